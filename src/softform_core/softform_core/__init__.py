@@ -1,0 +1,1 @@
+"""Softform without ROS: robots, simulation, surfaces, networks, kinematics and their command line."""

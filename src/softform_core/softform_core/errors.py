@@ -1,0 +1,16 @@
+"""The one base class of errors that a user is meant to read."""
+
+
+class SoftformError(Exception):
+    """Something is wrong that the user can mend.
+
+    Args:
+        message: What is wrong, with the offending value.
+        next_step: What to do about it, as a sentence or a command.
+    """
+
+    def __init__(self, message: str, next_step: str = "") -> None:
+        """Store both sentences; `str(error)` shows them together."""
+        super().__init__(message if not next_step else f"{message} {next_step}")
+        self.message = message
+        self.next_step = next_step
