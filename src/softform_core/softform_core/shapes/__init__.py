@@ -1,0 +1,1 @@
+"""Shapes to reach: reading, checking, making and writing them."""

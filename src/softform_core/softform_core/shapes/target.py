@@ -1,0 +1,173 @@
+"""A shape that the robot is asked to take: a triangle mesh or a point cloud, in metres."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial import cKDTree
+
+from softform_core.errors import SoftformError
+from softform_core.shapes.validate import check_points
+
+NEIGHBOURS = 16
+"""Points of a neighbourhood whose plane gives a cloud's normal."""
+
+_CHUNK = 100_000
+
+
+@dataclass(frozen=True)
+class TargetShape:
+    """A mesh (`faces` given) or a cloud (`faces` is None); a mesh's `points` are its vertices.
+
+    Attributes:
+        points: (N, 3) m.
+        normals: (N, 3) unit vectors, or None if they are not known.
+        faces: (F, 3) indices into `points`, or None.
+    """
+
+    points: NDArray[np.float64]
+    normals: NDArray[np.float64] | None = None
+    faces: NDArray[np.int64] | None = None
+
+    @classmethod
+    def from_mesh(cls, vertices: ArrayLike, faces: ArrayLike) -> "TargetShape":
+        """Mesh with area-weighted vertex normals, oriented as its faces are.
+
+        Args:
+            vertices: (V, 3) m.
+            faces: (F, 3) indices into `vertices`.
+
+        Raises:
+            SoftformError: On unusable vertices, faces that name a vertex that does not exist, or no area at all.
+        """
+        points = check_points(vertices, "mesh")
+        triangles = np.asarray(faces)
+        if triangles.ndim != 2 or triangles.shape[1] != 3 or triangles.shape[0] == 0:
+            raise SoftformError(
+                f"The faces of a mesh must be an (F, 3) array with F > 0, got shape {triangles.shape}.",
+                "Give triangles, or give the points as a cloud.",
+            )
+        triangles = triangles.astype(np.int64)
+        if triangles.min() < 0 or triangles.max() >= len(points):
+            raise SoftformError(
+                f"A face of the mesh names vertex {triangles.max()} of {len(points)}.", "Export the mesh again."
+            )
+        doubled_areas = _face_normals(points, triangles)
+        if not np.linalg.norm(doubled_areas, axis=1).sum() > 0.0:
+            raise SoftformError("The triangles of the mesh have no area.", "Give the points as a cloud instead.")
+        normals = np.zeros_like(points)
+        for corner in range(3):
+            np.add.at(normals, triangles[:, corner], doubled_areas)
+        return cls(points, _unit(normals), triangles)
+
+    @classmethod
+    def from_cloud(cls, points: ArrayLike, normals: ArrayLike | None = None) -> "TargetShape":
+        """Cloud with the given normals, or with none; see `with_normals`.
+
+        Args:
+            points: (N, 3) m.
+            normals: (N, 3), of any length but zero, or None.
+
+        Raises:
+            SoftformError: On unusable points or normals.
+        """
+        checked = check_points(points, "cloud")
+        if normals is None:
+            return cls(checked)
+        directions = np.asarray(normals, dtype=np.float64)
+        if directions.shape != checked.shape or not np.isfinite(directions).all():
+            raise SoftformError(
+                f"The normals of a cloud of {len(checked)} points must be finite and of shape {checked.shape}, "
+                f"got {directions.shape}.",
+                "Leave the normals out; they are then estimated.",
+            )
+        return cls(checked, _unit(directions))
+
+    @property
+    def extent(self) -> NDArray[np.float64]:
+        """Size of the axis-aligned bounding box, (3,) m."""
+        return np.ptp(self.points, axis=0)
+
+    def with_normals(self) -> "TargetShape":
+        """This shape with normals; those of a cloud come from `estimate_normals`."""
+        if self.normals is not None:
+            return self
+        return TargetShape(self.points, estimate_normals(self.points), self.faces)
+
+    def sample(self, count: int, seed: int = 0) -> "TargetShape":
+        """Cloud of points on this shape, the same for the same seed.
+
+        A mesh is sampled uniformly by area, so `count` may exceed its vertices. Of a cloud a random subset is taken,
+        at most all of it.
+
+        Args:
+            count: Points wanted.
+            seed: Of the random choice.
+
+        Returns:
+            A cloud, with normals if this shape has them.
+        """
+        generator = np.random.default_rng(seed)
+        if self.faces is None:
+            if count >= len(self.points):
+                return self
+            chosen = np.sort(generator.choice(len(self.points), count, replace=False))
+            return TargetShape(self.points[chosen], None if self.normals is None else self.normals[chosen])
+        doubled_areas = _face_normals(self.points, self.faces)
+        cumulative = np.cumsum(np.linalg.norm(doubled_areas, axis=1))
+        # Stratified choice of the triangles: fewer clumps than independent draws, still uniform by area.
+        strata = (np.arange(count) + generator.random(count)) / count
+        chosen = np.minimum(np.searchsorted(cumulative, strata * cumulative[-1], side="right"), len(self.faces) - 1)
+        root = np.sqrt(generator.random(count))
+        along = generator.random(count)
+        barycentric = np.stack([1.0 - root, root * (1.0 - along), root * along], axis=1)
+        corners = self.points[self.faces[chosen]]
+        return TargetShape(np.einsum("nc,ncd->nd", barycentric, corners), _unit(doubled_areas[chosen]))
+
+    def transformed(self, rotation: NDArray[np.float64], translation: NDArray[np.float64]) -> "TargetShape":
+        """This shape moved rigidly: p -> R p + t.
+
+        Args:
+            rotation: (3, 3) rotation matrix R.
+            translation: (3,) m.
+        """
+        return TargetShape(
+            self.points @ rotation.T + translation,
+            None if self.normals is None else self.normals @ rotation.T,
+            self.faces,
+        )
+
+
+def estimate_normals(points: NDArray[np.float64], neighbours: int = NEIGHBOURS) -> NDArray[np.float64]:
+    """Normals of a cloud: the direction of least variance of each point's neighbourhood, turned towards +z.
+
+    The robots bulge upwards from `base_link`, which settles the sign.
+
+    Args:
+        points: (N, 3) m, N >= 4.
+        neighbours: Points of a neighbourhood, itself included.
+
+    Returns:
+        (N, 3) unit vectors.
+    """
+    tree = cKDTree(points)
+    count = min(neighbours, len(points))
+    normals = np.empty_like(points)
+    for start in range(0, len(points), _CHUNK):
+        stop = min(start + _CHUNK, len(points))
+        indices = tree.query(points[start:stop], k=count)[1]
+        near = points[indices]
+        near = near - near.mean(axis=1, keepdims=True)
+        covariance = np.einsum("nki,nkj->nij", near, near)
+        normals[start:stop] = np.linalg.eigh(covariance)[1][:, :, 0]
+    return np.where(normals[:, 2:] < 0.0, -normals, normals)
+
+
+def _face_normals(points: NDArray[np.float64], faces: NDArray[np.int64]) -> NDArray[np.float64]:
+    a, b, c = (points[faces[:, corner]] for corner in range(3))
+    return np.cross(b - a, c - a)
+
+
+def _unit(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.divide(vectors, lengths, out=np.tile([0.0, 0.0, 1.0], (len(vectors), 1)), where=lengths > 0.0)

@@ -1,0 +1,114 @@
+"""Refuses shapes that cannot be a target, and says why."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from softform_core.errors import SoftformError
+from softform_core.robots import Robot
+from softform_core.units import MM_PER_M
+
+MIN_POINTS = 4
+"""Fewer points fix no surface."""
+
+MAX_POINTS = 5_000_000
+"""More points than a scan of a robot has; they would only cost memory."""
+
+SIZE_RATIO = 20.0
+"""A target more than this many times larger or smaller than the robot is a mistake of unit."""
+
+_DEGENERATE = 1e-9
+
+
+def check_points(points: ArrayLike, what: str = "shape") -> NDArray[np.float64]:
+    """Return `points` as an (N, 3) float array if they can describe a surface.
+
+    Args:
+        points: (N, 3), any unit.
+        what: What the points are, for the message.
+
+    Raises:
+        SoftformError: If there are no points, fewer than `MIN_POINTS` or more than `MAX_POINTS`; on a wrong shape, NaN
+            or infinity; if all points coincide or lie on one line.
+    """
+    try:
+        values = np.asarray(points, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise SoftformError(
+            f"The points of the {what} are not an array of numbers: {error}.", "Give points as an (N, 3) array."
+        ) from error
+    if values.size == 0:
+        raise SoftformError(f"The {what} is empty.", "Give a shape with points in it.")
+    if values.ndim != 2 or values.shape[1] != 3:
+        raise SoftformError(f"The {what} has shape {values.shape}.", "Give points as an (N, 3) array of x, y, z.")
+    check_count(len(values), what)
+    not_finite = ~np.isfinite(values).all(axis=1)
+    if not_finite.any():
+        raise SoftformError(
+            f"{int(not_finite.sum())} of {len(values)} points of the {what} are NaN or infinite, "
+            f"the first of them point {int(np.flatnonzero(not_finite)[0])}.",
+            "Remove points that were not measured before sending the shape.",
+        )
+    centred = values - values.mean(axis=0)
+    size = float(np.abs(centred).max())
+    # An offset far larger than the shape leaves rounding noise where coincident points should have none.
+    noise = _DEGENERATE * max(float(np.abs(values).max()), size)
+    if size <= noise:
+        raise SoftformError(f"All points of the {what} coincide.", "Give points that lie on a surface.")
+    # Eigenvalues are squared lengths: of noise N eps size^2, of a line's width nothing.
+    spread = np.sqrt(np.maximum(np.linalg.eigvalsh((centred / size).T @ (centred / size) / len(values)), 0.0))
+    if spread[1] <= 1e-6:
+        raise SoftformError(f"All points of the {what} lie on one line.", "Give points that lie on a surface.")
+    return values
+
+
+def check_count(count: int, what: str = "shape") -> None:
+    """Refuse a number of points that no surface or no memory stands.
+
+    Raises:
+        SoftformError: If it lies outside `MIN_POINTS` … `MAX_POINTS`.
+    """
+    if count < MIN_POINTS:
+        raise SoftformError(
+            f"The {what} has {count} point{'' if count == 1 else 's'}; at least {MIN_POINTS} are needed.",
+            "Give more points of the surface.",
+        )
+    if count > MAX_POINTS:
+        raise SoftformError(
+            f"The {what} has {count} points; at most {MAX_POINTS} are read.",
+            "Reduce it first; a few thousand points describe any shape that the robot can take.",
+        )
+
+
+def check_target(points: ArrayLike, robot: Robot) -> NDArray[np.float64]:
+    """Return `points` as an (N, 3) float array if `robot` may be asked to take their shape.
+
+    Args:
+        points: (N, 3) m.
+        robot: Who is to take the shape.
+
+    Raises:
+        SoftformError: As `check_points` does, and if the shape is so large or small that its unit must be wrong.
+    """
+    values = check_points(points, "target")
+    size = float(np.linalg.norm(np.ptp(values, axis=0)))
+    robot_size = float(np.linalg.norm(robot.extent))
+    ratio = size / robot_size
+    if 1.0 / SIZE_RATIO <= ratio <= SIZE_RATIO:
+        return values
+    facts = f"The target is {size:.4g} m across and robot '{robot.name}' is {robot_size:.3g} m"
+    if ratio > SIZE_RATIO:
+        likely_unit = 1.0 / SIZE_RATIO <= ratio / MM_PER_M <= SIZE_RATIO
+        if likely_unit:
+            raise SoftformError(
+                f"{facts}: the target seems to be in millimetres.", "State the unit mm, or divide the points by 1000."
+            )
+        raise SoftformError(
+            f"{facts}: the target is too large.", "Check its unit and for stray points, and scale it to the robot."
+        )
+    likely_unit = 1.0 / SIZE_RATIO <= ratio * MM_PER_M <= SIZE_RATIO
+    if likely_unit:
+        raise SoftformError(
+            f"{facts}: the target seems to have been converted from millimetres twice.",
+            "State the unit m, or multiply the points by 1000.",
+        )
+    raise SoftformError(f"{facts}: the target is too small.", "Check its unit, and scale it to the robot.")
