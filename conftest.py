@@ -1,0 +1,17 @@
+"""Fixtures that every package's tests share: a ROS domain of their own, so that runs beside each other stay apart."""
+
+import os
+import random
+
+import pytest
+
+# The range that is free of ephemeral ports on Linux.
+_HIGHEST_ROS_DOMAIN = 101
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ros_domain() -> int:
+    domain = random.SystemRandom().randint(1, _HIGHEST_ROS_DOMAIN)
+    os.environ["ROS_DOMAIN_ID"] = str(domain)
+    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+    return domain

@@ -1,0 +1,1 @@
+"""Starts, orders, records and demonstrates the stack; installs launch, config and models."""

@@ -1,0 +1,22 @@
+from setuptools import find_packages, setup
+
+setup(
+    name="softform_capture",
+    version="0.1.0",
+    packages=find_packages(exclude=["test"]),
+    data_files=[
+        ("share/ament_index/resource_index/packages", ["resource/softform_capture"]),
+        ("share/softform_capture", ["package.xml"]),
+    ],
+    install_requires=["setuptools"],
+    zip_safe=True,
+    maintainer="Softform maintainers",
+    maintainer_email="softform@users.noreply.example",
+    description="Shape capture: scanner exports from a watched folder.",
+    license="Apache-2.0",
+    entry_points={
+        "console_scripts": [
+            "scanner_node = softform_capture.scanner_node:main",
+        ],
+    },
+)

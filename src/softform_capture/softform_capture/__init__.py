@@ -1,0 +1,1 @@
+"""Shape capture: scanner exports from a watched folder."""

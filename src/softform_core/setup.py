@@ -1,0 +1,25 @@
+from setuptools import find_packages, setup
+
+setup(
+    name="softform_core",
+    version="0.1.0",
+    packages=find_packages(exclude=["test"]),
+    data_files=[
+        ("share/ament_index/resource_index/packages", ["resource/softform_core"]),
+        ("share/softform_core", ["package.xml"]),
+    ],
+    install_requires=["setuptools"],
+    zip_safe=True,
+    maintainer="Softform maintainers",
+    maintainer_email="softform@users.noreply.example",
+    description="Softform without ROS: robots, simulation, surfaces, networks, kinematics and their command line.",
+    license="Apache-2.0",
+    entry_points={
+        "console_scripts": ["softform = softform_core.cli.main:main"],
+        "softform.commands": [
+            "simulate = softform_core.cli.simulate:simulate",
+            "train = softform_core.cli.train:train",
+            "bench = softform_core.cli.bench:bench",
+        ],
+    },
+)

@@ -1,0 +1,22 @@
+from setuptools import find_packages, setup
+
+setup(
+    name="softform_ik",
+    version="0.1.0",
+    packages=find_packages(exclude=["test"]),
+    data_files=[
+        ("share/ament_index/resource_index/packages", ["resource/softform_ik"]),
+        ("share/softform_ik", ["package.xml"]),
+    ],
+    install_requires=["setuptools"],
+    zip_safe=True,
+    maintainer="Softform maintainers",
+    maintainer_email="softform@users.noreply.example",
+    description="Inverse kinematics: action server and client.",
+    license="Apache-2.0",
+    entry_points={
+        "console_scripts": [
+            "inverse_kinematics_node = softform_ik.inverse_kinematics_node:main",
+        ],
+    },
+)

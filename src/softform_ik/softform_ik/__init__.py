@@ -1,0 +1,1 @@
+"""Inverse kinematics: action server and client."""

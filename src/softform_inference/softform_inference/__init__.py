@@ -1,0 +1,1 @@
+"""Shape prediction from measured pressures."""

@@ -1,0 +1,1 @@
+"""OpenPneu driver: protocol, safety and node."""

@@ -1,0 +1,22 @@
+from setuptools import find_packages, setup
+
+setup(
+    name="softform_rig",
+    version="0.1.0",
+    packages=find_packages(exclude=["test"]),
+    data_files=[
+        ("share/ament_index/resource_index/packages", ["resource/softform_rig"]),
+        ("share/softform_rig", ["package.xml"]),
+    ],
+    install_requires=["setuptools"],
+    zip_safe=True,
+    maintainer="Softform maintainers",
+    maintainer_email="softform@users.noreply.example",
+    description="The virtual rig: a simulated reality behind emulated devices.",
+    license="Apache-2.0",
+    entry_points={
+        "console_scripts": [
+            "rig_node = softform_rig.rig_node:main",
+        ],
+    },
+)

@@ -1,0 +1,1 @@
+"""The virtual rig: a simulated reality behind emulated devices."""

@@ -1,0 +1,1 @@
+"""What every Softform node shares: QoS profiles, parameter tables, life cycle, message conversions."""

@@ -1,0 +1,83 @@
+"""Between ROS messages and arrays: point clouds and stamps. Metres and seconds on both sides."""
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from numpy.typing import NDArray
+from sensor_msgs.msg import PointCloud2, PointField
+from std_msgs.msg import Header
+
+from softform_core.errors import SoftformError
+
+_FIELD_TYPES = {PointField.FLOAT32: "f4", PointField.FLOAT64: "f8"}
+NANOSECONDS_PER_SECOND = 1_000_000_000
+
+
+def stamp_from_seconds(seconds: float) -> Time:
+    """Return `seconds` since the epoch as a stamp."""
+    nanoseconds = round(seconds * NANOSECONDS_PER_SECOND)
+    return Time(sec=nanoseconds // NANOSECONDS_PER_SECOND, nanosec=nanoseconds % NANOSECONDS_PER_SECOND)
+
+
+def seconds_from_stamp(stamp: Time) -> float:
+    """Return a stamp as seconds since the epoch."""
+    return float(stamp.sec) + stamp.nanosec / NANOSECONDS_PER_SECOND
+
+
+def cloud_from_points(points: NDArray[np.floating], frame_id: str, stamp: Time) -> PointCloud2:
+    """Return points as a `PointCloud2` of float32 x, y, z.
+
+    Args:
+        points: (N, 3) m.
+        frame_id: Frame of the points.
+        stamp: When they were captured.
+    """
+    data = np.ascontiguousarray(points, dtype="<f4").reshape(-1, 3)
+    message = PointCloud2(
+        header=Header(stamp=stamp, frame_id=frame_id),
+        height=1,
+        width=len(data),
+        fields=[
+            PointField(name=name, offset=4 * index, datatype=PointField.FLOAT32, count=1)
+            for index, name in enumerate("xyz")
+        ],
+        is_bigendian=False,
+        point_step=12,
+        row_step=12 * len(data),
+        is_dense=bool(np.isfinite(data).all()),
+    )
+    # The setter checks a list element by element; an array of bytes is taken as it is.
+    message._data.frombytes(data.tobytes())
+    return message
+
+
+def points_from_cloud(cloud: PointCloud2) -> NDArray[np.float64]:
+    """Return the (N, 3) m points of a `PointCloud2`, NaN rows included.
+
+    Raises:
+        SoftformError: If x, y or z is missing or not a float, or if the data is shorter than its header says.
+    """
+    fields = {field.name: field for field in cloud.fields}
+    missing = [name for name in "xyz" if name not in fields]
+    if missing:
+        raise SoftformError(f"The point cloud has no field {', '.join(missing)}.", "Send float32 x, y, z in metres.")
+    if any(fields[name].datatype not in _FIELD_TYPES for name in "xyz"):
+        raise SoftformError("x, y, z of the point cloud are not floats.", "Send float32 x, y, z in metres.")
+    order = ">" if cloud.is_bigendian else "<"
+    count = cloud.width * cloud.height
+    if len(cloud.data) < count * cloud.point_step:
+        raise SoftformError(
+            f"The point cloud says {count} points of {cloud.point_step} bytes but holds {len(cloud.data)} bytes.",
+            "The message is truncated: send it again.",
+        )
+    layout = np.dtype(
+        {
+            "names": ["x", "y", "z"],
+            "formats": [order + _FIELD_TYPES[fields[name].datatype] for name in "xyz"],
+            "offsets": [fields[name].offset for name in "xyz"],
+            "itemsize": cloud.point_step,
+        }
+    )
+    if count == 0:
+        return np.empty((0, 3))
+    table = np.frombuffer(cloud.data, dtype=layout, count=count)
+    return np.stack([table["x"], table["y"], table["z"]], axis=1).astype(np.float64)

@@ -1,0 +1,49 @@
+"""Diagnostics at 1 Hz with a `hardware_id`, the way every node of the stack reports its health."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.node import Node
+
+from softform_ros.qos import DIAGNOSTICS
+
+OK = DiagnosticStatus.OK
+WARN = DiagnosticStatus.WARN
+ERROR = DiagnosticStatus.ERROR
+STALE = DiagnosticStatus.STALE
+
+
+@dataclass(frozen=True)
+class Health:
+    """One reading of a node's health: level, one sentence, and values worth knowing."""
+
+    level: bytes
+    message: str
+    values: Mapping[str, object] = field(default_factory=dict)
+
+
+class DiagnosticsPublisher:
+    """Publishes the health that `read_health` returns, once a second and whenever asked."""
+
+    def __init__(self, node: Node, hardware_id: str, read_health: Callable[[], Health]) -> None:
+        """Start the 1 Hz timer on `node`."""
+        self._node = node
+        self.hardware_id = hardware_id
+        self._read_health = read_health
+        self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", DIAGNOSTICS)
+        self._timer = node.create_timer(1.0, self.publish)
+
+    def publish(self) -> None:
+        """Publish the current health now."""
+        health = self._read_health()
+        status = DiagnosticStatus(
+            level=health.level,
+            name=self._node.get_fully_qualified_name(),
+            message=health.message,
+            hardware_id=self.hardware_id,
+            values=[KeyValue(key=key, value=str(value)) for key, value in health.values.items()],
+        )
+        message = DiagnosticArray(status=[status])
+        message.header.stamp = self._node.get_clock().now().to_msg()
+        self._publisher.publish(message)

@@ -1,0 +1,168 @@
+"""The life cycle that every node of the stack shares: logged failures, diagnostics, and an orderly end on any signal."""
+
+import contextlib
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from types import FrameType
+from typing import Any
+
+import rclpy
+from rclpy._rclpy_pybind11 import RCLError
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+
+from softform_ros.diagnostics import ERROR, OK, DiagnosticsPublisher, Health
+from softform_ros.parameters import Parameter, declare_parameters, read_parameters
+
+
+class SoftformLifecycleNode(LifecycleNode):
+    """A life-cycle node whose steps are plain methods that may raise.
+
+    A subclass overrides `configure`, `activate`, `deactivate`, `cleanup` and `health`. rclpy swallows an exception in a
+    transition silently; here it is logged, kept for `/diagnostics`, and turned into FAILURE. Whatever happens,
+    `deactivate` then `cleanup` run before the process ends, also on SIGINT and SIGTERM: a node that owns hardware makes
+    it safe there.
+    """
+
+    def __init__(self, name: str, parameter_table: Iterable[Parameter], hardware_id: str = "softform") -> None:
+        """Declare the parameters and start diagnostics; nothing is opened before `configure`."""
+        super().__init__(name)
+        self._parameter_table = tuple(parameter_table)
+        declare_parameters(self, self._parameter_table)
+        self.parameters: Mapping[str, Any] = {}
+        self.is_active = False
+        self._is_configured = False
+        self._last_failure = ""
+        self.diagnostics = DiagnosticsPublisher(self, hardware_id, self._health)
+
+    def configure(self) -> None:
+        """Open and load what the node needs; `self.parameters` holds the checked parameters."""
+
+    def activate(self) -> None:
+        """Start acting."""
+
+    def deactivate(self) -> None:
+        """Stop acting and make what is connected safe."""
+
+    def cleanup(self) -> None:
+        """Close what `configure` opened; must cope with a `configure` that failed midway."""
+
+    def health(self) -> Health:
+        """Return the node's health while it is configured."""
+        return Health(OK, "active" if self.is_active else "inactive")
+
+    def _health(self) -> Health:
+        if self._last_failure:
+            return Health(ERROR, self._last_failure)
+        if not self._is_configured:
+            return Health(OK, "not configured")
+        try:
+            return self.health()
+        except Exception as error:  # health must never end the node
+            return Health(ERROR, f"health could not be read: {error}")
+
+    def _step(self, name: str, step: Callable[[], None]) -> TransitionCallbackReturn:
+        try:
+            step()
+        except Exception as error:
+            self._last_failure = f"{name} failed: {error}"
+            self.get_logger().error(self._last_failure)
+            self.diagnostics.publish()
+            return TransitionCallbackReturn.FAILURE
+        self._last_failure = ""
+        return TransitionCallbackReturn.SUCCESS
+
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Read the parameters and configure; what was opened is closed again if that fails."""
+
+        def step() -> None:
+            self.parameters = read_parameters(self, self._parameter_table)
+            try:
+                self.configure()
+            except BaseException:
+                with contextlib.suppress(Exception):
+                    self.cleanup()
+                raise
+
+        result = self._step("configure", step)
+        self._is_configured = result == TransitionCallbackReturn.SUCCESS
+        return result
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Activate; a failure makes safe again at once."""
+
+        def step() -> None:
+            try:
+                self.activate()
+            except BaseException:
+                with contextlib.suppress(Exception):
+                    self.deactivate()
+                raise
+            self.is_active = True
+
+        return self._step("activate", step)
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Deactivate; the node counts as inactive even if that fails."""
+        self.is_active = False
+        return self._step("deactivate", self.deactivate)
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Close what configure opened."""
+        self._is_configured = False
+        return self._step("cleanup", self.cleanup)
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Make safe and close."""
+        self.make_safe()
+        return TransitionCallbackReturn.SUCCESS
+
+    def make_safe(self) -> None:
+        """Deactivate and clean up, each tried even if the other fails; safe to call at any moment and twice."""
+        if self.is_active:
+            self.is_active = False
+            self._step("deactivate", self.deactivate)
+        if self._is_configured:
+            self._is_configured = False
+            self._step("cleanup", self.cleanup)
+
+
+def run_node(make_node: Callable[[], Node]) -> None:
+    """Run a node until SIGINT or SIGTERM, then make it safe and leave; the `main` of every executable.
+
+    rclpy's own signal handlers shut its context down first, before a node can report anything; so they stay off.
+    """
+    stop = threading.Event()
+
+    def request_stop(number: int, frame: FrameType | None) -> None:
+        stop.set()
+
+    signal.signal(signal.SIGINT, request_stop)
+    signal.signal(signal.SIGTERM, request_stop)
+    node: Node | None = None
+    exit_code = 0
+    try:
+        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+        node = make_node()
+        executor = SingleThreadedExecutor()
+        executor.add_node(node)
+        while not stop.is_set() and rclpy.ok() and not getattr(node, "is_finished", False):
+            try:
+                executor.spin_once(timeout_sec=0.1)
+            except RCLError as error:
+                # An invalid change_state request raises here; it must not end the node.
+                node.get_logger().warning(f"request refused: {error}")
+        exit_code = int(getattr(node, "exit_code", 0))
+    finally:
+        if node is not None:
+            if isinstance(node, SoftformLifecycleNode):
+                node.make_safe()
+            with contextlib.suppress(Exception):
+                node.destroy_node()
+        if rclpy.ok():
+            rclpy.shutdown()
+    sys.exit(exit_code)

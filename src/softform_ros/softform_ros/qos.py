@@ -1,0 +1,24 @@
+"""Every QoS profile of the stack, named once."""
+
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+
+
+def _profile(depth: int, reliable: bool = True, latched: bool = False) -> QoSProfile:
+    return QoSProfile(
+        history=HistoryPolicy.KEEP_LAST,
+        depth=depth,
+        reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
+        durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
+    )
+
+
+PRESSURE_COMMAND = _profile(depth=1)
+PRESSURE_STATE = _profile(depth=10)
+PRESSURE_STATE_READER = _profile(depth=10, reliable=False)
+CAPTURED_CLOUD = _profile(depth=5)
+CAPTURED_MARKERS = _profile(depth=5, reliable=False)
+PREDICTED_SURFACE = _profile(depth=1)
+TARGET_SHAPE = _profile(depth=1, latched=True)
+LATCHED_STATE = _profile(depth=1, latched=True)
+TRUE_SURFACE = _profile(depth=1)
+DIAGNOSTICS = _profile(depth=10)

@@ -1,0 +1,41 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+from sensor_msgs.msg import PointCloud2, PointField
+
+from softform_core.errors import SoftformError
+from softform_ros.conversions import cloud_from_points, points_from_cloud, seconds_from_stamp, stamp_from_seconds
+
+finite_float32 = st.floats(width=32, allow_nan=False, allow_infinity=False)
+
+
+@given(npst.arrays(np.float32, st.tuples(st.integers(0, 40), st.just(3)), elements=finite_float32))
+def test_points_survive_the_message(points):
+    cloud = cloud_from_points(points, "base_link", stamp_from_seconds(1.0))
+    assert cloud.width == len(points)
+    np.testing.assert_array_equal(points_from_cloud(cloud), points.astype(np.float64))
+
+
+def test_a_cloud_with_extra_fields_and_float64_is_read():
+    table = np.zeros(3, dtype=[("intensity", "<f4"), ("x", "<f8"), ("y", "<f8"), ("z", "<f8")])
+    table["x"], table["y"], table["z"] = [1, 2, 3], [4, 5, 6], [7, 8, np.nan]
+    cloud = PointCloud2(height=1, width=3, point_step=28, row_step=84, data=table.tobytes())
+    cloud.fields = [PointField(name=n, offset=o, datatype=8, count=1) for n, o in (("x", 4), ("y", 12), ("z", 20))]
+    np.testing.assert_array_equal(points_from_cloud(cloud), [[1, 4, 7], [2, 5, 8], [3, 6, np.nan]])
+
+
+def test_a_truncated_cloud_and_one_without_z_are_refused():
+    cloud = cloud_from_points(np.ones((4, 3)), "base_link", stamp_from_seconds(0.0))
+    cloud.width = 5
+    with pytest.raises(SoftformError, match="truncated"):
+        points_from_cloud(cloud)
+    cloud.fields = list(cloud.fields)[:2]
+    with pytest.raises(SoftformError, match="no field z"):
+        points_from_cloud(cloud)
+
+
+@given(st.floats(min_value=0.0, max_value=2.0e9))
+def test_stamps_keep_microseconds(seconds):
+    assert seconds_from_stamp(stamp_from_seconds(seconds)) == pytest.approx(seconds, abs=1e-6)
