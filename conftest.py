@@ -11,6 +11,7 @@ _HIGHEST_ROS_DOMAIN = 101
 
 @pytest.fixture(scope="session", autouse=True)
 def ros_domain() -> int:
+    """Set a random ROS domain for this session and everything it starts; return it."""
     domain = random.SystemRandom().randint(1, _HIGHEST_ROS_DOMAIN)
     os.environ["ROS_DOMAIN_ID"] = str(domain)
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"

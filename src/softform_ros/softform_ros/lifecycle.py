@@ -1,4 +1,4 @@
-"""The life cycle that every node of the stack shares: logged failures, diagnostics, and an orderly end on any signal."""
+"""The life cycle every node of the stack shares: logged failures, diagnostics, an orderly end on any signal."""
 
 import contextlib
 import signal
