@@ -55,9 +55,9 @@ class TargetShape:
         doubled_areas = _face_normals(points, triangles)
         if not np.linalg.norm(doubled_areas, axis=1).sum() > 0.0:
             raise SoftformError("The triangles of the mesh have no area.", "Give the points as a cloud instead.")
-        normals = np.zeros_like(points)
-        for corner in range(3):
-            np.add.at(normals, triangles[:, corner], doubled_areas)
+        normals = np.empty_like(points)
+        for axis in range(3):
+            normals[:, axis] = np.bincount(triangles.ravel(), np.repeat(doubled_areas[:, axis], 3), len(points))
         return cls(points, _unit(normals), triangles)
 
     @classmethod

@@ -1,0 +1,26 @@
+"""Targets that the simulated robot can take: its own shape under pressures that are not told."""
+
+import numpy as np
+
+from softform_core.robots import Robot
+from softform_core.shapes.target import TargetShape
+from softform_core.simulation.equilibrium import solve_equilibrium
+from softform_core.simulation.membrane import build_membrane
+
+
+def random_target(robot: Robot, seed: int) -> TargetShape:
+    """Shape of the simulated robot under random pressures, uniform within the working range.
+
+    Args:
+        robot: Whose shape.
+        seed: Of the pressures; the same seed gives the same shape.
+
+    Returns:
+        Mesh, m. The pressures stay hidden: the way back to them is what inverse kinematics is for.
+
+    Raises:
+        NoEquilibriumError: If the robot's description has no equilibrium under these pressures.
+    """
+    hidden = np.random.default_rng(seed).uniform(robot.pressure_min, robot.pressure_max)
+    membrane = build_membrane(robot.membrane)
+    return TargetShape.from_mesh(solve_equilibrium(membrane, hidden).vertices, membrane.faces)
