@@ -1,0 +1,143 @@
+"""Pneumatic dynamics of the board's channels: pumps with a lag and a stall pressure, a leak, a valve that vents.
+
+The coefficients are identified from recordings of the real board by `identify_plant` and stored in `config/plant.yaml`.
+Pressures in kPa gauge, times in seconds, as on the board.
+"""
+
+import math
+from pathlib import Path
+from typing import Annotated
+
+import numba
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from softform_core.errors import SoftformError
+from softform_core.paths import config_dir
+
+Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+
+
+class Pump(BaseModel):
+    """One pump: pressure rate at full duty into an empty chamber, stall pressure, duty at which it starts to turn."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    rate: Positive  # kPa/s
+    stall: Positive  # kPa, magnitude
+    dead_duty: Annotated[float, Field(ge=0.0, lt=1.0)]
+    spin_up: Positive  # s, first-order lag
+
+
+class Plant(BaseModel):
+    """One channel: both pumps, the time constants of its leaks and of the open valve, and the sensor's noise."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    inflation: Pump
+    deflation: Pump
+    leak_time: Positive  # s, always there
+    hold_time: Positive  # s, back through the standing pumps
+    vent_time: Positive  # s
+    sensor_noise: Annotated[float, Field(ge=0.0)]  # kPa, standard deviation
+
+    def coefficients(self) -> NDArray[np.float64]:
+        """All that `advance` needs, (11,): inflation pump, deflation pump, leak, hold, vent."""
+        pumps = [[p.rate, p.stall, p.dead_duty, p.spin_up] for p in (self.inflation, self.deflation)]
+        return np.array([*pumps[0], *pumps[1], self.leak_time, self.hold_time, self.vent_time])
+
+
+@numba.njit(cache=True)
+def _lagged(state: float, command: float, lag: float, duration: float) -> tuple[float, float]:
+    decay = math.exp(-duration / lag)
+    mean = command + (state - command) * lag / duration * (1.0 - decay)
+    return command + (state - command) * decay, mean
+
+
+@numba.njit(cache=True)
+def _turning(duty: float, dead_duty: float) -> float:
+    return max(0.0, duty - dead_duty) / (1.0 - dead_duty)
+
+
+@numba.njit(cache=True)
+def advance(
+    pressure: NDArray[np.float64],
+    speed: NDArray[np.float64],
+    inflate: NDArray[np.float64],
+    deflate: NDArray[np.float64],
+    vent: NDArray[np.bool_],
+    coefficients: NDArray[np.float64],
+    duration: float,
+) -> None:
+    """Move all channels forward in place with constant commands.
+
+    dp/dt = r₊ s₊ (1 − p/P₊) − r₋ s₋ (1 + p/P₋) − p/τ_leak − [hold] p/τ_hold − [vent] p/τ_vent, with pump speeds s± that follow their duty
+    by a first-order lag; a channel holds while its pumps get no power and its valve is closed. Each speed's mean over the step makes the equation linear in p, so the step is exact for it.
+
+    Args:
+        pressure: (n,) kPa gauge, updated.
+        speed: (n, 2) pump speeds 0…1 (inflation, deflation), updated.
+        inflate: (n,) duty of the inflation pumps.
+        deflate: (n,) duty of the deflation pumps.
+        vent: (n,) valves that vent.
+        coefficients: `Plant.coefficients()`.
+        duration: s.
+    """
+    rate_in, stall_in, dead_in, lag_in, rate_out, stall_out, dead_out, lag_out = coefficients[:8]
+    leak_time, hold_time, vent_time = coefficients[8:]
+    for channel in range(pressure.shape[0]):
+        speed[channel, 0], mean_in = _lagged(speed[channel, 0], _turning(inflate[channel], dead_in), lag_in, duration)
+        speed[channel, 1], mean_out = _lagged(
+            speed[channel, 1], _turning(deflate[channel], dead_out), lag_out, duration
+        )
+        source = rate_in * mean_in - rate_out * mean_out
+        decay_rate = rate_in * mean_in / stall_in + rate_out * mean_out / stall_out + 1.0 / leak_time
+        if vent[channel]:
+            decay_rate += 1.0 / vent_time
+        elif inflate[channel] == 0.0 and deflate[channel] == 0.0:
+            decay_rate += 1.0 / hold_time
+        settled = source / decay_rate
+        pressure[channel] = settled + (pressure[channel] - settled) * math.exp(-decay_rate * duration)
+
+
+def load_plant(path: Path | None = None) -> Plant:
+    """Read the identified plant, by default `config/plant.yaml`.
+
+    Raises:
+        SoftformError: If the file is missing, is not YAML, or does not describe a plant.
+    """
+    path = path or config_dir() / "plant.yaml"
+    try:
+        described = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return Plant.model_validate(described["plant"])
+    except FileNotFoundError as error:
+        raise SoftformError(f"There is no plant description {path}.", "Run softform_rig.identify_plant.") from error
+    except (yaml.YAMLError, TypeError, KeyError) as error:
+        raise SoftformError(f"{path} does not hold a `plant` section: {error}", "Mend the file.") from error
+    except ValidationError as error:
+        faults = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+        raise SoftformError(f"{path} does not describe a plant: {faults}.", "Mend the file.") from error
+
+
+class Channels:
+    """All channels of one board as physical state: true chamber pressures and pump speeds."""
+
+    def __init__(self, plant: Plant, count: int) -> None:
+        """Start `count` channels at ambient pressure with standing pumps."""
+        self.pressure: NDArray[np.float64] = np.zeros(count)
+        self.inflate: NDArray[np.float64] = np.zeros(count)
+        self.deflate: NDArray[np.float64] = np.zeros(count)
+        self.vent: NDArray[np.bool_] = np.ones(count, dtype=bool)
+        self._speed: NDArray[np.float64] = np.zeros((count, 2))
+        self._coefficients = plant.coefficients()
+
+    def stop(self, channels: list[int] | None = None) -> None:
+        """Stop the pumps and open the valves of `channels`, by default of all."""
+        chosen = slice(None) if channels is None else channels
+        self.inflate[chosen] = self.deflate[chosen] = 0.0
+        self.vent[chosen] = True
+
+    def advance(self, duration: float) -> None:
+        """Let `duration` seconds pass with the present commands."""
+        advance(self.pressure, self._speed, self.inflate, self.deflate, self.vent, self._coefficients, duration)

@@ -1,0 +1,145 @@
+"""Serve the emulated board on a pseudo-terminal, behind a symbolic link where a driver expects its serial port.
+
+The rate of the line is not simulated. Opening the port restarts the board, as the real one does; closing it does not stop
+the board, which has no watchdog. What the host does not read is lost, as on a real line.
+"""
+
+import contextlib
+import os
+import select
+import threading
+import time
+import tty
+from pathlib import Path
+
+from softform_core.errors import SoftformError
+
+from softform_rig.control import CONTROL_RATE
+from softform_rig.firmware import Firmware
+
+_CHUNK = 4096
+
+
+class PseudoTerminal:
+    """A board on a pseudo-terminal with a thread of its own.
+
+    Args:
+        firmware: the board.
+        link: path of the symbolic link to make; a link that is there is replaced, anything else is refused.
+    """
+
+    def __init__(self, firmware: Firmware, link: Path) -> None:
+        """Make neither terminal nor link yet."""
+        self.firmware = firmware
+        self.link = link
+        self.failure: str | None = None
+        self._master: int | None = None
+        self._device = ""
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def connected(self) -> bool:
+        """Whether a host has the port open."""
+        if self._master is None:
+            return False
+        return not _hung_up(self._master)
+
+    def start(self) -> None:
+        """Open the terminal, make the link, start serving.
+
+        Raises:
+            SoftformError: If the link cannot be made.
+        """
+        if self._thread is not None:
+            raise SoftformError(f"The board at {self.link} is served already.", "Stop it first.")
+        self._master, slave = os.openpty()
+        tty.setraw(slave)
+        self._device = os.ttyname(slave)
+        os.close(slave)  # from here on a hang-up of the master tells that no host has the port open
+        os.set_blocking(self._master, False)
+        try:
+            _replace_link(self.link, self._device)
+        except SoftformError:
+            os.close(self._master)
+            self._master = None
+            raise
+        self._stop.clear()
+        self._thread = threading.Thread(target=self._serve, name="openpneu-board", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop serving, close the terminal (the host sees a disconnect), remove the link. Harmless if not started."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        if self._master is not None:
+            os.close(self._master)
+            self._master = None
+        with contextlib.suppress(OSError):
+            if os.readlink(self.link) == self._device:
+                self.link.unlink()
+
+    def _serve(self) -> None:
+        assert self._master is not None
+        tick = 1.0 / CONTROL_RATE
+        deadline = time.monotonic()
+        was_open = False
+        try:
+            while not self._stop.is_set():
+                deadline = max(deadline + tick, time.monotonic() - 1.0)
+                is_open = not _hung_up(self._master)
+                if is_open and not was_open:
+                    self.firmware.boot(time.monotonic())
+                was_open = is_open
+                self._exchange(deadline, is_open)
+        except Exception as error:  # a dead board thread must be seen by the node, not only in a traceback
+            self.failure = f"{type(error).__name__}: {error}"
+            raise
+
+    def _exchange(self, deadline: float, is_open: bool) -> None:
+        assert self._master is not None
+        while (left := deadline - time.monotonic()) > 0.0:
+            if not is_open:
+                self._stop.wait(left)
+                break
+            if not select.select([self._master], [], [], left)[0]:
+                break
+            try:
+                data = os.read(self._master, _CHUNK)
+            except OSError:  # the host closed the port
+                is_open = False
+                continue
+            self.firmware.receive(data, time.monotonic())
+            self._send(self.firmware.take_output())
+        self.firmware.advance(time.monotonic())
+        output = self.firmware.take_output()
+        if is_open:
+            self._send(output)
+
+    def _send(self, output: bytes) -> None:
+        if not output or self._master is None:
+            return
+        with contextlib.suppress(BlockingIOError, OSError):
+            os.write(self._master, output)
+
+
+def _hung_up(master: int) -> bool:
+    poll = select.poll()
+    poll.register(master, 0)
+    return any(event & select.POLLHUP for _, event in poll.poll(0))
+
+
+def _replace_link(link: Path, device: str) -> None:
+    if os.path.lexists(link) and not link.is_symlink():
+        raise SoftformError(f"{link} exists and is not a link.", "Give the rig another port_link.")
+    try:
+        link.parent.mkdir(parents=True, exist_ok=True)
+        fresh = link.with_name(f".{link.name}.{os.getpid()}")
+        with contextlib.suppress(FileNotFoundError):
+            fresh.unlink()
+        fresh.symlink_to(device)
+        fresh.replace(link)
+    except OSError as error:
+        raise SoftformError(f"The port link {link} cannot be made: {error}.", "Give a writable port_link.") from error
