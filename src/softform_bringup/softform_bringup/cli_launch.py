@@ -1,0 +1,76 @@
+"""`softform launch`: runs a launch file where the official `ros2 launch` is not there."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from softform_bringup.launch_file import list_arguments, load_launch_file
+from softform_core.errors import SoftformError
+from softform_core.paths import launch_dir
+
+
+def find_launch_file(name_or_path: str) -> Path:
+    """Return a launch file given by path, or by its name in `launch/` with or without `.launch.xml`.
+
+    Raises:
+        SoftformError: If there is none.
+    """
+    for candidate in (Path(name_or_path), launch_dir() / name_or_path, launch_dir() / f"{name_or_path}.launch.xml"):
+        if candidate.is_file():
+            return candidate
+    known = ", ".join(sorted(path.name.removesuffix(".launch.xml") for path in launch_dir().glob("*.launch.xml")))
+    raise SoftformError(f"There is no launch file '{name_or_path}'.", f"Give a path, or one of: {known or 'none'}.")
+
+
+def split_arguments(words: tuple[str, ...]) -> dict[str, str]:
+    """Return `name:=value` words as a dictionary.
+
+    Raises:
+        SoftformError: If a word has another form.
+    """
+    arguments = {}
+    for word in words:
+        name, separator, value = word.partition(":=")
+        if not separator or not name:
+            raise SoftformError(f"'{word}' is not a launch argument.", "Write name:=value.")
+        arguments[name] = value
+    return arguments
+
+
+@click.command()
+@click.argument("file")
+@click.argument("arguments", nargs=-1, metavar="[NAME:=VALUE]...")
+@click.option("--show-args", is_flag=True, help="List the arguments of the file, and start nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the commands that would run, and start nothing.")
+def launch(file: str, arguments: tuple[str, ...], show_args: bool, dry_run: bool) -> None:
+    """Start the nodes of FILE: a path, or a name in launch/ such as 'softform'. Ctrl-C stops them all."""
+    try:
+        path = find_launch_file(file)
+        if show_args:
+            _show_arguments(path)
+            return
+        processes = load_launch_file(path, split_arguments(arguments))
+    except SoftformError as error:
+        raise click.ClickException(str(error)) from error
+    if dry_run:
+        for process in processes:
+            click.echo(process.shell_line())
+        return
+
+    # Imported here: it loads what only running needs.
+    from softform_bringup.launch_guardian import run_guarded
+    from softform_bringup.launch_runner import run_launch
+
+    sys.exit(run_guarded(lambda: run_launch(processes)))
+
+
+def _show_arguments(path: Path) -> None:
+    for argument in list_arguments(path):
+        default = "must be given" if argument.default is None else f"default: {argument.default}"
+        choices = f" [{' | '.join(argument.choices)}]" if argument.choices else ""
+        click.echo(f"{argument.name}{choices} ({default})\n    {argument.description}")
+
+
+if __name__ == "__main__":
+    launch()

@@ -1,0 +1,57 @@
+"""Shows the output of many processes, each line with its process's name in front."""
+
+import os
+import select
+import time
+
+LARGEST_BACKLOG = 1 << 20  # bytes of output kept for a reader that does not read
+
+
+class Screen:
+    """Writes lines to a file descriptor without ever waiting for its reader.
+
+    A node must not stop because nobody reads its log: what a slow reader leaves beyond the backlog is dropped and
+    counted.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        """Write to `descriptor`, in colour if it is a terminal."""
+        self._descriptor = descriptor
+        self._is_terminal = os.isatty(descriptor)
+        self._backlog = bytearray()
+        self._dropped = 0
+        self.is_broken = False
+
+    def show(self, name: str, line: bytes, colour: int = 0) -> None:
+        """Show one line with `[name]` in front."""
+        if len(self._backlog) > LARGEST_BACKLOG:
+            self._dropped += 1
+            return
+        if self._dropped:
+            self._backlog += b"[launch] %d lines were dropped: nobody read them\n" % self._dropped
+            self._dropped = 0
+        prefix = f"[{name}] ".encode()
+        if self._is_terminal and colour:
+            prefix = b"\x1b[%dm%s\x1b[0m" % (colour, prefix)
+        self._backlog += prefix + line + b"\n"
+        self.flush()
+
+    def flush(self, seconds: float = 0.0) -> None:
+        """Write what the reader takes now, and keep trying for `seconds`."""
+        deadline = time.monotonic() + seconds
+        while self._backlog and not self.is_broken:
+            remaining = max(0.0, deadline - time.monotonic())
+            if not select.select([], [self._descriptor], [], remaining)[1]:
+                return
+            try:
+                # A descriptor that select calls writable takes PIPE_BUF bytes without blocking.
+                written = os.write(self._descriptor, self._backlog[: select.PIPE_BUF])
+            except OSError:
+                self.is_broken = True
+                return
+            del self._backlog[:written]
+
+    @property
+    def has_backlog(self) -> bool:
+        """Whether something waits to be written."""
+        return bool(self._backlog) and not self.is_broken
