@@ -1,0 +1,165 @@
+"""Numba kernels: potential energy of the membrane elements under chamber pressure, its gradient and its Hessian.
+
+Per element and quadrature point, with deformation gradient F = dx/dX (3, 2), C = F^T F, I1 = tr C + 1 / det C:
+
+    elastic energy        W(I1) t dA
+    pressure potential    -p z (x,1 y,2 - x,2 y,1) dA
+
+The second is p times the volume between the element and the plane of the rims z = 0, projected along z: curtain walls
+close a chamber below its rim, which makes the pressure conservative however the rim moves.
+"""
+
+import numba
+import numpy as np
+
+from softform_core.simulation.materials import strain_energy
+
+
+@numba.njit(cache=True)
+def _deformation_gradient(positions, element, gradients):  # type: ignore[no-untyped-def]
+    f = np.zeros((3, 2))
+    for a in range(element.size):
+        for k in range(3):
+            f[k, 0] += positions[element[a], k] * gradients[a, 0]
+            f[k, 1] += positions[element[a], k] * gradients[a, 1]
+    return f
+
+
+@numba.njit(cache=True)
+def potential_energy(  # type: ignore[no-untyped-def]
+    positions, elements, shapes, gradients, areas, thickness, pressure, law, coefficients
+):  # fmt: skip
+    """Elastic energy minus pressure work of all elements, J; infinite where an element has collapsed.
+
+    Args:
+        positions: (V, 3) m.
+        elements: (E, n) vertices of each element.
+        shapes: (n, q) shape functions at the quadrature points.
+        gradients: (E, q, n, 2) their derivatives by the rest coordinates, 1/m.
+        areas: (E, q) rest area of each quadrature point, m^2.
+        thickness: (E,) m.
+        pressure: (E,) Pa.
+        law: Number of the material law.
+        coefficients: Its coefficients.
+    """
+    total = 0.0
+    for e in range(elements.shape[0]):
+        for q in range(areas.shape[1]):
+            f = _deformation_gradient(positions, elements[e], gradients[e, q])
+            c11 = f[0, 0] ** 2 + f[1, 0] ** 2 + f[2, 0] ** 2
+            c22 = f[0, 1] ** 2 + f[1, 1] ** 2 + f[2, 1] ** 2
+            c12 = f[0, 0] * f[0, 1] + f[1, 0] * f[1, 1] + f[2, 0] * f[2, 1]
+            det = c11 * c22 - c12 * c12
+            if not det > 1e-12:
+                return np.inf
+            density = strain_energy(law, coefficients, c11 + c22 + 1.0 / det)[0]
+            height = 0.0
+            for a in range(elements.shape[1]):
+                height += shapes[a, q] * positions[elements[e, a], 2]
+            projected = f[0, 0] * f[1, 1] - f[0, 1] * f[1, 0]
+            total += areas[e, q] * (thickness[e] * density - pressure[e] * height * projected)
+    return total
+
+
+@numba.njit(cache=True)
+def assemble(  # type: ignore[no-untyped-def]
+    positions, elements, shapes, gradients, areas, thickness, pressure, law, coefficients, slots, gradient, hessian
+):  # fmt: skip
+    """Add the gradient and the Hessian of `potential_energy` to `gradient` and `hessian`.
+
+    The first nine arguments are those of `potential_energy`. Then `slots` (E, 3n, 3n) is the place of each entry of an
+    element's Hessian in `hessian`, -1 for a fixed one; `gradient` (V, 3) N and `hessian` (m,) N/m, the values of the
+    sparse Hessian, are added to.
+    """
+    n = elements.shape[1]
+    stress = np.zeros((n, 3))  # dI1/dF contracted with the shape gradients
+    inverse = np.zeros((n, 3))  # F C^-1 contracted with the shape gradients
+    volume = np.zeros((n, 3))  # gradient of the projected volume
+    curtain = np.zeros((n, 2))  # of it, the derivatives of the projected area by x and y
+    for e in range(elements.shape[0]):
+        p = pressure[e]
+        for q in range(areas.shape[1]):
+            g = gradients[e, q]
+            f = _deformation_gradient(positions, elements[e], g)
+            c11 = f[0, 0] ** 2 + f[1, 0] ** 2 + f[2, 0] ** 2
+            c22 = f[0, 1] ** 2 + f[1, 1] ** 2 + f[2, 1] ** 2
+            c12 = f[0, 0] * f[0, 1] + f[1, 0] * f[1, 1] + f[2, 0] * f[2, 1]
+            det = c11 * c22 - c12 * c12
+            phi = 1.0 / det
+            b11, b22, b12 = c22 * phi, c11 * phi, -c12 * phi
+            _, slope, curvature = strain_energy(law, coefficients, c11 + c22 + phi)
+            root = np.sqrt(phi)
+            n0 = (f[1, 0] * f[2, 1] - f[2, 0] * f[1, 1]) * root
+            n1 = (f[2, 0] * f[0, 1] - f[0, 0] * f[2, 1]) * root
+            n2 = (f[0, 0] * f[1, 1] - f[1, 0] * f[0, 1]) * root
+            projected = f[0, 0] * f[1, 1] - f[0, 1] * f[1, 0]
+            height = 0.0
+            for a in range(n):
+                height += shapes[a, q] * positions[elements[e, a], 2]
+                raised1 = b11 * g[a, 0] + b12 * g[a, 1]
+                raised2 = b12 * g[a, 0] + b22 * g[a, 1]
+                for k in range(3):
+                    inverse[a, k] = f[k, 0] * raised1 + f[k, 1] * raised2
+                    stress[a, k] = 2.0 * (f[k, 0] * g[a, 0] + f[k, 1] * g[a, 1] - phi * inverse[a, k])
+                curtain[a, 0] = g[a, 0] * f[1, 1] - g[a, 1] * f[1, 0]
+                curtain[a, 1] = f[0, 0] * g[a, 1] - f[0, 1] * g[a, 0]
+            for a in range(n):
+                volume[a, 0] = height * curtain[a, 0]
+                volume[a, 1] = height * curtain[a, 1]
+                volume[a, 2] = shapes[a, q] * projected
+            elastic = areas[e, q] * thickness[e]
+            follower = areas[e, q] * p
+            for a in range(n):
+                for k in range(3):
+                    gradient[elements[e, a], k] += elastic * slope * stress[a, k] - follower * volume[a, k]
+                for b in range(n):
+                    flat = g[a, 0] * g[b, 0] + g[a, 1] * g[b, 1]
+                    bent = phi * (g[a, 0] * (b11 * g[b, 0] + b12 * g[b, 1]) + g[a, 1] * (b12 * g[b, 0] + b22 * g[b, 1]))
+                    twist = height * (g[a, 0] * g[b, 1] - g[a, 1] * g[b, 0])
+                    for k in range(3):
+                        nk = n0 if k == 0 else (n1 if k == 1 else n2)
+                        for m in range(3):
+                            slot = slots[e, 3 * a + k, 3 * b + m]
+                            if slot < 0:
+                                continue
+                            nm = n0 if m == 0 else (n1 if m == 1 else n2)
+                            second = (
+                                4.0 * phi * inverse[a, k] * inverse[b, m]
+                                + 2.0 * phi * inverse[b, k] * inverse[a, m]
+                                - 2.0 * bent * nk * nm
+                            )
+                            if k == m:
+                                second += 2.0 * flat
+                            value = elastic * (curvature * stress[a, k] * stress[b, m] + slope * second)
+                            if k == 2 and m < 2:
+                                value -= follower * shapes[a, q] * curtain[b, m]
+                            elif m == 2 and k < 2:
+                                value -= follower * shapes[b, q] * curtain[a, k]
+                            elif k == 0 and m == 1:
+                                value -= follower * twist
+                            elif k == 1 and m == 0:
+                                value += follower * twist
+                            hessian[slot] += value
+
+
+@numba.njit(cache=True)
+def chamber_volumes(  # type: ignore[no-untyped-def]
+    positions, elements, shapes, gradients, areas, chamber_of_element, volumes, volume_gradients
+):  # fmt: skip
+    """Add the volume of each chamber, (k,) m^3, and its gradient, (k, V, 3) m^2, to the last two arguments."""
+    n = elements.shape[1]
+    for e in range(elements.shape[0]):
+        chamber = chamber_of_element[e]
+        for q in range(areas.shape[1]):
+            g = gradients[e, q]
+            f = _deformation_gradient(positions, elements[e], g)
+            projected = f[0, 0] * f[1, 1] - f[0, 1] * f[1, 0]
+            height = 0.0
+            for a in range(n):
+                height += shapes[a, q] * positions[elements[e, a], 2]
+            volumes[chamber] += areas[e, q] * height * projected
+            for a in range(n):
+                v = elements[e, a]
+                volume_gradients[chamber, v, 0] += areas[e, q] * height * (g[a, 0] * f[1, 1] - g[a, 1] * f[1, 0])
+                volume_gradients[chamber, v, 1] += areas[e, q] * height * (f[0, 0] * g[a, 1] - f[0, 1] * g[a, 0])
+                volume_gradients[chamber, v, 2] += areas[e, q] * shapes[a, q] * projected

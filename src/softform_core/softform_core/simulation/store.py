@@ -1,0 +1,274 @@
+"""Simulated shapes on disk: one Zarr v3 group a robot, SI units.
+
+Arrays: `actuation` (n, k) Pa, `vertices` (n, V, 3) m with one chunk a sample, `status` (n,), `iterations` (n,),
+`solve_seconds` (n,), `rest_vertices` (V, 3) m, `faces` (F, 3). Attributes: schema and provenance, and `failures`
+(sample -> reason). A sample's status is written after its vertices, and each chunk replaces the old one at once, so
+whatever stops a run leaves a store in which everything marked as done is there.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import IntEnum
+from pathlib import Path
+
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+
+from softform_core.errors import SoftformError
+from softform_core.robots import Robot
+
+SCHEMA = "softform/simulation"
+SCHEMA_VERSION = 1
+_ATTRIBUTES = ("robot", "robot_fingerprint", "seed", "command", "git_revision", "created", "n_corners")
+
+
+class SampleStatus(IntEnum):
+    """What has become of a sample."""
+
+    PENDING = 0
+    CONVERGED = 1
+    FAILED = 2
+
+
+class SimulationStore:
+    """An open store; `open_simulation` and `create_simulation` make one."""
+
+    def __init__(self, path: Path, group: zarr.Group) -> None:
+        """Wrap a group that has been checked."""
+        self.path = path
+        self._group = group
+
+    def _array(self, name: str) -> zarr.Array:
+        array = self._group[name]
+        assert isinstance(array, zarr.Array)
+        return array
+
+    def _read(self, name: str) -> NDArray:
+        return np.asarray(self._array(name)[...])
+
+    def __len__(self) -> int:
+        """Number n of samples, simulated or not."""
+        return len(self.actuation)
+
+    @property
+    def attributes(self) -> dict[str, object]:
+        """Schema and provenance."""
+        return dict(self._group.attrs)
+
+    @property
+    def actuation(self) -> NDArray[np.float64]:
+        """Pressures of every sample, (n, k) Pa."""
+        actuation = self._read("actuation")
+        return actuation[np.isfinite(actuation).all(axis=1)]  # a growth that was cut short leaves rows of NaN
+
+    @property
+    def status(self) -> NDArray[np.uint8]:
+        """`SampleStatus` of every sample, (n,)."""
+        return self._read("status")[: len(self)]
+
+    @property
+    def iterations(self) -> NDArray[np.int32]:
+        """Newton iterations of every sample, (n,)."""
+        return self._read("iterations")[: len(self)]
+
+    @property
+    def solve_seconds(self) -> NDArray[np.float64]:
+        """Seconds spent on every sample, (n,)."""
+        return self._read("solve_seconds")[: len(self)]
+
+    @property
+    def rest_vertices(self) -> NDArray[np.float64]:
+        """Rest shape, (V, 3) m."""
+        return self._read("rest_vertices")
+
+    @property
+    def faces(self) -> NDArray[np.int32]:
+        """Triangles over the vertices, (F, 3), normals towards +z at rest."""
+        return self._read("faces")
+
+    @property
+    def failures(self) -> dict[int, str]:
+        """Reason of every failed sample."""
+        failures = self._group.attrs["failures"]
+        assert isinstance(failures, dict)
+        return {int(sample): str(reason) for sample, reason in failures.items()}
+
+    @property
+    def pending(self) -> NDArray[np.int64]:
+        """Samples that have yet to be simulated."""
+        return np.flatnonzero(self.status == SampleStatus.PENDING)
+
+    def vertices(self, sample: int) -> NDArray[np.float64]:
+        """Vertices of one converged sample, (V, 3) m."""
+        return np.asarray(self._array("vertices")[sample])
+
+    def converged(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Actuations (m, k) Pa and vertices (m, V, 3) m of all converged samples."""
+        done = np.flatnonzero(self.status == SampleStatus.CONVERGED)
+        return self.actuation[done], np.asarray(self._array("vertices").oindex[done])
+
+    def write_converged(self, sample: int, vertices: NDArray[np.float64], iterations: int, seconds: float) -> None:
+        """Keep a simulated shape.
+
+        Raises:
+            SoftformError: If the disk is full or cannot be written.
+        """
+        with _disk_errors(self.path):
+            self._array("vertices")[sample] = vertices
+            self._array("iterations")[sample] = iterations
+            self._array("solve_seconds")[sample] = seconds
+            self._array("status")[sample] = SampleStatus.CONVERGED
+
+    def write_failed(self, sample: int, reason: str, seconds: float) -> None:
+        """Keep the reason why a sample has no shape.
+
+        Raises:
+            SoftformError: If the disk is full or cannot be written.
+        """
+        with _disk_errors(self.path):
+            failures = {str(key): value for key, value in self.failures.items()} | {str(sample): reason}
+            self._group.attrs["failures"] = failures
+            self._array("solve_seconds")[sample] = seconds
+            self._array("status")[sample] = SampleStatus.FAILED
+
+    def add(self, actuations: NDArray[np.float64]) -> None:
+        """Append pending samples for those actuations, (m, k) Pa, that the store does not hold yet.
+
+        Raises:
+            SoftformError: If the disk is full or cannot be written.
+        """
+        held = {key.tobytes() for key in self.actuation}
+        new = np.array([a for a in actuations if a.tobytes() not in held]).reshape(-1, actuations.shape[1])
+        if not len(new):
+            return
+        before, after = len(self), len(self) + len(new)
+        with _disk_errors(self.path):
+            # `actuation` grows last: its finite rows are the store's length, so a growth cut short is done again.
+            for name in ("vertices", "status", "iterations", "solve_seconds"):
+                array = self._array(name)
+                array.resize((after, *array.shape[1:]))
+            actuation = self._array("actuation")
+            actuation.resize((after, new.shape[1]))
+            actuation[before:] = new
+
+
+def create_simulation(
+    path: Path,
+    robot: Robot,
+    rest_vertices: NDArray[np.float64],
+    faces: NDArray[np.int32],
+    actuations: NDArray[np.float64],
+    provenance: dict[str, object],
+) -> SimulationStore:
+    """Make a store of pending samples; it appears at `path` complete or not at all.
+
+    Args:
+        path: Directory of the store, which must not exist.
+        robot: Robot that is simulated.
+        rest_vertices: (V, 3) m.
+        faces: (F, 3).
+        actuations: (n, k) Pa.
+        provenance: `seed, command, git_revision, created, n_corners`.
+
+    Raises:
+        SoftformError: If the disk is full or cannot be written.
+    """
+    samples, vertices = len(actuations), len(rest_vertices)
+    partial = path.with_name(path.name + ".partial")
+    with _disk_errors(path):
+        partial.parent.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(partial, ignore_errors=True)
+        group = zarr.open_group(partial, mode="w", zarr_format=3)
+        group.attrs.update(
+            {"schema": SCHEMA, "schema_version": SCHEMA_VERSION, "robot": robot.name}
+            | {"robot_fingerprint": robot.fingerprint(), "failures": {}}
+            | provenance
+        )
+        chunks = (max(4096, samples), actuations.shape[1])
+        actuation = group.create_array(
+            "actuation", shape=actuations.shape, dtype="f8", chunks=chunks, fill_value=np.nan
+        )
+        actuation[:] = actuations
+        group.create_array("vertices", shape=(samples, vertices, 3), chunks=(1, vertices, 3), dtype="f8")
+        for name, kind in (("status", "u1"), ("iterations", "i4"), ("solve_seconds", "f8")):
+            group.create_array(name, shape=(samples,), chunks=(max(4096, samples),), dtype=kind)
+        group.create_array("rest_vertices", data=rest_vertices)
+        group.create_array("faces", data=np.asarray(faces, dtype=np.int32))
+        os.replace(partial, path)
+    return open_simulation(path, robot, writable=True)
+
+
+def open_simulation(path: Path | str, robot: Robot | None = None, *, writable: bool = False) -> SimulationStore:
+    """Open a store of simulated shapes.
+
+    Args:
+        path: Directory of the store.
+        robot: If given, the store must have been made for just this robot.
+        writable: Whether samples will be written.
+
+    Raises:
+        SoftformError: If there is no store, or its schema, version, arrays or robot are other than expected.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise SoftformError(f"There is no simulation at {path}.", "Make one with: softform simulate --robot NAME")
+    try:
+        group = zarr.open_group(path, mode="r+" if writable else "r")
+        attributes = dict(group.attrs)
+        shapes = {name: array.shape for name, array in group.arrays()}
+    except (OSError, ValueError, KeyError, TypeError, zarr.errors.BaseZarrError) as error:
+        raise SoftformError(f"{path} is not a Zarr group that can be read: {error}", "Check the path.") from error
+    if attributes.get("schema") != SCHEMA or attributes.get("schema_version") != SCHEMA_VERSION:
+        raise SoftformError(
+            f"{path} holds '{attributes.get('schema')}' version {attributes.get('schema_version')}, "
+            f"not '{SCHEMA}' version {SCHEMA_VERSION}.",
+            "Give the path of a simulation made by this version of softform simulate, or make it again.",
+        )
+    missing = [name for name in (*_ATTRIBUTES, "failures") if name not in attributes]
+    if missing:
+        raise SoftformError(f"The simulation {path} lacks its {', '.join(missing)}.", "Make it again.")
+    _check_shapes(path, shapes)
+    if robot is not None and (
+        attributes["robot"] != robot.name
+        or attributes["robot_fingerprint"] != robot.fingerprint()
+        or shapes["actuation"][1] != robot.degrees_of_freedom
+    ):
+        raise SoftformError(
+            f"The simulation {path} was made for robot '{attributes['robot']}' "
+            f"(description {attributes['robot_fingerprint']}), not for '{robot.name}' ({robot.fingerprint()}).",
+            "Give another --output, or move the old simulation away and simulate again.",
+        )
+    return SimulationStore(path, group)
+
+
+def _check_shapes(path: Path, shapes: dict[str, tuple[int, ...]]) -> None:
+    expected = {"actuation": 2, "vertices": 3, "status": 1, "iterations": 1, "solve_seconds": 1}
+    expected |= {"rest_vertices": 2, "faces": 2}
+    wrong = [name for name, dimensions in expected.items() if len(shapes.get(name, ())) != dimensions]
+    if not wrong:
+        samples, vertices = shapes["actuation"][0], shapes["rest_vertices"][0]
+        # An interrupted growth leaves these arrays longer than `actuation`, which counts.
+        wrong = [n for n in ("vertices", "status", "iterations", "solve_seconds") if shapes[n][0] < samples]
+        wrong += ["vertices"] * (shapes["vertices"][1:] != (vertices, 3))
+        wrong += ["rest_vertices"] * (shapes["rest_vertices"][1] != 3) + ["faces"] * (shapes["faces"][1] != 3)
+    if wrong:
+        raise SoftformError(
+            f"Arrays of the simulation {path} are missing or misshapen: {', '.join(sorted(set(wrong)))}.",
+            "The store is damaged; make it again.",
+        )
+
+
+@contextmanager
+def _disk_errors(path: Path) -> Iterator[None]:
+    """Turn a failed write into an error that says what is kept and how to go on."""
+    try:
+        yield
+    except OSError as error:
+        raise SoftformError(
+            f"Writing the simulation {path} failed: {error.strerror or error}.",
+            "Samples written so far are kept. Free disk space (or mend the permissions) and run the same command "
+            "again; it continues.",
+        ) from error
