@@ -1,0 +1,1 @@
+"""Networks, their model files and their cards; millimetres inside."""

@@ -1,0 +1,50 @@
+"""N_fk: from chamber pressures to the control points of the simulated surface (paper 000, Eq. 14 and Sec. V-B1)."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from softform_core.networks.layers import perceptron
+
+
+class ForwardKinematics(nn.Module):
+    """Control points as offsets from the mean shape, S^c = mean + scale * mlp((a - offset) / scale_a) (Eq. 14).
+
+    Two hidden layers of 128 neurons with ReLU (Sec. V-B1). Left open by the paper: pressures are normalised to
+    -1 … 1 over the working range; the offsets of all coordinates are divided by one common scale.
+
+    Args:
+        pressure_min: (k,) Pa, lowest pressures.
+        pressure_max: (k,) Pa, highest pressures.
+        mean_shape: (rows, cols, 3) mm, average control points of the training shapes.
+        offset_scale: mm, size of the network's unit output.
+        hidden: Widths of the hidden layers.
+        activation: `relu`, or `tanh`.
+        use_batch_norm: Batch norm before each activation, as printed in the paper.
+    """
+
+    def __init__(
+        self,
+        pressure_min: Tensor,
+        pressure_max: Tensor,
+        mean_shape: Tensor,
+        offset_scale: float = 1.0,
+        hidden: Sequence[int] = (128, 128),
+        activation: str = "relu",
+        use_batch_norm: bool = False,
+    ) -> None:
+        """Lay the layers with torch's default initial weights."""
+        super().__init__()
+        self.activation = activation
+        self.rows, self.cols = int(mean_shape.shape[0]), int(mean_shape.shape[1])
+        self.layers = perceptron((len(pressure_min), *hidden, mean_shape.numel()), activation, use_batch_norm)
+        self.register_buffer("input_offset", (0.5 * (pressure_min + pressure_max)).float())
+        self.register_buffer("input_scale", (0.5 * (pressure_max - pressure_min)).float())
+        self.register_buffer("output_offset", mean_shape.reshape(-1).float())
+        self.register_buffer("output_scale", torch.full((mean_shape.numel(),), float(offset_scale)))
+
+    def forward(self, actuation: Tensor) -> Tensor:
+        """Control points (n, rows, cols, 3) mm at pressures (n, k) Pa."""
+        offsets = self.layers((actuation - self.input_offset) / self.input_scale)
+        return (self.output_offset + self.output_scale * offsets).reshape(-1, self.rows, self.cols, 3)

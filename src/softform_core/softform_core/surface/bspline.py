@@ -1,0 +1,159 @@
+"""Clamped uniform B-spline surfaces in matrix form (paper 000, Eq. 1; Piegl and Tiller, The NURBS Book, ch. 2-3).
+
+Control point (i, j) has i along u and j along v; flattened it is row `i * cols + j`, the column of the matrices here.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.interpolate import BSpline
+from scipy.sparse import csr_matrix
+
+from softform_core.errors import SoftformError
+
+Array = NDArray[np.float64]
+
+
+def clamped_knots(count: int, degree: int = 3) -> Array:
+    """Uniform knots on [0, 1] whose ends are repeated, so that the surface reaches its outermost control points.
+
+    Args:
+        count: Control points along this direction.
+        degree: Polynomial degree (order minus one).
+
+    Returns:
+        (count + degree + 1,).
+
+    Raises:
+        SoftformError: If there are fewer than degree + 1 control points.
+    """
+    if count < degree + 1:
+        raise SoftformError(
+            f"A B-spline of degree {degree} needs at least {degree + 1} control points, got {count}.",
+            "Set surface.rows and surface.columns of the robot higher.",
+        )
+    inner = np.linspace(0.0, 1.0, count - degree + 1)
+    return np.concatenate([np.zeros(degree), inner, np.ones(degree)])
+
+
+def basis_matrix(uv: ArrayLike, rows: int = 30, cols: int = 30, degree: int = 3) -> csr_matrix:
+    """Products N_i(u) N_j(v) of Eq. 1: points = basis_matrix @ control_points.reshape(rows * cols, 3).
+
+    Args:
+        uv: (P, 2) parameters in the unit square.
+        rows: Control points along u.
+        cols: Control points along v.
+        degree: Polynomial degree.
+
+    Returns:
+        (P, rows * cols); each row sums to one.
+
+    Raises:
+        SoftformError: If uv is not (P, 2) finite numbers in the unit square, or the grid is too small.
+    """
+    uv = checked_uv(uv)
+    return _products(_local_basis(uv[:, 0], rows, degree), _local_basis(uv[:, 1], cols, degree), rows, cols)
+
+
+def derivative_matrices(
+    uv: ArrayLike, rows: int = 30, cols: int = 30, degree: int = 3
+) -> tuple[csr_matrix, csr_matrix]:
+    """Derivatives of `basis_matrix` along u and along v; arguments and errors as there.
+
+    Returns:
+        Bu and Bv, (P, rows * cols) each.
+    """
+    uv = checked_uv(uv)
+    along_u, along_v = _local_basis(uv[:, 0], rows, degree), _local_basis(uv[:, 1], cols, degree)
+    slope_u = _local_basis(uv[:, 0], rows, degree, derivative=True)
+    slope_v = _local_basis(uv[:, 1], cols, degree, derivative=True)
+    return _products(slope_u, along_v, rows, cols), _products(along_u, slope_v, rows, cols)
+
+
+def evaluate(control_points: ArrayLike, uv: ArrayLike, degree: int = 3) -> Array:
+    """Points of the surface, Eq. 1.
+
+    Args:
+        control_points: (..., rows, cols, 3).
+        uv: (P, 2) in the unit square.
+        degree: Polynomial degree.
+
+    Returns:
+        (..., P, 3), in the unit of the control points.
+
+    Raises:
+        SoftformError: If an argument has another shape.
+    """
+    control = _checked_control_points(control_points)
+    return _apply(basis_matrix(uv, *control.shape[-3:-1], degree), control)
+
+
+def normals(control_points: ArrayLike, uv: ArrayLike, degree: int = 3) -> Array:
+    """Unit normals du x dv of the surface; arguments and errors as for `evaluate`.
+
+    Returns:
+        (..., P, 3); zero where the surface is degenerate.
+    """
+    control = _checked_control_points(control_points)
+    along_u, along_v = derivative_matrices(uv, *control.shape[-3:-1], degree)
+    cross = np.cross(_apply(along_u, control), _apply(along_v, control))
+    length = np.linalg.norm(cross, axis=-1, keepdims=True)
+    return np.divide(cross, length, out=np.zeros_like(cross), where=length > 0.0)
+
+
+def checked_uv(uv: ArrayLike) -> Array:
+    """`uv` as a (P, 2) float array.
+
+    Raises:
+        SoftformError: If it has another shape, is not finite or leaves the unit square.
+    """
+    values = np.asarray(uv, dtype=np.float64)
+    if values.ndim != 2 or values.shape[1] != 2:
+        raise SoftformError(f"Surface parameters have shape {values.shape}.", "Give (P, 2).")
+    if not np.isfinite(values).all() or (values.size and (values.min() < 0.0 or values.max() > 1.0)):
+        raise SoftformError("Surface parameters must be finite and lie in the unit square.", "Clip them to 0 … 1.")
+    return values
+
+
+def _checked_control_points(control_points: ArrayLike) -> Array:
+    control = np.asarray(control_points, dtype=np.float64)
+    if control.ndim < 3 or control.shape[-1] != 3:
+        raise SoftformError(f"Control points have shape {control.shape}.", "Give (..., rows, cols, 3).")
+    return control
+
+
+def _apply(matrix: csr_matrix, control: Array) -> Array:
+    flat = control.reshape(-1, matrix.shape[1], 3)
+    columns = flat.transpose(1, 0, 2).reshape(matrix.shape[1], -1)
+    points = (matrix @ columns).reshape(matrix.shape[0], -1, 3).transpose(1, 0, 2)
+    return np.ascontiguousarray(points).reshape(*control.shape[:-3], matrix.shape[0], 3)
+
+
+def _local_basis(
+    parameter: Array, count: int, degree: int, derivative: bool = False
+) -> tuple[NDArray[np.int64], Array]:
+    """The degree + 1 basis functions that are not zero at each parameter: (P,) first of them, (P, degree + 1) values."""
+    knots = clamped_knots(count, degree)
+    span = np.clip(np.searchsorted(knots, parameter, side="right") - 1, degree, count - 1)
+    first = span - degree
+    if derivative:
+        # N'_{i,d} = d (N_{i,d-1} / (t_{i+d} - t_i) - N_{i+1,d-1} / (t_{i+d+1} - t_{i+1})), The NURBS Book, Eq. 2.7.
+        lower = BSpline.design_matrix(parameter, knots[1:-1], degree - 1).toarray()
+        scaled = degree * lower / (knots[degree + 1 : -1] - knots[1 : -degree - 1])
+        dense = -np.diff(scaled, axis=1, prepend=0.0, append=0.0)
+    else:
+        dense = BSpline.design_matrix(parameter, knots, degree).toarray()
+    return first, np.take_along_axis(dense, first[:, None] + np.arange(degree + 1), axis=1)
+
+
+def _products(
+    along_u: tuple[NDArray[np.int64], Array], along_v: tuple[NDArray[np.int64], Array], rows: int, cols: int
+) -> csr_matrix:
+    (first_u, values_u), (first_v, values_v) = along_u, along_v
+    points, order_u = values_u.shape
+    order_v = values_v.shape[1]
+    column_u = first_u[:, None] + np.arange(order_u)
+    column_v = first_v[:, None] + np.arange(order_v)
+    columns = (column_u[:, :, None] * cols + column_v[:, None, :]).reshape(points, -1)
+    values = (values_u[:, :, None] * values_v[:, None, :]).reshape(points, -1)
+    starts = np.arange(points + 1) * (order_u * order_v)
+    return csr_matrix((values.ravel(), columns.ravel(), starts), shape=(points, rows * cols))
