@@ -1,0 +1,82 @@
+"""Opening a serial port for one user alone, with errors that say what is wrong and how to mend it."""
+
+import errno
+import os
+import time
+from pathlib import Path
+
+import serial
+from serial.tools import list_ports
+
+from softform_core.errors import SoftformError
+
+BUSY_GRACE_SECONDS = 1.0
+"""How long a busy port is tried again: the guardian of a driver that was just killed holds it while it vents."""
+
+_RETRY_SECONDS = 0.1
+_WRITE_TIMEOUT_SECONDS = 0.25
+
+
+class PortError(SoftformError):
+    """The port cannot be opened or used."""
+
+
+def open_port(path: str, baud_rate: int) -> serial.Serial:
+    """Open a serial port exclusively, with reads that do not wait.
+
+    Raises:
+        PortError: If the port is missing, busy, not permitted, or not a serial port.
+    """
+    deadline = time.monotonic() + BUSY_GRACE_SECONDS
+    while True:
+        try:
+            return serial.Serial(
+                path, baud_rate, timeout=0.0, write_timeout=_WRITE_TIMEOUT_SECONDS, exclusive=True, rtscts=False
+            )
+        except (OSError, ValueError) as error:
+            busy = getattr(error, "errno", None) in (errno.EAGAIN, errno.EBUSY)
+            if not busy or time.monotonic() > deadline:
+                raise _explained(path, error) from error
+        time.sleep(_RETRY_SECONDS)
+
+
+def _explained(path: str, error: Exception) -> PortError:
+    code = getattr(error, "errno", None)
+    if not path:
+        return PortError("No port is set.", f"Set the parameter 'port' to the board's device. {ports_found()}")
+    if code in (errno.ENOENT, errno.ENXIO, errno.ENODEV):
+        return PortError(f"There is no port {path}.", f"Plug the board in and power it, or set 'port'. {ports_found()}")
+    if code in (errno.EACCES, errno.EPERM):
+        return PortError(
+            f"This user may not open {path}.",
+            "Join the port's group, then log in again: sudo usermod -aG dialout $USER",
+        )
+    if code in (errno.EAGAIN, errno.EBUSY):
+        holders = holders_of(path)
+        by = f" by {', '.join(holders)}" if holders else ", perhaps by another user's process"
+        return PortError(f"{path} is in use{by}.", "End that process (another driver or a serial monitor), then retry.")
+    if code == errno.ENOTTY or "Inappropriate ioctl" in str(error):
+        return PortError(f"{path} is not a serial port.", f"Set 'port' to the board's device. {ports_found()}")
+    return PortError(f"{path} cannot be opened: {error}.", f"Check the board and its cable. {ports_found()}")
+
+
+def ports_found() -> str:
+    """Return one sentence that lists the serial ports of this machine."""
+    ports = [f"{port.device} ({port.description})" for port in list_ports.comports()]
+    return f"Ports found: {', '.join(ports)}." if ports else "No serial port is found on this machine."
+
+
+def holders_of(path: str) -> list[str]:
+    """Return the processes, as far as this user may see them, that have `path` open: `name (process id)`."""
+    device = os.path.realpath(path)
+    holders = []
+    for process in sorted(Path("/proc").glob("[0-9]*"), key=lambda entry: int(entry.name)):
+        if int(process.name) == os.getpid():
+            continue
+        try:
+            if any(os.path.realpath(descriptor) == device for descriptor in (process / "fd").iterdir()):
+                name = (process / "comm").read_text(encoding="utf-8", errors="replace").strip()
+                holders.append(f"{name} (process {process.name})")
+        except OSError:
+            continue  # it ended meanwhile, or belongs to another user
+    return holders

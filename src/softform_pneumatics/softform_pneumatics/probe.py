@@ -1,0 +1,142 @@
+"""Find out by a small, safe experiment which channels a board really regulates, each on its own.
+
+The firmware as it ships reports the same version as one that regulates ten channels, yet it sets targets in pairs
+(n, n^1), lets odd channels repeat their even neighbour's sensor, and regulates channels 2 and 3 only. Equal readings of
+a pair at rest prove nothing (both are zero), so each channel is moved: first all even channels to a fraction of a
+kilopascal, the odd ones staying at zero, then the other way round, with a vent in between. A channel that does not move
+when told to, or moves when its neighbour is told to, is not independent.
+"""
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.robots import Robot
+from softform_pneumatics.board import BoardError, Measurement, PressureBoard
+
+LARGEST_PROBE = 400.0
+"""Pa; a soft membrane of 2 mm bulges by millimetres only, and it is far above the sensors' noise."""
+
+_PROBE_SHARE_OF_RANGE = 0.1
+_MOVED_SHARE = 0.5
+_RISE_SECONDS = 3.0
+_DWELL_SECONDS = 0.3
+_STREAM_SECONDS = 1.0
+_VENT_SECONDS = 0.4
+_AVERAGED = 3
+
+
+@dataclass(frozen=True)
+class Regulation:
+    """What the experiment showed of the robot's channels.
+
+    Args:
+        regulated: Channels that moved when they were told to.
+        followers: Channels that moved although only their neighbours were told to.
+    """
+
+    regulated: frozenset[int]
+    followers: frozenset[int]
+
+
+def probe_pressure(robot: Robot) -> float:
+    """Return the pressure (Pa) of the experiment: small, inside the robot's range, on its wider side."""
+    highest, lowest = float(robot.pressure_max.min()), float(robot.pressure_min.max())
+    if highest >= -lowest:
+        return min(LARGEST_PROBE, _PROBE_SHARE_OF_RANGE * highest)
+    return max(-LARGEST_PROBE, _PROBE_SHARE_OF_RANGE * lowest)
+
+
+def probe_regulation(board: PressureBoard, channels: Sequence[int], pressure: float) -> Regulation:
+    """Move `channels` to `pressure` (Pa), first the even then the odd ones, and return which moved; ends vented.
+
+    Raises:
+        BoardError: If the board stops answering or does not stream.
+    """
+    regulated: set[int] = set()
+    followers: set[int] = set()
+    try:
+        for group in ([c for c in channels if c % 2 == 0], [c for c in channels if c % 2 == 1]):
+            if not group:
+                continue
+            moved = _moved_channels(board, group, pressure)
+            regulated |= moved & set(group)
+            followers |= moved - set(group)
+            _vent(board)
+    finally:
+        board.vent()
+    return Regulation(frozenset(regulated), frozenset(followers))
+
+
+def require_independent(robot: Robot, regulation: Regulation) -> None:
+    """Refuse a robot whose chambers the board does not regulate one by one.
+
+    Raises:
+        BoardError: If a chamber's channel does not move, or moves with its neighbour.
+    """
+    chamber_of = dict(zip(robot.board.channels, robot.chambers, strict=True))
+    silent = sorted(set(chamber_of) - regulation.regulated)
+    followers = sorted(set(chamber_of) & regulation.followers)
+    if not silent and not followers:
+        return
+    independent = len(chamber_of) - len(set(silent) | set(followers))
+    faults = []
+    if silent:
+        faults.append(f"channels {_listed(silent)} (chambers {_listed(map(chamber_of.get, silent))}) do not inflate")
+    if followers:
+        faults.append(f"channels {_listed(followers)} move with their neighbours' targets")
+    raise BoardError(
+        f"The board regulates {independent} of the {robot.degrees_of_freedom} independent chambers of robot "
+        f"'{robot.name}': {'; '.join(faults)}.",
+        "The OpenPneu firmware as it ships regulates channels 2 and 3 only, and as a pair: flash one that regulates "
+        "every channel on its own, or choose a robot with fewer chambers. If the firmware is right, check the tubes.",
+    )
+
+
+def _listed(items: Iterable[object]) -> str:
+    return ", ".join(map(str, items))
+
+
+def _moved_channels(board: PressureBoard, group: Sequence[int], pressure: float) -> set[int]:
+    board.start()
+    baseline = _average(_stream_for(board, 0.0))
+    for channel in group:
+        board.set_target(channel, pressure)
+    started = time.monotonic()
+    moved = np.zeros(len(baseline), dtype=bool)
+    while time.monotonic() - started < _RISE_SECONDS and not moved[list(group)].all():
+        moved = _share(board, baseline, pressure, 0.0) > _MOVED_SHARE
+    # A neighbour that follows may have a larger chamber: give it time to show.
+    moved |= _share(board, baseline, pressure, _DWELL_SECONDS) > _MOVED_SHARE
+    return set(np.flatnonzero(moved).tolist())
+
+
+def _share(board: PressureBoard, baseline: NDArray[np.float64], pressure: float, seconds: float) -> NDArray[np.float64]:
+    return (_average(_stream_for(board, seconds)) - baseline) / pressure
+
+
+def _average(measurements: Sequence[Measurement]) -> NDArray[np.float64]:
+    # The median: one corrupt line that looks like a good one must not decide.
+    return np.asarray(np.median([m.pressures for m in measurements[-_AVERAGED:]], axis=0))
+
+
+def _stream_for(board: PressureBoard, seconds: float) -> list[Measurement]:
+    measurements: list[Measurement] = []
+    started = time.monotonic()
+    while time.monotonic() - started < seconds or len(measurements) < _AVERAGED:
+        arrived = board.read(_STREAM_SECONDS)
+        if not arrived:
+            raise BoardError(f"{board.identity} does not stream its pressures.", "Check its firmware and cable.")
+        measurements += arrived
+    return measurements
+
+
+def _vent(board: PressureBoard) -> None:
+    if not board.vent():
+        raise BoardError(f"{board.identity} does not confirm that it vents.", "Cut its power and check it.")
+    until = time.monotonic() + _VENT_SECONDS
+    while (remaining := until - time.monotonic()) > 0.0:
+        board.read(remaining)

@@ -1,0 +1,190 @@
+"""Codec of Protocol A: the ASCII lines that the OpenPneu board speaks at 115200 8N1.
+
+A request ends in CR LF, and so does every reply. While the board runs it sends one stream line per control tick,
+`T<p0>,…,<p9>;`, between the replies. Nothing carries a checksum or a sequence number, so the parser accepts a line only
+if it has exactly the form that the board prints, and counts the rest. Pascal on this side, kilopascal on the wire.
+"""
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+from softform_core.errors import SoftformError
+from softform_core.units import PA_PER_KPA
+
+CHANNELS = 10
+"""Channels of the board."""
+
+BAUD_RATE = 115200
+
+LONGEST_LINE = 512
+"""Bytes after which a line without an end is garbage; the board's longest, a stream line, has 82."""
+
+_WIRE_LIMIT_KPA = 1000.0
+_TERMINATOR = b"\r\n"
+
+ALIVE_REQUEST = b"AT" + _TERMINATOR
+VERSION_REQUEST = b"AT+VERSION" + _TERMINATOR
+ADDRESS_REQUEST = b"AT+ADDRESS" + _TERMINATOR
+PRESSURE_REQUEST = b"AT+PRESSURE" + _TERMINATOR
+START_REQUEST = b"C" + _TERMINATOR
+VENT_REQUEST = b"V" + _TERMINATOR
+STOP_CHANNEL_REQUEST = b"P" + _TERMINATOR
+STOP_ALL_CHANNELS_REQUEST = b"PP" + _TERMINATOR
+
+
+def select_channel_request(channel: int) -> bytes:
+    """Return the request that selects the channel which the next target is for.
+
+    Raises:
+        SoftformError: If the board has no such channel.
+    """
+    if not 0 <= channel < CHANNELS:
+        raise SoftformError(f"The board has no channel {channel}.", f"Use 0 … {CHANNELS - 1}.")
+    return b"SC=%d" % channel + _TERMINATOR
+
+
+def target_request(pressure: float) -> bytes:
+    """Return the request that sets the selected channel's target; the board does not answer it.
+
+    Args:
+        pressure: Pa gauge.
+
+    Raises:
+        SoftformError: If `pressure` is not a finite number that a board of this kind could mean.
+    """
+    return b"T=" + _kilopascal(pressure) + _TERMINATOR
+
+
+def threshold_request(pressure: float) -> bytes:
+    """Return the request that sets by how much (Pa) a channel may lie above its target before the board vents it.
+
+    Raises:
+        SoftformError: If `pressure` is not a finite number that a board of this kind could mean.
+    """
+    return b"ST=" + _kilopascal(pressure) + _TERMINATOR
+
+
+def _kilopascal(pressure: float) -> bytes:
+    # `not <=` also catches NaN. Three decimals (1 Pa) lie below the sensors' quantum of 8 Pa.
+    if not abs(pressure) <= _WIRE_LIMIT_KPA * PA_PER_KPA:
+        raise SoftformError(f"{pressure} Pa cannot be sent to the board.", "Give a finite pressure in Pa gauge.")
+    return b"%.3f" % (pressure / PA_PER_KPA)
+
+
+class ReplyKind(Enum):
+    """What a reply of the board says."""
+
+    ALIVE = "OK;Successful"
+    VERSION = "Version"
+    ADDRESS = "OpenPneu"
+    PRESSURE = "pressure of channel 0"
+    CHANNEL_SELECTED = "Global Channel is"
+    THRESHOLD_SET = "Global Threshold is"
+    STARTED = "Timer Starts..."
+    PAUSED = "Timer Pauses..."
+    STOPPED = "Stop All Motors"
+    UNKNOWN_REQUEST = "Error command"
+    UNTERMINATED_REQUEST = "Error end check"
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One reply; `value` is the channel, the pressure (Pa), the version or the address that it tells, or empty."""
+
+    kind: ReplyKind
+    value: int | float | str = ""
+
+
+@dataclass(frozen=True)
+class StreamLine:
+    """Measured pressures of all channels, Pa gauge."""
+
+    pressures: tuple[float, ...]
+
+
+Message = Reply | StreamLine
+
+# The board prints two decimals: a line that lost a byte in flight seldom still has them everywhere.
+_NUMBER = r"-?\d{1,4}\.\d{2}"
+_STREAM_LINE = re.compile(rf"T({_NUMBER}(?:,{_NUMBER}){{{CHANNELS - 1}}});")
+_BARE_NUMBER = re.compile(r"-?\d{1,4}(?:\.\d+)?")
+_REPLY = re.compile(
+    r"(?P<ALIVE>OK;Successful)"
+    r"|Version\s*(?P<VERSION>\d+(?:\.\d+)*)\s*OK"
+    r"|(?P<ADDRESS>OpenPneu\d+\.\d+)"
+    r"|Global Channel is\s*(?P<CHANNEL_SELECTED>\d)(?!\d)"
+    r"|Global Threshold is\s*(?P<THRESHOLD_SET>-?\d{1,4}(?:\.\d+)?)"
+    r"|(?P<STARTED>Timer Starts\.\.\.)"
+    r"|(?P<PAUSED>Timer Pauses\.\.\.)"
+    r"|(?P<STOPPED>Stop All Motors)"
+    r"|(?P<UNKNOWN_REQUEST>Error command)"
+    r"|(?P<UNTERMINATED_REQUEST>Error end check)"
+)
+
+
+def _reply(kind: ReplyKind, text: str) -> Reply:
+    match kind:
+        case ReplyKind.CHANNEL_SELECTED:
+            return Reply(kind, int(text))
+        case ReplyKind.THRESHOLD_SET | ReplyKind.PRESSURE:
+            return Reply(kind, float(text) * PA_PER_KPA)
+        case ReplyKind.VERSION | ReplyKind.ADDRESS:
+            return Reply(kind, text)
+    return Reply(kind)
+
+
+class LineParser:
+    """Turns the board's bytes, in pieces of any size, into messages.
+
+    Lines may arrive partial, merged, corrupt, or with a stream line printed into the middle of a reply. What cannot be
+    understood is dropped and counted; nothing raises, and memory stays bounded. Messages depend on the bytes alone,
+    not on how they were cut into pieces.
+    """
+
+    def __init__(self) -> None:
+        """Start with an empty line."""
+        self._line = bytearray()
+        self._in_overlong_line = False
+        self.corrupt_lines = 0
+
+    def feed(self, data: bytes) -> list[Message]:
+        """Take the next bytes and return the messages that they complete, oldest first."""
+        messages: list[Message] = []
+        *completed, rest = data.split(b"\n")
+        for piece in completed:
+            self._append(piece)
+            if self._in_overlong_line:
+                self._in_overlong_line = False
+            else:
+                messages += self._parse(bytes(self._line))
+            self._line.clear()
+        self._append(rest)
+        return messages
+
+    def _append(self, piece: bytes) -> None:
+        if self._in_overlong_line:
+            return
+        self._line += piece
+        if len(self._line) > LONGEST_LINE:
+            self._in_overlong_line = True
+            self.corrupt_lines += 1
+            self._line.clear()
+
+    def _parse(self, line: bytes) -> list[Message]:
+        # Every byte is a character in Latin-1, so that garbage cannot raise here.
+        text = line.decode("latin-1").replace("\r", "").strip()
+        messages: list[Message] = [
+            StreamLine(tuple(float(number) * PA_PER_KPA for number in found[1].split(",")))
+            for found in _STREAM_LINE.finditer(text)
+        ]
+        remainder = _STREAM_LINE.sub("", text).strip()
+        if _BARE_NUMBER.fullmatch(remainder):
+            messages.append(_reply(ReplyKind.PRESSURE, remainder))
+            return messages
+        for found in _REPLY.finditer(remainder):
+            kind = str(found.lastgroup)
+            messages.append(_reply(ReplyKind[kind], found[kind]))
+        if _REPLY.sub("", remainder).strip():
+            self.corrupt_lines += 1
+        return messages

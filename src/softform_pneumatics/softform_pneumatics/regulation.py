@@ -1,0 +1,72 @@
+"""Pure parts of the driver: what a command may be, how fast it may change, and when a chamber has settled."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.errors import SoftformError
+from softform_core.robots import Robot
+
+
+class CommandRejectedError(SoftformError):
+    """A pressure command that the driver does not follow."""
+
+
+def check_command(robot: Robot, names: Sequence[str], pressures: Sequence[float]) -> NDArray[np.float64]:
+    """Return a command as (k,) Pa in the order of the robot's chambers.
+
+    Args:
+        robot: The robot that is driven.
+        names: Chamber of each pressure, in any order.
+        pressures: Pa gauge; what exceeds the range by rounding only (1e-6 of it) is clamped.
+
+    Raises:
+        CommandRejectedError: On wrong names or size, a value that is not finite, or one outside the working range.
+    """
+    if len(names) != len(pressures):
+        raise CommandRejectedError(
+            f"The command has {len(names)} names and {len(pressures)} pressures.", "Give one name for each pressure."
+        )
+    if sorted(names) != sorted(robot.chambers):
+        raise CommandRejectedError(
+            f"The command names the chambers {', '.join(names) or '(none)'}.",
+            f"Name each chamber of '{robot.name}' once: {', '.join(robot.chambers)}.",
+        )
+    pressure_of = dict(zip(names, pressures, strict=True))
+    try:
+        return robot.check_pressures(np.array([pressure_of[name] for name in robot.chambers], dtype=np.float64))
+    except CommandRejectedError:
+        raise
+    except SoftformError as error:
+        raise CommandRejectedError(error.message, error.next_step) from error
+
+
+def limit_rate(
+    setpoint: NDArray[np.float64], goal: NDArray[np.float64], rate: float, seconds: float
+) -> NDArray[np.float64]:
+    """Return the next setpoint, (k,) Pa: as near to `goal` as `rate` (Pa/s) allows in `seconds`."""
+    step = rate * seconds
+    change = goal - setpoint
+    # The goal itself once it is near enough: adding the change would miss it by a rounding error.
+    return np.where(np.abs(change) <= step, goal, setpoint + np.clip(change, -step, step))
+
+
+class SettleDetector:
+    """Tells which chambers have stayed within a tolerance of their goal for a time."""
+
+    def __init__(self, chambers: int, tolerance: float, seconds: float) -> None:
+        """Watch `chambers` pressures; `tolerance` in Pa."""
+        self._tolerance = tolerance
+        self._seconds = seconds
+        self._within_since = np.full(chambers, np.inf)
+
+    def reset(self) -> None:
+        """Forget everything: the goal has changed."""
+        self._within_since[:] = np.inf
+
+    def update(self, error: NDArray[np.float64], moment: float) -> NDArray[np.bool_]:
+        """Take the deviation (k,) Pa measured at `moment` (s); return which chambers have settled, (k,)."""
+        within = np.abs(error) <= self._tolerance
+        self._within_since = np.where(within, np.minimum(self._within_since, moment), np.inf)
+        return np.asarray(moment - self._within_since >= self._seconds)

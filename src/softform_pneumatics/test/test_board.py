@@ -1,0 +1,216 @@
+"""The OpenPneu board over a pseudo-terminal: handshake, targets, venting, and every way a port can be wrong."""
+
+import os
+import pty
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from softform_pneumatics import ports
+from softform_pneumatics.board import BoardError, BoardLostError, OpenPneuBoard
+from softform_pneumatics.ports import PortError, open_port
+
+BOOT_SECONDS = 0.05
+
+
+@pytest.fixture
+def board(scripted_board: Any) -> Iterator[OpenPneuBoard]:
+    board = OpenPneuBoard(scripted_board.path, vent_threshold=100.0, boot_seconds=BOOT_SECONDS)
+    yield board
+    board.close()
+
+
+def test_open_shakes_hands_vents_and_sets_the_threshold(scripted_board: Any, board: OpenPneuBoard) -> None:
+    board.open()
+    assert [text for _, text in scripted_board.requests] == [
+        "AT",
+        "AT+ADDRESS",
+        "AT+VERSION",
+        "V",
+        "ST=0.100",
+    ]
+    assert "firmware 2.0" in board.identity and scripted_board.path in board.identity
+
+
+def test_start_zeroes_all_targets_before_it_runs(scripted_board: Any, board: OpenPneuBoard) -> None:
+    scripted_board.targets[:] = 3.0
+    board.open()
+    board.start()
+    assert np.all(scripted_board.targets == 0.0)
+    texts = [text for _, text in scripted_board.requests]
+    assert texts.index("C") > max(i for i, text in enumerate(texts) if text.startswith("T="))
+
+
+def test_targets_reach_their_channels_and_measurements_come_back_in_pascal(
+    scripted_board: Any, board: OpenPneuBoard, wait_until: Callable[..., None]
+) -> None:
+    board.open()
+    board.start()
+    wanted = np.array([100.0 * (channel + 1) for channel in range(10)])
+    for channel, pressure in enumerate(wanted):
+        board.set_target(channel, pressure)
+    last = np.zeros(10)
+
+    def arrived() -> bool:
+        nonlocal last
+        for measurement in board.read(0.1):
+            last = measurement.pressures
+            assert 0.0 <= time.monotonic() - measurement.captured < 5.0
+        return bool(np.allclose(last, wanted, atol=11.0))
+
+    wait_until(arrived)
+
+
+def test_vent_is_confirmed_and_stops_the_stream(scripted_board: Any, board: OpenPneuBoard) -> None:
+    board.open()
+    board.start()
+    assert board.read(1.0)
+    assert board.vent()
+    board.read(0.0)
+    assert board.read(0.1) == []
+    assert not scripted_board.runs
+    assert board.check_alive() == {0: pytest.approx(0.0, abs=50.0)}
+
+
+def test_a_vent_that_is_not_confirmed_is_tried_again_and_reported(scripted_board: Any, board: OpenPneuBoard) -> None:
+    board.open()
+    before = time.monotonic()
+    scripted_board.ignores_vent = True
+    assert board.vent() is False
+    assert scripted_board.requests_since(before, "V") == 3
+
+
+def test_a_board_left_running_is_vented_at_once(scripted_board: Any, board: OpenPneuBoard) -> None:
+    scripted_board.targets[:] = 3.0
+    scripted_board.runs = True
+    board.open()
+    assert scripted_board.requests[0][1] == "V"
+    assert not scripted_board.runs
+
+
+def test_corrupt_lines_are_counted_and_good_ones_between_them_read(scripted_board: Any, board: OpenPneuBoard) -> None:
+    scripted_board.noise = b"\xff\x00 T1.0,2\r\nGlobal Cha\r\n"
+    board.open()
+    board.start()
+    assert board.read(1.0)
+    assert board.corrupt_lines >= 2
+
+
+def test_a_refused_request_is_counted(
+    scripted_board: Any, board: OpenPneuBoard, wait_until: Callable[..., None]
+) -> None:
+    board.open()
+    board.start()
+    os.write(board._opened().fileno(), b"T3.0\r\n")
+
+    def refused() -> bool:
+        board.read(0.02)
+        return board.refused_requests == 1
+
+    wait_until(refused)
+
+
+def test_a_target_is_not_sent_when_its_channel_is_not_confirmed(scripted_board: Any, board: OpenPneuBoard) -> None:
+    board.open()
+    board.start()
+    scripted_board.silent = True
+    before = time.monotonic()
+    with pytest.raises(BoardError, match="SC=4"):
+        board.set_target(4, 1000.0)
+    assert scripted_board.requests_since(before, "T=1.000") == 0
+
+
+def test_a_pulled_cable_is_a_lost_board(scripted_board: Any, board: OpenPneuBoard) -> None:
+    board.open()
+    board.start()
+    scripted_board.unplug()
+    with pytest.raises(BoardLostError, match="is lost"):
+        for _ in range(100):
+            board.read(0.1)
+    with pytest.raises(BoardLostError):
+        board.vent()
+
+
+def test_something_else_on_the_port_is_shown_by_its_first_bytes(scripted_board: Any, board: OpenPneuBoard) -> None:
+    scripted_board.greeting = b"$GPGGA,123519,4807.038,N*47\r\n"
+    scripted_board.address = b"?"
+    scripted_board._answer = lambda line: None
+    with pytest.raises(BoardError, match=r"does not speak.*GPGGA"):
+        board.open()
+
+
+def test_a_silent_port_is_reported_as_silent(scripted_board: Any, board: OpenPneuBoard) -> None:
+    scripted_board.silent = True
+    with pytest.raises(BoardError, match="Nothing answers"):
+        board.open()
+
+
+def test_another_board_of_the_family_is_refused(scripted_board: Any, board: OpenPneuBoard) -> None:
+    scripted_board.address = b"OpenPneu3.1"
+    with pytest.raises(BoardError, match=r"OpenPneu3\.1"):
+        board.open()
+
+
+def test_a_missing_port_lists_those_found(tmp_path: Path) -> None:
+    with pytest.raises(PortError, match=r"There is no port.*(Ports found|No serial port)"):
+        open_port(str(tmp_path / "ttyUSB7"), 115200)
+
+
+def test_no_port_at_all_is_said() -> None:
+    with pytest.raises(PortError, match="No port is set"):
+        open_port("", 115200)
+
+
+def test_a_file_is_no_port(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"")
+    with pytest.raises(PortError, match="is not a serial port"):
+        open_port(str(path), 115200)
+
+
+def test_a_busy_port_names_its_holder(scripted_board: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ports, "BUSY_GRACE_SECONDS", 0.1)
+    holder = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "import serial, sys; port = serial.Serial(sys.argv[1], exclusive=True); print('open', flush=True); input()",
+            scripted_board.path,
+        ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    try:
+        assert holder.stdout is not None and holder.stdout.readline() == b"open\n"
+        with pytest.raises(PortError, match=rf"is in use by .*\(process {holder.pid}\)"):
+            open_port(scripted_board.path, 115200)
+    finally:
+        holder.kill()
+        holder.communicate()
+
+
+def test_a_port_that_may_not_be_opened_names_the_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    master, slave = pty.openpty()
+    path = os.ttyname(slave)
+    try:
+        os.chmod(path, 0)
+        if os.access(path, os.R_OK):  # root may open anything: let the system call itself say no
+
+            def refuse(*args: object, **kwargs: object) -> int:
+                raise PermissionError(13, "Permission denied", path)
+
+            monkeypatch.setattr("serial.serialposix.os.open", refuse)
+        with pytest.raises(PortError, match="dialout"):
+            open_port(path, 115200)
+    finally:
+        monkeypatch.undo()
+        os.chmod(path, stat.S_IRUSR | stat.S_IWUSR)
+        os.close(master)
+        os.close(slave)
