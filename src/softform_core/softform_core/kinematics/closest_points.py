@@ -1,0 +1,144 @@
+"""Closest points c* on a target shape (Eq. 15): exact on meshes, by local tangent planes on clouds; millimetres."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from softform_core.errors import SoftformError
+from softform_core.kinematics.triangle_tree import TriangleTree
+from softform_core.shapes.target import TargetShape
+from softform_core.units import MM_PER_M
+
+Array = NDArray[np.float64]
+
+MAX_CLOUD_POINTS = 50_000
+"""A larger cloud is thinned before the search: a 30 x 30 spline surface has no detail that needs more."""
+
+_CLOUD_NEIGHBOURS = 7
+
+
+@dataclass(frozen=True)
+class Matches:
+    """The closest point on the target of each query point.
+
+    Attributes:
+        points: (P, 3) mm.
+        normals: (P, 3) unit normals of the target there.
+        distances: (P,) mm.
+        on_border: (P,) true where the closest point lies on the rim of the target or of a hole in it.
+    """
+
+    points: Array
+    normals: Array
+    distances: Array
+    on_border: NDArray[np.bool_]
+
+
+class ClosestPoints(Protocol):
+    """A target that answers closest-point queries; made by `closest_points_on`."""
+
+    @property
+    def vertices(self) -> Array:
+        """Points that span the target, (N, 3) mm."""
+
+    def query(self, points: Array) -> Matches:
+        """Closest point of each of (P, 3) mm."""
+
+
+def closest_points_on(target: TargetShape) -> ClosestPoints:
+    """Search structure for a target: `MeshSearch` if it has faces, else `CloudSearch`.
+
+    Args:
+        target: Points in metres.
+
+    Raises:
+        SoftformError: If the target is empty, not finite, or has no area.
+    """
+    points = np.asarray(target.points, dtype=np.float64)
+    if points.ndim != 2 or points.shape[1] != 3 or len(points) < 4:
+        raise SoftformError(f"The target has points of shape {points.shape}.", "Give (N, 3) with at least 4 points.")
+    if not np.isfinite(points).all():
+        raise SoftformError("The target has NaN or infinite coordinates.", "Remove these points from the target.")
+    if target.faces is not None:
+        return MeshSearch(points * MM_PER_M, target.faces)
+    cloud = TargetShape(points, target.normals).sample(MAX_CLOUD_POINTS).with_normals()
+    assert cloud.normals is not None
+    return CloudSearch(cloud.points * MM_PER_M, cloud.normals)
+
+
+class CloudSearch:
+    """Closest points on a cloud: the nearest point, moved within its tangent plane by at most its spacing.
+
+    Without the plane the distance to a sparse cloud could not fall below its spacing; without the limit a hole or the
+    rim would be bridged by a plane that was never measured.
+
+    Args:
+        points: (N, 3) mm.
+        normals: (N, 3) unit vectors, of either sign.
+    """
+
+    def __init__(self, points: Array, normals: Array) -> None:
+        """Build the tree and measure the spacing around each point."""
+        self.vertices = points
+        self._normals = normals
+        self._tree = cKDTree(points)
+        neighbours = min(_CLOUD_NEIGHBOURS, len(points))
+        self._spacing = self._tree.query(points, k=neighbours)[0][:, 1:].mean(axis=1)
+
+    def query(self, points: Array) -> Matches:
+        """Closest point of each of (P, 3) mm."""
+        _, index = self._tree.query(points)
+        normals, spacing = self._normals[index], self._spacing[index]
+        offset = points - self.vertices[index]
+        tangential = offset - np.einsum("px,px->p", offset, normals)[:, None] * normals
+        length = np.sqrt(np.einsum("px,px->p", tangential, tangential))
+        beyond = length > spacing
+        tangential *= (np.minimum(length, spacing) / np.maximum(length, 1e-12))[:, None]
+        closest = self.vertices[index] + tangential
+        residual = points - closest
+        return Matches(closest, normals, np.sqrt(np.einsum("px,px->p", residual, residual)), beyond)
+
+
+class MeshSearch:
+    """Exact closest points on a triangle mesh.
+
+    Args:
+        vertices: (V, 3) mm.
+        faces: (F, 3) indices.
+
+    Raises:
+        SoftformError: If no triangle has area.
+    """
+
+    def __init__(self, vertices: Array, faces: NDArray[np.integer]) -> None:
+        """Build the tree and find the rim."""
+        self.vertices = vertices
+        corners = vertices[faces]
+        normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+        doubled_area = np.linalg.norm(normals, axis=1)
+        solid = doubled_area > 1e-12 * float(doubled_area.max(initial=0.0))
+        if not solid.any():
+            raise SoftformError("The triangles of the target have no area.", "Give its points as a cloud instead.")
+        self._normals = normals[solid] / doubled_area[solid, None]
+        self._border = _border_edges(faces)[solid]
+        self._tree = TriangleTree(corners[solid])
+
+    def query(self, points: Array) -> Matches:
+        """Closest point of each of (P, 3) mm."""
+        triangle, closest, barycentric = self._tree.query(points)
+        offset = points - closest
+        distances = np.sqrt(np.einsum("px,px->p", offset, offset))
+        # The closest point lies on edge ab where the barycentric coordinate of c is zero, and so on.
+        on_border = ((barycentric[:, [2, 0, 1]] < 1e-9) & self._border[triangle]).any(axis=1)
+        return Matches(closest, self._normals[triangle], distances, on_border)
+
+
+def _border_edges(faces: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """Whether the edges ab, bc, ca of each face belong to it alone, (F, 3)."""
+    edges = np.sort(np.stack([faces, np.roll(faces, -1, axis=1)], axis=2).reshape(-1, 2).astype(np.int64), axis=1)
+    keys = edges[:, 0] * (int(faces.max()) + 1) + edges[:, 1]
+    _, index, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    return np.asarray(counts[index] == 1).reshape(-1, 3)

@@ -1,0 +1,131 @@
+"""Multi-layer perceptrons in numpy: value and analytic Jacobian, batched (no autograd)."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.errors import SoftformError
+
+Array = NDArray[np.float64]
+
+
+class MlpWeights(Protocol):
+    """What `softform_core.networks.layers.extract_mlp` returns, named here so that kinematics needs no torch.
+
+    y = output_offset + output_scale * mlp((x - input_offset) / input_scale)
+    """
+
+    @property
+    def weights(self) -> list[Array]:
+        """Weights of the layers, (out, in) each."""
+
+    @property
+    def biases(self) -> list[Array]:
+        """Biases of the layers, (out,) each."""
+
+    @property
+    def activation(self) -> str:
+        """Activation between the layers: relu or tanh."""
+
+    @property
+    def input_offset(self) -> Array:
+        """Subtracted from the input, (in,)."""
+
+    @property
+    def input_scale(self) -> Array:
+        """Divides the input after the offset, (in,)."""
+
+    @property
+    def output_offset(self) -> Array:
+        """Added to the scaled output, (out,)."""
+
+    @property
+    def output_scale(self) -> Array:
+        """Multiplies the output before the offset is added, (out,) or a scalar."""
+
+
+@dataclass(frozen=True)
+class AffineLayers:
+    """A perceptron whose normalisations are folded into its first and last layers.
+
+    Attributes:
+        weights: (out, in) each.
+        biases: (out,) each.
+        activation: `relu` or `tanh`, applied after every layer but the last.
+    """
+
+    weights: tuple[Array, ...]
+    biases: tuple[Array, ...]
+    activation: str
+
+    @property
+    def inputs(self) -> int:
+        """Number of inputs."""
+        return int(self.weights[0].shape[1])
+
+    def hidden(self, x: Array) -> Array:
+        """Activations before the last layer, (n, in) -> (n, hidden)."""
+        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            x = self._activate(x @ weight.T + bias)
+        return x
+
+    def hidden_and_jacobian(self, x: Array, dx: Array) -> tuple[Array, Array]:
+        """Activations before the last layer and their derivative.
+
+        Args:
+            x: (n, in).
+            dx: (n, in, k), derivative of x with respect to k variables.
+
+        Returns:
+            (n, hidden) and (n, hidden, k).
+        """
+        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            x = self._activate(x @ weight.T + bias)
+            slope = (x > 0.0).astype(np.float64) if self.activation == "relu" else 1.0 - x * x
+            dx = slope[..., None] * (weight @ dx)
+        return x, dx
+
+    def values(self, x: Array) -> Array:
+        """Output, (n, in) -> (n, out)."""
+        return self.hidden(x) @ self.weights[-1].T + self.biases[-1]
+
+    def values_and_jacobian(self, x: Array, dx: Array) -> tuple[Array, Array]:
+        """Output (n, out) and its derivative (n, out, k), see `hidden_and_jacobian`."""
+        x, dx = self.hidden_and_jacobian(x, dx)
+        return x @ self.weights[-1].T + self.biases[-1], self.weights[-1] @ dx
+
+    def after(self, weight: Array, bias: Array) -> "AffineLayers":
+        """This perceptron behind an affine map `x -> weight x + bias`, which is folded into the first layer (exact)."""
+        first = self.weights[0]
+        return AffineLayers(
+            (first @ weight, *self.weights[1:]), (self.biases[0] + first @ bias, *self.biases[1:]), self.activation
+        )
+
+    def _activate(self, x: Array) -> Array:
+        return np.maximum(x, 0.0) if self.activation == "relu" else np.tanh(x)
+
+
+def fold(mlp: MlpWeights) -> AffineLayers:
+    """Fold the input and output normalisation of a network into its layers (exact).
+
+    Raises:
+        SoftformError: If the activation is unknown or the layers do not fit together.
+    """
+    if mlp.activation not in ("relu", "tanh"):
+        raise SoftformError(f"Activation '{mlp.activation}' is not known to kinematics.", "Train with relu or tanh.")
+    weights = [np.array(weight, dtype=np.float64) for weight in mlp.weights]
+    biases = [np.array(bias, dtype=np.float64).ravel() for bias in mlp.biases]
+    shapes = [weight.shape for weight in weights]
+    fits = len(weights) == len(biases) >= 1 and all(a[0] == b[1] for a, b in zip(shapes[:-1], shapes[1:], strict=True))
+    if not fits or any(weight.shape[0] != bias.size for weight, bias in zip(weights, biases, strict=True)):
+        raise SoftformError(f"Layers of shapes {shapes} do not follow each other.", "Export the model again.")
+    weights[0] = weights[0] / np.asarray(mlp.input_scale, dtype=np.float64).reshape(1, -1)
+    biases[0] = biases[0] - weights[0] @ np.broadcast_to(
+        np.asarray(mlp.input_offset, dtype=np.float64).ravel(), weights[0].shape[1:]
+    )
+    scale = np.broadcast_to(np.asarray(mlp.output_scale, dtype=np.float64).ravel(), biases[-1].shape)
+    weights[-1] = weights[-1] * scale[:, None]
+    biases[-1] = biases[-1] * scale + np.asarray(mlp.output_offset, dtype=np.float64).ravel()
+    return AffineLayers(tuple(weights), tuple(biases), mlp.activation)

@@ -1,0 +1,200 @@
+"""Forward kinematics: actuation to the points of the predicted shape, with its analytic Jacobian.
+
+Paper 000, Algorithm 1 (Eqs. 14, 3, 1, 2, 4) and Eqs. 16-17, 23-31. Pa in, millimetres out. Exact shortcuts: the last
+layer of N_fk is affine and the B-spline decoder (Eq. 1) is linear, so their product is one matrix from the last hidden
+layer to the sampled points and kernel centers; the same holds for N_rbf's first layer. The control points are never
+formed while solving.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.errors import SoftformError
+from softform_core.kinematics.mlp import AffineLayers, MlpWeights, fold
+from softform_core.kinematics.rbf_warp import SimToReal, gaussians, warp, warp_jacobian
+from softform_core.surface.bspline import basis_matrix
+
+Array = NDArray[np.float64]
+
+
+def grid_uv(count: int) -> Array:
+    """About `count` parameters spread evenly over the unit square, borders included.
+
+    Args:
+        count: Wanted number of points, at least 4; the nearest square number is used.
+
+    Returns:
+        (P, 2).
+    """
+    side = max(2, round(float(np.sqrt(count))))
+    line = np.linspace(0.0, 1.0, side)
+    return np.stack(np.meshgrid(line, line, indexing="ij"), axis=-1).reshape(-1, 2)
+
+
+def grid_faces(count: int) -> NDArray[np.int64]:
+    """Triangles over the points of `grid_uv(count)`, (F, 3), oriented like du x dv."""
+    side = max(2, round(float(np.sqrt(count))))
+    corner = (np.arange(side - 1)[:, None] * side + np.arange(side - 1)).ravel()
+    lower = np.stack([corner, corner + side, corner + side + 1], axis=1)
+    upper = np.stack([corner, corner + side + 1, corner + 1], axis=1)
+    return np.concatenate([lower, upper])
+
+
+@dataclass(frozen=True)
+class Forward:
+    """One evaluation of the pipeline, from which the Jacobian is taken without repeating it.
+
+    Attributes:
+        actuation: (n, k) Pa.
+        points: (n, P, 3) mm, p* of Eq. 4.
+        simulated: (n, P + N, 3) mm, surface points and kernel centers before the warp.
+        gaussian: (n, P, N), empty without sim-to-real.
+        gamma: (n, N + 4, 3), empty without sim-to-real.
+    """
+
+    actuation: Array
+    points: Array
+    simulated: Array
+    gaussian: Array
+    gamma: Array
+
+
+class ForwardPipeline:
+    """Algorithm 1 for a fixed set of surface points.
+
+    Args:
+        forward_kinematics: N_fk (Eq. 14), (k,) Pa -> flattened control points (rows * cols * 3,) mm.
+        uv: (P, 2) surface parameters in the unit square.
+        sim_to_real: N_s2r, or None for the simulated shape itself.
+        rows: Control points along u.
+        cols: Control points along v.
+        degree: Polynomial degree of the B-spline (order minus one).
+
+    Raises:
+        SoftformError: If network, parameters and control grid do not fit together.
+    """
+
+    def __init__(
+        self,
+        forward_kinematics: MlpWeights,
+        uv: Array,
+        sim_to_real: SimToReal | None = None,
+        rows: int = 30,
+        cols: int = 30,
+        degree: int = 3,
+    ) -> None:
+        """Precompute the products of decoder and networks."""
+        uv = np.asarray(uv, dtype=np.float64)
+        if uv.ndim != 2 or uv.shape[1] != 2 or len(uv) == 0:
+            raise SoftformError(f"Surface parameters have shape {uv.shape}.", "Give (P, 2) with P > 0, e.g. grid_uv.")
+        if not np.isfinite(uv).all() or uv.min() < 0.0 or uv.max() > 1.0:
+            raise SoftformError("Surface parameters must lie in the unit square.", "Clip them to 0 … 1.")
+        self.uv, self.rows, self.cols = uv, rows, cols
+        self._network = fold(forward_kinematics)
+        if self._network.weights[-1].shape[0] != rows * cols * 3:
+            raise SoftformError(
+                f"N_fk gives {self._network.weights[-1].shape[0]} numbers, {rows} x {cols} control points need "
+                f"{rows * cols * 3}.",
+                "Use the model that was trained for this robot's surface.",
+            )
+        self._sim_to_real = sim_to_real
+        sampled_uv = uv if sim_to_real is None else np.concatenate([uv, sim_to_real.kernel_uv])
+        basis = basis_matrix(sampled_uv, rows, cols, degree)
+        weight, bias = self._network.weights[-1], self._network.biases[-1]
+        # Eq. 1 applied to the last layer's columns: (Q * 3, hidden).
+        self._decode = np.ascontiguousarray((basis @ weight.reshape(rows * cols, -1)).reshape(len(sampled_uv) * 3, -1))
+        self._decode_offset = (basis @ bias.reshape(rows * cols, 3)).ravel()
+        self._coefficients: AffineLayers | None = None
+        if sim_to_real is not None:
+            network = fold(sim_to_real.coefficients)
+            if network.inputs != rows * cols * 3:
+                raise SoftformError(
+                    f"N_rbf takes {network.inputs} numbers, {rows} x {cols} control points are {rows * cols * 3}.",
+                    "Use the sim-to-real model that was trained for this robot's surface.",
+                )
+            self._coefficients = network.after(weight, bias)
+
+    @property
+    def degrees_of_freedom(self) -> int:
+        """Number k of actuation parameters."""
+        return self._network.inputs
+
+    def control_points(self, actuation: Array) -> Array:
+        """Control points of the simulated surface (Eq. 14), (..., k) Pa -> (..., rows, cols, 3) mm."""
+        batch, lead = self._batch(actuation)
+        return self._network.values(batch).reshape(*lead, self.rows, self.cols, 3)
+
+    def warp_coefficients(self, actuation: Array) -> Array:
+        """Coefficients gamma of the warp (Eq. 3), (..., k) Pa -> (..., N + 4, 3); N + 4 is 0 without sim-to-real."""
+        batch, lead = self._batch(actuation)
+        if self._coefficients is None:
+            return np.zeros((*lead, 0, 3))
+        return self._coefficients.values(self._network.hidden(batch)).reshape(*lead, -1, 3)
+
+    def points(self, actuation: Array) -> Array:
+        """Predicted shape (Algorithm 1), (..., k) Pa -> (..., P, 3) mm."""
+        batch, lead = self._batch(actuation)
+        return self.forward(batch).points.reshape(*lead, -1, 3)
+
+    def points_and_jacobian(self, actuation: Array) -> tuple[Array, Array]:
+        """Predicted shape and dp*/da (Eq. 17).
+
+        Args:
+            actuation: (..., k) Pa.
+
+        Returns:
+            (..., P, 3) mm and (..., P, 3, k) mm/Pa.
+        """
+        batch, lead = self._batch(actuation)
+        state = self.forward(batch)
+        jacobian = self.jacobian(state)
+        return state.points.reshape(*lead, -1, 3), jacobian.reshape(*lead, *jacobian.shape[1:])
+
+    def forward(self, actuation: Array) -> Forward:
+        """Algorithm 1 for a batch, (n, k) Pa, keeping what the Jacobian needs."""
+        hidden = self._network.hidden(actuation)
+        simulated = (hidden @ self._decode.T + self._decode_offset).reshape(len(actuation), -1, 3)
+        if self._sim_to_real is None or self._coefficients is None:
+            nothing = np.zeros((len(actuation), 0, 0))
+            return Forward(actuation, simulated, simulated, nothing, nothing)
+        points, centers = simulated[:, : len(self.uv)], simulated[:, len(self.uv) :]
+        gamma = self._coefficients.values(hidden).reshape(len(actuation), -1, 3)
+        gaussian = gaussians(points, centers, self._sim_to_real.width)
+        return Forward(actuation, warp(points, gaussian, gamma), simulated, gaussian, gamma)
+
+    def jacobian(self, state: Forward) -> Array:
+        """Derivative of `state.points` with respect to the actuation (Eq. 17), (n, P, 3, k) mm/Pa."""
+        n, k = state.actuation.shape
+        hidden, slope = self._network.hidden_and_jacobian(state.actuation, np.broadcast_to(np.eye(k), (n, k, k)))
+        simulated = (self._decode @ slope).reshape(n, -1, 3, k)
+        if self._sim_to_real is None or self._coefficients is None:
+            return simulated
+        count = len(self.uv)
+        _, gamma = self._coefficients.values_and_jacobian(hidden, slope)
+        return warp_jacobian(
+            state.simulated[:, :count],
+            state.simulated[:, count:],
+            state.gaussian,
+            state.gamma,
+            simulated[:, :count],
+            simulated[:, count:],
+            gamma.reshape(n, -1, 3, k),
+            self._sim_to_real.width,
+        )
+
+    def objective_gradient(self, state: Forward, residuals: Array) -> Array:
+        """Eq. 16: 2 sum (dp*/da)^T (p* - (R c* + t)) for residuals (P, 3) mm and a batch of one, (k,) mm^2/Pa."""
+        return 2.0 * residuals.ravel() @ self.jacobian(state)[0].reshape(residuals.size, -1)
+
+    def _batch(self, actuation: Array) -> tuple[Array, tuple[int, ...]]:
+        actuation = np.asarray(actuation, dtype=np.float64)
+        if actuation.ndim == 0 or actuation.shape[-1] != self.degrees_of_freedom:
+            raise SoftformError(
+                f"The actuation has shape {actuation.shape}, the model takes {self.degrees_of_freedom} pressures.",
+                "Give one pressure in Pa for each chamber.",
+            )
+        if not np.isfinite(actuation).all():
+            raise SoftformError("The actuation has NaN or infinite pressures.", "Give finite pressures in Pa.")
+        return actuation.reshape(-1, self.degrees_of_freedom), actuation.shape[:-1]

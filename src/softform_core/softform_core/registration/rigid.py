@@ -1,0 +1,84 @@
+"""Rigid motions: composition, small motions, and the best motion between paired points (Kabsch)."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+from softform_core.errors import SoftformError
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RigidTransform:
+    """x -> R x + t.
+
+    Attributes:
+        rotation: (3, 3) proper rotation R.
+        translation: (3,) t, in the unit of the points it is applied to.
+    """
+
+    rotation: Array = field(default_factory=lambda: np.eye(3))
+    translation: Array = field(default_factory=lambda: np.zeros(3))
+
+    def apply(self, points: Array) -> Array:
+        """Move points, (..., 3) -> (..., 3)."""
+        return points @ self.rotation.T + self.translation
+
+    def apply_inverse(self, points: Array) -> Array:
+        """Move points back, (..., 3) -> (..., 3)."""
+        return (points - self.translation) @ self.rotation
+
+    def rotate(self, vectors: Array) -> Array:
+        """Rotate directions, (..., 3) -> (..., 3)."""
+        return vectors @ self.rotation.T
+
+    def moved(self, rotation_vector: Array, translation: Array, pivot: Array) -> "RigidTransform":
+        """This motion followed by a rotation about `pivot` and a translation.
+
+        Args:
+            rotation_vector: (3,) axis times angle, rad.
+            translation: (3,).
+            pivot: (3,) point that the rotation keeps.
+        """
+        turn = Rotation.from_rotvec(rotation_vector).as_matrix()
+        return RigidTransform(turn @ self.rotation, turn @ (self.translation - pivot) + pivot + translation)
+
+    def quaternion(self) -> Array:
+        """The rotation as (x, y, z, w), (4,)."""
+        return np.asarray(Rotation.from_matrix(self.rotation).as_quat())
+
+    def scaled(self, factor: float) -> "RigidTransform":
+        """The same motion for points in another unit of length."""
+        return RigidTransform(self.rotation, self.translation * factor)
+
+
+def kabsch(source: Array, destination: Array, weights: Array | None = None) -> RigidTransform:
+    """Rigid motion that brings paired points together with the least squared error (Kabsch 1976, no mirroring).
+
+    Args:
+        source: (N, 3), N >= 3.
+        destination: (N, 3), the partner of each source point.
+        weights: (N,) not negative, or None for equal weights.
+
+    Raises:
+        SoftformError: On fewer than three pairs, or weights that sum to zero.
+    """
+    if source.shape != destination.shape or source.ndim != 2 or len(source) < 3:
+        raise SoftformError(
+            f"A rigid motion needs at least three pairs of points, got {source.shape} and {destination.shape}.",
+            "Give two (N, 3) arrays.",
+        )
+    weights = np.ones(len(source)) if weights is None else weights
+    total = float(weights.sum())
+    if not total > 0.0:
+        raise SoftformError("No pair of points has any weight.", "Check that the shapes overlap.")
+    source_mean = weights @ source / total
+    destination_mean = weights @ destination / total
+    covariance = (source - source_mean).T @ (weights[:, None] * (destination - destination_mean))
+    u, _, vt = np.linalg.svd(covariance)
+    mirror = np.sign(np.linalg.det(vt.T @ u.T)) or 1.0
+    rotation = vt.T @ np.diag([1.0, 1.0, mirror]) @ u.T
+    return RigidTransform(rotation, destination_mean - rotation @ source_mean)

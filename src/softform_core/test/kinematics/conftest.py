@@ -1,0 +1,138 @@
+"""Networks for kinematics tests: a membrane written down by hand, and random ones that no shortcut could fit."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from softform_core.kinematics.inverse import IkOptions
+from softform_core.kinematics.pipeline import ForwardPipeline, grid_faces, grid_uv
+from softform_core.kinematics.rbf_warp import SimToReal
+from softform_core.shapes.target import TargetShape
+from softform_core.units import MM_PER_M
+
+Array = NDArray[np.float64]
+PRESSURE_MAX = 5000.0
+CHAMBERS = 9
+GRID = 30
+
+
+@dataclass(frozen=True)
+class Weights:
+    weights: list[Array]
+    biases: list[Array]
+    activation: str
+    input_offset: Array
+    input_scale: Array
+    output_offset: Array
+    output_scale: Array
+
+
+def flat_control_points() -> Array:
+    line = np.linspace(-160.0, 160.0, GRID)
+    x, y = np.meshgrid(line, line, indexing="ij")
+    return np.stack([x, y, np.zeros_like(x)], axis=-1)
+
+
+def hand_made_membrane() -> Weights:
+    """Each chamber lifts a bump over itself, more slowly the higher the pressure, and its neighbours a little."""
+    flat = flat_control_points().reshape(-1, 3)
+    centers = np.stack(np.meshgrid(*[[-107.0, 0.0, 107.0]] * 2, indexing="ij"), axis=-1).reshape(-1, 2)
+    distance = np.linalg.norm(flat[:, None, :2] - centers, axis=2)
+    inside = np.cos(np.pi * flat[:, 0] / 322.0) * np.cos(np.pi * flat[:, 1] / 322.0)
+    bumps = np.exp(-((distance / 55.0) ** 2)) * np.sqrt(np.maximum(inside, 0.0))[:, None]
+    last = np.zeros((len(flat), 3, CHAMBERS))
+    last[:, 2] = 45.0 * bumps
+    last[:, :2] = 0.05 * (flat[:, None, :2] - centers).swapaxes(1, 2) * bumps[:, None, :]
+    coupling = 0.9 * np.eye(CHAMBERS) + 0.05 * (distance[np.argmin(distance, axis=0)] < 120.0)
+    return Weights(
+        weights=[coupling, last.reshape(-1, CHAMBERS)],
+        biases=[np.zeros(CHAMBERS), np.zeros(last.shape[0] * 3)],
+        activation="tanh",
+        input_offset=np.zeros(CHAMBERS),
+        input_scale=np.full(CHAMBERS, PRESSURE_MAX),
+        output_offset=flat.ravel(),
+        output_scale=np.ones(1),
+    )
+
+
+def random_network(sizes: list[int], rng: np.random.Generator, **normalisation: Array) -> Weights:
+    return Weights(
+        weights=[rng.normal(size=(b, a)) / np.sqrt(a) for a, b in zip(sizes[:-1], sizes[1:], strict=True)],
+        biases=[0.3 * rng.normal(size=b) for b in sizes[1:]],
+        activation="relu",
+        **normalisation,
+    )
+
+
+def random_forward_kinematics(seed: int) -> Weights:
+    rng = np.random.default_rng(seed)
+    return random_network(
+        [CHAMBERS, 128, 128, GRID * GRID * 3],
+        rng,
+        input_offset=np.full(CHAMBERS, 2500.0),
+        input_scale=rng.uniform(1500.0, 2500.0, CHAMBERS),
+        output_offset=flat_control_points().ravel() + rng.normal(size=GRID * GRID * 3),
+        output_scale=rng.uniform(2.0, 6.0, GRID * GRID * 3),
+    )
+
+
+def random_sim_to_real(seed: int, kernels: int = 100) -> SimToReal:
+    rng = np.random.default_rng(seed)
+    gamma = np.zeros((kernels + 4, 3))
+    gamma[1:4] = np.eye(3)
+    scale = np.full((kernels + 4, 3), 1.0)
+    scale[1:4] = 0.02
+    return SimToReal(
+        grid_uv(kernels),
+        random_network(
+            [GRID * GRID * 3, 24, 24, gamma.size],
+            rng,
+            input_offset=flat_control_points().ravel(),
+            input_scale=np.full(GRID * GRID * 3, 10.0),
+            output_offset=gamma.ravel(),
+            output_scale=scale.ravel(),
+        ),
+    )
+
+
+def shape_of(pipeline: ForwardPipeline, pressures: Array) -> TargetShape:
+    """The pipeline's own surface as a mesh in metres; `pipeline` samples a grid."""
+    return TargetShape(pipeline.points(pressures) / MM_PER_M, None, grid_faces(len(pipeline.uv)))
+
+
+@pytest.fixture(scope="session", name="random_forward_kinematics")
+def random_forward_kinematics_fixture() -> Callable[[int], Weights]:
+    return random_forward_kinematics
+
+
+@pytest.fixture(scope="session", name="random_sim_to_real")
+def random_sim_to_real_fixture() -> Callable[..., SimToReal]:
+    return random_sim_to_real
+
+
+@pytest.fixture(scope="session", name="shape_of")
+def shape_of_fixture() -> Callable[[ForwardPipeline, Array], TargetShape]:
+    return shape_of
+
+
+@pytest.fixture(scope="session")
+def membrane() -> ForwardPipeline:
+    return ForwardPipeline(hand_made_membrane(), grid_uv(1000))
+
+
+@pytest.fixture(scope="session")
+def corrected_membrane() -> ForwardPipeline:
+    return ForwardPipeline(hand_made_membrane(), grid_uv(1000), random_sim_to_real(5))
+
+
+@pytest.fixture
+def bounds() -> dict[str, Array]:
+    return {"pressure_min": np.zeros(CHAMBERS), "pressure_max": np.full(CHAMBERS, PRESSURE_MAX)}
+
+
+@pytest.fixture
+def options(bounds: dict[str, Array]) -> IkOptions:
+    return IkOptions(**bounds)

@@ -1,0 +1,106 @@
+"""Closest points: exact on meshes (against brute force and trimesh), sensible on clouds, honest at rims and holes."""
+
+import numpy as np
+import pytest
+import trimesh
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from softform_core.errors import SoftformError
+from softform_core.kinematics.closest_points import CloudSearch, MeshSearch, closest_points_on
+from softform_core.kinematics.pipeline import grid_faces, grid_uv
+from softform_core.kinematics.triangle_tree import TriangleTree
+from softform_core.shapes.target import TargetShape
+
+
+def wavy_sheet(count=400, amplitude=20.0):
+    xy = (grid_uv(count) - 0.5) * 300.0
+    z = amplitude * np.cos(xy[:, 0] / 40.0) * np.sin(xy[:, 1] / 55.0)
+    return np.column_stack([xy, z]), grid_faces(count)
+
+
+def brute_force(points, corners):
+    """Distance to the nearest of all triangles, by trimesh."""
+    found = [trimesh.triangles.closest_point(corners, np.tile(point, (len(corners), 1))) for point in points]
+    return np.array(
+        [np.linalg.norm(closest - point, axis=1).min() for closest, point in zip(found, points, strict=True)]
+    )
+
+
+@pytest.mark.parametrize("distance", [0.01, 3.0, 60.0, 2000.0])
+def test_mesh_distances_are_exact(distance):
+    vertices, faces = wavy_sheet()
+    rng = np.random.default_rng(0)
+    points = vertices[rng.integers(len(vertices), size=200)] + distance * rng.normal(size=(200, 3))
+    matches = MeshSearch(vertices, faces).query(points)
+    assert matches.distances == pytest.approx(brute_force(points, vertices[faces]), abs=1e-9)
+    assert np.linalg.norm(points - matches.points, axis=1) == pytest.approx(matches.distances, abs=1e-12)
+    assert brute_force(matches.points, vertices[faces]).max() < 1e-9
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    count=st.integers(1, 40),
+    flatness=st.sampled_from([1.0, 1e-3, 0.0]),
+    size=st.sampled_from([1e-3, 1.0, 1e4]),
+)
+def test_any_triangle_soup_is_searched_exactly(seed, count, flatness, size):
+    rng = np.random.default_rng(seed)
+    corners = size * rng.normal(size=(count, 3, 3)) * np.array([1.0, 1.0, flatness])
+    points = 2.0 * size * rng.normal(size=(20, 3))
+    triangle, closest, barycentric = TriangleTree(corners).query(points)
+    distances = np.linalg.norm(points - closest, axis=1)
+    # trimesh's own tolerances are absolute: it is asked about triangles of size one.
+    assert distances / size == pytest.approx(brute_force(points / size, corners / size), rel=1e-6, abs=1e-6)
+    assert (barycentric >= -1e-12).all() and barycentric.sum(axis=1) == pytest.approx(1.0)
+    assert np.allclose(np.einsum("pc,pcx->px", barycentric, corners[triangle]), closest, atol=1e-9 * size)
+
+
+def test_rim_and_holes_of_a_mesh_are_known():
+    vertices, faces = wavy_sheet(900, amplitude=0.0)
+    hole = np.linalg.norm(vertices[faces].mean(axis=1), axis=1) < 40.0
+    search = MeshSearch(vertices, faces[~hole])
+    queries = np.array([[0.0, 0.0, 1.0], [100.0, 20.0, 1.0], [170.0, 0.0, 0.0], [149.0, 0.0, 5.0]])
+    matches = search.query(queries)
+    assert matches.on_border.tolist() == [True, False, True, False]
+    assert matches.distances[1:] == pytest.approx([1.0, 20.0, 5.0])
+    assert np.abs(matches.normals[1]) == pytest.approx([0.0, 0.0, 1.0])
+
+
+def test_degenerate_triangles_are_passed_over():
+    vertices, faces = wavy_sheet(100)
+    degenerate = np.array([[0, 0, 1], [5, 5, 5]])
+    queries = vertices + [0.0, 0.0, 2.0]
+    with_bad = MeshSearch(vertices, np.concatenate([degenerate, faces])).query(queries)
+    without = MeshSearch(vertices, faces).query(queries)
+    assert with_bad.distances == pytest.approx(without.distances)
+    with pytest.raises(SoftformError, match="no area"):
+        MeshSearch(vertices, degenerate)
+
+
+def test_distance_to_a_cloud_is_to_its_tangent_planes():
+    vertices, _ = wavy_sheet(2500, amplitude=0.0)
+    search = CloudSearch(vertices, np.tile([0.0, 0.0, -1.0], (len(vertices), 1)))
+    spacing = 300.0 / 49.0
+    rng = np.random.default_rng(1)
+    queries = np.column_stack([rng.uniform(-140.0, 140.0, (300, 2)), rng.uniform(-9.0, 9.0, 300)])
+    matches = search.query(queries)
+    assert matches.distances == pytest.approx(np.abs(queries[:, 2]), abs=1e-9)
+    assert not matches.on_border.any()
+    beyond = search.query(np.array([[150.0 + 5.0 * spacing, 0.0, 0.0]]))
+    assert beyond.on_border.all() and beyond.distances[0] > 3.0 * spacing
+
+
+def test_clouds_get_normals_and_large_ones_are_thinned():
+    rng = np.random.default_rng(2)
+    points = np.column_stack([rng.uniform(-0.15, 0.15, (80_000, 2)), np.zeros(80_000)])
+    search = closest_points_on(TargetShape(points))
+    assert len(search.vertices) == 50_000
+    assert search.query(np.array([[10.0, 10.0, 7.0]])).distances == pytest.approx([7.0], abs=1e-6)
+
+
+@pytest.mark.parametrize("points", [np.zeros((0, 3)), np.zeros((3, 3)), np.zeros((5, 2)), np.full((5, 3), np.nan)])
+def test_bad_targets_are_refused(points):
+    with pytest.raises(SoftformError, match="target"):
+        closest_points_on(TargetShape(points))

@@ -1,0 +1,161 @@
+"""The forward pipeline and its analytic Jacobian against torch autograd (Eqs. 14, 3, 1, 2, 4; 16-17, 23-31)."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.interpolate import BSpline
+
+from softform_core.errors import SoftformError
+from softform_core.kinematics.mlp import fold
+from softform_core.kinematics.pipeline import ForwardPipeline, grid_faces, grid_uv
+from softform_core.kinematics.rbf_warp import SimToReal
+
+GRID = 30
+CHAMBERS = 9
+
+
+def torch_network(weights, x):
+    x = (x - torch.tensor(weights.input_offset)) / torch.tensor(weights.input_scale)
+    for index, (weight, bias) in enumerate(zip(weights.weights, weights.biases, strict=True)):
+        x = torch.tensor(weight) @ x + torch.tensor(bias)
+        if index < len(weights.weights) - 1:
+            x = torch.relu(x) if weights.activation == "relu" else torch.tanh(x)
+    return x * torch.tensor(weights.output_scale) + torch.tensor(weights.output_offset)
+
+
+def torch_decoder(uv, control_points):
+    knots = np.concatenate([np.zeros(3), np.linspace(0.0, 1.0, GRID - 2), np.ones(3)])
+    along_u = torch.tensor(BSpline.design_matrix(uv[:, 0], knots, 3).toarray())
+    along_v = torch.tensor(BSpline.design_matrix(uv[:, 1], knots, 3).toarray())
+    return torch.einsum("pi,pj,ijx->px", along_u, along_v, control_points.reshape(GRID, GRID, 3))
+
+
+def torch_points(forward_kinematics, sim_to_real, uv, actuation):
+    """Algorithm 1 as printed, one actuation."""
+    control_points = torch_network(forward_kinematics, actuation)
+    points = torch_decoder(uv, control_points)
+    if sim_to_real is None:
+        return points
+    gamma = torch_network(sim_to_real.coefficients, control_points).reshape(-1, 3)
+    centers = torch_decoder(sim_to_real.kernel_uv, control_points)
+    squared = ((points[:, None] - centers) ** 2).sum(-1)
+    return gamma[0] + points @ gamma[1:4] + torch.exp(-sim_to_real.width * squared) @ gamma[4:]
+
+
+@pytest.mark.parametrize("corrected", [False, True])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_points_and_jacobian_agree_with_autograd(random_forward_kinematics, random_sim_to_real, seed, corrected):
+    network = random_forward_kinematics(seed)
+    warp = random_sim_to_real(seed + 100) if corrected else None
+    uv = np.random.default_rng(seed).uniform(size=(150, 2))
+    pipeline = ForwardPipeline(network, uv, warp)
+    pressures = np.random.default_rng(seed + 7).uniform(0.0, 5000.0, CHAMBERS)
+
+    points, jacobian = pipeline.points_and_jacobian(pressures)
+
+    def reference(actuation):
+        return torch_points(network, warp, uv, actuation)
+
+    expected = reference(torch.tensor(pressures)).numpy()
+    expected_jacobian = torch.autograd.functional.jacobian(reference, torch.tensor(pressures), vectorize=True).numpy()
+    assert points.shape == (150, 3) and jacobian.shape == (150, 3, CHAMBERS)
+    assert np.abs(points - expected).max() <= 1e-9 * np.abs(expected).max()
+    assert np.abs(jacobian - expected_jacobian).max() <= 1e-9 * np.abs(expected_jacobian).max()
+    assert np.abs(expected_jacobian).max() > 0.0
+    if corrected:
+        simulated = ForwardPipeline(network, uv).points(pressures)
+        assert np.abs(points - simulated).max() > 1.0  # the warp does something
+
+
+@pytest.mark.parametrize("kernels", [4, 36])
+def test_narrow_kernels_and_a_smooth_activation(random_forward_kinematics, random_sim_to_real, kernels):
+    network = random_forward_kinematics(4)
+    warp = random_sim_to_real(5, kernels)
+    warp = SimToReal(warp.kernel_uv, warp.coefficients, width=3e-4)
+    pipeline = ForwardPipeline(network, grid_uv(49), warp)
+    pressures = np.full(CHAMBERS, 1234.0)
+    expected = torch.autograd.functional.jacobian(
+        lambda a: torch_points(network, warp, pipeline.uv, a), torch.tensor(pressures), vectorize=True
+    ).numpy()
+    assert np.abs(pipeline.points_and_jacobian(pressures)[1] - expected).max() <= 1e-9 * np.abs(expected).max()
+
+
+def test_jacobian_agrees_with_finite_differences(corrected_membrane):
+    pressures = np.linspace(500.0, 4500.0, CHAMBERS)
+    step = 1.0
+    moved = pressures + step * np.eye(CHAMBERS)
+    back = pressures - step * np.eye(CHAMBERS)
+    numeric = (corrected_membrane.points(moved) - corrected_membrane.points(back)) / (2.0 * step)
+    _, jacobian = corrected_membrane.points_and_jacobian(pressures)
+    assert np.abs(np.moveaxis(numeric, 0, -1) - jacobian).max() <= 1e-6 * np.abs(jacobian).max()
+
+
+def test_gradient_of_the_objective_is_eq_16(corrected_membrane):
+    pressures = np.linspace(500.0, 4500.0, CHAMBERS)
+    closest = corrected_membrane.points(pressures[::-1])
+    state = corrected_membrane.forward(pressures[None])
+    gradient = corrected_membrane.objective_gradient(state, state.points[0] - closest)
+
+    def objective(actuation):
+        return float(((corrected_membrane.points(actuation) - closest) ** 2).sum())
+
+    numeric = [(objective(pressures + e) - objective(pressures - e)) / 2.0 for e in np.eye(CHAMBERS)]
+    assert gradient == pytest.approx(numeric, rel=1e-5)
+
+
+def test_batches_are_their_members(corrected_membrane):
+    actuations = np.random.default_rng(0).uniform(0.0, 5000.0, (2, 3, CHAMBERS))
+    points, jacobian = corrected_membrane.points_and_jacobian(actuations)
+    assert points.shape == (2, 3, len(corrected_membrane.uv), 3) and jacobian.shape == (*points.shape, CHAMBERS)
+    one_points, one_jacobian = corrected_membrane.points_and_jacobian(actuations[1, 2])
+    assert np.allclose(points[1, 2], one_points, atol=1e-10)
+    assert np.allclose(jacobian[1, 2], one_jacobian, atol=1e-14)
+    assert corrected_membrane.control_points(actuations).shape == (2, 3, GRID, GRID, 3)
+    assert corrected_membrane.warp_coefficients(actuations).shape == (2, 3, 104, 3)
+
+
+def test_control_points_and_coefficients_rebuild_the_points(random_forward_kinematics, random_sim_to_real):
+    warp = random_sim_to_real(1, 25)
+    pipeline = ForwardPipeline(random_forward_kinematics(1), grid_uv(100), warp)
+    pressures = np.full(CHAMBERS, 3000.0)
+    control_points = torch.tensor(pipeline.control_points(pressures))
+    gamma = pipeline.warp_coefficients(pressures)
+    points = torch_decoder(pipeline.uv, control_points).numpy()
+    centers = torch_decoder(warp.kernel_uv, control_points).numpy()
+    kernels = np.exp(-warp.width * ((points[:, None] - centers) ** 2).sum(-1))
+    assert np.allclose(gamma[0] + points @ gamma[1:4] + kernels @ gamma[4:], pipeline.points(pressures), atol=1e-9)
+    assert ForwardPipeline(random_forward_kinematics(1), grid_uv(9)).warp_coefficients(pressures).shape == (0, 3)
+
+
+def test_grid_faces_cover_the_square_once():
+    uv, faces = grid_uv(100), grid_faces(100)
+    corners = uv[faces]
+    doubled = np.linalg.det(np.stack([corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]], axis=1))
+    assert len(uv) == 100 and (doubled > 0.0).all() and doubled.sum() / 2.0 == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("pressures", [np.zeros(8), np.zeros((2, 10)), np.float64(3.0), np.full(9, np.nan)])
+def test_bad_actuations_are_refused(membrane, pressures):
+    with pytest.raises(SoftformError, match="pressures"):
+        membrane.points(pressures)
+
+
+@pytest.mark.parametrize("uv", [np.zeros((0, 2)), np.zeros((4, 3)), np.full((4, 2), 1.5), np.full((4, 2), np.nan)])
+def test_bad_surface_parameters_are_refused(random_forward_kinematics, uv):
+    with pytest.raises(SoftformError, match="[Ss]urface parameters"):
+        ForwardPipeline(random_forward_kinematics(0), uv)
+
+
+def test_networks_of_another_surface_are_refused(random_forward_kinematics, random_sim_to_real):
+    with pytest.raises(SoftformError, match="control points need"):
+        ForwardPipeline(random_forward_kinematics(0), grid_uv(9), rows=20, cols=30)
+    warp = random_sim_to_real(0, 16)
+    with pytest.raises(SoftformError, match="kernels need"):
+        SimToReal(grid_uv(25), warp.coefficients)
+
+
+def test_layers_that_do_not_follow_each_other_are_refused(random_forward_kinematics):
+    network = random_forward_kinematics(0)
+    network.weights[1] = network.weights[1][:, :-1]
+    with pytest.raises(SoftformError, match="do not follow"):
+        fold(network)

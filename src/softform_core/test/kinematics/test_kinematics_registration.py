@@ -1,0 +1,60 @@
+"""Rigid motions: Kabsch and ICP recover what was done to the shape."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
+
+from softform_core.errors import SoftformError
+from softform_core.kinematics.closest_points import MeshSearch
+from softform_core.kinematics.icp import icp
+from softform_core.kinematics.pipeline import grid_faces
+from softform_core.registration.rigid import RigidTransform, kabsch
+
+vectors = st.tuples(*[st.floats(-3.0, 3.0)] * 3).map(np.array)
+
+
+@settings(max_examples=50, deadline=None)
+@given(turn=vectors, shift=vectors, pivot=vectors, seed=st.integers(0, 1000))
+def test_kabsch_recovers_a_motion(turn, shift, pivot, seed):
+    points = np.random.default_rng(seed).normal(size=(12, 3))
+    motion = RigidTransform().moved(turn, 10.0 * shift, pivot)
+    found = kabsch(points, motion.apply(points))
+    assert np.allclose(found.rotation, motion.rotation, atol=1e-9)
+    assert np.allclose(found.translation, motion.translation, atol=1e-8)
+    assert np.allclose(motion.apply_inverse(motion.apply(points)), points, atol=1e-9)
+    assert np.allclose(Rotation.from_quat(motion.quaternion()).as_matrix(), motion.rotation)
+
+
+def test_kabsch_does_not_mirror():
+    points = np.random.default_rng(0).normal(size=(30, 3))
+    found = kabsch(points, points * [1.0, 1.0, -1.0])
+    assert np.linalg.det(found.rotation) == pytest.approx(1.0)
+
+
+def test_weights_leave_outliers_out():
+    rng = np.random.default_rng(1)
+    points = rng.normal(size=(40, 3))
+    motion = RigidTransform().moved(np.array([0.3, 0.1, -0.2]), np.array([1.0, 2.0, 3.0]), np.zeros(3))
+    moved = motion.apply(points)
+    moved[:5] += 50.0
+    weights = np.ones(40)
+    weights[:5] = 0.0
+    assert np.allclose(kabsch(points, moved, weights).rotation, motion.rotation, atol=1e-9)
+    with pytest.raises(SoftformError, match="weight"):
+        kabsch(points, moved, np.zeros(40))
+    with pytest.raises(SoftformError, match="three pairs"):
+        kabsch(points[:2], moved[:2])
+
+
+def test_icp_brings_a_moved_target_back(membrane):
+    points = membrane.points(np.array([4000.0, 500, 500, 500, 2500, 500, 500, 500, 1000]))
+    motion = RigidTransform().moved(np.array([0.02, -0.03, 0.05]), np.array([2.0, -3.0, 4.0]), np.zeros(3))
+    target = MeshSearch(motion.apply(points), grid_faces(len(points)))
+    start_error = np.linalg.norm(target.query(points).distances)
+    pose, matchings = icp(points, target, RigidTransform(), max_iterations=200, relative_decrease=1e-6)
+    error = np.linalg.norm(target.query(pose.apply_inverse(points)).distances)
+    assert error < 0.02 * start_error and 1 < matchings <= 200
+    one, used = icp(points, target, RigidTransform(), max_iterations=1)
+    assert used == 1 and np.allclose(one.rotation, np.eye(3))
