@@ -1,6 +1,6 @@
 """A measured landscape as a target: the digital elevation model that matplotlib ships, brought into a membrane's reach.
 
-The model is `jacksboro_fault_dem.npz` (SRTM, 344 x 403 heights about the Jacksboro fault, Tennessee). Choices made here:
+The model is `jacksboro_fault_dem.npz` (SRTM, 344 x 403 heights about the Jacksboro fault, Tennessee). Choices:
 
 - the middle square of about 30 km is laid on the membrane, so the land is shrunk evenly in x and y;
 - a Gaussian of `SMOOTHING` chambers removes what is finer than a chamber, which no pressures could follow;
@@ -62,7 +62,7 @@ def dem_target(robot: Robot) -> TargetShape:
 def _square_land() -> np.ndarray:
     """Heights of the middle square, m; rows from south to north, columns from west to east."""
     try:
-        with get_sample_data("jacksboro_fault_dem.npz") as model:
+        with np.load(get_sample_data("jacksboro_fault_dem.npz", asfileobj=False)) as model:
             heights = np.asarray(model["elevation"], dtype=np.float64)[::-1]
             # A degree of longitude is shorter than one of latitude.
             middle = np.radians(0.5 * (float(model["ymin"]) + float(model["ymax"])))

@@ -1,13 +1,12 @@
 """Writes shapes as PLY files that appear whole or not at all."""
 
-import os
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
 from softform_core.errors import SoftformError
+from softform_core.files import write_atomically
 from softform_core.shapes.read import Unit
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
@@ -27,7 +26,6 @@ def write_ply(path: str | Path, shape: TargetShape, unit: Unit = "m", comments: 
     Raises:
         SoftformError: If a comment has more than one line, or the file cannot be written.
     """
-    path = Path(path)
     lines = [f"unit {unit}", *comments]
     if any("\n" in line or "\r" in line or not line.isascii() for line in lines):
         raise SoftformError("A PLY comment must be one line of ASCII.", "Split the comment.")
@@ -44,20 +42,4 @@ def write_ply(path: str | Path, shape: TargetShape, unit: Unit = "m", comments: 
         faces = np.empty(len(shape.faces), dtype=[("count", "u1"), ("vertices", "<i4", 3)])
         faces["count"], faces["vertices"] = 3, shape.faces
         body.append(faces.tobytes())
-    _write_atomically(path, "\n".join([*header, "end_header", ""]).encode("ascii") + b"".join(body))
-
-
-def _write_atomically(path: Path, data: bytes) -> None:
-    temporary = ""
-    try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except OSError as error:
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
-        raise SoftformError(
-            f"{path} cannot be written: {error.strerror or error}.", "Check the folder, its permissions and free space."
-        ) from error
+    write_atomically(path, "\n".join([*header, "end_header", ""]).encode("ascii") + b"".join(body))
