@@ -15,7 +15,6 @@ Every arrow that leaves RUNNING sends the vent request first and reports afterwa
 clock. Python holds no hard real-time promise: the board's firmware regulates, and is the last line.
 """
 
-import contextlib
 import logging
 import threading
 import time
@@ -327,7 +326,10 @@ class PneumaticsDriver:
         changed = (state, reason) != (self._state, self._reason)
         self._state, self._reason = state, reason
         if changed:
-            self._on_state(state, reason)
+            try:
+                self._on_state(state, reason)
+            except Exception:  # a listener's failure must never stand between a fault and the venting
+                _log.exception("the listener of the driver's state failed")
 
     def _in_thread(self, work: Callable[[], str]) -> str:
         future: Future[str] = Future()
@@ -538,8 +540,7 @@ class PneumaticsDriver:
             _log.warning("further fault: %s", reason)
             return
         unconfirmed = "" if self._is_vent_confirmed else " The board did not confirm that it vents."
-        with contextlib.suppress(Exception):  # a listener's failure must not end the loop that vents
-            self._set_state(State.FAULT, reason + unconfirmed)
+        self._set_state(State.FAULT, reason + unconfirmed)
 
     def _vent_quietly(self) -> None:
         self._streams = False

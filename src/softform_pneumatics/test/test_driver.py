@@ -1,0 +1,375 @@
+"""The driver's thread against a scripted board: following, settling, and every way that must end in venting."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from softform_core.errors import SoftformError
+from softform_core.robots import Robot
+from softform_pneumatics import driver as driver_module
+from softform_pneumatics.board import BoardError, Measurement, OpenPneuBoard
+from softform_pneumatics.driver import ChamberState, ChamberStatus, DriverSettings, PneumaticsDriver, State
+from softform_pneumatics.regulation import CommandRejectedError
+
+SETTINGS = DriverSettings(command_timeout=0.4, stream_timeout=0.3, settle_time=0.1, follow_timeout=0.5)
+WaitUntil = Callable[..., None]
+
+
+@dataclass
+class Seen:
+    """What the driver has reported."""
+
+    states: list[tuple[State, str]] = field(default_factory=list)
+    pressures: list[ChamberState] = field(default_factory=list)
+
+
+class Commander:
+    """Sends one command again and again from its own thread, until it is stopped."""
+
+    def __init__(self, driver: PneumaticsDriver, pressures: list[float]) -> None:
+        self._driver = driver
+        self.pressures = pressures
+        self.rejections: list[str] = []
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._ended.wait(0.05):
+            try:
+                self._driver.command([f"c{i + 1}" for i in range(9)], self.pressures)
+            except CommandRejectedError as error:
+                self.rejections.append(str(error))
+
+    def end(self) -> None:
+        self._ended.set()
+        self._thread.join()
+
+
+@pytest.fixture
+def seen() -> Seen:
+    return Seen()
+
+
+@pytest.fixture
+def make_driver(
+    scripted_board: Any, robot: Robot, seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., PneumaticsDriver]]:
+    monkeypatch.setattr(driver_module, "_VENT_REST_SECONDS", 0.1)
+    monkeypatch.setattr(driver_module, "_ALIVE_CHECK_SECONDS", 0.1)
+    monkeypatch.setattr("softform_pneumatics.probe._DWELL_SECONDS", 0.05)
+    monkeypatch.setattr("softform_pneumatics.probe._VENT_SECONDS", 0.1)
+    drivers = []
+
+    def make(settings: DriverSettings = SETTINGS, robot: Robot = robot) -> PneumaticsDriver:
+        board = OpenPneuBoard(scripted_board.path, vent_threshold=100.0, boot_seconds=0.05)
+        driver = PneumaticsDriver(
+            board, robot, settings, lambda *state: seen.states.append(state), seen.pressures.append
+        )
+        drivers.append(driver)
+        return driver
+
+    yield make
+    for driver in drivers:
+        driver.close()
+
+
+@pytest.fixture
+def driver(make_driver: Callable[..., PneumaticsDriver]) -> PneumaticsDriver:
+    driver = make_driver()
+    driver.connect()
+    return driver
+
+
+@pytest.fixture
+def commander(driver: PneumaticsDriver, scripted_board: Any, wait_until: WaitUntil) -> Iterator[Commander]:
+    """Someone who has inflated the robot and goes on commanding."""
+    driver.activate()
+    commander = Commander(driver, [3000.0] * 9)
+    wait_until(lambda: bool(scripted_board.pressures[:9].min() > 1.0))
+    assert driver.state is State.RUNNING
+    yield commander
+    commander.end()
+
+
+def vented(board: Any) -> Callable[[], bool]:
+    return lambda: not board.runs and bool(np.abs(board.pressures).max() < 0.1)
+
+
+def test_connect_leaves_the_board_vented_and_takes_no_commands(scripted_board: Any, driver: PneumaticsDriver) -> None:
+    assert driver.state is State.VENTED
+    assert not scripted_board.runs
+    with pytest.raises(CommandRejectedError, match="not active"):
+        driver.command([f"c{i + 1}" for i in range(9)], [1000.0] * 9)
+
+
+def test_a_command_is_followed_settles_and_leaves_unused_channels_at_zero(
+    scripted_board: Any, driver: PneumaticsDriver, seen: Seen, wait_until: WaitUntil
+) -> None:
+    driver.activate()
+    goal = [500.0 * i for i in range(9)]
+    commander = Commander(driver, goal)
+    wait_until(lambda: bool(seen.pressures) and bool((seen.pressures[-1].status == ChamberStatus.SETTLED).all()))
+    commander.end()
+    assert np.abs(seen.pressures[-1].pressures - goal).max() < 100.0
+    assert scripted_board.targets[9] == 0.0
+    assert (seen.pressures[0].status == ChamberStatus.VENTED).all()
+    assert [state for state, _ in seen.states][:3] == [State.VENTED, State.VENTED, State.RUNNING]
+
+
+def test_targets_rise_no_faster_than_the_robot_allows(scripted_board: Any, commander: Commander, robot: Robot) -> None:
+    commander.end()
+    targets: list[tuple[float, float]] = []
+    channel = -1
+    for moment, text in scripted_board.requests:
+        if text.startswith("SC="):
+            channel = int(text[3:])
+        elif text.startswith("T=") and channel == 4:
+            targets.append((moment, float(text[2:]) * 1000.0))
+    rising = [(moment, pressure) for moment, pressure in targets if pressure > 400.0]
+    assert len(rising) >= 3
+    steps = np.diff([pressure for _, pressure in rising])
+    assert steps.max() <= robot.slew_rate * 0.2 + 1.0  # no step is longer than the longest tick counts
+    elapsed, climbed = rising[-1][0] - rising[0][0], rising[-1][1] - rising[0][1]
+    assert climbed <= robot.slew_rate * (elapsed + 0.2)
+
+
+def test_a_lost_target_is_sent_again(scripted_board: Any, driver: PneumaticsDriver, wait_until: WaitUntil) -> None:
+    driver.activate()
+    wait_until(lambda: scripted_board.runs)
+    scripted_board.lose_targets = 40
+    commander = Commander(driver, [1000.0] * 9)
+    wait_until(lambda: bool(np.allclose(scripted_board.targets[:9], 1.0)))
+    assert scripted_board.lose_targets == 0
+    commander.end()
+
+
+@pytest.mark.parametrize("bad", [[9000.0] * 9, [float("nan")] * 9, [-500.0] * 9])
+def test_a_bad_command_changes_nothing_and_does_not_feed_the_watchdog(
+    scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil, bad: list[float]
+) -> None:
+    commander.pressures = bad
+    wait_until(lambda: driver.state is State.VENTED)
+    assert commander.rejections
+    assert scripted_board.targets.max() <= 3.0
+    assert "no command came" in driver.reason
+    assert driver.statistics.rejected_commands > 0
+
+
+def test_a_commander_that_falls_silent_ends_in_venting_and_may_come_back(
+    scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil
+) -> None:
+    before = time.monotonic()
+    commander.end()
+    wait_until(lambda: scripted_board.requests_since(before, "V") == 1)
+    wait_until(lambda: bool(np.abs(scripted_board.pressures).max() < 0.1))
+    assert driver.state is State.VENTED
+    assert np.all(scripted_board.targets[:9] <= 3.0)
+    again = Commander(driver, [2000.0] * 9)
+    wait_until(lambda: bool(scripted_board.pressures[:9].min() > 1.8))
+    again.end()
+
+
+def test_a_stream_that_stalls_vents_and_latches(
+    scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil
+) -> None:
+    scripted_board.stalls = True
+    wait_until(lambda: driver.state is State.FAULT)
+    wait_until(vented(scripted_board))
+    assert "sent no pressures" in driver.reason
+    scripted_board.stalls = False
+    time.sleep(0.3)
+    assert driver.state is State.FAULT and not scripted_board.runs
+    assert any("latched" in rejection for rejection in commander.rejections)
+
+
+def test_over_pressure_vents_and_latches(
+    scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil
+) -> None:
+    scripted_board.targets[3] = 40.0
+    scripted_board.TIME_CONSTANT = 0.01
+    wait_until(lambda: driver.state is State.FAULT)
+    wait_until(vented(scripted_board))
+    assert "Chamber c4 is at" in driver.reason
+
+
+def test_one_corrupt_reading_is_no_over_pressure(robot: Robot, make_driver: Callable[..., PneumaticsDriver]) -> None:
+    driver = make_driver()
+    good, bad = np.zeros(10), np.full(10, 90_000.0)
+    driver._streams = True
+    for moment in range(10):
+        driver._take(Measurement(bad if moment % 2 else good, float(moment)))
+    with pytest.raises(SoftformError, match="Chamber c1 is at 90000 Pa"):
+        driver._take(Measurement(bad, 10.0))
+
+
+def test_a_chamber_that_does_not_follow_vents_and_latches(
+    scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil
+) -> None:
+    scripted_board.leaks[6] = True
+    wait_until(lambda: driver.state is State.FAULT)
+    wait_until(vented(scripted_board))
+    assert "Chamber c7 stays at" in driver.reason
+
+
+def test_a_pulled_cable_is_a_fault_and_no_exception(
+    scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil
+) -> None:
+    scripted_board.unplug()
+    wait_until(lambda: driver.state is State.FAULT)
+    assert "is lost" in driver.reason
+    assert "did not confirm that it vents" in driver.reason
+    assert driver._thread is not None and driver._thread.is_alive()
+    with pytest.raises(SoftformError, match="There is no port|cannot be opened|is lost"):
+        driver.reset()
+
+
+def test_an_exception_in_the_loop_vents_and_latches(
+    scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil
+) -> None:
+    def fail(state: ChamberState) -> None:
+        raise ZeroDivisionError("planted")
+
+    driver._on_pressures = fail
+    wait_until(lambda: driver.state is State.FAULT)
+    wait_until(vented(scripted_board))
+    assert "planted" in driver.reason
+
+
+def test_a_listener_that_fails_cannot_keep_the_driver_from_venting(
+    scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil
+) -> None:
+    def fail(state: State, reason: str) -> None:
+        raise RuntimeError("planted")
+
+    driver._on_state = fail
+    assert "latched" in driver.stop()
+    wait_until(vented(scripted_board))
+    assert driver.state is State.FAULT
+
+
+def test_stop_vents_at_once_and_latches_until_reset(
+    scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil
+) -> None:
+    before = time.monotonic()
+    driver.stop()
+    assert scripted_board.requests_since(before, "V") == 1
+    assert driver.state is State.FAULT and "stopped by request" in driver.reason
+    wait_until(vented(scripted_board))
+    time.sleep(0.3)
+    assert not scripted_board.runs  # the commander goes on, the latch holds
+    driver.reset()
+    wait_until(lambda: driver.state is State.RUNNING)
+    wait_until(lambda: bool(scripted_board.pressures[:9].min() > 2.8))
+
+
+def test_deactivate_vents_during_motion(
+    scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil
+) -> None:
+    before = time.monotonic()
+    driver.deactivate()
+    assert scripted_board.requests_since(before, "V") == 1
+    assert driver.state is State.VENTED
+    wait_until(vented(scripted_board))
+    time.sleep(0.2)
+    assert not scripted_board.runs
+    assert any("not active" in rejection for rejection in commander.rejections)
+
+
+def test_close_vents_during_motion_and_ends_the_guardian(
+    scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil
+) -> None:
+    before = time.monotonic()
+    board = driver._board
+    assert isinstance(board, OpenPneuBoard)
+    driver.close()
+    assert scripted_board.requests_since(before, "V") == 1
+    assert board.guardian_process_id is None
+    assert driver.state is State.OFFLINE
+    wait_until(vented(scripted_board))
+
+
+def test_a_vent_that_is_not_confirmed_is_repeated_until_it_is(
+    scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil
+) -> None:
+    scripted_board.ignores_vent = True
+    with pytest.raises(SoftformError, match="did not confirm"):
+        driver.stop()
+    assert "did not confirm" in driver.reason
+    with pytest.raises(SoftformError, match="does not confirm"):
+        driver.reset()
+    scripted_board.ignores_vent = False
+    wait_until(vented(scripted_board))
+    wait_until(lambda: driver.health()["vent confirmed"] is True)
+
+
+def test_a_board_that_runs_again_by_itself_is_vented_again(
+    scripted_board: Any, driver: PneumaticsDriver, wait_until: WaitUntil
+) -> None:
+    scripted_board.targets[:] = 3.0
+    before = time.monotonic()
+    time.sleep(0.35)
+    scripted_board.runs = True
+    wait_until(lambda: scripted_board.requests_since(before, "V") >= 1 and not scripted_board.runs)
+
+
+def test_a_board_that_dies_at_rest_is_a_fault(
+    scripted_board: Any, driver: PneumaticsDriver, wait_until: WaitUntil
+) -> None:
+    scripted_board.silent = True
+    wait_until(lambda: driver.state is State.FAULT)
+    scripted_board.silent = False
+    driver.reset()
+    assert driver.state is State.VENTED
+
+
+def test_activation_is_refused_while_a_fault_is_latched(driver: PneumaticsDriver) -> None:
+    driver.stop()
+    with pytest.raises(SoftformError, match="latched"):
+        driver.activate()
+
+
+def test_the_shipped_firmware_is_refused_vented_and_its_port_let_go(
+    scripted_board: Any, make_driver: Callable[..., PneumaticsDriver], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("softform_pneumatics.probe._RISE_SECONDS", 0.3)
+    scripted_board.behave_as_shipped()
+    driver = make_driver()
+    with pytest.raises(BoardError, match="of the 9 independent chambers"):
+        driver.connect()
+    assert not scripted_board.runs
+    assert driver.state is State.OFFLINE
+    OpenPneuBoard(scripted_board.path, vent_threshold=100.0, boot_seconds=0.05).open()
+
+
+def test_a_robot_beyond_a_channels_range_is_refused_before_anything_is_opened(
+    scripted_board: Any, make_driver: Callable[..., PneumaticsDriver], robot: Robot
+) -> None:
+    actuation = robot.actuation.model_copy(update={"pressure_min": -5000.0})
+    driver = make_driver(robot=robot.model_copy(update={"actuation": actuation}))
+    with pytest.raises(BoardError, match="Chamber c2 works between -5000"):
+        driver.connect()
+    assert scripted_board.requests == []
+
+
+def test_health_counts_what_the_loop_does(
+    scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil
+) -> None:
+    scripted_board.noise = b"T1.2\r\n"
+    wait_until(lambda: int(str(driver.health()["corrupt lines"])) > 10)
+    health = driver.health()
+    assert health["state"] == "RUNNING"
+    assert int(str(health["measurements"])) > 10
+    assert int(str(health["loop ticks"])) > 3
+    assert driver.state is State.RUNNING  # corrupt lines between good ones disturb nothing
+
+
+def test_settings_may_be_changed(make_driver: Callable[..., PneumaticsDriver]) -> None:
+    driver = make_driver(replace(SETTINGS, loop_rate=50.0))
+    driver.connect()
+    assert driver.state is State.VENTED

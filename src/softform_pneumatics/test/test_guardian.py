@@ -1,0 +1,141 @@
+"""The driver killed or frozen in the middle of a motion: its guardian vents the board."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from softform_pneumatics.board import OpenPneuBoard
+
+WaitUntil = Callable[..., None]
+
+# A whole driver that inflates the robot and keeps on commanding it; it says `guardian <process id>` once connected.
+DRIVER_PROGRAM = """
+import sys, time
+from softform_core.robots import load_robot
+from softform_pneumatics import probe
+from softform_pneumatics.board import OpenPneuBoard
+from softform_pneumatics.driver import DriverSettings, PneumaticsDriver
+
+probe._DWELL_SECONDS = probe._VENT_SECONDS = 0.05
+robot = load_robot("membrane")
+board = OpenPneuBoard(sys.argv[1], vent_threshold=100.0, boot_seconds=0.05)
+def say(state, reason):
+    print("state", state.name, reason, flush=True)
+with PneumaticsDriver(board, robot, DriverSettings(), say, lambda state: None) as driver:
+    driver.connect()
+    driver.activate()
+    print("guardian", board.guardian_process_id, flush=True)
+    while True:
+        try:
+            driver.command(robot.chambers, [3000.0] * 9)
+        except Exception:
+            pass
+        time.sleep(0.1)
+"""
+
+
+class RunningDriver:
+    def __init__(self, process: subprocess.Popen[str], guardian: psutil.Process) -> None:
+        self.process = process
+        self.guardian = guardian
+
+
+@pytest.fixture
+def running_driver(scripted_board: Any, wait_until: WaitUntil) -> Iterator[RunningDriver]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", DRIVER_PROGRAM, scripted_board.path], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        guardian = 0
+        for line in process.stdout:
+            if line.startswith("guardian"):
+                guardian = int(line.split()[1])
+                break
+        assert guardian
+        wait_until(lambda: bool(scripted_board.pressures[:9].min() > 2.0))
+        yield RunningDriver(process, psutil.Process(guardian))
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def is_gone(process: psutil.Process) -> bool:
+    return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+
+
+def test_kill_9_of_the_driver_in_motion_ends_in_venting(
+    scripted_board: Any, running_driver: RunningDriver, wait_until: WaitUntil
+) -> None:
+    running_driver.process.kill()
+    wait_until(lambda: not scripted_board.runs and bool(scripted_board.pressures.max() < 0.1))
+    wait_until(lambda: is_gone(running_driver.guardian))
+
+
+def test_a_new_driver_can_take_over_after_kill_9(
+    scripted_board: Any, running_driver: RunningDriver, wait_until: WaitUntil
+) -> None:
+    running_driver.process.kill()
+    running_driver.process.wait()
+    board = OpenPneuBoard(scripted_board.path, vent_threshold=100.0, boot_seconds=0.05)
+    board.open()
+    board.close()
+
+
+def test_a_frozen_driver_is_vented_and_reports_it_when_it_thaws(
+    scripted_board: Any, running_driver: RunningDriver, wait_until: WaitUntil
+) -> None:
+    os.kill(running_driver.process.pid, signal.SIGSTOP)
+    try:
+        wait_until(lambda: not scripted_board.runs and bool(scripted_board.pressures.max() < 0.1))
+    finally:
+        os.kill(running_driver.process.pid, signal.SIGCONT)
+    assert running_driver.process.stdout is not None
+    states = iter(running_driver.process.stdout.readline, "")
+    assert any("state FAULT" in line for line in states)
+    assert not scripted_board.runs
+
+
+def test_signals_to_the_group_and_the_guardian_itself_do_not_end_it(
+    scripted_board: Any, running_driver: RunningDriver, wait_until: WaitUntil
+) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        running_driver.guardian.send_signal(number)
+    time.sleep(0.2)
+    assert not is_gone(running_driver.guardian)
+    assert os.getsid(running_driver.guardian.pid) != os.getsid(running_driver.process.pid)
+
+
+def test_a_guardian_that_is_killed_is_replaced(
+    scripted_board: Any, running_driver: RunningDriver, wait_until: WaitUntil
+) -> None:
+    running_driver.guardian.kill()
+    driver = psutil.Process(running_driver.process.pid)
+    wait_until(lambda: [c for c in driver.children() if c.pid != running_driver.guardian.pid and not is_gone(c)] != [])
+    assert scripted_board.runs
+    running_driver.process.kill()
+    wait_until(lambda: not scripted_board.runs)
+
+
+def test_the_guardian_is_small(running_driver: RunningDriver) -> None:
+    assert running_driver.guardian.memory_info().rss < 20 * 2**20
+
+
+def test_a_program_that_ends_by_an_exception_vents(scripted_board: Any, wait_until: WaitUntil, tmp_path: Path) -> None:
+    program = DRIVER_PROGRAM.replace(
+        "while True:",
+        "time.sleep(0.5); driver.command(robot.chambers, [3000.0] * 9)\n    time.sleep(0.5); 1 / 0\n    while True:",
+    )
+    ended = subprocess.run([sys.executable, "-c", program, scripted_board.path], capture_output=True, text=True)
+    assert "ZeroDivisionError" in ended.stderr
+    assert any(text.startswith("T=") and float(text[2:]) > 0.5 for _, text in scripted_board.requests)
+    assert scripted_board.requests[-1][1] == "V"
+    wait_until(lambda: bool(scripted_board.pressures.max() < 0.1))
