@@ -7,6 +7,7 @@ adopts (as their subreaper) and ends, among them those that slipped out of their
 
 import ctypes
 import os
+import select
 import signal
 import sys
 import time
@@ -15,7 +16,8 @@ from collections.abc import Callable
 
 import psutil
 
-from softform_bringup.launch_runner import SIGKILL_AFTER, SIGTERM_AFTER, STOP_SIGNALS
+from softform_bringup.launch_runner import SIGKILL_AFTER, SIGTERM_AFTER
+from softform_bringup.noted_signals import STOP_SIGNALS, NotedSignals
 from softform_bringup.parent_death import die_with_parent
 
 _PR_SET_CHILD_SUBREAPER = 36
@@ -25,18 +27,20 @@ _libc = ctypes.CDLL(None, use_errno=True)
 def run_guarded(run: Callable[[], int]) -> int:
     """Run `run` in a child of this process, pass the stop signals on to it, and return its exit code.
 
-    All signals are blocked here and picked up one at a time, so that none can arrive between two steps. `run` unblocks
-    them for itself once it can handle them.
+    The child starts with these signals blocked and must unblock them once it can handle them, so that none is lost.
     """
-    signal.pthread_sigmask(signal.SIG_BLOCK, [*STOP_SIGNALS, signal.SIGCHLD])
+    signals = NotedSignals()
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
     guardian = os.getpid()
     sys.stdout.flush()
     sys.stderr.flush()
+    handled = [*STOP_SIGNALS, signal.SIGCHLD]
+    signal.pthread_sigmask(signal.SIG_BLOCK, handled)
     runner = os.fork()
     if runner == 0:
         _be_the_runner(run, guardian)
-    status = _watch(runner)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, handled)
+    status = _watch(runner, signals)
     _end_descendants()
     exit_code = os.waitstatus_to_exitcode(status)
     return exit_code if exit_code >= 0 else 128 - exit_code
@@ -54,16 +58,15 @@ def _be_the_runner(run: Callable[[], int], guardian: int) -> None:
         os._exit(exit_code)
 
 
-def _watch(runner: int) -> int:
+def _watch(runner: int, signals: NotedSignals) -> int:
     """Pass signals on until the runner has ended; return its wait status."""
     while True:
-        number = signal.sigwait([*STOP_SIGNALS, signal.SIGCHLD])
-        if number != signal.SIGCHLD:
-            os.kill(runner, number)
-            continue
         ended = _reap()
         if runner in ended:
             return ended[runner]
+        for number in signals.take():
+            os.kill(runner, number)
+        select.select([signals.descriptor], [], [])
 
 
 def _reap() -> dict[int, int]:

@@ -13,11 +13,11 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from types import FrameType
 from typing import IO
 
 from softform_bringup.launch_file import ProcessDescription
 from softform_bringup.launch_screen import Screen
+from softform_bringup.noted_signals import STOP_SIGNALS, NotedSignals
 from softform_bringup.parent_death import die_with_parent
 
 SIGTERM_AFTER = 5.0  # s after SIGINT
@@ -25,7 +25,6 @@ SIGKILL_AFTER = 5.0  # s after SIGTERM
 LONGEST_BACK_OFF = 30.0  # s between two starts of a process that keeps ending
 STEADY_AFTER = 10.0  # s; a process that lived this long starts its back-off anew
 LONGEST_LINE = 65536  # bytes shown as one line
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 COLOURS = (36, 33, 32, 35, 34, 96, 93, 92, 95, 94)
 
 
@@ -54,26 +53,16 @@ class _Child:
 class LaunchRunner:
     """Runs one launch in this process, which must do nothing else."""
 
-    def __init__(self, descriptions: Sequence[ProcessDescription], screen: Screen) -> None:
-        """Take the processes to start and where their output goes."""
+    def __init__(self, descriptions: Sequence[ProcessDescription], screen: Screen, signals: NotedSignals) -> None:
+        """Take the processes to start, where their output goes, and what tells of stop signals."""
         self._children = [
             _Child(description, COLOURS[index % len(COLOURS)]) for index, description in enumerate(descriptions)
         ]
         self._screen = screen
-        self._asked_to_stop_by: int | None = None
+        self._signals = signals
         self._stopping_since: float | None = None
         self._last_escalation = 0.0
         self._exit_code = 0
-        self._wake_reader, self._wake_writer = os.pipe()
-        os.set_blocking(self._wake_reader, False)
-        os.set_blocking(self._wake_writer, False)
-
-    def install_signal_handlers(self) -> None:
-        """Note the stop signals from now on instead of dying of them; `run` acts on them."""
-        signal.set_wakeup_fd(self._wake_writer, warn_on_full_buffer=False)
-        for number in STOP_SIGNALS:
-            signal.signal(number, self._note_stop_signal)
-        signal.signal(signal.SIGCHLD, lambda number, frame: None)
 
     def run(self) -> int:
         """Start everything, watch until the end, and return the launch's exit code.
@@ -98,14 +87,11 @@ class LaunchRunner:
             self._screen.flush(seconds=1.0)
         return self._exit_code
 
-    def _note_stop_signal(self, number: int, frame: FrameType | None) -> None:
-        self._asked_to_stop_by = self._asked_to_stop_by or number
-
     def _say(self, text: str) -> None:
         self._screen.show("launch", text.encode(errors="replace"))
 
     def _start(self, child: _Child) -> None:
-        if self._asked_to_stop_by or self._stopping_since is not None:
+        if self._signals.first is not None or self._stopping_since is not None:
             return
         description = child.description
         child.start_again = None
@@ -140,11 +126,9 @@ class LaunchRunner:
         waits = [child.start_again - time.monotonic() for child in self._children if child.start_again is not None]
         if self._stopping_since is not None or self._screen.has_backlog:
             waits.append(0.1)
-        ready = select.select([self._wake_reader, *outputs], [], [], max(0.0, min([*waits, 1.0])))[0]
-        with suppress(BlockingIOError):
-            os.read(self._wake_reader, 4096)
+        ready = select.select([self._signals.descriptor, *outputs], [], [], max(0.0, min([*waits, 1.0])))[0]
         for output in ready:
-            if output != self._wake_reader:
+            if output != self._signals.descriptor:
                 self._read_output(outputs[output])
         self._screen.flush()
 
@@ -212,8 +196,9 @@ class LaunchRunner:
                 self._start(child)
 
     def _stop_if_asked(self) -> None:
-        if self._asked_to_stop_by and self._stopping_since is None:
-            self._begin_to_stop(f"{signal.Signals(self._asked_to_stop_by).name} received")
+        noted = self._signals.take()
+        if noted:
+            self._begin_to_stop(f"{signal.Signals(noted[0]).name} received")
 
     def _begin_to_stop(self, why: str) -> None:
         if self._stopping_since is not None:
@@ -258,7 +243,6 @@ def run_launch(descriptions: Sequence[ProcessDescription], show_on: int = 1) -> 
         descriptions: The processes to start.
         show_on: File descriptor that gets their output.
     """
-    runner = LaunchRunner(descriptions, Screen(show_on))
-    runner.install_signal_handlers()
+    runner = LaunchRunner(descriptions, Screen(show_on), NotedSignals())
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [*STOP_SIGNALS, signal.SIGCHLD])
     return runner.run()

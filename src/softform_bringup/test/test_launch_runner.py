@@ -236,13 +236,18 @@ def test_signals_during_start_up_of_the_runner_itself(marker, capfd):
     """The same in finer steps: the guardian forks from this warm process, so that starting takes milliseconds."""
     quick = ProcessDescription("sleeper", ("sleep", "95"), {"SOFTFORM_TEST_MARKER": marker})
     random_delay = random.Random(1)
+    signals = [signal.SIGINT, signal.SIGTERM]
     for _ in range(40):
+        # Blocked until it acts as a fresh program does: pytest's own handler must not swallow a signal.
+        signal.pthread_sigmask(signal.SIG_BLOCK, signals)
         guardian = os.fork()
         if guardian == 0:
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in signals:
                 signal.signal(number, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
             os._exit(run_guarded(lambda: run_launch([quick] * 3)))
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
         time.sleep(random_delay.uniform(0.0, 0.03))
-        os.kill(guardian, random_delay.choice([signal.SIGINT, signal.SIGTERM]))
+        os.kill(guardian, random_delay.choice(signals))
         os.waitpid(guardian, 0)
         assert processes_with(marker) == []

@@ -1,0 +1,40 @@
+"""Signals noted instead of acted on, so that they can be handled between two steps and never within one."""
+
+import os
+import signal
+from contextlib import suppress
+from types import FrameType
+
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class NotedSignals:
+    """Notes the stop signals of this process and wakes up whoever waits for `descriptor` when one, or SIGCHLD, came."""
+
+    def __init__(self) -> None:
+        """Install the handlers; from now on this process does not end by a stop signal."""
+        self.descriptor, self._writer = os.pipe()
+        os.set_blocking(self.descriptor, False)
+        os.set_blocking(self._writer, False)
+        self._noted: list[int] = []
+        signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
+        for number in STOP_SIGNALS:
+            signal.signal(number, self._note)
+        signal.signal(signal.SIGCHLD, lambda number, frame: None)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self._noted.append(number)
+
+    @property
+    def first(self) -> int | None:
+        """The first stop signal not yet taken, if any."""
+        return self._noted[0] if self._noted else None
+
+    def take(self) -> list[int]:
+        """Return the stop signals since the last call, and let `descriptor` rest."""
+        with suppress(BlockingIOError):
+            os.read(self.descriptor, 4096)
+        taken = []
+        while self._noted:  # one at a time: a signal that comes between two steps stays for the next call
+            taken.append(self._noted.pop(0))
+        return taken
