@@ -1,0 +1,223 @@
+"""The node as its own process against a scripted board: life cycle, topics, and every way to be killed in motion."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psutil
+import pytest
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from std_srvs.srv import Trigger
+
+from softform_interfaces.msg import ChamberPressures, DriverState
+from softform_ros import qos
+
+WaitUntil = Callable[..., None]
+NAMESPACE = "/softform"
+LARGEST_RESIDENT = 150 * 2**20
+
+COMMANDER_PROGRAM = """
+import rclpy, sys, time
+from softform_interfaces.msg import ChamberPressures
+from softform_ros import qos
+rclpy.init()
+node = rclpy.create_node("commander", namespace="/softform")
+publisher = node.create_publisher(ChamberPressures, "pressure_command", qos.PRESSURE_COMMAND)
+while True:
+    publisher.publish(ChamberPressures(name=[f"c{i + 1}" for i in range(9)], pressure=[3000.0] * 9))
+    time.sleep(0.1)
+"""
+
+
+class Rig:
+    """The node's process, and a ROS node that watches it and changes its state."""
+
+    def __init__(self, port: str) -> None:
+        self.environment = dict(os.environ, ROS_DOMAIN_ID=str(1 + random.Random(os.getpid()).randrange(100)))
+        self.context = Context()
+        rclpy.init(context=self.context, domain_id=int(self.environment["ROS_DOMAIN_ID"]))
+        self.node = rclpy.create_node("watcher", namespace=NAMESPACE, context=self.context)
+        self.pressures: list[ChamberPressures] = []
+        self.ages: list[float] = []
+        self.states: list[DriverState] = []
+        self.diagnostics: list[DiagnosticArray] = []
+        self.node.create_subscription(ChamberPressures, "pressure_state", self._on_pressures, qos.PRESSURE_STATE_READER)
+        self.node.create_subscription(DriverState, "driver_state", self.states.append, qos.LATCHED_STATE)
+        self.node.create_subscription(DiagnosticArray, "/diagnostics", self.diagnostics.append, qos.DIAGNOSTICS)
+        self._change_state = self.node.create_client(ChangeState, "pneumatics/change_state")
+        self._triggers = {name: self.node.create_client(Trigger, name) for name in ("stop", "reset")}
+        self._executor = SingleThreadedExecutor(context=self.context)
+        self._executor.add_node(self.node)
+        self._ended = threading.Event()
+        self._spinner = threading.Thread(target=self._spin, daemon=True)
+        self._spinner.start()
+        self.commander: subprocess.Popen[bytes] | None = None
+        self.process = subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "softform_pneumatics.pneumatics_node",
+                "--ros-args",
+                "-r",
+                f"__ns:={NAMESPACE}",
+                "-p",
+                f"port:={port}",
+            ],
+            env=self.environment,
+        )
+        assert self._change_state.wait_for_service(20.0)
+
+    def _spin(self) -> None:
+        while not self._ended.is_set():
+            self._executor.spin_once(timeout_sec=0.05)
+
+    def _on_pressures(self, message: ChamberPressures) -> None:
+        stamp = message.header.stamp
+        self.ages.append(time.time() - stamp.sec - 1e-9 * stamp.nanosec)
+        self.pressures.append(message)
+
+    def change_state(self, transition: int) -> bool:
+        request = ChangeState.Request(transition=Transition(id=transition))
+        return bool(self._change_state.call(request).success)
+
+    def trigger(self, name: str) -> Trigger.Response:
+        return self._triggers[name].call(Trigger.Request())
+
+    def start_commander(self) -> None:
+        self.commander = subprocess.Popen([sys.executable, "-c", COMMANDER_PROGRAM], env=self.environment)
+
+    def close(self) -> None:
+        for process in (self.commander, self.process):
+            if process is not None:
+                process.kill()
+                process.wait()
+        self._ended.set()
+        self._spinner.join()
+        self.node.destroy_node()
+        rclpy.shutdown(context=self.context)
+
+
+@pytest.fixture
+def rig(scripted_board: Any) -> Iterator[Rig]:
+    rig = Rig(scripted_board.path)
+    yield rig
+    rig.close()
+
+
+@pytest.fixture
+def moving_rig(scripted_board: Any, rig: Rig, wait_until: WaitUntil) -> Rig:
+    assert rig.change_state(Transition.TRANSITION_CONFIGURE)
+    assert rig.change_state(Transition.TRANSITION_ACTIVATE)
+    rig.start_commander()
+    wait_until(lambda: bool(scripted_board.pressures[:9].min() > 2.0), 20.0)
+    return rig
+
+
+def is_vented(board: Any) -> bool:
+    return not board.runs and bool(abs(board.pressures).max() < 0.1)
+
+
+def test_a_whole_life(scripted_board: Any, rig: Rig, wait_until: WaitUntil) -> None:
+    wait_until(lambda: bool(rig.states) and rig.states[-1].state == DriverState.OFFLINE)
+    assert rig.change_state(Transition.TRANSITION_CONFIGURE)
+    wait_until(lambda: rig.states[-1].state == DriverState.VENTED)
+    assert rig.change_state(Transition.TRANSITION_ACTIVATE)
+    wait_until(lambda: len(rig.pressures) > 5)
+    assert rig.pressures[-1].name == [f"c{i + 1}" for i in range(9)]
+    assert set(rig.pressures[-1].status) == {ChamberPressures.VENTED}
+
+    rig.start_commander()
+    wait_until(lambda: set(rig.pressures[-1].status) == {ChamberPressures.SETTLED}, 20.0)
+    assert rig.states[-1].state == DriverState.RUNNING
+    assert max(abs(pressure - 3000.0) for pressure in rig.pressures[-1].pressure) < 100.0
+    assert all(age > 0.0 for age in rig.ages)  # stamped when measured, before it was received
+    assert psutil.Process(rig.process.pid).memory_info().rss < LARGEST_RESIDENT
+    modules = {mapping.path for mapping in psutil.Process(rig.process.pid).memory_maps()}
+    assert not any(f"/{name}/" in path for path in modules for name in ("torch", "open3d", "scipy"))
+    wait_until(lambda: any(s.name == "/softform/pneumatics" for m in rig.diagnostics for s in m.status))
+    status = [s for m in rig.diagnostics for s in m.status if s.name == "/softform/pneumatics"][-1]
+    assert status.hardware_id == f"openpneu {scripted_board.path}"
+    assert {"stream rate (Hz)", "worst lateness of the loop (ms)", "corrupt lines"} <= {v.key for v in status.values}
+
+    stopped = rig.trigger("stop")
+    assert stopped.success
+    wait_until(lambda: is_vented(scripted_board))
+    wait_until(lambda: rig.states[-1].state == DriverState.FAULT)
+    reset = rig.trigger("reset")
+    assert reset.success
+    wait_until(lambda: rig.states[-1].state == DriverState.RUNNING)
+
+    assert rig.change_state(Transition.TRANSITION_DEACTIVATE)
+    assert not scripted_board.runs
+    assert rig.change_state(Transition.TRANSITION_CLEANUP)
+    wait_until(lambda: rig.states[-1].state == DriverState.OFFLINE)
+
+
+def test_kill_9_of_the_commander_vents(scripted_board: Any, moving_rig: Rig, wait_until: WaitUntil) -> None:
+    assert moving_rig.commander is not None
+    before = time.monotonic()
+    moving_rig.commander.kill()
+    wait_until(lambda: scripted_board.requests_since(before, "V") >= 1)
+    wait_until(lambda: bool(abs(scripted_board.pressures).max() < 0.1))
+    wait_until(lambda: "no command came" in moving_rig.states[-1].reason)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_in_motion_vents_and_leaves_no_process(
+    scripted_board: Any, moving_rig: Rig, wait_until: WaitUntil, number: signal.Signals
+) -> None:
+    children = psutil.Process(moving_rig.process.pid).children()
+    moving_rig.process.send_signal(number)
+    assert moving_rig.process.wait(10.0) == 0
+    wait_until(lambda: is_vented(scripted_board))
+    assert children and not any(child.is_running() for child in children)
+
+
+def test_kill_9_of_the_node_in_motion_vents(scripted_board: Any, moving_rig: Rig, wait_until: WaitUntil) -> None:
+    children = psutil.Process(moving_rig.process.pid).children()
+    moving_rig.process.kill()
+    wait_until(lambda: is_vented(scripted_board))
+    wait_until(lambda: not any(child.is_running() for child in children))
+
+
+def test_a_pulled_cable_in_motion_is_a_fault_and_the_node_lives(
+    scripted_board: Any, moving_rig: Rig, wait_until: WaitUntil
+) -> None:
+    scripted_board.unplug()
+    wait_until(lambda: moving_rig.states[-1].state == DriverState.FAULT)
+    assert "is lost" in moving_rig.states[-1].reason
+    response = moving_rig.trigger("reset")
+    assert not response.success and response.message
+    assert moving_rig.process.poll() is None
+
+
+def test_a_robot_that_the_board_cannot_drive_is_refused_and_may_be_tried_again(
+    scripted_board: Any, rig: Rig, wait_until: WaitUntil
+) -> None:
+    scripted_board.behave_as_shipped()
+    assert not rig.change_state(Transition.TRANSITION_CONFIGURE)
+    wait_until(lambda: any("of the 9 independent chambers" in s.message for m in rig.diagnostics for s in m.status))
+    assert not scripted_board.runs
+    scripted_board.paired = False
+    scripted_board.regulates[:] = True
+    assert rig.change_state(Transition.TRANSITION_CONFIGURE)
+
+
+def test_a_signal_while_configuring_vents_and_ends(scripted_board: Any, rig: Rig, wait_until: WaitUntil) -> None:
+    request = ChangeState.Request(transition=Transition(id=Transition.TRANSITION_CONFIGURE))
+    rig._change_state.call_async(request)
+    wait_until(lambda: bool(scripted_board.pressures.max() > 0.2), 20.0)
+    rig.process.terminate()
+    assert rig.process.wait(15.0) == 0
+    wait_until(lambda: is_vented(scripted_board))
