@@ -27,7 +27,8 @@ def read_shape(path: str | Path, unit: Unit = "m") -> TargetShape:
     """Read a mesh or a cloud; an OBJ or PLY file without faces is a cloud.
 
     A cut-off OBJ file cannot be told from a whole one, as the format has neither counts nor an end mark; PLY and STL
-    are checked. Vertices that coincide are merged in STL, which knows no shared vertices.
+    are checked. A PLY comment `unit mm`, as `write_ply` makes it, must agree with `unit`. Vertices that coincide are
+    merged in STL, which knows no shared vertices.
 
     Args:
         path: A .ply (ascii or binary), .obj or .stl file.
@@ -46,7 +47,7 @@ def read_shape(path: str | Path, unit: Unit = "m") -> TargetShape:
     _check_file(path)
     try:
         if path.suffix.lower() == ".ply":
-            _check_ply(path)
+            _check_ply(path, unit)
         elif path.suffix.lower() == ".stl":
             _check_stl(path)
         loaded = _load(path)
@@ -93,8 +94,13 @@ def _check_file(path: Path) -> None:
         )
 
 
-def _check_ply(path: Path) -> None:
+def _check_ply(path: Path, unit: Unit) -> None:
     header = read_ply_header(path)
+    stated = header.comment("unit")
+    if stated in UNITS and stated != unit:
+        raise SoftformError(
+            f"{path} says that it is in {stated}, but was to be read in {unit}.", f"State the unit {stated}."
+        )
     check_count(header.counts.get("vertex", 0), f"file {path}")
     body = path.stat().st_size - header.body_offset
     if body < max(header.smallest_body, 1):

@@ -1,0 +1,140 @@
+"""Scans from a watched folder: what a scanner's software exports, and what the virtual rig's scanner writes alike."""
+
+import os
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from softform_core.errors import SoftformError
+from softform_core.shapes.ply_header import read_ply_header
+from softform_core.shapes.read import EXTENSIONS, Unit, read_shape
+from softform_core.shapes.target import TargetShape
+
+CLOCK_TOLERANCE = 1.0
+"""A capture time further in the future than this, in seconds, means that the scanner's clock is wrong."""
+
+_Signature = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class ScanFile:
+    """One export that was read.
+
+    Attributes:
+        path: The file.
+        shape: In metres, in the scanner's frame.
+        captured_at: When the surface was seen, s since the epoch.
+    """
+
+    path: Path
+    shape: TargetShape
+    captured_at: float
+
+
+@dataclass(frozen=True)
+class RejectedFile:
+    """One export that cannot be used, and why."""
+
+    path: Path
+    reason: str
+
+
+@dataclass
+class FolderSource:
+    """Finds new exports in a folder by polling, which works on network drives too.
+
+    A file is taken once its size and time have not changed between two polls, so a file still being written is waited
+    for; one that was read too early after all is rejected, and read again when it changes. A name that is used again
+    counts as a new export. Hidden files, folders and other file types are passed over.
+
+    Args:
+        folder: The folder; it need not exist yet.
+        unit: Unit of the exports' coordinates.
+    """
+
+    folder: Path
+    unit: Unit
+    _taken: dict[str, _Signature] = field(default_factory=dict)
+    _growing: dict[str, _Signature] = field(default_factory=dict)
+
+    def skip_existing(self) -> int:
+        """Count all that lies in the folder now as old; returns how many files that are."""
+        self._taken = self._signatures()
+        self._growing = {}
+        return len(self._taken)
+
+    def poll(self) -> list[ScanFile | RejectedFile]:
+        """Read the exports that are new and complete, oldest first; never raises for a bad file.
+
+        Raises:
+            SoftformError: If the folder cannot be read.
+        """
+        now = self._signatures()
+        complete = [name for name, signature in self._growing.items() if now.get(name) == signature]
+        self._taken = {name: signature for name, signature in self._taken.items() if name in now}
+        self._taken |= {name: now[name] for name in complete}
+        self._growing = {name: signature for name, signature in now.items() if self._taken.get(name) != signature}
+        complete.sort(key=lambda name: (now[name][0], name))
+        read = (self._read(self.folder / name) for name in complete)
+        return [result for result in read if result is not None]
+
+    def _signatures(self) -> dict[str, _Signature]:
+        """Time, size and inode of every export in the folder."""
+        signatures: dict[str, _Signature] = {}
+        try:
+            with os.scandir(self.folder) as entries:
+                for entry in entries:
+                    if entry.name.startswith(".") or os.path.splitext(entry.name)[1].lower() not in EXTENSIONS:
+                        continue
+                    try:
+                        status = entry.stat()
+                    except OSError:  # gone since it was listed, or a link to nothing
+                        continue
+                    if not entry.is_dir():
+                        signatures[entry.name] = (status.st_mtime_ns, status.st_size, status.st_ino)
+        except OSError as error:
+            raise SoftformError(
+                f"The scan folder {self.folder} cannot be read: {error.strerror or error}.",
+                "Check the path and that the drive is mounted.",
+            ) from error
+        return signatures
+
+    def _read(self, path: Path) -> ScanFile | RejectedFile | None:
+        try:
+            shape = read_shape(path, self.unit)
+            captured_at = capture_time(path)
+        except SoftformError as error:
+            # Scanners tidy up after themselves: a file that is gone by now is no fault.
+            return RejectedFile(path, str(error)) if path.exists() else None
+        except OSError as error:
+            return RejectedFile(path, f"{path} cannot be read: {error.strerror or error}.")
+        return ScanFile(path, shape, captured_at)
+
+
+def capture_time(path: Path) -> float:
+    """When the surface in an export was seen, s since the epoch.
+
+    A PLY file may say so in a header comment `captured_at <seconds>`; otherwise it is the file's time of change, which
+    is later by the time that the scanner's software took.
+
+    Raises:
+        SoftformError: If the comment is not a time, or lies in the future.
+        OSError: If the file cannot be read.
+    """
+    captured_at = path.stat().st_mtime
+    stated = read_ply_header(path).comment("captured_at") if path.suffix.lower() == ".ply" else None
+    if stated is not None:
+        try:
+            captured_at = float(stated)
+        except ValueError as error:
+            raise SoftformError(
+                f"The capture time '{stated}' in {path} is not a number.", "Write seconds since the epoch."
+            ) from error
+    ahead = captured_at - time.time()
+    if not (captured_at > 0.0 and ahead <= CLOCK_TOLERANCE):
+        raise SoftformError(
+            f"{path} claims to be captured {ahead:.1f} s in the future." if captured_at > 0.0
+            else f"The capture time {captured_at} of {path} is not a time.",
+            "Synchronise the clocks of the scanner's computer and this one (NTP).",
+        )  # fmt: skip
+    return captured_at

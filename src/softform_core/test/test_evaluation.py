@@ -1,0 +1,74 @@
+import numpy as np
+import pytest
+from matplotlib.image import imread
+
+from softform_core.errors import SoftformError
+from softform_core.evaluation.errors import distances_to_shape, summarise_errors
+from softform_core.evaluation.report import write_report
+from softform_core.robots import load_robot
+from softform_core.shapes.dem import dem_target
+from softform_core.shapes.target import TargetShape
+
+SQUARE = TargetShape.from_mesh([[0, 0, 0], [0.3, 0, 0], [0, 0.3, 0], [0.3, 0.3, 0]], [[0, 1, 2], [1, 3, 2]])
+
+
+def test_distances_to_a_mesh_are_exact_and_in_millimetres():
+    points = [[0.1, 0.2, 0.005], [0.1, 0.1, -0.002], [0.33, 0.34, 0.0], [0.15, 0.15, 0.0]]
+    assert distances_to_shape(points, SQUARE) == pytest.approx([5.0, 2.0, 50.0, 0.0], abs=1e-9)
+
+
+def test_distances_to_a_dense_cloud_are_those_to_its_surface():
+    cloud = TargetShape.from_cloud(SQUARE.sample(20_000).points)
+    queries = SQUARE.sample(300, seed=9).points + [0.0, 0.0, 0.004]
+    inside = ((queries[:, :2] > 0.01) & (queries[:, :2] < 0.29)).all(axis=1)
+    distances = distances_to_shape(queries[inside], cloud)
+    assert distances.mean() == pytest.approx(4.0, abs=0.02)
+    assert np.abs(distances - 4.0).max() < 0.2
+
+
+@pytest.mark.parametrize("points", [np.empty((0, 3)), np.ones((3, 2)), [[0.0, 0.0, np.nan]]])
+def test_unusable_queries_are_refused(points):
+    with pytest.raises(SoftformError):
+        distances_to_shape(points, SQUARE)
+
+
+def test_summary_of_known_errors():
+    summary = summarise_errors([3.0, 4.0, 0.0, 5.0])
+    assert summary.count == 4
+    assert summary.mean_mm == 3.0
+    assert summary.rms_mm == pytest.approx(np.sqrt(12.5))
+    assert (summary.median_mm, summary.max_mm) == (3.5, 5.0)
+    assert summary.median_mm <= summary.p90_mm <= summary.p99_mm <= summary.max_mm
+    with pytest.raises(SoftformError):
+        summarise_errors([])
+    with pytest.raises(SoftformError):
+        summarise_errors([1.0, np.nan])
+
+
+def test_the_report_shows_its_errors_as_colours(tmp_path):
+    target = dem_target(load_robot("membrane"))
+    predicted = target.sample(900, seed=1).points
+    measured = target.sample(5000, seed=2).points
+    pictures = []
+    for scale in (1.0, 3.0):
+        path = tmp_path / f"report_{scale}.png"
+        errors = np.abs(predicted[:, 0]) * 20.0
+        write_report(
+            path, target, predicted, errors, measured, scale * np.abs(measured[:, 1]) * 20.0,
+            target.points[:, 2] * 1000.0, [11.0, 5.0, 4.0], {"target": "dem", "reality": "default"},
+        )  # fmt: skip
+        pictures.append(imread(path)[..., :3])
+    assert pictures[0].shape == pictures[1].shape
+    height, width = pictures[0].shape[:2]
+    assert width > 1200 and height > 800
+    # One scale: larger measured errors darken the predicted map, which is in the middle of the upper row.
+    middle = np.s_[height // 10 : 4 * height // 10, 45 * width // 100 : 60 * width // 100]
+    assert pictures[1][middle].mean() < pictures[0][middle].mean() - 0.03
+
+
+def test_a_report_without_a_measurement(tmp_path):
+    points = SQUARE.sample(100).points
+    write_report(tmp_path / "report.png", SQUARE, points, np.zeros(100), None, None, None, [], {})
+    assert imread(tmp_path / "report.png").std() > 0.05
+    with pytest.raises(SoftformError, match="cannot be written"):
+        write_report(tmp_path / "none" / "report.png", SQUARE, points, np.zeros(100), None, None, None, [], {})

@@ -1,0 +1,197 @@
+import numpy as np
+import pytest
+import trimesh
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from softform_core.errors import SoftformError
+from softform_core.shapes import read as reading
+from softform_core.shapes.ply_header import read_ply_header
+from softform_core.shapes.read import read_shape
+from softform_core.shapes.target import TargetShape
+from softform_core.shapes.write import write_ply
+
+BALL = trimesh.creation.icosphere(subdivisions=2, radius=0.1)
+
+coordinates = st.floats(-1000.0, 1000.0, width=32).map(lambda x: np.float64(x) if abs(x) > 1e-6 else 0.0)
+
+
+def write_ball(path, kind, cloud=False, **options):
+    shape = trimesh.PointCloud(BALL.vertices) if cloud else BALL
+    content = shape.export(file_type=kind, **options)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "options"),
+    [
+        ("ball.ply", "ply", {"encoding": "binary"}),
+        ("ball.PLY", "ply", {"encoding": "ascii"}),
+        ("ball.obj", "obj", {}),
+        ("ball.stl", "stl", {}),
+        ("ball.stl", "stl_ascii", {}),
+    ],
+)
+def test_every_format_gives_the_same_mesh(tmp_path, name, kind, options):
+    shape = read_shape(write_ball(tmp_path / name, kind, **options))
+    assert len(shape.points) == len(BALL.vertices)
+    assert len(shape.faces) == len(BALL.faces)
+    assert np.allclose(np.linalg.norm(shape.points, axis=1), 0.1, atol=1e-6)
+    assert np.einsum("ni,ni->n", shape.normals, shape.points).min() > 0.0
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "binary"])
+def test_a_ply_without_faces_is_a_cloud(tmp_path, encoding):
+    shape = read_shape(write_ball(tmp_path / "ball.ply", "ply", cloud=True, encoding=encoding), "mm")
+    assert shape.faces is None
+    assert np.allclose(shape.points, BALL.vertices / 1000.0, atol=1e-8)
+
+
+def test_an_obj_without_faces_is_a_cloud_and_quads_are_cut(tmp_path):
+    cloud, quads = tmp_path / "cloud.obj", tmp_path / "quads.obj"
+    vertices = "v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0.5\n"
+    cloud.write_text(vertices)
+    quads.write_text(vertices + "mtllib ../none.mtl\nusemtl a\nf 1 2 3 4\n")
+    assert read_shape(cloud).faces is None
+    assert read_shape(quads).faces.shape == (2, 3)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    points=arrays(np.float64, st.tuples(st.integers(4, 30), st.just(3)), elements=coordinates),
+    unit=st.sampled_from(["m", "mm"]),
+    with_normals=st.booleans(),
+    with_faces=st.booleans(),
+)
+def test_what_is_written_is_read_back(tmp_path, points, unit, with_normals, with_faces):
+    try:
+        shape = TargetShape.from_cloud(points, np.ones_like(points) if with_normals else None)
+        if with_faces:
+            shape = TargetShape.from_mesh(points, [[0, 1, 2], [1, 3, 2]])
+    except SoftformError:
+        return
+    path = tmp_path / "shape.ply"
+    write_ply(path, shape, unit, ["captured_at 1718000000.250000"])
+    back = read_shape(path, unit)
+    assert np.allclose(back.points, points, rtol=1e-6, atol=1e-9)
+    assert (back.faces is None) == (shape.faces is None)
+    if shape.faces is not None:
+        assert np.array_equal(back.faces, shape.faces)
+    assert read_ply_header(path).comment("captured_at") == "1718000000.250000"
+    assert [p.name for p in tmp_path.iterdir()] == ["shape.ply"]
+
+
+def test_a_ply_that_states_its_unit_is_not_read_in_another(tmp_path):
+    write_ply(tmp_path / "ball.ply", TargetShape.from_mesh(BALL.vertices, BALL.faces), "mm")
+    with pytest.raises(SoftformError, match="State the unit mm"):
+        read_shape(tmp_path / "ball.ply", "m")
+
+
+@pytest.mark.parametrize(
+    ("kind", "cloud", "options"),
+    [
+        ("ply", False, {"encoding": "ascii"}),
+        ("ply", False, {"encoding": "binary"}),
+        ("ply", True, {"encoding": "ascii"}),
+        ("ply", True, {"encoding": "binary"}),
+        ("stl", False, {}),
+        ("stl_ascii", False, {}),
+    ],
+)
+def test_a_truncated_file_never_passes_for_a_whole_one(tmp_path, kind, cloud, options):
+    path = write_ball(tmp_path / f"ball.{kind[:3]}", kind, cloud, **options)
+    whole = path.read_bytes()
+    for share in np.linspace(0.0, 0.97, 30):
+        path.write_bytes(whole[: int(share * len(whole))])
+        with pytest.raises(SoftformError) as caught:
+            read_shape(path)
+        assert str(path) in str(caught.value)
+        assert caught.value.next_step
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_a_corrupt_file_is_refused_or_read_but_nothing_else(tmp_path, data):
+    name, kind, options = data.draw(
+        st.sampled_from(
+            [
+                ("ball.ply", "ply", {"encoding": "binary"}),
+                ("ball.ply", "ply", {"encoding": "ascii"}),
+                ("ball.obj", "obj", {}),
+                ("ball.stl", "stl", {}),
+            ]
+        )
+    )
+    path = write_ball(tmp_path / name, kind, **options)
+    content = bytearray(path.read_bytes())
+    for _ in range(data.draw(st.integers(1, 4))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    path.write_bytes(content)
+    try:
+        shape = read_shape(path)
+    except SoftformError as error:
+        assert error.next_step
+        return
+    assert np.isfinite(shape.points).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("shape.ply", b"", "is empty"),
+        ("shape.ply", b"not a ply", "not a PLY file"),
+        ("shape.ply", b"ply\nformat ascii 1.0\nelement vertex 3\nproperty float x\nend_header\n0\n0\n0\n", "3 points"),
+        ("shape.ply", b"ply\nformat ascii 1.0\nelement vertex many\nend_header\n0\n", "not understood"),
+        (
+            "shape.ply",
+            b"ply\nformat binary_little_endian 1.0\nelement vertex 4000000\nproperty float x\nend_header\n0",
+            "promises at least 16000000",
+        ),
+        ("shape.ply", b"ply\nformat ascii 1.0\nelement vertex 6000000\nproperty float x\nend_header\n0\n", "at most"),
+        ("shape.obj", b"hello\n", "holds no shape"),
+        ("shape.obj", b"v 0 0 nan\nv 1 0 0\nv 1 1 0\nv 0 1 0\n", "NaN"),
+        ("shape.stl", b"solid", "truncated"),
+        ("shape.txt", b"0 0 0\n", "not of a type"),
+        ("shape", b"0 0 0\n", "no extension"),
+    ],
+)
+def test_unusable_files_are_refused_with_the_reason(tmp_path, name, content, says):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(SoftformError) as caught:
+        read_shape(tmp_path / name)
+    assert says in str(caught.value)
+    assert str(tmp_path / name) in str(caught.value)
+
+
+def test_missing_files_folders_and_units_are_refused(tmp_path):
+    with pytest.raises(SoftformError, match="does not exist"):
+        read_shape(tmp_path / "none.ply")
+    (tmp_path / "folder.ply").mkdir()
+    with pytest.raises(SoftformError, match="is a folder"):
+        read_shape(tmp_path / "folder.ply")
+    with pytest.raises(SoftformError, match="'inch' is not known"):
+        read_shape(write_ball(tmp_path / "ball.ply", "ply"), "inch")
+
+
+def test_a_huge_file_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    path = tmp_path / "huge.obj"
+    with open(path, "wb") as file:
+        file.truncate(reading.MAX_FILE_BYTES + 1)  # sparse: takes no room
+    monkeypatch.setattr(reading.trimesh, "load", lambda *args, **options: pytest.fail("the file was loaded"))
+    with pytest.raises(SoftformError, match="at most 256 MB"):
+        read_shape(path)
+
+
+def test_a_failed_write_keeps_the_old_file_and_leaves_nothing(tmp_path):
+    shape = TargetShape.from_mesh(BALL.vertices, BALL.faces)
+    with pytest.raises(SoftformError, match="cannot be written"):
+        write_ply(tmp_path / "none" / "ball.ply", shape)
+    target = tmp_path / "ball.ply"
+    target.mkdir()
+    with pytest.raises(SoftformError, match="cannot be written"):
+        write_ply(target, shape)
+    assert [p.name for p in tmp_path.iterdir()] == ["ball.ply"]
+    with pytest.raises(SoftformError, match="one line"):
+        write_ply(tmp_path / "other.ply", shape, comments=["a\nelement vertex 0"])
