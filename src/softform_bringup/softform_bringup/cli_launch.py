@@ -16,7 +16,12 @@ def find_launch_file(name_or_path: str) -> Path:
     Raises:
         SoftformError: If there is none.
     """
-    for candidate in (Path(name_or_path), launch_dir() / name_or_path, launch_dir() / f"{name_or_path}.launch.xml"):
+    is_path = "/" in name_or_path or name_or_path.endswith(".xml")
+    for candidate in (
+        launch_dir() / f"{name_or_path}.launch.xml",
+        launch_dir() / name_or_path,
+        *([Path(name_or_path)] if is_path else []),
+    ):
         if candidate.is_file():
             return candidate
     known = ", ".join(sorted(path.name.removesuffix(".launch.xml") for path in launch_dir().glob("*.launch.xml")))

@@ -201,8 +201,11 @@ class _Evaluation:
             if default is None:
                 raise element.error(f"<{element.tag}> lacks the attribute '{attribute}'.", f'Add {attribute}="…".')
             return default
+        return self.substituted(written, element)
+
+    def substituted(self, text: str, element: Element) -> str:
         context = SubstitutionContext(self.variables, self.environment, self.open_files[-1].parent)
-        return substitute(written, context, element)
+        return substitute(text, context, element)
 
     def boolean(self, element: Element, attribute: str) -> bool:
         value = self.text(element, attribute, "false")
@@ -295,7 +298,7 @@ class _Evaluation:
             ros_arguments += ["-r", f"__node:={name}"]
         if namespace:
             ros_arguments += ["-r", f"__ns:={namespace}"]
-        ros_arguments += self.parameter_arguments(element, f"{namespace.rstrip('/')}/{name}" if name else "")
+        ros_arguments += self.parameter_arguments(element)
         for remap in element.children:
             if remap.tag == "remap":
                 ros_arguments += ["-r", f"{self.text(remap, 'from')}:={self.text(remap, 'to')}"]
@@ -325,7 +328,7 @@ class _Evaluation:
             raise element.error(f"'{namespace}' is not a valid namespace.", "Use letters, digits, _ and /.")
         return namespace
 
-    def parameter_arguments(self, element: Element, node: str) -> list[str]:
+    def parameter_arguments(self, element: Element) -> list[str]:
         arguments = []
         for param in element.children:
             if param.tag != "param":
@@ -339,7 +342,7 @@ class _Evaluation:
                 arguments += ["--params-file", str(file)]
             else:
                 for name, value in self.parameter_values(param, ""):
-                    arguments += ["-p", f"{f'{node}:' if node else ''}{name}:={_yaml(value)}"]
+                    arguments += ["-p", f"{name}:={_yaml(value)}"]
         return arguments
 
     def parameter_values(self, param: Element, parent: str) -> list[tuple[str, ParameterValue]]:
@@ -360,7 +363,9 @@ class _Evaluation:
         if kind == "str":
             return text
         separator = param.attributes.get("value-sep")
-        value = [_guess(item) for item in text.split(separator)] if separator else _guess(text)
+        value = _guess(text)
+        if separator:  # split before substituting, as the official parser does
+            value = [_guess(self.substituted(item, param)) for item in param.attributes["value"].split(separator)]
         items = cast(list[ParameterScalar], value if isinstance(value, list) else [value])
         if not items:
             raise param.error(f"the parameter '{name}' is an empty list.", "ROS cannot pass one; leave it out.")

@@ -84,6 +84,7 @@ def test_node_without_name_shows_its_executable(load):
         ('value="/dev/ttyUSB0"', '"/dev/ttyUSB0"'),
         ('value=""', '""'),
         ('value="c1,c2" value-sep=","', '["c1", "c2"]'),
+        ('value="$(env SOFTFORM_TEST_NOWHERE a,b)|c" value-sep="|"', '["a,b", "c"]'),
         ('value="[1, 2.5]"', "[1.0, 2.5]"),
         ('value="[1, 2]" type="list_of_float"', "[1.0, 2.0]"),
         ('value="[1, 2]" type="list_of_str"', '["1", "2"]'),
@@ -94,7 +95,7 @@ def test_parameter_types(load, attributes, expected):
     (process,) = load(
         f'<node pkg="demo_pkg" exec="talker" name="n" namespace="/s"><param name="p" {attributes}/></node>'
     )
-    assert after(ros_arguments(process), "-p") == [f"/s/n:p:={expected}"]
+    assert after(ros_arguments(process), "-p") == [f"p:={expected}"]
 
 
 def test_nested_parameters_get_dotted_names(load):

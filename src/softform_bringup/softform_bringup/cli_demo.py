@@ -1,0 +1,56 @@
+"""`softform demo`: a target shape in, the robot in that shape, a report out."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import click
+
+from softform_core.errors import SoftformError
+
+
+@click.command()
+@click.option(
+    "--target",
+    default="dem",
+    show_default=True,
+    metavar="FILE|dem|random",
+    help="A mesh or cloud (PLY, OBJ, STL; see --unit), a measured terrain model, or a random reachable shape.",
+)
+@click.option("--unit", type=click.Choice(["m", "mm"]), default=None, help="Unit of FILE; needed with a FILE.")
+@click.option("--robot", default="membrane", show_default=True, help="A robot of config/robots.")
+@click.option("--reality", default="default", show_default=True, metavar="NAME", help="A reality of config/realities.")
+@click.option("--seed", default=0, show_default=True, help="Of --target random and of the virtual scanner's noise.")
+@click.option("--headless", is_flag=True, help="Do not open the report at the end.")
+@click.option("--json", "json_path", metavar="FILE", help="Write the figures as one JSON object; - is standard output.")
+def demo(
+    target: str, unit: str | None, robot: str, reality: str, seed: int, headless: bool, json_path: str | None
+) -> None:
+    """Launch the whole stack on a virtual rig, reach a target shape, scan the robot, and report.
+
+    The target goes through the reach_shape action (plan, move and verify): inverse kinematics finds the pressures, the
+    driver brings the emulated board there, the virtual scanner captures the settled robot. Without sim-to-real learning
+    the measured error is the reality gap; `--reality ideal` shows the chain without one.
+    """
+    from softform_bringup.demo import DemoRequest, run_demo
+
+    request = DemoRequest(target=target, unit=unit, robot=robot, reality=reality, seed=seed)
+    to_stdout = json_path == "-"
+    try:
+        result = run_demo(request, lambda line: click.echo(line, err=to_stdout))
+    except SoftformError as error:
+        raise click.ClickException(str(error)) from error
+    figures = json.dumps(result.figures(), indent=None if to_stdout else 2)
+    if to_stdout:
+        click.echo(figures)
+    elif json_path:
+        Path(json_path).write_text(figures + "\n", encoding="utf-8")
+    if not headless:
+        _open(result.report)
+
+
+def _open(picture: Path) -> None:
+    viewer = shutil.which("xdg-open")
+    if viewer:
+        subprocess.Popen([viewer, str(picture)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
