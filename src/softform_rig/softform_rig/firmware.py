@@ -1,7 +1,7 @@
 """The emulated OpenPneu board: bytes in, bytes out, time handed in. No port, no thread, no clock of its own.
 
-Protocol A: requests end in CR LF, so do replies; the stream line comes once a control tick between replies. What the public
-description leaves open is decided here and listed in docs/nodes/rig.md.
+Protocol A: requests end in CR LF, so do replies; the stream line comes once a control tick between replies. What the
+public description leaves open is decided here and listed in docs/nodes/rig.md.
 """
 
 import math
@@ -29,7 +29,7 @@ FirmwareKind = Literal["regulated", "shipped"]
 
 @dataclass
 class Sensors:
-    """Pressure sensors of the board: reading = gain · true pressure + offset (kPa) + noise, then the sensor's quantum."""
+    """Pressure sensors of the board: reading = gain · true pressure + offset (kPa) + noise, rounded to the quantum."""
 
     gain: NDArray[np.float64] = field(default_factory=lambda: np.ones(CHANNELS))
     offset: NDArray[np.float64] = field(default_factory=lambda: np.zeros(CHANNELS))
@@ -52,7 +52,7 @@ class Firmware:
     Args:
         plant: pneumatics of its channels.
         sensors: its pressure sensors; ideal if not given.
-        kind: `regulated` controls all ten channels; `shipped` behaves like the published snapshot (targets set in pairs,
+        kind: `regulated` controls all ten channels; `shipped` behaves like the published snapshot (targets in pairs,
             odd channels show their even neighbour's sensor, only channels 2 and 3 are regulated).
     """
 
@@ -78,7 +78,7 @@ class Firmware:
         self._readings = self._read()
 
     def boot(self, now: float) -> None:
-        """Restart, as opening the port does: silent and deaf for 1.5 s, all valves to deflate; pressures stay physical."""
+        """Restart, as opening the port does: silent and deaf for 1.5 s, valves to deflate; pressures stay physical."""
         self.advance(now)
         self._output.clear()
         self._reset()

@@ -1,12 +1,12 @@
 """Identify the pneumatic plant from recordings of the real board.
 
-`python -m softform_rig.identify_plant STEP_CSV STEPS_CSV` fits the plant to the first recording, checks it on the second and
-prints parameters and errors as JSON. A recording has five columns without header: measured and target pressure (kPa),
-inflation and deflation command (counts, full scale 4090) and rate.
+`python -m softform_rig.identify_plant STEP_CSV STEPS_CSV` fits the plant to the first recording, checks it on the
+second and prints parameters and errors as JSON. A recording has five columns without header: measured and target
+pressure (kPa), inflation and deflation command (counts, full scale 4090) and rate.
 
-The whole closed loop is simulated freely: only the recorded targets go in, the board's own law drives the plant, and the
-simulated pressure is compared with the measured one in every row (output-error identification). A row's pressure is read
-up to one tick after its target was set (vents show in the very row of the change), so targets lead by one row.
+The whole closed loop is simulated freely: only the recorded targets go in, the board's own law drives the plant, and
+the simulated pressure is compared with the measured one in every row (output-error identification). A row's pressure is
+read up to one tick after its target was set (vents show in the very row of the change), so targets lead by one row.
 """
 
 import json
@@ -17,8 +17,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import differential_evolution, least_squares
-from softform_core.errors import SoftformError
 
+from softform_core.errors import SoftformError
 from softform_rig.control import DEFAULT_THRESHOLD, regulate
 from softform_rig.plant import Plant, Pump, advance
 

@@ -13,6 +13,7 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
 from softform_core.errors import SoftformError
 from softform_core.paths import config_dir
 
@@ -72,8 +73,9 @@ def advance(
 ) -> None:
     """Move all channels forward in place with constant commands.
 
-    dp/dt = r₊ s₊ (1 − p/P₊) − r₋ s₋ (1 + p/P₋) − p/τ_leak − [hold] p/τ_hold − [vent] p/τ_vent, with pump speeds s± that follow their duty
-    by a first-order lag; a channel holds while its pumps get no power and its valve is closed. Each speed's mean over the step makes the equation linear in p, so the step is exact for it.
+    dp/dt = r₊ s₊ (1 − p/P₊) − r₋ s₋ (1 + p/P₋) − p/τ_leak − [hold] p/τ_hold − [vent] p/τ_vent, with pump speeds s± that
+    follow their duty by a first-order lag; a channel holds while its pumps get no power and its valve is closed. Each
+    speed's mean over the step makes the equation linear in p, so the step is exact for it.
 
     Args:
         pressure: (n,) kPa gauge, updated.

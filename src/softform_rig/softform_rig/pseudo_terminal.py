@@ -1,7 +1,7 @@
 """Serve the emulated board on a pseudo-terminal, behind a symbolic link where a driver expects its serial port.
 
-The rate of the line is not simulated. Opening the port restarts the board, as the real one does; closing it does not stop
-the board, which has no watchdog. What the host does not read is lost, as on a real line.
+The rate of the line is not simulated. Opening the port restarts the board, as the real one does; closing it does not
+stop the board, which has no watchdog. What the host does not read is lost, as on a real line.
 """
 
 import contextlib
@@ -13,7 +13,6 @@ import tty
 from pathlib import Path
 
 from softform_core.errors import SoftformError
-
 from softform_rig.control import CONTROL_RATE
 from softform_rig.firmware import Firmware
 

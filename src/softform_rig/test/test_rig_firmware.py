@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from softform_rig.firmware import BOOT_SECONDS, Firmware, Sensors
 from softform_rig.plant import Plant, load_plant
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from softform_core.errors import SoftformError
 from softform_rig.control import DEFAULT_THRESHOLD, proportional_control
 from softform_rig.identify_plant import identify, loop_error, quiet_noise, simulate_loop

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import serial
+
 from softform_core.errors import SoftformError
 from softform_rig.firmware import BOOT_SECONDS, Firmware, Sensors
 from softform_rig.plant import load_plant

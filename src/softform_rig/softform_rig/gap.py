@@ -1,0 +1,72 @@
+"""How far a reality lies from the simulator: `python -m softform_rig.gap REALITY` prints it as JSON.
+
+Both are solved at the same commanded pressures, uniformly random in the working range. The gap is the distance of each
+simulated vertex to the reality's true surface.
+"""
+
+import json
+
+import click
+import numpy as np
+import trimesh
+from numpy.typing import NDArray
+
+from softform_core.errors import SoftformError
+from softform_core.robots import Robot, load_robot
+from softform_core.simulation import build_membrane, solve_equilibrium
+from softform_core.units import MM_PER_M
+from softform_rig.live_membrane import LiveMembrane
+from softform_rig.reality import Reality, load_reality, true_pressures
+
+
+def random_actuations(robot: Robot, count: int, seed: int) -> NDArray[np.float64]:
+    """Uniformly random commanded pressures in the working range, (count, k) Pa."""
+    generator = np.random.default_rng(seed)
+    return generator.uniform(robot.pressure_min, robot.pressure_max, (count, robot.degrees_of_freedom))
+
+
+def measure_gap(robot: Robot, reality: Reality, count: int, seed: int = 0) -> NDArray[np.float64]:
+    """Distances (count, V) m from the simulated vertices to the reality's surface at `count` random actuations.
+
+    Raises:
+        SoftformError: If an actuation has no equilibrium in the simulator or in the reality.
+    """
+    simulator = build_membrane(robot.membrane)
+    live = LiveMembrane(robot, reality)
+    distances = []
+    for commanded in random_actuations(robot, count, seed):
+        simulated = solve_equilibrium(simulator, commanded).vertices
+        real = live.shape(true_pressures(reality, commanded))
+        if live.failure is not None:
+            raise SoftformError(f"Reality '{reality.name}' has no shape: {live.failure}", "Soften its differences.")
+        surface = trimesh.Trimesh(real, live.faces, process=False)
+        distances.append(trimesh.proximity.closest_point(surface, simulated)[1])
+    return np.array(distances)
+
+
+@click.command()
+@click.argument("reality")
+@click.option("--robot", default="membrane", show_default=True, help="Robot, by name or path.")
+@click.option("--samples", default=20, show_default=True, help="Random actuations.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the actuations.")
+def main(reality: str, robot: str, samples: int, seed: int) -> None:
+    """Print mean and largest gap of REALITY (a name in config/realities or a file), mm, as JSON."""
+    try:
+        body = load_robot(robot)
+        described = load_reality(reality, body)
+        distances = MM_PER_M * measure_gap(body, described, samples, seed)
+    except SoftformError as error:
+        raise click.ClickException(str(error)) from error
+    report = {
+        "reality": described.name,
+        "samples": samples,
+        "seed": seed,
+        "gap_mean_mm": round(float(distances.mean()), 3),
+        "gap_max_mm": round(float(distances.max()), 3),
+        "gap_mean_of_each_mm": [round(float(d), 2) for d in distances.mean(axis=1)],
+    }
+    click.echo(json.dumps(report))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+"""Realities: how the robot on the virtual rig differs from the simulator's, read from `config/realities/*.yaml`.
+
+Anybody can write another one; docs/steps/write-a-reality.md explains every field. Nothing above the board and the
+scanner is told any of it.
+"""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from softform_core.errors import SoftformError
+from softform_core.paths import reality_file
+from softform_core.robots import Material, Robot
+from softform_core.simulation import Membrane, build_membrane
+from softform_core.units import PA_PER_KPA
+from softform_rig.firmware import CHANNELS, Sensors
+
+_WAVES = 200
+"""Plane waves whose sum makes a thickness field close to Gaussian."""
+
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
+Vector = tuple[Finite, Finite, Finite]
+
+
+class _Description(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ThicknessField(_Description):
+    """Thickness of the real sheet over the nominal one: a mean factor and a smooth random field."""
+
+    scale: Positive = 1.0
+    variation: Annotated[float, Field(ge=0.0, le=0.3)] = 0.0
+    correlation_length: Positive = 0.1
+    seed: Annotated[int, Field(ge=0)] = 0
+
+
+class RealMembrane(_Description):
+    """The real membrane. What is left out is as the robot's description says."""
+
+    cells: Annotated[int, Field(ge=6, le=120)] | None = None
+    element: Literal["quadrilateral", "triangle"] = "quadrilateral"
+    material: Material | None = None
+    thickness: ThicknessField = ThicknessField()
+    wall_stiffness_scale: NotNegative | list[NotNegative] = 1.0
+    column_wall_shift: list[Finite] | None = None
+    row_wall_shift: list[Finite] | None = None
+    clamp_stiffness: Positive | None = None
+    gravity: Vector = (0.0, 0.0, 0.0)
+
+
+class PressureSensors(_Description):
+    """Reading = gain · true pressure + offset; one number, or one for each chamber. The board regulates the reading."""
+
+    gain: Positive | list[Positive] = 1.0
+    offset: Finite | list[Finite] = 0.0
+
+
+class ScannerDescription(_Description):
+    """What the scanner sees: viewpoints (m, robot frame), resolution, noise, outliers and holes."""
+
+    viewpoints: Annotated[list[Vector], Field(min_length=1, max_length=6)] = [(0.0, -0.22, 0.52), (0.16, -0.16, 0.50)]
+    look_at: Vector = (0.0, 0.0, 0.02)
+    rays: Annotated[int, Field(ge=8, le=400)] = 110
+    noise: NotNegative = 0.0002
+    outlier_fraction: Fraction = 0.005
+    outlier_range: NotNegative = 0.02
+    grazing_angle: Annotated[float, Field(gt=0.0, le=90.0)] = 75.0
+    holes: Annotated[float, Field(ge=0.0, le=50.0)] = 4.0
+    hole_radius: Positive = 0.04
+
+
+class Reality(_Description):
+    """One reality of one robot."""
+
+    name: str
+    title: str
+    membrane: RealMembrane = RealMembrane()
+    pressure_sensors: PressureSensors = PressureSensors()
+    hysteresis: NotNegative = 0.0
+    scanner: ScannerDescription = ScannerDescription()
+
+    @model_validator(mode="after")
+    def _named(self) -> "Reality":
+        if not self.name.strip():
+            raise ValueError("name must not be empty")
+        return self
+
+
+def load_reality(name_or_path: str | Path, robot: Robot) -> Reality:
+    """Read a reality by its name in `config/realities` or by path, and check that it fits the robot.
+
+    Raises:
+        SoftformError: If the file is missing, is not YAML, or a field is wrong; the message names the field.
+    """
+    path = reality_file(name_or_path)
+    try:
+        reality = Reality.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise SoftformError(f"{path} is not valid YAML: {error}", "Mend the file.") from error
+    except ValidationError as error:
+        faults = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'reality'}: {e['msg']}" for e in error.errors())
+        raise SoftformError(f"{path} does not describe a reality: {faults}.", _HELP) from error
+    _check_lengths(reality, robot, path)
+    build_real_membrane(robot, reality)
+    return reality
+
+
+_HELP = "See docs/steps/write-a-reality.md."
+
+
+def _check_lengths(reality: Reality, robot: Robot, path: Path) -> None:
+    membrane = robot.membrane
+    expected = [
+        ("membrane.wall_stiffness_scale", reality.membrane.wall_stiffness_scale, robot.degrees_of_freedom),
+        ("membrane.column_wall_shift", reality.membrane.column_wall_shift, membrane.columns - 1),
+        ("membrane.row_wall_shift", reality.membrane.row_wall_shift, membrane.rows - 1),
+        ("pressure_sensors.gain", reality.pressure_sensors.gain, robot.degrees_of_freedom),
+        ("pressure_sensors.offset", reality.pressure_sensors.offset, robot.degrees_of_freedom),
+    ]
+    for name, value, count in expected:
+        if isinstance(value, list) and len(value) != count:
+            raise SoftformError(f"{path}: {name} has {len(value)} numbers, robot '{robot.name}' needs {count}.", _HELP)
+
+
+def build_real_membrane(robot: Robot, reality: Reality) -> Membrane:
+    """The live membrane of a reality.
+
+    Raises:
+        SoftformError: If the simulation refuses a value.
+    """
+    nominal, real = robot.membrane, reality.membrane
+    return build_membrane(
+        nominal,
+        cells=real.cells,
+        element=real.element,
+        material=real.material,
+        thickness=lambda x, y: nominal.thickness * thickness_factor(real.thickness, x, y),
+        wall_stiffness=nominal.wall_stiffness * np.asarray(real.wall_stiffness_scale, dtype=np.float64),
+        column_walls=_walls(nominal.width, nominal.columns, real.column_wall_shift),
+        row_walls=_walls(nominal.length, nominal.rows, real.row_wall_shift),
+        clamp_stiffness=real.clamp_stiffness,
+        gravity=real.gravity,
+    )
+
+
+def thickness_factor(field: ThicknessField, x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Thickness over the nominal one at x, y (any equal shape, m): the same field on every mesh.
+
+    A sum of random plane waves has a Gaussian covariance with the field's correlation length; it is kept within 2.5
+    standard deviations.
+    """
+    generator = np.random.default_rng(field.seed)
+    wave = generator.standard_normal((_WAVES, 2)) / field.correlation_length
+    phase = generator.uniform(0.0, 2.0 * np.pi, _WAVES)
+    position = np.stack([np.ravel(x), np.ravel(y)], axis=1)
+    value = np.sqrt(2.0 / _WAVES) * np.cos(position @ wave.T + phase).sum(axis=1)
+    return (field.scale * (1.0 + field.variation * np.clip(value, -2.5, 2.5))).reshape(np.shape(x))
+
+
+def _walls(side: float, chambers: int, shift: list[float] | None) -> list[float] | None:
+    if shift is None:
+        return None
+    return (np.linspace(-side / 2.0, side / 2.0, chambers + 1)[1:-1] + np.asarray(shift)).tolist()
+
+
+def board_sensors(robot: Robot, reality: Reality, noise: float, seed: int) -> Sensors:
+    """Sensors of the board's ten channels; channels without a chamber are ideal. `noise` in kPa."""
+    gain, offset = np.ones(CHANNELS), np.zeros(CHANNELS)
+    gain[robot.board.channels] = reality.pressure_sensors.gain
+    offset[robot.board.channels] = np.asarray(reality.pressure_sensors.offset) / PA_PER_KPA
+    return Sensors(gain, offset, noise, seed)
+
+
+def true_pressures(reality: Reality, commanded: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Pressures (…, k) Pa in the chambers once the board has regulated its readings to `commanded` (…, k) Pa."""
+    sensors = reality.pressure_sensors
+    return np.maximum(0.0, (commanded - np.asarray(sensors.offset)) / np.asarray(sensors.gain))

@@ -1,0 +1,110 @@
+"""Node `rig`: parameters, life cycle, diagnostics and the true surface of the virtual rig."""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from sensor_msgs.msg import PointCloud2
+
+from softform_core.paths import runs_dir
+from softform_core.robots import load_robot
+from softform_rig.reality import load_reality
+from softform_rig.virtual_rig import RigSettings, VirtualRig
+from softform_ros.conversions import cloud_from_points, stamp_from_seconds
+from softform_ros.diagnostics import ERROR, OK, Health
+from softform_ros.lifecycle import SoftformLifecycleNode, run_node
+from softform_ros.parameters import Parameter
+from softform_ros.qos import TRUE_SURFACE
+
+FRAME = "base_link"
+REGISTRATION = [0.0, -0.22, 0.52, 0.978599773253286, 0.0, 0.0, -0.205772893716877]
+
+PARAMETERS = (
+    Parameter("robot", "membrane", "Robot on the rig: a name in config/robots or a path."),
+    Parameter("reality", "default", "How the robot differs from the simulator: a name in config/realities or a path."),
+    Parameter("seed", 0, "Seed of sensor and scanner noise.", 0, 2**31 - 1),
+    Parameter(
+        "firmware",
+        "regulated",
+        "Behaviour of the board: all ten channels regulated, or like the published snapshot (pairs, two regulated).",
+        choices=("regulated", "shipped"),
+    ),
+    Parameter("port_link", "", "Symbolic link to the board's terminal; by default `openpneu` in the folder of runs."),
+    Parameter("scan_folder", "", "Folder of the scanner's exports; by default `scans` in the folder of runs."),
+    Parameter("scan_period", 1.0, "Time between scans while the shape changes, s.", 0.2, 2.0),
+    Parameter("keep_scans", 100, "Exports to keep; older ones are deleted.", 1, 100000),
+    Parameter(
+        "registration",
+        REGISTRATION,
+        "Pose of the scanner in the robot's frame: x, y, z (m), qx, qy, qz, qw. The scanner node needs the same.",
+    ),
+)
+
+
+class RigNode(SoftformLifecycleNode):
+    """The virtual rig as a node."""
+
+    def __init__(self) -> None:
+        """Declare the parameters; nothing is opened before the node is active."""
+        super().__init__("rig", PARAMETERS, hardware_id="virtual rig")
+        self._rig: VirtualRig | None = None
+        self._true_surface = self.create_publisher(PointCloud2, "rig/true_surface", TRUE_SURFACE)
+
+    def configure(self) -> None:
+        """Build the reality."""
+        given = self.parameters
+        robot = load_robot(given["robot"])
+        reality = load_reality(given["reality"], robot)
+        settings = RigSettings(
+            port_link=Path(given["port_link"] or runs_dir() / "openpneu"),
+            scan_folder=Path(given["scan_folder"] or runs_dir() / "scans"),
+            registration=given["registration"],
+            firmware=given["firmware"],
+            seed=given["seed"],
+            scan_period=given["scan_period"],
+            keep_scans=given["keep_scans"],
+        )
+        self._rig = VirtualRig(robot, reality, settings, self._publish_surface)
+        self.get_logger().info(f"reality '{reality.name}': {reality.title}")
+
+    def activate(self) -> None:
+        """Open the port and start scanning."""
+        assert self._rig is not None
+        self._rig.start()
+        self.get_logger().info(f"board at {self._rig.settings.port_link}, scans in {self._rig.settings.scan_folder}")
+
+    def deactivate(self) -> None:
+        """Close the port, as if the board were unplugged."""
+        if self._rig is not None:
+            self._rig.stop()
+
+    def cleanup(self) -> None:
+        """Forget the reality."""
+        self.deactivate()
+        self._rig = None
+
+    def health(self) -> Health:
+        """Faults of board, membrane and scanner, and how far they have come."""
+        assert self._rig is not None
+        rig, faults = self._rig, self._rig.faults
+        values = {
+            "port": rig.settings.port_link,
+            "host connected": rig.terminal.connected,
+            "true pressures (Pa)": " ".join(f"{pressure:.0f}" for pressure in rig.pressures()),
+            "scans": rig.scans,
+            "solves": rig.membrane.solves,
+            "last solve (s)": f"{rig.membrane.solve_seconds:.3f}",
+        }
+        return Health(ERROR if faults else OK, "; ".join(faults) or "the virtual rig runs", values)
+
+    def _publish_surface(self, points: NDArray[np.float64], captured_at: float) -> None:
+        self._true_surface.publish(cloud_from_points(points, FRAME, stamp_from_seconds(captured_at)))
+
+
+def main() -> None:
+    """Run the node."""
+    run_node(RigNode)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+"""A structured-light scanner that looks at a surface: rays, occlusion, range noise, outliers and holes.
+
+Points come in the scanner's own frame, metres. A ray returns the first surface it meets, so that hidden parts are never
+seen; it returns nothing where the surface is seen from behind, at a grazing angle, or within a hole (gloss or shadow
+that a real scanner cannot read: spheres around random points of the surface, other ones in each scan).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import trimesh
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+from trimesh.ray.ray_pyembree import RayMeshIntersector
+
+from softform_core.errors import SoftformError
+from softform_rig.reality import ScannerDescription
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Scan:
+    """One scan in the scanner's frame.
+
+    Attributes:
+        points: (N, 3) m.
+        normals: (N, 3) unit vectors out of the surface, as a scanner's export gives them.
+        is_outlier: (N,) which points are false, for evaluation only; it is not exported.
+    """
+
+    points: Array
+    normals: Array
+    is_outlier: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class ScannerPose:
+    """Where the scanner's frame stands in the robot's: p_robot = R p_scanner + t."""
+
+    rotation: Array
+    translation: Array
+
+    @classmethod
+    def from_list(cls, registration: list[float]) -> "ScannerPose":
+        """Pose from [x, y, z, qx, qy, qz, qw], m and unit quaternion.
+
+        Raises:
+            SoftformError: If it is not seven finite numbers with a quaternion of length one.
+        """
+        values = np.asarray(registration, dtype=np.float64)
+        if values.shape != (7,) or not np.isfinite(values).all() or abs(np.linalg.norm(values[3:]) - 1.0) > 1e-3:
+            raise SoftformError(
+                f"The registration {registration} is no pose.", "Give x, y, z (m) and a unit quaternion qx, qy, qz, qw."
+            )
+        return cls(Rotation.from_quat(values[3:]).as_matrix(), values[:3])
+
+    def into_scanner(self, points: Array) -> Array:
+        """Points (N, 3) of the robot's frame in the scanner's."""
+        return (points - self.translation) @ self.rotation
+
+    def into_robot(self, points: Array) -> Array:
+        """Points (N, 3) of the scanner's frame in the robot's."""
+        return points @ self.rotation.T + self.translation
+
+
+class Scanner:
+    """A scanner with its own random noise.
+
+    Args:
+        description: viewpoints, resolution, noise and holes.
+        pose: frame in which its points come.
+        radius: of the sphere around `look_at` that it covers, m.
+        seed: of noise, outliers and holes.
+    """
+
+    def __init__(self, description: ScannerDescription, pose: ScannerPose, radius: float, seed: int) -> None:
+        """Prepare the bundles of rays."""
+        self.description = description
+        self.pose = pose
+        self._radius = radius
+        self._random = np.random.default_rng(seed)
+
+    def scan(self, vertices: Array, faces: NDArray[np.integer]) -> Scan:
+        """Look at a surface from all viewpoints and merge what is seen.
+
+        Args:
+            vertices: (V, 3) m, robot frame.
+            faces: (F, 3), outward normals by the right-hand rule.
+        """
+        described = self.description
+        surface = trimesh.Trimesh(vertices, faces, process=False)
+        intersector = RayMeshIntersector(surface)
+        seen = [self._look(surface, intersector, np.array(viewpoint)) for viewpoint in described.viewpoints]
+        points, normals, rays = (np.concatenate(parts) for parts in zip(*seen, strict=True))
+        kept = self._outside_holes(points)
+        points, normals, rays = points[kept], normals[kept], rays[kept]
+        is_outlier = self._random.random(len(points)) < described.outlier_fraction
+        along = described.noise * self._random.standard_normal(len(points))
+        along[is_outlier] += self._random.uniform(-described.outlier_range, described.outlier_range, is_outlier.sum())
+        points = points + along[:, None] * rays
+        return Scan(self.pose.into_scanner(points), normals @ self.pose.rotation, is_outlier)
+
+    def _look(
+        self, surface: trimesh.Trimesh, intersector: RayMeshIntersector, eye: Array
+    ) -> tuple[Array, Array, Array]:
+        rays = self._bundle(eye)
+        points, ray, triangle = intersector.intersects_location(
+            np.broadcast_to(eye, rays.shape), rays, multiple_hits=False
+        )
+        normals = surface.face_normals[triangle]
+        facing = -np.einsum("nd,nd->n", normals, rays[ray])
+        readable = facing > np.cos(np.radians(self.description.grazing_angle))
+        return points[readable], normals[readable], rays[ray][readable]
+
+    def _bundle(self, eye: Array) -> Array:
+        """Unit rays (n, 3) of one viewpoint over the covered sphere, shifted at random by less than their spacing."""
+        forward = np.array(self.description.look_at) - eye
+        distance = float(np.linalg.norm(forward))
+        forward /= distance
+        side = np.cross(forward, [0.0, 1.0, 0.0] if abs(forward[1]) < 0.9 else [1.0, 0.0, 0.0])
+        side /= np.linalg.norm(side)
+        spacing = 2.0 * self._radius / self.description.rays
+        steps = -self._radius + spacing * (np.arange(self.description.rays) + self._random.random())
+        across, up = np.meshgrid(steps, steps)
+        rays = distance * forward + across.reshape(-1, 1) * side + up.reshape(-1, 1) * np.cross(side, forward)
+        return rays / np.linalg.norm(rays, axis=1, keepdims=True)
+
+    def _outside_holes(self, points: Array) -> NDArray[np.bool_]:
+        kept = np.ones(len(points), dtype=bool)
+        if len(points) == 0:
+            return kept
+        for _ in range(self._random.poisson(self.description.holes)):
+            centre = points[self._random.integers(len(points))]
+            radius = self.description.hole_radius * self._random.uniform(0.6, 1.4)
+            kept &= np.einsum("nd,nd->n", points - centre, points - centre) > radius**2
+        return kept

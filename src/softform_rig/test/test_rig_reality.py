@@ -1,0 +1,175 @@
+"""Realities: read with clear errors, different from the simulator by the stated gap, live under changing pressures."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from softform_core.errors import SoftformError
+from softform_core.paths import config_dir
+from softform_core.robots import Robot, load_robot
+from softform_core.simulation import build_membrane, solve_equilibrium
+from softform_rig import gap
+from softform_rig.gap import measure_gap
+from softform_rig.live_membrane import LiveMembrane
+from softform_rig.reality import (
+    Reality,
+    ThicknessField,
+    board_sensors,
+    build_real_membrane,
+    load_reality,
+    thickness_factor,
+    true_pressures,
+)
+
+
+@pytest.fixture(scope="module")
+def robot() -> Robot:
+    return load_robot("membrane")
+
+
+def written(folder: Path, **changes) -> Path:
+    file = folder / "mine.yaml"
+    file.write_text(yaml.safe_dump({"name": "mine", "title": "Mine"} | changes))
+    return file
+
+
+@pytest.mark.parametrize("name", sorted(p.stem for p in (config_dir() / "realities").glob("*.yaml")))
+def test_every_shipped_reality_reads_and_is_named_as_its_file(robot: Robot, name: str) -> None:
+    assert load_reality(name, robot).name == name
+
+
+def test_ideal_reality_is_the_simulator(robot: Robot) -> None:
+    assert measure_gap(robot, load_reality("ideal", robot), 2).max() < 1e-6
+
+
+def test_default_reality_has_the_stated_gap(robot: Robot) -> None:
+    """Over 60 random actuations it is 2.8 mm on average; eight of them must already show it."""
+    mean = measure_gap(robot, load_reality("default", robot), 8).mean(axis=1) * 1000.0
+    assert 2.5 <= mean.mean() <= 3.6
+    assert mean.min() > 1.0
+
+
+@pytest.mark.parametrize("name", ["soft_batch", "worn", "sluggish"])
+def test_other_realities_differ_too(robot: Robot, name: str) -> None:
+    assert measure_gap(robot, load_reality(name, robot), 4).mean() > 1.5e-3
+
+
+def test_gap_command_prints_json(robot: Robot) -> None:
+    result = CliRunner().invoke(gap.main, ["ideal", "--samples", "1"])
+    assert result.exit_code == 0
+    assert '"gap_mean_mm": 0.0' in result.output
+    assert CliRunner().invoke(gap.main, ["nowhere"]).exit_code == 1
+
+
+def test_a_reality_from_outside_the_repository(robot: Robot, tmp_path: Path) -> None:
+    reality = load_reality(
+        written(tmp_path, membrane={"material": {"law": "neo_hookean", "coefficients": [1e5]}}), robot
+    )
+    assert build_real_membrane(robot, reality).material.law == "neo_hookean"
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"membrane": {"thicknes": {}}}, "membrane.thicknes"),
+        ({"membrane": {"thickness": {"variation": 0.9}}}, "membrane.thickness.variation"),
+        ({"membrane": {"wall_stiffness_scale": [1.0, 2.0]}}, "membrane.wall_stiffness_scale has 2 numbers"),
+        ({"membrane": {"column_wall_shift": [0.0]}}, "membrane.column_wall_shift"),
+        ({"membrane": {"column_wall_shift": [0.2, -0.2]}}, "column_walls must be 2 rising positions"),
+        ({"membrane": {"material": {"law": "hooke", "coefficients": [1.0]}}}, "membrane.material.law"),
+        ({"membrane": {"material": {"law": "yeoh", "coefficients": [1.0]}}}, "'yeoh' takes 3"),
+        ({"membrane": {"gravity": [0.0, -9.81]}}, "membrane.gravity"),
+        ({"membrane": {"clamp_stiffness": -1.0}}, "membrane.clamp_stiffness"),
+        ({"pressure_sensors": {"gain": 0.0}}, "pressure_sensors.gain"),
+        ({"pressure_sensors": {"offset": [1.0] * 10}}, "pressure_sensors.offset has 10 numbers"),
+        ({"scanner": {"viewpoints": []}}, "scanner.viewpoints"),
+        ({"scanner": {"noise": ".nan"}}, "scanner.noise"),
+        ({"name": " "}, "name must not be empty"),
+    ],
+)
+def test_a_wrong_field_is_named(robot: Robot, tmp_path: Path, changes: dict, field: str) -> None:
+    with pytest.raises(SoftformError) as error:
+        load_reality(written(tmp_path, **changes), robot)
+    assert field in str(error.value)
+
+
+def test_broken_yaml_and_missing_file(robot: Robot, tmp_path: Path) -> None:
+    file = tmp_path / "broken.yaml"
+    file.write_text("name: [")
+    with pytest.raises(SoftformError, match="not valid YAML"):
+        load_reality(file, robot)
+    file.write_text("")
+    with pytest.raises(SoftformError, match="does not describe a reality"):
+        load_reality(file, robot)
+    with pytest.raises(SoftformError, match="no description 'atlantis'"):
+        load_reality("atlantis", robot)
+
+
+def test_thickness_field_is_smooth_seeded_and_the_same_on_every_mesh() -> None:
+    field = ThicknessField(scale=0.9, variation=0.1, correlation_length=0.08, seed=4)
+    x, y = np.meshgrid(np.linspace(-2.0, 2.0, 400), np.linspace(-2.0, 2.0, 400))
+    factor = thickness_factor(field, x, y)
+    assert factor.mean() == pytest.approx(0.9, abs=0.02)
+    assert factor.std() == pytest.approx(0.09, rel=0.15)
+    near = thickness_factor(field, x + 0.004, y)
+    assert np.abs(near - factor).max() < 0.05
+    assert np.array_equal(thickness_factor(field, x[::7], y[::7]), factor[::7])
+    assert np.abs(thickness_factor(field.model_copy(update={"seed": 5}), x, y) - factor).max() > 0.1
+
+
+def test_sensor_errors_reach_the_right_channels(robot: Robot) -> None:
+    offsets = [100.0 * index for index in range(9)]
+    reality = Reality(name="r", title="r", pressure_sensors={"gain": 1.05, "offset": offsets})
+    sensors = board_sensors(robot, reality, 0.0, 0)
+    assert sensors.offset[robot.board.channels] == pytest.approx([0.1 * index for index in range(9)])
+    assert sensors.gain[9] == 1.0
+    felt = true_pressures(reality, np.full(9, 2000.0))
+    assert sensors.gain[:9] * felt + 1000.0 * sensors.offset[:9] == pytest.approx([2000.0] * 9)
+
+
+def test_live_membrane_does_not_depend_on_its_path(robot: Robot) -> None:
+    reality = load_reality("default", robot)
+    live, pressures = LiveMembrane(robot, reality), np.linspace(500.0, 4500.0, 9)
+    for step in (0.3, 1.0, 0.1, 0.7, 1.0):
+        shape = live.shape(step * pressures)
+    assert live.failure is None
+    direct = solve_equilibrium(build_real_membrane(robot, reality), pressures).vertices
+    assert np.abs(shape - direct).max() < 1e-6
+
+
+def test_live_membrane_solves_only_when_pressures_change(robot: Robot) -> None:
+    live = LiveMembrane(robot, load_reality("ideal", robot))
+    live.shape(np.full(9, 1000.0))
+    live.shape(np.full(9, 1001.0))
+    assert live.solves == 1
+    assert np.array_equal(live.shape(np.zeros(9)), build_membrane(robot.membrane).rest_vertices)
+
+
+def test_a_failed_solve_keeps_the_last_shape_and_says_why(robot: Robot) -> None:
+    gent = {"law": "gent", "coefficients": [8e4, 1e-4]}
+    stiff = Reality(name="stiff", title="", membrane={"material": gent, "cells": 12})
+    live = LiveMembrane(robot, stiff)
+    good = live.shape(np.full(9, 1.0)).copy()
+    shape = live.shape(np.full(9, 5000.0))
+    assert live.failure is not None
+    assert np.array_equal(shape, good)
+
+
+def test_pressures_far_outside_the_range_keep_the_last_shape(robot: Robot) -> None:
+    live = LiveMembrane(robot, load_reality("ideal", robot))
+    good = live.shape(np.full(9, 1000.0)).copy()
+    assert np.array_equal(live.shape(np.full(9, 3e4)), good)
+    assert "far outside" in (live.failure or "")
+    live.shape(np.full(9, 1200.0))
+    assert live.failure is None
+
+
+def test_hysteresis_makes_the_shape_depend_on_the_direction(robot: Robot) -> None:
+    live = LiveMembrane(robot, Reality(name="h", title="", hysteresis=200.0))
+    up = live.shape(np.full(9, 2000.0)).copy()
+    live.shape(np.full(9, 4000.0))
+    down = live.shape(np.full(9, 2000.0))
+    assert (down[:, 2] - up[:, 2]).max() > 1e-3

@@ -1,0 +1,83 @@
+"""Board, membrane and scanner together, spoken to over the port as a driver would."""
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import serial
+from scipy.spatial import cKDTree
+
+from softform_core.robots import load_robot
+from softform_core.shapes.read import read_shape
+from softform_core.simulation import build_membrane, solve_equilibrium
+from softform_rig.reality import load_reality
+from softform_rig.scanner import ScannerPose
+from softform_rig.virtual_rig import RigSettings, VirtualRig, surface_points
+
+REGISTRATION = [0.0, -0.22, 0.52, 0.978599773253286, 0.0, 0.0, -0.205772893716877]
+
+
+def make_rig(folder: Path, reality: str = "ideal", **changes) -> VirtualRig:
+    robot = load_robot("membrane")
+    settings = RigSettings(folder / "openpneu", folder / "scans", REGISTRATION, **changes)
+    return VirtualRig(robot, load_reality(reality, robot), settings)
+
+
+def exports(rig: VirtualRig) -> list[Path]:
+    return sorted(rig.settings.scan_folder.glob("*.ply"))
+
+
+def test_pressures_set_over_the_port_appear_in_the_scans(tmp_path) -> None:
+    rig = make_rig(tmp_path, scan_period=0.3)
+    rig.start()
+    try:
+        with serial.Serial(str(rig.settings.port_link), 115200, timeout=2.0) as port:
+            time.sleep(1.7)
+            for channel in range(9):
+                port.write(b"SC=%d\r\nT=%.2f\r\n" % (channel, 1.0 + 0.3 * channel))
+            port.write(b"C\r\n")
+            time.sleep(3.0)
+        pressures = rig.pressures()
+    finally:
+        rig.stop()
+    assert pressures == pytest.approx(1000.0 + 300.0 * np.arange(9), abs=150.0)
+    assert rig.faults == []
+    seen = ScannerPose.from_list(REGISTRATION).into_robot(read_shape(exports(rig)[-1], "mm").points)
+    membrane = build_membrane(load_robot("membrane").membrane)
+    expected = surface_points(solve_equilibrium(membrane, pressures).vertices, membrane.faces)
+    assert np.median(cKDTree(expected).query(seen)[0]) < 0.002
+    assert not rig.settings.port_link.is_symlink()
+
+
+def test_scans_come_while_the_shape_changes_and_every_two_seconds_when_not(tmp_path) -> None:
+    rig = make_rig(tmp_path, scan_period=1.0)
+    assert rig.look(), "the first shape is new"
+    assert not rig.look(), "nothing has changed"
+    rig.terminal.firmware.channels.pressure[:] = 2.0
+    assert rig.look(), "the shape has changed"
+    rig._scanned_at -= 2.0
+    assert rig.look(), "two seconds have passed"
+    assert len(exports(rig)) == rig.scans == 3
+
+
+def test_an_export_that_fails_is_reported_and_the_rig_goes_on(tmp_path) -> None:
+    rig = make_rig(tmp_path)
+    rig.settings.scan_folder.write_text("in the way")
+    assert rig.look()
+    assert rig.scans == 0
+    assert "cannot be written" in rig.faults[0]
+    rig.settings.scan_folder.unlink()
+    rig.terminal.firmware.channels.pressure[:] = 2.0
+    assert rig.look()
+    assert rig.faults == []
+
+
+def test_true_surface_is_dense_and_on_the_mesh() -> None:
+    membrane = build_membrane(load_robot("membrane").membrane)
+    points = surface_points(membrane.rest_vertices, membrane.faces)
+    assert np.abs(points[:, 2]).max() == 0.0
+    assert len(points) == len(membrane.rest_vertices) + 9 * len(membrane.faces)
+    assert (
+        cKDTree(points).query(np.random.default_rng(0).uniform(-0.16, 0.16, (500, 2)) @ np.eye(2, 3))[0].max() < 0.003
+    )
