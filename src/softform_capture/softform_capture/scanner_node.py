@@ -129,3 +129,7 @@ class ScannerNode(SoftformLifecycleNode):
 def main() -> None:
     """Run the node until it is told to stop."""
     run_node(ScannerNode)
+
+
+if __name__ == "__main__":
+    main()

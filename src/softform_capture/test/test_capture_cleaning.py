@@ -1,0 +1,103 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from softform_capture.captured_cloud import CloudOptions, captured_cloud
+from softform_capture.cleaning import inside_box, not_stray, robot_box
+from softform_capture.registration import Registration
+from softform_core.errors import SoftformError
+from softform_core.robots import load_robot
+from softform_core.shapes.dem import dem_target
+from softform_core.shapes.target import TargetShape
+
+HALF_TURN_ABOUT_X = [0.1, -0.2, 0.9, 1.0, 0.0, 0.0, 0.0]
+AS_IS = Registration.from_pose([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return load_robot("membrane")
+
+
+@pytest.fixture(scope="module")
+def surface(robot):
+    return TargetShape(dem_target(robot).sample(6000).points)
+
+
+def test_a_registration_turns_then_shifts():
+    moved = Registration.from_pose(HALF_TURN_ABOUT_X).to_robot(TargetShape(np.array([[0.1, 0.2, 0.3]])))
+    assert np.allclose(moved.points, [[0.2, -0.4, 0.6]])
+
+
+@given(
+    st.lists(st.floats(-1.0, 1.0), min_size=4, max_size=4).filter(lambda q: np.linalg.norm(q) > 0.1),
+    st.lists(st.floats(-2.0, 2.0), min_size=3, max_size=3),
+)
+def test_a_registration_is_rigid(quaternion, translation):
+    pose = [*translation, *(np.array(quaternion) / np.linalg.norm(quaternion))]
+    corners = np.vstack([np.zeros(3), np.eye(3)])
+    moved = Registration.from_pose(pose).to_robot(TargetShape(corners)).points
+    edges = moved[1:] - moved[0]
+    assert np.allclose(edges @ edges.T, np.eye(3), atol=1e-9)
+    assert np.linalg.det(edges) == pytest.approx(1.0)
+    assert np.allclose(moved[0], translation)
+
+
+@pytest.mark.parametrize(
+    "pose", [[], [0.0] * 7, [0.0] * 6 + [2.0], [0.0] * 6, [0.0] * 5 + [np.nan, 1.0], [0.0] * 7 + [1.0]]
+)
+def test_what_is_no_pose_is_refused(pose):
+    with pytest.raises(SoftformError) as caught:
+        Registration.from_pose(pose)
+    assert caught.value.next_step
+
+
+def test_stray_points_go_and_the_surface_stays(surface):
+    random = np.random.default_rng(1)
+    stray = surface.points[:60] + [0.0, 0.0, 0.03] * random.choice([-1.0, 1.0], (60, 1)) * (1 + random.random((60, 1)))
+    kept = not_stray(np.vstack([surface.points, stray]), 4.0)
+    assert kept[: len(surface.points)].mean() > 0.99
+    assert kept[len(surface.points) :].mean() < 0.05
+
+
+def test_an_even_grid_loses_at_most_its_corners():
+    grid = np.stack(np.meshgrid(np.arange(40.0), np.arange(40.0), [0.0]), axis=-1).reshape(-1, 3)
+    assert np.count_nonzero(~not_stray(grid, 4.0)) <= 4
+
+
+def test_few_points_are_all_kept():
+    assert not_stray(np.eye(3), 1.0).all()
+
+
+def test_the_box_holds_the_robot_inflated_and_sagging(robot):
+    points = np.array([[0.16, 0.16, 0.0], [0.0, 0.0, 0.15], [0.0, 0.0, -0.05], [0.2, 0.0, 0.0], [0.0, 0.0, 0.4]])
+    assert inside_box(points, robot_box(robot, 0.01)).tolist() == [True, True, True, False, False]
+
+
+def test_a_scan_becomes_the_cloud_of_the_robot_alone(robot, surface):
+    registration = Registration.from_pose(HALF_TURN_ABOUT_X)
+    table = np.random.default_rng(0).uniform([-1.0, -1.0, -0.3], [1.0, 1.0, -0.25], (3000, 3))
+    seen = np.vstack([surface.points, table])
+    in_scanner = (seen - registration.translation) @ registration.rotation
+    cloud = captured_cloud(TargetShape(in_scanner), registration, robot, CloudOptions(outlier_ratio=0.0))
+    assert np.allclose(cloud, surface.points)
+
+
+def test_a_large_scan_is_thinned_and_a_mesh_is_sampled(robot, surface):
+    options = CloudOptions(max_points=1000, outlier_ratio=0.0)
+    assert len(captured_cloud(surface, AS_IS, robot, options)) == 1000
+    square = [[-0.1, -0.1, 0.01], [0.1, -0.1, 0.01], [0.1, 0.1, 0.01], [-0.1, 0.1, 0.01]]
+    cloud = captured_cloud(TargetShape.from_mesh(square, [[0, 1, 2], [0, 2, 3]]), AS_IS, robot, options)
+    assert len(cloud) == 1000
+    assert np.allclose(cloud[:, 2], 0.01)
+
+
+def test_wrong_units_and_a_wrong_registration_are_refused(robot, surface):
+    with pytest.raises(SoftformError, match="in millimetres"):
+        captured_cloud(TargetShape(surface.points * 1000.0), AS_IS, robot, CloudOptions())
+    with pytest.raises(SoftformError, match="converted from millimetres twice"):
+        captured_cloud(TargetShape(surface.points / 1000.0), AS_IS, robot, CloudOptions())
+    away = Registration.from_pose([3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+    with pytest.raises(SoftformError, match="registration"):
+        captured_cloud(surface, away, robot, CloudOptions())

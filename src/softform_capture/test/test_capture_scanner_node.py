@@ -1,0 +1,193 @@
+"""The node as its own process: exports are dropped into its folder, clouds and diagnostics come out."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from sensor_msgs.msg import PointCloud2
+
+from softform_capture.registration import Registration
+from softform_core.robots import load_robot
+from softform_core.shapes.dem import dem_target
+from softform_core.shapes.target import TargetShape
+from softform_core.shapes.write import write_ply
+from softform_ros import qos
+from softform_ros.conversions import points_from_cloud, seconds_from_stamp
+
+POSE = [0.02, -0.01, 0.8, 1.0, 0.0, 0.0, 0.0]
+PATIENCE = 30.0
+
+
+class Scanner:
+    """The node's process, and a ROS node that listens to it and changes its state."""
+
+    def __init__(self, folder, **parameters):
+        domain = 1 + random.Random(os.getpid()).randrange(100)
+        self.context = Context()
+        rclpy.init(context=self.context, domain_id=domain)
+        self.node = rclpy.create_node("listener", namespace="/softform", context=self.context)
+        self.clouds, self.statuses = [], []
+        self.node.create_subscription(PointCloud2, "captured_cloud", self.clouds.append, qos.CAPTURED_CLOUD)
+        self.node.create_subscription(
+            DiagnosticArray, "/diagnostics", lambda message: self.statuses.extend(message.status), qos.DIAGNOSTICS
+        )
+        self._change_state = self.node.create_client(ChangeState, "scanner/change_state")
+        self._executor = SingleThreadedExecutor(context=self.context)
+        self._executor.add_node(self.node)
+        self._ended = threading.Event()
+        self._spinner = threading.Thread(target=self._spin, daemon=True)
+        self._spinner.start()
+        values = {"watch_folder": str(folder), "registration": POSE, "poll_period": 0.1} | parameters
+        arguments = [word for name, value in values.items() for word in ("-p", f"{name}:={value}")]
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "softform_capture.scanner_node", "--ros-args", "-r", "__ns:=/softform", *arguments],
+            env=dict(os.environ, ROS_DOMAIN_ID=str(domain)),
+        )
+        assert self._change_state.wait_for_service(PATIENCE)
+
+    def _spin(self):
+        while not self._ended.is_set():
+            self._executor.spin_once(timeout_sec=0.05)
+
+    def change(self, transition):
+        return self._change_state.call(ChangeState.Request(transition=Transition(id=transition))).success
+
+    def start(self):
+        assert self.change(Transition.TRANSITION_CONFIGURE)
+        assert self.change(Transition.TRANSITION_ACTIVATE)
+        self.wait(lambda: self.node.count_publishers("captured_cloud") == 1)
+
+    def wait(self, condition):
+        deadline = time.monotonic() + PATIENCE
+        while not condition():
+            assert time.monotonic() < deadline, [s.message for s in self.statuses[-3:]]
+            assert self.process.poll() is None
+            time.sleep(0.02)
+
+    def wait_for_status(self, words):
+        """The next status whose message has these words; returns it with its values."""
+        seen = len(self.statuses)
+        self.wait(lambda: any(words in status.message for status in self.statuses[seen:]))
+        status = next(status for status in self.statuses[seen:] if words in status.message)
+        return status, {pair.key: pair.value for pair in status.values}
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        self._ended.set()
+        self._spinner.join()
+        self.node.destroy_node()
+        rclpy.shutdown(context=self.context)
+
+
+@pytest.fixture(scope="module")
+def surface():
+    return TargetShape(dem_target(load_robot("membrane")).sample(4000).points)
+
+
+@pytest.fixture
+def start_scanner(tmp_path):
+    started = []
+
+    def start(**parameters):
+        started.append(Scanner(tmp_path, **parameters))
+        return started[-1]
+
+    yield start
+    for scanner in started:
+        scanner.close()
+
+
+def export(path, surface, captured_at, unit="mm"):
+    """What the rig's scanner, or a real one's software, leaves in the folder."""
+    registration = Registration.from_pose(POSE)
+    in_scanner = TargetShape((surface.points - registration.translation) @ registration.rotation)
+    write_ply(path, in_scanner, unit, [f"captured_at {captured_at:.6f}"])
+
+
+def distance_between(cloud, surface):
+    """Largest distance of any point from its counterpart; the node keeps the order."""
+    points = points_from_cloud(cloud)
+    return float(np.abs(points - surface.points).max()) if len(points) == len(surface.points) else np.inf
+
+
+def test_good_exports_become_clouds_and_bad_ones_diagnostics(tmp_path, surface, start_scanner):
+    export(tmp_path / "old.ply", surface, time.time() - 100.0)
+    scanner = start_scanner(outlier_ratio=0.0)
+    scanner.start()
+    status, _ = scanner.wait_for_status("waiting for the first scan")
+    assert (status.level, status.hardware_id) == (DiagnosticStatus.OK, "scanner")
+
+    captured_at = time.time() - 0.5
+    export(tmp_path / "good.ply", surface, captured_at)
+    scanner.wait(lambda: scanner.clouds)
+    assert scanner.clouds[0].header.frame_id == "base_link"
+    assert seconds_from_stamp(scanner.clouds[0].header.stamp) == pytest.approx(captured_at, abs=1e-5)
+    assert distance_between(scanner.clouds[0], surface) < 1e-6
+
+    whole = (tmp_path / "good.ply").read_bytes()
+    (tmp_path / "cut.ply").write_bytes(whole[:-1000])
+    status, values = scanner.wait_for_status("rejected cut.ply")
+    assert status.level == DiagnosticStatus.WARN
+    assert "truncated" in values["last_rejected_reason"]
+    assert (values["published"], values["rejected"]) == ("1", "1")
+
+    # Metres that pretend to be millimetres: the header's own word is removed.
+    export(tmp_path / ".metres", surface, captured_at, "m")
+    (tmp_path / "metres.ply").write_bytes((tmp_path / ".metres").read_bytes().replace(b"comment unit m\n", b""))
+    _, values = scanner.wait_for_status("rejected metres.ply")
+    assert "converted from millimetres twice" in values["last_rejected_reason"]
+
+    export(tmp_path / "good.ply", surface, time.time())
+    scanner.wait(lambda: len(scanner.clouds) == 2)
+    status, values = scanner.wait_for_status("scans arrive")
+    assert status.level == DiagnosticStatus.OK
+    assert values["last_scan"] == "good.ply"
+    assert float(values["last_scan_age_s"]) < PATIENCE
+    assert (values["published"], values["rejected"], values["last_rejected"]) == ("2", "2", "metres.ply")
+
+    assert scanner.change(Transition.TRANSITION_DEACTIVATE)
+    export(tmp_path / "unwatched.ply", surface, time.time())
+    assert scanner.change(Transition.TRANSITION_ACTIVATE)
+    export(tmp_path / "watched.ply", surface, time.time())
+    scanner.wait(lambda: len(scanner.clouds) == 3)
+    _, values = scanner.wait_for_status("scans arrive")
+    assert (values["last_scan"], values["published"]) == ("watched.ply", "1")
+
+    scanner.process.send_signal(signal.SIGINT)
+    assert scanner.process.wait(PATIENCE) == 0
+
+
+def test_a_millimetre_export_is_not_taken_for_metres(tmp_path, surface, start_scanner):
+    scanner = start_scanner(unit="m", stale_after=0.5)
+    scanner.start()
+    status, _ = scanner.wait_for_status("no usable scan since activation")
+    assert status.level == DiagnosticStatus.WARN
+    export(tmp_path / "stated.ply", surface, time.time())
+    _, values = scanner.wait_for_status("rejected stated.ply")
+    assert "says that it is in mm" in values["last_rejected_reason"]
+    unstated = (tmp_path / "stated.ply").read_bytes().replace(b"comment unit mm\n", b"")
+    (tmp_path / "unstated.ply").write_bytes(unstated)
+    _, values = scanner.wait_for_status("rejected unstated.ply")
+    assert "seems to be in millimetres" in values["last_rejected_reason"]
+    assert scanner.clouds == []
+
+
+def test_wrong_parameters_fail_configuration_with_the_reason(start_scanner):
+    scanner = start_scanner(registration=[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.5])
+    assert not scanner.change(Transition.TRANSITION_CONFIGURE)
+    status, _ = scanner.wait_for_status("configure failed")
+    assert status.level == DiagnosticStatus.ERROR
+    assert "quaternion" in status.message
