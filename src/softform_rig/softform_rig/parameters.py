@@ -1,0 +1,26 @@
+"""Parameters of the rig node; its page in the docs is made from this table."""
+
+from softform_ros.parameters import Parameter
+
+REGISTRATION = [0.0, -0.22, 0.52, 0.978599773253286, 0.0, 0.0, -0.205772893716877]
+
+PARAMETERS = (
+    Parameter("robot", "membrane", "Robot on the rig: a name in config/robots or a path."),
+    Parameter("reality", "default", "How the robot differs from the simulator: a name in config/realities or a path."),
+    Parameter("seed", 0, "Seed of sensor and scanner noise.", 0, 2**31 - 1),
+    Parameter(
+        "firmware",
+        "regulated",
+        "Behaviour of the board: all ten channels regulated, or like the published snapshot (pairs, two regulated).",
+        choices=("regulated", "shipped"),
+    ),
+    Parameter("port_link", "", "Symbolic link to the board's terminal; by default `openpneu` in the folder of runs."),
+    Parameter("scan_folder", "", "Folder of the scanner's exports; by default `scans` in the folder of runs."),
+    Parameter("scan_period", 1.0, "Time between scans while the shape changes, s.", 0.2, 2.0),
+    Parameter("keep_scans", 100, "Exports to keep; older ones are deleted.", 1, 100000),
+    Parameter(
+        "registration",
+        REGISTRATION,
+        "Pose of the scanner in the robot's frame: x, y, z (m), qx, qy, qz, qw. The scanner node needs the same.",
+    ),
+)

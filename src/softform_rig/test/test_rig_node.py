@@ -1,0 +1,130 @@
+"""The node in a process of its own: life cycle, port, scans, truth, diagnostics, bad parameters, an orderly end."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import rclpy
+import serial
+from diagnostic_msgs.msg import DiagnosticArray
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from sensor_msgs.msg import PointCloud2
+
+from softform_ros.conversions import points_from_cloud
+from softform_ros.qos import DIAGNOSTICS, TRUE_SURFACE
+
+DOMAIN = random.SystemRandom().randint(1, 100)
+NAMESPACE = "/softform"
+
+
+class NodeProcess:
+    """The rig's process and a watcher in this one."""
+
+    def __init__(self, folder: Path, **parameters: str) -> None:
+        self.link, self.scans = folder / "openpneu", folder / "scans"
+        given = {"port_link": self.link, "scan_folder": self.scans, "reality": "ideal"} | parameters
+        arguments = [part for name, value in given.items() for part in ("-p", f"{name}:={value}")]
+        command = [sys.executable, "-m", "softform_rig.rig_node", "--ros-args", "-r", f"__ns:={NAMESPACE}", *arguments]
+        self.process = subprocess.Popen(
+            command, env={**os.environ, "ROS_DOMAIN_ID": str(DOMAIN)}, stderr=subprocess.PIPE, text=True
+        )
+        self.context = Context()
+        rclpy.init(context=self.context, domain_id=DOMAIN)
+        self.node = rclpy.create_node("watcher", namespace=NAMESPACE, context=self.context)
+        self.executor = SingleThreadedExecutor(context=self.context)
+        self.executor.add_node(self.node)
+        self.surfaces: list[PointCloud2] = []
+        self.diagnostics: list[DiagnosticArray] = []
+        self.node.create_subscription(PointCloud2, "rig/true_surface", self.surfaces.append, TRUE_SURFACE)
+        self.node.create_subscription(DiagnosticArray, "/diagnostics", self.diagnostics.append, DIAGNOSTICS)
+        self._changes = self.node.create_client(ChangeState, "rig/change_state")
+        assert self._changes.wait_for_service(30.0)
+
+    def change(self, transition: int) -> bool:
+        request = ChangeState.Request(transition=Transition(id=transition))
+        future = self._changes.call_async(request)
+        self.wait(future.done, 60.0)
+        return bool(future.result().success)
+
+    def wait(self, condition: Callable[[], object], seconds: float = 15.0) -> None:
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < deadline, "it did not happen in time"
+            self.executor.spin_once(timeout_sec=0.1)
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.executor.shutdown()
+        self.node.destroy_node()
+        rclpy.shutdown(context=self.context)
+
+
+@pytest.fixture
+def start(tmp_path):
+    started = []
+
+    def make(**parameters: str) -> NodeProcess:
+        started.append(NodeProcess(tmp_path, **parameters))
+        return started[-1]
+
+    yield make
+    for node in started:
+        node.close()
+
+
+def test_the_node_serves_board_scans_and_truth_and_ends_cleanly(start) -> None:
+    rig = start()
+    assert rig.change(Transition.TRANSITION_CONFIGURE)
+    assert not rig.link.is_symlink(), "nothing is opened before the node is active"
+    assert rig.change(Transition.TRANSITION_ACTIVATE)
+    with serial.Serial(str(rig.link), 115200, timeout=3.0) as port:
+        time.sleep(1.7)
+        port.write(b"AT+ADDRESS\r\n")
+        assert port.read_until(b"\r\n") == b"OpenPneu2.0\r\n"
+        port.write(b"SC=4\r\nT=3.00\r\nC\r\n")
+        rig.wait(lambda: rig.surfaces and points_from_cloud(rig.surfaces[-1])[:, 2].max() > 0.02)
+    assert rig.surfaces[-1].header.frame_id == "base_link"
+    highest = points_from_cloud(rig.surfaces[-1])[:, 2].argmax()
+    assert np.abs(points_from_cloud(rig.surfaces[-1])[highest, :2]).max() < 0.02, "c5 is the chamber in the middle"
+    rig.wait(lambda: len(list(rig.scans.glob("*.ply"))) >= 3)
+    rig.wait(lambda: rig.diagnostics and rig.diagnostics[-1].status[0].message == "the virtual rig runs")
+    status = rig.diagnostics[-1].status[0]
+    assert status.hardware_id == "virtual rig"
+    assert int({v.key: v.value for v in status.values}["scans"]) >= 1
+    rig.process.send_signal(signal.SIGTERM)
+    assert rig.process.wait(10.0) == 0
+    assert not rig.link.is_symlink()
+
+
+def test_deactivating_takes_the_port_away_and_activating_brings_it_back(start) -> None:
+    rig = start()
+    assert rig.change(Transition.TRANSITION_CONFIGURE)
+    for _ in range(2):
+        assert rig.change(Transition.TRANSITION_ACTIVATE)
+        assert rig.link.resolve().is_char_device()
+        assert rig.change(Transition.TRANSITION_DEACTIVATE)
+        assert not rig.link.is_symlink()
+    assert rig.change(Transition.TRANSITION_CLEANUP)
+
+
+def test_bad_parameters_fail_configure_with_a_reason(start, tmp_path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("name: mine\ntitle: mine\nmembrane: {thickness: {variation: 7}}\n")
+    rig = start(reality=str(file))
+    assert not rig.change(Transition.TRANSITION_CONFIGURE)
+    rig.wait(lambda: any("membrane.thickness.variation" in d.status[0].message for d in rig.diagnostics))
+    rig.process.send_signal(signal.SIGINT)
+    assert rig.process.wait(10.0) == 0
+    assert "membrane.thickness.variation" in rig.process.stderr.read()
