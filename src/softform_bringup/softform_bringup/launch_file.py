@@ -363,7 +363,7 @@ class _Evaluation:
         if kind == "str":
             return text
         separator = param.attributes.get("value-sep")
-        value = _guess(text)
+        value: object = _guess(text)
         if separator:  # split before substituting, as the official parser does
             value = [_guess(self.substituted(item, param)) for item in param.attributes["value"].split(separator)]
         items = cast(list[ParameterScalar], value if isinstance(value, list) else [value])

@@ -1,0 +1,165 @@
+"""The node that brings the stack up in order and down in reverse."""
+
+import contextlib
+import signal
+import sys
+import threading
+import time
+from types import FrameType
+
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+
+from softform_bringup.lifecycle_manager import BringUpError, LifecycleManager, Stopped
+from softform_bringup.remote_lifecycle import RemoteLifecycleNode
+from softform_ros.diagnostics import ERROR, OK, WARN, DiagnosticsPublisher, Health
+from softform_ros.parameters import Parameter, declare_parameters, read_parameters
+from softform_ros.qos import DIAGNOSTICS, LATCHED_STATE
+
+PARAMETERS = (
+    Parameter("nodes", [""], "Life-cycle nodes in the order of bringing up, relative to the namespace."),
+    Parameter("start_timeout", 60.0, "Time for a node's process to answer, s.", 1.0, 3600.0),
+    Parameter("transition_timeout", 180.0, "Time for one transition, s.", 1.0, 3600.0),
+    Parameter("watch_period", 2.0, "Time between two looks at nodes that are up, s.", 0.1, 60.0),
+    Parameter("answer_timeout", 3.0, "A node that is up is missing without an answer for this long, s.", 0.1, 60.0),
+    Parameter("stop_patience", 4.0, "Time for bringing everything down, s; the launch waits 5 s.", 0.1, 60.0),
+)
+STARTING, ACTIVE, DEGRADED, STOPPING, FAILED, DOWN = "starting", "active", "degraded", "stopping", "failed", "down"
+
+
+class BringupManagerNode(Node):
+    """Publishes `bringup_state` (latched) and serves `shutdown`; the work is in `run`, off the executor's thread."""
+
+    def __init__(self, stop: threading.Event) -> None:
+        """Declare the parameters.
+
+        Args:
+            stop: Set from outside, or by the service, to bring everything down.
+        """
+        super().__init__("bringup_manager")
+        declare_parameters(self, PARAMETERS)
+        self._parameters = read_parameters(self, PARAMETERS)
+        self._stop = stop
+        self._goes_down = False
+        self._state = STARTING
+        self._reason = ""
+        self._errors: dict[str, str] = {}
+        self._state_publisher = self.create_publisher(String, "bringup_state", LATCHED_STATE)
+        self._diagnostics_reader = self.create_subscription(
+            DiagnosticArray, "/diagnostics", self._keep_errors, DIAGNOSTICS
+        )
+        self._diagnostics = DiagnosticsPublisher(self, "softform", self._health)
+        self._shutdown_service = self.create_service(Trigger, "shutdown", self._on_shutdown)
+        self._manager = LifecycleManager(
+            [
+                RemoteLifecycleNode(self, name, lambda node: self._errors.get(node, ""), self._is_interrupted)
+                for name in self._parameters["nodes"]
+                if name
+            ],
+            self.get_logger().info,
+            self._parameters["start_timeout"],
+            self._parameters["transition_timeout"],
+            stop.is_set,
+        )
+
+    def run(self) -> int:
+        """Bring up, watch until a stop is asked for, bring down; return the exit code."""
+        exit_code = 0
+        self._tell(STARTING)
+        try:
+            self._manager.bring_up()
+            self._tell(ACTIVE)
+            self._watch()
+        except Stopped:
+            self.get_logger().info("stopped while bringing up")
+        except BringUpError as error:
+            self.get_logger().error(str(error))
+            self._tell(FAILED, str(error))
+            exit_code = 1
+        self._goes_down = True
+        if exit_code == 0:
+            self._tell(STOPPING)
+        self._manager.bring_down(self._parameters["stop_patience"])
+        if exit_code == 0:
+            self._tell(DOWN)
+        return exit_code
+
+    def _watch(self) -> None:
+        while not self._stop.wait(self._parameters["watch_period"]):
+            missing = self._manager.missing(self._parameters["answer_timeout"])
+            if self._stop.is_set():
+                return
+            if missing:
+                self._tell(DEGRADED, "; ".join(f"{name} {what}" for name, what in missing.items()))
+            else:
+                self._tell(ACTIVE)
+
+    def _is_interrupted(self) -> bool:
+        """Whether waiting for answers is to end: at a stop, but not for what bringing down itself asks."""
+        return self._stop.is_set() and not self._goes_down
+
+    def _tell(self, state: str, reason: str = "") -> None:
+        if (state, reason) != (self._state, self._reason) or state == STARTING:
+            self._state, self._reason = state, reason
+            text = f"{state}: {reason}" if reason else state
+            if state == DEGRADED:
+                self.get_logger().warning(f"the stack is {text}")
+            else:
+                self.get_logger().info(f"the stack is {text}")
+            self._state_publisher.publish(String(data=text))
+            self._diagnostics.publish()
+
+    def _health(self) -> Health:
+        level = {DEGRADED: WARN, FAILED: ERROR}.get(self._state, OK)
+        return Health(level, self._reason or self._state, {"nodes": ", ".join(self._parameters["nodes"])})
+
+    def _keep_errors(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            self._errors[status.name] = status.message if status.level == ERROR else ""
+
+    def _on_shutdown(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        self._stop.set()
+        response.success = True
+        response.message = "bringing the stack down"
+        return response
+
+
+def main() -> None:
+    """Run until SIGINT, SIGTERM or `shutdown`; exit non-zero if a node did not come up."""
+    stop = threading.Event()
+
+    def request_stop(number: int, frame: FrameType | None) -> None:
+        stop.set()
+
+    signal.signal(signal.SIGINT, request_stop)
+    signal.signal(signal.SIGTERM, request_stop)
+    node: BringupManagerNode | None = None
+    exit_code = 1
+    try:
+        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+        node = BringupManagerNode(stop)
+        executor = SingleThreadedExecutor()
+        executor.add_node(node)
+
+        def spin() -> None:
+            with contextlib.suppress(ExternalShutdownException):
+                executor.spin()
+
+        spinning = threading.Thread(target=spin, name="spin", daemon=True)
+        spinning.start()
+        exit_code = node.run()
+        time.sleep(0.1)  # the last state is still on its way
+        executor.shutdown(timeout_sec=1.0)
+        spinning.join(timeout=1.0)
+    finally:
+        if node is not None:
+            with contextlib.suppress(Exception):
+                node.destroy_node()
+        if rclpy.ok():
+            rclpy.shutdown()
+    sys.exit(exit_code)

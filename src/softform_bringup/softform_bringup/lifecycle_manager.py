@@ -1,0 +1,180 @@
+"""Brings life-cycle nodes up in order and down in reverse."""
+
+import enum
+import time
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from softform_core.errors import SoftformError
+
+
+class State(enum.IntEnum):
+    """Primary states of a life-cycle node; the numbers are those of `lifecycle_msgs/State`."""
+
+    UNCONFIGURED = 1
+    INACTIVE = 2
+    ACTIVE = 3
+    FINALIZED = 4
+
+
+class Step(enum.IntEnum):
+    """Transitions between them; the numbers are those of `lifecycle_msgs/Transition`."""
+
+    CONFIGURE = 1
+    CLEANUP = 2
+    ACTIVATE = 3
+    DEACTIVATE = 4
+    SHUTDOWN = 5
+
+
+STEPS_UP = {State.UNCONFIGURED: Step.CONFIGURE, State.INACTIVE: Step.ACTIVATE}
+STEPS_DOWN = {State.ACTIVE: Step.DEACTIVATE, State.INACTIVE: Step.CLEANUP, State.UNCONFIGURED: Step.SHUTDOWN}
+
+
+class ManagedNode(Protocol):
+    """What the manager needs of a node."""
+
+    name: str
+
+    def is_there(self) -> bool:
+        """Whether the node's services are known."""
+        ...
+
+    def state(self, timeout: float) -> State | None:
+        """Return the primary state; None while it changes, or without an answer within `timeout` seconds."""
+        ...
+
+    def change(self, step: Step, timeout: float) -> bool | None:
+        """Make one transition; return whether it succeeded, None without an answer within `timeout` seconds."""
+        ...
+
+    def last_error(self) -> str:
+        """Return what the node last reported as an error, or ""."""
+        ...
+
+
+class BringUpError(SoftformError):
+    """A node did not come up."""
+
+
+class Stopped(Exception):  # noqa: N818 (not an error: the user asked for it)
+    """Bringing up was given up because a stop was asked for."""
+
+
+class LifecycleManager:
+    """Brings the given nodes up in order and down in reverse.
+
+    The state of a node is read before every transition: an invalid one ends the node's process (rclpy 7.1.6).
+    """
+
+    def __init__(
+        self,
+        nodes: Sequence[ManagedNode],
+        log: Callable[[str], None],
+        start_timeout: float,
+        transition_timeout: float,
+        should_stop: Callable[[], bool],
+    ) -> None:
+        """Keep the nodes, in the order of bringing up.
+
+        Args:
+            nodes: Nodes in order.
+            log: Gets one line for each thing done.
+            start_timeout: Time for a node's process to answer, s.
+            transition_timeout: Time for one transition, s.
+            should_stop: Whether bringing up is to be given up.
+        """
+        self._nodes = list(nodes)
+        self._log = log
+        self._start_timeout = start_timeout
+        self._transition_timeout = transition_timeout
+        self._should_stop = should_stop
+
+    def bring_up(self) -> None:
+        """Configure and activate each node before the next one.
+
+        Raises:
+            BringUpError: Naming the node, the step and the reason; earlier nodes are left as they are.
+            Stopped: If `should_stop` became true.
+        """
+        for node in self._nodes:
+            self._wait_until_there(node)
+            started = time.monotonic()
+            state = self._known_state(node)
+            while state is not State.ACTIVE:
+                if state not in STEPS_UP:
+                    raise BringUpError(f"{node.name} is {state.name.lower()}.", "Restart its process.")
+                step = STEPS_UP[state]
+                succeeded = node.change(step, self._transition_timeout)
+                self._give_up_if_asked()
+                if succeeded is None:
+                    raise BringUpError(
+                        f"{node.name} did not answer within {self._transition_timeout:.0f} s when told to "
+                        f"{step.name.lower()}.",
+                        "See its log.",
+                    )
+                if not succeeded:
+                    reason = node.last_error() or "it gave no reason; see its log"
+                    raise BringUpError(f"{node.name} failed to {step.name.lower()}: {reason}")
+                state = self._known_state(node)
+            self._log(f"{node.name} is active after {time.monotonic() - started:.1f} s")
+
+    def bring_down(self, patience: float) -> None:
+        """Deactivate, clean up and shut down every node that still answers, the last one first.
+
+        Args:
+            patience: Time for all of it, s; nodes that do not answer are skipped.
+        """
+        deadline = time.monotonic() + patience
+        for node in reversed(self._nodes):
+            while node.is_there() and time.monotonic() < deadline:
+                state = node.state(deadline - time.monotonic())
+                if state is State.FINALIZED:
+                    self._log(f"{node.name} is down")
+                    break
+                if state is not None and not node.change(STEPS_DOWN[state], deadline - time.monotonic()):
+                    self._log(f"{node.name} did not {STEPS_DOWN[state].name.lower()}: {node.last_error()}")
+                    break
+                if state is None:
+                    time.sleep(0.05)
+
+    def missing(self, timeout: float) -> dict[str, str]:
+        """Return what is wrong with each node that should be active and is not.
+
+        Args:
+            timeout: Time for each node to answer, s.
+        """
+        wrong = {}
+        for node in self._nodes:
+            state = node.state(timeout) if node.is_there() else None
+            if state is None:
+                wrong[node.name] = "does not answer"
+            elif state is not State.ACTIVE:
+                wrong[node.name] = f"is {state.name.lower()}"
+        return wrong
+
+    def _give_up_if_asked(self) -> None:
+        if self._should_stop():
+            raise Stopped
+
+    def _wait_until_there(self, node: ManagedNode) -> None:
+        deadline = time.monotonic() + self._start_timeout
+        while not node.is_there():
+            self._give_up_if_asked()
+            if time.monotonic() > deadline:
+                raise BringUpError(
+                    f"{node.name} did not appear within {self._start_timeout:.0f} s.",
+                    "See whether its process runs, and whether name and namespace are right.",
+                )
+            time.sleep(0.05)
+
+    def _known_state(self, node: ManagedNode) -> State:
+        """Return the node's primary state, waiting while it changes."""
+        deadline = time.monotonic() + self._transition_timeout
+        while time.monotonic() < deadline:
+            state = node.state(2.0)
+            self._give_up_if_asked()
+            if state is not None:
+                return state
+            time.sleep(0.05)
+        raise BringUpError(f"{node.name} does not tell its state.", "See its log.")

@@ -1,0 +1,232 @@
+"""The bring-up manager against real life-cycle nodes in processes of their own."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import rclpy
+from rclpy.node import Node
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+
+from softform_bringup.lifecycle_manager import BringUpError, LifecycleManager, State, Step, Stopped
+from softform_ros.qos import LATCHED_STATE
+
+TINY_NODE = """
+import sys
+from softform_core.errors import SoftformError
+from softform_ros.lifecycle import SoftformLifecycleNode, run_node
+
+class Tiny(SoftformLifecycleNode):
+    def __init__(self):
+        super().__init__("tiny", [])
+
+    def note(self, event):
+        with open(sys.argv[1], "a") as file:
+            file.write(f"{self.get_name()} {event}\\n")
+
+    def configure(self):
+        self.note("configure")
+        if "broken" in sys.argv[2:]:
+            raise SoftformError("The pump is missing.", "Plug it in.")
+
+    def activate(self):
+        self.note("activate")
+
+    def deactivate(self):
+        self.note("deactivate")
+
+    def cleanup(self):
+        self.note("cleanup")
+
+run_node(Tiny)
+"""
+MANAGER = "from softform_bringup.bringup_manager_node import main; main()"
+
+
+class Stack:
+    """Some tiny nodes and a manager, in a namespace of their own."""
+
+    def __init__(self, folder):
+        self.events_file = folder / "events"
+        self.log = folder / "manager.log"
+        self.namespace = f"/test_{os.getpid()}_{time.monotonic_ns()}"
+        self.processes = {}
+
+    def start(self, name, code, *words, parameters=()):
+        ros_arguments = ["--ros-args", "-r", f"__node:={name}", "-r", f"__ns:={self.namespace}", *parameters]
+        output = self.log.open("w") if name == "bringup_manager" else None
+        self.processes[name] = subprocess.Popen(
+            [sys.executable, "-c", code, *words, *ros_arguments], stdout=output, stderr=subprocess.STDOUT
+        )
+
+    def start_tiny(self, name, *words):
+        self.start(name, TINY_NODE, str(self.events_file), *words)
+
+    def start_manager(self, *nodes):
+        settings = {"nodes": list(nodes), "start_timeout": 20.0, "watch_period": 0.2, "answer_timeout": 0.5}
+        parameters = [word for key, value in settings.items() for word in ("-p", f"{key}:={value}")]
+        self.start("bringup_manager", MANAGER, parameters=parameters)
+
+    def exit_code(self, timeout=30):
+        return self.processes["bringup_manager"].wait(timeout)
+
+    def events(self):
+        return self.events_file.read_text().split("\n")[:-1]
+
+    def stop(self):
+        for process in self.processes.values():
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture
+def stack(tmp_path):
+    stack = Stack(tmp_path)
+    yield stack
+    stack.stop()
+
+
+@pytest.fixture
+def watcher(stack):
+    """A node that keeps the manager's states."""
+    context = rclpy.Context()
+    rclpy.init(context=context)
+    node = Node("watcher", namespace=stack.namespace, context=context)
+    node.states = []
+    node.create_subscription(String, "bringup_state", lambda m: node.states.append(m.data), LATCHED_STATE)
+    executor = rclpy.executors.SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+
+    def wait_for_state(beginning, seconds=30.0):
+        deadline = time.monotonic() + seconds
+        while not any(state.startswith(beginning) for state in node.states):
+            assert time.monotonic() < deadline, (node.states, stack.log.read_text())
+            executor.spin_once(timeout_sec=0.1)
+
+    node.wait_for_state = wait_for_state
+    node.spin_once = lambda: executor.spin_once(timeout_sec=0.1)
+    yield node
+    executor.shutdown()
+    node.destroy_node()
+    rclpy.shutdown(context=context)
+
+
+UP = ["first configure", "first activate", "second configure", "second activate"]
+DOWN = ["second deactivate", "second cleanup", "first deactivate", "first cleanup"]
+
+
+def test_up_in_order_and_down_in_reverse_by_service(stack, watcher):
+    stack.start_manager("first", "second")
+    stack.start_tiny("second")
+    stack.start_tiny("first")
+    watcher.wait_for_state("active")
+    assert stack.events() == UP
+    client = watcher.create_client(Trigger, "shutdown")
+    assert client.wait_for_service(10.0)
+    future = client.call_async(Trigger.Request())
+    while not future.done():
+        watcher.spin_once()
+    assert future.result().success
+    assert stack.exit_code() == 0
+    assert stack.events() == UP + DOWN
+    watcher.wait_for_state("down")
+
+
+def test_down_in_reverse_by_sigterm_and_missing_node_reported(stack, watcher):
+    stack.start_manager("first", "second")
+    stack.start_tiny("first")
+    stack.start_tiny("second")
+    watcher.wait_for_state("active")
+    os.kill(stack.processes["second"].pid, signal.SIGKILL)
+    watcher.wait_for_state("degraded: second does not answer")
+    stack.processes["bringup_manager"].send_signal(signal.SIGTERM)
+    assert stack.exit_code() == 0
+    assert stack.events() == [*UP, *DOWN[2:]]
+
+
+def test_a_node_that_fails_brings_down_what_was_up(stack, watcher):
+    stack.start_manager("first", "second", "third")
+    stack.start_tiny("first")
+    stack.start_tiny("second", "broken")
+    stack.start_tiny("third")
+    watcher.wait_for_state("failed: second failed to configure: configure failed: The pump is missing. Plug it in.")
+    assert stack.exit_code() == 1
+    assert stack.events() == [*UP[:3], "second cleanup", *DOWN[2:]]
+    assert "The pump is missing. Plug it in." in stack.log.read_text()
+
+
+def test_stop_while_waiting_for_a_node(stack, watcher):
+    stack.start_manager("nowhere")
+    watcher.wait_for_state("starting")
+    stack.processes["bringup_manager"].send_signal(signal.SIGINT)
+    assert stack.exit_code() == 0
+
+
+class ScriptedNode:
+    """Answers as scripted: the manager's decisions at the edges that real nodes reach too rarely."""
+
+    def __init__(self, states, answers=(), there=True):
+        self.name = "node"
+        self.states = list(states)
+        self.answers = list(answers)
+        self.there = there
+        self.asked = []
+
+    def is_there(self):
+        return self.there
+
+    def state(self, timeout):
+        return self.states.pop(0) if len(self.states) > 1 else self.states[0]
+
+    def change(self, step, timeout):
+        self.asked.append(step)
+        return self.answers.pop(0) if self.answers else True
+
+    def last_error(self):
+        return ""
+
+
+def manage(node, should_stop=lambda: False):
+    return LifecycleManager([node], lambda line: None, 0.1, 0.2, should_stop)
+
+
+def test_an_active_node_is_left_alone():
+    node = ScriptedNode([State.ACTIVE])
+    manage(node).bring_up()
+    assert node.asked == []
+
+
+def test_only_valid_steps_are_asked_for():
+    node = ScriptedNode([None, State.INACTIVE, None, State.ACTIVE])
+    manage(node).bring_up()
+    assert node.asked == [Step.ACTIVATE]
+
+
+@pytest.mark.parametrize(
+    ("node", "message"),
+    [
+        (ScriptedNode([State.FINALIZED]), "is finalized"),
+        (ScriptedNode([None]), "does not tell its state"),
+        (ScriptedNode([State.UNCONFIGURED], [None]), "did not answer"),
+        (ScriptedNode([State.UNCONFIGURED], [False]), "failed to configure"),
+        (ScriptedNode([State.UNCONFIGURED], there=False), "did not appear"),
+    ],
+)
+def test_bring_up_errors(node, message):
+    with pytest.raises(BringUpError, match=message):
+        manage(node).bring_up()
+
+
+def test_bring_up_stops_when_asked():
+    with pytest.raises(Stopped):
+        manage(ScriptedNode([State.UNCONFIGURED], there=False), lambda: True).bring_up()
+
+
+def test_bring_down_gives_up_on_a_silent_node():
+    started = time.monotonic()
+    manage(ScriptedNode([None])).bring_down(0.3)
+    assert time.monotonic() - started < 5.0
