@@ -23,13 +23,13 @@ class CloudOptions:
     Attributes:
         crop: Whether to drop what lies outside the robot's box.
         crop_margin: Added to the box on every side, m.
-        outlier_ratio: Of `cleaning.not_stray`; 0 keeps all points.
+        remove_outliers: Whether to drop stray points (`cleaning.not_stray`).
         max_points: A larger scan is thinned at random to this many points; a mesh is sampled to at most this many.
     """
 
     crop: bool = True
     crop_margin: float = 0.02
-    outlier_ratio: float = 4.0
+    remove_outliers: bool = True
     max_points: int = 50_000
 
 
@@ -57,8 +57,8 @@ def captured_cloud(
     if options.crop:
         kept = kept[inside_box(kept, robot_box(robot, options.crop_margin))]
     kept = TargetShape(kept).sample(options.max_points).points
-    if options.outlier_ratio > 0.0:
-        kept = kept[not_stray(kept, options.outlier_ratio)]
+    if options.remove_outliers:
+        kept = kept[not_stray(kept)]
     if len(kept) < MIN_CLOUD_POINTS:
         raise SoftformError(
             f"Only {len(kept)} of the scan's {len(points)} points lie on robot '{robot.name}'; "

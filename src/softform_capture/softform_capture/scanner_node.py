@@ -51,7 +51,7 @@ class ScannerNode(SoftformLifecycleNode):
         self._robot = load_robot(values["robot"])
         self._registration = Registration.from_pose(values["registration"])
         self._options = CloudOptions(
-            values["crop"], values["crop_margin"], values["outlier_ratio"], values["max_points"]
+            values["crop"], values["crop_margin"], values["remove_outliers"], values["max_points"]
         )
         self._source = FolderSource(Path(values["watch_folder"]).expanduser(), values["unit"])
 

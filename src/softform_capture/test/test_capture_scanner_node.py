@@ -125,7 +125,7 @@ def distance_between(cloud, surface):
 
 def test_good_exports_become_clouds_and_bad_ones_diagnostics(tmp_path, surface, start_scanner):
     export(tmp_path / "old.ply", surface, time.time() - 100.0)
-    scanner = start_scanner(outlier_ratio=0.0)
+    scanner = start_scanner(remove_outliers=False)
     scanner.start()
     status, _ = scanner.wait_for_status("waiting for the first scan")
     assert (status.level, status.hardware_id) == (DiagnosticStatus.OK, "scanner")
