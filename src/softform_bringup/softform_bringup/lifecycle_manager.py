@@ -29,6 +29,7 @@ class Step(enum.IntEnum):
 
 STEPS_UP = {State.UNCONFIGURED: Step.CONFIGURE, State.INACTIVE: Step.ACTIVATE}
 STEPS_DOWN = {State.ACTIVE: Step.DEACTIVATE, State.INACTIVE: Step.CLEANUP, State.UNCONFIGURED: Step.SHUTDOWN}
+SILENCE = 1.0  # s after which a node that is to go down counts as gone
 
 
 class ManagedNode(Protocol):
@@ -127,16 +128,22 @@ class LifecycleManager:
         """
         deadline = time.monotonic() + patience
         for node in reversed(self._nodes):
-            while node.is_there() and time.monotonic() < deadline:
-                state = node.state(deadline - time.monotonic())
+            silent_after = time.monotonic() + SILENCE
+            while node.is_there():
+                state = node.state(min(SILENCE, deadline - time.monotonic()))
                 if state is State.FINALIZED:
                     self._log(f"{node.name} is down")
                     break
-                if state is not None and not node.change(STEPS_DOWN[state], deadline - time.monotonic()):
+                if state is None and time.monotonic() < min(silent_after, deadline):
+                    time.sleep(0.05)
+                    continue
+                if state is None:
+                    self._log(f"{node.name} does not answer; it is left to its own end")
+                    break
+                if not node.change(STEPS_DOWN[state], deadline - time.monotonic()):
                     self._log(f"{node.name} did not {STEPS_DOWN[state].name.lower()}: {node.last_error()}")
                     break
-                if state is None:
-                    time.sleep(0.05)
+                silent_after = time.monotonic() + SILENCE
 
     def missing(self, timeout: float) -> dict[str, str]:
         """Return what is wrong with each node that should be active and is not.
