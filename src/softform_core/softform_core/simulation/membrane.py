@@ -152,7 +152,7 @@ def membrane_on_mesh(
     vertices = mesh.p.shape[1]
     per_element = _thickness_of_element(thickness, mesh)
     areas = np.ascontiguousarray(basis.dx)
-    shapes = np.stack([np.broadcast_to(shape[0].value, areas.shape)[0] for shape in basis.basis])
+    shapes = np.stack([np.broadcast_to(np.asarray(shape[0]), areas.shape)[0] for shape in basis.basis])
     gradients = np.stack([np.broadcast_to(s[0].grad, (2, *areas.shape)) for s in basis.basis]).transpose(2, 3, 0, 1)
     weight = np.zeros((vertices, 3))
     mass = density * np.einsum("eq,nq,e->en", areas, shapes, per_element)

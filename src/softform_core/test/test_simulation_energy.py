@@ -1,0 +1,116 @@
+"""Gradient and Hessian of the total potential, and the sensitivities, against finite differences."""
+
+import numpy as np
+import pytest
+
+from softform_core.errors import SoftformError
+from softform_core.robots import Material, load_robot
+from softform_core.simulation import build_membrane, equilibrium_sensitivity, solve_equilibrium
+from softform_core.simulation.equilibrium import gradient_and_hessian, total_potential
+from softform_core.simulation.materials import law_and_coefficients, shear_modulus
+from softform_core.simulation.sensitivity import volumes_and_gradients
+
+MATERIALS = [
+    Material(law="neo_hookean", coefficients=[1.0e5]),
+    Material(law="yeoh", coefficients=[6.0e4, 1.0e3, 4.0e3]),
+    Material(law="gent", coefficients=[1.0e5, 30.0]),
+]
+PRESSURES = np.array([5000.0, 0.0, 1200.0, 3000.0, 4000.0, 700.0, 2500.0, 100.0, 4800.0])
+
+
+def _small(element: str = "quadrilateral", **reality: object):
+    return build_membrane(load_robot("membrane").membrane, cells=6, element=element, **reality)
+
+
+def _crumpled(membrane, seed: int = 3) -> np.ndarray:
+    """A shape that is no equilibrium: a dome with every free vertex shaken."""
+    rest = membrane.rest_vertices
+    shape = rest.copy()
+    shape[:, 2] = 0.06 * np.cos(np.pi * rest[:, 0] / 0.32) * np.cos(np.pi * rest[:, 1] / 0.32)
+    shake = np.random.default_rng(seed).normal(scale=0.003, size=rest.shape)
+    return np.where(membrane.fixed[:, None], shape, shape + shake)
+
+
+@pytest.mark.parametrize("material", MATERIALS, ids=lambda m: m.law)
+@pytest.mark.parametrize("element", ["quadrilateral", "triangle"])
+@pytest.mark.parametrize("reality", [{}, {"clamp_stiffness": 3.0e4, "gravity": (0.5, 0.0, -9.81)}], ids=["own", "rig"])
+def test_gradient_and_hessian_agree_with_finite_differences(material, element, reality):
+    membrane = _small(element, material=material, **reality)
+    shape = _crumpled(membrane)
+    order = membrane.pattern.order
+    gradient, hessian = gradient_and_hessian(membrane, shape, PRESSURES)
+    dense = hessian.toarray()
+    assert np.abs(dense - dense.T).max() <= 1e-12 * np.abs(dense).max()
+
+    step = 1e-6
+    numeric_gradient, numeric_hessian = np.empty(order.size), np.empty((order.size, order.size))
+    for column, degree in enumerate(order):
+        there, back = shape.copy(), shape.copy()
+        there.reshape(-1)[degree] += step
+        back.reshape(-1)[degree] -= step
+        numeric_gradient[column] = (
+            total_potential(membrane, there, PRESSURES) - total_potential(membrane, back, PRESSURES)
+        ) / (2 * step)
+        numeric_hessian[:, column] = (
+            gradient_and_hessian(membrane, there, PRESSURES)[0] - gradient_and_hessian(membrane, back, PRESSURES)[0]
+        ) / (2 * step)
+    assert np.abs(numeric_gradient - gradient).max() <= 1e-5 * np.abs(gradient).max()
+    assert np.abs(numeric_hessian - dense).max() <= 1e-5 * np.abs(dense).max()
+
+
+@pytest.mark.parametrize("reality", [{}, {"clamp_stiffness": 3.0e4, "gravity": (0.0, 0.0, -9.81)}], ids=["own", "rig"])
+def test_sensitivity_agrees_with_finite_differences(reality):
+    membrane = _small(**reality)
+    equilibrium = solve_equilibrium(membrane, PRESSURES)
+    sensitivity = equilibrium_sensitivity(membrane, equilibrium)
+    assert sensitivity.shape == (len(membrane.rest_vertices), 3, 9)
+    step = 0.1  # Pa; the response of the nearly slack chambers is far from linear
+    for chamber in range(9):
+        moved = [
+            solve_equilibrium(membrane, PRESSURES + sign * step * np.eye(9)[chamber], start=equilibrium.vertices)
+            for sign in (1, -1)
+        ]
+        numeric = (moved[0].vertices - moved[1].vertices) / (2 * step)
+        assert np.abs(numeric - sensitivity[:, :, chamber]).max() <= 1e-5 * np.abs(sensitivity).max()
+
+
+def test_the_flat_sheet_has_no_sensitivity():
+    membrane = _small()
+    flat = solve_equilibrium(membrane, np.zeros(9))
+    assert np.array_equal(flat.vertices, membrane.rest_vertices)
+    with pytest.raises(SoftformError, match="flat"):
+        equilibrium_sensitivity(membrane, flat)
+
+
+def test_chamber_volumes_are_those_of_a_known_shape():
+    membrane = _small()
+    lifted = membrane.rest_vertices + [0.0, 0.0, 0.01]
+    volumes, gradients = volumes_and_gradients(membrane, lifted)
+    assert volumes == pytest.approx(np.full(9, 0.01 * 0.32**2 / 9), rel=1e-12)
+    # Volume does not change when a chamber's membrane slides with its rims.
+    assert np.abs(gradients[:, :, :2].sum(axis=1)).max() <= 1e-15
+    assert gradients[:, :, 2].sum(axis=1) == pytest.approx(np.full(9, 0.32**2 / 9), rel=1e-12)
+
+
+@pytest.mark.parametrize("material", MATERIALS, ids=lambda m: m.law)
+def test_shear_modulus_is_the_energy_of_a_small_pure_shear(material):
+    membrane = build_membrane(load_robot("membrane").membrane, cells=3, material=material, wall_stiffness=0.0)
+    stretch = 1.0 + 1e-4
+    sheared = membrane.rest_vertices * [stretch, 1.0 / stretch, 1.0]
+    energy = total_potential(membrane, sheared, np.zeros(9))
+    volume = 0.32**2 * 0.002
+    assert energy / volume == pytest.approx(2.0 * shear_modulus(material) * 1e-8, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "material",
+    [
+        Material(law="yeoh", coefficients=[1e5]),
+        Material(law="neo_hookean", coefficients=[-1.0]),
+        Material(law="gent", coefficients=[1e5, 0.0]),
+        Material(law="gent", coefficients=[float("nan"), 3.0]),
+    ],
+)
+def test_a_material_that_is_no_solid_is_refused(material):
+    with pytest.raises(SoftformError):
+        law_and_coefficients(material)

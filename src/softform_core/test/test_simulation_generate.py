@@ -1,0 +1,209 @@
+"""Data sets: which actuations, the store, and runs that are killed, locked out or out of disk."""
+
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+import yaml
+import zarr
+from click.testing import CliRunner
+
+from softform_core.cli.simulate import simulate
+from softform_core.errors import SoftformError
+from softform_core.paths import robot_file
+from softform_core.robots import Robot, load_robot
+from softform_core.simulation.generate import generate_simulation
+from softform_core.simulation.sampling import corner_actuations, sample_actuations
+from softform_core.simulation.store import SampleStatus, open_simulation
+
+COMMAND = [sys.executable, "-c", "from softform_core.cli.simulate import simulate; simulate()"]
+
+
+def _robot_file(folder: Path, cells: int = 6, **membrane: object) -> Path:
+    """A membrane of 2 x 2 chambers on a coarse mesh: 16 corners, milliseconds a shape."""
+    description = yaml.safe_load(robot_file("membrane").read_text())
+    description["name"] = "small"
+    description["membrane"] |= {"rows": 2, "columns": 2, "cells": cells, **membrane}
+    description["board"]["channels"] = [0, 1, 2, 3]
+    path = folder / "small.yaml"
+    path.write_text(yaml.safe_dump(description))
+    return path
+
+
+@pytest.fixture
+def robot(tmp_path: Path) -> Robot:
+    return load_robot(_robot_file(tmp_path))
+
+
+def test_samples_begin_with_all_corners_and_lean_towards_inflation():
+    low, high = np.zeros(9), np.full(9, 5000.0)
+    actuations = sample_actuations(low, high, 1000, seed=0)
+    assert actuations.shape == (1000, 9)
+    assert np.array_equal(actuations[:512], corner_actuations(low, high))
+    assert len(np.unique(actuations, axis=0)) == 1000
+    inner = actuations[512:]
+    assert (inner > low).all() and (inner < high).all()
+    assert 2650.0 < inner.mean() < 2950.0
+    assert np.abs(inner.mean(axis=0) - inner.mean()).max() < 250.0
+
+
+def test_more_samples_begin_with_fewer_and_seeds_differ():
+    low, high = np.zeros(4), np.full(4, 5000.0)
+    few, many = (sample_actuations(low, high, n, seed=1) for n in (40, 3000))
+    assert np.array_equal(few, many[:40])
+    assert not np.array_equal(few, sample_actuations(low, high, 40, seed=2))
+    with pytest.raises(SoftformError):
+        sample_actuations(low, high, 0, seed=1)
+
+
+def test_generated_store_holds_shapes_and_provenance(robot: Robot, tmp_path: Path):
+    path = tmp_path / "simulation.zarr"
+    generate_simulation(robot, 20, path, jobs=1, seed=5, progress=False)
+    store = open_simulation(path, robot)
+    assert (store.status == SampleStatus.CONVERGED).all() and store.failures == {}
+    actuation, vertices = store.converged()
+    assert actuation.shape == (20, 4) and vertices.shape == (20, 49, 3)
+    assert store.rest_vertices.shape == (49, 3) and store.faces.shape == (72, 3)
+    flat = actuation.max(axis=1) == 0.0
+    assert np.array_equal(vertices[flat][0], store.rest_vertices)
+    assert (vertices[~flat, :, 2].max(axis=1) > 0.01).all()
+    assert (store.iterations[~flat] > 0).all() and (store.solve_seconds[~flat] > 0.0).all()
+    attributes = store.attributes
+    assert attributes["robot_fingerprint"] == robot.fingerprint()
+    assert (attributes["seed"], attributes["n_corners"], attributes["robot"]) == (5, 16, "small")
+    assert {"command", "git_revision", "created"} <= set(attributes)
+
+    grown = generate_simulation(robot, 30, path, jobs=1, seed=5, progress=False)
+    assert len(grown) == 30 and not len(grown.pending)
+    assert np.array_equal(grown.converged()[1][:20], vertices)
+
+
+def test_processes_find_what_one_process_finds(robot: Robot, tmp_path: Path):
+    alone, shared = (
+        generate_simulation(robot, 24, tmp_path / f"{jobs}.zarr", jobs=jobs, progress=False) for jobs in (1, 2)
+    )
+    assert np.allclose(alone.converged()[1], shared.converged()[1], atol=1e-12)
+
+
+def test_samples_without_equilibrium_are_listed(tmp_path: Path):
+    soft = {"law": "neo_hookean", "coefficients": [2.0e4]}
+    robot = load_robot(_robot_file(tmp_path, material=soft, wall_stiffness=0.0))
+    path = tmp_path / "simulation.zarr"
+    store = generate_simulation(robot, 16, path, jobs=1, progress=False)
+    failed = np.flatnonzero(store.status == SampleStatus.FAILED)
+    assert 0 < len(failed) < 16
+    assert sorted(store.failures) == failed.tolist()
+    assert all("no equilibrium" in reason for reason in store.failures.values())
+    shown = CliRunner().invoke(simulate, ["--robot", str(tmp_path / "small.yaml"), "--samples", "16", "--output", path])
+    assert shown.exit_code == 0
+    assert f"sample {failed[0]} failed" in shown.output
+    assert f"{16 - len(failed)} of 16 shapes converged" in shown.output
+
+
+def test_a_killed_run_goes_on_where_it_stopped(tmp_path: Path):
+    description, path = _robot_file(tmp_path), tmp_path / "simulation.zarr"
+    command = [*COMMAND, "--robot", description, "--samples", "300", "--output", path, "--jobs", "2"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        deadline = time.monotonic() + 120.0
+        while not path.exists() or len(open_simulation(path).pending) > 270:
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.05)
+        workers = psutil.Process(process.pid).children(recursive=True)
+        process.send_signal(signal.SIGKILL)
+    assert workers
+    _, alive = psutil.wait_procs(workers, timeout=20.0)
+    assert not alive
+
+    robot = load_robot(description)
+    cut = open_simulation(path, robot)
+    done = np.flatnonzero(cut.status == SampleStatus.CONVERGED)
+    assert 30 <= len(done) < 300
+    chunks = {sample: (path / "vertices" / "c" / str(sample) / "0" / "0").stat().st_mtime_ns for sample in done}
+    kept = cut.converged()[1]
+
+    subprocess.run(command, check=True, capture_output=True)
+    whole = open_simulation(path, robot)
+    assert (whole.status == SampleStatus.CONVERGED).all()
+    assert chunks == {sample: (path / "vertices" / "c" / str(sample) / "0" / "0").stat().st_mtime_ns for sample in done}
+    assert np.array_equal(whole.converged()[1][done], kept)
+    assert np.array_equal(whole.actuation, sample_actuations(robot.pressure_min, robot.pressure_max, 300, 0))
+
+
+def test_a_full_disk_says_so_and_loses_nothing(tmp_path: Path):
+    """The limit on file sizes stands in for the end of the disk: metadata fit below it, a shape's vertices do not."""
+    description, path = _robot_file(tmp_path, cells=32), tmp_path / "simulation.zarr"
+    robot = load_robot(description)
+    command = [*COMMAND[:2], COMMAND[2].replace("simulate()", "simulate(standalone_mode=False)")]
+    command += ["--robot", description, "--samples", "18", "--output", path, "--jobs", "1"]
+    generate_simulation(robot, 16, path, jobs=1, progress=False)
+    before = open_simulation(path, robot).converged()[1]
+
+    def no_large_files() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (12_000, 12_000))
+
+    stopped = subprocess.run(command, capture_output=True, text=True, preexec_fn=no_large_files)
+    assert stopped.returncode != 0
+    assert "Writing the simulation" in stopped.stderr and "run the same command again" in stopped.stderr
+    cut = open_simulation(path, robot)
+    assert np.array_equal(cut.converged()[1], before) and len(cut.pending) == 2
+
+    subprocess.run(command, check=True, capture_output=True)
+    assert (open_simulation(path, robot).status == SampleStatus.CONVERGED).all()
+
+
+def test_two_runs_do_not_write_one_store(robot: Robot, tmp_path: Path):
+    import fcntl
+
+    with (tmp_path / ".simulation.zarr.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(SoftformError, match="Another process"):
+            generate_simulation(robot, 16, tmp_path / "simulation.zarr", jobs=1, progress=False)
+
+
+def test_other_stores_are_refused(robot: Robot, tmp_path: Path):
+    path = tmp_path / "simulation.zarr"
+    with pytest.raises(SoftformError, match="no simulation"):
+        open_simulation(path)
+    (tmp_path / "text.zarr").write_text("not a store")
+    (tmp_path / "empty.zarr").mkdir()
+    for wrong in ("text.zarr", "empty.zarr"):
+        with pytest.raises(SoftformError, match="not a Zarr group"):
+            open_simulation(tmp_path / wrong)
+
+    generate_simulation(robot, 16, path, jobs=1, progress=False)
+    with pytest.raises(SoftformError, match="made for robot 'small'"):
+        open_simulation(path, load_robot("membrane"))
+    with pytest.raises(SoftformError, match="seed 0, not 1"):
+        generate_simulation(robot, 16, path, jobs=1, seed=1, progress=False)
+
+    group = zarr.open_group(path, mode="r+")
+    group.attrs["schema_version"] = 2
+    with pytest.raises(SoftformError, match="version 2"):
+        open_simulation(path)
+    group.attrs["schema_version"], group.attrs["schema"] = 1, "softform/captures"
+    with pytest.raises(SoftformError, match="softform/captures"):
+        open_simulation(path)
+    group.attrs["schema"] = "softform/simulation"
+    del group.attrs["git_revision"]
+    with pytest.raises(SoftformError, match="lacks its git_revision"):
+        open_simulation(path)
+    group.attrs["git_revision"] = "0"
+    group["status"].resize((3,))
+    with pytest.raises(SoftformError, match="misshapen: status"):
+        open_simulation(path)
+    del group["faces"]
+    with pytest.raises(SoftformError, match="misshapen: faces"):
+        open_simulation(path)
+
+
+def test_help_teaches():
+    shown = CliRunner().invoke(simulate, ["--help"])
+    assert shown.exit_code == 0
+    for word in ("--samples", "--output", "--jobs", "--seed", "goes on where it stopped", "Examples"):
+        assert word in shown.output
