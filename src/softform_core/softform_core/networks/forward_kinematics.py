@@ -24,6 +24,11 @@ class ForwardKinematics(nn.Module):
         use_batch_norm: Batch norm before each activation, as printed in the paper.
     """
 
+    input_offset: Tensor
+    input_scale: Tensor
+    output_offset: Tensor
+    output_scale: Tensor
+
     def __init__(
         self,
         pressure_min: Tensor,

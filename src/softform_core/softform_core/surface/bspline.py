@@ -84,7 +84,8 @@ def evaluate(control_points: ArrayLike, uv: ArrayLike, degree: int = 3) -> Array
         SoftformError: If an argument has another shape.
     """
     control = _checked_control_points(control_points)
-    return _apply(basis_matrix(uv, *control.shape[-3:-1], degree), control)
+    rows, cols = control.shape[-3:-1]
+    return _apply(basis_matrix(uv, rows, cols, degree), control)
 
 
 def normals(control_points: ArrayLike, uv: ArrayLike, degree: int = 3) -> Array:
@@ -94,7 +95,8 @@ def normals(control_points: ArrayLike, uv: ArrayLike, degree: int = 3) -> Array:
         (..., P, 3); zero where the surface is degenerate.
     """
     control = _checked_control_points(control_points)
-    along_u, along_v = derivative_matrices(uv, *control.shape[-3:-1], degree)
+    rows, cols = control.shape[-3:-1]
+    along_u, along_v = derivative_matrices(uv, rows, cols, degree)
     cross = np.cross(_apply(along_u, control), _apply(along_v, control))
     length = np.linalg.norm(cross, axis=-1, keepdims=True)
     return np.divide(cross, length, out=np.zeros_like(cross), where=length > 0.0)
@@ -131,7 +133,7 @@ def _apply(matrix: csr_matrix, control: Array) -> Array:
 def _local_basis(
     parameter: Array, count: int, degree: int, derivative: bool = False
 ) -> tuple[NDArray[np.int64], Array]:
-    """The degree + 1 basis functions that are not zero at each parameter: (P,) first of them, (P, degree + 1) values."""
+    """The degree + 1 functions that are not zero at each parameter: (P,) first of them, (P, degree + 1) values."""
     knots = clamped_knots(count, degree)
     span = np.clip(np.searchsorted(knots, parameter, side="right") - 1, degree, count - 1)
     first = span - degree

@@ -1,0 +1,85 @@
+"""Commands `softform train ...`: from data to models with cards."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from softform_core.paths import data_dir, models_dir, runs_dir
+from softform_core.robots import load_robot
+
+
+@click.group()
+def train() -> None:
+    """Train a network from data and write it to models/, with a card.
+
+    N_fk, the forward kinematics, learns the shapes of `softform simulate`.
+    """
+
+
+@train.command()
+@click.option("--robot", "robot_name", default="membrane", show_default=True, help="Name in config/robots, or a .yaml.")
+@click.option(
+    "--recipe",
+    "recipe_name",
+    type=click.Choice(["default", "paper"]),
+    default="default",
+    show_default=True,
+    help="default: the better one, which ships. paper: batch norm and 150 epochs, as printed.",
+)
+@click.option(
+    "--data", type=click.Path(path_type=Path), help="Simulated shapes.  [default: data/ROBOT/simulation.zarr]"
+)
+@click.option("--output", type=click.Path(path_type=Path), help="Folder of the model.  [default: models/ROBOT]")
+@click.option("--epochs", type=click.IntRange(min=1), help="Passes over the data.  [default: the recipe's]")
+@click.option("--seed", default=0, show_default=True, help="Of the split, the first weights and the batches.")
+def fk(
+    robot_name: str, recipe_name: str, data: Path | None, output: Path | None, epochs: int | None, seed: int
+) -> None:
+    r"""Learn the forward kinematics: chamber pressures to control points of the surface.
+
+    Seven in ten simulated shapes train the network, the rest test it; errors are printed beside the floor that the
+    B-spline fit sets. The model replaces the one in models/ROBOT, which every node loads. Press Ctrl-C, or lose the
+    power: the same command goes on where it stopped. Curves: tensorboard --logdir runs/train
+
+    \b
+    Examples:
+      softform simulate && softform train fk         the model that ships, about a minute
+      softform train fk --recipe paper --output /tmp/paper     as printed in the paper, to compare
+      softform train fk --robot mine.yaml --data mine.zarr
+    """
+    from softform_core.networks.store import export, save_model
+    from softform_core.training.forward_kinematics import RECIPES, forget_run, train_forward_kinematics
+    from softform_core.training.model_card import make_card
+    from softform_core.training.shapes import load_training_shapes
+
+    robot = load_robot(robot_name)
+    recipe = RECIPES[recipe_name]
+    if epochs is not None:
+        recipe = replace(recipe, epochs=epochs)
+    folder = models_dir() / robot.name if output is None else output
+    runs = runs_dir() / "train" / f"{robot.name}-fk"
+    shapes = load_training_shapes(robot, data_dir() / robot.name / "simulation.zarr" if data is None else data)
+    click.echo(
+        f"{len(shapes.actuation)} shapes; their B-spline surfaces fit to {shapes.fit.mean.mean():.3f} mm (mean), "
+        f"{shapes.fit.max.max():.2f} mm (largest): the floor."
+    )
+    try:
+        trained = train_forward_kinematics(robot, shapes, recipe, seed, runs)
+    except KeyboardInterrupt:
+        raise click.ClickException("stopped. The same command goes on from the last checkpoint.") from None
+    weights = export(trained.network)
+    card = make_card(robot, shapes, recipe, seed, trained, weights)
+    save_model(folder, weights, card)
+    forget_run(shapes, recipe, seed, runs)
+
+    errors = card.errors_mm
+    click.echo(f"control points, mm     mean     largest   (best epoch {card.training.best_epoch})")
+    for part, count, mean, largest in (
+        ("training", card.split.train, errors.train_mean, errors.train_max),
+        ("validation", card.split.validation, errors.validation_mean, errors.validation_max),
+        ("test", card.split.test, errors.test_mean, errors.test_max),
+    ):
+        click.echo(f"  {part:<12}{count:>5}   {mean:7.3f}    {largest:7.2f}")
+    click.echo(f"mean shape alone       {errors.mean_shape_mean:.2f}")
+    click.echo(f"{folder}: {card.weights_bytes / 1e6:.2f} MB after {card.training.seconds:.0f} s.")

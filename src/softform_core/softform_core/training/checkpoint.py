@@ -1,0 +1,50 @@
+"""State of a training run on disk, replaced at once, so that a run killed at any moment goes on from it."""
+
+import io
+import pickle
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from softform_core.errors import SoftformError
+from softform_core.networks.store import write_atomically
+
+CHECKPOINT_FILE = "checkpoint.pt"
+
+
+def save_checkpoint(folder: Path, state: dict[str, Any]) -> None:
+    """Replace the checkpoint in `folder`.
+
+    Raises:
+        SoftformError: If it cannot be written.
+    """
+    buffer = io.BytesIO()
+    torch.save(state, buffer)
+    try:
+        write_atomically(folder / CHECKPOINT_FILE, buffer.getvalue())
+    except OSError as error:
+        raise SoftformError(
+            f"The checkpoint in {folder} could not be written: {error.strerror or error}.",
+            "The last one is kept. Free disk space and run the same command again.",
+        ) from error
+
+
+def load_checkpoint(folder: Path) -> dict[str, Any] | None:
+    """The checkpoint in `folder`, None if there is none.
+
+    Raises:
+        SoftformError: If it is unreadable.
+    """
+    path = folder / CHECKPOINT_FILE
+    if not path.exists():
+        return None
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except (OSError, RuntimeError, EOFError, ValueError, KeyError, pickle.UnpicklingError) as error:
+        raise SoftformError(f"The checkpoint {path} is damaged.", f"Delete {folder} to begin anew.") from error
+
+
+def remove_checkpoint(folder: Path) -> None:
+    """Remove the checkpoint of a finished run."""
+    (folder / CHECKPOINT_FILE).unlink(missing_ok=True)

@@ -1,0 +1,96 @@
+"""The card of a freshly trained N_fk."""
+
+import hashlib
+from datetime import UTC, datetime
+
+import numpy as np
+import torch
+
+from softform_core.networks.card import Architecture, Errors, ModelCard, Split, Training, TrainingData
+from softform_core.networks.store import WEIGHTS_FILE
+from softform_core.robots import Robot
+from softform_core.simulation.generate import git_revision
+from softform_core.training.forward_kinematics import Recipe, Trained
+from softform_core.training.shapes import TrainingShapes
+
+
+def make_card(
+    robot: Robot, shapes: TrainingShapes, recipe: Recipe, seed: int, trained: Trained, weights: bytes
+) -> ModelCard:
+    """Describe a trained network.
+
+    Args:
+        robot: The robot.
+        shapes: Trained and tested on.
+        recipe: Trained by.
+        seed: Trained with.
+        trained: From `train_forward_kinematics`.
+        weights: From `networks.store.export`.
+    """
+    origin = shapes.provenance
+    network = trained.network
+    return ModelCard(
+        robot=robot.name,
+        robot_fingerprint=robot.fingerprint(),
+        chambers=robot.chambers,
+        pressure_min_pa=robot.pressure_min.tolist(),
+        pressure_max_pa=robot.pressure_max.tolist(),
+        surface_degree=robot.surface.degree,
+        architecture=Architecture(
+            inputs=robot.degrees_of_freedom,
+            hidden=list(recipe.hidden),
+            outputs=[network.rows, network.cols, 3],
+            activation=recipe.activation,
+            batch_norm=recipe.batch_norm,
+            parameters=sum(parameter.numel() for parameter in network.parameters()),
+        ),
+        data=TrainingData(
+            store=shapes.source,
+            samples=len(shapes.actuation),
+            symmetric_images=trained.images,
+            simulation_seed=int(str(origin["seed"])),
+            simulation_command=str(origin["command"]),
+            simulation_git_revision=str(origin["git_revision"]),
+            simulation_created=str(origin["created"]),
+        ),
+        split=Split(
+            train=len(trained.split.train), validation=len(trained.split.validation), test=len(trained.split.test)
+        ),
+        training=Training(
+            recipe=recipe.name,
+            seed=seed,
+            epochs=trained.epochs,
+            best_epoch=trained.best_epoch,
+            batch_size=recipe.batch_size,
+            learning_rate=recipe.learning_rate,
+            seconds=round(trained.seconds, 1),
+            threads=trained.threads,
+        ),
+        errors_mm=_errors(shapes, trained),
+        command=f"softform train fk --robot {robot.name} --recipe {recipe.name} --epochs {recipe.epochs} --seed {seed}",
+        git_revision=git_revision(),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        torch_version=torch.__version__,
+        weights_file=WEIGHTS_FILE,
+        weights_bytes=len(weights),
+        weights_sha256=hashlib.sha256(weights).hexdigest(),
+    )
+
+
+def _errors(shapes: TrainingShapes, trained: Trained) -> Errors:
+    split = trained.split
+    train, validation, test = (trained.errors[part] for part in (split.train, split.validation, split.test))
+    mean_shape = shapes.control_points[split.train].mean(axis=0)
+    off_mean = np.linalg.norm(shapes.control_points[split.test] - mean_shape, axis=-1)
+    return Errors(
+        train_mean=train.mean(),
+        train_max=train.max(),
+        validation_mean=validation.mean(),
+        validation_max=validation.max(),
+        test_mean=test.mean(),
+        test_max=test.max(),
+        test_99_percentile=np.percentile(test.max(axis=1), 99.0),
+        mean_shape_mean=off_mean.mean(),
+        fit_mean=shapes.fit.mean.mean(),
+        fit_max=shapes.fit.max.max(),
+    )

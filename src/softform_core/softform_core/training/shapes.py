@@ -1,0 +1,65 @@
+"""Training data of N_fk: simulated shapes as control points of their B-spline surfaces (paper 000, Sec. V-B1)."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.errors import SoftformError
+from softform_core.robots import Robot
+from softform_core.simulation.store import open_simulation
+from softform_core.surface.fit import FitReport, SurfaceFitter
+from softform_core.surface.mean_value import parametrise
+from softform_core.units import MM_PER_M
+
+Array = NDArray[np.float64]
+
+# Fewer shapes than this leave a part of the split empty.
+_FEWEST_SHAPES = 20
+
+
+@dataclass(frozen=True)
+class TrainingShapes:
+    """Pairs of actuation and shape.
+
+    Attributes:
+        actuation: (n, k) Pa.
+        control_points: (n, rows, cols, 3) mm.
+        fit: Distances between the surfaces and the simulated vertices, mm.
+        source: Name of the store.
+        provenance: Attributes of the store.
+    """
+
+    actuation: Array
+    control_points: Array
+    fit: FitReport
+    source: str
+    provenance: dict[str, object]
+
+
+def load_training_shapes(robot: Robot, path: Path) -> TrainingShapes:
+    """Fit a surface to every converged shape of a simulation.
+
+    Args:
+        robot: The simulation must have been made for just this robot.
+        path: Zarr store, made by `softform simulate`.
+
+    Raises:
+        SoftformError: If the store is missing, damaged, made for another robot, or holds too few shapes.
+    """
+    store = open_simulation(path, robot)
+    actuation, vertices = store.converged()
+    if len(actuation) < _FEWEST_SHAPES:
+        raise SoftformError(
+            f"{path} holds {len(actuation)} converged shapes, training needs {_FEWEST_SHAPES} at least.",
+            f"Simulate more: softform simulate --robot {robot.name} --samples 1000",
+        )
+    surface = robot.surface
+    uv = parametrise(store.rest_vertices, store.faces)
+    fitter = SurfaceFitter(uv, surface.rows, surface.columns, surface.degree)
+    vertices = vertices * MM_PER_M
+    control_points = fitter.fit(vertices)
+    return TrainingShapes(
+        actuation, control_points, fitter.report(vertices, control_points), path.name, store.attributes
+    )

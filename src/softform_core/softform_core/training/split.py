@@ -1,0 +1,40 @@
+"""Which shapes train, which select, which test (paper 000, Sec. V-B1: 7:3)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+TEST_SHARE = 0.3
+_VALIDATION_SHARE = 0.1  # of the shapes that are not tested on; left open by the paper
+
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Split:
+    """Indices of the shapes in each part."""
+
+    train: Indices
+    validation: Indices
+    test: Indices
+
+
+def split_shapes(orbit: NDArray[np.int64], seed: int) -> Split:
+    """Split by orbits, so that no test shape is the mirror image of a training shape.
+
+    Args:
+        orbit: (n,) label of each shape, from `symmetry.orbits`.
+        seed: Of the shuffle.
+    """
+    shuffled = np.random.default_rng(seed).permutation(orbit.max() + 1)
+    order = np.argsort(shuffled[orbit], kind="stable")
+    place = shuffled[orbit][order]
+
+    def cut(share: float) -> int:
+        # A border never falls within an orbit.
+        return int(np.searchsorted(place, place[min(len(order) - 1, round(share * len(order)))]))
+
+    tested_from = cut(1.0 - TEST_SHARE)
+    validated_from = cut((1.0 - TEST_SHARE) * (1.0 - _VALIDATION_SHARE))
+    return Split(order[:validated_from], order[validated_from:tested_from], order[tested_from:])
