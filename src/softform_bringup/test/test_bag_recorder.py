@@ -1,0 +1,243 @@
+"""Recordings read back with `rosbags`: in order, on a full disk, after a crash, and through the node."""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import rclpy
+import yaml
+from ament_index_python.packages import get_package_share_directory
+from rclpy.node import Node
+from rclpy.serialization import serialize_message
+from rosbags.rosbag2 import Reader
+from std_msgs.msg import String
+
+from softform_bringup.bag_recorder import BagRecorder, RecordingStoppedError
+from softform_bringup.mcap_repair import repair_bag
+from softform_bringup.message_definitions import ensure_defined, standard_definitions
+from softform_core.errors import SoftformError
+from softform_interfaces.msg import ChamberPressures
+from softform_ros.qos import LATCHED_STATE, PRESSURE_STATE
+
+PRESSURES = "softform_interfaces/msg/ChamberPressures"
+
+
+def pressures(number):
+    message = ChamberPressures(name=["c1", "c2"], pressure=[float(number), 2.0 * number], status=[1, 2])
+    return serialize_message(message)
+
+
+def read(folder):
+    """Return (topic, time, message) of every message."""
+    definitions = standard_definitions()
+    ensure_defined(definitions, PRESSURES)
+    with Reader(folder) as reader:
+        return [(c.topic, t, definitions.deserialize_cdr(data, c.msgtype)) for c, t, data in reader.messages()]
+
+
+def record(folder, numbers, **keywords):
+    recorder = BagRecorder(folder, **keywords)
+    recorder.add_topic("/p", PRESSURES)
+    for number in numbers:
+        recorder.write("/p", 1000 + number, pressures(number))
+    return recorder
+
+
+def test_round_trip(tmp_path):
+    recorder = record(tmp_path / "deep" / "bag", range(10))
+    recorder.add_topic("/text", "std_msgs/msg/String")
+    recorder.write("/text", 2000, serialize_message(String(data="hello")))
+    recorder.close()
+    recorder.close()
+    recorder.write("/text", 2001, b"")
+    messages = read(recorder.folder)
+    assert [t for topic, t, _ in messages if topic == "/p"] == list(range(1000, 1010))
+    np.testing.assert_array_equal(messages[3][2].pressure, [3.0, 6.0])
+    assert messages[3][2].name == ["c1", "c2"]
+    assert messages[-1][2].data == "hello"
+    assert recorder.message_count == 11
+    assert sorted(path.name for path in recorder.folder.iterdir()) == ["bag.mcap", "metadata.yaml"]
+
+
+def test_type_hashes_are_those_of_ros(tmp_path):
+    """`ros2 bag` compares them with its own."""
+    share = Path(get_package_share_directory("softform_interfaces"))
+    description = json.loads((share / "msg" / "ChamberPressures.json").read_text())
+    (expected,) = [entry["hash_string"] for entry in description["type_hashes"] if entry["type_name"] == PRESSURES]
+    recorder = record(tmp_path / "bag", [1])
+    recorder.close()
+    metadata = yaml.safe_load((recorder.folder / "metadata.yaml").read_text())
+    (topic,) = metadata["rosbag2_bagfile_information"]["topics_with_message_count"]
+    assert topic["topic_metadata"]["type_description_hash"] == expected
+
+
+def test_large_bags_go_on_in_a_new_folder(tmp_path):
+    recorder = record(tmp_path / "bag", range(100), largest_bag=4000)
+    recorder.flush()
+    recorder.write("/p", 9999, pressures(1))
+    recorder.close()
+    assert [folder.name for folder in recorder.folders] == ["bag", "bag_2"]
+    assert [len(read(folder)) for folder in recorder.folders] == [100, 1]
+
+
+def test_an_existing_folder_is_refused(tmp_path):
+    (tmp_path / "bag").mkdir()
+    with pytest.raises(SoftformError, match="exists already"):
+        BagRecorder(tmp_path / "bag")
+    assert list((tmp_path / "bag").iterdir()) == []
+
+
+def test_unknown_types_are_refused(tmp_path):
+    recorder = BagRecorder(tmp_path / "bag")
+    with pytest.raises(SoftformError, match="'nowhere_msgs' .* is not installed"):
+        recorder.add_topic("/x", "nowhere_msgs/msg/Nothing")
+    with pytest.raises(SoftformError, match="does not define"):
+        recorder.add_topic("/x", "softform_interfaces/msg/Nothing")
+    recorder.close()
+
+
+@pytest.mark.parametrize("limit", [20_000, 300_000, 3_000_000])
+def test_file_size_limit_of_the_system(tmp_path, limit):
+    """The kernel refuses to let the file grow: writing fails for real, in the middle of a record."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    recorder = BagRecorder(tmp_path / "bag")  # its reserve must fit
+    recorder.add_topic("/p", PRESSURES)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
+    try:
+        with pytest.raises(RecordingStoppedError, match="File too large"):
+            for number in range(100_000):
+                recorder.write("/p", 1000 + number, pressures(number))
+                if number % 50 == 0:
+                    recorder.flush()
+        recorder.write("/p", 0, pressures(0))
+        recorder.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    messages = read(recorder.folder)
+    assert len(messages) == recorder.message_count > 50
+    assert [t for _, t, _ in messages] == list(range(1000, 1000 + len(messages)))
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of 2 MB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", str(folder)], capture_output=True)
+    if mount.returncode != 0:
+        pytest.skip("mounting a disk needs more rights")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def test_full_disk(small_disk):
+    recorder = BagRecorder(small_disk / "bag")
+    recorder.add_topic("/p", PRESSURES)
+    with pytest.raises(RecordingStoppedError, match="No space left on device.*Free space"):
+        for number in range(100_000):
+            recorder.write("/p", 1000 + number, pressures(number))
+    messages = read(recorder.folder)
+    assert len(messages) == recorder.message_count > 5000
+    assert not recorder.is_recording
+
+
+def test_full_disk_at_closing(small_disk):
+    recorder = record(small_disk / "bag", range(5000))
+    with (small_disk / "filler").open("wb", buffering=0) as filler, pytest.raises(OSError, match="No space left"):
+        while True:
+            filler.write(b"x" * 4096)
+    with pytest.raises(RecordingStoppedError) as caught:
+        recorder.close()
+    assert str(recorder.folder) in str(caught.value)
+
+
+def test_a_disk_without_room_for_a_bag(small_disk):
+    (small_disk / "filler").write_bytes(b"x" * 1_900_000)
+    with pytest.raises(SoftformError, match="cannot be written: No space left"):
+        BagRecorder(small_disk / "bag")
+    assert not (small_disk / "bag").exists()
+
+
+@pytest.mark.parametrize(("cut", "expected"), [(0, 300), (1, 300), (400, 290), (5000, 250)])
+def test_repair_after_a_crash(tmp_path, cut, expected):
+    """A killed recorder leaves a file without an end, or with a torn record."""
+    recorder = BagRecorder(tmp_path / "bag")
+    recorder.add_topic("/p", PRESSURES)
+    for number in range(300):
+        recorder.write("/p", 1000 + number, pressures(number))
+        if number % 10 == 9:
+            recorder.flush()
+    file = recorder.folder / "bag.mcap"
+    file.write_bytes(file.read_bytes()[: file.stat().st_size - cut])
+    with pytest.raises(Exception, match="."):
+        read(recorder.folder)
+    count = repair_bag(recorder.folder)
+    messages = read(recorder.folder)
+    assert len(messages) == count
+    assert count == expected
+    assert repair_bag(recorder.folder) == count
+
+
+def test_repair_refuses_what_is_no_bag(tmp_path):
+    with pytest.raises(SoftformError, match="holds 0 .mcap files"):
+        repair_bag(tmp_path)
+    (tmp_path / "a.mcap").write_bytes(b"nonsense")
+    with pytest.raises(SoftformError, match="no complete record"):
+        repair_bag(tmp_path)
+
+
+@pytest.fixture
+def talker():
+    """A node with a best-effort-compatible and a latched publisher, in a namespace of its own."""
+    context = rclpy.Context()
+    rclpy.init(context=context)
+    node = Node("talker", namespace=f"test_{os.getpid()}_{time.monotonic_ns()}", context=context)
+    node.pressures = node.create_publisher(ChamberPressures, "pressure_state", PRESSURE_STATE)
+    node.state = node.create_publisher(String, "state", LATCHED_STATE)
+    yield node
+    node.destroy_node()
+    rclpy.shutdown(context=context)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_node_records_the_topics_and_closes_on_signals(tmp_path, talker, number):
+    folder = tmp_path / "bag"
+    words = ["--ros-args", "-r", f"__ns:={talker.get_namespace()}", "-p", f"bag:={folder}"]
+    words += ["-p", "topics:=[pressure_state, state, never_there]"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from softform_bringup.bag_recorder_node import main; main()", *words]
+    )
+    try:
+        talker.state.publish(String(data="latched before the recorder came"))
+        deadline = time.monotonic() + 30.0
+        while talker.pressures.get_subscription_count() == 0 or talker.state.get_subscription_count() == 0:
+            assert time.monotonic() < deadline and process.poll() is None
+            time.sleep(0.05)
+        for value in range(20):
+            talker.pressures.publish(ChamberPressures(name=["c1"], pressure=[float(value)]))
+            time.sleep(0.02)
+        time.sleep(1.5 if number == signal.SIGKILL else 0.3)
+        process.send_signal(number)
+        exit_code = process.wait(30)
+    finally:
+        process.kill()
+    if number == signal.SIGKILL:
+        repair_bag(folder)
+    else:
+        assert exit_code == 0
+    messages = read(folder)
+    found = [m.pressure[0] for topic, _, m in messages if topic.endswith("pressure_state")]
+    assert found == [float(value) for value in range(20)]
+    assert [m.data for topic, _, m in messages if topic.endswith("/state")] == ["latched before the recorder came"]
+    with Reader(folder) as reader:
+        profiles = {
+            c.topic.rsplit("/", 1)[1]: c.ext.offered_qos_profiles[0].durability.name for c in reader.connections
+        }
+    assert profiles == {"pressure_state": "VOLATILE", "state": "TRANSIENT_LOCAL"}
