@@ -349,24 +349,23 @@ class PneumaticsDriver:
             while not self._exit.is_set():
                 try:
                     self._answer_requests()
-                    self._tick()
-                    deadline = self._next_deadline(deadline, period)
+                    now = time.monotonic()
+                    if now >= deadline:
+                        self.statistics.ticks += 1
+                        self.statistics.worst_lateness = max(self.statistics.worst_lateness, now - deadline)
+                        deadline = max(deadline + period, now)
+                        self._tick(now)
                     self._watch_until(deadline)
                 except SoftformError as error:
                     self._fault(str(error))
                 except Exception as error:
                     _log.exception("the driver's loop failed")
                     self._fault(f"The driver failed: {error!r}. Report this with the log; `reset` tries again.")
+                    self._exit.wait(period)  # whatever fails must not fail at full speed
         finally:
             self._vent_quietly()
             self._board.close()
             self._answer_requests()
-
-    def _next_deadline(self, deadline: float, period: float) -> float:
-        now = time.monotonic()
-        self.statistics.ticks += 1
-        self.statistics.worst_lateness = max(self.statistics.worst_lateness, now - deadline - period)
-        return max(deadline + period, now)
 
     def _answer_requests(self) -> None:
         with self._lock:
@@ -388,8 +387,7 @@ class PneumaticsDriver:
             if remaining <= 0.0:
                 return
 
-    def _tick(self) -> None:
-        now = time.monotonic()
+    def _tick(self, now: float) -> None:
         if self._streams:
             if now - self._last_measurement > self._settings.stream_timeout:
                 raise _UnsafeError(
@@ -471,8 +469,7 @@ class PneumaticsDriver:
         if self._state is State.RUNNING:
             with self._lock:
                 goal = self._setpoint if self._command is None else self._command
-            deviation = np.where(self._setpoint == goal, pressures - goal, np.inf)
-            settled = self._settle.update(deviation, measurement.captured)
+            settled = self._settle.update(pressures - goal, measurement.captured) & (self._setpoint == goal)
             status[:] = np.where(settled, ChamberStatus.SETTLED, ChamberStatus.REGULATING)
         self._on_pressures(ChamberState(pressures, status, measurement.captured))
 

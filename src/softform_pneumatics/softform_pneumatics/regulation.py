@@ -1,5 +1,6 @@
 """Pure parts of the driver: what a command may be, how fast it may change, and when a chamber has settled."""
 
+import collections
 from collections.abc import Sequence
 
 import numpy as np
@@ -7,6 +8,8 @@ from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
+
+_SCATTER = 3.0
 
 
 class CommandRejectedError(SoftformError):
@@ -53,20 +56,30 @@ def limit_rate(
 
 
 class SettleDetector:
-    """Tells which chambers have stayed within a tolerance of their goal for a time."""
+    """Tells which chambers have stayed at their goal for a time.
+
+    Single readings are noisy, and a board that regulates through valves moves a little about its target: so the mean
+    over the whole time counts, and no reading within it may lie further off than `_SCATTER` tolerances.
+    """
 
     def __init__(self, chambers: int, tolerance: float, seconds: float) -> None:
         """Watch `chambers` pressures; `tolerance` in Pa."""
+        self._chambers = chambers
         self._tolerance = tolerance
         self._seconds = seconds
-        self._within_since = np.full(chambers, np.inf)
+        self._window: collections.deque[tuple[float, NDArray[np.float64]]] = collections.deque()
 
     def reset(self) -> None:
         """Forget everything: the goal has changed."""
-        self._within_since[:] = np.inf
+        self._window.clear()
 
     def update(self, error: NDArray[np.float64], moment: float) -> NDArray[np.bool_]:
         """Take the deviation (k,) Pa measured at `moment` (s); return which chambers have settled, (k,)."""
-        within = np.abs(error) <= self._tolerance
-        self._within_since = np.where(within, np.minimum(self._within_since, moment), np.inf)
-        return np.asarray(moment - self._within_since >= self._seconds)
+        self._window.append((moment, error))
+        while len(self._window) > 1 and moment - self._window[1][0] >= self._seconds:
+            self._window.popleft()
+        if moment - self._window[0][0] < self._seconds:
+            return np.zeros(self._chambers, dtype=bool)
+        errors = np.array([error for _, error in self._window])
+        near = np.abs(errors.mean(axis=0)) <= self._tolerance
+        return np.asarray(near & (np.abs(errors).max(axis=0) <= _SCATTER * self._tolerance))

@@ -164,13 +164,25 @@ def test_a_whole_life(scripted_board: Any, rig: Rig, wait_until: WaitUntil) -> N
     wait_until(lambda: rig.states[-1].state == DriverState.OFFLINE)
 
 
-def test_kill_9_of_the_commander_vents(scripted_board: Any, moving_rig: Rig, wait_until: WaitUntil) -> None:
+def test_kill_9_of_the_commander_vents_and_a_pulled_cable_is_a_fault(
+    scripted_board: Any, moving_rig: Rig, wait_until: WaitUntil
+) -> None:
     assert moving_rig.commander is not None
     before = time.monotonic()
     moving_rig.commander.kill()
+    moving_rig.commander.wait()
     wait_until(lambda: scripted_board.requests_since(before, "V") >= 1)
     wait_until(lambda: bool(abs(scripted_board.pressures).max() < 0.1))
     wait_until(lambda: "no command came" in moving_rig.states[-1].reason)
+
+    moving_rig.start_commander()
+    wait_until(lambda: bool(scripted_board.pressures[:9].min() > 1.0))
+    scripted_board.unplug()
+    wait_until(lambda: moving_rig.states[-1].state == DriverState.FAULT)
+    assert "is lost" in moving_rig.states[-1].reason
+    response = moving_rig.trigger("reset")
+    assert not response.success and response.message
+    assert moving_rig.process.poll() is None
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -191,27 +203,11 @@ def test_kill_9_of_the_node_in_motion_vents(scripted_board: Any, moving_rig: Rig
     wait_until(lambda: not any(child.is_running() for child in children))
 
 
-def test_a_pulled_cable_in_motion_is_a_fault_and_the_node_lives(
-    scripted_board: Any, moving_rig: Rig, wait_until: WaitUntil
-) -> None:
-    scripted_board.unplug()
-    wait_until(lambda: moving_rig.states[-1].state == DriverState.FAULT)
-    assert "is lost" in moving_rig.states[-1].reason
-    response = moving_rig.trigger("reset")
-    assert not response.success and response.message
-    assert moving_rig.process.poll() is None
-
-
-def test_a_robot_that_the_board_cannot_drive_is_refused_and_may_be_tried_again(
-    scripted_board: Any, rig: Rig, wait_until: WaitUntil
-) -> None:
+def test_a_robot_that_the_board_cannot_drive_is_refused(scripted_board: Any, rig: Rig, wait_until: WaitUntil) -> None:
     scripted_board.behave_as_shipped()
     assert not rig.change_state(Transition.TRANSITION_CONFIGURE)
     wait_until(lambda: any("of the 9 independent chambers" in s.message for m in rig.diagnostics for s in m.status))
     assert not scripted_board.runs
-    scripted_board.paired = False
-    scripted_board.regulates[:] = True
-    assert rig.change_state(Transition.TRANSITION_CONFIGURE)
 
 
 def test_a_signal_while_configuring_vents_and_ends(scripted_board: Any, rig: Rig, wait_until: WaitUntil) -> None:

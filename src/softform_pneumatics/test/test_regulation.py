@@ -65,12 +65,31 @@ def test_the_goal_is_reached_exactly(setpoint: np.ndarray, goal: np.ndarray) -> 
     assert np.array_equal(setpoint, goal)
 
 
-def test_a_chamber_settles_only_after_the_whole_time_within_tolerance() -> None:
+def settled_after(errors: list[float], tick: float = 0.1) -> list[bool]:
+    detector = SettleDetector(1, tolerance=100.0, seconds=0.5)
+    return [bool(detector.update(np.array([error]), index * tick)[0]) for index, error in enumerate(errors)]
+
+
+def test_a_chamber_settles_only_after_the_whole_time_at_its_goal() -> None:
+    assert settled_after([50.0] * 8) == [False] * 5 + [True] * 3
+
+
+def test_noise_about_the_goal_does_not_unsettle() -> None:
+    assert settled_after([150.0, -150.0] * 5)[-1]
+
+
+def test_a_mean_that_is_off_is_not_settled() -> None:
+    assert not any(settled_after([120.0] * 10))
+
+
+def test_a_chamber_that_passes_through_its_goal_is_not_settled() -> None:
+    assert not any(settled_after([200.0 * (5 - index) for index in range(11)]))
+
+
+def test_chambers_settle_one_by_one_and_a_new_goal_starts_anew() -> None:
     detector = SettleDetector(2, tolerance=100.0, seconds=0.5)
-    assert not detector.update(np.array([50.0, 200.0]), 0.0).any()
-    assert not detector.update(np.array([50.0, 90.0]), 0.4).any()
-    assert detector.update(np.array([-50.0, 90.0]), 0.5).tolist() == [True, False]
-    assert detector.update(np.array([150.0, 90.0]), 0.8).tolist() == [False, False]
-    assert detector.update(np.array([50.0, 90.0]), 0.95).tolist() == [False, True]
+    for moment in np.arange(0.0, 0.55, 0.1):
+        settled = detector.update(np.array([0.0, 2000.0]), float(moment))
+    assert settled.tolist() == [True, False]
     detector.reset()
-    assert not detector.update(np.array([50.0, 90.0]), 1.0).any()
+    assert not detector.update(np.array([0.0, 0.0]), 0.6).any()
