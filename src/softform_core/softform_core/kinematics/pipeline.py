@@ -91,7 +91,7 @@ class ForwardPipeline:
             raise SoftformError(f"Surface parameters have shape {uv.shape}.", "Give (P, 2) with P > 0, e.g. grid_uv.")
         if not np.isfinite(uv).all() or uv.min() < 0.0 or uv.max() > 1.0:
             raise SoftformError("Surface parameters must lie in the unit square.", "Clip them to 0 … 1.")
-        self.uv, self.rows, self.cols = uv, rows, cols
+        self.uv, self.rows, self.cols, self.degree = uv, rows, cols, degree
         self._network = fold(forward_kinematics)
         if self._network.weights[-1].shape[0] != rows * cols * 3:
             raise SoftformError(
@@ -132,6 +132,16 @@ class ForwardPipeline:
         if self._coefficients is None:
             return np.zeros((*lead, 0, 3))
         return self._coefficients.values(self._network.hidden(batch)).reshape(*lead, -1, 3)
+
+    def kernel_centers(self, actuation: Array) -> Array:
+        """Centers q_i of the warp's kernels on the simulated surface, (..., k) Pa -> (..., N, 3) mm."""
+        batch, lead = self._batch(actuation)
+        return self.forward(batch).simulated[:, len(self.uv) :].reshape(*lead, -1, 3)
+
+    @property
+    def kernel_width(self) -> float:
+        """Width c of the kernels of Eq. 2, 1/mm^2; 0 without sim-to-real."""
+        return 0.0 if self._sim_to_real is None else self._sim_to_real.width
 
     def points(self, actuation: Array) -> Array:
         """Predicted shape (Algorithm 1), (..., k) Pa -> (..., P, 3) mm."""

@@ -1,0 +1,176 @@
+"""What a goal must be before it is accepted; every refusal says why and what to do."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.errors import SoftformError
+from softform_core.robots import Robot
+from softform_core.shapes.target import TargetShape
+from softform_core.shapes.validate import check_count, check_target
+from softform_interfaces.action import ReachShape
+
+Code = ReachShape.Result
+"""Error codes, `NONE` … `INTERNAL_ERROR`; the action's definition is their only list."""
+
+MAX_FUTURE = 1.0
+"""A stamp this far ahead of the clock is tolerated between machines, s."""
+
+
+class Mode(IntEnum):
+    """What to do with a target."""
+
+    PLAN_ONLY = ReachShape.Goal.PLAN_ONLY
+    PLAN_AND_MOVE = ReachShape.Goal.PLAN_AND_MOVE
+    PLAN_MOVE_AND_VERIFY = ReachShape.Goal.PLAN_MOVE_AND_VERIFY
+
+    @property
+    def moves(self) -> bool:
+        """Whether the hardware moves."""
+        return self is not Mode.PLAN_ONLY
+
+
+class GoalError(SoftformError):
+    """A goal that is refused, or fails while it is carried out.
+
+    Args:
+        code: One of the action's error codes.
+        message: What is wrong.
+        next_step: What to do about it.
+    """
+
+    def __init__(self, code: int, message: str, next_step: str = "") -> None:
+        """Keep the code beside the sentences."""
+        super().__init__(message, next_step)
+        self.code = code
+
+
+@dataclass(frozen=True)
+class ReachGoal:
+    """A checked goal.
+
+    Attributes:
+        target: In the robot's frame, m.
+        mode: What to do with it.
+        fix_pose: Whether the target stays where it is.
+        seed_pressures: (k,) Pa, or None: the solver chooses.
+        tolerance: m, mean error at which the solver may stop; 0: the node's default.
+        max_time: s for solving; 0: the node's default.
+    """
+
+    target: TargetShape
+    mode: Mode
+    fix_pose: bool = True
+    seed_pressures: NDArray[np.float64] | None = None
+    tolerance: float = 0.0
+    max_time: float = 0.0
+
+
+def check_mode(mode: int) -> Mode:
+    """Return the mode.
+
+    Raises:
+        GoalError: If there is none of that number.
+    """
+    try:
+        return Mode(mode)
+    except ValueError:
+        known = ", ".join(f"{one.value} ({one.name})" for one in Mode)
+        raise GoalError(Code.INVALID_TARGET, f"There is no mode {mode}.", f"Use one of {known}.") from None
+
+
+def check_header(frame_id: str, stamp: float, expected_frame: str, now: float, max_age: float) -> None:
+    """Refuse a target in another frame, or one that is stale.
+
+    Args:
+        frame_id: Frame of the target.
+        stamp: Seconds since the epoch; 0 means now.
+        expected_frame: The robot's frame.
+        now: Seconds since the epoch.
+        max_age: s.
+
+    Raises:
+        GoalError: If the frame is another one, or the stamp is too old or lies in the future.
+    """
+    if frame_id != expected_frame:
+        raise GoalError(
+            Code.INVALID_TARGET,
+            f"The target is in frame '{frame_id}', not in '{expected_frame}'.",
+            f"Transform the points into {expected_frame} and name it in the header.",
+        )
+    if stamp == 0.0:
+        return
+    age = now - stamp
+    if age > max_age:
+        raise GoalError(
+            Code.INVALID_TARGET,
+            f"The target is stale: it was stamped {age:.1f} s ago, at most {max_age:g} s are allowed.",
+            "Send a current target, or a zero stamp for one that does not age.",
+        )
+    if age < -MAX_FUTURE:
+        raise GoalError(
+            Code.INVALID_TARGET,
+            f"The target is stamped {-age:.1f} s in the future.",
+            "Synchronise the clocks, or send a zero stamp.",
+        )
+
+
+def check_size(points: int) -> None:
+    """Refuse a number of points before they are copied.
+
+    Raises:
+        GoalError: If there are too few or too many.
+    """
+    try:
+        check_count(points, "target")
+    except SoftformError as error:
+        raise GoalError(Code.INVALID_TARGET, error.message, error.next_step) from error
+
+
+def check_shape(points: NDArray[np.float64], triangles: NDArray[np.int64], robot: Robot) -> TargetShape:
+    """Return the target as a shape.
+
+    Args:
+        points: (N, 3) m.
+        triangles: (F, 3) indices; F = 0 for a cloud.
+        robot: Who is to take the shape.
+
+    Raises:
+        GoalError: If the points or triangles are unusable, or their size shows a wrong unit.
+    """
+    try:
+        checked = check_target(points, robot)
+        return TargetShape.from_mesh(checked, triangles) if len(triangles) else TargetShape.from_cloud(checked)
+    except SoftformError as error:
+        raise GoalError(Code.INVALID_TARGET, error.message, error.next_step) from error
+
+
+def check_seed(pressures: Sequence[float], robot: Robot) -> NDArray[np.float64] | None:
+    """Return the seed pressures, (k,) Pa, or None if there are none.
+
+    Raises:
+        GoalError: On a wrong number, a value that is not finite, or one out of range.
+    """
+    if len(pressures) == 0:
+        return None
+    try:
+        return robot.check_pressures(np.asarray(pressures, dtype=np.float64))
+    except SoftformError as error:
+        message = f"Seed pressures cannot be used: {error.message}"
+        raise GoalError(Code.INVALID_SEED, message, error.next_step) from error
+
+
+def check_limits(tolerance: float, max_time: float) -> None:
+    """Refuse limits that make no sense.
+
+    Raises:
+        GoalError: If one is negative or not finite.
+    """
+    for name, value, unit in (("tolerance", tolerance, "m"), ("max_time", max_time, "s")):
+        if not (np.isfinite(value) and value >= 0.0):
+            raise GoalError(
+                Code.INVALID_TARGET, f"{name} is {value} {unit}.", "Give a positive number, or 0 for the default."
+            )

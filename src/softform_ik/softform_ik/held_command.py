@@ -1,0 +1,47 @@
+"""The pressure command that the robot holds, repeated so that the driver's watchdog sees that its commander lives."""
+
+import threading
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class HeldCommand:
+    """Holds one command; `publish` sends it at once and `repeat` again, until `release`.
+
+    Args:
+        publish: Sends (k,) Pa.
+    """
+
+    def __init__(self, publish: Callable[[Array], None]) -> None:
+        """Nothing is held."""
+        self._publish = publish
+        self._lock = threading.Lock()
+        self._pressures: Array | None = None
+
+    @property
+    def pressures(self) -> Array | None:
+        """What is held, (k,) Pa, or None."""
+        with self._lock:
+            return self._pressures
+
+    def hold(self, pressures: Array) -> None:
+        """Hold (k,) Pa from now on."""
+        with self._lock:
+            self._pressures = pressures.copy()
+            self._publish(self._pressures)
+
+    def repeat(self) -> None:
+        """Send what is held once more; called by a timer."""
+        with self._lock:
+            if self._pressures is not None:
+                self._publish(self._pressures)
+
+    def release(self) -> bool:
+        """Hold nothing; returns whether something was held. The driver's watchdog then vents the robot."""
+        with self._lock:
+            held, self._pressures = self._pressures is not None, None
+            return held

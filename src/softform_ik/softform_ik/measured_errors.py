@@ -1,0 +1,87 @@
+"""How far a captured shape is from its target.
+
+Every captured point is measured to the target's surface (exactly on a mesh, by tangent planes on a cloud), not the
+other way round, as a scan has holes. Each error is then replaced by the median over the point and its eight nearest
+captured neighbours: a stray point takes its surroundings' error, noise counts less, and neither mean nor maximum hangs
+on single points; an error that spans more than a few points stays. Points beyond the target's rim have nothing to be
+compared with and are left out.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from softform_core.errors import SoftformError
+from softform_core.kinematics.closest_points import closest_points_on
+from softform_core.registration.rigid import RigidTransform
+from softform_core.shapes.target import TargetShape
+from softform_core.units import MM_PER_M
+
+Array = NDArray[np.float64]
+
+MIN_POINTS = 50
+"""A capture with fewer usable points shows too little of the robot."""
+
+NEIGHBOURHOOD = 9
+BEYOND_RIM_PART = 0.01
+"""Points sideways of the target's rim by more than this part of its size are not compared."""
+
+
+@dataclass(frozen=True)
+class MeasuredErrors:
+    """Captured points and their errors.
+
+    Attributes:
+        points: (M, 3) m, the captured points that were compared.
+        errors: (M,) m, each the median of its neighbourhood.
+    """
+
+    points: Array
+    errors: Array
+
+    @property
+    def mean(self) -> float:
+        """Mean error, m."""
+        return float(self.errors.mean())
+
+    @property
+    def maximum(self) -> float:
+        """Largest error, m."""
+        return float(self.errors.max())
+
+
+def measure_errors(captured: Array, target: TargetShape, pose: RigidTransform) -> MeasuredErrors:
+    """Compare a captured cloud with a target.
+
+    Args:
+        captured: (N, 3) m in the robot's frame; NaN rows are points without a return.
+        target: m, in the robot's frame before the pose.
+        pose: (R, t) in m, applied to the target.
+
+    Raises:
+        SoftformError: If fewer than `MIN_POINTS` points can be compared.
+    """
+    points = captured[np.isfinite(captured).all(axis=1)]
+    if len(points) < MIN_POINTS:
+        raise SoftformError(
+            f"The captured cloud has {len(points)} points; at least {MIN_POINTS} are needed.",
+            "Check that the scanner sees the robot.",
+        )
+    search = closest_points_on(target)
+    local = pose.apply_inverse(points) * MM_PER_M
+    matches = search.query(local)
+    offset = local - matches.points
+    along_normal = np.einsum("px,px->p", offset, matches.normals)
+    sideways = np.sqrt(np.maximum(matches.distances**2 - along_normal**2, 0.0))
+    size = float(np.linalg.norm(np.ptp(search.vertices, axis=0)))
+    compared = ~(matches.on_border & (sideways > BEYOND_RIM_PART * size))
+    if compared.sum() < MIN_POINTS:
+        raise SoftformError(
+            f"Only {int(compared.sum())} of {len(points)} captured points lie over the target.",
+            "Check the scanner's registration, and that the target lies over the robot.",
+        )
+    points, errors = points[compared], matches.distances[compared] / MM_PER_M
+    neighbours = cKDTree(points).query(points, k=NEIGHBOURHOOD)[1]
+    return MeasuredErrors(points, np.median(errors[neighbours], axis=1))

@@ -1,0 +1,120 @@
+"""Between the action's messages and what the solver works with."""
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Point, Pose, Quaternion
+from shape_msgs.msg import MeshTriangle
+
+from softform_core.errors import SoftformError
+from softform_core.kinematics.inverse import IkResult
+from softform_core.registration.rigid import RigidTransform
+from softform_core.robots import Robot
+from softform_core.units import MM_PER_M
+from softform_ik.goal_checks import (
+    Code,
+    GoalError,
+    ReachGoal,
+    check_header,
+    check_limits,
+    check_mode,
+    check_seed,
+    check_shape,
+    check_size,
+)
+from softform_ik.reach import Progress, ReachOutcome
+from softform_interfaces.action import ReachShape
+from softform_ros.conversions import cloud_from_points, points_from_cloud, seconds_from_stamp
+
+
+def goal_from_message(
+    message: ReachShape.Goal, robot: Robot, frame: str, now: float, max_target_age: float
+) -> ReachGoal:
+    """Check a goal message and unpack it.
+
+    Args:
+        message: As it came.
+        robot: Who is to take the shape.
+        frame: The robot's frame.
+        now: s since the epoch.
+        max_target_age: s.
+
+    Raises:
+        GoalError: If the goal cannot be accepted.
+    """
+    mode = check_mode(message.mode)
+    header = message.target.header
+    check_header(header.frame_id, seconds_from_stamp(header.stamp), frame, now, max_target_age)
+    check_limits(message.tolerance, message.max_time)
+    seed = check_seed(message.seed_pressures, robot)
+    check_size(message.target.width * message.target.height)
+    try:
+        points = points_from_cloud(message.target)
+    except SoftformError as error:
+        raise GoalError(Code.INVALID_TARGET, error.message, error.next_step) from error
+    triangles = np.array([triangle.vertex_indices for triangle in message.triangles], dtype=np.int64).reshape(-1, 3)
+    target = check_shape(points, triangles, robot)
+    return ReachGoal(target, mode, message.fix_pose, seed, message.tolerance, message.max_time)
+
+
+def goal_to_message(goal: ReachGoal, frame: str, stamp: Time) -> ReachShape.Goal:
+    """Pack a goal; the inverse of `goal_from_message`."""
+    faces = goal.target.faces
+    return ReachShape.Goal(
+        target=cloud_from_points(goal.target.points, frame, stamp),
+        triangles=[] if faces is None else [MeshTriangle(vertex_indices=face) for face in faces.astype(np.uint32)],
+        mode=int(goal.mode),
+        fix_pose=goal.fix_pose,
+        seed_pressures=[] if goal.seed_pressures is None else [float(value) for value in goal.seed_pressures],
+        tolerance=float(goal.tolerance),
+        max_time=float(goal.max_time),
+    )
+
+
+def pose_to_message(pose: RigidTransform) -> Pose:
+    """Pack (R, t) in m."""
+    x, y, z, w = (float(value) for value in pose.quaternion())
+    tx, ty, tz = (float(value) for value in pose.translation)
+    return Pose(position=Point(x=tx, y=ty, z=tz), orientation=Quaternion(x=x, y=y, z=z, w=w))
+
+
+def feedback_to_message(progress: Progress) -> ReachShape.Feedback:
+    """Pack the progress of a goal."""
+    return ReachShape.Feedback(
+        stage=progress.stage,
+        iteration=progress.iteration,
+        mean_error=progress.mean_error,
+        max_error=progress.max_error,
+        pressures=progress.pressures.tolist(),
+    )
+
+
+def result_to_message(outcome: ReachOutcome, frame: str, stamp: Time) -> ReachShape.Result:
+    """Pack the outcome of a goal.
+
+    Args:
+        outcome: What became of it.
+        frame: Of the predicted and measured shapes.
+        stamp: When the goal ended.
+    """
+    result = ReachShape.Result(error_code=outcome.code, error_msg=outcome.message)
+    result.target_pose.orientation.w = 1.0
+    if outcome.solution is not None:
+        _pack_solution(result, outcome.solution, frame, stamp)
+    if outcome.measured is not None:
+        result.verified = True
+        result.measured_mean_error = outcome.measured.mean
+        result.measured_max_error = outcome.measured.maximum
+        result.measured_shape = cloud_from_points(outcome.measured.points, frame, stamp)
+    return result
+
+
+def _pack_solution(result: ReachShape.Result, solution: IkResult, frame: str, stamp: Time) -> None:
+    result.pressures = solution.pressures.tolist()
+    result.target_pose = pose_to_message(solution.pose.scaled(1.0 / MM_PER_M))
+    result.predicted_mean_error = solution.mean_error_mm / MM_PER_M
+    result.predicted_max_error = solution.max_error_mm / MM_PER_M
+    result.predicted_shape = cloud_from_points(solution.points / MM_PER_M, frame, stamp)
+    result.solve_time = solution.seconds
+    result.iterations = solution.iterations
+    result.error_history = [step.mean_error_mm / MM_PER_M for step in solution.history]
+    result.termination = solution.termination.value

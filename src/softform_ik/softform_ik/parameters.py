@@ -1,0 +1,20 @@
+"""Parameters of the node `inverse_kinematics`."""
+
+from softform_ros.parameters import Parameter
+
+PARAMETERS = (
+    Parameter("robot", "membrane", "robot to plan for: a name in `config/robots`, or the path of a description"),
+    Parameter("model", "", "folder of the trained N_fk; empty for the robot's own in `models`"),
+    Parameter("frame", "base_link", "frame that targets and captured clouds must be in"),
+    Parameter("surface_points", 1000, "points of the surface whose distances to the target are minimised", 100, 10000),
+    Parameter("tolerance", 1e-4, "mean error at which a solve may stop when the goal does not say, m", 0.0, 0.1),
+    Parameter("max_time", 5.0, "time for solving when the goal does not say, s", 0.01, 600.0),
+    Parameter("max_iterations", 200, "most iterations of a solve", 1, 10000),
+    Parameter("max_target_age", 60.0, "targets stamped longer ago than this are refused, s", 0.1, 1e6),
+    Parameter("command_rate", 10.0, "repetitions of the pressure command while the robot holds a shape, Hz", 2.0, 50.0),
+    Parameter("state_timeout", 1.0, "pressures measured longer ago than this count as lost, s", 0.1, 10.0),
+    Parameter("settle_tolerance", 250.0, "settled pressures must be this near to the command, Pa", 10.0, 5000.0),
+    Parameter("settle_timeout", 30.0, "time for the robot to settle, s", 0.5, 600.0),
+    Parameter("capture_timeout", 20.0, "time to wait for a captured cloud of the settled robot, s", 0.5, 600.0),
+    Parameter("feedback_rate", 20.0, "most feedback messages a second, Hz", 1.0, 20.0),
+)

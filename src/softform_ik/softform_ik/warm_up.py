@@ -1,0 +1,20 @@
+"""Pays once, before the first goal, for what only the first solve pays for: compiled kernels and loaded libraries."""
+
+from softform_core.kinematics.inverse import IkOptions, solve_inverse_kinematics
+from softform_core.kinematics.pipeline import ForwardPipeline, grid_faces
+from softform_core.robots import Robot
+from softform_core.shapes.target import TargetShape
+from softform_core.units import MM_PER_M
+
+
+def warm_up(pipeline: ForwardPipeline, robot: Robot) -> None:
+    """Solve for the robot's own resting shape, as a mesh and as a cloud.
+
+    Args:
+        pipeline: Over an even grid (`grid_uv`).
+        robot: Whose pressure range.
+    """
+    points = pipeline.points(robot.pressure_min) / MM_PER_M
+    options = IkOptions(robot.pressure_min, robot.pressure_max, max_iterations=2, fix_pose=False)
+    solve_inverse_kinematics(pipeline, TargetShape(points, None, grid_faces(len(points))), options)
+    solve_inverse_kinematics(pipeline, TargetShape(points), options)

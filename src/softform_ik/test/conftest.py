@@ -1,0 +1,225 @@
+"""A running `inverse_kinematics` process, and stand-ins in the test process for driver and scanner."""
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+import rclpy
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
+from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor
+from sensor_msgs.msg import PointCloud2
+
+from softform_core.kinematics.pipeline import grid_faces
+from softform_core.kinematics.robot_pipeline import load_pipeline
+from softform_core.robots import load_robot
+from softform_core.shapes.target import TargetShape
+from softform_core.units import MM_PER_M
+from softform_interfaces.msg import ChamberPressures, DriverState
+from softform_ros import qos
+from softform_ros.conversions import cloud_from_points
+
+NAMESPACE = "/softform"
+PATIENCE = 30.0
+
+
+@pytest.fixture(scope="session")
+def robot():
+    return load_robot("membrane")
+
+
+@pytest.fixture(scope="session")
+def pipeline(robot):
+    return load_pipeline(robot)
+
+
+@pytest.fixture(scope="session")
+def shape_of(pipeline):
+    """The mesh that the pipeline predicts for pressures, m."""
+
+    def shape(pressures):
+        points = pipeline.points(np.asarray(pressures, dtype=float)) / MM_PER_M
+        return TargetShape.from_mesh(points, grid_faces(len(points)))
+
+    return shape
+
+
+@pytest.fixture(scope="session")
+def wait_for():
+    def wait(condition, what, seconds=PATIENCE):
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < deadline, f"waited in vain: {what}"
+            time.sleep(0.02)
+
+    return wait
+
+
+class StandIn:
+    """Driver and scanner of a robot that follows commands as quickly as the test says."""
+
+    def __init__(self, robot, pipeline):
+        self.robot, self.pipeline = robot, pipeline
+        self.context = rclpy.Context()
+        rclpy.init(context=self.context)
+        self.node = rclpy.create_node("stand_in", namespace=NAMESPACE, context=self.context)
+        self.lock = threading.RLock()
+        self.commands = []
+        self.driver_states = []
+        self.reset_behaviour()
+        self.states = self.node.create_publisher(ChamberPressures, "pressure_state", qos.PRESSURE_STATE)
+        self.driver = self.node.create_publisher(DriverState, "driver_state", qos.LATCHED_STATE)
+        self.clouds = self.node.create_publisher(PointCloud2, "captured_cloud", qos.CAPTURED_CLOUD)
+        self.node.create_subscription(ChamberPressures, "pressure_command", self.on_command, qos.PRESSURE_COMMAND)
+        self.node.create_timer(0.05, self.tick)
+        self.node.create_timer(0.2, self.scan)
+        self.executor = SingleThreadedExecutor(context=self.context)
+        self.executor.add_node(self.node)
+        self.thread = threading.Thread(target=self.spin, daemon=True)
+        self.thread.start()
+        self.announce(DriverState.VENTED, "waiting for commands")
+
+    def reset_behaviour(self):
+        with self.lock:
+            self.pressures = np.zeros(self.robot.degrees_of_freedom)
+            self.target = None
+            self.part_a_tick = 0.5
+            self.publishes_pressures = True
+            self.scan_offset = 0.0
+            self.scan_frame = "base_link"
+            self.scans = True
+            self.commands.clear()
+            self.state = DriverState.VENTED
+
+    def spin(self):
+        with contextlib.suppress(ExternalShutdownException, ShutdownException):
+            self.executor.spin()
+
+    def announce(self, state, reason):
+        with self.lock:
+            self.state = state
+            if state != DriverState.RUNNING:
+                self.target = None
+            self.driver.publish(DriverState(state=state, reason=reason))
+
+    def on_command(self, message):
+        with self.lock:
+            self.commands.append(np.array(message.pressure))
+            if self.state == DriverState.VENTED:
+                self.announce(DriverState.RUNNING, "following commands")
+            if self.state == DriverState.RUNNING:
+                self.target = np.array(message.pressure)
+
+    def tick(self):
+        with self.lock:
+            goal = np.zeros_like(self.pressures) if self.target is None else self.target
+            self.pressures = self.pressures + self.part_a_tick * (goal - self.pressures)
+            settled = self.target is not None and np.abs(goal - self.pressures).max() < 50.0
+            status = ChamberPressures.SETTLED if settled else ChamberPressures.REGULATING
+            if not self.publishes_pressures:
+                return
+            message = ChamberPressures(
+                name=self.robot.chambers, pressure=self.pressures.tolist(), status=[status] * len(self.pressures)
+            )
+            message.header.stamp = self.node.get_clock().now().to_msg()
+            self.states.publish(message)
+
+    def scan(self):
+        with self.lock:
+            if not self.scans:
+                return
+            points = self.pipeline.points(np.clip(self.pressures, 0.0, 5000.0)) / MM_PER_M
+            points[:, 2] += self.scan_offset
+            self.clouds.publish(cloud_from_points(points, self.scan_frame, self.node.get_clock().now().to_msg()))
+
+    def close(self):
+        rclpy.shutdown(context=self.context)
+        self.thread.join()
+        self.node.destroy_node()
+
+
+class NodeProcess:
+    """The node as it is launched."""
+
+    def __init__(self, stand_in, *parameters):
+        self.stand_in = stand_in
+        command = [
+            sys.executable,
+            "-m",
+            "softform_ik.inverse_kinematics_node",
+            "--ros-args",
+            "-r",
+            f"__ns:={NAMESPACE}",
+        ]
+        for parameter in parameters:
+            command += ["-p", parameter]
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        self.log = []
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+        self.client = stand_in.node.create_client(ChangeState, "inverse_kinematics/change_state")
+        assert self.client.wait_for_service(timeout_sec=PATIENCE), "".join(self.log)
+
+    def read(self):
+        for line in self.process.stderr:
+            self.log.append(line)
+
+    def change_state(self, transition):
+        request = ChangeState.Request(transition=Transition(id=transition))
+        return self.client.call(request, timeout_sec=2 * PATIENCE).success
+
+    def start(self):
+        assert self.change_state(Transition.TRANSITION_CONFIGURE), "".join(self.log)
+        assert self.change_state(Transition.TRANSITION_ACTIVATE), "".join(self.log)
+
+    def close(self):
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            code = self.process.wait(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise
+        self.reader.join()
+        self.stand_in.node.destroy_client(self.client)
+        return code
+
+
+@pytest.fixture(scope="module")
+def own_domain():
+    """Nobody else hears what happens here."""
+    before = os.environ.get("ROS_DOMAIN_ID")
+    os.environ["ROS_DOMAIN_ID"] = str(1 + (os.getpid() + random.randrange(100)) % 100)
+    yield
+    if before is None:
+        del os.environ["ROS_DOMAIN_ID"]
+    else:
+        os.environ["ROS_DOMAIN_ID"] = before
+
+
+@pytest.fixture(scope="module")
+def stand_in(own_domain, robot, pipeline):
+    one = StandIn(robot, pipeline)
+    yield one
+    one.close()
+
+
+@pytest.fixture(scope="module")
+def start_node(stand_in):
+    """Start a process of the node with parameters; ended with the module at the latest."""
+    running = []
+
+    def start(*parameters):
+        running.append(NodeProcess(stand_in, *parameters))
+        return running[-1]
+
+    yield start
+    for node in running:
+        if node.process.poll() is None:
+            node.close()

@@ -1,0 +1,315 @@
+"""The node as a process: all modes, refusals with reasons, cancel, preemption, faults, orderly ends."""
+
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from lifecycle_msgs.msg import Transition
+
+from softform_core.shapes.target import TargetShape
+from softform_ik.client import Code, GoalFailedError, GoalRejectedError, Mode, NotConnectedError, ShapeClient
+from softform_interfaces.msg import DriverState
+
+HIDDEN = np.array([4000.0, 500.0, 3000.0, 800.0, 2500.0, 1500.0, 200.0, 3500.0, 1000.0])
+
+
+@pytest.fixture(scope="module")
+def node(start_node):
+    one = start_node("settle_timeout:=4.0", "capture_timeout:=3.0")
+    one.start()
+    return one
+
+
+@pytest.fixture(scope="module")
+def client(node):
+    with ShapeClient(timeout=30.0) as one:
+        yield one
+
+
+@pytest.fixture(autouse=True)
+def fresh_robot(request, stand_in):
+    """Each test meets a vented robot, and a driver that answers."""
+    if "client" in request.fixturenames:
+        stand_in.announce(DriverState.FAULT, "between two tests")
+        request.getfixturevalue("wait_for")(lambda: is_silent(stand_in), "the node to hold nothing")
+    stand_in.reset_behaviour()
+    stand_in.announce(DriverState.VENTED, "waiting for commands")
+
+
+def is_silent(stand_in):
+    """Whether no command comes within three periods."""
+    before = len(stand_in.commands)
+    threading.Event().wait(0.3)
+    return len(stand_in.commands) == before
+
+
+def ready_to_move(client, stand_in, wait_for):
+    """Until the node has heard of the driver's new state it refuses to move."""
+    target = TargetShape.from_cloud(np.random.default_rng(0).uniform(-0.1, 0.1, (50, 3)))
+
+    def accepted():
+        try:
+            client.reach(target, Mode.PLAN_AND_MOVE, max_time=1e-6)
+        except GoalRejectedError:
+            return False
+        except GoalFailedError:
+            return True
+        return True
+
+    wait_for(accepted, "the node to know that the driver is ready")
+
+
+def test_plan_only_finds_the_pressures_and_moves_nothing(client, stand_in, shape_of):
+    seen = []
+    result = client.reach(shape_of(HIDDEN), tolerance=1e-6, on_feedback=seen.append)
+    assert np.asarray(result.pressures) == pytest.approx(HIDDEN, abs=30.0)
+    assert result.error_code == Code.NONE and result.error_msg == "" and not result.verified
+    assert result.predicted_mean_error < 2e-5 and result.iterations >= 1 and result.solve_time > 0.0
+    assert len(result.error_history) == result.iterations + 1 and "error" in result.termination
+    assert result.target_pose.orientation.w == 1.0 and result.predicted_shape.header.frame_id == "base_link"
+    assert seen and seen[0].stage == "solving" and len(seen[0].pressures) == 9
+    assert is_silent(stand_in) and not stand_in.commands
+
+
+def test_free_pose_is_returned_with_the_shape(client, shape_of):
+    moved = shape_of(HIDDEN).transformed(np.eye(3), np.array([0.02, -0.01, 0.03]))
+    result = client.reach(moved, fix_pose=False, tolerance=1e-6)
+    assert result.predicted_mean_error < 1e-4
+    position = result.target_pose.position
+    assert [position.x, position.y, position.z] == pytest.approx([-0.02, 0.01, -0.03], abs=1e-3)
+
+
+def test_moving_settles_and_goes_on_holding_the_shape(client, stand_in, shape_of, wait_for):
+    seen = []
+    result = client.reach(shape_of(HIDDEN), Mode.PLAN_AND_MOVE, tolerance=1e-6, on_feedback=seen.append)
+    assert [one.stage for one in seen][-2:] == ["moving", "settling"]
+    assert stand_in.pressures == pytest.approx(np.asarray(result.pressures), abs=60.0)
+    count = len(stand_in.commands)
+    wait_for(lambda: len(stand_in.commands) > count + 5, "the held command to be repeated")
+    assert (stand_in.commands[-1] == np.asarray(result.pressures)).all()
+    assert not result.verified
+
+
+@pytest.mark.parametrize("offset", [0.0, 0.003])
+def test_verifying_measures_the_captured_shape(client, stand_in, shape_of, offset):
+    stand_in.scan_offset = offset
+    result = client.reach(shape_of(HIDDEN), Mode.PLAN_MOVE_AND_VERIFY, tolerance=1e-6)
+    assert result.verified and len(result.measured_shape.data) > 0
+    # The stand-in counts as settled within 50 Pa, about half a millimetre.
+    assert result.measured_mean_error == pytest.approx(0.9 * offset, abs=0.0006)
+    assert result.measured_max_error >= result.measured_mean_error
+
+
+def test_a_rejected_goal_names_its_reason(client, stand_in, shape_of):
+    target = shape_of(HIDDEN)
+    bad = target.points.copy()
+    bad[7] = np.nan
+    cases = [
+        (TargetShape(bad), {}, "NaN"),
+        (TargetShape(np.zeros((0, 3))), {}, "0 points"),
+        (TargetShape(target.points[:3]), {}, "3 points"),
+        (TargetShape(target.points * 1000.0), {}, "millimetres"),
+        (replace(target, faces=target.faces + len(target.points)), {}, "face"),
+        (target, {"seed_pressures": np.zeros(8)}, "9 pressures"),
+        (target, {"seed_pressures": np.full(9, 6000.0)}, "outside"),
+        (target, {"seed_pressures": np.full(9, np.nan)}, "not a finite number"),
+        (target, {"mode": 7}, "mode 7"),
+        (target, {"tolerance": -1.0}, "tolerance"),
+        (target, {"max_time": float("nan")}, "max_time"),
+    ]
+    for shape, options, reason in cases:
+        with pytest.raises(GoalRejectedError, match=reason):
+            client.reach(shape, **options)
+    assert not stand_in.commands
+    assert client.reach(target).error_code == Code.NONE
+
+
+def test_another_frame_is_refused(node, shape_of):
+    with ShapeClient(frame="world", timeout=30.0) as client, pytest.raises(GoalRejectedError, match="'world'"):
+        client.reach(shape_of(HIDDEN))
+
+
+def test_a_driver_at_fault_refuses_moves_but_not_plans(client, stand_in, shape_of, wait_for):
+    stand_in.announce(DriverState.FAULT, "stopped by the operator")
+
+    def refused():
+        try:
+            client.reach(shape_of(HIDDEN), Mode.PLAN_AND_MOVE)
+        except GoalRejectedError as error:
+            return "stopped by the operator" in str(error)
+        except GoalFailedError:
+            return False
+
+    wait_for(refused, "the refusal to name the fault")
+    assert not stand_in.commands
+    assert client.reach(shape_of(HIDDEN)).error_code == Code.NONE
+
+
+def test_a_silent_driver_is_not_moved(client, stand_in, shape_of, wait_for):
+    stand_in.publishes_pressures = False
+
+    def refused():
+        try:
+            client.reach(shape_of(HIDDEN), Mode.PLAN_AND_MOVE, max_time=0.1)
+        except GoalRejectedError as error:
+            return "pressure_state" in str(error)
+        except GoalFailedError:
+            return False
+
+    wait_for(refused, "the refusal to name pressure_state")
+
+
+def test_cancel_gives_the_best_so_far_and_stops_the_robot_where_it_is(client, stand_in, shape_of, wait_for):
+    ready_to_move(client, stand_in, wait_for)
+    stand_in.part_a_tick = 0.02
+    settling = threading.Event()
+
+    def cancel_when_settling(feedback):
+        if feedback.stage == "settling":
+            settling.set()
+
+    canceller = threading.Thread(target=lambda: settling.wait(30.0) and client.cancel())
+    canceller.start()
+    with pytest.raises(GoalFailedError) as failure:
+        client.reach(shape_of(HIDDEN), Mode.PLAN_AND_MOVE, on_feedback=cancel_when_settling)
+    canceller.join()
+    assert failure.value.code == Code.CANCELLED
+    assert np.asarray(failure.value.result.pressures) == pytest.approx(HIDDEN, abs=300.0)
+    wait_for(lambda: stand_in.commands[-1].max() < 0.8 * HIDDEN.max(), "the robot to be held where it was")
+    assert not is_silent(stand_in)
+
+
+def test_a_new_goal_preempts_the_old_one(client, stand_in, shape_of, wait_for):
+    ready_to_move(client, stand_in, wait_for)
+    stand_in.part_a_tick = 0.001
+    settling, old = threading.Event(), []
+
+    def first():
+        try:
+            old.append(
+                client.reach(
+                    shape_of(HIDDEN),
+                    Mode.PLAN_AND_MOVE,
+                    on_feedback=lambda feedback: feedback.stage == "settling" and settling.set(),
+                )
+            )
+        except GoalFailedError as error:
+            old.append(error)
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    assert settling.wait(30.0)
+    with ShapeClient(timeout=30.0) as second:
+        newer = second.reach(shape_of(HIDDEN[::-1]), tolerance=1e-6)
+    thread.join()
+    assert isinstance(old[0], GoalFailedError) and old[0].code == Code.PREEMPTED
+    assert np.asarray(newer.pressures) == pytest.approx(HIDDEN[::-1], abs=30.0)
+
+
+def test_a_fault_while_moving_ends_the_goal_and_is_not_resumed(client, stand_in, shape_of, wait_for):
+    ready_to_move(client, stand_in, wait_for)
+    stand_in.part_a_tick = 0.01
+    with pytest.raises(GoalFailedError, match="burst hose") as failure:
+        client.reach(
+            shape_of(HIDDEN),
+            Mode.PLAN_AND_MOVE,
+            on_feedback=lambda feedback: (
+                feedback.stage == "settling" and stand_in.announce(DriverState.FAULT, "burst hose")
+            ),
+        )
+    assert failure.value.code == Code.DRIVER_FAULT
+    wait_for(lambda: is_silent(stand_in), "the commands to end")
+    stand_in.announce(DriverState.VENTED, "reset")
+    assert is_silent(stand_in)
+
+
+def test_a_robot_that_does_not_settle_is_reported(client, stand_in, shape_of, wait_for):
+    ready_to_move(client, stand_in, wait_for)
+    stand_in.part_a_tick = 0.001
+    with pytest.raises(GoalFailedError, match="did not settle within 4 s: c1 is -") as failure:
+        client.reach(shape_of(HIDDEN), Mode.PLAN_AND_MOVE)
+    assert failure.value.code == Code.SETTLE_TIMEOUT
+
+
+def test_without_captures_the_verification_times_out(client, stand_in, shape_of, wait_for):
+    ready_to_move(client, stand_in, wait_for)
+    stand_in.scans = False
+    with pytest.raises(GoalFailedError, match="No cloud captured") as failure:
+        client.reach(shape_of(HIDDEN), Mode.PLAN_MOVE_AND_VERIFY)
+    assert failure.value.code == Code.CAPTURE_TIMEOUT
+    assert not is_silent(stand_in)
+
+
+def test_a_capture_in_another_frame_is_not_compared(client, stand_in, shape_of, wait_for):
+    ready_to_move(client, stand_in, wait_for)
+    stand_in.scan_frame = "scanner"
+    with pytest.raises(GoalFailedError, match="'scanner'") as failure:
+        client.reach(shape_of(HIDDEN), Mode.PLAN_MOVE_AND_VERIFY)
+    assert failure.value.code == Code.CAPTURE_INVALID
+
+
+def test_deactivating_ends_goal_and_commands(node, client, stand_in, shape_of, wait_for):
+    ready_to_move(client, stand_in, wait_for)
+    stand_in.part_a_tick = 0.001
+    with pytest.raises(GoalFailedError) as failure:
+        client.reach(
+            shape_of(HIDDEN),
+            Mode.PLAN_AND_MOVE,
+            on_feedback=lambda feedback: (
+                feedback.stage == "settling"
+                and threading.Thread(
+                    target=node.change_state, args=(Transition.TRANSITION_DEACTIVATE,), daemon=True
+                ).start()
+            ),
+        )
+    assert failure.value.code == Code.NODE_DEACTIVATED
+    wait_for(lambda: is_silent(stand_in), "the commands to end")
+    with pytest.raises(GoalRejectedError, match="not active"):
+        client.reach(shape_of(HIDDEN))
+    assert node.change_state(Transition.TRANSITION_CLEANUP)
+    node.start()
+    wait_for(client._client.server_is_ready, "the action to come back")
+    assert client.reach(shape_of(HIDDEN)).error_code == Code.NONE
+
+
+def test_sigterm_during_a_move_ends_the_process_in_order(start_node, client, node, stand_in, shape_of, wait_for):
+    ready_to_move(client, stand_in, wait_for)
+    stand_in.part_a_tick = 0.001
+    with pytest.raises((NotConnectedError, GoalFailedError)):
+        client.reach(
+            shape_of(HIDDEN),
+            Mode.PLAN_AND_MOVE,
+            on_feedback=lambda feedback: feedback.stage == "settling" and node.process.terminate(),
+        )
+    assert node.process.wait(timeout=30.0) == 0
+    assert not any("Traceback" in line for line in node.log), "".join(node.log)
+
+
+def test_a_missing_node_is_reported(own_domain):
+    with pytest.raises(NotConnectedError, match="No inverse_kinematics node"):
+        ShapeClient(namespace="/elsewhere", timeout=0.5).connect()
+    with pytest.raises(NotConnectedError, match="not connected"):
+        ShapeClient().reach(TargetShape(np.zeros((4, 3))))
+
+
+@pytest.mark.parametrize("damage", ["missing", "corrupt", "other robot"])
+def test_a_bad_model_fails_configure_with_the_reason(start_node, tmp_path, damage, wait_for):
+    from softform_core.networks.store import CARD_FILE, WEIGHTS_FILE
+    from softform_core.paths import models_dir
+
+    if damage != "missing":
+        for file in (models_dir() / "membrane").iterdir():
+            (tmp_path / file.name).write_bytes(file.read_bytes())
+    if damage == "corrupt":
+        weights = tmp_path / WEIGHTS_FILE
+        weights.write_bytes(weights.read_bytes()[:-100])
+    if damage == "other robot":
+        card = tmp_path / CARD_FILE
+        card.write_text(card.read_text().replace('"robot": "membrane"', '"robot": "mannequin"'))
+    node = start_node(f"model:={tmp_path}")
+    assert not node.change_state(Transition.TRANSITION_CONFIGURE)
+    wait_for(lambda: any("configure failed" in line for line in node.log), "the reason in the log")
+    reason = {"missing": "no forward-kinematics model", "corrupt": "corrupt", "other robot": "mannequin"}[damage]
+    assert any(reason in line for line in node.log), "".join(node.log)
+    assert node.close() == 0
