@@ -50,14 +50,11 @@ def split_arguments(words: tuple[str, ...]) -> dict[str, str]:
 @click.option("--dry-run", is_flag=True, help="Print the commands that would run, and start nothing.")
 def launch(file: str, arguments: tuple[str, ...], show_args: bool, dry_run: bool) -> None:
     """Start the nodes of FILE: a path, or a name in launch/ such as 'softform'. Ctrl-C stops them all."""
-    try:
-        path = find_launch_file(file)
-        if show_args:
-            _show_arguments(path)
-            return
-        processes = load_launch_file(path, split_arguments(arguments))
-    except SoftformError as error:
-        raise click.ClickException(str(error)) from error
+    path = find_launch_file(file)
+    if show_args:
+        _show_arguments(path)
+        return
+    processes = load_launch_file(path, split_arguments(arguments))
     if dry_run:
         for process in processes:
             click.echo(process.shell_line())
@@ -78,4 +75,7 @@ def _show_arguments(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    launch()
+    try:
+        launch()
+    except SoftformError as error:
+        sys.exit(f"softform: {error}")
