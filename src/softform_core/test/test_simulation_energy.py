@@ -93,13 +93,29 @@ def test_chamber_volumes_are_those_of_a_known_shape():
 
 
 @pytest.mark.parametrize("material", MATERIALS, ids=lambda m: m.law)
-def test_shear_modulus_is_the_energy_of_a_small_pure_shear(material):
+def test_shear_modulus_is_the_energy_of_a_small_even_stretch(material):
     membrane = build_membrane(load_robot("membrane").membrane, cells=3, material=material, wall_stiffness=0.0)
-    stretch = 1.0 + 1e-4
-    sheared = membrane.rest_vertices * [stretch, 1.0 / stretch, 1.0]
-    energy = total_potential(membrane, sheared, np.zeros(9))
-    volume = 0.32**2 * 0.002
-    assert energy / volume == pytest.approx(2.0 * shear_modulus(material) * 1e-8, rel=1e-3)
+    strain = 1e-4
+    energy = total_potential(membrane, membrane.rest_vertices * (1.0 + strain), np.zeros(9))
+    # Plane stress, Poisson's ratio 1/2: E / (1 - nu) strain^2 = 6 mu strain^2 per volume.
+    assert energy / (0.32**2 * 0.002) == pytest.approx(6.0 * shear_modulus(material) * strain**2, rel=1e-3)
+
+
+def test_a_wrinkled_sheet_is_in_uniaxial_tension_and_a_slack_one_has_next_to_no_energy():
+    """Tension field theory: what is narrower than its free width pulls along its length only."""
+    membrane = build_membrane(load_robot("membrane").membrane, cells=3, wall_stiffness=0.0)
+    c1, c2, c3 = load_robot("membrane").membrane.material.coefficients
+    along, volume = 1.3, 0.32**2 * 0.002
+    j = along**2 + 2.0 / along - 3.0
+    free = volume * (c1 * j + c2 * j**2 + c3 * j**3)
+
+    def energy(across: float, first: float = along) -> float:
+        return total_potential(membrane, membrane.rest_vertices * [first, across, 1.0], np.zeros(9))
+
+    assert energy(along**-0.5) == pytest.approx(free, rel=1e-12)
+    assert energy(0.8) == pytest.approx(free, rel=2e-3)
+    assert energy(0.95) > 1.05 * free
+    assert energy(0.8, first=0.8) < 2e-3 * volume * 2.0 * c1
 
 
 @pytest.mark.parametrize(

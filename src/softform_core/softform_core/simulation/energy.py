@@ -5,7 +5,13 @@ Per element and quadrature point, with deformation gradient F = dx/dX (3, 2), C 
     elastic energy        W(I1) t dA
     pressure potential    -p z (x,1 y,2 - x,2 y,1) dA
 
-The second is p times the volume between the element and the plane of the rims z = 0, projected along z: curtain walls
+Where the sheet would be compressed it wrinkles instead. We take the relaxed energy of tension field theory (Pipkin 1986,
+IMA J. Appl. Math. 36): with principal stretches squared c1 >= c2 of C, a sheet narrower than its free width,
+c2 < c1^(-1/2), is in uniaxial tension, I1 = c1 + 2 c1^(-1/2); with c1 < 1 too it is slack. Without this, wrinkles of the
+size of an element give the same pressures many equilibria, which differ by millimetres. A thousandth of the compressive
+stiffness is left (`COMPRESSION`), so that slack sheets do not make the Hessian singular.
+
+The pressure potential is p times the volume between the element and the plane of the rims z = 0, projected along z: curtain walls
 close a chamber below its rim, which makes the pressure conservative however the rim moves.
 """
 
@@ -13,6 +19,35 @@ import numba
 import numpy as np
 
 from softform_core.simulation.materials import strain_energy
+
+COMPRESSION = 1e-3
+
+
+@numba.njit(cache=True)
+def _tension_field(c11, c22, c12):  # type: ignore[no-untyped-def]
+    """Whether the sheet wrinkles, the greater principal stretch squared, its distance from the lesser, its direction."""
+    mean, half = 0.5 * (c11 + c22), 0.5 * (c11 - c22)
+    spread = np.sqrt(half * half + c12 * c12)
+    c1, c2 = mean + spread, mean - spread
+    if c1 * c2 * c2 >= 1.0:
+        return False, c1, 0.0, 1.0, 0.0
+    # The better conditioned of the two rows of C - c1.
+    x, y = (spread + half, c12) if half >= 0.0 else (c12, spread - half)
+    norm = np.sqrt(x * x + y * y)
+    if norm == 0.0:
+        return True, c1, 0.0, 1.0, 0.0
+    return True, c1, 2.0 * spread, x / norm, y / norm
+
+
+@numba.njit(cache=True)
+def _uniaxial_energy(law, coefficients, c1):  # type: ignore[no-untyped-def]
+    """Relaxed energy of a wrinkled sheet and its first two derivatives by c1; nil where it is slack."""
+    if c1 <= 1.0:
+        return 0.0, 0.0, 0.0
+    root = 1.0 / np.sqrt(c1)
+    energy, slope, curvature = strain_energy(law, coefficients, c1 + 2.0 * root)
+    change = 1.0 - root**3
+    return energy, slope * change, curvature * change * change + 1.5 * slope * root**5
 
 
 @numba.njit(cache=True)
@@ -53,6 +88,9 @@ def potential_energy(  # type: ignore[no-untyped-def]
             if not det > 1e-12:
                 return np.inf
             density = strain_energy(law, coefficients, c11 + c22 + 1.0 / det)[0]
+            wrinkled, c1, _, _, _ = _tension_field(c11, c22, c12)
+            if wrinkled:
+                density = COMPRESSION * density + (1.0 - COMPRESSION) * _uniaxial_energy(law, coefficients, c1)[0]
             height = 0.0
             for a in range(elements.shape[1]):
                 height += shapes[a, q] * positions[elements[e, a], 2]
@@ -76,6 +114,9 @@ def assemble(  # type: ignore[no-untyped-def]
     inverse = np.zeros((n, 3))  # F C^-1 contracted with the shape gradients
     volume = np.zeros((n, 3))  # gradient of the projected volume
     curtain = np.zeros((n, 2))  # of it, the derivatives of the projected area by x and y
+    ray = np.zeros(n)  # shape gradients along the tension of a wrinkled sheet
+    stretch = np.zeros((n, 3))  # gradient of c1
+    turn = np.zeros((n, 3))  # change of the direction of tension
     for e in range(elements.shape[0]):
         p = pressure[e]
         for q in range(areas.shape[1]):
@@ -108,10 +149,25 @@ def assemble(  # type: ignore[no-untyped-def]
                 volume[a, 1] = height * curtain[a, 1]
                 volume[a, 2] = shapes[a, q] * projected
             elastic = areas[e, q] * thickness[e]
+            wrinkled, c1, apart, along1, along2 = _tension_field(c11, c22, c12)
+            relaxed, tension, stiffening = 0.0, 0.0, 0.0
+            if wrinkled:
+                relaxed = (1.0 - COMPRESSION) * elastic
+                elastic *= COMPRESSION
+                _, tension, stiffening = _uniaxial_energy(law, coefficients, c1)
+                for a in range(n):
+                    ray[a] = g[a, 0] * along1 + g[a, 1] * along2
+                    side = g[a, 1] * along1 - g[a, 0] * along2
+                    for k in range(3):
+                        pull = f[k, 0] * along1 + f[k, 1] * along2
+                        stretch[a, k] = 2.0 * ray[a] * pull
+                        turn[a, k] = ray[a] * (f[k, 1] * along1 - f[k, 0] * along2) + side * pull
             follower = areas[e, q] * p
             for a in range(n):
                 for k in range(3):
                     gradient[elements[e, a], k] += elastic * slope * stress[a, k] - follower * volume[a, k]
+                    if wrinkled:
+                        gradient[elements[e, a], k] += relaxed * tension * stretch[a, k]
                 for b in range(n):
                     flat = g[a, 0] * g[b, 0] + g[a, 1] * g[b, 1]
                     bent = phi * (g[a, 0] * (b11 * g[b, 0] + b12 * g[b, 1]) + g[a, 1] * (b12 * g[b, 0] + b22 * g[b, 1]))
@@ -131,6 +187,11 @@ def assemble(  # type: ignore[no-untyped-def]
                             if k == m:
                                 second += 2.0 * flat
                             value = elastic * (curvature * stress[a, k] * stress[b, m] + slope * second)
+                            if wrinkled and tension > 0.0:
+                                second = 2.0 * turn[a, k] * turn[b, m] / apart
+                                if k == m:
+                                    second += 2.0 * ray[a] * ray[b]
+                                value += relaxed * (stiffening * stretch[a, k] * stretch[b, m] + tension * second)
                             if k == 2 and m < 2:
                                 value -= follower * shapes[a, q] * curtain[b, m]
                             elif m == 2 and k < 2:

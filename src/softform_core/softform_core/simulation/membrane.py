@@ -144,11 +144,13 @@ def membrane_on_mesh(
         SoftformError: If an argument does not fit the mesh or is not positive where it must be.
     """
     law, coefficients = law_and_coefficients(material)
-    basis = Basis(mesh, ElementQuad1() if isinstance(mesh, MeshQuad) else ElementTriP1(), intorder=3)
+    quadrilateral = isinstance(mesh, MeshQuad)
+    order = 3 if quadrilateral else 2  # exact for volumes; all weights of these rules are positive
+    basis = Basis(mesh, ElementQuad1() if quadrilateral else ElementTriP1(), intorder=order)
     elements = _upwards(mesh.p, basis.element_dofs.T)
     if not np.array_equal(elements, basis.element_dofs.T):
         mesh = type(mesh)(mesh.p, np.ascontiguousarray(elements.T), sort_t=False)
-        basis = Basis(mesh, basis.elem, intorder=3)
+        basis = Basis(mesh, basis.elem, intorder=order)
     vertices = mesh.p.shape[1]
     per_element = _thickness_of_element(thickness, mesh)
     areas = np.ascontiguousarray(basis.dx)
