@@ -3,6 +3,7 @@
 import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point, Pose, Quaternion
+from scipy.spatial.transform import Rotation
 from shape_msgs.msg import MeshTriangle
 
 from softform_core.errors import SoftformError
@@ -75,6 +76,12 @@ def pose_to_message(pose: RigidTransform) -> Pose:
     x, y, z, w = (float(value) for value in pose.quaternion())
     tx, ty, tz = (float(value) for value in pose.translation)
     return Pose(position=Point(x=tx, y=ty, z=tz), orientation=Quaternion(x=x, y=y, z=z, w=w))
+
+
+def pose_from_message(message: Pose) -> RigidTransform:
+    """Unpack (R, t) in m."""
+    p, q = message.position, message.orientation
+    return RigidTransform(Rotation.from_quat([q.x, q.y, q.z, q.w]).as_matrix(), np.array([p.x, p.y, p.z]))
 
 
 def feedback_to_message(progress: Progress) -> ReachShape.Feedback:

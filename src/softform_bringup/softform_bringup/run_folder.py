@@ -1,0 +1,29 @@
+"""A folder of its own for everything that one run writes."""
+
+import time
+from pathlib import Path
+
+from softform_core.errors import SoftformError
+from softform_core.paths import runs_dir
+
+
+def new_run_folder(kind: str) -> Path:
+    """Make and return `runs/KIND-DATE-TIME`, with a number behind it if that exists.
+
+    Raises:
+        SoftformError: If it cannot be made.
+    """
+    stem = f"{kind}-{time.strftime('%Y%m%d-%H%M%S')}"
+    number = 1
+    while True:
+        folder = runs_dir() / (stem if number == 1 else f"{stem}-{number}")
+        try:
+            folder.mkdir(parents=True)
+            return folder
+        except FileExistsError:
+            number += 1
+        except OSError as error:
+            raise SoftformError(
+                f"The folder {folder} cannot be made: {error.strerror}.",
+                "Free space or permissions, or set SOFTFORM_RUNS to another place.",
+            ) from error
