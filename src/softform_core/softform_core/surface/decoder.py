@@ -30,7 +30,8 @@ class SurfaceDecoder(nn.Module):
         super().__init__()
         matrix = basis_matrix(uv, rows, cols, degree).tocoo()
         places = torch.stack([torch.from_numpy(matrix.row), torch.from_numpy(matrix.col)]).long()
-        basis = torch.sparse_coo_tensor(places, torch.from_numpy(matrix.data).to(dtype), matrix.shape).coalesce()
+        values = torch.from_numpy(matrix.data).to(dtype)
+        basis = torch.sparse_coo_tensor(places, values, matrix.shape, check_invariants=True).coalesce()
         self.register_buffer("basis", basis)
 
     def forward(self, control_points: Tensor) -> Tensor:

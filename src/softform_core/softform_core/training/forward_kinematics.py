@@ -182,6 +182,7 @@ class _Run:
         self._optimiser = torch.optim.Adam(self._layers.parameters(), lr=recipe.learning_rate)
         self.epoch, self.best_epoch, self.seconds = 0, 0, 0.0
         self._best_error = math.inf
+        self._saved_epoch = 0
         self._best_layers = _copied(self._layers)
 
     def train(self, actuation: Array, values: Array, progress: bool) -> None:
@@ -190,6 +191,7 @@ class _Run:
         y = torch.from_numpy(values).float()
         self.folder.mkdir(parents=True, exist_ok=True)
         self._resume()
+        self._save()
         begin = time.perf_counter() - self.seconds
         with (
             SummaryWriter(str(self.folder), purge_step=self.epoch + 1) as log,
@@ -200,8 +202,8 @@ class _Run:
                 if not math.isfinite(loss):
                     raise DivergedError(
                         f"The loss became {loss} in epoch {self.epoch + 1}; training cannot go on.",
-                        f"The state of the last good checkpoint is kept in {self.folder}. Check the simulated shapes; "
-                        "with a recipe of your own, lower its learning rate.",
+                        f"The good state of epoch {self._saved_epoch} is kept in {self.folder}. Check the simulated "
+                        "shapes; with a recipe of your own, lower its learning rate.",
                     )
                 self.epoch += 1
                 self.seconds = time.perf_counter() - begin
@@ -212,7 +214,7 @@ class _Run:
                     log.add_scalar("error_mm/validation_max", largest, self.epoch)
                     bar.set_postfix_str(f"validation {mean:.3f} mm, largest {largest:.2f} mm", refresh=False)
                 if self.epoch % _CHECKPOINT_EPOCHS == 0:
-                    save_checkpoint(self.folder, self._state())
+                    self._save()
                 bar.update()
         self._layers.load_state_dict(self._best_layers)
 
@@ -274,8 +276,8 @@ class _Run:
         lowest, highest = self.robot.pressure_min, self.robot.pressure_max
         return torch.from_numpy((2.0 * actuation - highest - lowest) / (highest - lowest)).float()
 
-    def _state(self) -> dict[str, Any]:
-        return {
+    def _save(self) -> None:
+        state: dict[str, Any] = {
             "layers": self._layers.state_dict(),
             "optimiser": self._optimiser.state_dict(),
             "generator": self._generator.get_state(),
@@ -285,6 +287,8 @@ class _Run:
             "best_epoch": self.best_epoch,
             "best_layers": self._best_layers,
         }
+        save_checkpoint(self.folder, state)
+        self._saved_epoch = self.epoch
 
     def _resume(self) -> None:
         state = load_checkpoint(self.folder)
