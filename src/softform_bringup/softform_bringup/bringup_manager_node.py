@@ -9,7 +9,7 @@ from types import FrameType
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import String
@@ -27,8 +27,9 @@ PARAMETERS = (
     Parameter("transition_timeout", 180.0, "Time for one transition, s.", 1.0, 3600.0),
     Parameter("watch_period", 2.0, "Time between two looks at nodes that are up, s.", 0.1, 60.0),
     Parameter("answer_timeout", 3.0, "A node that is up is missing without an answer for this long, s.", 0.1, 60.0),
-    Parameter("stop_patience", 4.0, "Time for bringing everything down, s; the launch waits 5 s.", 0.1, 60.0),
+    Parameter("stop_patience", 3.0, "Time for bringing everything down, s; the launch waits 5 s.", 0.1, 60.0),
 )
+LINGER = 2.0  # s for which a failure stays readable on `bringup_state` and `/diagnostics`
 STARTING, ACTIVE, DEGRADED, STOPPING, FAILED, DOWN = "starting", "active", "degraded", "stopping", "failed", "down"
 
 
@@ -87,6 +88,8 @@ class BringupManagerNode(Node):
         self._manager.bring_down(self._parameters["stop_patience"])
         if exit_code == 0:
             self._tell(DOWN)
+        else:
+            self._stop.wait(LINGER)
         return exit_code
 
     def _watch(self) -> None:
@@ -139,6 +142,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, request_stop)
     signal.signal(signal.SIGTERM, request_stop)
     node: BringupManagerNode | None = None
+    finished = threading.Event()
     exit_code = 1
     try:
         rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
@@ -147,16 +151,17 @@ def main() -> None:
         executor.add_node(node)
 
         def spin() -> None:
-            with contextlib.suppress(ExternalShutdownException):
-                executor.spin()
+            while not finished.is_set():
+                executor.spin_once(timeout_sec=0.1)
 
         spinning = threading.Thread(target=spin, name="spin", daemon=True)
         spinning.start()
         exit_code = node.run()
         time.sleep(0.1)  # the last state is still on its way
-        executor.shutdown(timeout_sec=1.0)
-        spinning.join(timeout=1.0)
+        finished.set()
+        spinning.join()
     finally:
+        finished.set()
         if node is not None:
             with contextlib.suppress(Exception):
                 node.destroy_node()

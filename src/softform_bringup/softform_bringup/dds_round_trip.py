@@ -32,9 +32,11 @@ def round_trip() -> float | None:
     try:
         sent: dict[str, float] = {}
         took: list[float] = []
-        node.create_subscription(
-            String, f"{topic}_back", lambda m: took.append(time.monotonic() - sent[m.data]), QoSProfile(depth=10)
-        )
+
+        def note(message: String) -> None:
+            took.append(time.monotonic() - sent[message.data])
+
+        node.create_subscription(String, f"{topic}_back", note, QoSProfile(depth=10))
         publisher = node.create_publisher(String, topic, QoSProfile(depth=10))
         deadline = time.monotonic() + PATIENCE
         while not took and time.monotonic() < deadline and echo.poll() is None:

@@ -140,8 +140,10 @@ class LifecycleManager:
                 if state is None:
                     self._log(f"{node.name} does not answer; it is left to its own end")
                     break
-                if not node.change(STEPS_DOWN[state], deadline - time.monotonic()):
-                    self._log(f"{node.name} did not {STEPS_DOWN[state].name.lower()}: {node.last_error()}")
+                succeeded = node.change(STEPS_DOWN[state], deadline - time.monotonic())
+                if not succeeded:
+                    reason = "it ended by itself or is busy" if succeeded is None else node.last_error()
+                    self._log(f"{node.name} did not {STEPS_DOWN[state].name.lower()}: {reason}")
                     break
                 silent_after = time.monotonic() + SILENCE
 

@@ -63,13 +63,13 @@ class RemoteLifecycleNode:
         return self._last_error(self._full_name)
 
     def _call(self, client: Client, request: object, timeout: float) -> Response | None:
-        """Call and wait, but no longer than a stop request allows a running transition."""
+        """Call and wait for the answer, until time is up, the node is gone, or a stop is asked for."""
         answered = threading.Event()
         future = client.call_async(request)
         future.add_done_callback(lambda _: answered.set())
         deadline = time.monotonic() + max(0.0, timeout)
         while not answered.wait(0.02):
-            if time.monotonic() > deadline or self._should_stop():
+            if time.monotonic() > deadline or self._should_stop() or not client.service_is_ready():
                 client.remove_pending_request(future)
                 return None
         return future.result()

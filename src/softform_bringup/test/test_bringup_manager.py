@@ -150,6 +150,7 @@ def test_down_in_reverse_by_sigterm_and_missing_node_reported(stack, watcher):
 
 def test_a_node_that_fails_brings_down_what_was_up(stack, watcher):
     stack.start_manager("first", "second", "third")
+    watcher.wait_for_state("starting")
     stack.start_tiny("first")
     stack.start_tiny("second", "broken")
     stack.start_tiny("third")
