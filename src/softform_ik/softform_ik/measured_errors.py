@@ -1,10 +1,10 @@
 """How far a captured shape is from its target.
 
 Every captured point is measured to the target's surface (exactly on a mesh, by tangent planes on a cloud), not the
-other way round, as a scan has holes. Each error is then replaced by the median over the point and its eight nearest
-captured neighbours: a stray point takes its surroundings' error, noise counts less, and neither mean nor maximum hangs
-on single points; an error that spans more than a few points stays. Points beyond the target's rim have nothing to be
-compared with and are left out.
+other way round, as a scan has holes. Each error is then replaced by the median over the point and the eight that are
+measured nearest to it on the target: a stray point takes its surroundings' error, noise counts less, and neither mean
+nor maximum hangs on single points; an error that spans more than a few points stays. Points beyond the target's rim have
+nothing to be compared with and are left out.
 """
 
 from dataclasses import dataclass
@@ -83,5 +83,7 @@ def measure_errors(captured: Array, target: TargetShape, pose: RigidTransform) -
             "Check the scanner's registration, and that the target lies over the robot.",
         )
     points, errors = points[compared], matches.distances[compared] / MM_PER_M
-    neighbours = cKDTree(points).query(points, k=NEIGHBOURHOOD)[1]
+    # Neighbours on the target: in space a stray's neighbours would be other strays.
+    places = matches.points[compared]
+    neighbours = cKDTree(places).query(places, k=NEIGHBOURHOOD)[1]
     return MeasuredErrors(points, np.median(errors[neighbours], axis=1))

@@ -67,10 +67,10 @@ class ShapePredictorNode(SoftformLifecycleNode):
         if not self.is_active:
             return Health(OK, "inactive")
         silence = time.monotonic() - self._received
-        if self._fault:
-            return Health(WARN, self._fault)
         if silence > self.parameters["state_timeout"]:
             return Health(WARN, "no pressures come on pressure_state; check that the driver is active")
+        if self._fault:
+            return Health(WARN, self._fault)
         return Health(OK, "predicting")
 
     def _on_pressures(self, message: ChamberPressures) -> None:

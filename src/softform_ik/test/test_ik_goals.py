@@ -1,0 +1,94 @@
+"""Goals as messages: what is accepted survives the trip, what is not is refused with a code and a reason."""
+
+import numpy as np
+import pytest
+from builtin_interfaces.msg import Time
+from sensor_msgs.msg import PointCloud2
+
+from softform_core.shapes.target import TargetShape
+from softform_ik.goal_checks import Code, GoalError, Mode, ReachGoal
+from softform_ik.messages import goal_from_message, goal_to_message
+from softform_ros.conversions import stamp_from_seconds
+
+NOW = 1_000_000.0
+ERROR_BLOCK = range(100, 200)
+
+
+def sheet(side=6):
+    line = np.linspace(-0.15, 0.15, side)
+    return np.stack([*np.meshgrid(line, line, indexing="ij"), np.full((side, side), 0.02)], axis=-1).reshape(-1, 3)
+
+
+def message(points=None, stamp=None, **changes):
+    target = TargetShape(sheet() if points is None else points)
+    packed = goal_to_message(ReachGoal(target, Mode.PLAN_ONLY), "base_link", stamp or Time())
+    for name, value in changes.items():
+        setattr(packed, name, value)
+    return packed
+
+
+def unpack(goal, robot):
+    return goal_from_message(goal, robot, "base_link", NOW, 60.0)
+
+
+def test_a_goal_survives_the_trip(robot):
+    points = sheet()
+    mesh = TargetShape(points, None, np.array([[0, 6, 7], [0, 7, 1]]))
+    sent = ReachGoal(mesh, Mode.PLAN_MOVE_AND_VERIFY, False, np.full(9, 300.0), 0.002, 1.5)
+    got = unpack(goal_to_message(sent, "base_link", stamp_from_seconds(NOW - 30.0)), robot)
+    assert np.allclose(got.target.points, points, atol=1e-7) and (got.target.faces == mesh.faces).all()
+    assert (got.seed_pressures == 300.0).all()
+    assert (got.mode, got.fix_pose, got.tolerance, got.max_time) == (Mode.PLAN_MOVE_AND_VERIFY, False, 0.002, 1.5)
+
+
+def test_a_cloud_without_stamp_or_seed_is_accepted(robot):
+    got = unpack(message(), robot)
+    assert got.target.faces is None and got.seed_pressures is None and got.mode is Mode.PLAN_ONLY
+
+
+@pytest.mark.parametrize(
+    ("bad", "code", "reason"),
+    [
+        (message(points=np.zeros((0, 3))), Code.INVALID_TARGET, "0 points"),
+        (message(points=sheet()[:3]), Code.INVALID_TARGET, "3 points"),
+        (message(points=np.full((9, 3), np.nan)), Code.INVALID_TARGET, "NaN"),
+        (message(points=np.zeros((9, 3))), Code.INVALID_TARGET, "coincide"),
+        (message(points=sheet() * 1000.0), Code.INVALID_TARGET, "millimetres"),
+        (message(points=sheet() / 1000.0), Code.INVALID_TARGET, "twice"),
+        (message(stamp=stamp_from_seconds(NOW - 61.0)), Code.INVALID_TARGET, "stale"),
+        (message(stamp=stamp_from_seconds(NOW + 5.0)), Code.INVALID_TARGET, "future"),
+        (message(mode=3), Code.INVALID_TARGET, "no mode 3"),
+        (message(tolerance=float("inf")), Code.INVALID_TARGET, "tolerance"),
+        (message(max_time=-1.0), Code.INVALID_TARGET, "max_time"),
+        (message(seed_pressures=[0.0] * 4), Code.INVALID_SEED, "9 pressures"),
+        (message(seed_pressures=[-100.0] + [0.0] * 8), Code.INVALID_SEED, "outside"),
+        (message(seed_pressures=[float("nan")] * 9), Code.INVALID_SEED, "finite"),
+        (message(target=PointCloud2()), Code.INVALID_TARGET, "frame ''"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_bad_goals_are_refused_with_a_reason(robot, bad, code, reason):
+    with pytest.raises(GoalError, match=reason) as refusal:
+        unpack(bad, robot)
+    assert refusal.value.code == code and refusal.value.next_step
+
+
+def test_five_million_points_are_refused_before_they_are_unpacked(robot):
+    goal = message()
+    goal.target.width = 5_000_001
+    with pytest.raises(GoalError, match="5000001 points"):
+        unpack(goal, robot)
+
+
+def test_a_truncated_cloud_is_refused(robot):
+    goal = message()
+    goal.target.width += 10
+    with pytest.raises(GoalError, match="truncated"):
+        unpack(goal, robot)
+
+
+def test_error_codes_keep_to_their_block():
+    names = [name for name in vars(type(Code)) if name.isupper() and name != "NONE"]
+    numbers = [getattr(Code, name) for name in names]
+    assert len(numbers) >= 10 and len(set(numbers)) == len(numbers)
+    assert all(number in ERROR_BLOCK for number in numbers) and Code.NONE == 0

@@ -1,0 +1,254 @@
+"""The parts of a goal without ROS: waiting for the driver, holding a command, throttling, and a goal's whole course."""
+
+import numpy as np
+import pytest
+
+from softform_ik.capture_watch import CaptureWatch
+from softform_ik.driver_watch import DriverWatch
+from softform_ik.feedback_throttle import FeedbackThrottle
+from softform_ik.goal_checks import Code, GoalError, Mode, ReachGoal
+from softform_ik.held_command import HeldCommand
+from softform_ik.reach import Progress, Reach, ReachSettings, StopRequest
+from softform_interfaces.msg import ChamberPressures, DriverState
+
+HIDDEN = np.array([4000.0, 500.0, 3000.0, 800.0, 2500.0, 1500.0, 200.0, 3500.0, 1000.0])
+SETTLED, REGULATING = ChamberPressures.SETTLED, ChamberPressures.REGULATING
+
+
+class Clock:
+    """Time that passes only when it is asked for."""
+
+    def __init__(self, step=0.0):
+        self.now, self.step = 100.0, step
+
+    def __call__(self):
+        self.now += self.step
+        return self.now
+
+
+def never():
+    return False
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def driver(robot, clock):
+    return DriverWatch(robot, state_timeout=1.0, clock=clock)
+
+
+def test_readiness_names_what_is_missing(driver, robot, clock):
+    for act, code, reason in (
+        (lambda: None, Code.DRIVER_NOT_READY, "No pneumatic driver"),
+        (lambda: driver.note_state(DriverState.OFFLINE, "unplugged"), Code.DRIVER_NOT_READY, "unplugged"),
+        (lambda: driver.note_state(DriverState.FAULT, "burst"), Code.DRIVER_FAULT, "burst"),
+        (lambda: driver.note_state(DriverState.VENTED, ""), Code.DRIVER_NOT_READY, "pressure_state ever"),
+        (
+            lambda: driver.note_pressures(["x1"] * 9, [0.0] * 9, [SETTLED] * 9, 1.0),
+            Code.DRIVER_NOT_READY,
+            "pressure_state ever",
+        ),
+    ):
+        act()
+        with pytest.raises(GoalError, match=reason) as refusal:
+            driver.refuse_unless_ready()
+        assert refusal.value.code == code
+    driver.note_pressures(robot.chambers, HIDDEN, [SETTLED] * 9, 1.0)
+    driver.refuse_unless_ready()
+    assert driver.pressures == pytest.approx(HIDDEN)
+    clock.now += 1.5
+    with pytest.raises(GoalError, match=r"for 1\.5 s"):
+        driver.refuse_unless_ready()
+    assert driver.pressures is None
+
+
+def test_pressures_are_put_in_the_robots_order(driver, robot):
+    order = np.random.default_rng(0).permutation(9)
+    driver.note_pressures([robot.chambers[i] for i in order], HIDDEN[order], [SETTLED] * 9, 1.0)
+    assert driver.pressures == pytest.approx(HIDDEN)
+
+
+def test_when_the_driver_has_stopped_following(driver):
+    assert not driver.note_state(DriverState.VENTED, "at first")
+    assert not driver.note_state(DriverState.RUNNING, "")
+    assert driver.note_state(DriverState.VENTED, "no command came")
+    assert not driver.note_state(DriverState.VENTED, "still")
+    assert driver.note_state(DriverState.FAULT, "") and driver.note_state(DriverState.OFFLINE, "")
+
+
+@pytest.mark.parametrize(
+    ("pressures", "status", "stamp"),
+    [(HIDDEN, [SETTLED] * 8 + [REGULATING], 2.0), (HIDDEN, [SETTLED] * 9, 1.0), (HIDDEN + 300.0, [SETTLED] * 9, 2.0)],
+    ids=["one still moves", "measured before the command", "settled on another command"],
+)
+def test_not_yet_settled(robot, pressures, status, stamp):
+    clock = Clock(step=0.2)
+    driver = DriverWatch(robot, state_timeout=1e9, clock=clock)
+    driver.note_state(DriverState.RUNNING, "")
+    driver.note_pressures(robot.chambers, pressures, status, stamp)
+    with pytest.raises(GoalError, match="did not settle") as failure:
+        driver.wait_until_settled(HIDDEN, 250.0, 1.0, since=1.0, should_stop=never)
+    assert failure.value.code == Code.SETTLE_TIMEOUT
+
+
+def test_settled_and_stopped_waits_end(robot, driver):
+    driver.note_state(DriverState.RUNNING, "")
+    driver.note_pressures(robot.chambers, HIDDEN + 40.0, [SETTLED] * 9, 2.0)
+    settled = driver.wait_until_settled(HIDDEN, 250.0, 1.0, since=1.0, should_stop=never)
+    assert settled is not None and settled.stamp == 2.0
+    assert driver.wait_until_settled(HIDDEN, 250.0, 1.0, since=1.0, should_stop=lambda: True) is None
+
+
+def test_captures_before_the_moment_do_not_count():
+    captures = CaptureWatch(clock=Clock(step=0.3))
+    captures.note("early", 5.0)
+    assert captures.wait_for_one_after(5.0, 1.0, never) is None
+    captures.note("late", 6.0)
+    captures.note("delayed", 5.5)
+    found = captures.wait_for_one_after(5.0, 1.0, never)
+    assert found is not None and found.cloud == "late"
+    assert captures.wait_for_one_after(9.0, 1e9, lambda: True) is None
+
+
+def test_a_held_command_is_repeated_until_it_is_released():
+    sent = []
+    held = HeldCommand(sent.append)
+    held.repeat()
+    assert not sent and not held.release()
+    held.hold(HIDDEN)
+    held.repeat()
+    assert len(sent) == 2 and (sent[1] == HIDDEN).all() and (held.pressures == HIDDEN).all()
+    assert held.release() and held.pressures is None
+    held.repeat()
+    assert len(sent) == 2
+
+
+def test_feedback_keeps_its_rate_and_tells_each_stage():
+    clock, sent = Clock(), []
+    throttle = FeedbackThrottle(sent.append, 20.0, clock)
+    for index in range(1000):
+        throttle(Progress("solving", index, 0.0, 0.0, HIDDEN))
+        clock.now += 0.001
+    assert 18 <= len(sent) <= 20
+    throttle(Progress("moving", 0, 0.0, 0.0, HIDDEN))
+    throttle(Progress("settling", 0, 0.0, 0.0, HIDDEN))
+    assert [one.stage for one in sent[-2:]] == ["moving", "settling"]
+
+
+def test_the_first_wish_to_stop_counts():
+    stop = StopRequest()
+    assert not stop() and stop.code == Code.NONE
+    stop.request(Code.PREEMPTED)
+    stop.request(Code.CANCELLED)
+    assert stop() and stop.code == Code.PREEMPTED
+
+
+class FollowingRobot:
+    """Driver and scanner in one: settles on a command at once, is captured a second later."""
+
+    def __init__(self, robot, pipeline, wall):
+        self.robot, self.pipeline, self.wall = robot, pipeline, wall
+        self.driver = DriverWatch(robot, state_timeout=60.0)
+        self.captures = CaptureWatch()
+        self.sent = []
+        self.follows, self.scans = True, True
+        self.driver.note_state(DriverState.VENTED, "")
+        self.driver.note_pressures(robot.chambers, np.zeros(9), [REGULATING] * 9, wall())
+
+    def command(self, pressures):
+        self.sent.append(pressures)
+        if not self.follows:
+            return
+        self.wall.now += 1.0
+        self.driver.note_pressures(self.robot.chambers, pressures, [SETTLED] * 9, self.wall.now)
+        if self.scans:
+            self.captures.note(self.pipeline.points(pressures) / 1000.0, self.wall.now + 1.0)
+
+
+@pytest.fixture
+def following(robot, pipeline):
+    return FollowingRobot(robot, pipeline, Clock())
+
+
+@pytest.fixture
+def reach(robot, pipeline, following):
+    settings = ReachSettings(tolerance=1e-6, settle_timeout=0.2, capture_timeout=0.2)
+    return Reach(
+        robot,
+        pipeline,
+        settings,
+        following.driver,
+        following.captures,
+        HeldCommand(following.command),
+        lambda cloud: cloud,
+        following.wall,
+    )
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_every_mode_does_what_it_says(reach, following, shape_of, mode):
+    stages = []
+    outcome = reach.run(ReachGoal(shape_of(HIDDEN), mode), StopRequest(), lambda one: stages.append(one.stage))
+    assert outcome.code == Code.NONE and outcome.message == "" and outcome.solution is not None
+    assert outcome.solution.pressures == pytest.approx(HIDDEN, abs=30.0)
+    expected = ["solving"] + ["moving", "settling"] * mode.moves + ["verifying"] * (mode is Mode.PLAN_MOVE_AND_VERIFY)
+    assert list(dict.fromkeys(stages)) == expected
+    assert bool(following.sent) == mode.moves
+    if mode is Mode.PLAN_MOVE_AND_VERIFY:
+        assert outcome.measured is not None and outcome.measured.maximum < 1e-4
+    else:
+        assert outcome.measured is None
+
+
+def test_seed_and_limits_reach_the_solver(reach, shape_of):
+    seeded = reach.run(ReachGoal(shape_of(HIDDEN), Mode.PLAN_ONLY, True, HIDDEN), StopRequest(), lambda one: None)
+    assert seeded.solution is not None and seeded.solution.iterations == 0
+    coarse = ReachGoal(shape_of(HIDDEN), Mode.PLAN_ONLY, tolerance=0.5)
+    assert reach.run(coarse, StopRequest(), lambda one: None).solution.iterations == 0
+    rushed = reach.run(ReachGoal(shape_of(HIDDEN), Mode.PLAN_AND_MOVE, max_time=1e-9), StopRequest(), lambda one: None)
+    assert rushed.code == Code.SOLVER_FAILED and "max_time" in rushed.message
+
+
+def test_a_stop_while_solving_moves_nothing(reach, following, shape_of):
+    stop = StopRequest()
+    outcome = reach.run(ReachGoal(shape_of(HIDDEN), Mode.PLAN_AND_MOVE), stop, lambda one: stop.request(Code.CANCELLED))
+    assert outcome.code == Code.CANCELLED and outcome.solution is not None and not following.sent
+
+
+def test_a_cancel_while_settling_holds_what_is_measured(reach, following, shape_of):
+    following.follows = False
+    stop = StopRequest()
+    half = 0.5 * HIDDEN
+
+    def on_progress(progress):
+        if progress.stage == "settling":
+            following.driver.note_pressures(following.robot.chambers, half, [REGULATING] * 9, following.wall())
+            stop.request(Code.CANCELLED)
+
+    outcome = reach.run(ReachGoal(shape_of(HIDDEN), Mode.PLAN_AND_MOVE), stop, on_progress)
+    assert outcome.code == Code.CANCELLED
+    assert following.sent[-1] == pytest.approx(half) and len(following.sent) == 2
+
+
+def test_failures_keep_the_solution(reach, following, shape_of):
+    following.scans = False
+    goal = ReachGoal(shape_of(HIDDEN), Mode.PLAN_MOVE_AND_VERIFY)
+    no_capture = reach.run(goal, StopRequest(), lambda one: None)
+    assert no_capture.code == Code.CAPTURE_TIMEOUT and no_capture.solution is not None
+    following.follows = False
+    unsettled = reach.run(ReachGoal(shape_of(HIDDEN[::-1]), Mode.PLAN_AND_MOVE), StopRequest(), lambda one: None)
+    assert unsettled.code == Code.SETTLE_TIMEOUT and unsettled.solution is not None
+    following.driver.note_state(DriverState.FAULT, "burst")
+    at_fault = reach.run(ReachGoal(shape_of(HIDDEN), Mode.PLAN_AND_MOVE), StopRequest(), lambda one: None)
+    assert at_fault.code == Code.DRIVER_FAULT and "burst" in at_fault.message
+
+
+def test_nothing_escapes_the_worker(reach, shape_of):
+    def broken(progress):
+        raise RuntimeError("feedback is gone")
+
+    outcome = reach.run(ReachGoal(shape_of(HIDDEN), Mode.PLAN_ONLY), StopRequest(), broken)
+    assert outcome.code == Code.INTERNAL_ERROR and "feedback is gone" in outcome.message

@@ -1,0 +1,262 @@
+"""Predictions as messages, and the node as a process."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+import rclpy
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticArray
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
+from rclpy.executors import SingleThreadedExecutor
+from sensor_msgs.msg import PointCloud2
+
+from softform_core.errors import SoftformError
+from softform_core.kinematics.pipeline import ForwardPipeline, grid_uv
+from softform_core.kinematics.rbf_warp import SimToReal
+from softform_core.kinematics.robot_pipeline import load_pipeline
+from softform_core.networks.layers import MlpWeights, extract_mlp
+from softform_core.networks.store import WEIGHTS_FILE, load_forward_kinematics
+from softform_core.paths import models_dir
+from softform_core.robots import load_robot
+from softform_core.surface.bspline import evaluate
+from softform_core.units import MM_PER_M
+from softform_inference.prediction import measured_actuation, predict_cloud, predict_surface
+from softform_interfaces.msg import ChamberPressures, Surface
+from softform_interfaces.srv import PredictShape
+from softform_ros import qos
+from softform_ros.conversions import points_from_cloud
+
+PATIENCE = 30.0
+PRESSURES = np.array([4000.0, 500.0, 3000.0, 800.0, 2500.0, 1500.0, 200.0, 3500.0, 1000.0])
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return load_robot("membrane")
+
+
+@pytest.fixture(scope="module")
+def pipeline(robot):
+    return load_pipeline(robot)
+
+
+def points_of(items):
+    return np.array([[item.x, item.y, item.z] for item in items])
+
+
+def test_the_surface_message_rebuilds_the_cloud(pipeline):
+    surface = predict_surface(pipeline, PRESSURES, "base_link", Time(sec=5))
+    cloud = predict_cloud(pipeline, PRESSURES, "base_link", Time(sec=5))
+    control_points = points_of(surface.control_points).reshape(surface.rows, surface.cols, 3)
+    assert (surface.rows, surface.cols, surface.degree) == (30, 30, 3)
+    assert surface.header.stamp.sec == 5 and surface.header.frame_id == "base_link"
+    assert np.allclose(evaluate(control_points, pipeline.uv), points_from_cloud(cloud), atol=1e-6)
+    assert not surface.kernel_centers and not surface.warp_coefficients and surface.kernel_width == 0.0
+    assert 0.01 < points_from_cloud(cloud)[:, 2].max() < 0.2
+
+
+def test_the_warp_travels_in_si_units(robot):
+    rng = np.random.default_rng(0)
+    gamma = np.concatenate([rng.normal(size=(1, 3)), np.eye(3) * 1.01, rng.normal(size=(25, 3))])
+    constant = MlpWeights(
+        [np.zeros((gamma.size, 2700))],
+        [np.zeros(gamma.size)],
+        "relu",
+        np.zeros(2700),
+        np.ones(2700),
+        gamma.ravel(),
+        np.ones(gamma.size),
+    )
+    network, _ = load_forward_kinematics(robot)
+    pipeline = ForwardPipeline(extract_mlp(network), grid_uv(100), SimToReal(grid_uv(25), constant))
+    surface = predict_surface(pipeline, PRESSURES, "base_link", Time())
+    control_points = points_of(surface.control_points).reshape(30, 30, 3)
+    simulated, centers = evaluate(control_points, pipeline.uv), points_of(surface.kernel_centers)
+    sent = points_of(surface.warp_coefficients)
+    kernels = np.exp(-surface.kernel_width * ((simulated[:, None] - centers) ** 2).sum(-1))
+    warped = sent[0] + simulated @ sent[1:4] + kernels @ sent[4:]
+    assert len(centers) == 25
+    assert np.allclose(warped, pipeline.points(PRESSURES) / MM_PER_M, atol=1e-9)
+
+
+def test_measured_pressures_are_ordered_and_clipped(robot):
+    values = PRESSURES.copy()
+    values[0], values[1] = -30.0, 5040.0
+    order = np.random.default_rng(0).permutation(9)
+    actuation = measured_actuation(robot, [robot.chambers[i] for i in order], values[order])
+    assert actuation == pytest.approx(np.clip(values, 0.0, 5000.0))
+
+
+@pytest.mark.parametrize(
+    ("names", "pressures"),
+    [(["c1"], [0.0]), ([], []), ([f"c{i + 1}" for i in range(9)], [np.nan] * 9), (["c1"] * 9, [0.0] * 9)],
+)
+def test_pressures_of_another_robot_are_refused(robot, names, pressures):
+    with pytest.raises(SoftformError):
+        measured_actuation(robot, names, pressures)
+
+
+class Bench:
+    """A ROS participant in the test process."""
+
+    def __init__(self):
+        self.context = rclpy.Context()
+        rclpy.init(context=self.context)
+        self.node = rclpy.create_node("bench", namespace="/softform", context=self.context)
+        self.received = {"surface": [], "cloud": [], "diagnostics": []}
+        for name, kind, topic, profile in (
+            ("surface", Surface, "predicted_surface", qos.PREDICTED_SURFACE),
+            ("cloud", PointCloud2, "predicted_cloud", qos.PREDICTED_SURFACE),
+            ("diagnostics", DiagnosticArray, "/diagnostics", qos.DIAGNOSTICS),
+        ):
+            self.node.create_subscription(kind, topic, self.received[name].append, profile)
+        self.pressures = self.node.create_publisher(ChamberPressures, "pressure_state", qos.PRESSURE_STATE)
+        self.executor = SingleThreadedExecutor(context=self.context)
+        self.executor.add_node(self.node)
+        self.running = True
+        self.thread = threading.Thread(target=self.spin, daemon=True)
+        self.thread.start()
+        self.processes = []
+
+    def spin(self):
+        while self.running:
+            self.executor.spin_once(timeout_sec=0.05)
+
+    def start(self, *parameters):
+        command = [
+            sys.executable,
+            "-m",
+            "softform_inference.shape_predictor_node",
+            "--ros-args",
+            "-r",
+            "__ns:=/softform",
+        ]
+        for parameter in parameters:
+            command += ["-p", parameter]
+        self.processes.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
+        self.client = self.node.create_client(ChangeState, "shape_predictor/change_state")
+        assert self.client.wait_for_service(timeout_sec=PATIENCE)
+
+    def change_state(self, transition):
+        request = ChangeState.Request(transition=Transition(id=transition))
+        return self.client.call(request, timeout_sec=2 * PATIENCE).success
+
+    def stop(self):
+        """End the newest process; returns its exit code and log."""
+        process = self.processes.pop()
+        process.send_signal(signal.SIGTERM)
+        _, log = process.communicate(timeout=PATIENCE)
+        return process.returncode, log
+
+    def send(self, pressures, names):
+        message = ChamberPressures(name=names, pressure=list(pressures), status=[ChamberPressures.SETTLED] * len(names))
+        message.header.stamp = self.node.get_clock().now().to_msg()
+        self.pressures.publish(message)
+        return message.header.stamp
+
+    def wait(self, condition, what):
+        deadline = time.monotonic() + PATIENCE
+        while not condition():
+            assert time.monotonic() < deadline, f"waited in vain: {what}"
+            time.sleep(0.02)
+
+    def said(self, text):
+        return any(
+            text in status.message
+            for message in list(self.received["diagnostics"])
+            for status in message.status
+            if status.name == "/softform/shape_predictor"
+        )
+
+    def close(self):
+        while self.processes:
+            self.stop()
+        self.running = False
+        self.thread.join()
+        self.node.destroy_node()
+        rclpy.shutdown(context=self.context)
+
+
+@pytest.fixture
+def bench():
+    before = os.environ.get("ROS_DOMAIN_ID")
+    os.environ["ROS_DOMAIN_ID"] = str(1 + (os.getpid() + random.randrange(100)) % 100)
+    one = Bench()
+    yield one
+    one.close()
+    if before is None:
+        del os.environ["ROS_DOMAIN_ID"]
+    else:
+        os.environ["ROS_DOMAIN_ID"] = before
+
+
+def test_the_node_predicts_what_is_measured_and_what_is_asked(bench, robot, pipeline):
+    bench.start("surface_points:=400")
+    assert bench.change_state(Transition.TRANSITION_CONFIGURE)
+    assert bench.change_state(Transition.TRANSITION_ACTIVATE)
+    stamps = []
+
+    def predicted():
+        stamps.append(bench.send(PRESSURES, robot.chambers))
+        return bench.received["surface"] and bench.received["cloud"]
+
+    bench.wait(predicted, "a prediction")
+    surface, cloud = bench.received["surface"][0], bench.received["cloud"][0]
+    expected = pipeline.control_points(PRESSURES).reshape(-1, 3) / MM_PER_M
+    assert np.allclose(points_of(surface.control_points), expected, atol=1e-9)
+    assert surface.header.stamp in stamps and cloud.header.frame_id == "base_link"
+    assert len(points_from_cloud(cloud)) == 400
+
+    ask = bench.node.create_client(PredictShape, "predict_shape")
+    answer = ask.call(PredictShape.Request(pressures=PRESSURES[::-1].tolist()), timeout_sec=PATIENCE)
+    assert answer.success and answer.message == ""
+    assert np.allclose(
+        points_of(answer.surface.control_points),
+        pipeline.control_points(PRESSURES[::-1]).reshape(-1, 3) / MM_PER_M,
+        atol=1e-9,
+    )
+    assert len(points_from_cloud(answer.cloud)) == 400
+    for bad, reason in (([0.0] * 8, "9 pressures"), ([float("nan")] * 9, "finite"), ([9000.0] * 9, "outside")):
+        answer = ask.call(PredictShape.Request(pressures=bad), timeout_sec=PATIENCE)
+        assert not answer.success and reason in answer.message
+
+    def complained():
+        bench.send([0.0] * 6, [f"s{i}" for i in range(6)])
+        return bench.said("Start driver and predictor for the same robot")
+
+    bench.wait(complained, "a complaint about another robot's pressures")
+    bench.wait(lambda: bench.said("no pressures come on pressure_state"), "a complaint about silence")
+
+    assert bench.change_state(Transition.TRANSITION_DEACTIVATE)
+    count = len(bench.received["surface"])
+    for _ in range(5):
+        bench.send(PRESSURES, robot.chambers)
+        time.sleep(0.1)
+    assert len(bench.received["surface"]) == count
+    code, log = bench.stop()
+    assert code == 0 and "Traceback" not in log
+
+
+@pytest.fixture
+def corrupt_model(tmp_path):
+    for file in (models_dir() / "membrane").iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    weights = tmp_path / WEIGHTS_FILE
+    weights.write_bytes(weights.read_bytes()[:-100])
+    return tmp_path
+
+
+def test_a_corrupt_model_fails_configure_with_the_reason(bench, corrupt_model):
+    bench.start(f"model:={corrupt_model}")
+    assert not bench.change_state(Transition.TRANSITION_CONFIGURE)
+    bench.wait(lambda: bench.said("corrupt"), "the reason in the diagnostics")
+    code, log = bench.stop()
+    assert code == 0 and "configure failed" in log and "corrupt" in log
