@@ -1,0 +1,121 @@
+"""The main job as a person starts it: a command, a report, a bag, one JSON object."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+import trimesh
+from rosbags.highlevel import AnyReader
+
+from softform_core.robots import load_robot
+from softform_core.shapes.dem import dem_target
+from softform_core.units import MM_PER_M
+
+KEYS = [
+    "target", "predicted_mean_mm", "predicted_max_mm", "measured_mean_mm", "measured_max_mm", "rest_mean_mm", "ik_ms",
+    "ik_iterations", "report", "bag",
+]  # fmt: skip
+
+
+def demo(run_root: Path, *arguments: str) -> subprocess.Popen:
+    return subprocess.Popen(
+        [sys.executable, "-m", "softform_core.cli.main", "demo", "--headless", *arguments],
+        env={**os.environ, "SOFTFORM_RUNS": str(run_root)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def processes_of(run_root: Path) -> list[psutil.Process]:
+    """Every process whose command line names this run's folder: each node is given it."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if any(str(run_root) in part for part in process.cmdline()) and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+def test_a_file_in_millimetres_becomes_the_robots_shape(tmp_path):
+    landscape = dem_target(load_robot("membrane"))
+    target = tmp_path / "landscape.ply"
+    trimesh.Trimesh(landscape.points * MM_PER_M, landscape.faces).export(target)
+    process = demo(tmp_path, "--target", str(target), "--unit", "mm", "--json", "-")
+    output, progress = process.communicate(timeout=150)
+    assert process.returncode == 0, progress
+    figures = json.loads(output)
+    assert list(figures) == KEYS
+    assert figures["predicted_mean_mm"] < figures["measured_mean_mm"] < figures["rest_mean_mm"]
+    assert figures["predicted_mean_mm"] <= figures["predicted_max_mm"]
+    assert figures["ik_iterations"] >= 2
+    assert Path(figures["report"]).read_bytes().startswith(b"\x89PNG")
+    assert not processes_of(tmp_path)
+    with AnyReader([Path(figures["bag"])]) as bag:
+        counts = {c.topic: c.msgcount for c in bag.connections}
+    for topic in ("pressure_command", "pressure_state", "captured_cloud", "predicted_surface", "driver_state"):
+        assert counts.get(f"/softform/{topic}", 0) > 0, counts
+
+
+def test_without_a_gap_the_measured_error_is_the_predicted_one(tmp_path):
+    process = demo(tmp_path, "--target", "random", "--seed", "4", "--reality", "ideal", "--json", "-")
+    output, progress = process.communicate(timeout=150)
+    assert process.returncode == 0, progress
+    figures = json.loads(output)
+    # Scanner noise, the board's steady error and the model's error are left: together well below any reality's gap.
+    assert figures["measured_mean_mm"] < 1.5
+    assert figures["predicted_mean_mm"] < 0.5
+    assert figures["rest_mean_mm"] > 5.0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_an_interrupted_demo_leaves_no_process(tmp_path, number):
+    process = demo(tmp_path)
+    seconds = float(np.random.default_rng().uniform(1.5, 9.0))
+    deadline = time.monotonic() + 60.0
+    while not processes_of(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(seconds)
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    deadline = time.monotonic() + 20.0
+    while processes_of(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    left = [" ".join(p.cmdline()) for p in processes_of(tmp_path)]
+    assert not left, f"after {seconds:.1f} s"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--target", "{folder}/absent.ply", "--unit", "mm"], r"absent\.ply"),
+        (["--target", "{folder}/good.ply"], "--unit"),
+        (["--target", "{folder}/good.ply", "--unit", "m"], "millimet|mm"),
+        (["--target", "{folder}/truncated.ply", "--unit", "mm"], "truncated|ends|shorter"),
+        (["--target", "{folder}/three.ply", "--unit", "mm"], "3 points|at least"),
+        (["--reality", "nowhere"], "nowhere.*default"),
+        (["--robot", "nobody"], "nobody.*membrane"),
+    ],
+)
+def test_a_bad_request_is_refused_before_anything_starts(tmp_path, arguments, said):
+    good = dem_target(load_robot("membrane"))
+    trimesh.PointCloud(good.points * MM_PER_M).export(tmp_path / "good.ply")
+    trimesh.PointCloud(good.points[:3] * MM_PER_M).export(tmp_path / "three.ply")
+    content = (tmp_path / "good.ply").read_bytes()
+    (tmp_path / "truncated.ply").write_bytes(content[: len(content) // 2])
+    process = demo(tmp_path / "runs", *(a.format(folder=tmp_path) for a in arguments))
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert "Traceback" not in errors
+    assert re.search(said, errors), errors
+    assert not (tmp_path / "runs").exists()
