@@ -5,14 +5,14 @@ Per element and quadrature point, with deformation gradient F = dx/dX (3, 2), C 
     elastic energy        W(I1) t dA
     pressure potential    -p z (x,1 y,2 - x,2 y,1) dA
 
-Where the sheet would be compressed it wrinkles instead. We take the relaxed energy of tension field theory (Pipkin 1986,
-IMA J. Appl. Math. 36): with principal stretches squared c1 >= c2 of C, a sheet narrower than its free width,
-c2 < c1^(-1/2), is in uniaxial tension, I1 = c1 + 2 c1^(-1/2); with c1 < 1 too it is slack. Without this, wrinkles of the
-size of an element give the same pressures many equilibria, which differ by millimetres. A thousandth of the compressive
-stiffness is left (`COMPRESSION`), so that slack sheets do not make the Hessian singular.
-
-The pressure potential is p times the volume between the element and the plane of the rims z = 0, projected along z: curtain walls
+The second is p times the volume between the element and the plane of the rims z = 0, projected along z: curtain walls
 close a chamber below its rim, which makes the pressure conservative however the rim moves.
+
+Where the sheet would be compressed it wrinkles instead. We take the relaxed energy of tension field theory (Pipkin
+1986, IMA J. Appl. Math. 36): with the principal stretches squared c1 >= c2 of C, a sheet narrower than its free width,
+c2 < c1^(-1/2), is in uniaxial tension, I1 = c1 + 2 c1^(-1/2); with c1 < 1 too it is slack. Without this, wrinkles of
+the size of an element give the same pressures many equilibria, which differ by millimetres. A thousandth of the
+compressive stiffness is left (`COMPRESSION`), so that slack sheets do not make the Hessian singular.
 """
 
 import numba
@@ -25,7 +25,7 @@ COMPRESSION = 1e-3
 
 @numba.njit(cache=True)
 def _tension_field(c11, c22, c12):  # type: ignore[no-untyped-def]
-    """Whether the sheet wrinkles, the greater principal stretch squared, its distance from the lesser, its direction."""
+    """Whether the sheet wrinkles; the greater principal stretch squared, its lead on the lesser, its direction."""
     mean, half = 0.5 * (c11 + c22), 0.5 * (c11 - c22)
     spread = np.sqrt(half * half + c12 * c12)
     c1, c2 = mean + spread, mean - spread
@@ -107,7 +107,7 @@ def assemble(  # type: ignore[no-untyped-def]
 
     The first nine arguments are those of `potential_energy`. Then `slots` (E, 3n, 3n) is the place of each entry of an
     element's Hessian in `hessian`, -1 for a fixed one; `gradient` (V, 3) N and `hessian` (m,) N/m, the values of the
-    sparse Hessian, are added to.
+    sparse Hessian, are added to. An empty `hessian` is left alone, for the gradient only.
     """
     n = elements.shape[1]
     stress = np.zeros((n, 3))  # dI1/dF contracted with the shape gradients
@@ -168,7 +168,7 @@ def assemble(  # type: ignore[no-untyped-def]
                     gradient[elements[e, a], k] += elastic * slope * stress[a, k] - follower * volume[a, k]
                     if wrinkled:
                         gradient[elements[e, a], k] += relaxed * tension * stretch[a, k]
-                for b in range(n):
+                for b in range(n if hessian.size else 0):
                     flat = g[a, 0] * g[b, 0] + g[a, 1] * g[b, 1]
                     bent = phi * (g[a, 0] * (b11 * g[b, 0] + b12 * g[b, 1]) + g[a, 1] * (b12 * g[b, 0] + b22 * g[b, 1]))
                     twist = height * (g[a, 0] * g[b, 1] - g[a, 1] * g[b, 0])

@@ -65,6 +65,12 @@ def gradient_and_hessian(membrane: Membrane, vertices: Array, pressures_pa: Arra
     return _derivatives(membrane, vertices, membrane.pressure_of_element(pressures_pa))
 
 
+def potential_gradient(membrane: Membrane, vertices: Array, pressures_pa: ArrayLike) -> Array:
+    """Gradient (m,) N of Pi over the free degrees of freedom `membrane.pattern.order`."""
+    gradient, _ = _gradient_and_values(membrane, vertices, membrane.pressure_of_element(pressures_pa), np.empty(0))
+    return gradient
+
+
 def solve_equilibrium(membrane: Membrane, pressures_pa: ArrayLike, start: Array | None = None) -> Equilibrium:
     """Equilibrium under `pressures_pa`, from `start` or from a dome of a taut sheet.
 
@@ -88,7 +94,7 @@ def solve_equilibrium(membrane: Membrane, pressures_pa: ArrayLike, start: Array 
             f"The start has shape {np.shape(start)}, the membrane {membrane.rest_vertices.shape}.",
             "Start from vertices of the same membrane.",
         )
-    first = _dome(membrane, pressure) if start is None else np.array(start, dtype=np.float64)
+    first = dome(membrane, pressure) if start is None else np.array(start, dtype=np.float64)
     try:
         return _newton(membrane, first, pressure, pressures, 0)
     except NoEquilibriumError:
@@ -101,7 +107,7 @@ def _raise_load(membrane: Membrane, pressure: Array, pressures: Array) -> Equili
     vertices: Array | None = None
     while True:
         load = min(1.0, reached + step)
-        start = _dome(membrane, load * pressure) if vertices is None else vertices
+        start = dome(membrane, load * pressure) if vertices is None else vertices
         try:
             found = _newton(membrane, start, load * pressure, load * pressures, spent)
         except NoEquilibriumError as error:
@@ -186,14 +192,18 @@ def _is_minimum(factor: SuperLU) -> bool:
 
 
 def _derivatives(membrane: Membrane, vertices: Array, pressure: Array) -> tuple[Array, csc_matrix]:
-    pattern = membrane.pattern
+    gradient, values = _gradient_and_values(membrane, vertices, pressure, membrane.pattern.constant.copy())
+    return gradient, membrane.pattern.matrix(values)
+
+
+def _gradient_and_values(membrane: Membrane, vertices: Array, pressure: Array, values: Array) -> tuple[Array, Array]:
+    """Gradient of the free degrees of freedom, and the Hessian's `values` with those of the elements added."""
     gradient = membrane.springs @ (vertices - membrane.rest_vertices) - membrane.weight
-    values = pattern.constant.copy()
     assemble(
         vertices, membrane.elements, membrane.shapes, membrane.gradients, membrane.areas, membrane.thickness, pressure,
-        membrane.law, membrane.coefficients, pattern.slots, gradient, values,
+        membrane.law, membrane.coefficients, membrane.pattern.slots, gradient, values,
     )  # fmt: skip
-    return gradient.ravel()[pattern.order], pattern.matrix(values)
+    return gradient.ravel()[membrane.pattern.order], values
 
 
 def _potential(membrane: Membrane, vertices: Array, pressure: Array) -> float:
@@ -217,8 +227,8 @@ def _flat_load(membrane: Membrane, pressure: Array) -> Array:
     return force
 
 
-def _dome(membrane: Membrane, pressure: Array) -> Array:
-    """A taut sheet under the load: a smooth start off the flat shape, where the out-of-plane stiffness is nil.
+def dome(membrane: Membrane, pressure: Array) -> Array:
+    """A smooth start off the flat shape, whose out-of-plane stiffness is nil: a taut sheet under `pressure` (E,) Pa.
 
     Its height solves -T laplace(z) + k z = load; the tension T is that of Hencky's circular membrane of a chamber's
     area under the mean load, weighted by the load itself so that idle chambers do not slacken the sheet.
@@ -235,6 +245,6 @@ def _dome(membrane: Membrane, pressure: Array) -> Array:
     system = tension * membrane.laplacian + membrane.springs
     height = np.zeros(len(load))
     height[free] = splu(csc_matrix(system[free][:, free])).solve(load[free])
-    dome = membrane.rest_vertices.copy()
-    dome[:, 2] = height
-    return dome
+    start = membrane.rest_vertices.copy()
+    start[:, 2] = height
+    return start

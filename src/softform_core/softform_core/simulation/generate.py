@@ -105,12 +105,17 @@ def _open_or_create(robot: Robot, actuations: NDArray[np.float64], output: Path,
     corners = {corner.tobytes() for corner in corner_actuations(robot.pressure_min, robot.pressure_max)}
     provenance: dict[str, object] = {
         "seed": seed,
-        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "command": _command_line(),
         "git_revision": git_revision(),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "n_corners": sum(actuation.tobytes() in corners for actuation in actuations),
     }
     return create_simulation(output, robot, membrane.rest_vertices, membrane.faces, actuations, provenance)
+
+
+def _command_line() -> str:
+    program = Path(sys.argv[0]).name
+    return shlex.join(["softform" if program == "main.py" else program, *sys.argv[1:]])
 
 
 def git_revision() -> str:

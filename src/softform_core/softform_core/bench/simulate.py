@@ -1,0 +1,131 @@
+"""Seconds a simulated shape: our Newton method, and a first-order method on the same membrane, in one run.
+
+The reference is L-BFGS (scipy) on the same total potential, with the same kernels and the same start: what a solver
+without second derivatives costs. It stops at a residual a thousand times coarser than Newton's, or at its limit of
+iterations. The paper's own figure is quoted beside both; its simulator and machine are not ours.
+"""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from threadpoolctl import threadpool_limits
+
+from softform_core.robots import load_robot
+from softform_core.simulation.equilibrium import (
+    NoEquilibriumError,
+    dome,
+    potential_gradient,
+    solve_equilibrium,
+    total_potential,
+)
+from softform_core.simulation.membrane import Membrane, build_membrane
+from softform_core.units import MM_PER_M
+
+PAPER_SECONDS = 110.0  # paper 000, Table II, deformable membrane
+_REFERENCE_SHAPES = 3
+_REFERENCE_ITERATIONS = 5000
+_REFERENCE_RESIDUAL = 1e-5  # of the load; Newton's is 1e-8
+
+
+@dataclass(frozen=True)
+class _FirstOrder:
+    vertices: NDArray[np.float64]
+    iterations: int
+    residual_over_load: float
+
+
+def run(shapes: int = 20, seed: int = 0) -> dict[str, object]:
+    """Solve random actuations of the robot `membrane`, on one core.
+
+    Args:
+        shapes: Number of random actuations for our solver; the reference solves the first three of them.
+        seed: Of the actuations.
+
+    Returns:
+        JSON-ready figures: ours, the reference's, their ratio, the paper's. `core_seconds` are processor time, which
+        other work on the machine does not lengthen.
+    """
+    robot = load_robot("membrane")
+    membrane = build_membrane(robot.membrane)
+    span = robot.pressure_max - robot.pressure_min
+    actuations = robot.pressure_min + np.random.default_rng(seed).random((shapes, len(span))) * span
+    compared = actuations[:_REFERENCE_SHAPES]
+    with threadpool_limits(1):
+        solve_equilibrium(membrane, actuations[0])  # compiles the kernels
+        core_seconds, ours = [], []
+        begin = time.perf_counter()
+        for actuation in actuations:
+            core_begin = time.process_time()
+            try:
+                ours.append(solve_equilibrium(membrane, actuation))
+            except NoEquilibriumError:
+                ours.append(None)
+            core_seconds.append(time.process_time() - core_begin)
+        wall = time.perf_counter() - begin
+        core_begin = time.process_time()
+        reference = [_first_order(membrane, actuation) for actuation in compared]
+        reference_seconds = (time.process_time() - core_begin) / len(compared)
+    found = [one for one in ours if one is not None]
+    gaps = [
+        np.linalg.norm(theirs.vertices - one.vertices, axis=1).mean()
+        for theirs, one in zip(reference, ours, strict=False)
+        if one is not None
+    ]
+    return {
+        "robot": robot.name,
+        "vertices": len(membrane.rest_vertices),
+        "shapes": shapes,
+        "converged_share": len(found) / shapes,
+        "core_seconds_per_shape": float(np.mean(core_seconds)),
+        "core_seconds_per_shape_max": float(np.max(core_seconds)),
+        "wall_seconds_per_shape": wall / shapes,
+        "iterations_mean": float(np.mean([one.iterations for one in found])),
+        "rise_mm_mean": MM_PER_M * float(np.mean([one.vertices[:, 2].max() for one in found])),
+        "reference": {
+            "method": "L-BFGS on the same potential, kernels and start",
+            "shapes": len(compared),
+            "core_seconds_per_shape": reference_seconds,
+            "iterations_mean": float(np.mean([one.iterations for one in reference])),
+            "residual_over_load_max": max(one.residual_over_load for one in reference),
+            "mean_distance_from_ours_mm": MM_PER_M * float(np.mean(gaps)),
+        },
+        "reference_over_ours": reference_seconds / float(np.mean(core_seconds[: len(compared)])),
+        "paper_seconds_per_shape": PAPER_SECONDS,
+    }
+
+
+def _first_order(membrane: Membrane, actuation: NDArray[np.float64]) -> _FirstOrder:
+    order = membrane.pattern.order
+    start = dome(membrane, membrane.pressure_of_element(actuation))
+    load = float(np.linalg.norm(potential_gradient(membrane, membrane.rest_vertices, actuation)))
+
+    def shape(free: NDArray[np.float64]) -> NDArray[np.float64]:
+        vertices = start.copy()
+        vertices.reshape(-1)[order] = free
+        return vertices
+
+    def gradient(free: NDArray[np.float64]) -> NDArray[np.float64]:
+        return potential_gradient(membrane, shape(free), actuation)
+
+    def stop_when_balanced(free: NDArray[np.float64]) -> None:
+        if float(np.linalg.norm(gradient(free))) <= _REFERENCE_RESIDUAL * load:
+            raise StopIteration
+
+    result = minimize(
+        lambda free: total_potential(membrane, shape(free), actuation),
+        start.reshape(-1)[order],
+        jac=gradient,
+        method="L-BFGS-B",
+        callback=stop_when_balanced,
+        options={
+            "maxiter": _REFERENCE_ITERATIONS,
+            "maxfun": 2 * _REFERENCE_ITERATIONS,
+            "maxcor": 20,
+            "ftol": 0.0,
+            "gtol": 0.0,
+        },
+    )
+    return _FirstOrder(shape(result.x), int(result.nit), float(np.linalg.norm(gradient(result.x))) / load)
