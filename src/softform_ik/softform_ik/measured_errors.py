@@ -3,8 +3,8 @@
 Every captured point is measured to the target's surface (exactly on a mesh, by tangent planes on a cloud), not the
 other way round, as a scan has holes. Each error is then replaced by the median over the point and the eight that are
 measured nearest to it on the target: a stray point takes its surroundings' error, noise counts less, and neither mean
-nor maximum hangs on single points; an error that spans more than a few points stays. Points beyond the target's rim have
-nothing to be compared with and are left out.
+nor maximum hangs on single points; an error that spans more than a few points stays. Points beyond the target's rim
+have nothing to be compared with and are left out.
 """
 
 from dataclasses import dataclass
