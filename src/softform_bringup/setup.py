@@ -38,6 +38,7 @@ setup(
         "softform.commands": [
             "launch = softform_bringup.cli_launch:launch",
             "doctor = softform_bringup.doctor:doctor",
+            "repair-bag = softform_bringup.mcap_repair:repair_bag_command",
             "demo = softform_bringup.cli_demo:demo",
         ],
     },
