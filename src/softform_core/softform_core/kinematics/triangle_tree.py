@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-_LEAF = 4
+_LEAF = 2
 _STACK = 64
 
 

@@ -1,0 +1,98 @@
+"""Kinematics of the shipped model: derivatives, the reference pipeline, recovery over the whole range, the bench."""
+
+import numpy as np
+import pytest
+import torch
+
+from softform_core.bench import ik as bench
+from softform_core.kinematics.autograd_pipeline import AutogradPipeline
+from softform_core.kinematics.inverse import IkOptions, solve_inverse_kinematics
+from softform_core.kinematics.pipeline import ForwardPipeline, grid_uv
+from softform_core.kinematics.robot_pipeline import load_pipeline
+from softform_core.networks.layers import extract_mlp
+from softform_core.networks.store import ModelError, load_forward_kinematics
+from softform_core.robots import load_robot
+from softform_core.surface.bspline import basis_matrix
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return load_robot("membrane")
+
+
+@pytest.fixture(scope="module")
+def shipped(robot):
+    return load_pipeline(robot)
+
+
+def random_pressures(robot, seed):
+    return np.random.default_rng(seed).uniform(robot.pressure_min, robot.pressure_max)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_jacobian_agrees_with_autograd(robot, seed):
+    network, _ = load_forward_kinematics(robot)
+    uv = grid_uv(100)
+    pipeline = ForwardPipeline(extract_mlp(network), uv)
+    pressures = random_pressures(robot, seed)
+    double = network.double()
+    basis = torch.tensor(basis_matrix(uv).toarray())
+
+    def reference(actuation):
+        return basis @ double(actuation[None])[0].reshape(-1, 3)
+
+    expected = torch.autograd.functional.jacobian(reference, torch.tensor(pressures)).numpy()
+    points, jacobian = pipeline.points_and_jacobian(pressures)
+    assert np.abs(points - reference(torch.tensor(pressures)).detach().numpy()).max() < 1e-9
+    assert np.abs(jacobian - expected).max() <= 1e-9 * np.abs(expected).max()
+
+
+def test_the_reference_pipeline_of_the_bench_is_the_same_function(robot):
+    network, _ = load_forward_kinematics(robot)
+    torch.manual_seed(0)
+    weights = extract_mlp(network)
+    warp = bench.StandInWarp(900, torch.tensor(weights.output_offset, dtype=torch.float32))
+    uv, kernels = grid_uv(100), grid_uv(bench.KERNELS)
+    ours = ForwardPipeline(weights, uv, bench.SimToReal(kernels, extract_mlp(warp)))
+    reference = AutogradPipeline(network, 9, uv, warp, kernels)
+    pressures = random_pressures(robot, 4)
+    state, reference_state = ours.forward(pressures[None]), reference.forward(pressures[None])
+    residuals = np.random.default_rng(5).normal(size=(100, 3))
+    assert np.abs(state.points - reference_state.points).max() < 0.01
+    assert np.abs(state.points - ours.forward(pressures[None]).simulated[:, :100]).max() > 0.1
+    ours_gradient = ours.objective_gradient(state, residuals)
+    assert reference.objective_gradient(reference_state, residuals) == pytest.approx(
+        ours_gradient, abs=1e-4 * np.abs(ours_gradient).max()
+    )
+    jacobian = ours.jacobian(state)
+    assert np.abs(reference.jacobian(reference_state) - jacobian).max() < 1e-4 * np.abs(jacobian).max()
+
+
+@pytest.mark.parametrize("fix_pose", [True, False])
+def test_hidden_pressures_are_found_over_the_whole_range(robot, shipped, shape_of, fix_pose):
+    rng = np.random.default_rng(0)
+    for trial in range(12):
+        hidden = random_pressures(robot, trial)
+        if trial % 3 == 0:
+            hidden = np.where(rng.random(9) < 0.5, robot.pressure_min, robot.pressure_max)
+        options = IkOptions(robot.pressure_min, robot.pressure_max, fix_pose=fix_pose)
+        result = solve_inverse_kinematics(shipped, shape_of(shipped, hidden), options)
+        assert result.mean_error_mm < 0.01, f"trial {trial}"
+        assert result.iterations <= 30
+
+
+def test_a_missing_model_is_reported(robot, tmp_path):
+    with pytest.raises(ModelError, match="no forward-kinematics model"):
+        load_pipeline(robot, model=tmp_path)
+
+
+def test_the_bench_compares_both_on_the_same_targets():
+    figures = bench.run(points=49)
+    assert figures["points"] == 49 and figures["kernels"] == 100
+    assert set(figures["targets"]) == {"hidden_pressures", "hidden_pressures_moved", "dem", "dem_free_pose"}
+    for case in figures["targets"].values():
+        ours, reference = case["ours"], case["algorithm_2_autograd"]
+        assert ours["objective_mm2"] <= 1.05 * reference["objective_mm2"] + 0.1
+        assert ours["iterations"] <= reference["iterations"]
+        assert case["total_time_ratio"] == pytest.approx(reference["total_ms"] / ours["total_ms"])
+    assert figures["targets"]["hidden_pressures"]["ours"]["mean_error_mm"] <= 0.01
