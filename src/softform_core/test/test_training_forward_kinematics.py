@@ -36,7 +36,7 @@ name: little
 title: A coarse membrane over four chambers
 source: test
 membrane: {width: 0.2, length: 0.2, thickness: 0.002, rows: 2, columns: 2, cells: 8, density: 1080.0,
-           material: {law: yeoh, coefficients: [60000.0, 1000.0, 4000.0]}, wall_stiffness: 10000.0}
+           material: {law: yeoh, coefficients: [160000.0, 1000.0, 4000.0]}, wall_stiffness: 2000.0}
 actuation: {pressure_min: 0.0, pressure_max: 5000.0, slew_rate: 4000.0}
 surface: {rows: 6, columns: 6, degree: 3}
 board: {channels: [0, 1, 2, 3]}
