@@ -29,11 +29,15 @@ class Material(_Description):
 
 
 class MembraneDescription(_Description):
-    """A rectangular membrane over a grid of chambers (paper 000, Sec. V-A1); SI units."""
+    """A rectangular membrane over a grid of chambers (paper 000, Sec. V-A1); SI units.
+
+    `prestretch` is the stretch at which the sheet is mounted: 1 is slack, 1.03 is 3 % taut in both directions.
+    """
 
     width: Positive
     length: Positive
     thickness: Positive
+    prestretch: Annotated[float, Field(ge=1.0, le=2.0)] = 1.0
     rows: Annotated[int, Field(ge=1)]
     columns: Annotated[int, Field(ge=1)]
     cells: Annotated[int, Field(ge=2, le=400)]

@@ -49,6 +49,7 @@ class RealMembrane(_Description):
     element: Literal["quadrilateral", "triangle"] = "quadrilateral"
     material: Material | None = None
     thickness: ThicknessField = ThicknessField()
+    prestretch: Annotated[float, Field(ge=1.0, le=2.0)] | None = None
     wall_stiffness_scale: NotNegative | list[NotNegative] = 1.0
     column_wall_shift: list[Finite] | None = None
     row_wall_shift: list[Finite] | None = None
@@ -143,6 +144,7 @@ def build_real_membrane(robot: Robot, reality: Reality) -> Membrane:
         element=real.element,
         material=real.material,
         thickness=lambda x, y: nominal.thickness * thickness_factor(real.thickness, x, y),
+        prestretch=real.prestretch,
         wall_stiffness=nominal.wall_stiffness * np.asarray(real.wall_stiffness_scale, dtype=np.float64),
         column_walls=_walls(nominal.width, nominal.columns, real.column_wall_shift),
         row_walls=_walls(nominal.length, nominal.rows, real.row_wall_shift),

@@ -125,6 +125,7 @@ def membrane_on_mesh(
     *,
     springs: csr_matrix | None = None,
     fixed: NDArray[np.bool_] | None = None,
+    prestretch: float = 1.0,
     density: float = 0.0,
     gravity: Sequence[float] = (0.0, 0.0, 0.0),
 ) -> Membrane:
@@ -137,6 +138,7 @@ def membrane_on_mesh(
         material: Hyperelastic law.
         springs: (V, V) N/m, tethers to the rest position; none by default.
         fixed: (V,) vertices held in place; the mesh boundary by default.
+        prestretch: Stretch, alike in x and y, at which the flat sheet is mounted; 1 is slack.
         density: kg/m^3, for gravity.
         gravity: (3,) m/s^2.
 
@@ -153,9 +155,11 @@ def membrane_on_mesh(
         basis = Basis(mesh, basis.elem, intorder=order)
     vertices = mesh.p.shape[1]
     per_element = _thickness_of_element(thickness, mesh)
-    areas = np.ascontiguousarray(basis.dx)
+    # The mesh is the mounted sheet; derivatives and areas are those of the sheet before it was stretched.
+    areas = np.ascontiguousarray(basis.dx) / prestretch**2
     shapes = np.stack([np.broadcast_to(np.asarray(shape[0]), areas.shape)[0] for shape in basis.basis])
     gradients = np.stack([np.broadcast_to(s[0].grad, (2, *areas.shape)) for s in basis.basis]).transpose(2, 3, 0, 1)
+    gradients = prestretch * gradients
     weight = np.zeros((vertices, 3))
     mass = density * np.einsum("eq,nq,e->en", areas, shapes, per_element)
     np.add.at(weight, elements, mass[:, :, None] * np.asarray(gravity, dtype=np.float64))
@@ -188,6 +192,7 @@ def build_membrane(
     element: Literal["quadrilateral", "triangle"] = "quadrilateral",
     material: Material | None = None,
     thickness: Thickness | None = None,
+    prestretch: float | None = None,
     wall_stiffness: float | ArrayLike | None = None,
     column_walls: Sequence[float] | None = None,
     row_walls: Sequence[float] | None = None,
@@ -202,7 +207,8 @@ def build_membrane(
             always lie on mesh lines.
         element: Bilinear quadrilaterals, or linear triangles (each cell cut in two, diagonals alternating).
         material: Law in place of the description's.
-        thickness: m; a number, (E,) numbers, or a function of x and y arrays (m).
+        thickness: m, before the sheet is stretched; a number, (E,) numbers, or a function of x and y arrays (m).
+        prestretch: Stretch at which the sheet is mounted, in place of the description's.
         wall_stiffness: N/m^2, tether per metre of inner wall; one number, or (k,) one for each chamber (a wall takes
             the mean of the two chambers that it parts).
         column_walls: (columns - 1,) x of the inner walls between columns, m; evenly spaced by default.
@@ -248,6 +254,7 @@ def build_membrane(
         description.material if material is None else material,
         springs=springs,
         fixed=fixed,
+        prestretch=description.prestretch if prestretch is None else prestretch,
         density=description.density,
         gravity=gravity,
     )
