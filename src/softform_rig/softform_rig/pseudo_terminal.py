@@ -17,6 +17,7 @@ from softform_rig.control import CONTROL_RATE
 from softform_rig.firmware import Firmware
 
 _CHUNK = 4096
+_LEAVING_POLL = 0.02  # s
 
 
 class PseudoTerminal:
@@ -67,8 +68,16 @@ class PseudoTerminal:
         self._thread = threading.Thread(target=self._serve, name="openpneu-board", daemon=True)
         self._thread.start()
 
-    def stop(self) -> None:
-        """Stop serving, close the terminal (the host sees a disconnect), remove the link. Harmless if not started."""
+    def stop(self, patience: float = 0.0) -> None:
+        """Stop serving, close the terminal (the host sees a disconnect), remove the link. Harmless if not started.
+
+        Args:
+            patience: s to go on serving a host that still has the port open: a driver that is told to stop at the same
+                moment wants an answer to its last request, to vent.
+        """
+        deadline = time.monotonic() + patience
+        while self.connected and time.monotonic() < deadline:
+            time.sleep(_LEAVING_POLL)
         self._stop.set()
         if self._thread is not None:
             self._thread.join()

@@ -31,6 +31,7 @@ LONGEST_WITHOUT_SCAN = 2.0  # s
 _CHANGED = 2e-4  # m; a surface that moved less is not new to a scanner with as much noise
 _COVERAGE = 1.1  # of the robot's half diagonal
 _PATIENCE = 2.0  # s to wait for a solve in progress when stopping
+_HOST_PATIENCE = 1.5  # s that a driver told to stop at the same moment may take to vent and close its port
 _WARM_UP_PRESSURE = 200.0  # Pa
 
 
@@ -117,12 +118,12 @@ class VirtualRig:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop scanning and close the port; harmless if not started."""
+        """Stop scanning and close the port once its host has left or a short while is over; harmless if not started."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join(_PATIENCE)
             self._thread = None
-        self.terminal.stop()
+        self.terminal.stop(_HOST_PATIENCE)
 
     @property
     def faults(self) -> list[str]:
