@@ -74,12 +74,26 @@ def test_sensitivity_agrees_with_finite_differences(reality):
         assert np.abs(numeric - sensitivity[:, :, chamber]).max() <= 1e-5 * np.abs(sensitivity).max()
 
 
-def test_the_flat_sheet_has_no_sensitivity():
+def test_an_equilibrium_that_took_no_iteration_has_the_same_sensitivity():
     membrane = _small()
-    flat = solve_equilibrium(membrane, np.zeros(9))
-    assert np.array_equal(flat.vertices, membrane.rest_vertices)
-    with pytest.raises(SoftformError, match="flat"):
-        equilibrium_sensitivity(membrane, flat)
+    found = solve_equilibrium(membrane, PRESSURES)
+    again = solve_equilibrium(membrane, PRESSURES, start=found.vertices)
+    assert again.iterations == 0
+    expected = equilibrium_sensitivity(membrane, found)
+    assert np.abs(equilibrium_sensitivity(membrane, again) - expected).max() <= 1e-9 * np.abs(expected).max()
+
+
+def test_a_slack_flat_sheet_has_no_sensitivity_and_a_taut_one_has():
+    slack = _small(prestretch=1.0)
+    for start in (None, slack.rest_vertices):
+        flat = solve_equilibrium(slack, np.zeros(9), start=start)
+        assert np.array_equal(flat.vertices, slack.rest_vertices)
+        with pytest.raises(SoftformError, match="flat"):
+            equilibrium_sensitivity(slack, flat)
+    taut = _small(prestretch=1.05)
+    sensitivity = equilibrium_sensitivity(taut, solve_equilibrium(taut, np.zeros(9)))
+    moved = solve_equilibrium(taut, np.eye(9)[4]).vertices - taut.rest_vertices
+    assert np.abs(moved - sensitivity[:, :, 4]).max() <= 1e-4 * np.abs(moved).max()
 
 
 def test_chamber_volumes_are_those_of_a_known_shape():
@@ -94,7 +108,9 @@ def test_chamber_volumes_are_those_of_a_known_shape():
 
 @pytest.mark.parametrize("material", MATERIALS, ids=lambda m: m.law)
 def test_shear_modulus_is_the_energy_of_a_small_even_stretch(material):
-    membrane = build_membrane(load_robot("membrane").membrane, cells=3, material=material, wall_stiffness=0.0)
+    membrane = build_membrane(
+        load_robot("membrane").membrane, cells=3, material=material, wall_stiffness=0.0, prestretch=1.0
+    )
     strain = 1e-4
     energy = total_potential(membrane, membrane.rest_vertices * (1.0 + strain), np.zeros(9))
     # Plane stress, Poisson's ratio 1/2: E / (1 - nu) strain^2 = 6 mu strain^2 per volume.
@@ -103,7 +119,7 @@ def test_shear_modulus_is_the_energy_of_a_small_even_stretch(material):
 
 def test_a_wrinkled_sheet_is_in_uniaxial_tension_and_a_slack_one_has_next_to_no_energy():
     """Tension field theory: what is narrower than its free width pulls along its length only."""
-    membrane = build_membrane(load_robot("membrane").membrane, cells=3, wall_stiffness=0.0)
+    membrane = build_membrane(load_robot("membrane").membrane, cells=3, wall_stiffness=0.0, prestretch=1.0)
     c1, c2, c3 = load_robot("membrane").membrane.material.coefficients
     along, volume = 1.3, 0.32**2 * 0.002
     j = along**2 + 2.0 / along - 3.0

@@ -166,13 +166,22 @@ def _newton(membrane: Membrane, start: Array, pressure: Array, pressures: Array,
     raise NoEquilibriumError(f"Newton does not converge in {MAX_ITERATIONS} iterations.", "Lower the pressures.")
 
 
+def factorised(hessian: csc_matrix) -> SuperLU:
+    """Factor L D L^T of a symmetric matrix over the degrees of freedom `membrane.pattern.order`.
+
+    Raises:
+        RuntimeError: If the matrix is exactly singular.
+    """
+    return splu(hessian, permc_spec="NATURAL", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+
+
 def _descent(hessian: csc_matrix, gradient: Array) -> tuple[SuperLU, Array]:
     """Newton step, with the Hessian shifted until the step goes down."""
     shift = 0.0
     while True:
         shifted = hessian if shift == 0.0 else csc_matrix(hessian + diags(np.full(gradient.size, shift)))
         try:
-            factor = splu(shifted, permc_spec="NATURAL", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+            factor = factorised(shifted)
             step = -factor.solve(gradient)
             if np.isfinite(step).all() and gradient @ step < 0.0:
                 return factor, step
