@@ -5,10 +5,12 @@ sideways, so FElupe's plain follower pressure is our load exactly). FElupe solve
 triquadratic hexahedra, one through the thickness, Yeoh's law with a bulk modulus of 200 mu, pressure on the deformed
 lower face, springs on the wall lines of the middle surface. The sheet is taken four times thinner, under a quarter of
 the pressure and wall stiffness: a membrane keeps its shape then, while the bending stiffness of the solid vanishes;
-the solid is hinged along the walls for the same reason.
+the solid is hinged along the walls for the same reason. It is meshed before it is mounted: its rim is moved outwards
+by the pre-stretch, which keeps the whole sheet taut, so that the solid and our membrane need not wrinkle.
 
-FElupe's Newton method diverges from a flat start at such slenderness, so it starts from our shape, at a bulk modulus
-of 20 mu that first lets it rise 2 % higher; where it ends is decided by its own residual alone.
+FElupe's Newton method diverges from a flat start at such slenderness, so it starts from our shape at 4.5 kPa, 6 mm
+below the one compared (from 2.5 kPa, 32 mm below, it ends at the same shape after twice the iterations). Where it ends
+is decided by its own residual alone.
 """
 
 import numpy as np
@@ -22,6 +24,8 @@ felupe = pytest.importorskip("felupe")
 
 THINNER = 4.0
 PRESSURE = 5000.0
+START_PRESSURE = 4500.0
+BULK_OVER_SHEAR = 200.0
 TINY = 1e-9
 
 
@@ -51,7 +55,7 @@ class _Yeoh:
 
 
 class _Springs:
-    """Linear springs as a FElupe item."""
+    """Linear springs as a FElupe item, unloaded at displacements `free` (P, 3)."""
 
     multiplier = None
 
@@ -61,11 +65,12 @@ class _Springs:
         def update_statevars(self):
             """FElupe asks every item for it; springs have no history."""
 
-    def __init__(self, field, matrix):
-        self.field, self._matrix, self.assemble, self.results = field, matrix, self, self._Results()
+    def __init__(self, field, matrix, free):
+        self.field, self._matrix, self._free = field, matrix, free
+        self.assemble, self.results = self, self._Results()
 
     def vector(self, **_):
-        return csr_matrix(self._matrix @ self.field[0].values.reshape(-1, 1))
+        return csr_matrix(self._matrix @ (self.field[0].values - self._free).reshape(-1, 1))
 
     def matrix(self, **_):
         return self._matrix
@@ -109,8 +114,8 @@ def _wall_springs(points, wall: float, stiffness: float):
     return kron(coo_matrix((values, (rows, columns)), shape=2 * (len(points),)), eye(3)).tocsr()
 
 
-def _extruded(membrane: Membrane, shape, points, place):
-    """Our shape given a thickness: displacements of the solid's points."""
+def _extruded(membrane: Membrane, shape, points, place, prestretch: float):
+    """Our shape given a thickness: positions of the solid's points, which were at `points` when mounted flat."""
 
     def area_vectors(vertices):
         corners = vertices[membrane.faces]
@@ -126,8 +131,8 @@ def _extruded(membrane: Membrane, shape, points, place):
     now, rest = area_vectors(shape)[place], area_vectors(membrane.rest_vertices)[place]
     normal = now / np.linalg.norm(now, axis=1, keepdims=True)
     normal[:, :2][np.abs(points[:, :2]) < TINY] = 0.0
-    thinning = np.linalg.norm(rest, axis=1) / np.linalg.norm(now, axis=1)
-    return shape[place] + normal * (thinning * points[:, 2])[:, None] - points
+    thinning = np.linalg.norm(rest, axis=1) / np.linalg.norm(now, axis=1) / prestretch**2
+    return shape[place] + normal * (thinning * points[:, 2])[:, None]
 
 
 def test_full_inflation_agrees_with_felupe():
@@ -135,19 +140,23 @@ def test_full_inflation_agrees_with_felupe():
     half, wall = description.width / 2, description.width / 6
     elements = 6
     membrane = build_membrane(description, cells=12 * elements)
-    ours = solve_equilibrium(membrane, np.full(9, PRESSURE)).vertices
+    start = solve_equilibrium(membrane, np.full(9, START_PRESSURE)).vertices
+    ours = solve_equilibrium(membrane, np.full(9, PRESSURE), start=start).vertices
 
     mesh = _quarter_mesh(half, wall, description.thickness / THINNER, elements)
-    points = mesh.points
+    points = mesh.points.copy()
     index = {tuple(xy): i for i, xy in enumerate(np.round(membrane.rest_vertices[:, :2] * 1e6).astype(int))}
     place = np.array([index[tuple(xy)] for xy in np.round(points[:, :2] * 1e6).astype(int)])
     middle = np.abs(points[:, 2]) < TINY
     rim = middle & (np.abs(points[:, :2] - half) < TINY).any(axis=1)
+    springs_matrix = _wall_springs(points, wall, description.wall_stiffness / THINNER)
+    mesh.points[:, :2] /= description.prestretch
+    mounting = points - mesh.points
 
     region = felupe.RegionTriQuadraticHexahedron(mesh)
     field = felupe.FieldContainer([felupe.Field(region, dim=3)])
-    field[0].values[:] = _extruded(membrane, ours, points, place)
-    field[0].values[rim] = 0.0
+    field[0].values[:] = _extruded(membrane, start, points, place, description.prestretch) - mesh.points
+    field[0].values[rim] = mounting[rim]
     boundaries = {
         "rim": felupe.Boundary(field[0], mask=rim),
         "x": felupe.Boundary(field[0], fx=lambda x: np.abs(x) < TINY, skip=(0, 1, 1)),
@@ -157,30 +166,27 @@ def test_full_inflation_agrees_with_felupe():
     below = np.abs(points[:, 2] + description.thickness / THINNER / 2) < TINY
     lower = felupe.RegionTriQuadraticHexahedronBoundary(mesh, mask=below)
     pressure = felupe.SolidBodyPressure(felupe.FieldContainer([felupe.Field(lower, dim=3)]), PRESSURE / THINNER)
-    springs = _Springs(field, _wall_springs(points, wall, description.wall_stiffness / THINNER))
+    springs = _Springs(field, springs_matrix, mounting)
 
-    rises = []
-    for bulk_over_shear in (20.0, 200.0):
-        coefficients = description.material.coefficients
-        solid = felupe.SolidBody(_Yeoh(coefficients, bulk_over_shear * 2.0 * coefficients[0]), field)
-        result = felupe.newtonraphson(
-            items=[solid, pressure, springs],
-            dof0=fixed,
-            dof1=free,
-            ext0=felupe.dof.apply(field, boundaries, fixed),
-            plugins=[felupe.LinesearchPlugin()],
-            tol=1e-7,
-            maxiter=60,
-            verbose=0,
-        )
-        assert result.success
-        rises.append(float((points + field[0].values)[middle, 2].max()))
+    coefficients = description.material.coefficients
+    solid = felupe.SolidBody(_Yeoh(coefficients, BULK_OVER_SHEAR * 2.0 * coefficients[0]), field)
+    result = felupe.newtonraphson(
+        items=[solid, pressure, springs],
+        dof0=fixed,
+        dof1=free,
+        ext0=field[0].values.ravel()[fixed],
+        plugins=[felupe.LinesearchPlugin()],
+        tol=1e-7,
+        maxiter=60,
+        verbose=0,
+    )
+    assert result.success
 
-    theirs = (points + field[0].values)[middle]
+    theirs = (mesh.points + field[0].values)[middle]
     rise = theirs[:, 2].max()
-    assert rises[0] > 1.01 * rise  # FElupe did leave the start
+    assert rise > 1.05 * start[:, 2].max()  # FElupe did leave the start
     distance = np.linalg.norm(theirs - ours[place[middle]], axis=1)
-    assert ours[:, 2].max() == pytest.approx(rise, rel=2e-3)
-    assert distance.mean() < 2.5e-3 * rise
-    assert np.quantile(distance, 0.99) < 1e-2 * rise
-    assert distance.max() < 1.5e-2 * rise  # in the corners of the sheet, which wrinkle
+    # The solid gives a little in volume: the rises differ by 0.51 % at 100 mu, 0.22 % at 200 mu, 0.07 % at 400 mu.
+    assert ours[:, 2].max() == pytest.approx(rise, rel=3e-3)
+    assert distance.mean() < 2e-3 * rise
+    assert distance.max() < 5e-3 * rise  # every vertex
