@@ -117,7 +117,10 @@ def write_metadata(file: Path) -> None:
 @click.command("repair-bag")
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 def repair_bag_command(folder: Path) -> None:
-    """Make the recording in FOLDER readable that was cut off by a crash or a power cut."""
+    """Make the recording in FOLDER readable that was cut off by a crash or a power cut.
+
+    Every completely written chunk of messages is kept; a recording that was closed in order is left as it is.
+    """
     try:
         click.echo(f"{folder} holds {repair_bag(folder)} messages.")
     except SoftformError as error:
