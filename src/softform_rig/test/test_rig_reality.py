@@ -46,9 +46,9 @@ def test_ideal_reality_is_the_simulator(robot: Robot) -> None:
 
 
 def test_default_reality_has_the_stated_gap(robot: Robot) -> None:
-    """Over 60 random actuations it is 2.8 mm on average; eight of them must already show it."""
+    """Over 60 random actuations it is 3.3 mm on average; eight of them must already show it."""
     mean = measure_gap(robot, load_reality("default", robot), 8).mean(axis=1) * 1000.0
-    assert 2.5 <= mean.mean() <= 3.6
+    assert 2.5 <= mean.mean() <= 3.5
     assert mean.min() > 1.0
 
 
