@@ -44,7 +44,7 @@ def fk(
 
     \b
     Examples:
-      softform simulate && softform train fk         the model that ships, about a minute
+      softform simulate && softform train fk         the model that ships, about two minutes
       softform train fk --recipe paper --output /tmp/paper     as printed in the paper, to compare
       softform train fk --robot mine.yaml --data mine.zarr
     """

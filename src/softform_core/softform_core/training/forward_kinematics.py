@@ -61,7 +61,7 @@ class Recipe:
 
 
 PAPER = Recipe("paper", 150, 1e-3, 32, batch_norm=True, cosine=False, images=False, components=None)
-DEFAULT = Recipe("default", 900, 2e-3, 128, batch_norm=False, cosine=True, images=True, components=256)
+DEFAULT = Recipe("default", 2400, 3e-3, 128, batch_norm=False, cosine=True, images=True, components=256)
 RECIPES = {recipe.name: recipe for recipe in (DEFAULT, PAPER)}
 
 _CHECK_EPOCHS = 5
