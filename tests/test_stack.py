@@ -117,19 +117,20 @@ def test_the_robot_takes_the_shape_and_the_scan_says_so(stack, client, target, l
 
 
 def test_a_new_goal_takes_the_place_of_the_old_one(stack, client, target):
+    far = random_target(load_robot("membrane"), seed=11)
     outcomes = []
     moving = threading.Event()
 
     def first():
         try:
-            outcomes.append(client.reach(target, Mode.PLAN_MOVE_AND_VERIFY, on_feedback=lambda f: moving.set()))
+            outcomes.append(client.reach(far, Mode.PLAN_MOVE_AND_VERIFY, on_feedback=lambda f: moving.set()))
         except GoalFailedError as error:
             outcomes.append(error.code)
 
     thread = threading.Thread(target=first)
-    thread.start()
-    assert moving.wait(10.0)
     with ShapeClient("/softform") as other:
+        thread.start()
+        assert moving.wait(10.0)
         result = other.reach(target, Mode.PLAN_ONLY)
     thread.join(timeout=60.0)
     assert result.error_code == Code.NONE
@@ -149,7 +150,7 @@ def test_cancelling_returns_the_best_and_leaves_the_robot_where_it_is(stack, cli
         client.reach(flat, Mode.PLAN_MOVE_AND_VERIFY, on_feedback=on_feedback)
     assert caught.value.code == Code.CANCELLED
     assert len(caught.value.result.pressures) == 9
-    listener.listen(1.0)
+    assert listener.listen(10.0, lambda: bool(listener.driver)), "no driver_state"
     assert listener.driver[-1].state == DriverState.RUNNING
 
 

@@ -8,10 +8,22 @@ from typing import TypeVar
 from lifecycle_msgs.srv import ChangeState, GetState
 from rclpy.client import Client
 from rclpy.node import Node
+from rclpy.task import Future
 
 from softform_bringup.lifecycle_manager import State, Step
 
 Response = TypeVar("Response")
+
+# Where each transition begins and ends.
+ENDS = {
+    Step.CONFIGURE: (State.UNCONFIGURED, State.INACTIVE),
+    Step.ACTIVATE: (State.INACTIVE, State.ACTIVE),
+    Step.DEACTIVATE: (State.ACTIVE, State.INACTIVE),
+    Step.CLEANUP: (State.INACTIVE, State.UNCONFIGURED),
+    Step.SHUTDOWN: (State.UNCONFIGURED, State.FINALIZED),
+}
+PATIENCE = 1.0  # s without an answer after which the node's state is looked at
+UNCHANGED_LOOKS = 3  # in a row at the state before the transition, after which the request counts as lost
 
 
 class RemoteLifecycleNode:
@@ -49,11 +61,35 @@ class RemoteLifecycleNode:
         return State(response.current_state.id) if response and response.current_state.id in known else None
 
     def change(self, step: Step, timeout: float) -> bool | None:
-        """Make one transition; return whether it succeeded, None without an answer within `timeout` seconds."""
+        """Make one transition; return whether it succeeded, None without an answer within `timeout` seconds.
+
+        Either message can be lost while the middleware still joins the processes (rmw_fastrtps gives up on an answer
+        after 100 ms). So without an answer the state decides: a node that is in its new state has made the transition,
+        one that stays in the old state and answers has not been asked, and is asked again.
+        """
+        before, after = ENDS[step]
+        deadline = time.monotonic() + timeout
         request = ChangeState.Request()
         request.transition.id = int(step)
-        response = self._call(self._change_state, request, timeout)
-        return None if response is None else bool(response.success)
+        answered, future = self._send(self._change_state, request)
+        unchanged = 0
+        try:
+            while not self._wait_for(answered, self._change_state, min(PATIENCE, deadline - time.monotonic())):
+                if self._is_hopeless(self._change_state) or time.monotonic() >= deadline:
+                    return None
+                state = self.state(PATIENCE)
+                if state is after:
+                    return True
+                unchanged = unchanged + 1 if state is before else 0
+                if unchanged == UNCHANGED_LOOKS and not answered.is_set():
+                    if self._last_error(self._full_name):
+                        return False
+                    self._change_state.remove_pending_request(future)
+                    answered, future = self._send(self._change_state, request)
+                    unchanged = 0
+            return bool(future.result().success)
+        finally:
+            self._change_state.remove_pending_request(future)
 
     def last_error(self) -> str:
         """Return what the node last reported as an error, or ""."""
@@ -64,12 +100,25 @@ class RemoteLifecycleNode:
 
     def _call(self, client: Client, request: object, timeout: float) -> Response | None:
         """Call and wait for the answer, until time is up, the node is gone, or a stop is asked for."""
+        answered, future = self._send(client, request)
+        if self._wait_for(answered, client, timeout):
+            return future.result()
+        client.remove_pending_request(future)
+        return None
+
+    def _send(self, client: Client, request: object) -> tuple[threading.Event, Future]:
         answered = threading.Event()
         future = client.call_async(request)
         future.add_done_callback(lambda _: answered.set())
+        return answered, future
+
+    def _wait_for(self, answered: threading.Event, client: Client, timeout: float) -> bool:
         deadline = time.monotonic() + max(0.0, timeout)
         while not answered.wait(0.02):
-            if time.monotonic() > deadline or self._should_stop() or not client.service_is_ready():
-                client.remove_pending_request(future)
-                return None
-        return future.result()
+            if time.monotonic() > deadline or self._is_hopeless(client):
+                return False
+        return True
+
+    def _is_hopeless(self, client: Client) -> bool:
+        """Whether no answer is worth waiting for: a stop is asked for, or the node is gone."""
+        return self._should_stop() or not client.service_is_ready()

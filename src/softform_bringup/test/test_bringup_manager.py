@@ -1,18 +1,23 @@
 """The bring-up manager against real life-cycle nodes in processes of their own."""
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
 import rclpy
+from lifecycle_msgs.srv import ChangeState, GetState
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from softform_bringup.lifecycle_manager import BringUpError, LifecycleManager, State, Step, Stopped
+from softform_bringup.remote_lifecycle import RemoteLifecycleNode
 from softform_ros.qos import LATCHED_STATE
 
 TINY_NODE = """
@@ -231,3 +236,69 @@ def test_bring_down_gives_up_on_a_silent_node():
     started = time.monotonic()
     manage(ScriptedNode([None])).bring_down(0.3)
     assert time.monotonic() - started < 5.0
+
+
+class LossyNode:
+    """Real services of a life-cycle node, whose handler answers the first `lost` transitions by an exception only."""
+
+    def __init__(self, node, lost, does_it):
+        self.state, self.lost, self.does_it, self.asked = State.UNCONFIGURED, lost, does_it, 0
+        node.create_service(GetState, "lossy/get_state", self.get_state)
+        node.create_service(ChangeState, "lossy/change_state", self.change_state)
+
+    def get_state(self, request, response):
+        response.current_state.id = int(self.state)
+        return response
+
+    def change_state(self, request, response):
+        self.asked += 1
+        is_lost = self.asked <= self.lost
+        if not is_lost or self.does_it:
+            self.state = State.INACTIVE
+        if is_lost:
+            raise RuntimeError("this answer never leaves")
+        response.success = True
+        return response
+
+
+@pytest.fixture
+def lossy(ros_domain):
+    context = rclpy.Context()
+    rclpy.init(context=context)
+    server, manager = (rclpy.create_node(name, context=context) for name in ("server", "manager"))
+    stopped = threading.Event()
+
+    def spin(node):
+        executor = SingleThreadedExecutor(context=context)
+        executor.add_node(node)
+        while not stopped.is_set():
+            with contextlib.suppress(RuntimeError):
+                executor.spin_once(timeout_sec=0.05)
+
+    def make(lost, does_it):
+        remote = RemoteLifecycleNode(manager, "lossy", lambda name: "", lambda: False)
+        lossy_node = LossyNode(server, lost, does_it)
+        for node in (server, manager):
+            threading.Thread(target=spin, args=(node,), daemon=True).start()
+        deadline = time.monotonic() + 20.0
+        while not remote.is_there() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return remote, lossy_node
+
+    yield make
+    stopped.set()
+    time.sleep(0.2)
+    rclpy.shutdown(context=context)
+
+
+def test_a_lost_answer_is_seen_in_the_state(lossy):
+    remote, node = lossy(lost=1, does_it=True)
+    assert remote.change(Step.CONFIGURE, timeout=30.0)
+    assert node.asked == 1
+
+
+def test_a_lost_request_is_sent_again(lossy):
+    remote, node = lossy(lost=1, does_it=False)
+    assert remote.change(Step.CONFIGURE, timeout=30.0)
+    assert node.asked == 2
+    assert node.state is State.INACTIVE

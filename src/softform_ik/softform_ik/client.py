@@ -42,6 +42,8 @@ __all__ = [
 
 _POLL_SECONDS = 0.05
 _REASON_SECONDS = 1.0
+_JOINING_SECONDS = 0.3
+_ACCEPTANCE_SECONDS = 20.0
 
 
 class NotConnectedError(SoftformError):
@@ -109,6 +111,8 @@ class ShapeClient:
                 f"No inverse_kinematics node in {self._namespace or '/'} answered within {self._timeout:g} s.",
                 "Launch the stack first, and check the namespace and ROS_DOMAIN_ID.",
             )
+        # The node may see this client later than the client sees it; an answer sent before that would be lost.
+        time.sleep(_JOINING_SECONDS)
         return self
 
     def close(self) -> None:
@@ -168,7 +172,9 @@ class ShapeClient:
         message = goal_to_message(goal, self._frame, self._node.get_clock().now().to_msg())
         forward = None if on_feedback is None else lambda feedback: on_feedback(feedback.feedback)
         refused_before = self._refused_goals
-        handle = self._wait(self._client.send_goal_async(message, feedback_callback=forward))
+        handle = self._wait(
+            self._client.send_goal_async(message, feedback_callback=forward), timeout=_ACCEPTANCE_SECONDS
+        )
         if not handle.accepted:
             raise GoalRejectedError(self._reason_of_refusal(refused_before))
         with self._lock:
@@ -199,12 +205,17 @@ class ShapeClient:
         with contextlib.suppress(ExternalShutdownException, ShutdownException):
             self._executor.spin()
 
-    def _wait(self, future: Any) -> Any:
+    def _wait(self, future: Any, timeout: float = float("inf")) -> Any:
         done = threading.Event()
         future.add_done_callback(lambda _: done.set())
+        deadline = time.monotonic() + timeout
         while not done.wait(_POLL_SECONDS) and not future.done():
             if self._context is None or not self._context.ok():
                 raise NotConnectedError("The client was closed while it waited.", "Keep it open until reach returns.")
+            if time.monotonic() > deadline:
+                raise NotConnectedError(
+                    f"The inverse_kinematics node did not answer within {timeout:g} s.", "See its log; try again."
+                )
             if not self._client.server_is_ready():
                 raise NotConnectedError(
                     "The inverse_kinematics node went away while it worked on the goal.",

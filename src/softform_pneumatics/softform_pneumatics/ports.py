@@ -14,7 +14,9 @@ BUSY_GRACE_SECONDS = 1.0
 """How long a busy port is tried again: the guardian of a driver that was just killed holds it while it vents."""
 
 _RETRY_SECONDS = 0.1
-_WRITE_TIMEOUT_SECONDS = 0.25
+# As patient as with a silent stream: a busy machine may stop a process for some tenths of a second. The guardian, which
+# vents when the driver hangs, waits longer.
+_WRITE_TIMEOUT_SECONDS = 1.0
 
 
 class PortError(SoftformError):

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 
 import pytest
 import rclpy
@@ -58,6 +59,9 @@ def start(*arguments):
 def call(node, executor, kind, service, request):
     client = node.create_client(kind, service)
     assert client.wait_for_service(timeout_sec=20.0)
+    # The server may see this client later than the client sees it; an answer sent before that is lost.
+    executor.spin_once(timeout_sec=0.5)
+    time.sleep(0.5)
     future = client.call_async(request)
     executor.spin_until_future_complete(future, timeout_sec=10.0)
     return future.result()

@@ -36,7 +36,7 @@ def train() -> None:
 def fk(
     robot_name: str, recipe_name: str, data: Path | None, output: Path | None, epochs: int | None, seed: int
 ) -> None:
-    r"""Learn the forward kinematics: chamber pressures to control points of the surface.
+    """Learn the forward kinematics: chamber pressures to control points of the surface.
 
     Seven in ten simulated shapes train the network, the rest test it; errors are printed beside the floor that the
     B-spline fit sets. The model replaces the one in models/ROBOT, which every node loads. Press Ctrl-C, or lose the
@@ -47,7 +47,7 @@ def fk(
       softform simulate && softform train fk         the model that ships, about two minutes
       softform train fk --recipe paper --output /tmp/paper     as printed in the paper, to compare
       softform train fk --robot mine.yaml --data mine.zarr
-    """
+    """  # noqa: D301
     from softform_core.networks.store import export, save_model
     from softform_core.training.forward_kinematics import RECIPES, forget_run, train_forward_kinematics
     from softform_core.training.model_card import make_card

@@ -214,6 +214,7 @@ class _Run:
                     log.add_scalar("error_mm/validation_max", largest, self.epoch)
                     bar.set_postfix_str(f"validation {mean:.3f} mm, largest {largest:.2f} mm", refresh=False)
                 if self.epoch % _CHECKPOINT_EPOCHS == 0:
+                    log.flush()  # first, so that a run that goes on from here finds its curves whole
                     self._save()
                 bar.update()
         self._layers.load_state_dict(self._best_layers)
