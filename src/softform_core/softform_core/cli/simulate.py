@@ -16,7 +16,7 @@ from softform_core.robots import load_robot
 @click.option("--jobs", type=click.IntRange(min=1), help="Processes.  [default: one for each core]")
 @click.option("--seed", default=0, show_default=True, help="Of the Halton samples.")
 def simulate(robot_name: str, samples: int, output: Path | None, jobs: int | None, seed: int) -> None:
-    r"""Simulate the robot's shapes, from which `softform train fk` learns its forward kinematics.
+    """Simulate the robot's shapes, from which `softform train fk` learns its forward kinematics.
 
     Every combination of lowest and highest chamber pressures is simulated, then samples between them. The store can be
     read at any time. Press Ctrl-C, or lose the power: the same command again goes on where it stopped, and a larger
@@ -27,7 +27,7 @@ def simulate(robot_name: str, samples: int, output: Path | None, jobs: int | Non
       softform simulate                                     1000 shapes of the membrane, a few minutes
       softform simulate --samples 2000                      1000 more
       softform simulate --robot mine.yaml --output mine.zarr
-    """
+    """  # noqa: D301 - click reads the escape as "keep these lines"
     from softform_core.simulation.generate import generate_simulation
     from softform_core.simulation.store import SampleStatus
 

@@ -55,7 +55,8 @@ def write_report(
         measured_errors_mm: (M,) mm, their distances to the target; None if nothing was measured.
         rest_errors_mm: (R,) mm, distances of the resting robot to the target, for scale; None leaves them out.
         error_history: Mean error after each iteration of the inverse kinematics, mm.
-        summary: Lines to print beside the figures, in order: name and value, such as {"reality": "silicone_batch_b"}.
+        summary: What to print beside the figures, in order: name and value, such as {"reality": "silicone_batch_b"}.
+            A value may have several lines.
 
     Raises:
         SoftformError: If there are no errors to show, or the file cannot be written.
@@ -193,7 +194,8 @@ def _figures(axes: Axes, predicted_mm: Array, measured_mm: Array, rest_mm: Array
             lines.append(f"{name:<11}" + "".join(f"{value:8.2f}" for value in figures))
     lines.append("")
     width = max((len(name) for name in summary), default=0)
-    lines += [f"{name:<{width}}  {value}" for name, value in summary.items()]
+    indent = "\n" + " " * (width + 2)
+    lines += [f"{name:<{width}}  {value}".replace("\n", indent) for name, value in summary.items()]
     axes.text(
         -0.08, 1.0, "\n".join(lines), family="monospace", fontsize=9.5, va="top", linespacing=1.5,
         transform=axes.transAxes, in_layout=False,
