@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.inverse import IkIteration, IkOptions, IkResult, Termination, solve_inverse_kinematics
+from softform_core.kinematics.ik_problem import IkIteration, IkOptions, Termination
+from softform_core.kinematics.inverse import IkResult, solve_inverse_kinematics
 from softform_core.kinematics.pipeline import ForwardPipeline
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M

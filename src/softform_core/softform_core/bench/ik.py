@@ -18,7 +18,8 @@ from torch import Tensor, nn
 
 from softform_core.kinematics.autograd_pipeline import AutogradPipeline
 from softform_core.kinematics.closest_points import closest_points_on
-from softform_core.kinematics.inverse import ForwardModel, IkOptions, IkResult, Method, solve_inverse_kinematics
+from softform_core.kinematics.ik_problem import ForwardModel, IkOptions
+from softform_core.kinematics.inverse import IkResult, Method, solve_inverse_kinematics
 from softform_core.kinematics.pipeline import ForwardPipeline, grid_faces, grid_uv
 from softform_core.kinematics.rbf_warp import SimToReal
 from softform_core.networks.layers import extract_mlp, perceptron

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.kinematics.icp import icp
-from softform_core.kinematics.inverse import Evaluation, Monitor, Problem, Termination
+from softform_core.kinematics.ik_problem import Evaluation, Monitor, Problem, Termination
 
 Array = NDArray[np.float64]
 

@@ -10,7 +10,7 @@ translation (mm).
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.kinematics.inverse import Evaluation, Monitor, Problem, Termination
+from softform_core.kinematics.ik_problem import Evaluation, Monitor, Problem, Termination
 from softform_core.registration.rigid import RigidTransform
 
 Array = NDArray[np.float64]
