@@ -1,7 +1,6 @@
 """Networks for kinematics tests: a membrane written down by hand, and random ones that no shortcut could fit."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 from softform_core.kinematics.ik_problem import IkOptions
 from softform_core.kinematics.pipeline import ForwardPipeline, grid_faces, grid_uv
 from softform_core.kinematics.rbf_warp import SimToReal
+from softform_core.networks.layers import MlpWeights
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
 
@@ -19,24 +19,13 @@ CHAMBERS = 9
 GRID = 30
 
 
-@dataclass(frozen=True)
-class Weights:
-    weights: list[Array]
-    biases: list[Array]
-    activation: str
-    input_offset: Array
-    input_scale: Array
-    output_offset: Array
-    output_scale: Array
-
-
 def flat_control_points() -> Array:
     line = np.linspace(-160.0, 160.0, GRID)
     x, y = np.meshgrid(line, line, indexing="ij")
     return np.stack([x, y, np.zeros_like(x)], axis=-1)
 
 
-def hand_made_membrane() -> Weights:
+def hand_made_membrane() -> MlpWeights:
     """Each chamber lifts a bump over itself, more slowly the higher the pressure, and its neighbours a little."""
     flat = flat_control_points().reshape(-1, 3)
     centers = np.stack(np.meshgrid(*[[-107.0, 0.0, 107.0]] * 2, indexing="ij"), axis=-1).reshape(-1, 2)
@@ -47,7 +36,7 @@ def hand_made_membrane() -> Weights:
     last[:, 2] = 45.0 * bumps
     last[:, :2] = 0.05 * (flat[:, None, :2] - centers).swapaxes(1, 2) * bumps[:, None, :]
     coupling = 0.9 * np.eye(CHAMBERS) + 0.05 * (distance[np.argmin(distance, axis=0)] < 120.0)
-    return Weights(
+    return MlpWeights(
         weights=[coupling, last.reshape(-1, CHAMBERS)],
         biases=[np.zeros(CHAMBERS), np.zeros(last.shape[0] * 3)],
         activation="tanh",
@@ -58,8 +47,8 @@ def hand_made_membrane() -> Weights:
     )
 
 
-def random_network(sizes: list[int], rng: np.random.Generator, **normalisation: Array) -> Weights:
-    return Weights(
+def random_network(sizes: list[int], rng: np.random.Generator, **normalisation: Array) -> MlpWeights:
+    return MlpWeights(
         weights=[rng.normal(size=(b, a)) / np.sqrt(a) for a, b in zip(sizes[:-1], sizes[1:], strict=True)],
         biases=[0.3 * rng.normal(size=b) for b in sizes[1:]],
         activation="relu",
@@ -67,7 +56,7 @@ def random_network(sizes: list[int], rng: np.random.Generator, **normalisation: 
     )
 
 
-def random_forward_kinematics(seed: int) -> Weights:
+def random_forward_kinematics(seed: int) -> MlpWeights:
     rng = np.random.default_rng(seed)
     return random_network(
         [CHAMBERS, 128, 128, GRID * GRID * 3],
@@ -104,7 +93,7 @@ def shape_of(pipeline: ForwardPipeline, pressures: Array) -> TargetShape:
 
 
 @pytest.fixture(scope="session", name="random_forward_kinematics")
-def random_forward_kinematics_fixture() -> Callable[[int], Weights]:
+def random_forward_kinematics_fixture() -> Callable[[int], MlpWeights]:
     return random_forward_kinematics
 
 
