@@ -82,8 +82,9 @@ def test_planning_alone_moves_nothing(stack, client, target, listener):
         (np.full((100, 3), np.nan), "finite|NaN"),
         (np.zeros((3, 3)), "3 points"),
         (np.random.default_rng(0).uniform(-160.0, 160.0, (500, 3)), "millimet"),
+        (np.random.default_rng(0).uniform(-0.16, 0.16, (5_000_000, 3)), "5000000 points"),
     ],
-    ids=["NaN", "three points", "millimetres"],
+    ids=["NaN", "three points", "millimetres", "five million points"],
 )
 def test_bad_targets_are_refused_with_a_reason(stack, client, points, reason):
     with pytest.raises(GoalRejectedError, match=reason):
@@ -142,8 +143,7 @@ def test_cancelling_returns_the_best_and_leaves_the_robot_where_it_is(stack, cli
 
     def on_feedback(feedback):
         if feedback.stage == "settling" and not done:
-            done.append(True)
-            threading.Thread(target=client.cancel).start()
+            done.append(client.cancel())
 
     flat = TargetShape.from_cloud(random_target(load_robot("membrane"), seed=8).points)
     with pytest.raises(GoalFailedError) as caught:

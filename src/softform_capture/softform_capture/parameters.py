@@ -18,6 +18,6 @@ PARAMETERS = (
     Parameter("crop", True, "Whether points outside a box around the robot are dropped."),
     Parameter("crop_margin", 0.02, "Room around the robot within the box, m.", minimum=0.0, maximum=1.0),
     Parameter("remove_outliers", True, "Whether points that belong to no surface are dropped."),
-    Parameter("max_points", 50_000, "A larger scan is thinned to this many points.", minimum=1_000, maximum=5_000_000),
+    Parameter("max_points", 50_000, "A larger scan is thinned to this many points.", minimum=1_000, maximum=2_000_000),
     Parameter("stale_after", 10.0, "Without a scan for this long the node warns, s.", minimum=0.1, maximum=86_400.0),
 )

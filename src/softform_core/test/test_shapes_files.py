@@ -146,8 +146,8 @@ def test_a_corrupt_file_is_refused_or_read_but_nothing_else(tmp_path, data):
         ("shape.ply", b"ply\nformat ascii 1.0\nelement vertex many\nend_header\n0\n", "not understood"),
         (
             "shape.ply",
-            b"ply\nformat binary_little_endian 1.0\nelement vertex 4000000\nproperty float x\nend_header\n0",
-            "promises at least 16000000",
+            b"ply\nformat binary_little_endian 1.0\nelement vertex 1500000\nproperty float x\nend_header\n0",
+            "promises at least 6000000",
         ),
         ("shape.ply", b"ply\nformat ascii 1.0\nelement vertex 6000000\nproperty float x\nend_header\n0\n", "at most"),
         ("shape.obj", b"hello\n", "holds no shape"),

@@ -172,15 +172,15 @@ class ShapeClient:
         message = goal_to_message(goal, self._frame, self._node.get_clock().now().to_msg())
         forward = None if on_feedback is None else lambda feedback: on_feedback(feedback.feedback)
         refused_before = self._refused_goals
-        handle = self._wait(
-            self._client.send_goal_async(message, feedback_callback=forward), timeout=_ACCEPTANCE_SECONDS
+        handle = self._ask(
+            lambda: self._client.send_goal_async(message, feedback_callback=forward), timeout=_ACCEPTANCE_SECONDS
         )
         if not handle.accepted:
             raise GoalRejectedError(self._reason_of_refusal(refused_before))
         with self._lock:
             self._handle = handle
         try:
-            result = self._wait(handle.get_result_async()).result
+            result = self._ask(handle.get_result_async).result
         finally:
             with self._lock:
                 self._handle = None
@@ -198,12 +198,23 @@ class ShapeClient:
             handle = self._handle
         if handle is None:
             return False
-        self._wait(handle.cancel_goal_async())
+        if threading.current_thread() is self._thread:  # called from `on_feedback`: its answer comes after that returns
+            handle.cancel_goal_async()
+        else:
+            self._ask(handle.cancel_goal_async)
         return True
 
     def _spin(self) -> None:
         with contextlib.suppress(ExternalShutdownException, ShutdownException):
             self._executor.spin()
+
+    def _ask(self, send: Callable[[], Any], timeout: float = float("inf")) -> Any:
+        """Send a request from the executor's thread and wait for the answer.
+
+        rclpy 7.1's ActionClient notes a request only after it has sent it, without a lock: an answer that another
+        thread takes in between is thrown away as unexpected, and its future never ends.
+        """
+        return self._wait(self._wait(self._executor.create_task(send), timeout), timeout)
 
     def _wait(self, future: Any, timeout: float = float("inf")) -> Any:
         done = threading.Event()

@@ -75,8 +75,8 @@ def test_bad_goals_are_refused_with_a_reason(robot, bad, code, reason):
 
 def test_five_million_points_are_refused_before_they_are_unpacked(robot):
     goal = message()
-    goal.target.width = 5_000_001
-    with pytest.raises(GoalError, match="5000001 points"):
+    goal.target.width = 5_000_000
+    with pytest.raises(GoalError, match="5000000 points"):
         unpack(goal, robot)
 
 

@@ -17,7 +17,7 @@ UNITS: tuple[Unit, ...] = ("m", "mm")
 EXTENSIONS = (".ply", ".obj", ".stl")
 
 MAX_FILE_BYTES = 256 * 1024**2
-"""Larger files are refused unread: 5 million points with normals take 240 MB in doubles."""
+"""Larger files are refused unread: an ASCII file of 2 million points with normals is about as large."""
 
 STL_HEADER_BYTES = 84
 STL_TRIANGLE_BYTES = 50

@@ -10,8 +10,8 @@ from softform_core.units import MM_PER_M
 MIN_POINTS = 4
 """Fewer points fix no surface."""
 
-MAX_POINTS = 5_000_000
-"""More points than a scan of a robot has; they would only cost memory."""
+MAX_POINTS = 2_000_000
+"""More points than a scan of a robot has; they would only cost memory, and time to build a search tree."""
 
 SIZE_RATIO = 20.0
 """A target more than this many times larger or smaller than the robot is a mistake of unit."""
