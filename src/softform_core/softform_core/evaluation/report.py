@@ -54,7 +54,7 @@ def write_report(
         measured_points: (M, 3) m, captured surface; None if nothing was measured.
         measured_errors_mm: (M,) mm, their distances to the target; None if nothing was measured.
         rest_errors_mm: (R,) mm, distances of the resting robot to the target, for scale; None leaves them out.
-        error_history: Mean error after each iteration of the inverse kinematics, mm.
+        error_history: Mean error at the start and after each iteration of the inverse kinematics, mm.
         summary: What to print beside the figures, in order: name and value, such as {"reality": "silicone_batch_b"}.
             A value may have several lines.
 
@@ -170,12 +170,12 @@ def _convergence(axes: Axes, history_mm: Array) -> None:
     if len(history_mm) == 0:
         axes.text(0.5, 0.5, "no iterations", ha="center", va="center", transform=axes.transAxes)
         return
-    axes.plot(np.arange(1, len(history_mm) + 1), history_mm, "o-", color=PREDICTED_COLOUR, markersize=4, linewidth=1.5)
+    axes.plot(np.arange(len(history_mm)), history_mm, "o-", color=PREDICTED_COLOUR, markersize=4, linewidth=1.5)
     axes.set_ylim(0.0, 1.08 * float(history_mm.max()))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.annotate(
         f"{history_mm[-1]:.2f} mm",
-        (len(history_mm), history_mm[-1]),
+        (len(history_mm) - 1, history_mm[-1]),
         textcoords="offset points",
         xytext=(-4, 10),
         ha="right",
