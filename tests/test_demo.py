@@ -98,7 +98,9 @@ def test_an_interrupted_demo_leaves_no_process(tmp_path, number):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--target", "{folder}/absent.ply", "--unit", "mm"], r"absent\.ply"),
+        (["--target", "{folder}/absent.ply", "--unit", "mm"], r"no file .*absent\.ply"),
+        (["--target", "landscape"], "no file landscape.*dem"),
+        (["--json", "{folder}/absent/figures.json"], "absent.*does not exist"),
         (["--target", "{folder}/good.ply"], "--unit"),
         (["--target", "{folder}/good.ply", "--unit", "m"], "millimet|mm"),
         (["--target", "{folder}/truncated.ply", "--unit", "mm"], "truncated|ends|shorter"),

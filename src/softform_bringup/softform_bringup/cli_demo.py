@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from softform_core.errors import SoftformError
+from softform_core.files import write_atomically
 
 
 @click.command()
@@ -37,6 +38,8 @@ def demo(
 
     request = DemoRequest(target=target, unit=unit, robot=robot, reality=reality, seed=seed)
     to_stdout = json_path == "-"
+    if json_path and not Path(json_path).absolute().parent.is_dir():
+        raise click.ClickException(f"The folder of {json_path} does not exist. Make it, or give another --json.")
     try:
         result = run_demo(request, lambda line: click.echo(line, err=to_stdout))
     except SoftformError as error:
@@ -45,7 +48,7 @@ def demo(
     if to_stdout:
         click.echo(figures)
     elif json_path:
-        Path(json_path).write_text(figures + "\n", encoding="utf-8")
+        write_atomically(json_path, (figures + "\n").encode())
     if not headless:
         _open(result.report)
 

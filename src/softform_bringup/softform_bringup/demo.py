@@ -94,6 +94,8 @@ def choose_target(request: DemoRequest, robot: Robot) -> TargetShape:
         target = dem_target(robot)
     elif request.target == "random":
         target = random_target(robot, request.seed)
+    elif not Path(request.target).exists():
+        raise SoftformError(f"There is no file {request.target}.", "Give the path of a shape, or dem, or random.")
     elif request.unit is None:
         raise SoftformError(
             f"The unit of {request.target} is not known: mesh files do not state one.", "Add --unit mm or --unit m."
