@@ -1,17 +1,18 @@
 """Command `softform bench`: ours, the paper's algorithm and the ratio, side by side in one run."""
 
 import json
-from pathlib import Path
 
 import click
+
+from softform_core.files import write_atomically
 
 
 def _report(figures: dict[str, object], json_path: str | None) -> None:
     text = json.dumps(figures, indent=2)
-    if json_path in (None, "-"):
+    if json_path is None or json_path == "-":
         click.echo(text)
     else:
-        Path(str(json_path)).write_text(text + "\n", encoding="utf-8")
+        write_atomically(json_path, (text + "\n").encode())
         click.echo(f"written to {json_path}")
 
 
