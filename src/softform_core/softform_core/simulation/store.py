@@ -239,7 +239,7 @@ def open_simulation(path: Path | str, robot: Robot | None = None, *, writable: b
         raise SoftformError(
             f"The simulation {path} was made for robot '{attributes['robot']}' "
             f"(description {attributes['robot_fingerprint']}), not for '{robot.name}' ({robot.fingerprint()}).",
-            "Give another --output, or move the old simulation away and simulate again.",
+            "Give the path of that robot's simulation, or of one still to be made.",
         )
     return SimulationStore(path, group)
 
