@@ -89,11 +89,15 @@ class FrameStore:
         return dict(self._group.attrs)
 
     @property
-    def sessions(self) -> list[dict[str, object]]:
+    def sessions(self) -> list[dict[str, str]]:
         """One entry each time collecting began or went on: when, by which command, where its bag is."""
         sessions = self._group.attrs["sessions"]
         assert isinstance(sessions, list)
-        return [dict(session) for session in sessions if isinstance(session, dict)]
+        return [
+            {str(key): str(value) for key, value in session.items()}
+            for session in sessions
+            if isinstance(session, dict)
+        ]
 
     @property
     def rejections(self) -> dict[int, str]:
@@ -215,7 +219,7 @@ class FrameStore:
                 self._group.attrs["rejections"] = rejections | {str(number): quality.fault}
             self._array("status")[number] = FrameStatus.REJECTED if quality.fault else FrameStatus.CAPTURED
 
-    def begin_session(self, session: dict[str, object]) -> None:
+    def begin_session(self, session: dict[str, str]) -> None:
         """Note that collecting begins or goes on.
 
         Raises:
