@@ -10,7 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.signals import SignalHandlerOptions
 from rosbags.highlevel import AnyReader
+from std_srvs.srv import Trigger
 
 from softform_bringup.robot_link import RobotLink
 from softform_core.frames.store import FrameStatus, open_frames
@@ -76,6 +80,37 @@ def test_a_killed_collector_leaves_the_robot_vented_and_goes_on(stack, tmp_path)
         assert np.abs(frame.measured - frame.actuation).max() < 250.0
         assert 0.4 < frame.coverage <= 1.0 and frame.coverage == frame.covered.mean()
     assert len({frame.captured_at for frame in frames}) == len(frames)
+
+
+def trigger(service: str) -> None:
+    context = rclpy.Context()
+    rclpy.init(context=context, signal_handler_options=SignalHandlerOptions.NO)
+    node = rclpy.create_node("operator", namespace="softform", context=context, use_global_arguments=False)
+    try:
+        client = node.create_client(Trigger, service)
+        assert client.wait_for_service(10.0)
+        executor = SingleThreadedExecutor(context=context)
+        executor.add_node(node)
+        future = client.call_async(Trigger.Request())
+        executor.spin_until_future_complete(future, timeout_sec=10.0)
+        assert future.result().success, future.result().message
+    finally:
+        node.destroy_node()
+        rclpy.shutdown(context=context)
+
+
+def test_a_stop_ends_collecting_and_keeps_what_there_is(stack, tmp_path):
+    path = tmp_path / "frames.zarr"
+    process = collector(path, "--attach", "--frames", "30")
+    wait_for(lambda: captured(path) >= 1, 90.0, "a frame")
+    trigger("stop")
+    _, said = process.communicate(timeout=30)
+    assert process.returncode != 0
+    assert "run the same command again" in said and re.search("stop", said), said
+    kept = captured(path)
+    assert kept >= 1
+    trigger("reset")
+    assert finished(collector(path, "--attach", "--frames", str(kept + 1)))["captured"] == kept + 1
 
 
 def test_a_launched_stack_is_recorded_and_a_larger_number_adds(tmp_path):

@@ -26,6 +26,7 @@ from softform_core.frames.store import FrameStore, create_frames, only_writer, o
 from softform_core.paths import data_dir, reality_file
 from softform_core.robots import Robot, load_robot
 from softform_core.simulation.generate import git_revision
+from softform_ik.goal_checks import GoalError
 from softform_ros.conversions import points_from_cloud
 
 START_TIMEOUT = 90.0
@@ -195,7 +196,13 @@ def _collect_frames(store: FrameStore, numbers: NDArray[np.int64], robot: Robot,
     done = len(store) - len(store.pending)
     with tqdm(total=done + len(numbers), initial=done, unit="frame", desc="collect") as bar:
         for number in (int(number) for number in numbers):
-            quality = _collect_frame(store, number, robot, link)
+            try:
+                quality = _collect_frame(store, number, robot, link)
+            except GoalError as error:  # the driver's word, which knows of no frames
+                raise SoftformError(
+                    f"Frame {number} was not captured. {error.message}",
+                    f"{error.next_step} Then run the same command again; it continues.",
+                ) from error
             if quality.fault:
                 say(f"frame {number} is rejected: {quality.fault}")
             bar.set_postfix(coverage=f"{quality.coverage:.0%}", refresh=False)
