@@ -113,6 +113,19 @@ def test_a_stop_ends_collecting_and_keeps_what_there_is(stack, tmp_path):
     assert finished(collector(path, "--attach", "--frames", str(kept + 1)))["captured"] == kept + 1
 
 
+def test_a_silent_scanner_is_named(stack, tmp_path):
+    scanner = stack.process("scanner_node")
+    scanner.suspend()
+    try:
+        process = collector(tmp_path / "frames.zarr", "--attach", "--frames", "2")
+        _, said = process.communicate(timeout=60)
+    finally:
+        scanner.resume()
+    assert process.returncode != 0
+    assert "No captured_cloud" in said and "frame 0" in said and "Traceback" not in said, said
+    assert list(open_frames(tmp_path / "frames.zarr").pending) == [0, 1]
+
+
 def test_a_launched_stack_is_recorded_and_a_larger_number_adds(tmp_path):
     path = tmp_path / "frames.zarr"
     assert finished(collector(path, "--frames", "1"))["captured"] == 1
@@ -146,4 +159,4 @@ def test_a_bad_request_is_refused(tmp_path, arguments, said):
     process = collector(tmp_path / "frames.zarr", *arguments)
     _, errors = process.communicate(timeout=60)
     assert process.returncode != 0
-    assert re.search(said, errors), errors
+    assert re.search(said, errors) and "Traceback" not in errors, errors

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from softform_core.errors import SoftformError
+
 
 @click.command()
 @click.option("--robot", default="membrane", show_default=True, help="Name in config/robots, or a .yaml.")
@@ -56,6 +58,8 @@ def collect(
         store = run(request, lambda line: tqdm.write(line, file=sys.stderr))
     except KeyboardInterrupt:
         raise click.ClickException("stopped; the robot vents. The same command goes on.") from None
+    except SoftformError as error:
+        raise click.ClickException(str(error)) from error
     captured, rejections = store.captured, store.rejections
     coverage = store.coverage[captured]
     figures = {
