@@ -40,6 +40,7 @@ setup(
             "doctor = softform_bringup.doctor:doctor",
             "repair-bag = softform_bringup.mcap_repair:repair_bag_command",
             "demo = softform_bringup.cli_demo:demo",
+            "collect = softform_bringup.cli_collect:collect",
         ],
     },
 )

@@ -1,0 +1,106 @@
+"""Whether a captured cloud shows the robot well enough to learn from, and which regions of the robot it misses."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from softform_core.errors import SoftformError
+from softform_core.robots import Robot
+from softform_core.shapes.validate import check_target
+
+COVERAGE_CELLS = 16
+"""Cells a side of the grid over the resting body on which coverage is counted."""
+
+MIN_COVERAGE = 0.4
+"""A frame that shows less of the robot is rejected; the paper learns with up to 40 % of the data missing."""
+
+MAX_OUTLIERS = 0.05
+"""A frame with more outliers is rejected."""
+
+MAX_STRAY = 0.05
+"""A frame with more points beside the robot is rejected: it is unregistered, or of another robot."""
+
+MAX_THICKNESS_RATIO = 0.5
+"""Third to second principal extent of a small neighbourhood: near 0 on a surface, near 1 in a volume of noise."""
+
+_MARGIN = 0.1
+_OUTLIER_DISTANCE = 0.01
+_NEIGHBOURS = 24
+_EXAMINED_POINTS = 4000
+
+
+@dataclass(frozen=True)
+class FrameQuality:
+    """What a cloud is worth.
+
+    Attributes:
+        coverage: Share of the robot's grid cells that hold a point, 0 … 1.
+        covered: (g, g) those cells, first index along x, second along y; False is a missing region.
+        outliers: Estimated share of points off the surface of their neighbours.
+        fault: Why the frame must not be learned from; empty if it may.
+    """
+
+    coverage: float
+    covered: NDArray[np.bool_]
+    outliers: float
+    fault: str
+
+
+def assess_cloud(points: NDArray[np.floating], robot: Robot) -> FrameQuality:
+    """Judge one captured cloud.
+
+    Args:
+        points: (M, 3) m in the robot's frame, all finite.
+        robot: Who was captured.
+    """
+    covered = covered_cells(points, robot)
+    coverage = float(covered.mean())
+    try:
+        values = check_target(points, robot)
+    except SoftformError as error:
+        return FrameQuality(coverage, covered, 0.0, error.message)
+    stray = float((np.abs(values[:, :2]) > (0.5 + _MARGIN) * robot.extent).any(axis=1).mean())
+    if stray > MAX_STRAY:
+        fault = f"{stray:.0%} of its points lie beside robot '{robot.name}': is the capture registered, and of it?"
+        return FrameQuality(coverage, covered, 0.0, fault)
+    outliers, thickness = _roughness(values, _OUTLIER_DISTANCE * float(robot.extent.max()))
+    fault = ""
+    if coverage < MIN_COVERAGE:
+        fault = f"it covers {coverage:.0%} of the robot, less than {MIN_COVERAGE:.0%}."
+    elif thickness > MAX_THICKNESS_RATIO:
+        fault = "its points lie on no surface: it is noise."
+    elif outliers > MAX_OUTLIERS:
+        fault = f"{outliers:.0%} of its points are outliers, more than {MAX_OUTLIERS:.0%}."
+    return FrameQuality(coverage, covered, outliers, fault)
+
+
+def covered_cells(points: NDArray[np.floating], robot: Robot) -> NDArray[np.bool_]:
+    """Which cells of a grid over the resting body hold a point, (g, g).
+
+    Args:
+        points: (M, 3) m in the robot's frame.
+        robot: Whose body the grid spans.
+    """
+    cells = np.floor((np.asarray(points)[:, :2] / robot.extent + 0.5) * COVERAGE_CELLS).astype(np.int64)
+    inside = ((cells >= 0) & (cells < COVERAGE_CELLS)).all(axis=1)
+    covered = np.zeros((COVERAGE_CELLS, COVERAGE_CELLS), dtype=bool)
+    covered[cells[inside, 0], cells[inside, 1]] = True
+    return covered
+
+
+def _roughness(points: NDArray[np.float64], distance: float) -> tuple[float, float]:
+    """Share of points further than `distance` (m) from their neighbours' plane, and the median thickness ratio."""
+    step = max(1, len(points) // _EXAMINED_POINTS)
+    examined = points[::step]
+    _, neighbours = cKDTree(points).query(examined, k=min(_NEIGHBOURS + 1, len(points)))
+    around = points[neighbours[:, 1:]]
+    # The median is where the surface is, even if the examined point or a few neighbours are outliers.
+    centred = around - np.median(around, axis=1, keepdims=True)
+    variances, axes = np.linalg.eigh(np.einsum("nki,nkj->nij", centred, centred) / centred.shape[1])
+    normals = axes[:, :, 0]
+    offset = np.abs(np.einsum("ni,ni->n", examined - np.median(around, axis=1), normals))
+    extents = np.sqrt(np.maximum(variances, 0.0))
+    thickness = extents[:, 0] / np.maximum(extents[:, 1], np.finfo(float).tiny)
+    return float((offset > distance).mean()), float(np.median(thickness))
