@@ -11,7 +11,8 @@ start is ours, without which it diverges. `default` differs where the printed fo
   missing; omega_cr goes down with that share.
 - c = 3e-5 is ill-conditioned. Narrower Gaussians and a singular-value decomposition of the warp (`stable_directions`,
   Eq. 10 built in) with a penalty on the amplitudes take the place of L_gr; its printed weight, on squared moments in
-  mm^2 that grow with the size of the robot, kept the warp from fitting (validation 0.40 mm against 0.38 mm).
+  mm^2 that grow with the size of the robot, seemed to keep the warp from fitting (lowered together with a
+  larger amplitude penalty, not tried apart).
 - Distances along normals do not see points slide along the surface, past the rim above all; a penalty holds them.
 - The 2700 control points over-fit 40 frames; their first principal components do not.
 - Captured points far outside the spread of their frame's distances are outliers, left out.
