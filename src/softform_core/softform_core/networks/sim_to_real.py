@@ -1,0 +1,241 @@
+"""N_rbf, the warp whose coefficients it predicts, and N_conf (paper 000, Eqs. 2-5 and Sec. III-A); millimetres."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.linalg import block_diag, null_space
+from torch import Tensor, nn
+
+from softform_core.errors import SoftformError
+from softform_core.networks.layers import MlpWeights, perceptron
+
+Array = NDArray[np.float64]
+
+
+def identity_coefficients(kernels: int) -> Array:
+    """Gamma (kernels + 4, 3) of the warp that leaves every point where it is."""
+    return np.vstack([np.zeros((1, 3)), np.eye(3), np.zeros((kernels, 3))])
+
+
+def warp_basis(points: Tensor, centers: Tensor, width: float) -> Tensor:
+    """Eq. 2 in matrix form: p* = warp_basis @ gamma, rows [1, p, e^(-c |p - q_1|^2), ...].
+
+    Args:
+        points: (n, P, 3) mm.
+        centers: (n, N, 3) mm, q_i on the same simulated surfaces.
+        width: c, 1/mm^2.
+
+    Returns:
+        (n, P, N + 4), for gamma in the order alpha_0, alpha_1, alpha_2, alpha_3, beta_1 ... beta_N.
+    """
+    difference = points[:, :, None] - centers[:, None]
+    gaussian = torch.exp(-width * difference.square().sum(-1))
+    return torch.cat([torch.ones_like(points[..., :1]), points, gaussian], dim=2)
+
+
+def warp_basis_slope(points: Tensor, tangents: Tensor, centers: Tensor, width: float) -> Tensor:
+    """Derivative of `warp_basis` along surface tangents dp/du, with the centers held: dp*/du = slope @ gamma.
+
+    Args:
+        points: (n, P, 3) mm.
+        tangents: (n, P, 3), derivative of the points with respect to one surface parameter.
+        centers: (n, N, 3) mm.
+        width: c, 1/mm^2.
+
+    Returns:
+        (n, P, N + 4).
+    """
+    difference = points[:, :, None] - centers[:, None]
+    gaussian = torch.exp(-width * difference.square().sum(-1))
+    slope = -2.0 * width * gaussian * (difference * tangents[:, :, None]).sum(-1)
+    return torch.cat([torch.zeros_like(points[..., :1]), tangents, slope], dim=2)
+
+
+class RbfWarp(nn.Module):
+    """Eq. 2 as a layer, differentiable in points, centers and coefficients.
+
+    Args:
+        width: c, 1/mm^2.
+    """
+
+    def __init__(self, width: float) -> None:
+        """Keep the width."""
+        super().__init__()
+        self.width = width
+
+    def forward(self, points: Tensor, centers: Tensor, gamma: Tensor) -> Tensor:
+        """Warped points (n, P, 3) mm from points (n, P, 3), centers (n, N, 3) and gamma (n, N + 4, 3)."""
+        return warp_basis(points, centers, self.width) @ gamma
+
+
+def stable_directions(basis: Array, centers: Array, smallest: float) -> Array:
+    """Well-conditioned directions of gamma, each of which moves the surface by 1 mm in the root of the mean square.
+
+    Wide Gaussians nearly depend on each other: steps in gamma itself then move the surface by anything between nothing
+    and metres. The compatibility conditions of Eq. 10 are built in at the shape given: the betas of every direction
+    lie in their null space. A singular-value decomposition of what is left orders the directions.
+
+    Args:
+        basis: (P, N + 4), `warp_basis` of a typical shape.
+        centers: (N, 3) mm, of the same shape.
+        smallest: Directions whose singular value is below this share of the largest are left out.
+
+    Returns:
+        (N + 4, r).
+    """
+    conditions = np.vstack([np.ones(len(centers)), centers.T])
+    compatible = block_diag(np.eye(4), null_space(conditions))
+    # Affine columns are scaled to the size of the kernels' ones, or they alone would decide what is small.
+    column_size = np.linalg.norm(basis, axis=0)
+    affine_scale = np.ones(len(column_size))
+    affine_scale[:4] = np.median(column_size[4:]) / column_size[:4]
+    compatible = affine_scale[:, None] * compatible
+    _, singular, right = np.linalg.svd(basis @ compatible, full_matrices=False)
+    kept = singular > smallest * singular[0]
+    return np.sqrt(len(basis)) * compatible @ (right[kept].T / singular[kept])
+
+
+@dataclass(frozen=True)
+class ShapeInput:
+    """How control points enter the networks: (basis (S^c - mean)) / scale.
+
+    Attributes:
+        mean: (rows * cols * 3,) mm.
+        basis: (r, rows * cols * 3) principal components, or None for the control points themselves.
+        scale: (r,) mm.
+    """
+
+    mean: Array
+    basis: Array | None
+    scale: Array
+
+    @classmethod
+    def of(cls, control_points: Array, components: int | None) -> "ShapeInput":
+        """Fit to typical simulated shapes, (n, rows * cols * 3) mm."""
+        mean = control_points.mean(axis=0)
+        offsets = control_points - mean
+        if components is None:
+            return cls(mean, None, np.full(len(mean), max(float(offsets.std()), 1e-9)))
+        if components > min(offsets.shape):
+            raise SoftformError(
+                f"{components} components of {len(offsets)} shapes cannot be found.", "Ask for fewer components."
+            )
+        basis = np.linalg.svd(offsets, full_matrices=False)[2][:components]
+        return cls(mean, basis, np.maximum((offsets @ basis.T).std(axis=0), 1e-9))
+
+    def normalised(self, control_points: Array) -> Array:
+        """Input of the networks, (n, rows * cols * 3) mm -> (n, r)."""
+        offsets = control_points - self.mean
+        return (offsets if self.basis is None else offsets @ self.basis.T) / self.scale
+
+
+class FunctionPrediction(nn.Module):
+    """N_rbf (Eq. 3) between fixed linear maps: shape -> coordinates along `directions` -> gamma; starts as identity.
+
+    The last layer starts at zero: from a random start the warp is far from the identity and training diverges.
+
+    Args:
+        inputs: r of the `ShapeInput`.
+        directions: (N + 4, d), from `stable_directions`, or the unit matrix for gamma itself.
+        hidden: Widths of the hidden layers; 2 or 3 of 24 or 64 (Table II).
+        activation: `relu` or `tanh`.
+    """
+
+    directions: Tensor
+    identity: Tensor
+
+    def __init__(
+        self, inputs: int, directions: Array, hidden: Sequence[int] = (24, 24), activation: str = "relu"
+    ) -> None:
+        """Lay the layers; torch's seed decides all but the last."""
+        super().__init__()
+        self.activation = activation
+        self.layers = perceptron((inputs, *hidden, directions.shape[1] * 3), activation)
+        last = self.layers[-1]
+        nn.init.zeros_(last.weight)
+        nn.init.zeros_(last.bias)
+        self.register_buffer("directions", torch.from_numpy(directions).float())
+        self.register_buffer("identity", torch.from_numpy(identity_coefficients(len(directions) - 4)).float())
+
+    def amplitudes(self, shape: Tensor) -> Tensor:
+        """Coordinates (n, d, 3) along the directions, from normalised shapes (n, r)."""
+        return self.layers(shape).reshape(len(shape), -1, 3)
+
+    def forward(self, shape: Tensor) -> Tensor:
+        """Coefficients gamma (n, N + 4, 3), from normalised shapes (n, r)."""
+        return self.identity + self.directions @ self.amplitudes(shape)
+
+    def weights(self, shape_input: ShapeInput) -> MlpWeights:
+        """The whole map from control points in mm to flattened gamma, the fixed maps folded into the layers (exact)."""
+        linear = [layer for layer in self.layers if isinstance(layer, nn.Linear)]
+        weights = [layer.weight.detach().double().numpy() for layer in linear]
+        biases = [layer.bias.detach().double().numpy() for layer in linear]
+        weights[0] = weights[0] / shape_input.scale
+        if shape_input.basis is not None:
+            weights[0] = weights[0] @ shape_input.basis
+        unfold = np.kron(self.directions.double().numpy(), np.eye(3))
+        weights[-1], biases[-1] = unfold @ weights[-1], unfold @ biases[-1]
+        identity = self.identity.double().numpy().ravel()
+        inputs = len(shape_input.mean)
+        return MlpWeights(
+            weights,
+            biases,
+            self.activation,
+            shape_input.mean,
+            np.ones(inputs),
+            identity,
+            np.ones(len(identity)),
+        )
+
+
+def mean_of(members: Sequence[MlpWeights]) -> MlpWeights:
+    """One wide perceptron whose output is the mean of the members' outputs (exact).
+
+    All members need equal depth, activation and normalisations, as members of one ensemble have.
+    """
+    first, count = members[0], len(members)
+    depth = len(first.weights)
+    weights = [np.vstack([member.weights[0] for member in members])]
+    weights += [block_diag(*(member.weights[place] for member in members)) for place in range(1, depth - 1)]
+    weights.append(np.hstack([member.weights[-1] for member in members]) / count)
+    biases = [np.concatenate([member.biases[place] for member in members]) for place in range(depth - 1)]
+    biases.append(np.mean([member.biases[-1] for member in members], axis=0))
+    return MlpWeights(
+        weights,
+        biases,
+        first.activation,
+        first.input_offset,
+        first.input_scale,
+        first.output_offset,
+        first.output_scale,
+    )
+
+
+class Confidence(nn.Module):
+    """N_conf: how likely a simulated point has a counterpart on the scan, w_c(p) = N_conf(p, S^c) (Sec. III-A).
+
+    Three layers of 128 neurons and a sigmoid. The first layer acts on point and shape apart and sums, which is a layer
+    on both together, without repeating the shape for each point.
+
+    Args:
+        inputs: r of the `ShapeInput`.
+        point_scale: mm, divides the points.
+    """
+
+    def __init__(self, inputs: int, point_scale: float) -> None:
+        """Lay the layers."""
+        super().__init__()
+        self._point_scale = point_scale
+        self.of_shape = nn.Linear(inputs, 128)
+        self.of_point = nn.Linear(3, 128, bias=False)
+        self.layers = nn.Sequential(
+            nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, 1)
+        )
+
+    def forward(self, points: Tensor, shape: Tensor) -> Tensor:
+        """Confidence (n, P) in 0 … 1 of simulated points (n, P, 3) mm on normalised shapes (n, r)."""
+        first = self.of_point(points / self._point_scale) + self.of_shape(shape)[:, None]
+        return torch.sigmoid(self.layers(first)[..., 0])
