@@ -20,9 +20,10 @@ from softform_bringup.robot_link import RobotLink
 from softform_bringup.run_folder import new_run_folder
 from softform_bringup.stack_state import wait_until_active
 from softform_core.errors import SoftformError
+from softform_core.files import only_writer
 from softform_core.frames.quality import FrameQuality, assess_cloud
 from softform_core.frames.sampling import frame_actuations
-from softform_core.frames.store import FrameStore, create_frames, only_writer, open_frames
+from softform_core.frames.store import FrameStore, create_frames, open_frames
 from softform_core.paths import data_dir, reality_file
 from softform_core.robots import Robot, load_robot
 from softform_core.simulation.generate import git_revision
@@ -99,7 +100,7 @@ def collect(request: CollectRequest, say: Say) -> FrameStore:
     path = data_dir() / robot.name / "frames.zarr" if request.output is None else request.output
     if not request.attach:
         reality_file(request.reality)
-    with only_writer(path):
+    with only_writer(path, "collecting"):
         store = _open_or_create(request, robot, path, actuations)
         if not len(_asked(store, request)):
             return store

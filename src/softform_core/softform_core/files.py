@@ -1,7 +1,10 @@
-"""Files that appear whole or not at all."""
+"""Files and stores on disk: written whole or not at all, and by one process at a time."""
 
+import fcntl
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from softform_core.errors import SoftformError
@@ -27,3 +30,32 @@ def write_atomically(path: str | Path, data: bytes) -> None:
         raise SoftformError(
             f"{path} cannot be written: {error.strerror or error}.", "Check the folder, its permissions and free space."
         ) from error
+
+
+@contextmanager
+def only_writer(output: Path, activity: str) -> Iterator[None]:
+    """Hold a lock beside a store, which the system lets go even if this process is killed.
+
+    Args:
+        output: The store.
+        activity: What its writers do, such as "simulating".
+
+    Raises:
+        SoftformError: If another process holds it, or the folder cannot be written.
+    """
+    lock = output.with_name(f".{output.name}.lock")
+    try:
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        file = lock.open("w")
+    except OSError as error:
+        raise SoftformError(
+            f"{output.parent} cannot be written: {error.strerror}.", "Give another --output."
+        ) from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise SoftformError(
+                f"Another process is {activity} into {output}.", "Wait until it is done, or give another --output."
+            ) from error
+        yield

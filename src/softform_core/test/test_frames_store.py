@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from softform_core.errors import SoftformError
+from softform_core.files import only_writer
 from softform_core.frames.quality import COVERAGE_CELLS, FrameQuality
 from softform_core.frames.sampling import frame_actuations
-from softform_core.frames.store import FrameStatus, FrameStore, create_frames, only_writer, open_frames
+from softform_core.frames.store import FrameStatus, FrameStore, create_frames, open_frames
 from softform_core.robots import load_robot
 
 ROBOT = load_robot("membrane")
@@ -143,12 +144,12 @@ def test_a_full_disk_says_so_and_loses_nothing(tmp_path):
 def test_two_do_not_write_one_store(tmp_path):
     path = tmp_path / "frames.zarr"
     with (
-        only_writer(path),
+        only_writer(path, "collecting"),
         pytest.raises(SoftformError, match="Another process is collecting"),
-        only_writer(path),
+        only_writer(path, "collecting"),
     ):
         pass
-    with only_writer(path):
+    with only_writer(path, "collecting"):
         pass
 
 

@@ -8,7 +8,6 @@ after the other, `offsets` (n, 2) a frame's first and one past its last point, `
 marked as captured is there; points behind the last such frame are overwritten.
 """
 
-import fcntl
 import os
 import shutil
 from collections.abc import Iterator
@@ -360,27 +359,6 @@ def _check_shapes(path: Path, shapes: dict[str, tuple[int, ...]]) -> None:
             f"Arrays of the frames {path} are missing or misshapen: {', '.join(sorted(wrong))}.",
             "The store is damaged; collect into another --output.",
         )
-
-
-@contextmanager
-def only_writer(path: Path) -> Iterator[None]:
-    """Hold a lock beside the store, which the system lets go even if this process is killed.
-
-    Raises:
-        SoftformError: If another process holds it, or the folder cannot be written.
-    """
-    lock = path.with_name(f".{path.name}.lock")
-    with disk_errors(path):
-        lock.parent.mkdir(parents=True, exist_ok=True)
-        file = lock.open("w")
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise SoftformError(
-                f"Another process is collecting into {path}.", "Wait until it is done, or give another --output."
-            ) from error
-        yield
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """A data set of simulated shapes: many equilibria over all cores, into one store that can always be continued."""
 
-import fcntl
 import os
 import shlex
 import subprocess
@@ -10,7 +9,6 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
@@ -21,6 +19,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from softform_core.errors import SoftformError
+from softform_core.files import only_writer
 from softform_core.paths import home
 from softform_core.robots import MembraneDescription, Robot
 from softform_core.simulation.equilibrium import (
@@ -73,7 +72,7 @@ def generate_simulation(
     if jobs < 1:
         raise SoftformError(f"{jobs} jobs cannot work.", "Give one at least.")
     actuations = sample_actuations(robot.pressure_min, robot.pressure_max, samples, seed)
-    with _only_writer(output):
+    with only_writer(output, "simulating"):
         store = _open_or_create(robot, actuations, output, seed)
         pending = store.pending
         results = _solve_here if jobs == 1 or len(pending) < 2 else _solve_in_processes
@@ -125,27 +124,6 @@ def git_revision() -> str:
         return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return "unknown"
-
-
-@contextmanager
-def _only_writer(output: Path) -> Iterator[None]:
-    """Hold a lock beside the store, which the system lets go even if this process is killed."""
-    lock = output.with_name(f".{output.name}.lock")
-    try:
-        lock.parent.mkdir(parents=True, exist_ok=True)
-        file = lock.open("w")
-    except OSError as error:
-        raise SoftformError(
-            f"{output.parent} cannot be written: {error.strerror}.", "Give another --output."
-        ) from error
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise SoftformError(
-                f"Another process is simulating into {output}.", "Wait until it is done, or give another --output."
-            ) from error
-        yield
 
 
 def _ready_membrane(description: MembraneDescription) -> Membrane:
