@@ -22,6 +22,8 @@ def write_atomically(path: str | Path, data: bytes) -> None:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
         with os.fdopen(handle, "wb") as file:
             file.write(data)
+            file.flush()
+            os.fsync(file.fileno())  # a power cut must not leave a renamed file without its content
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)
     except OSError as error:

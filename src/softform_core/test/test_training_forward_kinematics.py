@@ -15,7 +15,8 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from softform_core.cli.train import train
 from softform_core.errors import SoftformError
 from softform_core.networks.layers import extract_mlp
-from softform_core.networks.store import ModelError, load_forward_kinematics, save_model
+from softform_core.networks.model_files import ModelError
+from softform_core.networks.store import FORWARD_KINEMATICS, load_forward_kinematics
 from softform_core.robots import Robot, load_robot
 from softform_core.simulation.equilibrium import solve_equilibrium
 from softform_core.simulation.membrane import build_membrane
@@ -261,7 +262,7 @@ def test_cards_of_other_schemas_and_damaged_cards_are_refused(tmp_path, model, r
 def test_weights_are_never_saved_with_the_card_of_others(tmp_path, model, robot):
     _, card = load_forward_kinematics(robot, model)
     with pytest.raises(ModelError, match="does not describe"):
-        save_model(tmp_path / "new", b"other weights", card)
+        FORWARD_KINEMATICS.save(tmp_path / "new", b"other weights", card)
     assert not (tmp_path / "new").exists()
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from lifecycle_msgs.msg import Transition
 
-from softform_core.networks.store import CARD_FILE
+from softform_core.networks.store import FORWARD_KINEMATICS
 from softform_core.paths import models_dir
 from softform_core.shapes.target import TargetShape
 from softform_ik.client import Code, GoalFailedError, GoalRejectedError, Mode, NotConnectedError, ShapeClient
@@ -299,7 +299,7 @@ def test_a_missing_node_is_reported(own_domain):
 def model_of_another_robot(tmp_path):
     for file in (models_dir() / "membrane").iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
-    card = tmp_path / CARD_FILE
+    card = tmp_path / FORWARD_KINEMATICS.card_file
     card.write_text(card.read_text().replace('"robot": "membrane"', '"robot": "mannequin"'))
     return tmp_path
 

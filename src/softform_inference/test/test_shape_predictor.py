@@ -23,7 +23,7 @@ from softform_core.kinematics.pipeline import ForwardPipeline, grid_uv
 from softform_core.kinematics.rbf_warp import SimToReal
 from softform_core.kinematics.robot_pipeline import load_pipeline
 from softform_core.networks.layers import MlpWeights, extract_mlp
-from softform_core.networks.store import WEIGHTS_FILE, load_forward_kinematics
+from softform_core.networks.store import FORWARD_KINEMATICS, load_forward_kinematics
 from softform_core.paths import models_dir
 from softform_core.robots import load_robot
 from softform_core.surface.bspline import evaluate
@@ -249,7 +249,7 @@ def test_the_node_predicts_what_is_measured_and_what_is_asked(bench, robot, pipe
 def corrupt_model(tmp_path):
     for file in (models_dir() / "membrane").iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
-    weights = tmp_path / WEIGHTS_FILE
+    weights = tmp_path / FORWARD_KINEMATICS.weights_file
     weights.write_bytes(weights.read_bytes()[:-100])
     return tmp_path
 

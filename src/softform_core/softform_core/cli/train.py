@@ -48,7 +48,8 @@ def fk(
       softform train fk --recipe paper --output /tmp/paper     as printed in the paper, to compare
       softform train fk --robot mine.yaml --data mine.zarr
     """  # noqa: D301
-    from softform_core.networks.store import export, save_model
+    from softform_core.networks.model_files import export
+    from softform_core.networks.store import FORWARD_KINEMATICS
     from softform_core.training.forward_kinematics import RECIPES, forget_run, train_forward_kinematics
     from softform_core.training.model_card import make_card
     from softform_core.training.shapes import load_training_shapes
@@ -70,7 +71,7 @@ def fk(
         raise click.ClickException("stopped. The same command goes on from the last checkpoint.") from None
     weights = export(trained.network)
     card = make_card(robot, shapes, recipe, seed, trained, weights)
-    save_model(folder, weights, card)
+    FORWARD_KINEMATICS.save(folder, weights, card)
     forget_run(shapes, recipe, seed, runs)
 
     errors = card.errors_mm

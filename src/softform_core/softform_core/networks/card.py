@@ -4,18 +4,38 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-SCHEMA: Literal["softform/forward-kinematics"] = "softform/forward-kinematics"
-SCHEMA_VERSION: Literal[1] = 1
-
 Count = Annotated[int, Field(ge=0)]
 Millimetres = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 
 
-class _Entry(BaseModel):
+class Entry(BaseModel):
+    """A part of a card: unknown fields are refused."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Architecture(_Entry):
+class Card(Entry):
+    """What the card of every model says."""
+
+    schema_name: str
+    schema_version: int
+    robot: str
+    robot_fingerprint: str
+    chambers: list[str]
+    command: str
+    git_revision: str
+    created: str
+    torch_version: str
+    weights_file: str
+    weights_bytes: Count
+    weights_sha256: str
+
+    def to_markdown(self) -> str:
+        """The card for people."""
+        raise NotImplementedError
+
+
+class Architecture(Entry):
     """Shape of the network."""
 
     inputs: Count
@@ -26,7 +46,7 @@ class Architecture(_Entry):
     parameters: Count
 
 
-class TrainingData(_Entry):
+class TrainingData(Entry):
     """Where the shapes came from; the simulation's own provenance is repeated."""
 
     store: str
@@ -38,7 +58,7 @@ class TrainingData(_Entry):
     simulation_created: str
 
 
-class Split(_Entry):
+class Split(Entry):
     """Shapes in each part; symmetric images of a shape always lie in the same part."""
 
     train: Count
@@ -46,7 +66,7 @@ class Split(_Entry):
     test: Count
 
 
-class Training(_Entry):
+class Training(Entry):
     """How the network was trained."""
 
     recipe: str
@@ -59,7 +79,7 @@ class Training(_Entry):
     threads: Count
 
 
-class Errors(_Entry):
+class Errors(Entry):
     """Distances between control points, mm, and the floor set by the B-spline fit at the mesh's vertices."""
 
     train_mean: Millimetres
@@ -74,14 +94,11 @@ class Errors(_Entry):
     fit_max: Millimetres
 
 
-class ModelCard(_Entry):
+class ModelCard(Card):
     """Everything about a forward-kinematics model file that is not in its weights."""
 
-    schema_name: Literal["softform/forward-kinematics"] = SCHEMA
-    schema_version: Literal[1] = SCHEMA_VERSION
-    robot: str
-    robot_fingerprint: str
-    chambers: list[str]
+    schema_name: Literal["softform/forward-kinematics"] = "softform/forward-kinematics"
+    schema_version: Literal[1] = 1
     pressure_min_pa: list[float]
     pressure_max_pa: list[float]
     surface_degree: Count
@@ -90,13 +107,6 @@ class ModelCard(_Entry):
     split: Split
     training: Training
     errors_mm: Errors
-    command: str
-    git_revision: str
-    created: str
-    torch_version: str
-    weights_file: str
-    weights_bytes: Count
-    weights_sha256: str
 
     def to_markdown(self) -> str:
         """The card for people."""

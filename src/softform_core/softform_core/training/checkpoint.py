@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from softform_core.errors import SoftformError
-from softform_core.networks.store import write_atomically
+from softform_core.files import write_atomically
 
 CHECKPOINT_FILE = "checkpoint.pt"
 
@@ -23,9 +23,9 @@ def save_checkpoint(folder: Path, state: dict[str, Any]) -> None:
     torch.save(state, buffer)
     try:
         write_atomically(folder / CHECKPOINT_FILE, buffer.getvalue())
-    except OSError as error:
+    except SoftformError as error:
         raise SoftformError(
-            f"The checkpoint in {folder} could not be written: {error.strerror or error}.",
+            f"The checkpoint in {folder} could not be written: {error.message}",
             "The last one is kept. Free disk space and run the same command again.",
         ) from error
 

@@ -1,13 +1,13 @@
 """The card of a freshly trained N_fk."""
 
-import hashlib
 from datetime import UTC, datetime
 
 import numpy as np
 import torch
 
 from softform_core.networks.card import Architecture, Errors, ModelCard, Split, Training, TrainingData
-from softform_core.networks.store import WEIGHTS_FILE
+from softform_core.networks.model_files import sha256
+from softform_core.networks.store import FORWARD_KINEMATICS
 from softform_core.robots import Robot
 from softform_core.simulation.generate import git_revision
 from softform_core.training.forward_kinematics import Recipe, Trained
@@ -25,7 +25,7 @@ def make_card(
         recipe: Trained by.
         seed: Trained with.
         trained: From `train_forward_kinematics`.
-        weights: From `networks.store.export`.
+        weights: From `networks.model_files.export`.
     """
     origin = shapes.provenance
     network = trained.network
@@ -71,9 +71,9 @@ def make_card(
         git_revision=git_revision(),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         torch_version=torch.__version__,
-        weights_file=WEIGHTS_FILE,
+        weights_file=FORWARD_KINEMATICS.weights_file,
         weights_bytes=len(weights),
-        weights_sha256=hashlib.sha256(weights).hexdigest(),
+        weights_sha256=sha256(weights),
     )
 
 

@@ -11,7 +11,8 @@ from softform_core.kinematics.inverse import solve_inverse_kinematics
 from softform_core.kinematics.pipeline import ForwardPipeline, grid_uv
 from softform_core.kinematics.robot_pipeline import load_pipeline
 from softform_core.networks.layers import extract_mlp
-from softform_core.networks.store import ModelError, load_forward_kinematics
+from softform_core.networks.model_files import ModelError
+from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import load_robot
 from softform_core.surface.bspline import basis_matrix
 

@@ -1,0 +1,157 @@
+"""A model on disk: TorchScript weights, a card for programs and a page for people, checked whenever they are read."""
+
+import hashlib
+import io
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import torch
+from pydantic import ValidationError
+from torch import nn
+from torch.jit import ScriptModule
+
+from softform_core.errors import SoftformError
+from softform_core.files import write_atomically
+from softform_core.networks.card import Card
+from softform_core.robots import Robot
+
+AnyCard = TypeVar("AnyCard", bound=Card)
+
+
+class ModelError(SoftformError):
+    """A model file cannot be used."""
+
+
+def export(network: nn.Module) -> bytes:
+    """TorchScript of a trained network, in evaluation mode on the CPU."""
+    buffer = io.BytesIO()
+    torch.jit.save(torch.jit.script(network.cpu().eval()), buffer)
+    return buffer.getvalue()
+
+
+def sha256(weights: bytes) -> str:
+    """What a card calls its weights by."""
+    return hashlib.sha256(weights).hexdigest()
+
+
+@dataclass(frozen=True)
+class ModelFiles(Generic[AnyCard]):
+    """The files of one kind of model, and how they are written and read.
+
+    Attributes:
+        kind: What the model is, for messages.
+        card_type: Of its card.
+        weights_file: Name of the weights.
+        card_file: Name of the card.
+        page_file: Name of the page.
+        command: Trains such a model; `--robot NAME` is added.
+    """
+
+    kind: str
+    card_type: type[AnyCard]
+    weights_file: str
+    card_file: str
+    page_file: str
+    command: str
+
+    def save(self, folder: Path, weights: bytes, card: AnyCard) -> None:
+        """Write weights, page and card; each file replaces the old one at once, the card last.
+
+        Args:
+            folder: Made if missing.
+            weights: From `export`.
+            card: Its sha256 and size must be those of `weights`.
+
+        Raises:
+            ModelError: If the card belongs to other weights, or the files cannot be written.
+        """
+        if card.weights_sha256 != sha256(weights) or card.weights_bytes != len(weights):
+            raise ModelError("The card does not describe these weights.", "Make the card from the exported weights.")
+        mend = "Free disk space or mend the permissions, then train again: it goes on from its checkpoint."
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            write_atomically(folder / self.weights_file, weights)
+            write_atomically(folder / self.page_file, card.to_markdown().encode())
+            write_atomically(folder / self.card_file, (card.model_dump_json(indent=2) + "\n").encode())
+        except OSError as error:
+            raise ModelError(
+                f"The model could not be written to {folder}: {error.strerror or error}.", mend
+            ) from error
+        except SoftformError as error:
+            raise ModelError(f"The model could not be written to {folder}: {error.message}", mend) from error
+
+    def read_card(self, folder: Path, robot: Robot) -> AnyCard:
+        """The card in a model folder.
+
+        Raises:
+            ModelError: If it is missing, unreadable, of another schema, or of a model of another robot.
+        """
+        path = folder / self.card_file
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError as error:
+            raise ModelError(f"There is no {self.kind} model in {folder}.", self.train_again(robot)) from error
+        except (OSError, ValueError) as error:
+            raise ModelError(f"The model card {path} cannot be read: {error}.", self.train_again(robot)) from error
+        expected = tuple(self.card_type.model_fields[name].default for name in ("schema_name", "schema_version"))
+        found = (None, None)
+        if isinstance(content, dict):
+            found = (content.get("schema_name"), content.get("schema_version"))
+        if found != expected:
+            raise ModelError(
+                f"The model card {path} has schema {found[0]} version {found[1]}, not {expected[0]} version "
+                f"{expected[1]}.",
+                self.train_again(robot),
+            )
+        try:
+            card = self.card_type.model_validate(content)
+        except ValidationError as error:
+            faults = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+            raise ModelError(f"The model card {path} is damaged: {faults}.", self.train_again(robot)) from error
+        if (
+            card.robot != robot.name
+            or card.robot_fingerprint != robot.fingerprint()
+            or len(card.chambers) != robot.degrees_of_freedom
+        ):
+            raise ModelError(
+                f"The model in {folder} was trained for robot '{card.robot}' with {len(card.chambers)} chambers "
+                f"(description {card.robot_fingerprint}), not for '{robot.name}' with {robot.degrees_of_freedom} "
+                f"({robot.fingerprint()}).",
+                self.train_again(robot),
+            )
+        return card
+
+    def load(self, folder: Path, robot: Robot) -> tuple[ScriptModule, AnyCard]:
+        """Network and card in a model folder, ready to evaluate on the CPU.
+
+        Raises:
+            ModelError: If the model is missing, corrupt, of another schema, or made for another robot.
+        """
+        card = self.read_card(folder, robot)
+        path = folder / self.weights_file
+        try:
+            weights = path.read_bytes()
+        except OSError as error:
+            raise ModelError(
+                f"The model file {path} cannot be read: {error.strerror}.", self.train_again(robot)
+            ) from error
+        if sha256(weights) != card.weights_sha256:
+            raise ModelError(
+                f"The model file {path} is corrupt or truncated: {len(weights)} bytes whose sha256 differs from "
+                f"that of its card ({card.weights_bytes} bytes).",
+                f"Fetch both files again, or: {self.train_again(robot)}",
+            )
+        try:
+            network = torch.jit.load(io.BytesIO(weights), map_location="cpu")
+        except RuntimeError as error:
+            raise ModelError(
+                f"The model file {path} is no TorchScript that torch {torch.__version__} can read.",
+                self.train_again(robot),
+            ) from error
+        return network.eval(), card
+
+    def train_again(self, robot: Robot) -> str:
+        """What to do about a model that cannot be used."""
+        return f"Train it with: {self.command} --robot {robot.name}"
