@@ -10,8 +10,10 @@ from softform_core.errors import SoftformError
 from softform_core.kinematics.pipeline import ForwardPipeline, grid_uv
 from softform_core.networks.layers import MlpWeights
 from softform_core.surface.bspline import basis_matrix, derivative_matrices
+from softform_core.training import ensemble
 from softform_core.training.frames import Frames
-from softform_core.training.sim_to_real import DEFAULT, PAPER, Recipe, train_sim_to_real
+from softform_core.training.sim_to_real import train_sim_to_real
+from softform_core.training.sim_to_real_recipes import DEFAULT, PAPER, Recipe
 
 ROWS = COLS = 6
 TINY = replace(
@@ -60,8 +62,8 @@ def frames(count: int, seed: int = 0, hole: bool = True) -> Frames:
     return Frames(actuation, clouds, normals)
 
 
-def train(captured: Frames, recipe: Recipe = TINY, folder: Path | None = None):
-    return train_sim_to_real(SIMULATED, captured, recipe, 0, ROWS, COLS, folder=folder)
+def train(captured: Frames, recipe: Recipe = TINY, folder: Path | None = None, start=None):
+    return train_sim_to_real(SIMULATED, captured, recipe, 0, ROWS, COLS, folder=folder, start=start)
 
 
 def held_out_gap(sim_to_real) -> float:
@@ -79,18 +81,16 @@ def test_training_lowers_the_gap_at_held_out_actuations() -> None:
 
 
 def test_the_same_seed_gives_the_same_network_and_an_interrupted_run_goes_on_to_it(tmp_path: Path, monkeypatch) -> None:
-    from softform_core.training import sim_to_real
-
     captured, recipe = frames(8), replace(TINY, epochs=40, members=1)
     whole = train(captured, recipe)
-    run_epoch = sim_to_real._Run._run_epoch
+    run_epoch = ensemble._Run._run_epoch
 
     def interrupted(self) -> float:
         if self.epoch == 30:
             raise KeyboardInterrupt
         return run_epoch(self)
 
-    monkeypatch.setattr(sim_to_real._Run, "_run_epoch", interrupted)
+    monkeypatch.setattr(ensemble._Run, "_run_epoch", interrupted)
     with pytest.raises(KeyboardInterrupt):
         train(captured, recipe, tmp_path)
     epochs = []
@@ -99,13 +99,23 @@ def test_the_same_seed_gives_the_same_network_and_an_interrupted_run_goes_on_to_
         epochs.append(self.epoch)
         return run_epoch(self)
 
-    monkeypatch.setattr(sim_to_real._Run, "_run_epoch", counted)
+    monkeypatch.setattr(ensemble._Run, "_run_epoch", counted)
     resumed = train(captured, recipe, tmp_path)
     assert epochs == list(range(25, 40))
     for ours, theirs in zip(
         whole.sim_to_real.coefficients.weights, resumed.sim_to_real.coefficients.weights, strict=True
     ):
         assert np.array_equal(ours, theirs)
+
+
+def test_training_goes_on_from_an_earlier_model() -> None:
+    captured = frames(16)
+    earlier = train(captured)
+    start = [member.coefficients for member in earlier.members]
+    unchanged = train(captured, replace(TINY, epochs=1, learning_rate=1e-12), start=start)
+    assert held_out_gap(unchanged.sim_to_real) == pytest.approx(held_out_gap(earlier.sim_to_real), rel=1e-2)
+    with pytest.raises(SoftformError, match="other layers"):
+        train(captured, replace(TINY, hidden=(8, 8)), start=start)
 
 
 def test_the_papers_recipe_trains_and_does_not_diverge() -> None:

@@ -19,7 +19,8 @@ from softform_core.kinematics.rbf_warp import SimToReal
 from softform_core.networks.layers import MlpWeights, extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import Robot, load_robot
-from softform_core.training.sim_to_real import RECIPES, Recipe, train_sim_to_real
+from softform_core.training.sim_to_real import train_sim_to_real
+from softform_core.training.sim_to_real_recipes import RECIPES, Recipe
 from softform_core.units import MM_PER_M
 from softform_rig.make_frames import TrueSurfaces, make_frames
 from softform_rig.reality import Reality, load_reality

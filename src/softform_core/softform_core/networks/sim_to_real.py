@@ -190,6 +190,30 @@ class FunctionPrediction(nn.Module):
             np.ones(len(identity)),
         )
 
+    def load_weights(self, weights: MlpWeights, shape_input: ShapeInput) -> None:
+        """Take over what `weights` gave, of a network of the same layers and fixed maps (exact).
+
+        Raises:
+            SoftformError: If layers or fixed maps differ.
+        """
+        linear = [layer for layer in self.layers if isinstance(layer, nn.Linear)]
+        matrices, biases = list(weights.weights), list(weights.biases)
+        if matrices[0].shape[1] == len(shape_input.mean) and matrices[-1].shape[0] == 3 * len(self.directions):
+            if shape_input.basis is not None:
+                matrices[0] = matrices[0] @ shape_input.basis.T
+            matrices[0] = matrices[0] * shape_input.scale
+            fold_back = np.kron(np.linalg.pinv(self.directions.double().numpy()), np.eye(3))
+            matrices[-1], biases[-1] = fold_back @ matrices[-1], fold_back @ biases[-1]
+        if [matrix.shape for matrix in matrices] != [tuple(layer.weight.shape) for layer in linear]:
+            raise SoftformError(
+                "The earlier sim-to-real model has other layers or kernels than this recipe's.",
+                "Train without it, or with the recipe that it was trained with.",
+            )
+        with torch.no_grad():
+            for layer, matrix, bias in zip(linear, matrices, biases, strict=True):
+                layer.weight.copy_(torch.from_numpy(matrix))
+                layer.bias.copy_(torch.from_numpy(bias))
+
 
 def mean_of(members: Sequence[MlpWeights]) -> MlpWeights:
     """One wide perceptron whose output is the mean of the members' outputs (exact).

@@ -19,34 +19,20 @@ start is ours, without which it diverges. `default` differs where the printed fo
 - An ensemble, each member stopped by another fold of the frames; the mean of its members is one perceptron.
 """
 
-import hashlib
-import math
-import time
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from tqdm import tqdm
 
-from softform_core.errors import SoftformError
 from softform_core.kinematics.pipeline import grid_uv
-from softform_core.kinematics.rbf_warp import KERNEL_WIDTH, SimToReal
+from softform_core.kinematics.rbf_warp import SimToReal
 from softform_core.networks.layers import MlpWeights
-from softform_core.networks.sim_to_real import (
-    Confidence,
-    FunctionPrediction,
-    ShapeInput,
-    mean_of,
-    stable_directions,
-    warp_basis,
-    warp_basis_slope,
-)
-from softform_core.surface.bspline import basis_matrix, derivative_matrices
-from softform_core.training.checkpoint import load_checkpoint, remove_checkpoint, save_checkpoint
+from softform_core.networks.sim_to_real import Confidence, FunctionPrediction, mean_of
+from softform_core.training.ensemble import Member, run_name, train_ensemble
 from softform_core.training.frames import Frames
 from softform_core.training.sim_to_real_losses import (
     Clouds,
@@ -60,142 +46,16 @@ from softform_core.training.sim_to_real_losses import (
     surface_normals,
     weighted_chamfer,
 )
+from softform_core.training.sim_to_real_recipes import DEFAULT, Recipe
+from softform_core.training.trained_sim_to_real import TrainedSimToReal
+from softform_core.training.uncertainty import calibrate, measurement_noise, members_spread
+from softform_core.training.warp_data import WarpData, kernel_grid
 from softform_core.units import MM_PER_M
 
 Array = NDArray[np.float64]
 
-
-@dataclass(frozen=True)
-class Recipe:
-    """How N_rbf and N_conf are trained.
-
-    Attributes:
-        name: For logs and cards.
-        epochs: At most; passes over the training frames.
-        patience: Training stops after so many epochs without a better validation error.
-        learning_rate: Of AdamW; falls to zero along a cosine.
-        weight_decay: Of AdamW.
-        batch_size: Frames a step.
-        refresh: Epochs between searches for nearest neighbours.
-        kernels: N, a square number; centers on an even grid of parameters.
-        kernel_width: c of Eq. 2, 1/mm^2.
-        surface_points: Samples of the predicted surface.
-        components: Principal components of the control points that enter the networks, None for all control points.
-        hidden: Widths of N_rbf's hidden layers.
-        activation: Between them.
-        smallest_direction: See `stable_directions`; None for gamma itself.
-        to_plane: Distances along the mean of captured and predicted normals, instead of full ones.
-        tangential: Share of the full squared distance added to them.
-        mean_confidence: Eq. 8 with a mean over the points.
-        outlier_spread: Captured points further than so many robust standard deviations are left out; None keeps all.
-        confidence_weight: omega_cr of Eq. 12.
-        normal_weight: omega_nc.
-        geometric_weight: omega_gr.
-        amplitude_weight: Of the mean squared amplitude along the stable directions.
-        slide_weight: Of the mean squared displacement along the surface.
-        members: Of the ensemble.
-        folds: Each member is stopped by one of so many parts of the frames.
-        fixed_confidence: w_c = 1, the paper's baseline.
-    """
-
-    name: str
-    epochs: int
-    patience: int
-    learning_rate: float
-    weight_decay: float
-    batch_size: int
-    refresh: int
-    kernels: int
-    kernel_width: float
-    surface_points: int
-    components: int | None
-    hidden: tuple[int, ...]
-    activation: str
-    smallest_direction: float | None
-    to_plane: bool
-    tangential: float
-    mean_confidence: bool
-    outlier_spread: float | None
-    confidence_weight: float = 12.0
-    normal_weight: float = 0.5
-    geometric_weight: float = 1.5e-4
-    amplitude_weight: float = 0.0
-    slide_weight: float = 0.0
-    members: int = 1
-    folds: int = 5
-    fixed_confidence: bool = False
-
-
-PAPER = Recipe(
-    name="paper",
-    epochs=300,
-    patience=300,
-    learning_rate=1e-3,
-    weight_decay=0.0,
-    batch_size=8,
-    refresh=1,
-    kernels=100,
-    kernel_width=KERNEL_WIDTH,
-    surface_points=1000,
-    components=None,
-    hidden=(24, 24),
-    activation="relu",
-    smallest_direction=None,
-    to_plane=False,
-    tangential=0.0,
-    mean_confidence=False,
-    outlier_spread=None,
-)
-DEFAULT = replace(
-    PAPER,
-    name="default",
-    epochs=80,
-    patience=80,
-    learning_rate=1e-2,
-    weight_decay=2.0,
-    refresh=5,
-    kernel_width=3e-4,
-    components=9,
-    hidden=(64, 64),
-    activation="tanh",
-    smallest_direction=1e-3,
-    to_plane=True,
-    tangential=0.005,
-    mean_confidence=True,
-    outlier_spread=4.0,
-    confidence_weight=1.2,
-    geometric_weight=1e-6,
-    amplitude_weight=1.0,
-    slide_weight=0.03,
-    members=4,
-)
-RECIPES = {recipe.name: recipe for recipe in (DEFAULT, PAPER)}
-
-_TYPICAL_SHAPES = 512
-_CHECKPOINT_EPOCHS = 25
-
-
-@dataclass(frozen=True)
-class TrainedSimToReal:
-    """A trained sim-to-real transfer.
-
-    Attributes:
-        sim_to_real: The mean of the ensemble, for the pipelines of kinematics.
-        members: Each member; their spread tells how sure the prediction is.
-        confidence: N_conf of each member.
-        shape_input: How control points enter N_conf.
-        validation_mm: Mean distance of captured points to the predicted surface in each member's validation frames.
-        best_epochs: Epoch of each member's weights.
-        seconds: Time spent, interrupted runs included.
-    """
-
-    sim_to_real: SimToReal
-    members: list[SimToReal]
-    confidence: list[Confidence]
-    shape_input: ShapeInput
-    validation_mm: list[float]
-    best_epochs: list[int]
-    seconds: float
+_CAP_MM = 10.0
+"""Captured points further away than this count as this far in validation: a wild point must not decide alone."""
 
 
 def train_sim_to_real(
@@ -208,6 +68,7 @@ def train_sim_to_real(
     degree: int = 3,
     folder: Path | None = None,
     progress: bool = False,
+    start: Sequence[MlpWeights] | None = None,
 ) -> TrainedSimToReal:
     """Train N_rbf and N_conf; N_fk stays as it is.
 
@@ -221,187 +82,92 @@ def train_sim_to_real(
         degree: Of the B-spline.
         folder: Where a checkpoint is kept, from which the same call goes on after an interruption; None for none.
         progress: Show a progress bar.
+        start: N_rbf of each member of an earlier model of the same recipe to go on from; None to start as identity.
 
     Raises:
-        SoftformError: If frames and N_fk do not fit together, there are too few frames, or training diverges.
+        SoftformError: If frames, N_fk and start do not fit together, there are too few frames, or training diverges.
     """
-    if len(frames) < max(2, recipe.folds):
-        raise SoftformError(f"{len(frames)} frames cannot be split into {recipe.folds} folds.", "Capture more frames.")
-    if frames.actuation.shape[1] != len(forward_kinematics.input_offset):
-        raise SoftformError(
-            f"The frames have {frames.actuation.shape[1]} pressures, N_fk takes "
-            f"{len(forward_kinematics.input_offset)}.",
-            "Use frames of the robot that N_fk was trained for.",
-        )
-    data = _Data(forward_kinematics, frames, recipe, (rows, cols, degree))
-    folds = np.random.default_rng(seed).permutation(len(frames)) % recipe.folds
-    members, nets, confidences, errors, epochs, seconds = [], [], [], [], [], 0.0
-    for number in range(recipe.members):
-        member_folder = None if folder is None else folder / f"{_run_name(frames, recipe, seed)}-{number}"
-        run = _Run(data, recipe, seed + 1000 * number, folds == number % recipe.folds, member_folder)
-        run.train(f"member {number + 1} of {recipe.members}", progress)
-        nets.append(run.network.weights(data.shape_input))
-        members.append(SimToReal(data.kernel_uv, nets[-1], recipe.kernel_width))
-        confidences.append(run.confidence)
-        errors.append(run.best_error)
-        epochs.append(run.best_epoch)
-        seconds += run.seconds
+    uv = grid_uv(recipe.surface_points)
+    kernel_uv = kernel_grid(recipe.kernels)
+    data = WarpData.of(forward_kinematics, frames.actuation, uv, kernel_uv, recipe, (rows, cols, degree))
+    clouds = Clouds.of([MM_PER_M * cloud for cloud in frames.clouds], frames.normals)
+
+    def problem(number: int) -> ScanProblem:
+        return ScanProblem(data, clouds, recipe, None if start is None else start[number % len(start)])
+
+    checkpoints = None
     if folder is not None:
-        for number in range(recipe.members):
-            remove_checkpoint(folder / f"{_run_name(frames, recipe, seed)}-{number}")
-    whole = SimToReal(data.kernel_uv, mean_of(nets), recipe.kernel_width)
-    return TrainedSimToReal(whole, members, confidences, data.shape_input, errors, epochs, seconds)
+        earlier = [] if start is None else [weight for member in start for weight in member.weights]
+        arrays = (frames.actuation, *frames.clouds, *frames.normals, *earlier)
+        checkpoints = folder / run_name(recipe.name, (recipe, seed), arrays)
+    members = train_ensemble(problem, len(frames), recipe, seed, checkpoints, progress)
+
+    nets = [member.problem.network.weights(data.shape_input) for member in members]
+    factor, floor = calibrate(*_held_out(members, clouds))
+    return TrainedSimToReal(
+        SimToReal(kernel_uv, mean_of(nets), recipe.kernel_width),
+        [SimToReal(kernel_uv, net, recipe.kernel_width) for net in nets],
+        [member.problem.confidence for member in members],
+        data.shape_input,
+        [member.error for member in members],
+        [member.best_epoch for member in members],
+        sum(member.seconds for member in members),
+        factor,
+        floor,
+    )
 
 
-class _Data:
-    """What does not change in training: N_fk is frozen, so simulated shapes and kernels are evaluated once."""
+class ScanProblem:
+    """N_rbf and N_conf of one member, learned from scans without correspondences.
 
-    def __init__(
-        self, forward_kinematics: MlpWeights, frames: Frames, recipe: Recipe, surface: tuple[int, int, int]
-    ) -> None:
-        side = math.isqrt(recipe.kernels)
-        if side**2 != recipe.kernels:
-            raise SoftformError(f"{recipe.kernels} kernels form no square grid.", "Use 25, 36, 64, 100, ...")
-        # Centers in the middle of equal cells: kernels at the fixed rim would have little to do.
-        line = (np.arange(side) + 0.5) / side
-        self.kernel_uv = np.stack(np.meshgrid(line, line, indexing="ij"), axis=-1).reshape(-1, 2)
-        uv = grid_uv(recipe.surface_points)
-        control = forward_kinematics.forward(frames.actuation)
-        typical = forward_kinematics.forward(_typical_actuations(forward_kinematics))
-        if control.shape[1] != surface[0] * surface[1] * 3:
-            raise SoftformError(
-                f"N_fk gives {control.shape[1]} numbers, not {surface[0]} x {surface[1]} control points.",
-                "Use the surface that N_fk was trained for.",
-            )
-        self.shape_input = ShapeInput.of(typical, recipe.components)
-        decoders = (basis_matrix(uv, *surface), *derivative_matrices(uv, *surface))
-        points, along_u, along_v = (_decoded(decoder, control) for decoder in decoders)
-        center_decoder = basis_matrix(self.kernel_uv, *surface)
-        self.points, self.centers = points.float(), _decoded(center_decoder, control).float()
-        centers = _decoded(center_decoder, control)
-        width = recipe.kernel_width
-        self.basis = warp_basis(points, centers, width).float()
-        self.slope_u = warp_basis_slope(points, along_u, centers, width).float()
-        self.slope_v = warp_basis_slope(points, along_v, centers, width).float()
-        self.shape = torch.from_numpy(self.shape_input.normalised(control)).float()
-        self.clouds = Clouds.of([MM_PER_M * cloud for cloud in frames.clouds], frames.normals)
-        self.point_scale = float(self.points.std())
-        if recipe.smallest_direction is None:
-            self.directions = np.eye(recipe.kernels + 4)
-        else:
-            mean = self.shape_input.mean[None]
-            mean_points, mean_centers = _decoded(decoders[0], mean), _decoded(center_decoder, mean)
-            mean_basis = warp_basis(mean_points, mean_centers, width)[0].numpy()
-            self.directions = stable_directions(mean_basis, mean_centers[0].numpy(), recipe.smallest_direction)
+    Args:
+        data: Simulated shapes and kernels.
+        clouds: Captured surfaces, mm.
+        recipe: Settings.
+        start: N_rbf to go on from, or None.
+    """
 
-
-def _decoded(decoder: Any, control_points: Array) -> Tensor:
-    """Eq. 1 for control points (n, rows * cols * 3): (n, P, 3)."""
-    return torch.from_numpy(np.stack([decoder @ shape.reshape(-1, 3) for shape in control_points]))
-
-
-def _typical_actuations(forward_kinematics: MlpWeights) -> Array:
-    """Random pressures of N_fk's working range: what a robot can look like, whatever the frames happen to show."""
-    relative = np.random.default_rng(0).uniform(-1.0, 1.0, (_TYPICAL_SHAPES, len(forward_kinematics.input_offset)))
-    return forward_kinematics.input_offset + relative * forward_kinematics.input_scale
-
-
-class _Run:
-    """Training of one member, whose state a checkpoint holds."""
-
-    def __init__(
-        self, data: _Data, recipe: Recipe, seed: int, validation: NDArray[np.bool_], folder: Path | None
-    ) -> None:
-        self._data, self._recipe, self._folder = data, recipe, folder
-        self._training, self._validation = (
-            torch.from_numpy(np.flatnonzero(part)) for part in (~validation, validation)
-        )
-        self._generator = torch.Generator().manual_seed(seed)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            self.network = FunctionPrediction(data.shape.shape[1], data.directions, recipe.hidden, recipe.activation)
-            self.confidence = Confidence(data.shape.shape[1], data.point_scale)
-        self._nets = nn.ModuleList([self.network, self.confidence])
-        self._optimiser = torch.optim.AdamW(
-            self._nets.parameters(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay
-        )
-        self.epoch, self.best_epoch, self.best_error, self.seconds = 0, 0, math.inf, 0.0
-        self._best: dict[str, Tensor] = _copied(self._nets)
-        self._clouds = data.clouds
+    def __init__(self, data: WarpData, clouds: Clouds, recipe: Recipe, start: MlpWeights | None = None) -> None:
+        """Make the networks; torch's seed decides their first weights."""
+        self._data, self._recipe, self._clouds, self._used = data, recipe, clouds, clouds
+        inputs = data.shape.shape[1]
+        self.network = FunctionPrediction(inputs, data.directions, recipe.hidden, recipe.activation)
+        self.confidence = Confidence(inputs, float(data.points.std()))
+        if start is not None:
+            self.network.load_weights(start, data.shape_input)
+        self.nets = nn.ModuleList([self.network, self.confidence])
         self._neighbours: Neighbours | None = None
 
-    def train(self, title: str, progress: bool) -> None:
-        """Run epochs until the recipe or the patience is at its end."""
-        recipe = self._recipe
-        self._resume()
-        begin = time.perf_counter() - self.seconds
-        with tqdm(total=recipe.epochs, initial=self.epoch, unit="epoch", desc=title, disable=not progress) as bar:
-            while self.epoch < recipe.epochs and self.epoch - self.best_epoch < recipe.patience:
-                if self._neighbours is None or self.epoch % recipe.refresh == 0:
-                    self._refresh()
-                loss = self._run_epoch()
-                if not math.isfinite(loss):
-                    raise SoftformError(
-                        f"The loss became {loss} in epoch {self.epoch + 1}.",
-                        "Check the frames; with a recipe of your own, lower its learning rate.",
-                    )
-                self.epoch += 1
-                self.seconds = time.perf_counter() - begin
-                if self.epoch % _CHECKPOINT_EPOCHS == 0:
-                    self._save()
-                bar.set_postfix_str(f"loss {loss:.3f}, validation {self.best_error:.3f} mm", refresh=False)
-                bar.update()
-            self._refresh()
-        self._nets.load_state_dict(self._best)
-
-    def _refresh(self) -> None:
-        """Nearest neighbours and outliers of all frames; validation of the weights as they are."""
-        data = self._data
+    def predicted(self) -> tuple[Tensor, Tensor]:
+        """Points (n, P, 3) mm and unit normals (n, P, 3) of the predicted surfaces of all frames, no gradient."""
         with torch.no_grad():
-            gamma = self.network(data.shape)
-            predicted = data.basis @ gamma
-            normals = surface_normals(data.slope_u @ gamma, data.slope_v @ gamma)
-        neighbours = nearest_neighbours(predicted, data.clouds)
-        residual = data.clouds.points - gathered(predicted, neighbours.on_surface)
-        between = mean_normals(data.clouds.normals, gathered(normals, neighbours.on_surface))
-        distance = (residual * between).sum(-1).abs()
-        weight = data.clouds.weight
+            gamma = self.network(self._data.shape)
+            return self._data.basis @ gamma, surface_normals(self._data.slope_u @ gamma, self._data.slope_v @ gamma)
+
+    def refresh(self, validation: Tensor) -> float:
+        """Nearest neighbours and outliers of all frames; validation of the weights as they are, mm."""
+        predicted, normals = self.predicted()
+        neighbours = nearest_neighbours(predicted, self._clouds)
+        distance = signed_distances(predicted, normals, self._clouds, neighbours).abs()
+        weight = self._clouds.weight
+        # Every point in the frame counts, outliers too: a prediction must not win by rejecting points.
+        capped = distance.clamp(max=_CAP_MM) * weight
+        error = float(capped[validation].sum() / weight[validation].sum())
         spread = self._recipe.outlier_spread
         if spread is not None:
             present = torch.where(weight > 0.0, distance, torch.nan)
             # 1.48 median absolute deviations are one standard deviation of Gaussian distances.
             limit = spread * 1.48 * present.nanmedian(dim=1, keepdim=True).values
-            weight = weight * (distance <= limit)
-        chosen = self._validation
-        # Every point in the frame counts, outliers too, up to 10 mm: a prediction must not win by rejecting points.
-        capped = distance.clamp(max=10.0) * data.clouds.weight
-        error = float(capped[chosen].sum() / data.clouds.weight[chosen].sum())
-        if error < self.best_error:
-            self.best_error, self.best_epoch, self._best = error, self.epoch, _copied(self._nets)
-        self._clouds = replace(data.clouds, weight=weight)
-        self._neighbours = nearest_neighbours(predicted, self._clouds) if spread is not None else neighbours
+            self._used = replace(self._clouds, weight=weight * (distance <= limit))
+            neighbours = nearest_neighbours(predicted, self._used)
+        self._neighbours = neighbours
+        return error
 
-    def _run_epoch(self) -> float:
-        """One pass over the training frames in random batches; mean loss."""
-        recipe = self._recipe
-        order = self._training[torch.randperm(len(self._training), generator=self._generator)]
-        batches = order.tensor_split(max(1, round(len(order) / recipe.batch_size)))
-        total = 0.0
-        for step, batch in enumerate(batches):
-            done = (self.epoch + step / len(batches)) / recipe.epochs
-            self._optimiser.param_groups[0]["lr"] = 0.5 * recipe.learning_rate * (1.0 + math.cos(math.pi * done))
-            loss = self._loss(batch)
-            self._optimiser.zero_grad(set_to_none=True)
-            loss.backward()
-            self._optimiser.step()
-            total += loss.item()
-        return total / len(batches)
-
-    def _loss(self, batch: Tensor) -> Tensor:
+    def loss(self, batch: Tensor) -> Tensor:
         """Eq. 12, mean over the frames of a batch."""
         data, recipe = self._data, self._recipe
         assert self._neighbours is not None
-        clouds, neighbours = self._clouds.part(batch), self._neighbours.part(batch)
+        clouds, neighbours = self._used.part(batch), self._neighbours.part(batch)
         amplitudes = self.network.amplitudes(data.shape[batch])
         gamma = self.network.identity + self.network.directions @ amplitudes
         predicted = data.basis[batch] @ gamma
@@ -421,40 +187,30 @@ class _Run:
         loss = loss + recipe.amplitude_weight * amplitudes.square().mean(dim=(1, 2))
         return loss.mean()
 
-    def _save(self) -> None:
-        if self._folder is None:
-            return
-        self._folder.mkdir(parents=True, exist_ok=True)
-        state: dict[str, Any] = {
-            "nets": self._nets.state_dict(),
-            "optimiser": self._optimiser.state_dict(),
-            "generator": self._generator.get_state(),
-            "epoch": self.epoch,
-            "seconds": self.seconds,
-            "best_error": self.best_error,
-            "best_epoch": self.best_epoch,
-            "best": self._best,
-        }
-        save_checkpoint(self._folder, state)
 
-    def _resume(self) -> None:
-        state = None if self._folder is None else load_checkpoint(self._folder)
-        if state is None:
-            return
-        self._nets.load_state_dict(state["nets"])
-        self._optimiser.load_state_dict(state["optimiser"])
-        self._generator.set_state(state["generator"])
-        self.epoch, self.seconds = state["epoch"], state["seconds"]
-        self.best_error, self.best_epoch, self._best = state["best_error"], state["best_epoch"], state["best"]
+def signed_distances(predicted: Tensor, normals: Tensor, clouds: Clouds, neighbours: Neighbours) -> Tensor:
+    """Distances (n, M) mm of captured points from the predicted surface, along the mean of both normals."""
+    residual = clouds.points - gathered(predicted, neighbours.on_surface)
+    between = mean_normals(clouds.normals, gathered(normals, neighbours.on_surface))
+    return (residual * between).sum(-1)
 
 
-def _run_name(frames: Frames, recipe: Recipe, seed: int) -> str:
-    """A name that only runs of the same settings on the same frames share."""
-    digest = hashlib.sha256(repr((sorted(asdict(recipe).items()), seed)).encode())
-    for part in (frames.actuation, *frames.clouds, *frames.normals):
-        digest.update(np.ascontiguousarray(part).tobytes())
-    return f"{recipe.name}-{digest.hexdigest()[:12]}"
-
-
-def _copied(nets: nn.Module) -> dict[str, Tensor]:
-    return {name: tensor.clone() for name, tensor in nets.state_dict().items()}
+def _held_out(members: Sequence[Member[ScanProblem]], clouds: Clouds) -> tuple[Array, Array, Array]:
+    """Distances of captured points to what members predict that were not trained on them, spread there, noise; mm."""
+    surfaces = [member.problem.predicted() for member in members]
+    points, normals = (torch.stack(part) for part in zip(*surfaces, strict=True))
+    mean_normals = torch.nn.functional.normalize(normals.mean(dim=0), dim=-1)
+    spread = members_spread(points.numpy().astype(np.float64), mean_normals.numpy().astype(np.float64))
+    distances, spreads, noises = [], [], []
+    for member, (predicted, normal) in zip(members, surfaces, strict=True):
+        chosen = torch.from_numpy(member.validation)
+        part = clouds.part(chosen)
+        neighbours = nearest_neighbours(predicted[chosen], part)
+        signed = signed_distances(predicted[chosen], normal[chosen], part, neighbours).numpy().astype(np.float64)
+        for place, frame in enumerate(member.validation):
+            used = part.weight[place].numpy() > 0.0
+            distances.append(signed[place, used])
+            spreads.append(spread[frame][neighbours.on_surface[place].numpy()[used]])
+            noise = measurement_noise(part.points[place].numpy()[used], distances[-1])
+            noises.append(np.full(len(distances[-1]), noise))
+    return np.concatenate(distances), np.concatenate(spreads), np.concatenate(noises)

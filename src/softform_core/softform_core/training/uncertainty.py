@@ -1,0 +1,74 @@
+"""How sure a prediction is: the members' spread, scaled until it explains the errors in frames not trained on.
+
+One standard deviation of a predicted point, along the normal of the surface, mm:
+
+    sigma = sqrt((spread_factor * spread)^2 + spread_floor^2)
+
+with the spread of the members there. What all members have in common (kernels too wide for a kink, an error of N_fk
+that depends on more than the network sees) is in the floor.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.spatial import cKDTree
+
+from softform_core.errors import SoftformError
+
+Array = NDArray[np.float64]
+
+_DEVIATIONS = 1.4826
+"""Of median absolute deviations, one standard deviation of a Gaussian."""
+_OUTLIER_DEVIATIONS = 5.0
+_LEAST_FACTOR = 1e-3
+_LEAST_FLOOR_MM = 1e-3
+
+
+def uncertainty(spread: Array, factor: float, floor_mm: float) -> Array:
+    """One standard deviation, mm, from the spread of the members (any shape), mm."""
+    return np.hypot(factor * spread, floor_mm)
+
+
+def members_spread(predictions: Array, normals: Array) -> Array:
+    """Standard deviation (..., P) mm along unit normals (..., P, 3) of the members' predictions (k, ..., P, 3) mm."""
+    along = np.einsum("k...x,...x->k...", predictions - predictions.mean(axis=0), normals)
+    return np.sqrt(np.square(along).sum(axis=0) / max(1, len(predictions) - 1))
+
+
+def measurement_noise(points: Array, distance: Array) -> float:
+    """Standard deviation, mm, of what is not shared by neighbours among distances (m,) mm at points (m, 3) mm.
+
+    The prediction's error is smooth, a scanner's noise is not: half the squared difference between neighbours is
+    noise. Its median bears outliers.
+    """
+    nearest = cKDTree(points).query(points, k=2)[1][:, 1]
+    return float(_DEVIATIONS * np.median(np.abs(distance - distance[nearest])) / np.sqrt(2.0))
+
+
+def calibrate(distance: Array, spread: Array, noise: Array) -> tuple[float, float]:
+    """Factor and floor (mm) with which the distances are likeliest, outliers left out.
+
+    Args:
+        distance: (m,) mm, signed, of captured points to surfaces predicted by members not trained on their frames.
+        spread: (m,) mm, of the members there.
+        noise: (m,) mm, standard deviation of the measurement.
+
+    Raises:
+        SoftformError: If there is no finite distance.
+    """
+    if len(distance) == 0 or not np.isfinite(distance).all():
+        raise SoftformError("There are no finite distances to calibrate by.", "Check the frames.")
+    scale = _DEVIATIONS * float(np.median(np.abs(distance)))
+    kept = np.abs(distance) <= max(_OUTLIER_DEVIATIONS * scale, 1e-9)
+    squared, spread_squared, noise_squared = (np.square(part[kept]) for part in (distance, spread, noise))
+
+    def unlikelihood(logarithms: Array) -> float:
+        factor, floor = np.exp(2.0 * logarithms)
+        variance = factor * spread_squared + floor + noise_squared
+        return float(np.mean(np.log(variance) + squared / variance))
+
+    start = np.log([1.0, max(scale, _LEAST_FLOOR_MM)])
+    bounds = [(np.log(_LEAST_FACTOR), np.log(100.0)), (np.log(_LEAST_FLOOR_MM), np.log(100.0))]
+    found = minimize(unlikelihood, start, method="L-BFGS-B", bounds=bounds)
+    factor, floor = np.exp(found.x)
+    return float(factor), float(floor)

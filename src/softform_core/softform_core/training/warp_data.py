@@ -1,0 +1,136 @@
+"""What does not change while a warp is learned: N_fk is frozen, so simulated shapes and kernels are evaluated once."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from softform_core.errors import SoftformError
+from softform_core.kinematics.pipeline import grid_uv
+from softform_core.networks.layers import MlpWeights
+from softform_core.networks.sim_to_real import ShapeInput, stable_directions, warp_basis, warp_basis_slope
+from softform_core.surface.bspline import basis_matrix, derivative_matrices
+from softform_core.training.sim_to_real_recipes import Recipe
+
+Array = NDArray[np.float64]
+
+_TYPICAL_SHAPES = 512
+
+
+def kernel_grid(kernels: int) -> Array:
+    """Parameters (N, 2) of kernels in the middle of equal cells: at the fixed rim they would have little to do.
+
+    Raises:
+        SoftformError: If the number is not a square.
+    """
+    side = math.isqrt(kernels)
+    if side**2 != kernels:
+        raise SoftformError(f"{kernels} kernels form no square grid.", "Use 25, 36, 64, 100, ...")
+    line = (np.arange(side) + 0.5) / side
+    return np.stack(np.meshgrid(line, line, indexing="ij"), axis=-1).reshape(-1, 2)
+
+
+@dataclass(frozen=True)
+class WarpData:
+    """Simulated shapes at the actuations of the frames and the warp on them, in tensors.
+
+    Attributes:
+        kernel_uv: (N, 2) parameters of the kernels.
+        shape_input: How control points enter the networks.
+        directions: (N + 4, d) of gamma along which N_rbf predicts.
+        shape: (n, r) normalised shapes.
+        points: (n, P, 3) mm, simulated.
+        centers: (n, N, 3) mm, of the kernels.
+        basis: (n, P, N + 4), `warp_basis`.
+        slope_u: (n, P, N + 4), `warp_basis_slope` along u.
+        slope_v: (n, P, N + 4), along v.
+    """
+
+    kernel_uv: Array
+    shape_input: ShapeInput
+    directions: Array
+    shape: Tensor
+    points: Tensor
+    centers: Tensor
+    basis: Tensor
+    slope_u: Tensor
+    slope_v: Tensor
+
+    @classmethod
+    def of(
+        cls,
+        forward_kinematics: MlpWeights,
+        actuation: Array,
+        uv: Array,
+        kernel_uv: Array,
+        recipe: Recipe,
+        surface: tuple[int, int, int],
+    ) -> "WarpData":
+        """Evaluate N_fk, spline and kernels.
+
+        Args:
+            forward_kinematics: N_fk of the robot.
+            actuation: (n, k) Pa, of the frames.
+            uv: (P, 2) parameters of the surface's samples: a grid for scans, the markers' for markers.
+            kernel_uv: (N, 2) parameters of the kernels.
+            recipe: Kernel width, input and directions.
+            surface: Rows, columns and degree of the spline.
+
+        Raises:
+            SoftformError: If actuations or spline do not fit N_fk.
+        """
+        if actuation.shape[1] != len(forward_kinematics.input_offset):
+            raise SoftformError(
+                f"The frames have {actuation.shape[1]} pressures, N_fk takes {len(forward_kinematics.input_offset)}.",
+                "Use frames of the robot that N_fk was trained for.",
+            )
+        control = forward_kinematics.forward(actuation)
+        if control.shape[1] != surface[0] * surface[1] * 3:
+            raise SoftformError(
+                f"N_fk gives {control.shape[1]} numbers, not {surface[0]} x {surface[1]} control points.",
+                "Use the surface that N_fk was trained for.",
+            )
+        typical = forward_kinematics.forward(_typical_actuations(forward_kinematics))
+        shape_input = ShapeInput.of(typical, recipe.components)
+        points, along_u, along_v = (
+            decoded(decoder, control) for decoder in (basis_matrix(uv, *surface), *derivative_matrices(uv, *surface))
+        )
+        centers = decoded(basis_matrix(kernel_uv, *surface), control)
+        width = recipe.kernel_width
+        return cls(
+            kernel_uv,
+            shape_input,
+            _directions(shape_input.mean, kernel_uv, recipe, surface),
+            torch.from_numpy(shape_input.normalised(control)).float(),
+            points.float(),
+            centers.float(),
+            warp_basis(points, centers, width).float(),
+            warp_basis_slope(points, along_u, centers, width).float(),
+            warp_basis_slope(points, along_v, centers, width).float(),
+        )
+
+
+def decoded(decoder: Any, control_points: Array) -> Tensor:
+    """Eq. 1 for control points (n, rows * cols * 3): (n, P, 3)."""
+    return torch.from_numpy(np.stack([decoder @ shape.reshape(-1, 3) for shape in control_points]))
+
+
+def _directions(mean_shape: Array, kernel_uv: Array, recipe: Recipe, surface: tuple[int, int, int]) -> Array:
+    """`stable_directions` on the mean shape, sampled evenly whatever the frames' samples are."""
+    if recipe.smallest_direction is None:
+        return np.eye(len(kernel_uv) + 4)
+    points, centers = (
+        decoded(basis_matrix(uv, *surface), mean_shape[None]) for uv in (grid_uv(recipe.surface_points), kernel_uv)
+    )
+    basis = warp_basis(points, centers, recipe.kernel_width)[0].numpy()
+    return stable_directions(basis, centers[0].numpy(), recipe.smallest_direction)
+
+
+def _typical_actuations(forward_kinematics: MlpWeights) -> Array:
+    """Random pressures of N_fk's working range: what a robot can look like, whatever the frames happen to show."""
+    relative = np.random.default_rng(0).uniform(-1.0, 1.0, (_TYPICAL_SHAPES, len(forward_kinematics.input_offset)))
+    return forward_kinematics.input_offset + relative * forward_kinematics.input_scale
