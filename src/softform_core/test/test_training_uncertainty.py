@@ -42,7 +42,7 @@ def test_spread_is_the_standard_deviation_along_the_normal() -> None:
     predictions = random.normal(size=(4, 2, 7, 3))
     normals = np.zeros((2, 7, 3))
     normals[..., 2] = 1.0
-    assert np.allclose(members_spread(predictions, normals), predictions[..., 2].std(axis=0, ddof=1))
+    assert np.allclose(members_spread(predictions, normals), predictions[..., 2].std(axis=0))
 
 
 def test_one_member_has_no_spread() -> None:

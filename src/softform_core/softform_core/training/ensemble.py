@@ -19,33 +19,9 @@ from tqdm import tqdm
 
 from softform_core.errors import SoftformError
 from softform_core.training.checkpoint import load_checkpoint, remove_checkpoint, save_checkpoint
+from softform_core.training.sim_to_real_recipes import Schedule
 
 _CHECKPOINT_EPOCHS = 25
-
-
-@dataclass(frozen=True, kw_only=True)
-class Schedule:
-    """How long and in which steps the members of an ensemble are trained.
-
-    Attributes:
-        epochs: At most; passes over the training frames.
-        patience: Training stops after so many epochs without a better validation error.
-        learning_rate: Of AdamW; falls to zero along a cosine.
-        weight_decay: Of AdamW.
-        batch_size: Frames a step.
-        refresh: Epochs between validations (with scans: searches for nearest neighbours, too).
-        members: Of the ensemble.
-        folds: Each member is stopped by one of so many parts of the frames.
-    """
-
-    epochs: int
-    patience: int
-    learning_rate: float
-    weight_decay: float
-    batch_size: int
-    refresh: int
-    members: int = 1
-    folds: int = 5
 
 
 class Problem(Protocol):

@@ -3,10 +3,34 @@
 from dataclasses import dataclass, replace
 
 from softform_core.kinematics.rbf_warp import KERNEL_WIDTH
-from softform_core.training.ensemble import Schedule
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
+class Schedule:
+    """How long and in which steps the members of an ensemble are trained.
+
+    Attributes:
+        epochs: At most; passes over the training frames.
+        patience: Training stops after so many epochs without a better validation error.
+        learning_rate: Of AdamW; falls to zero along a cosine.
+        weight_decay: Of AdamW.
+        batch_size: Frames a step.
+        refresh: Epochs between validations (with scans: searches for nearest neighbours, too).
+        members: Of the ensemble.
+        folds: Each member is stopped by one of so many parts of the frames.
+    """
+
+    epochs: int
+    patience: int
+    learning_rate: float
+    weight_decay: float
+    batch_size: int
+    refresh: int
+    members: int
+    folds: int
+
+
+@dataclass(frozen=True)
 class Recipe(Schedule):
     """How N_rbf and N_conf are trained.
 
@@ -59,6 +83,8 @@ PAPER = Recipe(
     weight_decay=0.0,
     batch_size=8,
     refresh=1,
+    members=1,
+    folds=5,
     kernels=100,
     kernel_width=KERNEL_WIDTH,
     surface_points=1000,

@@ -32,7 +32,7 @@ def uncertainty(spread: Array, factor: float, floor_mm: float) -> Array:
 def members_spread(predictions: Array, normals: Array) -> Array:
     """Standard deviation (..., P) mm along unit normals (..., P, 3) of the members' predictions (k, ..., P, 3) mm."""
     along = np.einsum("k...x,...x->k...", predictions - predictions.mean(axis=0), normals)
-    return np.sqrt(np.square(along).sum(axis=0) / max(1, len(predictions) - 1))
+    return along.std(axis=0)
 
 
 def measurement_noise(points: Array, distance: Array) -> float:
