@@ -15,6 +15,8 @@ from softform_core.paths import robot_file
 
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Place = tuple[Finite, Finite, Finite]
 
 
 class _Description(BaseModel):
@@ -75,7 +77,11 @@ class Board(_Description):
 
 
 class Robot(_Description):
-    """One soft robot: body, actuation, surface and board."""
+    """One soft robot: body, actuation, surface and board.
+
+    `base_markers` are motion-capture markers on its rigid frame, name -> position in the robot's frame, m: by them the
+    captured markers come into that frame.
+    """
 
     name: str
     title: str
@@ -84,6 +90,7 @@ class Robot(_Description):
     actuation: Actuation
     surface: SurfaceDescription
     board: Board
+    base_markers: dict[str, Place] = {}
 
     @model_validator(mode="after")
     def _one_channel_each(self) -> "Robot":

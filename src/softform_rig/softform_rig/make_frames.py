@@ -1,5 +1,7 @@
-"""Frames of a reality as the virtual scanner captures them, and true surfaces to judge predictions by; without ROS."""
+"""Frames of a reality as virtual devices capture them, and true surfaces to judge predictions by; without ROS."""
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,16 +9,23 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from softform_core.errors import SoftformError
+from softform_core.registration.markers import register_markers
 from softform_core.robots import Robot
-from softform_core.training.frames import Frames
+from softform_core.training.frames import Frames, MarkerFrames
+from softform_rig.device_pose import DevicePose
 from softform_rig.gap import random_actuations
 from softform_rig.live_membrane import LiveMembrane
+from softform_rig.motion_capture import MARKERS, MotionCapture
 from softform_rig.reality import Reality, true_pressures
-from softform_rig.scanner import Scanner, ScannerPose
+from softform_rig.scanner import Scanner
 
 Array = NDArray[np.float64]
 
 _SAME_PLACE = np.eye(3), np.zeros(3)
+_NO_REGISTRATION = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
+_REST_CAPTURES = 30
+_BETWEEN_CAPTURES = 10.0
+"""s; occlusions have passed by then."""
 _MISSING_M = 0.006
 """A true vertex further than this from every raw scanned point was not seen (rays are about 4 mm apart)."""
 
@@ -58,20 +67,72 @@ def make_frames(
     actuation = random_actuations(robot, frames + held_out, seed)
     live = LiveMembrane(robot, reality)
     radius = 0.6 * float(np.hypot(robot.membrane.width, robot.membrane.length))
-    scanner = Scanner(reality.scanner, ScannerPose(*_SAME_PLACE), radius, seed)
+    scanner = Scanner(reality.scanner, DevicePose(*_SAME_PLACE), radius, seed)
     draw = np.random.default_rng(seed)
-    clouds, normals, truths, missing = [], [], [], []
-    for number, commanded in enumerate(actuation):
-        vertices = live.shape(true_pressures(reality, commanded))
-        if live.failure is not None:
-            raise SoftformError(f"Reality '{reality.name}' has no shape: {live.failure}", "Soften its differences.")
-        if number >= frames:
-            truths.append(vertices.copy())
-            continue
+    clouds, normals, missing = [], [], []
+    for vertices in _shapes(live, reality, actuation[:frames]):
         scan = scanner.scan(vertices, live.faces)
         missing.append(float((cKDTree(scan.points).query(vertices)[0] > _MISSING_M).mean()))
         chosen = draw.choice(len(scan.points), min(points, len(scan.points)), replace=False)
         clouds.append(scan.points[chosen])
         normals.append(scan.normals[chosen])
-    held = TrueSurfaces(actuation[frames:], np.array(truths), live.faces)
-    return Frames(actuation[:frames], clouds, normals), held, float(np.mean(missing))
+    captured = Frames(actuation[:frames], clouds, normals)
+    return captured, _true_surfaces(live, reality, actuation[frames:]), float(np.mean(missing))
+
+
+def make_marker_frames(
+    robot: Robot,
+    reality: Reality,
+    frames: int,
+    held_out: int,
+    markers: int = MARKERS,
+    missing: float = 0.02,
+    seed: int = 0,
+) -> tuple[MarkerFrames, TrueSurfaces, float]:
+    """Capture markers at random actuations, the same as `make_frames` takes, registered at rest.
+
+    Args:
+        robot: The robot.
+        reality: Its reality.
+        frames: Number of captured frames.
+        held_out: Number of actuations after them whose true surface is kept.
+        markers: Number of markers on the sheet.
+        missing: Share of the markers that a frame lacks on average, in place of the reality's own.
+        seed: Of actuations and motion capture.
+
+    Returns:
+        Captured frames, true surfaces of the held-out actuations, share of the markers that is missing.
+
+    Raises:
+        SoftformError: If an actuation has no equilibrium in this reality.
+    """
+    actuation = random_actuations(robot, frames + held_out, seed)
+    live = LiveMembrane(robot, reality)
+    described = reality.motion_capture.model_copy(update={"missing": missing, "pose": _NO_REGISTRATION})
+    # The system's frame is the robot's, and no base markers are needed.
+    bare = robot.model_copy(update={"base_markers": {}})
+    cameras = MotionCapture(described, bare, live.membrane.rest_vertices, live.faces, markers, seed)
+    clock = itertools.count(step=_BETWEEN_CAPTURES)
+    at_rest = next(_shapes(live, reality, np.zeros((1, robot.degrees_of_freedom))))
+    rest = np.nanmean([cameras.capture(at_rest, next(clock)) for _ in range(_REST_CAPTURES)], axis=0)
+    positions = [cameras.capture(v, next(clock)) for v in _shapes(live, reality, actuation[:frames])]
+    captured = MarkerFrames(actuation[:frames], cameras.names, register_markers(rest, robot), np.array(positions))
+    share = float(1.0 - captured.visible.mean())
+    return captured, _true_surfaces(live, reality, actuation[frames:]), share
+
+
+def _shapes(live: LiveMembrane, reality: Reality, actuation: Array) -> Iterator[Array]:
+    """Vertices (V, 3) m of the live membrane at actuations (n, k) Pa, one after the other.
+
+    Raises:
+        SoftformError: If one has no equilibrium.
+    """
+    for commanded in actuation:
+        vertices = live.shape(true_pressures(reality, commanded))
+        if live.failure is not None:
+            raise SoftformError(f"Reality '{reality.name}' has no shape: {live.failure}", "Soften its differences.")
+        yield vertices.copy()
+
+
+def _true_surfaces(live: LiveMembrane, reality: Reality, actuation: Array) -> TrueSurfaces:
+    return TrueSurfaces(actuation, np.array(list(_shapes(live, reality, actuation))), live.faces)

@@ -22,6 +22,9 @@ from softform_rig.firmware import CHANNELS, Sensors
 _WAVES = 200
 """Plane waves whose sum makes a thickness field close to Gaussian."""
 
+_HALF = 0.7071067811865476
+"""Sine and cosine of half a right angle."""
+
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
@@ -78,6 +81,26 @@ class ScannerDescription(_Description):
     hole_radius: Positive = 0.04
 
 
+class MotionCaptureDescription(_Description):
+    """What the motion-capture system sees of its markers.
+
+    Attributes:
+        pose: of its frame in the robot's: x, y, z (m), qx, qy, qz, qw. By default y points up, as many systems have it.
+        noise: standard deviation of every coordinate, m.
+        placement_error: standard deviation of where a marker was meant to be glued and where it is, m.
+        missing: share of the markers that a frame lacks, on average.
+        occlusion_radius: half of them go missing together with their neighbours within so many metres.
+        occlusion_time: how long a marker stays hidden, on average, s.
+    """
+
+    pose: tuple[Finite, Finite, Finite, Finite, Finite, Finite, Finite] = (0.4, -0.3, -0.75, _HALF, 0.0, 0.0, _HALF)
+    noise: NotNegative = 0.0001
+    placement_error: NotNegative = 0.0003
+    missing: Annotated[float, Field(ge=0.0, le=0.6)] = 0.02
+    occlusion_radius: Positive = 0.06
+    occlusion_time: Positive = 0.5
+
+
 class Reality(_Description):
     """One reality of one robot."""
 
@@ -87,6 +110,7 @@ class Reality(_Description):
     pressure_sensors: PressureSensors = PressureSensors()
     hysteresis: NotNegative = 0.0
     scanner: ScannerDescription = ScannerDescription()
+    motion_capture: MotionCaptureDescription = MotionCaptureDescription()
 
     @model_validator(mode="after")
     def _named(self) -> "Reality":

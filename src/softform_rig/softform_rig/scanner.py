@@ -10,10 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 import trimesh
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 from trimesh.ray.ray_pyembree import RayMeshIntersector
 
-from softform_core.errors import SoftformError
+from softform_rig.device_pose import DevicePose
 from softform_rig.reality import ScannerDescription
 
 Array = NDArray[np.float64]
@@ -34,36 +33,6 @@ class Scan:
     is_outlier: NDArray[np.bool_]
 
 
-@dataclass(frozen=True)
-class ScannerPose:
-    """Where the scanner's frame stands in the robot's: p_robot = R p_scanner + t."""
-
-    rotation: Array
-    translation: Array
-
-    @classmethod
-    def from_list(cls, registration: list[float]) -> "ScannerPose":
-        """Pose from [x, y, z, qx, qy, qz, qw], m and unit quaternion.
-
-        Raises:
-            SoftformError: If it is not seven finite numbers with a quaternion of length one.
-        """
-        values = np.asarray(registration, dtype=np.float64)
-        if values.shape != (7,) or not np.isfinite(values).all() or abs(np.linalg.norm(values[3:]) - 1.0) > 1e-3:
-            raise SoftformError(
-                f"The registration {registration} is no pose.", "Give x, y, z (m) and a unit quaternion qx, qy, qz, qw."
-            )
-        return cls(Rotation.from_quat(values[3:]).as_matrix(), values[:3])
-
-    def into_scanner(self, points: Array) -> Array:
-        """Points (N, 3) of the robot's frame in the scanner's."""
-        return (points - self.translation) @ self.rotation
-
-    def into_robot(self, points: Array) -> Array:
-        """Points (N, 3) of the scanner's frame in the robot's."""
-        return points @ self.rotation.T + self.translation
-
-
 class Scanner:
     """A scanner with its own random noise.
 
@@ -74,7 +43,7 @@ class Scanner:
         seed: of noise, outliers and holes.
     """
 
-    def __init__(self, description: ScannerDescription, pose: ScannerPose, radius: float, seed: int) -> None:
+    def __init__(self, description: ScannerDescription, pose: DevicePose, radius: float, seed: int) -> None:
         """Prepare the bundles of rays."""
         self.description = description
         self.pose = pose
@@ -99,7 +68,7 @@ class Scanner:
         along = described.noise * self._random.standard_normal(len(points))
         along[is_outlier] += self._random.uniform(-described.outlier_range, described.outlier_range, is_outlier.sum())
         points = points + along[:, None] * rays
-        return Scan(self.pose.into_scanner(points), normals @ self.pose.rotation, is_outlier)
+        return Scan(self.pose.into_device(points), normals @ self.pose.rotation, is_outlier)
 
     def _look(
         self, surface: trimesh.Trimesh, intersector: RayMeshIntersector, eye: Array

@@ -17,13 +17,14 @@ from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_core.simulation import solve_equilibrium
 from softform_core.units import PA_PER_KPA
+from softform_rig.device_pose import DevicePose
 from softform_rig.firmware import Firmware, FirmwareKind
 from softform_rig.live_membrane import LiveMembrane
 from softform_rig.plant import load_plant
 from softform_rig.ply_export import export_scan
 from softform_rig.pseudo_terminal import PseudoTerminal
 from softform_rig.reality import Reality, board_sensors
-from softform_rig.scanner import Scanner, ScannerPose
+from softform_rig.scanner import Scanner
 
 Array = NDArray[np.float64]
 
@@ -93,7 +94,7 @@ class VirtualRig:
         sensors = board_sensors(robot, reality, plant.sensor_noise, settings.seed)
         self.terminal = PseudoTerminal(Firmware(plant, sensors, settings.firmware), settings.port_link)
         radius = _COVERAGE * 0.5 * float(np.linalg.norm(robot.extent))
-        pose = ScannerPose.from_list(settings.registration)
+        pose = DevicePose.from_list(settings.registration)
         self.scanner = Scanner(reality.scanner, pose, radius, settings.seed + 1)
         self._channels = robot.board.channels
         self._on_surface = on_surface

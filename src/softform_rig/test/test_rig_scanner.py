@@ -12,11 +12,12 @@ from scipy.spatial.transform import Rotation
 from softform_core.errors import SoftformError
 from softform_core.shapes.ply_header import read_ply_header
 from softform_core.shapes.read import read_shape
+from softform_rig.device_pose import DevicePose
 from softform_rig.ply_export import export_scan
 from softform_rig.reality import ScannerDescription
-from softform_rig.scanner import Scan, Scanner, ScannerPose
+from softform_rig.scanner import Scan, Scanner
 
-POSE = ScannerPose(np.eye(3), np.zeros(3))
+POSE = DevicePose(np.eye(3), np.zeros(3))
 CLEAN = {"noise": 0.0, "outlier_fraction": 0.0, "holes": 0.0}
 
 
@@ -29,7 +30,7 @@ def grid(height=lambda x, y: 0.0 * x, cells: int = 60, half: float = 0.16):
     return vertices, np.concatenate([np.stack([a, b, c], 1), np.stack([a, c, d], 1)])
 
 
-def scanner(seed: int = 0, pose: ScannerPose = POSE, **changes) -> Scanner:
+def scanner(seed: int = 0, pose: DevicePose = POSE, **changes) -> Scanner:
     return Scanner(ScannerDescription(**(CLEAN | changes)), pose, 0.25, seed)
 
 
@@ -116,14 +117,14 @@ def test_the_same_seed_gives_the_same_scan() -> None:
 )
 def test_scanner_frame_and_robot_frame_are_inverse(angles, shift) -> None:
     quaternion = Rotation.from_euler("xyz", angles).as_quat()
-    pose = ScannerPose.from_list([*shift, *quaternion])
+    pose = DevicePose.from_list([*shift, *quaternion])
     points = np.random.default_rng(0).standard_normal((20, 3))
-    assert np.allclose(pose.into_robot(pose.into_scanner(points)), points)
+    assert np.allclose(pose.into_robot(pose.into_device(points)), points)
 
 
 def test_points_come_in_the_scanner_frame() -> None:
     vertices, faces = grid()
-    pose = ScannerPose(Rotation.from_euler("x", 200, degrees=True).as_matrix(), np.array([0.1, -0.2, 0.5]))
+    pose = DevicePose(Rotation.from_euler("x", 200, degrees=True).as_matrix(), np.array([0.1, -0.2, 0.5]))
     scan = scanner(pose=pose).scan(vertices, faces)
     assert np.abs(pose.into_robot(scan.points)[:, 2]).max() < 1e-9
     assert scan.points[:, 2].mean() > 0.3, "the surface lies in front of the scanner"
@@ -132,7 +133,7 @@ def test_points_come_in_the_scanner_frame() -> None:
 @pytest.mark.parametrize("registration", [[0.0] * 7, [0.0] * 6, [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0], [np.nan] * 7])
 def test_a_registration_that_is_no_pose(registration) -> None:
     with pytest.raises(SoftformError, match="is no pose"):
-        ScannerPose.from_list(registration)
+        DevicePose.from_list(registration)
 
 
 def some_scan(count: int = 200) -> Scan:

@@ -11,8 +11,8 @@ from scipy.spatial import cKDTree
 from softform_core.robots import load_robot
 from softform_core.shapes.read import read_shape
 from softform_core.simulation import build_membrane, solve_equilibrium
+from softform_rig.device_pose import DevicePose
 from softform_rig.reality import load_reality
-from softform_rig.scanner import ScannerPose
 from softform_rig.virtual_rig import RigSettings, VirtualRig, surface_points
 
 REGISTRATION = [0.0, -0.22, 0.52, 0.978599773253286, 0.0, 0.0, -0.205772893716877]
@@ -43,7 +43,7 @@ def test_pressures_set_over_the_port_appear_in_the_scans(tmp_path) -> None:
         rig.stop()
     assert pressures == pytest.approx(1000.0 + 300.0 * np.arange(9), abs=150.0)
     assert rig.faults == []
-    seen = ScannerPose.from_list(REGISTRATION).into_robot(read_shape(exports(rig)[-1], "mm").points)
+    seen = DevicePose.from_list(REGISTRATION).into_robot(read_shape(exports(rig)[-1], "mm").points)
     membrane = build_membrane(load_robot("membrane").membrane)
     expected = surface_points(solve_equilibrium(membrane, pressures).vertices, membrane.faces)
     assert np.median(cKDTree(expected).query(seen)[0]) < 0.002

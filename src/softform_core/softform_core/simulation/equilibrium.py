@@ -243,6 +243,8 @@ def dome(membrane: Membrane, pressure: Array) -> Array:
     area under the mean load, weighted by the load itself so that idle chambers do not slacken the sheet.
     """
     load = _flat_load(membrane, pressure) + membrane.weight[:, 2]
+    if not load.any():  # nothing but a weight within the plane: the sheet stays flat
+        return membrane.rest_vertices.copy()
     free = np.flatnonzero(~membrane.fixed)
     area = float(membrane.areas.sum())
     radius = np.sqrt(area / membrane.chambers / np.pi)

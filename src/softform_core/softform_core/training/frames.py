@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
+from softform_core.surface.bspline import checked_uv
 from softform_core.units import MM_PER_M
 
 Array = NDArray[np.float64]
@@ -53,6 +54,75 @@ class Frames:
     def part(self, chosen: NDArray[np.int64]) -> "Frames":
         """The frames of these numbers."""
         return Frames(self.actuation[chosen], [self.clouds[j] for j in chosen], [self.normals[j] for j in chosen])
+
+
+@dataclass(frozen=True)
+class MarkerFrames:
+    """Actuations with the positions of labelled markers under them (Sec. III-C); robot frame.
+
+    Whether labels are right is judged against the simulated shapes, by `training.marker_checks`.
+
+    Attributes:
+        actuation: (n, k) Pa, commanded.
+        names: M names, the same in every frame.
+        uv: (M, 2) surface parameters (u_i, v_i) of the markers, from `registration.markers.register_markers`.
+        positions: (n, M, 3) m, NaN in all three coordinates where a marker is missing.
+    """
+
+    actuation: Array
+    names: list[str]
+    uv: Array
+    positions: Array
+
+    def __post_init__(self) -> None:
+        """Refuse frames that cannot be trained on, with their number.
+
+        Raises:
+            SoftformError: If shapes do not fit together, names repeat, parameters leave the unit square, or a frame has
+                no marker, a coordinate that is infinite or missing alone, or millimetres.
+        """
+        frames, markers = len(self.actuation), len(self.names)
+        if self.positions.shape != (frames, markers, 3) or self.uv.shape != (markers, 2) or not frames or not markers:
+            raise SoftformError(
+                f"{frames} actuations and {markers} names with positions of shape {self.positions.shape} and "
+                f"parameters of shape {self.uv.shape}.",
+                "Give n actuations, M names, (n, M, 3) positions and (M, 2) parameters.",
+            )
+        if len(set(self.names)) != markers:
+            raise SoftformError("Two markers have one name.", "Give every marker a name of its own.")
+        checked_uv(self.uv)
+        for number, (actuation, positions) in enumerate(zip(self.actuation, self.positions, strict=True)):
+            if fault := _marker_fault(actuation, positions, self.names):
+                raise SoftformError(f"Frame {number}: {fault}.", "Capture this frame again or leave it out.")
+
+    def __len__(self) -> int:
+        """Number of frames."""
+        return len(self.actuation)
+
+    @property
+    def visible(self) -> NDArray[np.bool_]:
+        """Which markers are captured, (n, M): w_c of Eq. 13."""
+        return np.asarray(np.isfinite(self.positions).all(axis=2))
+
+    def part(self, chosen: NDArray[np.int64]) -> "MarkerFrames":
+        """The frames of these numbers."""
+        return MarkerFrames(self.actuation[chosen], self.names, self.uv, self.positions[chosen])
+
+
+def _marker_fault(actuation: Array, positions: Array, names: list[str]) -> str | None:
+    if not np.isfinite(actuation).all():
+        return "its actuation is not finite"
+    missing = np.isnan(positions).all(axis=1)
+    if missing.all():
+        return "no marker is visible"
+    broken = ~missing & ~np.isfinite(positions).all(axis=1)
+    if broken.any():
+        which = ", ".join(names[index] for index in np.flatnonzero(broken))
+        return f"coordinates of {which} are infinite or missing in part; a missing marker is NaN in all three"
+    if np.abs(positions[~missing]).max() > _LARGEST_COORDINATE_M:
+        largest = np.abs(positions[~missing]).max()
+        return f"a coordinate of {largest:.0f} m: the markers seem to be in units of {1 / MM_PER_M} m"
+    return None
 
 
 def _fault(actuation: Array, cloud: Array, normals: Array) -> str | None:

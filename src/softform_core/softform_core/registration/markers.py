@@ -1,0 +1,101 @@
+"""Where markers sit on the surface: their parameters (u, v), found once at rest (paper 000, Sec. III-C)."""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import least_squares
+from scipy.spatial import cKDTree
+from scipy.spatial.distance import pdist, squareform
+
+from softform_core.errors import SoftformError
+from softform_core.robots import Robot
+from softform_core.simulation.membrane import build_membrane
+from softform_core.surface.bspline import basis_matrix, derivative_matrices
+from softform_core.surface.fit import SurfaceFitter
+from softform_core.surface.mean_value import parametrise
+
+Array = NDArray[np.float64]
+
+_FEWEST_MARKERS = 4
+_LARGEST_DISTANCE = 0.05
+"""Of the robot's size: a marker further from the rest surface is not on it; a real sheet may sag a little."""
+_LEAST_SPACING = 0.01
+"""Of the robot's size: markers closer together cannot be told apart."""
+_SEARCH_GRID = 91
+
+
+def register_markers(rest: Array, robot: Robot) -> Array:
+    """Parameters of the points of the rest surface that are closest to the markers.
+
+    Args:
+        rest: (M, 3) m, all markers with the robot at rest, in its frame.
+        robot: Who wears them.
+
+    Returns:
+        (M, 2), u and v in 0 … 1.
+
+    Raises:
+        SoftformError: If there are fewer than four markers, one is missing or far from the surface, or two coincide.
+    """
+    markers = np.asarray(rest, dtype=np.float64)
+    if markers.ndim != 2 or markers.shape[1] != 3 or len(markers) < _FEWEST_MARKERS:
+        raise SoftformError(
+            f"Markers of shape {markers.shape} cannot be registered.", f"Give at least {_FEWEST_MARKERS} as (M, 3) m."
+        )
+    if not np.isfinite(markers).all():
+        missing = np.flatnonzero(~np.isfinite(markers).all(axis=1))
+        raise SoftformError(
+            f"Marker {_listed(missing)} is missing at rest.", "Capture the rest shape with all markers visible."
+        )
+    size = float(robot.extent.max())
+    gaps = squareform(pdist(markers)) + np.diag(np.full(len(markers), np.inf))
+    if gaps.min() < _LEAST_SPACING * size:
+        pair = np.unravel_index(gaps.argmin(), gaps.shape)
+        raise SoftformError(
+            f"Markers {_listed(np.sort(pair))} are {gaps.min():.4f} m apart.",
+            "Check the labels; take one of two markers that touch off the robot.",
+        )
+    uv, distance = _closest_parameters(markers, _rest_control_points(robot), robot)
+    far = np.flatnonzero(distance > _LARGEST_DISTANCE * size)
+    if len(far):
+        raise SoftformError(
+            f"Marker {_listed(far)} is {distance[far].max():.3f} m from robot '{robot.name}' at rest.",
+            "Check unit and alignment of the capture system, and that the robot is vented.",
+        )
+    return uv
+
+
+def _listed(indices: NDArray[np.integer]) -> str:
+    """Places in the list of markers, from 1 as in their names."""
+    return ", ".join(str(int(index) + 1) for index in indices)
+
+
+def _rest_control_points(robot: Robot) -> Array:
+    """The rest surface as control points (rows * cols, 3) m."""
+    membrane, surface = build_membrane(robot.membrane), robot.surface
+    uv = parametrise(membrane.rest_vertices, membrane.faces)
+    fitter = SurfaceFitter(uv, surface.rows, surface.columns, surface.degree)
+    return fitter.fit(membrane.rest_vertices).reshape(-1, 3)
+
+
+def _closest_parameters(points: Array, control: Array, robot: Robot) -> tuple[Array, Array]:
+    """Parameters (M, 2) of the closest points of a B-spline surface, and distances (M,) m.
+
+    The nearest point of a dense grid, then Gauss-Newton within the unit square.
+    """
+    shape = robot.surface.rows, robot.surface.columns, robot.surface.degree
+    line = np.linspace(0.0, 1.0, _SEARCH_GRID)
+    grid = np.stack(np.meshgrid(line, line, indexing="ij"), axis=-1).reshape(-1, 2)
+    nearest = cKDTree(basis_matrix(grid, *shape) @ control).query(points)[1]
+    inside = 0.5 / _SEARCH_GRID
+    uv, distance = np.empty((len(points), 2)), np.empty(len(points))
+    for place, (point, start) in enumerate(zip(points, np.clip(grid[nearest], inside, 1.0 - inside), strict=True)):
+
+        def offset(at: Array, point: Array = point) -> Array:
+            return np.asarray(basis_matrix(at[None], *shape) @ control)[0] - point
+
+        def slope(at: Array) -> Array:
+            return np.stack([(matrix @ control)[0] for matrix in derivative_matrices(at[None], *shape)], axis=1)
+
+        found = least_squares(offset, start, slope, bounds=(0.0, 1.0), xtol=1e-12, ftol=1e-12, gtol=1e-12)
+        uv[place], distance[place] = found.x, np.linalg.norm(found.fun)
+    return uv, distance

@@ -1,0 +1,47 @@
+"""Markers at rest get the surface parameters of the points they sit on; markers that cannot be placed are refused."""
+
+import numpy as np
+import pytest
+
+from softform_core.errors import SoftformError
+from softform_core.registration.markers import register_markers
+from softform_core.robots import Robot, load_robot
+
+
+@pytest.fixture(scope="module")
+def robot() -> Robot:
+    return load_robot("membrane")
+
+
+def on_sheet(uv: np.ndarray, robot: Robot) -> np.ndarray:
+    """Places (M, 3) m of parameters on the flat sheet: u along x, v along y."""
+    return np.column_stack([(uv - 0.5) * robot.extent, np.zeros(len(uv))])
+
+
+def test_markers_on_a_sagging_sheet_keep_their_parameters(robot: Robot) -> None:
+    uv = np.random.default_rng(0).uniform(0.0, 1.0, (12, 2))
+    rest = on_sheet(uv, robot) - [0.0, 0.0, 0.004]
+    assert np.abs(register_markers(rest, robot) - uv).max() < 1e-6
+
+
+def test_a_marker_beside_the_sheet_belongs_to_the_rim(robot: Robot) -> None:
+    uv = np.array([[0.1, 0.2], [0.8, 0.3], [0.4, 0.9], [1.02, 0.5]])
+    found = register_markers(on_sheet(uv, robot), robot)
+    assert found[3] == pytest.approx([1.0, 0.5], abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda rest: rest[:3], "at least 4"),
+        (lambda rest: np.vstack([rest, rest[1] + 0.001]), "Markers 2, 6 are 0.0017 m apart"),
+        (lambda rest: rest + np.array([0.0, 0.0, 0.05]), "0.050 m from robot 'membrane'"),
+        (lambda rest: 1000.0 * rest, "Check unit"),
+        (lambda rest: np.where(np.arange(5)[:, None] == 2, np.nan, rest), "Marker 3 is missing at rest"),
+    ],
+)
+def test_markers_that_cannot_be_placed_are_refused(robot: Robot, change, words: str) -> None:
+    rest = on_sheet(np.array([[0.2, 0.2], [0.8, 0.2], [0.8, 0.8], [0.2, 0.8], [0.5, 0.5]]), robot)
+    with pytest.raises(SoftformError) as refused:
+        register_markers(change(rest), robot)
+    assert words in str(refused.value)

@@ -1,0 +1,89 @@
+"""Motion-capture markers on the real membrane: where they are meant to be, and where they are glued.
+
+A marker is a flat reflective dot: it follows one material point of the sheet and weighs nothing.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from softform_core.errors import SoftformError
+from softform_core.robots import Robot
+
+Array = NDArray[np.float64]
+
+_CANDIDATES = 129
+"""A side of the grid of places among which the layout chooses."""
+
+
+def marker_layout(robot: Robot, count: int) -> Array:
+    """Places for `count` markers on the flat sheet, (count, 2) m.
+
+    First what the chambers ask for: their centres, where the sheet rises most; the middle of every wall between two
+    chambers and the crossings of walls, where it is held down. What is left goes, one by one, where the nearest marker
+    or the rim is furthest.
+
+    Raises:
+        SoftformError: If there are fewer than four.
+    """
+    if count < 4:
+        raise SoftformError(f"{count} markers are too few.", "Four at least are needed to register them.")
+    membrane = robot.membrane
+    # In halves of a chamber, odd numbers are centres and even ones walls.
+    column, row = (np.arange(1, 2 * chambers) for chambers in (membrane.columns, membrane.rows))
+    halves = np.stack(np.meshgrid(column, row, indexing="ij"), axis=-1).reshape(-1, 2)
+    halves = halves[np.argsort((halves % 2 == 0).sum(axis=1), kind="stable")]
+    places = halves / (2.0 * np.array([membrane.columns, membrane.rows])) - 0.5
+    line = np.linspace(-0.5, 0.5, _CANDIDATES)
+    grid = np.stack(np.meshgrid(line, line, indexing="ij"), axis=-1).reshape(-1, 2)
+    to_rim = (0.5 - np.abs(grid)).min(axis=1)
+    places = places[:count]
+    while len(places) < count:
+        room = np.minimum(cKDTree(places).query(grid)[0], to_rim)
+        places = np.vstack([places, grid[room.argmax()]])
+    return places * robot.extent
+
+
+@dataclass(frozen=True)
+class GluedMarkers:
+    """Markers at fixed barycentric places of a mesh.
+
+    Attributes:
+        names: m01, m02, ...
+        corners: (M, 3) vertices of the triangle that each sits on.
+        weights: (M, 3) barycentric coordinates in it.
+    """
+
+    names: list[str]
+    corners: NDArray[np.int64]
+    weights: Array
+
+    def positions(self, vertices: Array) -> Array:
+        """Where they are on a shape with vertices (V, 3) m: (M, 3) m."""
+        return np.einsum("mc,mcx->mx", self.weights, vertices[self.corners])
+
+
+def glue_markers(
+    rest_vertices: Array, faces: NDArray[np.integer], places: Array, placement_error: float, seed: int
+) -> GluedMarkers:
+    """Glue markers on a flat sheet, each a little beside its place.
+
+    Args:
+        rest_vertices: (V, 3) m, in the plane z = 0.
+        faces: (F, 3).
+        places: (M, 2) m.
+        placement_error: Standard deviation along x and y, m.
+        seed: Of these errors.
+    """
+    glued = places + placement_error * np.random.default_rng(seed).standard_normal(places.shape)
+    corner = rest_vertices[faces, :2]
+    # Solve glued = corner_0 + s (corner_1 - corner_0) + t (corner_2 - corner_0) in every triangle.
+    sides = np.linalg.inv(np.stack([corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0]], axis=2))
+    along = np.einsum("fij,mfj->mfi", sides, glued[:, None] - corner[None, :, 0])
+    weights = np.concatenate([1.0 - along.sum(axis=2, keepdims=True), along], axis=2)
+    inside = weights.min(axis=2).argmax(axis=1)
+    chosen = weights[np.arange(len(places)), inside]
+    names = [f"m{number + 1:02d}" for number in range(len(places))]
+    return GluedMarkers(names, np.asarray(faces[inside], dtype=np.int64), chosen)

@@ -1,0 +1,103 @@
+"""Emulated motion capture: markers on material points, a frame of its own, noise and occlusions as described."""
+
+import numpy as np
+import pytest
+
+from softform_core.errors import SoftformError
+from softform_core.robots import Robot, load_robot
+from softform_rig.device_pose import DevicePose
+from softform_rig.live_membrane import LiveMembrane
+from softform_rig.make_frames import make_frames, make_marker_frames
+from softform_rig.markers import glue_markers, marker_layout
+from softform_rig.motion_capture import MotionCapture
+from softform_rig.reality import MotionCaptureDescription, Reality, load_reality, true_pressures
+
+
+@pytest.fixture(scope="module")
+def robot() -> Robot:
+    return load_robot("membrane")
+
+
+@pytest.fixture(scope="module")
+def live(robot: Robot) -> LiveMembrane:
+    return LiveMembrane(robot, load_reality("default", robot))
+
+
+def cameras(robot: Robot, live: LiveMembrane, seed: int = 0, **described) -> MotionCapture:
+    description = MotionCaptureDescription(**described)
+    return MotionCapture(description, robot, live.membrane.rest_vertices, live.faces, seed=seed)
+
+
+def test_layout_has_every_chamber_and_no_two_markers_close(robot: Robot) -> None:
+    layout = marker_layout(robot, 34)
+    assert layout.shape == (34, 2)
+    assert np.abs(layout).max() < 0.5 * robot.extent.max() - 0.02
+    distance = np.linalg.norm(layout[:, None] - layout, axis=2) + np.eye(34)
+    assert distance.min() > 0.02
+    centres = np.stack(np.meshgrid(*2 * [[-0.32 / 3, 0.0, 0.32 / 3]]), axis=-1).reshape(-1, 2)
+    assert all(np.abs(layout - centre).sum(axis=1).min() < 1e-9 for centre in centres)
+    with pytest.raises(SoftformError):
+        marker_layout(robot, 3)
+
+
+def test_glued_markers_move_with_the_sheet(robot: Robot, live: LiveMembrane) -> None:
+    rest, layout = live.membrane.rest_vertices, marker_layout(robot, 34)
+    glued = glue_markers(rest, live.faces, layout, 0.0, 0)
+    np.testing.assert_allclose(glued.positions(rest)[:, :2], layout, atol=1e-12)
+    assert glued.weights.min() > -1e-9
+    bent = rest + np.column_stack([0.1 * rest[:, 1], np.zeros(len(rest)), 0.3 * rest[:, 0]])
+    expected = np.column_stack([layout[:, 0] + 0.1 * layout[:, 1], layout[:, 1], 0.3 * layout[:, 0]])
+    np.testing.assert_allclose(glued.positions(bent), expected, atol=1e-12)
+    beside = glue_markers(rest, live.faces, layout, 3e-4, 1).positions(rest)[:, :2] - layout
+    assert 2e-4 < beside.std() < 4e-4
+
+
+def test_markers_come_in_the_frame_of_the_system_with_noise(robot: Robot, live: LiveMembrane) -> None:
+    system = cameras(robot, live, missing=0.0, placement_error=0.0)
+    rest = live.membrane.rest_vertices
+    seen = np.array([system.capture(rest, time) for time in range(200)])
+    in_robot = DevicePose.from_list(system.description.pose).into_robot(seen.reshape(-1, 3)).reshape(seen.shape)
+    true = np.concatenate([np.column_stack([marker_layout(robot, 34), np.zeros(34)]), [*robot.base_markers.values()]])
+    assert system.names[:2] + system.names[-1:] == ["m01", "m02", "base_4"]
+    np.testing.assert_allclose(in_robot.mean(axis=0), true, atol=5e-5)
+    assert (in_robot - true).std() == pytest.approx(1e-4, rel=0.05)
+
+
+@pytest.mark.parametrize("share", [0.02, 0.2])
+def test_the_stated_share_is_missing_and_neighbours_together(robot: Robot, live: LiveMembrane, share: float) -> None:
+    system = cameras(robot, live, missing=share)
+    rest = live.membrane.rest_vertices
+    gone = np.isnan([system.capture(rest, 10.0 * time) for time in range(3000)]).all(axis=2)
+    assert gone.mean() == pytest.approx(share, rel=0.1)
+    distance = np.linalg.norm(system._true(rest)[:, None] - system._true(rest), axis=2)
+    together = np.corrcoef(gone.T)
+    assert together[(distance > 0.0) & (distance < 0.05)].mean() > 0.1 + together[distance > 0.15].mean()
+
+
+def test_occlusions_last(robot: Robot, live: LiveMembrane) -> None:
+    system = cameras(robot, live, missing=0.1, occlusion_time=0.5)
+    gone = np.isnan([system.capture(live.membrane.rest_vertices, time / 50.0) for time in range(3000)]).all(axis=2)
+    still = (gone[1:] & gone[:-1]).sum() / gone[:-1].sum()
+    assert still == pytest.approx(np.exp(-0.02 / 0.5), abs=0.02)
+
+
+def test_marker_frames_see_the_shapes_that_the_scanner_sees(robot: Robot) -> None:
+    reality = Reality(name="mine", title="mine", pressure_sensors={"gain": 0.9}, motion_capture={"noise": 0.0})
+    frames, truth, missing = make_marker_frames(robot, reality, 3, 1, missing=0.1, seed=5)
+    scans, same_truth, _ = make_frames(robot, reality, 3, 1, seed=5)
+    np.testing.assert_array_equal(frames.actuation, scans.actuation)
+    np.testing.assert_allclose(truth.vertices, same_truth.vertices, atol=1e-6)
+    assert missing == pytest.approx(1.0 - frames.visible.mean())
+    shape = LiveMembrane(robot, reality).shape(true_pressures(reality, frames.actuation[1]))
+    seen = frames.positions[1, frames.visible[1]]
+    assert np.linalg.norm(shape[:, None] - seen, axis=2).min(axis=0).max() < 0.007
+    assert np.abs(frames.uv * 0.32 - 0.16 - marker_layout(robot, 34)).max() < 0.0015
+
+
+def test_a_sheet_that_hangs_sideways_has_a_shape_at_rest(robot: Robot) -> None:
+    """Its weight lies in its plane: without pressure it stays flat."""
+    live = LiveMembrane(robot, load_reality("sluggish", robot))
+    shape = live.shape(np.zeros(9))
+    assert live.failure is None
+    assert np.abs(shape[:, 2]).max() < 1e-9
+    assert 1e-5 < -(shape - live.membrane.rest_vertices)[:, 1].min() < 1e-3
