@@ -22,8 +22,8 @@ from softform_bringup.stack_state import wait_until_active
 from softform_core.errors import SoftformError
 from softform_core.files import only_writer
 from softform_core.frames.quality import FrameQuality, assess_cloud
-from softform_core.frames.sampling import frame_actuations
 from softform_core.frames.store import FrameStore, create_frames, open_frames
+from softform_core.halton import halton_actuations
 from softform_core.paths import data_dir, reality_file
 from softform_core.robots import Robot, load_robot
 from softform_core.simulation.generate import git_revision
@@ -96,7 +96,7 @@ def collect(request: CollectRequest, say: Say) -> FrameStore:
             fails; all frames up to then are kept.
     """
     robot = load_robot(request.robot)
-    actuations = frame_actuations(robot.pressure_min, robot.pressure_max, request.frames, request.seed)
+    actuations = halton_actuations(robot.pressure_min, robot.pressure_max, request.frames, request.seed)
     path = data_dir() / robot.name / "frames.zarr" if request.output is None else request.output
     if not request.attach:
         reality_file(request.reality)

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from softform_core.errors import SoftformError
 from softform_core.files import only_writer
 from softform_core.frames.quality import COVERAGE_CELLS, FrameQuality
-from softform_core.frames.sampling import frame_actuations
-from softform_core.frames.store import FrameStatus, FrameStore, create_frames, open_frames
+from softform_core.frames.recording import FrameStatus
+from softform_core.frames.store import FrameStore, create_frames, open_frames
+from softform_core.halton import halton_actuations
 from softform_core.robots import load_robot
 
 ROBOT = load_robot("membrane")
@@ -25,7 +26,7 @@ GOOD = FrameQuality(0.75, np.tri(COVERAGE_CELLS, dtype=bool), 0.01, "")
 
 
 def actuations(frames: int, seed: int = 0) -> np.ndarray:
-    return frame_actuations(ROBOT.pressure_min, ROBOT.pressure_max, frames, seed)
+    return halton_actuations(ROBOT.pressure_min, ROBOT.pressure_max, frames, seed)
 
 
 def created(path: Path, frames: int = 4) -> FrameStore:
@@ -123,7 +124,7 @@ def test_a_full_disk_says_so_and_loses_nothing(tmp_path):
     store = created(tmp_path / "frames.zarr")
     write(store, 0)
     code = (
-        "import numpy as np\nfrom softform_core.frames.store import *\n"
+        "import numpy as np\nfrom softform_core.frames.quality import *\nfrom softform_core.frames.store import *\n"
         f"store = open_frames({str(store.path)!r}, writable=True)\n"
         "quality = FrameQuality(1.0, np.ones((COVERAGE_CELLS, COVERAGE_CELLS), bool), 0.0, '')\n"
         "store.write_captured(1, np.random.rand(16000, 3), store.actuation[1], 1.0, quality)\n"
@@ -134,7 +135,9 @@ def test_a_full_disk_says_so_and_loses_nothing(tmp_path):
 
     stopped = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, preexec_fn=no_large_files)
     assert stopped.returncode != 0
-    assert "SoftformError: Writing the frames" in stopped.stderr and "run the same command again" in stopped.stderr
+    assert (
+        "SoftformError: Writing the set of frames" in stopped.stderr and "run the same command again" in stopped.stderr
+    )
     cut = open_frames(store.path, ROBOT, writable=True)
     assert list(cut.captured) == [0] and np.array_equal(cut.frame(0).points, cloud(0, 50))
     write(cut, 1, 16_000)
@@ -163,9 +166,9 @@ def test_two_do_not_write_one_store(tmp_path):
             lambda p: zarr.open_group(p, mode="r+").attrs.update({"schema": "softform/simulation"}),
             "softform/simulation",
         ),
-        (lambda p: zarr.open_group(p, mode="r+").attrs.update({"robot": "helix"}), "of robot 'helix'"),
+        (lambda p: zarr.open_group(p, mode="r+").attrs.update({"robot": "helix"}), "for robot 'helix'"),
         (lambda p: (p / "zarr.json").write_text("{"), "cannot be read|not a Zarr group"),
-        (lambda p: shutil.rmtree(p), "There are no frames"),
+        (lambda p: shutil.rmtree(p), "There is no set of frames"),
     ],
 )
 def test_a_damaged_store_says_what_is_wrong(tmp_path, damage, said):

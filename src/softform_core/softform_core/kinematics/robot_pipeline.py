@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from softform_core.kinematics.pipeline import ForwardPipeline, grid_uv
 from softform_core.robots import Robot
 
@@ -20,9 +23,23 @@ def load_pipeline(robot: Robot, points: int = SURFACE_POINTS, model: Path | None
     Raises:
         SoftformError: If the model is missing, corrupt, of another format or made for another robot.
     """
+    return simulated_shapes(robot, grid_uv(points), model)
+
+
+def simulated_shapes(robot: Robot, uv: NDArray[np.float64], model: Path | None = None) -> ForwardPipeline:
+    """Pipeline of `robot` at given points of its surface, without sim-to-real.
+
+    Args:
+        robot: Whose model to load.
+        uv: (P, 2) surface parameters in the unit square.
+        model: Folder of the trained N_fk; None for the robot's own in `models/`.
+
+    Raises:
+        SoftformError: As `load_pipeline` does.
+    """
     from softform_core.networks.layers import extract_mlp
     from softform_core.networks.store import load_forward_kinematics
 
     network, _ = load_forward_kinematics(robot, model)
     surface = robot.surface
-    return ForwardPipeline(extract_mlp(network), grid_uv(points), None, surface.rows, surface.columns, surface.degree)
+    return ForwardPipeline(extract_mlp(network), uv, None, surface.rows, surface.columns, surface.degree)

@@ -10,12 +10,11 @@ import itertools
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import qmc
 
 from softform_core.errors import SoftformError
+from softform_core.halton import halton_actuations
 
 INFLATION_POWER = 3.0
-_BATCH = 1024
 
 
 def corner_actuations(minimum: NDArray[np.float64], maximum: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -43,17 +42,14 @@ def sample_actuations(
     """
     if samples < 1:
         raise SoftformError(f"{samples} samples cannot be simulated.", "Ask for one at least.")
-    chambers = len(minimum)
     corners = corner_actuations(minimum, maximum)
     if samples < len(corners):
         return corners[np.random.default_rng(seed).permutation(len(corners))[:samples]]
-    kept = [corners]
-    missing = samples - len(corners)
-    halton = qmc.Halton(chambers + 1, scramble=True, rng=np.random.default_rng(seed))
-    while missing > 0:
-        points = halton.random(_BATCH)
-        inflation = points[:, :chambers].mean(axis=1)
-        drawn = points[points[:, chambers] < inflation**INFLATION_POWER, :chambers][:missing]
-        kept.append(minimum + drawn * (maximum - minimum))
-        missing -= len(drawn)
-    return np.concatenate(kept)
+    if samples == len(corners):
+        return corners
+    drawn = halton_actuations(minimum, maximum, samples - len(corners), seed, _large_inflations)
+    return np.concatenate([corners, drawn])
+
+
+def _large_inflations(points: NDArray[np.float64], coin: NDArray[np.float64]) -> NDArray[np.bool_]:
+    return coin < points.mean(axis=1) ** INFLATION_POWER

@@ -6,10 +6,6 @@ Arrays: `actuation` (n, k) Pa, `vertices` (n, V, 3) m with one chunk a sample, `
 whatever stops a run leaves a store in which everything marked as done is there.
 """
 
-import os
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
 
@@ -17,12 +13,32 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
-from softform_core.errors import SoftformError
 from softform_core.robots import Robot
+from softform_core.zarr_stores import Shapes, StoreKind, disk_errors, new_group, open_group
 
-SCHEMA = "softform/simulation"
-SCHEMA_VERSION = 1
-_ATTRIBUTES = ("robot", "robot_fingerprint", "seed", "command", "git_revision", "created", "n_corners")
+
+def _misshapen(shapes: Shapes) -> list[str]:
+    expected = {"actuation": 2, "vertices": 3, "status": 1, "iterations": 1, "solve_seconds": 1}
+    expected |= {"rest_vertices": 2, "faces": 2}
+    wrong = [name for name, dimensions in expected.items() if len(shapes.get(name, ())) != dimensions]
+    if wrong:
+        return wrong
+    samples, vertices = shapes["actuation"][0], shapes["rest_vertices"][0]
+    # An interrupted growth leaves these arrays longer than `actuation`, which counts.
+    wrong = [n for n in ("vertices", "status", "iterations", "solve_seconds") if shapes[n][0] < samples]
+    wrong += ["vertices"] * (shapes["vertices"][1:] != (vertices, 3))
+    wrong += ["rest_vertices"] * (shapes["rest_vertices"][1] != 3) + ["faces"] * (shapes["faces"][1] != 3)
+    return wrong
+
+
+SIMULATION = StoreKind(
+    name="simulation",
+    schema="softform/simulation",
+    version=1,
+    attributes=("seed", "command", "git_revision", "created", "n_corners", "failures"),
+    made_by="softform simulate",
+    misshapen=_misshapen,
+)
 
 
 class SampleStatus(IntEnum):
@@ -116,7 +132,7 @@ class SimulationStore:
         Raises:
             SoftformError: If the disk is full or cannot be written.
         """
-        with _disk_errors(self.path):
+        with disk_errors(self.path, SIMULATION):
             self._array("vertices")[sample] = vertices
             self._array("iterations")[sample] = iterations
             self._array("solve_seconds")[sample] = seconds
@@ -128,7 +144,7 @@ class SimulationStore:
         Raises:
             SoftformError: If the disk is full or cannot be written.
         """
-        with _disk_errors(self.path):
+        with disk_errors(self.path, SIMULATION):
             failures = {str(key): value for key, value in self.failures.items()} | {str(sample): reason}
             self._group.attrs["failures"] = failures
             self._array("solve_seconds")[sample] = seconds
@@ -145,7 +161,7 @@ class SimulationStore:
         if not len(new):
             return
         before, after = len(self), len(self) + len(new)
-        with _disk_errors(self.path):
+        with disk_errors(self.path, SIMULATION):
             # `actuation` grows last: its finite rows are the store's length, so a growth cut short is done again.
             for name in ("vertices", "status", "iterations", "solve_seconds"):
                 array = self._array(name)
@@ -177,16 +193,8 @@ def create_simulation(
         SoftformError: If the disk is full or cannot be written.
     """
     samples, vertices = len(actuations), len(rest_vertices)
-    partial = path.with_name(path.name + ".partial")
-    with _disk_errors(path):
-        partial.parent.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(partial, ignore_errors=True)
-        group = zarr.open_group(partial, mode="w", zarr_format=3)
-        group.attrs.update(
-            {"schema": SCHEMA, "schema_version": SCHEMA_VERSION, "robot": robot.name}
-            | {"robot_fingerprint": robot.fingerprint(), "failures": {}}
-            | provenance
-        )
+    with new_group(path, SIMULATION, robot) as group:
+        group.attrs.update({"failures": {}} | provenance)
         chunks = (max(4096, samples), actuations.shape[1])
         actuation = group.create_array(
             "actuation", shape=actuations.shape, dtype="f8", chunks=chunks, fill_value=np.nan
@@ -197,7 +205,6 @@ def create_simulation(
             group.create_array(name, shape=(samples,), chunks=(max(4096, samples),), dtype=kind)
         group.create_array("rest_vertices", data=rest_vertices)
         group.create_array("faces", data=np.asarray(faces, dtype=np.int32))
-        os.replace(partial, path)
     return open_simulation(path, robot, writable=True)
 
 
@@ -213,62 +220,4 @@ def open_simulation(path: Path | str, robot: Robot | None = None, *, writable: b
         SoftformError: If there is no store, or its schema, version, arrays or robot are other than expected.
     """
     path = Path(path)
-    if not path.exists():
-        raise SoftformError(f"There is no simulation at {path}.", "Make one with: softform simulate --robot NAME")
-    try:
-        group = zarr.open_group(path, mode="r+" if writable else "r")
-        attributes = dict(group.attrs)
-        shapes = {name: array.shape for name, array in group.arrays()}
-    except (OSError, ValueError, KeyError, TypeError, zarr.errors.BaseZarrError) as error:
-        raise SoftformError(f"{path} is not a Zarr group that can be read: {error}", "Check the path.") from error
-    if attributes.get("schema") != SCHEMA or attributes.get("schema_version") != SCHEMA_VERSION:
-        raise SoftformError(
-            f"{path} holds '{attributes.get('schema')}' version {attributes.get('schema_version')}, "
-            f"not '{SCHEMA}' version {SCHEMA_VERSION}.",
-            "Give the path of a simulation made by this version of softform simulate, or make it again.",
-        )
-    missing = [name for name in (*_ATTRIBUTES, "failures") if name not in attributes]
-    if missing:
-        raise SoftformError(f"The simulation {path} lacks its {', '.join(missing)}.", "Make it again.")
-    _check_shapes(path, shapes)
-    if robot is not None and (
-        attributes["robot"] != robot.name
-        or attributes["robot_fingerprint"] != robot.fingerprint()
-        or shapes["actuation"][1] != robot.degrees_of_freedom
-    ):
-        raise SoftformError(
-            f"The simulation {path} was made for robot '{attributes['robot']}' "
-            f"(description {attributes['robot_fingerprint']}), not for '{robot.name}' ({robot.fingerprint()}).",
-            "Give the path of that robot's simulation, or of one still to be made.",
-        )
-    return SimulationStore(path, group)
-
-
-def _check_shapes(path: Path, shapes: dict[str, tuple[int, ...]]) -> None:
-    expected = {"actuation": 2, "vertices": 3, "status": 1, "iterations": 1, "solve_seconds": 1}
-    expected |= {"rest_vertices": 2, "faces": 2}
-    wrong = [name for name, dimensions in expected.items() if len(shapes.get(name, ())) != dimensions]
-    if not wrong:
-        samples, vertices = shapes["actuation"][0], shapes["rest_vertices"][0]
-        # An interrupted growth leaves these arrays longer than `actuation`, which counts.
-        wrong = [n for n in ("vertices", "status", "iterations", "solve_seconds") if shapes[n][0] < samples]
-        wrong += ["vertices"] * (shapes["vertices"][1:] != (vertices, 3))
-        wrong += ["rest_vertices"] * (shapes["rest_vertices"][1] != 3) + ["faces"] * (shapes["faces"][1] != 3)
-    if wrong:
-        raise SoftformError(
-            f"Arrays of the simulation {path} are missing or misshapen: {', '.join(sorted(set(wrong)))}.",
-            "The store is damaged; make it again.",
-        )
-
-
-@contextmanager
-def _disk_errors(path: Path) -> Iterator[None]:
-    """Turn a failed write into an error that says what is kept and how to go on."""
-    try:
-        yield
-    except OSError as error:
-        raise SoftformError(
-            f"Writing the simulation {path} failed: {error.strerror or error}.",
-            "Samples written so far are kept. Free disk space (or mend the permissions) and run the same command "
-            "again; it continues.",
-        ) from error
+    return SimulationStore(path, open_group(path, SIMULATION, robot, writable=writable))

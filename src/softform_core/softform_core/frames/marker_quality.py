@@ -1,0 +1,175 @@
+"""Whether captured markers are those of the rest frame, and are where they can be."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.errors import SoftformError
+from softform_core.frames.quality import MIN_COVERAGE
+from softform_core.kinematics.robot_pipeline import simulated_shapes
+from softform_core.registration.markers import register_markers
+from softform_core.robots import Robot
+from softform_core.training.frames import MarkerFrames
+from softform_core.training.marker_checks import marker_faults
+from softform_core.units import MM_PER_M
+
+Array = NDArray[np.float64]
+
+MAX_JITTER = 0.01
+"""Of the robot's size: a marker of the settled robot that moves further than this is not one and the same."""
+
+LEAST_SEEN = 0.5
+"""A marker that is missing in more of the averaged marker frames than this is missing in the stored frame."""
+
+_NAMED = 5
+
+
+@dataclass(frozen=True)
+class LabelledMarkers:
+    """One marker frame as it came.
+
+    Attributes:
+        names: m names.
+        positions: (m, 3) m in the robot's frame.
+        visible: (m,) whether the capture system sees it.
+    """
+
+    names: list[str]
+    positions: Array
+    visible: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class MarkerQuality:
+    """What a frame of markers is worth.
+
+    Attributes:
+        coverage: Share of the markers that is seen, 0 … 1.
+        fault: Why the frame must not be learned from; empty if it may.
+    """
+
+    coverage: float
+    fault: str
+
+
+def rest_frame(taken: Sequence[LabelledMarkers], robot: Robot) -> tuple[list[str], Array]:
+    """Names and rest positions from marker frames of the robot without pressure.
+
+    Args:
+        taken: Some marker frames, at least one.
+        robot: Whose markers.
+
+    Returns:
+        M names and (M, 3) m. A marker that is not seen at rest is left out.
+
+    Raises:
+        SoftformError: If the labels or positions cannot be used, or the markers do not lie on the resting robot.
+    """
+    names = list(dict.fromkeys(name for frame in taken for name in frame.names))
+    positions, fault = average_markers(taken, names, robot)
+    if fault:
+        raise SoftformError(f"The rest frame cannot be used: {fault}", "Mend the labels in the capture system.")
+    seen = np.isfinite(positions).all(axis=1)
+    if not seen.any():
+        raise SoftformError(
+            "No marker is seen on the resting robot.", "Check the cameras, and that the base markers are visible."
+        )
+    names, rest = [name for name, is_seen in zip(names, seen, strict=True) if is_seen], positions[seen]
+    register_markers(rest, robot)
+    return names, rest
+
+
+def average_markers(taken: Sequence[LabelledMarkers], names: list[str], robot: Robot) -> tuple[Array, str]:
+    """Mean position of every marker over some marker frames of the settled robot.
+
+    Args:
+        taken: The marker frames, at least one.
+        names: The M markers that there must be.
+        robot: Whose markers.
+
+    Returns:
+        (M, 3) m, NaN where a marker is missing, and what is wrong with the labels or positions; empty if nothing is.
+    """
+    place = {name: index for index, name in enumerate(names)}
+    stacked = np.full((len(taken), len(names), 3), np.nan)
+    fault = ""
+    for frame, markers in zip(stacked, taken, strict=True):
+        fault = fault or _label_fault(markers, place)
+        for name, position, visible in zip(markers.names, markers.positions, markers.visible, strict=True):
+            if visible and name in place and np.isfinite(position).all():
+                frame[place[name]] = position
+    seen = np.isfinite(stacked).all(axis=2)
+    count = seen.sum(axis=0)
+    positions = np.full((len(names), 3), np.nan)
+    often = count > LEAST_SEEN * len(taken)
+    positions[often] = np.nansum(stacked[:, often], axis=0) / count[often, None]
+    jitter = np.where(seen, np.linalg.norm(stacked - positions, axis=2), 0.0).max(axis=0, initial=0.0)
+    jitter[~often] = 0.0
+    jumping = np.flatnonzero(jitter > MAX_JITTER * float(robot.extent.max()))
+    if not fault and len(jumping):
+        fault = f"{_listed([names[i] for i in jumping])} moves by {jitter.max():.3f} m while the robot is settled."
+    return positions, fault
+
+
+class MarkerJudge:
+    """Compares frames of markers with the simulated shapes and with the frames that were kept before.
+
+    Args:
+        robot: Whose markers.
+        names: M names.
+        rest: (M, 3) m at rest.
+
+    Raises:
+        SoftformError: If the markers do not lie on the resting robot, or it has no model of its forward kinematics.
+    """
+
+    def __init__(self, robot: Robot, names: list[str], rest: Array) -> None:
+        """Place the markers on the simulated surface."""
+        self._names, self._uv = list(names), register_markers(rest, robot)
+        self._simulated = simulated_shapes(robot, self._uv)
+
+    def assess(self, actuation: Array, positions: Array, kept_actuation: Array, kept_positions: Array) -> MarkerQuality:
+        """Judge one frame.
+
+        Args:
+            actuation: (k,) Pa.
+            positions: (M, 3) m, NaN where missing.
+            kept_actuation: (n, k) Pa of frames that were kept before.
+            kept_positions: (n, M, 3) m of them.
+        """
+        coverage = float(np.isfinite(positions).all(axis=1).mean())
+        if coverage == 0.0:
+            return MarkerQuality(0.0, "no marker is visible.")
+        if coverage < MIN_COVERAGE:
+            return MarkerQuality(coverage, f"{coverage:.0%} of the markers are seen, less than {MIN_COVERAGE:.0%}.")
+        actuations = np.concatenate([kept_actuation, actuation[None]])
+        try:
+            frames = MarkerFrames(actuations, self._names, self._uv, np.concatenate([kept_positions, positions[None]]))
+        except SoftformError as error:
+            return MarkerQuality(coverage, error.message)
+        expected = self._simulated.points(actuations) / MM_PER_M
+        faults = [fault.reason for fault in marker_faults(frames, expected) if fault.frame == len(kept_actuation)]
+        return MarkerQuality(coverage, f"{faults[0]}." if faults else "")
+
+
+def _label_fault(markers: LabelledMarkers, place: dict[str, int]) -> str:
+    if len(set(markers.names)) != len(markers.names):
+        twice = sorted({name for name in markers.names if list(markers.names).count(name) > 1})
+        return f"two markers are named {_listed(twice)}."
+    strange = [name for name in markers.names if name not in place]
+    if strange:
+        gone = [name for name in place if name not in markers.names]
+        also = f", and {_listed(gone)} gone" if gone else ""
+        return f"markers named {_listed(strange)} were not there at rest{also}: were they renamed?"
+    broken_rows = markers.visible & ~np.isfinite(markers.positions).all(axis=1)
+    broken = [markers.names[int(row)] for row in np.flatnonzero(broken_rows)]
+    if broken:
+        return f"{_listed(broken)} is said to be visible, but its position is not finite."
+    return ""
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more

@@ -1,0 +1,190 @@
+"""Frames captured by a motion-capture system, on disk (see `recording`): positions of named markers.
+
+On top of every recording's arrays: `positions` (n, M, 3) m, NaN where a marker is missing; `rest` (M, 3) m, where the
+markers are when no chamber is pressurised, which is how they are placed on the surface. Attribute `marker_names`: M
+names, fixed by the rest frame. `coverage` is the share of the markers that is seen.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from softform_core.errors import SoftformError
+from softform_core.frames.marker_quality import MarkerQuality
+from softform_core.frames.recording import ATTRIBUTES, Recording, Rows, common_rows, fill_new_group, misshapen_rows
+from softform_core.robots import Robot
+from softform_core.zarr_stores import Shapes, StoreKind, disk_errors, new_group, open_group
+
+Array = NDArray[np.float64]
+
+
+def _rows(chambers: int, markers: int) -> Rows:
+    return common_rows(chambers) | {"positions": ((markers, 3), "f8")}
+
+
+def _misshapen(shapes: Shapes) -> list[str]:
+    chambers = shapes.get("actuation", (0, 0))[-1]
+    markers = shapes.get("rest", (0,))[0]
+    return misshapen_rows(shapes, _rows(chambers, markers)) + ["rest"] * (shapes.get("rest", ())[1:] != (3,))
+
+
+MARKER_FRAMES = StoreKind(
+    name="set of marker frames",
+    schema="softform/marker_frames",
+    version=1,
+    attributes=(*ATTRIBUTES, "marker_names"),
+    made_by="softform collect --via mocap",
+    misshapen=_misshapen,
+)
+
+
+@dataclass(frozen=True)
+class MarkerRecording:
+    """All captured frames of a marker store, as sim-to-real learning takes them (paper 000, Sec. III-E).
+
+    Attributes:
+        numbers: (n,) of the frames in the store.
+        actuation: (n, k) Pa as commanded.
+        measured: (n, k) Pa at the capture.
+        names: M names.
+        rest: (M, 3) m at rest.
+        positions: (n, M, 3) m, NaN where a marker is missing.
+    """
+
+    numbers: NDArray[np.int64]
+    actuation: Array
+    measured: Array
+    names: list[str]
+    rest: Array
+    positions: Array
+
+
+class MarkerStore(Recording):
+    """An open store; `open_marker_frames` and `create_marker_frames` make one."""
+
+    kind = MARKER_FRAMES
+
+    def _rows(self) -> Rows:
+        return _rows(self.actuation.shape[1], len(self.names))
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the M markers."""
+        names = self._group.attrs["marker_names"]
+        assert isinstance(names, list)
+        return [str(name) for name in names]
+
+    @property
+    def rest(self) -> Array:
+        """Positions at rest, (M, 3) m."""
+        return self._read("rest")
+
+    def positions(self, number: int) -> Array:
+        """Markers of one frame, captured or rejected, (M, 3) m; NaN where missing, and all of them in a pending one."""
+        return np.asarray(self._array("positions")[number])
+
+    def same_positions(self, positions: Array) -> int | None:
+        """Return the kept frame with just these positions, or None: two measurements never agree in every digit."""
+        kept = self._read("positions")[: len(self)]
+        agree = ((kept == positions) | (np.isnan(kept) & np.isnan(positions))).all(axis=(1, 2))
+        found = np.flatnonzero(agree & (self.status != 0))
+        return int(found[0]) if len(found) else None
+
+    def write_captured(
+        self, number: int, positions: Array, measured: Array, captured_at: float, quality: MarkerQuality
+    ) -> None:
+        """Keep a frame; it is rejected, with its positions, if its quality has a fault.
+
+        Args:
+            number: Which frame.
+            positions: (M, 3) m in the robot's frame, in the order of `names`; NaN where a marker is missing.
+            measured: (k,) Pa at the capture.
+            captured_at: s since the epoch.
+            quality: From `assess_markers`.
+
+        Raises:
+            SoftformError: If pressures or time are not finite, or the disk is full or cannot be written.
+        """
+        if not (np.isfinite(measured).all() and np.isfinite(captured_at)) or np.isinf(positions).any():
+            raise SoftformError(f"Frame {number} holds values that are not finite.", "Drop them before it is stored.")
+        with disk_errors(self.path, MARKER_FRAMES):
+            values: dict[str, ArrayLike] = {
+                "positions": positions,
+                "measured": measured,
+                "captured_at": captured_at,
+                "coverage": quality.coverage,
+            }
+            self._write(number, values, quality.fault)
+
+    def recording(self) -> MarkerRecording:
+        """All captured frames.
+
+        Raises:
+            SoftformError: If none is captured, or one has lost its markers.
+        """
+        captured = self.captured
+        if not len(captured):
+            raise SoftformError(f"No frame of {self.path} is captured yet.", "Collect some with: softform collect")
+        positions = self._read("positions")[captured]
+        empty = captured[np.isnan(positions).all(axis=(1, 2))]
+        if len(empty):
+            raise SoftformError(
+                f"The markers of frame {empty[0]} of {self.path} are damaged.", "Collect into another --output."
+            )
+        return MarkerRecording(
+            captured, self.actuation[captured], self.measured[captured], self.names, self.rest, positions
+        )
+
+
+def create_marker_frames(
+    path: Path, robot: Robot, actuations: Array, names: list[str], rest: Array, provenance: dict[str, object]
+) -> MarkerStore:
+    """Make a store of pending frames; it appears at `path` complete or not at all.
+
+    Args:
+        path: Directory of the store, which must not exist.
+        robot: Robot that is captured.
+        actuations: (n, k) Pa.
+        names: M names of the markers.
+        rest: (M, 3) m, where they are at rest.
+        provenance: `seed, source, via, git_revision, created`.
+
+    Raises:
+        SoftformError: If the rest frame is not whole, or the disk is full or cannot be written.
+    """
+    if rest.shape != (len(names), 3) or not np.isfinite(rest).all() or len(set(names)) != len(names) or not names:
+        raise SoftformError(
+            f"The rest frame has {len(names)} names ({len(set(names))} different) and positions of shape {rest.shape}.",
+            "Give each marker a name of its own and a finite position at rest.",
+        )
+    with new_group(path, MARKER_FRAMES, robot) as group:
+        group.attrs.update(provenance | {"marker_names": list(names)})
+        fill_new_group(group, _rows(robot.degrees_of_freedom, len(names)), actuations)
+        group.create_array("rest", data=np.asarray(rest, dtype=np.float64))
+    return open_marker_frames(path, robot, writable=True)
+
+
+def open_marker_frames(path: Path | str, robot: Robot | None = None, *, writable: bool = False) -> MarkerStore:
+    """Open a store of marker frames.
+
+    Args:
+        path: Directory of the store.
+        robot: If given, the store must hold frames of just this robot.
+        writable: Whether frames will be written.
+
+    Raises:
+        SoftformError: If there is no store, or its schema, version, arrays or robot are other than expected.
+    """
+    path = Path(path)
+    return MarkerStore(path, open_group(path, MARKER_FRAMES, robot, writable=writable))
+
+
+def load_marker_recording(path: Path | str, robot: Robot) -> MarkerRecording:
+    """Read all captured frames of a marker store of this robot.
+
+    Raises:
+        SoftformError: As `open_marker_frames` and `MarkerStore.recording` do.
+    """
+    return open_marker_frames(path, robot).recording()

@@ -1,0 +1,204 @@
+"""What every data set of captured frames holds, whatever captured them: one Zarr v3 group, SI units.
+
+Arrays with a row a frame: `actuation` (n, k) Pa as commanded, `measured` (n, k) Pa at the capture, `captured_at` (n,) s
+since the epoch, `coverage` (n,) share of the robot that is seen, `status` (n,). Attributes: schema, provenance,
+`sessions` (one entry each time collecting began) and `rejections` (frame -> reason). A frame's status is written last,
+so whatever stops a run leaves a store in which every frame that is marked as captured is there.
+"""
+
+from enum import IntEnum
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import zarr
+from numpy.typing import ArrayLike, NDArray
+
+from softform_core.errors import SoftformError
+from softform_core.zarr_stores import Shapes, StoreKind, disk_errors
+
+ATTRIBUTES = ("seed", "source", "via", "git_revision", "created", "sessions", "rejections")
+_FILL = {"measured": np.nan, "captured_at": np.nan, "coverage": np.nan, "outliers": np.nan, "positions": np.nan}
+
+Rows = dict[str, tuple[tuple[int, ...], str]]
+"""Arrays with a row a frame: shape of one row, and type."""
+
+
+class FrameStatus(IntEnum):
+    """What has become of a frame."""
+
+    PENDING = 0
+    CAPTURED = 1
+    REJECTED = 2
+
+
+def common_rows(chambers: int) -> Rows:
+    """Rows that frames of every kind have, but for `actuation`."""
+    return {
+        "measured": ((chambers,), "f8"),
+        "captured_at": ((), "f8"),
+        "coverage": ((), "f8"),
+        "status": ((), "u1"),
+    }
+
+
+def misshapen_rows(shapes: Shapes, rows: Rows) -> list[str]:
+    """Name the arrays that are missing, or have other rows or fewer than `actuation`."""
+    if len(shapes.get("actuation", ())) != 2:
+        return ["actuation"]
+    # An interrupted growth leaves these arrays longer than `actuation`, which counts.
+    frames = shapes["actuation"][0]
+    return [
+        name
+        for name, (row, _) in rows.items()
+        if shapes.get(name, ())[1:] != row or shapes.get(name, (0,))[0] < frames or not shapes.get(name)
+    ]
+
+
+def fill_new_group(group: zarr.Group, rows: Rows, actuations: NDArray[np.float64]) -> None:
+    """Give a new store its pending frames.
+
+    Args:
+        group: The new store.
+        rows: Its arrays, but for `actuation`.
+        actuations: (n, k) Pa.
+    """
+    group.attrs.update({"sessions": [], "rejections": {}})
+    frames, chambers = actuations.shape
+    actuation = group.create_array(
+        "actuation", shape=actuations.shape, dtype="f8", chunks=(4096, chambers), fill_value=np.nan
+    )
+    actuation[:] = actuations
+    for name, (row, kind) in rows.items():
+        group.create_array(name, shape=(frames, *row), dtype=kind, chunks=(256, *row), fill_value=_FILL.get(name, 0))
+
+
+class Recording:
+    """An open data set of frames; subclasses add what was captured."""
+
+    kind: ClassVar[StoreKind]
+
+    def __init__(self, path: Path, group: zarr.Group) -> None:
+        """Wrap a group that has been checked."""
+        self.path = path
+        self._group = group
+
+    def _array(self, name: str) -> zarr.Array:
+        array = self._group[name]
+        assert isinstance(array, zarr.Array)
+        return array
+
+    def _read(self, name: str) -> NDArray:
+        return np.asarray(self._array(name)[...])
+
+    def _rows(self) -> Rows:
+        """Arrays with a row a frame, but for `actuation`."""
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        """Number n of frames, captured or not."""
+        return len(self.actuation)
+
+    @property
+    def attributes(self) -> dict[str, object]:
+        """Schema and provenance."""
+        return dict(self._group.attrs)
+
+    @property
+    def sessions(self) -> list[dict[str, str]]:
+        """One entry each time collecting began or went on: when, by which command, where its bag is."""
+        sessions = self._group.attrs["sessions"]
+        assert isinstance(sessions, list)
+        return [
+            {str(key): str(value) for key, value in session.items()}
+            for session in sessions
+            if isinstance(session, dict)
+        ]
+
+    @property
+    def rejections(self) -> dict[int, str]:
+        """Reason of every rejected frame."""
+        rejections = self._group.attrs["rejections"]
+        assert isinstance(rejections, dict)
+        return {int(number): str(reason) for number, reason in rejections.items()}
+
+    @property
+    def actuation(self) -> NDArray[np.float64]:
+        """Pressures that every frame is commanded, (n, k) Pa."""
+        actuation = self._read("actuation")
+        return actuation[np.isfinite(actuation).all(axis=1)]  # a growth that was cut short leaves rows of NaN
+
+    @property
+    def measured(self) -> NDArray[np.float64]:
+        """Pressures measured at every capture, (n, k) Pa, NaN without one."""
+        return self._read("measured")[: len(self)]
+
+    @property
+    def captured_at(self) -> NDArray[np.float64]:
+        """Time of every capture, (n,) s since the epoch, NaN without one."""
+        return self._read("captured_at")[: len(self)]
+
+    @property
+    def coverage(self) -> NDArray[np.float64]:
+        """Share of the robot, or of its markers, that every capture shows, (n,), NaN without one."""
+        return self._read("coverage")[: len(self)]
+
+    @property
+    def status(self) -> NDArray[np.uint8]:
+        """`FrameStatus` of every frame, (n,)."""
+        return self._read("status")[: len(self)]
+
+    @property
+    def pending(self) -> NDArray[np.int64]:
+        """Frames that have yet to be captured."""
+        return np.flatnonzero(self.status == FrameStatus.PENDING)
+
+    @property
+    def captured(self) -> NDArray[np.int64]:
+        """Frames to learn from."""
+        return np.flatnonzero(self.status == FrameStatus.CAPTURED)
+
+    def begin_session(self, session: dict[str, str]) -> None:
+        """Note that collecting begins or goes on.
+
+        Raises:
+            SoftformError: If the disk is full or cannot be written.
+        """
+        with disk_errors(self.path, self.kind):
+            self._group.attrs["sessions"] = [*self.sessions, session]
+
+    def extend(self, actuations: NDArray[np.float64]) -> None:
+        """Grow to the frames of `actuations`, (m, k) Pa, which must begin with those that the store has.
+
+        Raises:
+            SoftformError: If it does not, or the disk is full or cannot be written.
+        """
+        before, after = len(self), len(actuations)
+        shared = min(before, after)
+        if not np.array_equal(self.actuation[:shared], actuations[:shared]):
+            raise SoftformError(
+                f"{self.path} was begun with other actuations.", "Give another --output, or the seed it was begun with."
+            )
+        if after <= before:
+            return
+        with disk_errors(self.path, self.kind):
+            # `actuation` grows last: its finite rows are the store's length, so a growth cut short is done again.
+            for name in self._rows():
+                array = self._array(name)
+                array.resize((after, *array.shape[1:]))
+            actuation = self._array("actuation")
+            actuation.resize(actuations.shape)
+            actuation[before:] = actuations[before:]
+
+    def _write(self, number: int, values: dict[str, ArrayLike], fault: str) -> None:
+        """Write one frame's rows, then its reason if it has a fault, and its status last."""
+        for name, value in values.items():
+            self._array(name)[number] = np.asarray(value)
+        if fault:
+            rejections = {str(key): reason for key, reason in self.rejections.items()}
+            self._group.attrs["rejections"] = rejections | {str(number): fault}
+        self._array("status")[number] = FrameStatus.REJECTED if fault else FrameStatus.CAPTURED
+
+    def _refuse_unless_captured(self, number: int) -> None:
+        if not 0 <= number < len(self) or self.status[number] != FrameStatus.CAPTURED:
+            raise SoftformError(f"Frame {number} of {self.path} is not captured.", "See `captured` for those that are.")

@@ -1,0 +1,47 @@
+"""Actuations from a seeded, scrambled Halton sequence: spread evenly, and a longer list begins with the shorter one."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import qmc
+
+from softform_core.errors import SoftformError
+
+Array = NDArray[np.float64]
+Keep = Callable[[Array, Array], NDArray[np.bool_]]
+
+_BATCH = 1024
+
+
+def halton_actuations(minimum: Array, maximum: Array, count: int, seed: int, keep: Keep | None = None) -> Array:
+    """Draw actuations from the working range.
+
+    Args:
+        minimum: (k,) lowest pressures, Pa.
+        maximum: (k,) highest pressures, Pa.
+        count: Number n of actuations.
+        seed: Scrambles the sequence.
+        keep: Given (m, k) points of the unit cube and (m,) one more Halton dimension as a coin, which of them to keep;
+            None keeps all.
+
+    Returns:
+        (n, k) Pa.
+
+    Raises:
+        SoftformError: If `count` is not positive.
+    """
+    if count < 1:
+        raise SoftformError(f"{count} actuations cannot be drawn.", "Ask for one at least.")
+    chambers = len(minimum)
+    halton = qmc.Halton(chambers + (keep is not None), scramble=True, rng=np.random.default_rng(seed))
+    kept: list[Array] = []
+    missing = count
+    while missing > 0:
+        drawn = halton.random(_BATCH)
+        points = drawn[:, :chambers]
+        if keep is not None:
+            points = points[keep(points, drawn[:, chambers])]
+        kept.append(points[:missing])
+        missing -= len(kept[-1])
+    return minimum + np.concatenate(kept) * (maximum - minimum)

@@ -1,0 +1,121 @@
+"""What every Zarr store of the project shares: it appears whole, and is opened only if it is what it should be."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import zarr
+
+from softform_core.errors import SoftformError
+from softform_core.robots import Robot
+
+Shapes = dict[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class StoreKind:
+    """One kind of store.
+
+    Attributes:
+        name: What it is called in messages, such as "simulation".
+        schema: Attribute `schema`.
+        version: Attribute `schema_version`.
+        attributes: What else its attributes must hold; `robot` and `robot_fingerprint` always.
+        made_by: Command that makes one.
+        misshapen: Names the arrays, of the given shapes, that are missing or do not fit.
+    """
+
+    name: str
+    schema: str
+    version: int
+    attributes: tuple[str, ...]
+    made_by: str
+    misshapen: Callable[[Shapes], list[str]]
+
+
+def open_group(path: Path, kind: StoreKind, robot: Robot | None, *, writable: bool) -> zarr.Group:
+    """Open a store's group once its schema, attributes, arrays and robot are seen to be right.
+
+    Args:
+        path: Directory of the store.
+        kind: What it must be.
+        robot: If given, the store must have been made for just this robot.
+        writable: Whether it will be written.
+
+    Raises:
+        SoftformError: If there is no store, or it is other than expected.
+    """
+    if not path.exists():
+        raise SoftformError(f"There is no {kind.name} at {path}.", f"Make one with: {kind.made_by} --robot NAME")
+    try:
+        group = zarr.open_group(path, mode="r+" if writable else "r")
+        attributes = dict(group.attrs)
+        shapes = {name: array.shape for name, array in group.arrays()}
+    except (OSError, ValueError, KeyError, TypeError, zarr.errors.BaseZarrError) as error:
+        raise SoftformError(f"{path} is not a Zarr group that can be read: {error}", "Check the path.") from error
+    if attributes.get("schema") != kind.schema or attributes.get("schema_version") != kind.version:
+        raise SoftformError(
+            f"{path} holds '{attributes.get('schema')}' version {attributes.get('schema_version')}, "
+            f"not '{kind.schema}' version {kind.version}.",
+            f"Give the path of a {kind.name} made by this version of {kind.made_by}, or make it again.",
+        )
+    missing = [name for name in ("robot", "robot_fingerprint", *kind.attributes) if name not in attributes]
+    if missing:
+        raise SoftformError(f"The {kind.name} {path} lacks its {', '.join(missing)}.", "Make it again.")
+    wrong = kind.misshapen(shapes)
+    if wrong:
+        raise SoftformError(
+            f"Arrays of the {kind.name} {path} are missing or misshapen: {', '.join(sorted(set(wrong)))}.",
+            "The store is damaged; make another one with --output.",
+        )
+    if robot is not None and (
+        attributes["robot"] != robot.name
+        or attributes["robot_fingerprint"] != robot.fingerprint()
+        or shapes["actuation"][1] != robot.degrees_of_freedom
+    ):
+        raise SoftformError(
+            f"The {kind.name} {path} was made for robot '{attributes['robot']}' "
+            f"(description {attributes['robot_fingerprint']}), not for '{robot.name}' ({robot.fingerprint()}).",
+            "Give the path of that robot's, or of one still to be made.",
+        )
+    return group
+
+
+@contextmanager
+def new_group(path: Path, kind: StoreKind, robot: Robot) -> Iterator[zarr.Group]:
+    """Make a store's group, to be filled in the `with` block; it appears at `path` complete or not at all.
+
+    Raises:
+        SoftformError: If the disk is full or cannot be written.
+    """
+    partial = path.with_name(path.name + ".partial")
+    with disk_errors(path, kind):
+        partial.parent.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(partial, ignore_errors=True)
+        group = zarr.open_group(partial, mode="w", zarr_format=3)
+        group.attrs.update(
+            {
+                "schema": kind.schema,
+                "schema_version": kind.version,
+                "robot": robot.name,
+                "robot_fingerprint": robot.fingerprint(),
+            }
+        )
+        yield group
+        os.replace(partial, path)
+
+
+@contextmanager
+def disk_errors(path: Path, kind: StoreKind) -> Iterator[None]:
+    """Turn a failed write into an error that says what is kept and how to go on."""
+    try:
+        yield
+    except OSError as error:
+        raise SoftformError(
+            f"Writing the {kind.name} {path} failed: {error.strerror or error}.",
+            "What was written so far is kept. Free disk space (or mend the permissions) and run the same command "
+            "again; it continues.",
+        ) from error
