@@ -7,14 +7,16 @@ formed while solving.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 
 from softform_core.errors import SoftformError
 from softform_core.kinematics.mlp import AffineLayers, MlpWeights, fold
-from softform_core.kinematics.rbf_warp import SimToReal, gaussians, warp, warp_jacobian
-from softform_core.surface.bspline import basis_matrix
+from softform_core.kinematics.rbf_warp import SimToReal, gaussians, warp, warp_jacobian, warp_tangents
+from softform_core.surface.bspline import apply, basis_matrix, derivative_matrices, unit_normals
 
 Array = NDArray[np.float64]
 
@@ -99,7 +101,7 @@ class ForwardPipeline:
                 f"{rows * cols * 3}.",
                 "Use the model that was trained for this robot's surface.",
             )
-        self._sim_to_real = sim_to_real
+        self.sim_to_real = sim_to_real
         sampled_uv = uv if sim_to_real is None else np.concatenate([uv, sim_to_real.kernel_uv])
         basis = basis_matrix(sampled_uv, rows, cols, degree)
         weight, bias = self._network.weights[-1], self._network.biases[-1]
@@ -141,12 +143,26 @@ class ForwardPipeline:
     @property
     def kernel_width(self) -> float:
         """Width c of the kernels of Eq. 2, 1/mm^2; 0 without sim-to-real."""
-        return 0.0 if self._sim_to_real is None else self._sim_to_real.width
+        return 0.0 if self.sim_to_real is None else self.sim_to_real.width
 
     def points(self, actuation: Array) -> Array:
         """Predicted shape (Algorithm 1), (..., k) Pa -> (..., P, 3) mm."""
         batch, lead = self._batch(actuation)
         return self.forward(batch).points.reshape(*lead, -1, 3)
+
+    def normals(self, actuation: Array) -> Array:
+        """Unit normals du x dv of the predicted shape, (..., k) Pa -> (..., P, 3)."""
+        batch, lead = self._batch(actuation)
+        state, control = self.forward(batch), self.control_points(batch)
+        along_u, along_v = (apply(matrix, control) for matrix in self._derivatives)
+        if self.sim_to_real is not None:
+            count, width = len(self.uv), self.sim_to_real.width
+            points, centers = state.simulated[:, :count], state.simulated[:, count:]
+            along_u, along_v = (
+                warp_tangents(points, tangents, centers, state.gaussian, state.gamma, width)
+                for tangents in (along_u, along_v)
+            )
+        return unit_normals(along_u, along_v).reshape(*lead, -1, 3)
 
     def points_and_jacobian(self, actuation: Array) -> tuple[Array, Array]:
         """Predicted shape and dp*/da (Eq. 17).
@@ -166,12 +182,12 @@ class ForwardPipeline:
         """Algorithm 1 for a batch, (n, k) Pa, keeping what the Jacobian needs."""
         hidden = self._network.hidden(actuation)
         simulated = (hidden @ self._decode.T + self._decode_offset).reshape(len(actuation), -1, 3)
-        if self._sim_to_real is None or self._coefficients is None:
+        if self.sim_to_real is None or self._coefficients is None:
             nothing = np.zeros((len(actuation), 0, 0))
             return Forward(actuation, simulated, simulated, nothing, nothing)
         points, centers = simulated[:, : len(self.uv)], simulated[:, len(self.uv) :]
         gamma = self._coefficients.values(hidden).reshape(len(actuation), -1, 3)
-        gaussian = gaussians(points, centers, self._sim_to_real.width)
+        gaussian = gaussians(points, centers, self.sim_to_real.width)
         return Forward(actuation, warp(points, gaussian, gamma), simulated, gaussian, gamma)
 
     def jacobian(self, state: Forward) -> Array:
@@ -179,7 +195,7 @@ class ForwardPipeline:
         n, k = state.actuation.shape
         hidden, slope = self._network.hidden_and_jacobian(state.actuation, np.broadcast_to(np.eye(k), (n, k, k)))
         simulated = (self._decode @ slope).reshape(n, -1, 3, k)
-        if self._sim_to_real is None or self._coefficients is None:
+        if self.sim_to_real is None or self._coefficients is None:
             return simulated
         count = len(self.uv)
         _, gamma = self._coefficients.values_and_jacobian(hidden, slope)
@@ -191,12 +207,16 @@ class ForwardPipeline:
             simulated[:, :count],
             simulated[:, count:],
             gamma.reshape(n, -1, 3, k),
-            self._sim_to_real.width,
+            self.sim_to_real.width,
         )
 
     def objective_gradient(self, state: Forward, residuals: Array) -> Array:
         """Eq. 16: 2 sum (dp*/da)^T (p* - (R c* + t)) for residuals (P, 3) mm and a batch of one, (k,) mm^2/Pa."""
         return 2.0 * residuals.ravel() @ self.jacobian(state)[0].reshape(residuals.size, -1)
+
+    @cached_property
+    def _derivatives(self) -> tuple[csr_matrix, csr_matrix]:
+        return derivative_matrices(self.uv, self.rows, self.cols, self.degree)
 
     def _batch(self, actuation: Array) -> tuple[Array, tuple[int, ...]]:
         actuation = np.asarray(actuation, dtype=np.float64)

@@ -73,6 +73,24 @@ def warp(points: Array, gaussian: Array, gamma: Array) -> Array:
     return gamma[:, :1] + points @ gamma[:, 1:4] + gaussian @ gamma[:, 4:]
 
 
+def warp_tangents(points: Array, tangents: Array, centers: Array, gaussian: Array, gamma: Array, width: float) -> Array:
+    """Eq. 2's derivative along tangents of the surface, the centers held: dp*/du = (dp*/dp) dp/du (Eq. 26).
+
+    Args:
+        points: (n, P, 3) mm.
+        tangents: (n, P, 3), derivative of the points with respect to one surface parameter.
+        centers: (n, N, 3) mm.
+        gaussian: (n, P, N), from `gaussians`.
+        gamma: (n, N + 4, 3).
+        width: c, 1/mm^2.
+
+    Returns:
+        (n, P, 3).
+    """
+    along = np.einsum("npx,npx->np", points, tangents)[:, :, None] - tangents @ centers.swapaxes(-1, -2)
+    return tangents @ gamma[:, 1:4] + (-2.0 * width * gaussian * along) @ gamma[:, 4:]
+
+
 def warp_jacobian(
     points: Array,
     centers: Array,

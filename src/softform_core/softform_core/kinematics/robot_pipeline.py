@@ -5,15 +5,31 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.kinematics.mlp import MlpWeights
 from softform_core.kinematics.pipeline import ForwardPipeline, grid_uv
+from softform_core.kinematics.rbf_warp import SimToReal
 from softform_core.robots import Robot
 
 SURFACE_POINTS = 1000
 """Points over which IK sums Eq. 15 (paper 000, Table II: as many as a frame's samples)."""
 
 
+def pipeline_of(
+    robot: Robot, forward_kinematics: MlpWeights, points: int, sim_to_real: SimToReal | None = None
+) -> ForwardPipeline:
+    """Pipeline of `robot` over an even grid of about `points` surface parameters, with a sim-to-real transfer or not.
+
+    Raises:
+        SoftformError: If the networks are not of the robot's surface.
+    """
+    surface = robot.surface
+    return ForwardPipeline(
+        forward_kinematics, grid_uv(points), sim_to_real, surface.rows, surface.columns, surface.degree
+    )
+
+
 def load_pipeline(robot: Robot, points: int = SURFACE_POINTS, model: Path | None = None) -> ForwardPipeline:
-    """Pipeline of `robot` over an even grid of about `points` surface parameters.
+    """Pipeline of the simulated `robot`; `LivePipeline` is the one of the real robot.
 
     Args:
         robot: Whose model to load.

@@ -76,9 +76,7 @@ class ModelFiles(Generic[AnyCard]):
             write_atomically(folder / self.page_file, card.to_markdown().encode())
             write_atomically(folder / self.card_file, (card.model_dump_json(indent=2) + "\n").encode())
         except OSError as error:
-            raise ModelError(
-                f"The model could not be written to {folder}: {error.strerror or error}.", mend
-            ) from error
+            raise ModelError(f"The model could not be written to {folder}: {error.strerror or error}.", mend) from error
         except SoftformError as error:
             raise ModelError(f"The model could not be written to {folder}: {error.message}", mend) from error
 

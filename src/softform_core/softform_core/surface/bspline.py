@@ -85,7 +85,7 @@ def evaluate(control_points: ArrayLike, uv: ArrayLike, degree: int = 3) -> Array
     """
     control = _checked_control_points(control_points)
     rows, cols = control.shape[-3:-1]
-    return _apply(basis_matrix(uv, rows, cols, degree), control)
+    return apply(basis_matrix(uv, rows, cols, degree), control)
 
 
 def normals(control_points: ArrayLike, uv: ArrayLike, degree: int = 3) -> Array:
@@ -97,7 +97,12 @@ def normals(control_points: ArrayLike, uv: ArrayLike, degree: int = 3) -> Array:
     control = _checked_control_points(control_points)
     rows, cols = control.shape[-3:-1]
     along_u, along_v = derivative_matrices(uv, rows, cols, degree)
-    cross = np.cross(_apply(along_u, control), _apply(along_v, control))
+    return unit_normals(apply(along_u, control), apply(along_v, control))
+
+
+def unit_normals(along_u: Array, along_v: Array) -> Array:
+    """Unit normals du x dv from tangents (..., P, 3) each; zero where they are parallel."""
+    cross = np.cross(along_u, along_v)
     length = np.linalg.norm(cross, axis=-1, keepdims=True)
     return np.divide(cross, length, out=np.zeros_like(cross), where=length > 0.0)
 
@@ -123,7 +128,8 @@ def _checked_control_points(control_points: ArrayLike) -> Array:
     return control
 
 
-def _apply(matrix: csr_matrix, control: Array) -> Array:
+def apply(matrix: csr_matrix, control: Array) -> Array:
+    """A matrix (P, rows * cols) of this module times control points (..., rows, cols, 3): (..., P, 3)."""
     flat = control.reshape(-1, matrix.shape[1], 3)
     columns = flat.transpose(1, 0, 2).reshape(matrix.shape[1], -1)
     points = (matrix @ columns).reshape(matrix.shape[0], -1, 3).transpose(1, 0, 2)

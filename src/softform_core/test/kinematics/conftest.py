@@ -1,6 +1,7 @@
 """Networks for kinematics tests: a membrane written down by hand, and random ones that no shortcut could fit."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,15 @@ from softform_core.kinematics.ik_problem import IkOptions
 from softform_core.kinematics.pipeline import ForwardPipeline, grid_faces, grid_uv
 from softform_core.kinematics.rbf_warp import SimToReal
 from softform_core.networks.layers import MlpWeights
+from softform_core.networks.model_files import export
+from softform_core.networks.sim_to_real import ShapeInput, mean_of
+from softform_core.networks.sim_to_real_card import FramesUsed, HeldOutErrors, SimToRealCard, Training
+from softform_core.networks.sim_to_real_store import SIM_TO_REAL
+from softform_core.networks.store import load_forward_kinematics
+from softform_core.robots import load_robot
 from softform_core.shapes.target import TargetShape
+from softform_core.training.sim_to_real_model_card import make_sim_to_real_card, network_of
+from softform_core.training.trained_sim_to_real import TrainedSimToReal
 from softform_core.units import MM_PER_M
 
 Array = NDArray[np.float64]
@@ -105,6 +114,63 @@ def random_sim_to_real_fixture() -> Callable[..., SimToReal]:
 @pytest.fixture(scope="session", name="shape_of")
 def shape_of_fixture() -> Callable[[ForwardPipeline, Array], TargetShape]:
     return shape_of
+
+
+def save_random_model(folder: Path, seed: int, members: int = 3, fk: str = "") -> SimToRealCard:
+    """A sim-to-real model of the shipped membrane whose members have random weights; `fk` names another N_fk."""
+    robot = load_robot("membrane")
+    _, simulated = load_forward_kinematics(robot)
+    ensemble = [random_sim_to_real(seed + 1000 * member, kernels=25) for member in range(members)]
+    mean = SimToReal(ensemble[0].kernel_uv, mean_of([one.coefficients for one in ensemble]))
+    shape_input = ShapeInput(np.zeros(GRID * GRID * 3), None, np.ones(GRID * GRID * 3))
+    trained = TrainedSimToReal(mean, ensemble, [], shape_input, [0.5], [10], 1.0, 1.5, 0.2)
+    weights = export(network_of(robot, trained))
+    card = make_sim_to_real_card(
+        robot,
+        simulated.model_copy(update={"weights_sha256": fk}) if fk else simulated,
+        trained,
+        FramesUsed(
+            store="frames.zarr",
+            via="scanner",
+            source="virtual rig, reality default",
+            seed=0,
+            created="2026-01-01T00:00:00+00:00",
+            git_revision="none",
+            used=[0, 1, 2, 4],
+            held_out=[7],
+            left_out={3: "it is mirrored"},
+            points_per_frame=1000,
+            coverage_mean=0.8,
+        ),
+        Training(
+            recipe="default",
+            seed=seed,
+            best_epochs=[10],
+            validation_mm=[0.5],
+            seconds=1.0,
+            threads=1,
+            continues=None,
+        ),
+        HeldOutErrors(
+            frames=1,
+            before_mean=2.5,
+            before_max=6.0,
+            after_mean=0.5,
+            after_max=1.5,
+            noise_floor_mean=0.16,
+            within_one_sigma=0.7,
+            within_two_sigma=0.95,
+        ),
+        weights,
+        "softform train s2r",
+    )
+    SIM_TO_REAL.save(folder, weights, card)
+    return card
+
+
+@pytest.fixture(scope="session", name="save_random_model")
+def save_random_model_fixture() -> Callable[..., SimToRealCard]:
+    return save_random_model
 
 
 @pytest.fixture(scope="session")

@@ -159,3 +159,22 @@ def test_layers_that_do_not_follow_each_other_are_refused(random_forward_kinemat
     network.weights[1] = network.weights[1][:, :-1]
     with pytest.raises(SoftformError, match="do not follow"):
         fold(network)
+
+
+@pytest.mark.parametrize("corrected", [False, True])
+def test_normals_are_those_of_the_predicted_surface(random_forward_kinematics, random_sim_to_real, corrected):
+    network = random_forward_kinematics(3)
+    warp = random_sim_to_real(4, 25) if corrected else None
+    uv = np.random.default_rng(5).uniform(0.1, 0.9, size=(40, 2))
+    pressures = np.random.default_rng(6).uniform(0.0, 5000.0, (2, CHAMBERS))
+    step = 1e-6
+    along_u, along_v = (
+        (
+            ForwardPipeline(network, uv + step * axis, warp).points(pressures)
+            - ForwardPipeline(network, uv - step * axis, warp).points(pressures)
+        )
+        for axis in np.eye(2)
+    )
+    expected = np.cross(along_u, along_v)
+    expected /= np.linalg.norm(expected, axis=-1, keepdims=True)
+    assert np.abs(ForwardPipeline(network, uv, warp).normals(pressures) - expected).max() < 1e-4

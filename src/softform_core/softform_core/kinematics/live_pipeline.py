@@ -1,0 +1,186 @@
+"""The pipeline of the real robot, whose sim-to-real model may be trained anew while it is in use."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.errors import SoftformError
+from softform_core.kinematics.pipeline import ForwardPipeline
+from softform_core.kinematics.robot_pipeline import SURFACE_POINTS, pipeline_of
+from softform_core.kinematics.surface_uncertainty import SurfaceUncertainty
+from softform_core.networks.layers import extract_mlp
+from softform_core.networks.model_files import ModelError
+from softform_core.networks.sim_to_real_card import SimToRealCard
+from softform_core.networks.sim_to_real_store import SIM_TO_REAL, load_sim_to_real
+from softform_core.networks.store import load_forward_kinematics
+from softform_core.paths import models_dir
+from softform_core.robots import Robot
+
+Array = NDArray[np.float64]
+
+AUTO = "auto"
+NONE = "none"
+
+_Signature = tuple[tuple[int, int, int] | None, ...]
+
+
+@dataclass(frozen=True)
+class LiveModels:
+    """What is in use at one moment; it never changes, so whoever holds it may compute with it as long as it likes.
+
+    Attributes:
+        pipeline: With sim-to-real, if there is a model.
+        uncertainty: Of its points; None without sim-to-real.
+        card: Of the sim-to-real model; None without one.
+        since: When it was taken into use.
+    """
+
+    pipeline: ForwardPipeline
+    uncertainty: SurfaceUncertainty | None
+    card: SimToRealCard | None
+    since: datetime
+
+
+class LivePipeline:
+    """Forward kinematics of the real robot; `refresh` takes a newly trained sim-to-real model into use.
+
+    A model is swapped by one assignment: a solution or prediction under way keeps the models that it began with.
+
+    Args:
+        robot: Whose models to load.
+        points: Wanted number of surface points.
+        forward_kinematics: Folder of N_fk; None for the robot's own in `models/`.
+        sim_to_real: `auto` for the robot's own model in `models/` if there is one that can be used (a `fault` says why
+            not), `none`, or the folder of a model, which must be usable.
+
+    Raises:
+        SoftformError: If N_fk, or the sim-to-real model in the folder given, is missing or cannot be used.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        points: int = SURFACE_POINTS,
+        forward_kinematics: Path | None = None,
+        sim_to_real: str = AUTO,
+    ) -> None:
+        """Load the models."""
+        network, self._simulated_card = load_forward_kinematics(robot, forward_kinematics)
+        self._robot, self._points, self._weights = robot, points, extract_mlp(network)
+        self._simulated = pipeline_of(robot, self._weights, points)
+        self._models = LiveModels(self._simulated, None, None, datetime.now(UTC))
+        self._folder: Path | None = None
+        if sim_to_real != NONE:
+            self._folder = models_dir() / robot.name if sim_to_real == AUTO else Path(sim_to_real)
+        self._fault = self._unreported = ""
+        self._seen = self._signature()
+        if sim_to_real not in (AUTO, NONE):
+            self._take_into_use()
+        elif self._seen is not None:
+            try:
+                self._take_into_use()
+            except SoftformError as error:
+                self._fault = self._unreported = str(error)
+
+    @property
+    def models(self) -> LiveModels:
+        """Pipeline, uncertainty and card that belong together."""
+        return self._models
+
+    @property
+    def current(self) -> ForwardPipeline:
+        """The real robot's pipeline: with sim-to-real, if there is a model."""
+        return self._models.pipeline
+
+    @property
+    def simulated(self) -> ForwardPipeline:
+        """The simulated robot's pipeline, over the same surface points."""
+        return self._simulated
+
+    @property
+    def fault(self) -> str:
+        """Why the model on disk is not in use; empty if it is, or if there is none."""
+        return self._fault
+
+    def uncertainty(self, actuation: Array) -> Array | None:
+        """One standard deviation along the normals, (..., k) Pa -> (..., P) mm; None without sim-to-real."""
+        uncertainty = self._models.uncertainty
+        return None if uncertainty is None else uncertainty.along_normals(actuation)
+
+    def description(self) -> dict[str, str]:
+        """What is in use, for diagnostics."""
+        models = self._models
+        if models.card is None or self._folder is None:
+            return {"sim-to-real": "none"}
+        return {
+            "sim-to-real": self._folder.name,
+            "sim-to-real sha256": models.card.weights_sha256[:12],
+            "sim-to-real in use since": models.since.isoformat(timespec="seconds"),
+            "sim-to-real mean error on held-out frames, mm": f"{models.card.errors_mm.after_mean:.3f}",
+        }
+
+    def refresh(self) -> str | None:
+        """Look whether the model on disk has changed, and take it into use; call this about once a second.
+
+        A model that cannot be used leaves the old one in use. It is reported once, at the first call that finds the
+        files as the call before did: files that are being copied are met half written.
+
+        Returns:
+            A line for the log when a model came into use or was refused, else None.
+        """
+        signature = self._signature()
+        if signature == self._seen:
+            line, self._unreported = self._unreported, ""
+            kept = "" if self._models.card is None else f" Model {self._models.card.weights_sha256[:12]} stays in use."
+            return f"sim-to-real model refused: {line}{kept}" if line else None
+        self._seen = signature
+        before = self._models.card
+        try:
+            self._take_into_use()
+        except SoftformError as error:
+            self._fault = self._unreported = str(error)
+            return None
+        after = self._models.card
+        assert after is not None
+        if before is not None and before.weights_sha256 == after.weights_sha256:
+            return None
+        instead = "the simulation alone" if before is None else f"model {before.weights_sha256[:12]}"
+        return (
+            f"sim-to-real model {after.weights_sha256[:12]} ({after.errors_mm.after_mean:.3f} mm on "
+            f"{after.errors_mm.frames} held-out frames) is in use instead of {instead}"
+        )
+
+    def _take_into_use(self) -> None:
+        """Load the model in the folder and swap.
+
+        Raises:
+            SoftformError: If it cannot be used; the old one stays.
+        """
+        assert self._folder is not None
+        try:
+            model = load_sim_to_real(self._robot, self._folder, self._simulated_card)
+            pipeline = pipeline_of(self._robot, self._weights, self._points, model.sim_to_real)
+        except (RuntimeError, ValueError) as error:  # TorchScript that loads, but is not ours
+            raise ModelError(f"The sim-to-real model in {self._folder} cannot be used: {error}.") from error
+        uncertainty = SurfaceUncertainty(pipeline, model.members, model.spread_factor, model.spread_floor_mm)
+        self._models = LiveModels(pipeline, uncertainty, model.card, datetime.now(UTC))
+        self._fault = self._unreported = ""
+
+    def _signature(self) -> _Signature | None:
+        """Which files are there, or None if there is no model."""
+        if self._folder is None:
+            return None
+        files = (self._folder / SIM_TO_REAL.card_file, self._folder / SIM_TO_REAL.weights_file)
+        signature = tuple(_identity(file) for file in files)
+        return signature if any(signature) else None
+
+
+def _identity(file: Path) -> tuple[int, int, int] | None:
+    try:
+        status = file.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns, status.st_size

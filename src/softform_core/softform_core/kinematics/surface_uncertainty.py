@@ -1,0 +1,70 @@
+"""How sure a predicted surface is: the spread of an ensemble along the normals, calibrated; millimetres.
+
+One standard deviation of a predicted point along the normal of the surface:
+
+    sigma = sqrt((spread_factor * spread)^2 + spread_floor^2)
+
+The mean of the members is what is predicted; `training.uncertainty` finds factor and floor.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.errors import SoftformError
+from softform_core.kinematics.mlp import fold
+from softform_core.kinematics.pipeline import ForwardPipeline
+from softform_core.kinematics.rbf_warp import SimToReal, warp
+
+Array = NDArray[np.float64]
+
+
+def uncertainty(spread: Array, factor: float, floor_mm: float) -> Array:
+    """One standard deviation, mm, from the spread of the members (any shape), mm."""
+    return np.hypot(factor * spread, floor_mm)
+
+
+def members_spread(predictions: Array, normals: Array) -> Array:
+    """Standard deviation (..., P) mm along unit normals (..., P, 3) of the members' predictions (k, ..., P, 3) mm."""
+    along = np.einsum("k...x,...x->k...", predictions - predictions.mean(axis=0), normals)
+    return np.sqrt(np.square(along).sum(axis=0) / max(1, len(predictions) - 1))
+
+
+class SurfaceUncertainty:
+    """Uncertainty of the points of a pipeline.
+
+    Args:
+        pipeline: With the mean of the members as its sim-to-real.
+        members: Of the ensemble; kernels as those of the pipeline.
+        factor: Of the members' spread.
+        floor_mm: Added to it in the root of the sum of squares.
+
+    Raises:
+        SoftformError: If the members' kernels are not those of the pipeline.
+    """
+
+    def __init__(self, pipeline: ForwardPipeline, members: Sequence[SimToReal], factor: float, floor_mm: float) -> None:
+        """Fold the members' networks."""
+        mean = pipeline.sim_to_real
+        if mean is None or any(
+            member.width != mean.width or not np.array_equal(member.kernel_uv, mean.kernel_uv) for member in members
+        ):
+            raise SoftformError(
+                "The members of the ensemble have other kernels than the pipeline.", "Use members of one model."
+            )
+        self._pipeline, self._factor, self._floor = pipeline, factor, floor_mm
+        self._members = [fold(member.coefficients) for member in members]
+
+    def along_normals(self, actuation: Array) -> Array:
+        """One standard deviation along the normals, (..., k) Pa -> (..., P) mm."""
+        actuation = np.asarray(actuation, dtype=np.float64)
+        batch = actuation.reshape(-1, actuation.shape[-1])
+        state, normals = self._pipeline.forward(batch), self._pipeline.normals(batch)
+        control = self._pipeline.control_points(batch).reshape(len(batch), -1)
+        points = state.simulated[:, : len(self._pipeline.uv)]
+        predictions = [
+            warp(points, state.gaussian, member.values(control).reshape(len(batch), -1, 3)) for member in self._members
+        ]
+        spread = members_spread(np.array(predictions), normals)
+        return uncertainty(spread, self._factor, self._floor).reshape(*actuation.shape[:-1], -1)

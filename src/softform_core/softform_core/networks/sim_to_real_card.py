@@ -1,0 +1,127 @@
+"""The card of a sim-to-real model: which N_fk it corrects, from which frames it was learned, how wrong it still is."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from softform_core.networks.card import Card, Count, Entry, Millimetres
+
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+class ForwardKinematicsReference(Entry):
+    """The N_fk that the model was trained with; it is refused beside any other."""
+
+    weights_sha256: str
+    rows: Count
+    cols: Count
+    degree: Count
+
+
+class Transfer(Entry):
+    """N_rbf and the warp."""
+
+    members: Count
+    kernels: Count
+    kernel_width_per_mm2: Annotated[float, Field(gt=0.0)]
+    hidden: list[Count]
+    activation: str
+    spread_factor: Annotated[float, Field(ge=0.0)]
+    spread_floor_mm: Millimetres
+
+
+class FramesUsed(Entry):
+    """What was learned from: frames of one store by their numbers there."""
+
+    store: str
+    via: str
+    source: str
+    seed: int
+    created: str
+    git_revision: str
+    used: list[Count]
+    held_out: list[Count]
+    left_out: dict[int, str]
+    points_per_frame: Count
+    coverage_mean: Share | None
+
+
+class Training(Entry):
+    """How N_rbf was trained."""
+
+    recipe: str
+    seed: int
+    best_epochs: list[Count]
+    validation_mm: list[Millimetres]
+    seconds: float
+    threads: Count
+    continues: str | None
+
+
+class HeldOutErrors(Entry):
+    """Distances between captures that took no part in training and the predicted surface, mm."""
+
+    frames: Count
+    before_mean: Millimetres
+    before_max: Millimetres
+    after_mean: Millimetres
+    after_max: Millimetres
+    noise_floor_mean: Millimetres
+    within_one_sigma: Share
+    within_two_sigma: Share
+
+
+class SimToRealCard(Card):
+    """Everything about a sim-to-real model file that is not in its weights."""
+
+    schema_name: Literal["softform/sim-to-real"] = "softform/sim-to-real"
+    schema_version: Literal[1] = 1
+    forward_kinematics: ForwardKinematicsReference
+    transfer: Transfer
+    frames: FramesUsed
+    training: Training
+    errors_mm: HeldOutErrors
+
+    def to_markdown(self) -> str:
+        """The card for people."""
+        t, d, r, e, k = self.transfer, self.frames, self.training, self.errors_mm, self.forward_kinematics
+        seen = "" if d.coverage_mean is None else f" They show {d.coverage_mean:.0%} of the robot in the mean."
+        left_out = "".join(f"\n- frame {number}: {reason}" for number, reason in sorted(d.left_out.items()))
+        continued = "" if r.continues is None else f" Continues the model `{r.continues[:12]}`."
+        return f"""# Sim-to-real transfer of the robot '{self.robot}'
+
+Made by `{self.command}`, which makes it again. Do not edit: this page is generated from `sim_to_real.json`.
+
+| | |
+|---|---|
+| takes | {k.rows} x {k.cols} control points of the simulated surface and points on it, mm |
+| gives | those points of the real surface (paper 000, Eqs. 2-4) and one standard deviation along its normal, mm |
+| network | N_rbf (Eq. 3): {t.members} member(s), hidden layers {t.hidden}, {t.activation}; {t.kernels} kernels, \
+c = {t.kernel_width_per_mm2:g} / mm^2 |
+| uncertainty | sqrt(({t.spread_factor:.3f} x spread of the members)^2 + ({t.spread_floor_mm:.3f} mm)^2) |
+| weights | `{self.weights_file}` (TorchScript), {self.weights_bytes} bytes, sha256 `{self.weights_sha256}` |
+| N_fk | sha256 `{k.weights_sha256}`: the model is refused beside any other |
+| robot description | `{self.robot_fingerprint}`: the model is refused for any other |
+
+## Errors
+
+Distances between what was captured in {e.frames} held-out frames, which took no part in training or selection, and the
+predicted surface. The capture's own noise is the floor: {e.noise_floor_mean:.3f} mm in the mean.
+
+| | mean, mm | largest of a frame, in the mean, mm |
+|---|---|---|
+| simulation alone | {e.before_mean:.3f} | {e.before_max:.2f} |
+| with sim-to-real | {e.after_mean:.3f} | {e.after_max:.2f} |
+
+Of those distances {e.within_one_sigma:.0%} lie within one and {e.within_two_sigma:.0%} within two standard deviations
+of uncertainty and noise together (a Gaussian: 68 % and 95 %).
+
+## Frames and training
+
+{len(d.used)} frames of `{d.store}` ({d.source}, by {d.via}, seed {d.seed}, begun {d.created}, revision
+{d.git_revision}) were learned from, up to {d.points_per_frame} points each; {len(d.held_out)} were held out \
+({", ".join(map(str, d.held_out))}) and {len(d.left_out)} left out.{seen}{left_out}
+
+Recipe `{r.recipe}`, seed {r.seed}, best epochs {", ".join(map(str, r.best_epochs))}; {r.seconds:.0f} s on {r.threads} \
+thread(s).{continued} Revision {self.git_revision}, torch {self.torch_version}, {self.created}.
+"""

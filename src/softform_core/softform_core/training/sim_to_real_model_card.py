@@ -1,0 +1,89 @@
+"""The card of a freshly trained N_s2r."""
+
+from datetime import UTC, datetime
+
+import torch
+
+from softform_core.networks.card import ModelCard
+from softform_core.networks.model_files import sha256
+from softform_core.networks.sim_to_real_card import (
+    ForwardKinematicsReference,
+    FramesUsed,
+    HeldOutErrors,
+    SimToRealCard,
+    Training,
+    Transfer,
+)
+from softform_core.networks.sim_to_real_export import SimToRealNetwork
+from softform_core.networks.sim_to_real_store import SIM_TO_REAL
+from softform_core.robots import Robot
+from softform_core.simulation.generate import git_revision
+from softform_core.training.trained_sim_to_real import TrainedSimToReal
+
+
+def network_of(robot: Robot, trained: TrainedSimToReal) -> SimToRealNetwork:
+    """What is exported of a trained transfer."""
+    surface = robot.surface
+    return SimToRealNetwork(
+        trained.members,
+        trained.spread_factor,
+        trained.spread_floor_mm,
+        surface.rows,
+        surface.columns,
+        surface.degree,
+    )
+
+
+def make_sim_to_real_card(
+    robot: Robot,
+    forward_kinematics: ModelCard,
+    trained: TrainedSimToReal,
+    frames: FramesUsed,
+    training: Training,
+    errors: HeldOutErrors,
+    weights: bytes,
+    command: str,
+) -> SimToRealCard:
+    """Describe a trained transfer.
+
+    Args:
+        robot: The robot.
+        forward_kinematics: Card of the N_fk that it corrects.
+        trained: From training.
+        frames: Learned from.
+        training: How.
+        errors: On held-out frames.
+        weights: Exported.
+        command: Makes it again.
+    """
+    surface, network = robot.surface, trained.members[0].coefficients
+    return SimToRealCard(
+        robot=robot.name,
+        robot_fingerprint=robot.fingerprint(),
+        chambers=robot.chambers,
+        forward_kinematics=ForwardKinematicsReference(
+            weights_sha256=forward_kinematics.weights_sha256,
+            rows=surface.rows,
+            cols=surface.columns,
+            degree=surface.degree,
+        ),
+        transfer=Transfer(
+            members=len(trained.members),
+            kernels=len(trained.sim_to_real.kernel_uv),
+            kernel_width_per_mm2=trained.sim_to_real.width,
+            hidden=[len(bias) for bias in network.biases[:-1]],
+            activation=network.activation,
+            spread_factor=trained.spread_factor,
+            spread_floor_mm=trained.spread_floor_mm,
+        ),
+        frames=frames,
+        training=training,
+        errors_mm=errors,
+        command=command,
+        git_revision=git_revision(),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        torch_version=torch.__version__,
+        weights_file=SIM_TO_REAL.weights_file,
+        weights_bytes=len(weights),
+        weights_sha256=sha256(weights),
+    )

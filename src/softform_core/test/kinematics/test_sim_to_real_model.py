@@ -1,0 +1,127 @@
+"""The sim-to-real model file: the same function in TorchScript and in kinematics, and refused where it does not fit."""
+
+import io
+
+import numpy as np
+import pytest
+import torch
+
+from softform_core.errors import SoftformError
+from softform_core.kinematics.pipeline import ForwardPipeline
+from softform_core.kinematics.surface_uncertainty import SurfaceUncertainty, members_spread, uncertainty
+from softform_core.networks.layers import extract_mlp
+from softform_core.networks.model_files import ModelError, export
+from softform_core.networks.sim_to_real_export import SimToRealNetwork, members_of
+from softform_core.networks.sim_to_real_store import SIM_TO_REAL, load_sim_to_real
+from softform_core.networks.store import load_forward_kinematics
+from softform_core.robots import load_robot
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return load_robot("membrane")
+
+
+@pytest.fixture(scope="module")
+def model_folder(tmp_path_factory, save_random_model):
+    folder = tmp_path_factory.mktemp("model")
+    save_random_model(folder, seed=0)
+    return folder
+
+
+@pytest.fixture
+def copied(tmp_path, model_folder):
+    for file in model_folder.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    return tmp_path
+
+
+def test_the_file_warps_like_the_pipeline_of_kinematics(robot, model_folder):
+    model = load_sim_to_real(robot, model_folder)
+    script = torch.jit.load(model_folder / SIM_TO_REAL.weights_file)
+    weights = extract_mlp(load_forward_kinematics(robot)[0])
+    # The file takes the normal at the nearest of its 61 x 61 samples: exact on these, close by elsewhere.
+    on_samples = np.random.default_rng(0).integers(0, 61, (200, 2)) / 60.0
+    uv = np.concatenate([on_samples, np.random.default_rng(0).uniform(size=(200, 2))])
+    pipeline = ForwardPipeline(weights, uv, model.sim_to_real)
+    simulated = ForwardPipeline(weights, uv)
+    pressures = np.random.default_rng(1).uniform(0.0, 5000.0, (4, 9))
+    warped, sigma = script(
+        torch.from_numpy(simulated.control_points(pressures).reshape(4, -1)),
+        torch.from_numpy(simulated.points(pressures)),
+    )
+    assert np.abs(warped.numpy() - simulated.points(pressures)).max() > 1.0
+    assert np.abs(warped.numpy() - pipeline.points(pressures)).max() < 1e-6
+    exact = SurfaceUncertainty(pipeline, model.members, model.spread_factor, model.spread_floor_mm)
+    relative = np.abs(sigma.numpy() / exact.along_normals(pressures) - 1.0)
+    assert relative[:, :200].max() < 1e-6
+    assert np.median(relative[:, 200:]) < 0.05
+
+
+def test_single_precision_in_gives_single_precision_out(model_folder):
+    script = torch.jit.load(model_folder / SIM_TO_REAL.weights_file)
+    warped, sigma = script(torch.zeros(1, 2700), torch.zeros(1, 5, 3))
+    assert warped.dtype == sigma.dtype == torch.float32
+
+
+def test_members_come_back_as_they_were(random_sim_to_real):
+    members = [random_sim_to_real(seed, kernels=16) for seed in range(2)]
+    back = members_of(torch.jit.load(io.BytesIO(export(SimToRealNetwork(members, 1.0, 0.1, 30, 30, 3)))))
+    shapes = np.random.default_rng(0).normal(0.0, 50.0, (3, 2700))
+    for one, other in zip(members, back, strict=True):
+        assert np.abs(one.coefficients.forward(shapes) - other.coefficients.forward(shapes)).max() < 1e-9
+        assert one.width == other.width
+
+
+def test_members_of_different_ensembles_are_refused(random_sim_to_real):
+    with pytest.raises(SoftformError, match="differ"):
+        SimToRealNetwork([random_sim_to_real(0, 16), random_sim_to_real(1, 25)], 1.0, 0.1, 30, 30, 3)
+    with pytest.raises(SoftformError, match="without members"):
+        SimToRealNetwork([], 1.0, 0.1, 30, 30, 3)
+
+
+def test_networks_of_other_kinds_are_no_transfer(robot):
+    network, _ = load_forward_kinematics(robot)
+    with pytest.raises(SoftformError, match="no sim-to-real transfer"):
+        members_of(network)
+
+
+def test_the_card_speaks_to_people(model_folder, robot):
+    card = load_sim_to_real(robot, model_folder).card
+    page = (model_folder / SIM_TO_REAL.page_file).read_text()
+    for word in (card.weights_sha256, "frame 3: it is mirrored", "0.500", "refused beside any other"):
+        assert word in page
+
+
+def test_a_model_beside_another_n_fk_is_refused(robot, tmp_path, save_random_model):
+    save_random_model(tmp_path, seed=0, fk="another")
+    with pytest.raises(ModelError, match=r"another N_fk .another.*softform train s2r --robot membrane"):
+        load_sim_to_real(robot, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (lambda folder: (folder / "sim_to_real.json").unlink(), "no sim-to-real model"),
+        (lambda folder: (folder / "sim_to_real.pt").unlink(), "cannot be read"),
+        (lambda folder: (folder / "sim_to_real.pt").write_bytes(b"half"), "corrupt or truncated"),
+        (lambda folder: (folder / "sim_to_real.json").write_text("{"), "cannot be read"),
+    ],
+)
+def test_missing_and_damaged_files_are_refused(robot, copied, spoil, reason):
+    spoil(copied)
+    with pytest.raises(ModelError, match=reason):
+        load_sim_to_real(robot, copied)
+
+
+def test_a_model_of_another_robot_is_refused(robot, model_folder):
+    thicker = robot.model_copy(update={"membrane": robot.membrane.model_copy(update={"thickness": 0.003})})
+    with pytest.raises(ModelError, match="trained for robot 'membrane'"):
+        load_sim_to_real(thicker, model_folder)
+
+
+def test_spread_and_uncertainty_by_hand():
+    predictions = np.array([[[0.0, 0.0, 1.0]], [[0.0, 5.0, 3.0]]])
+    spread = members_spread(predictions, np.array([[0.0, 0.0, 1.0]]))
+    assert spread == pytest.approx(np.sqrt(2.0))
+    assert uncertainty(spread, 2.0, 1.0) == pytest.approx(3.0)
