@@ -21,5 +21,9 @@ setup(
             "train = softform_core.cli.train:train",
             "bench = softform_core.cli.bench:bench",
         ],
+        "softform.bench": [
+            "simulate = softform_core.cli.bench:simulate",
+            "ik = softform_core.cli.bench:ik",
+        ],
     },
 )

@@ -18,5 +18,6 @@ setup(
         "console_scripts": [
             "rig_node = softform_rig.rig_node:main",
         ],
+        "softform.bench": ["sim2real = softform_rig.cli_bench:sim2real"],
     },
 )

@@ -1,115 +1,116 @@
-"""How much of the gap sim-to-real learning closes: `python -m softform_rig.bench_sim_to_real REALITY` prints JSON.
+"""How much of one reality's gap sim-to-real learning closes, beside its floors and the paper's baselines.
 
-Trained on scanner frames only; judged by the distance of the predicted surface's points to the reality's true surface
-at held-out actuations. Settings come from the recipe, which was chosen on validation frames.
+Trained on frames only; judged by the distance of the predicted surface's points from the reality's true surface at
+held-out actuations. Settings come from the recipe, which was chosen on validation frames.
 """
 
-import json
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import dataclass
 
-import click
-import numpy as np
-import torch
-import trimesh
-from numpy.typing import NDArray
-
-from softform_core.errors import SoftformError
-from softform_core.kinematics.pipeline import ForwardPipeline, grid_uv
-from softform_core.kinematics.rbf_warp import SimToReal
 from softform_core.networks.layers import MlpWeights, extract_mlp
 from softform_core.networks.store import load_forward_kinematics
-from softform_core.robots import Robot, load_robot
+from softform_core.robots import Robot
+from softform_core.training.frames import Frames
 from softform_core.training.sim_to_real import train_sim_to_real
-from softform_core.training.sim_to_real_recipes import RECIPES, Recipe
-from softform_core.units import MM_PER_M
-from softform_rig.make_frames import TrueSurfaces, make_frames
-from softform_rig.reality import Reality, load_reality
+from softform_core.training.sim_to_real_recipes import DEFAULT, Recipe
+from softform_rig.baselines import direct_learning, fixed_confidence
+from softform_rig.floors import floors
+from softform_rig.judge import Judge
+from softform_rig.make_frames import make_frames
+from softform_rig.reality import Reality
 
-Array = NDArray[np.float64]
-
-_JUDGED_POINTS = 2500
-
-
-def distances_to_truth(
-    forward_kinematics: MlpWeights, sim_to_real: SimToReal | None, robot: Robot, held_out: TrueSurfaces
-) -> Array:
-    """Distances (n, P) mm from the points predicted at the held-out actuations to the true surfaces."""
-    surface = robot.surface
-    pipeline = ForwardPipeline(
-        forward_kinematics, grid_uv(_JUDGED_POINTS), sim_to_real, surface.rows, surface.columns, surface.degree
-    )
-    predicted = pipeline.points(held_out.actuation)
-    truths = (trimesh.Trimesh(MM_PER_M * shape, held_out.faces, process=False) for shape in held_out.vertices)
-    pairs = zip(truths, predicted, strict=True)
-    return np.array([trimesh.proximity.closest_point(truth, points)[1] for truth, points in pairs])
+Say = Callable[[str], None]
 
 
-def bench(
-    robot: Robot, reality: Reality, recipe: Recipe, frames: int, held_out: int, seed: int, progress: bool = False
-) -> dict[str, object]:
-    """Train on `frames` scans of a reality and judge at `held_out` other actuations.
+@dataclass(frozen=True)
+class BenchSettings:
+    """What is measured.
+
+    Attributes:
+        frames: Number of captured frames to learn from.
+        held_out: Number of other actuations to judge at.
+        points: Points of each scan.
+        seed: Of actuations, scanner and training.
+        recipe: Of our training.
+        baselines: Whether the paper's baselines are trained too.
+        progress: Whether progress bars are shown, on standard error.
+    """
+
+    frames: int = 40
+    held_out: int = 20
+    points: int = 1000
+    seed: int = 0
+    recipe: Recipe = DEFAULT
+    baselines: bool = True
+    progress: bool = False
+
+
+def bench(robot: Robot, reality: Reality, settings: BenchSettings, say: Say) -> dict[str, object]:
+    """Train on scans of a reality and judge at other actuations.
+
+    Args:
+        robot: The robot; its trained N_fk must be there.
+        reality: What the frames are captured from.
+        settings: What is measured.
+        say: Told of each step.
 
     Returns:
-        Figures in mm, seconds, and cuts as shares: of the mean error and of the largest error, each over all shapes.
+        JSON-ready figures in mm, seconds, and shares by which the mean error and each shape's largest error fall.
 
     Raises:
         SoftformError: If the reality has no shape at an actuation, or training fails.
     """
     network, _ = load_forward_kinematics(robot)
-    weights = extract_mlp(network)
-    captured, truth, missing = make_frames(robot, reality, frames, held_out, seed=seed)
-    surface = robot.surface
-    trained = train_sim_to_real(
-        weights, captured, recipe, seed, surface.rows, surface.columns, surface.degree, progress=progress
+    forward_kinematics = extract_mlp(network)
+    say(f"{reality.name}: {settings.frames} frames and {settings.held_out} held-out shapes")
+    frames, held_out, missing = make_frames(
+        robot, reality, settings.frames, settings.held_out, settings.points, settings.seed
     )
-    before = distances_to_truth(weights, None, robot, truth)
-    after = distances_to_truth(weights, trained.sim_to_real, robot, truth)
-    largest = after.max(axis=1).mean() / before.max(axis=1).mean()
+    judge = Judge(robot, forward_kinematics, held_out)
+    grid, recipe, seed = judge.grid, settings.recipe, settings.seed
+    say(f"{reality.name}: training, recipe {recipe.name}")
+    trained = train_sim_to_real(
+        forward_kinematics, frames, recipe, seed, grid.rows, grid.cols, grid.degree, progress=settings.progress
+    )
+    after = judge.errors(judge.predicted(trained.sim_to_real))
+    reduction = judge.figures(after)
+    say(f"{reality.name}: floors")
+    measured_floors = floors(robot, reality, judge, trained.sim_to_real)
+    baselines: dict[str, dict[str, float]] = {"simulation_only": judge.figures(judge.before)}
+    if settings.baselines:
+        say(f"{reality.name}: baselines")
+        baselines |= _baselines(judge, forward_kinematics, frames, settings)
     return {
         "reality": reality.name,
+        "robot": robot.name,
         "recipe": recipe.name,
         "seed": seed,
-        "frames": frames,
-        "held_out": held_out,
+        "frames": settings.frames,
+        "held_out": settings.held_out,
+        "points": settings.points,
         "missing": round(missing, 3),
-        "mean_before_mm": round(float(before.mean()), 4),
-        "mean_after_mm": round(float(after.mean()), 4),
-        "max_before_mm": round(float(before.max(axis=1).mean()), 3),
-        "max_after_mm": round(float(after.max(axis=1).mean()), 3),
-        "mean_reduction": round(1.0 - float(after.mean() / before.mean()), 4),
-        "max_reduction": round(1.0 - float(largest), 4),
-        "largest_before_mm": round(float(before.max()), 3),
-        "largest_after_mm": round(float(after.max()), 3),
+        "gap": measured_floors.gap,
+        "mean_before_mm": round(judge.before.mean_mm, 4),
+        "mean_after_mm": round(after.mean_mm, 4),
+        "max_before_mm": round(judge.before.max_mm, 3),
+        "max_after_mm": round(after.max_mm, 3),
+        "mean_reduction": reduction["mean_reduction"],
+        "max_reduction": reduction["max_reduction"],
+        "largest_before_mm": round(judge.before.largest_mm, 3),
+        "largest_after_mm": round(after.largest_mm, 3),
         "validation_mm": [round(error, 4) for error in trained.validation_mm],
         "train_s": round(trained.seconds, 1),
+        "floors": measured_floors.figures,
+        "baselines": baselines,
     }
 
 
-@click.command()
-@click.argument("reality")
-@click.option("--robot", default="membrane", show_default=True, help="Robot, by name or path.")
-@click.option("--recipe", type=click.Choice(sorted(RECIPES)), default="default", show_default=True)
-@click.option("--frames", default=40, show_default=True, type=click.IntRange(min=5), help="Scans to learn from.")
-@click.option("--held-out", default=20, show_default=True, type=click.IntRange(min=1), help="Actuations judged.")
-@click.option("--seed", default=0, show_default=True, help="Of actuations, scanner and training.")
-@click.option("--json", "report", type=click.Path(path_type=Path, dir_okay=False), help="Also write the figures here.")
-def main(reality: str, robot: str, recipe: str, frames: int, held_out: int, seed: int, report: Path | None) -> None:
-    """Print what sim-to-real learning does for REALITY (a name in config/realities or a file), as JSON."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        body = load_robot(robot)
-        described = load_reality(reality, body)
-        figures = bench(body, described, RECIPES[recipe], frames, held_out, seed, progress=True)
-    except SoftformError as error:
-        raise click.ClickException(str(error)) from error
-    finally:
-        torch.set_num_threads(threads)
-    text = json.dumps(figures)
-    if report is not None:
-        report.write_text(text + "\n", encoding="utf-8")
-    click.echo(text)
-
-
-if __name__ == "__main__":
-    main()
+def _baselines(
+    judge: Judge, forward_kinematics: MlpWeights, frames: Frames, settings: BenchSettings
+) -> dict[str, dict[str, float]]:
+    seed, progress = settings.seed, settings.progress
+    found = {
+        "direct_learning": direct_learning(judge, forward_kinematics, frames, seed, progress=progress),
+        "fixed_confidence": fixed_confidence(judge, forward_kinematics, frames, settings.recipe, seed, progress),
+    }
+    return {name: baseline.figures(judge) for name, baseline in found.items()}

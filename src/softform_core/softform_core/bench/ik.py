@@ -13,7 +13,6 @@ from dataclasses import replace
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 
 from softform_core.kinematics.autograd_pipeline import AutogradPipeline
@@ -28,6 +27,7 @@ from softform_core.registration.rigid import RigidTransform
 from softform_core.robots import load_robot
 from softform_core.shapes.dem import dem_target
 from softform_core.shapes.target import TargetShape
+from softform_core.threads import one_thread
 from softform_core.units import MM_PER_M
 
 KERNELS = 100
@@ -76,13 +76,8 @@ def run(points: int = 1000) -> dict[str, object]:
     Returns:
         Figures by target: milliseconds, iterations, errors of both and their ratio; and the parts of one iteration.
     """
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with threadpool_limits(1):
-            return _run(points)
-    finally:
-        torch.set_num_threads(threads)
+    with one_thread():
+        return _run(points)
 
 
 def _run(points: int) -> dict[str, object]:
