@@ -1,12 +1,16 @@
-"""Between ROS messages and arrays: point clouds and stamps. Metres and seconds on both sides."""
+"""Between ROS messages and arrays: point clouds, markers and stamps. Metres and seconds on both sides."""
+
+from collections.abc import Sequence
 
 import numpy as np
 from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Point
 from numpy.typing import NDArray
 from sensor_msgs.msg import PointCloud2, PointField
 from std_msgs.msg import Header
 
 from softform_core.errors import SoftformError
+from softform_interfaces.msg import MarkerFrame
 
 _FIELD_TYPES = {PointField.FLOAT32: "f4", PointField.FLOAT64: "f8"}
 NANOSECONDS_PER_SECOND = 1_000_000_000
@@ -81,3 +85,49 @@ def points_from_cloud(cloud: PointCloud2) -> NDArray[np.float64]:
         return np.empty((0, 3))
     table = np.frombuffer(cloud.data, dtype=layout, count=count)
     return np.stack([table["x"], table["y"], table["z"]], axis=1).astype(np.float64)
+
+
+def marker_message(
+    names: Sequence[str], positions: NDArray[np.float64], frame_id: str, stamp: Time, frame_number: int
+) -> MarkerFrame:
+    """Return markers as a `MarkerFrame`.
+
+    Args:
+        names: M names.
+        positions: (M, 3) m; a marker with a coordinate that is not finite is missing.
+        frame_id: Frame of the positions.
+        stamp: When they were captured.
+        frame_number: Counts the frames of the capture system.
+    """
+    visible = np.asarray(np.isfinite(positions).all(axis=1))
+    places = np.where(visible[:, None], positions, np.nan)
+    return MarkerFrame(
+        header=Header(stamp=stamp, frame_id=frame_id),
+        frame_number=frame_number,
+        name=list(names),
+        position=[Point(x=float(x), y=float(y), z=float(z)) for x, y, z in places],
+        visible=visible.tolist(),
+    )
+
+
+def positions_from_markers(message: MarkerFrame) -> NDArray[np.float64]:
+    """Return the (M, 3) m positions of a `MarkerFrame`, NaN where a marker is missing.
+
+    What many drivers send for a missing marker, (0, 0, 0) or a coordinate that is not finite, counts as missing.
+
+    Raises:
+        SoftformError: If names, positions and visibilities are not as many, or a name comes twice.
+    """
+    count = len(message.name)
+    if not len(message.position) == len(message.visible) == count:
+        raise SoftformError(
+            f"Frame {message.frame_number} has {count} names, {len(message.position)} positions and "
+            f"{len(message.visible)} visibilities.",
+            "Send as many of each.",
+        )
+    if len(set(message.name)) != count:
+        raise SoftformError(f"Frame {message.frame_number} has a name twice.", "Label the markers.")
+    positions = np.array([[point.x, point.y, point.z] for point in message.position]).reshape(count, 3)
+    seen = np.array(message.visible, dtype=bool) & np.isfinite(positions).all(axis=1) & positions.any(axis=1)
+    positions[~seen] = np.nan
+    return positions

@@ -8,16 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
-from scipy.spatial import cKDTree
-from scipy.spatial.distance import cdist
 
 from softform_core.errors import SoftformError
+from softform_core.registration.marker_motion import exchanged_markers, neighbours_motion
 from softform_core.training.frames import MarkerFrames
 
 Array = NDArray[np.float64]
 
-_NEIGHBOURS = 4
 _LEAST_JUMP = 0.06
 """Of the size of the set of markers: gaps between simulation and reality may differ by this much between neighbours."""
 _JUMP_SPREAD = 8.0
@@ -51,7 +48,8 @@ def marker_faults(frames: MarkerFrames, expected: Array) -> list[MarkerFault]:
     """
     size = float(np.ptp(expected.reshape(-1, 3), axis=0).max())
     residual = frames.positions - expected
-    departure = _departures(residual, frames.uv)
+    # The gap between simulation and reality is smooth; a jump of one marker is not.
+    departure = np.linalg.norm(residual - neighbours_motion(residual, frames.uv), axis=2)
     seen = departure[np.isfinite(departure)]
     spread = 1.48 * float(np.median(seen)) if len(seen) else 0.0
     furthest = max(_LEAST_JUMP * size, _JUMP_SPREAD * spread)
@@ -88,35 +86,6 @@ def check_markers(frames: MarkerFrames, expected: Array) -> None:
 
 
 _HELP = "Mend the labels in the capture system, or leave these frames out."
-
-
-def exchanged_markers(positions: Array, expected: Array) -> NDArray[np.int64]:
-    """Markers of one frame that fit better to the places of others: the best assignment moves them.
-
-    Args:
-        positions: (M, 3) m, NaN where missing.
-        expected: (M, 3) m.
-
-    Returns:
-        Their indices, rising. A missing marker's place is free: another's label may sit there.
-    """
-    visible = np.flatnonzero(np.isfinite(positions).all(axis=1))
-    places = linear_sum_assignment(cdist(positions[visible], expected, "sqeuclidean"))[1]
-    return visible[places != visible]
-
-
-def _departures(residual: Array, uv: Array) -> Array:
-    """How far each residual (n, M, 3) is from the median of its neighbours', (n, M) m, NaN where missing.
-
-    The gap between simulation and reality is smooth; a jump of one marker is not.
-    """
-    count = min(_NEIGHBOURS, len(uv) - 1)
-    if count < 1:
-        return np.linalg.norm(residual, axis=2)
-    around = residual[:, cKDTree(uv).query(uv, k=count + 1)[1][:, 1:]]
-    missing = ~np.isfinite(around).any(axis=(2, 3))
-    around[missing] = 0.0
-    return np.asarray(np.linalg.norm(residual - np.nanmedian(around, axis=2), axis=2))
 
 
 def _names(frames: MarkerFrames, indices: NDArray[np.int64]) -> str:

@@ -1,0 +1,53 @@
+"""From a motion-capture system's frame to the robot's, by markers on the robot's rigid base."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.errors import SoftformError
+from softform_core.registration.rigid import RigidTransform, kabsch
+
+Array = NDArray[np.float64]
+
+_FEWEST = 3
+_LEAST_WIDTH = 0.1
+"""Second extent over the first: base markers nearly in line leave the turn about that line open."""
+
+
+def base_alignment(
+    names: Sequence[str], positions: Array, base_markers: Mapping[str, Sequence[float]], largest_residual: float
+) -> tuple[RigidTransform, float]:
+    """Least-squares motion that brings the visible base markers to their places on the robot (Kabsch).
+
+    Args:
+        names: Of the captured markers.
+        positions: (M, 3) m in the capture system's frame, NaN where missing.
+        base_markers: Name -> place in the robot's frame, m.
+        largest_residual: Root of the mean squared distance, m, beyond which markers were moved or mixed up.
+
+    Returns:
+        The motion, and that residual, m.
+
+    Raises:
+        SoftformError: If fewer than three base markers are visible, they stand in line, or the residual is too large.
+    """
+    seen = [index for index, name in enumerate(names) if name in base_markers and np.isfinite(positions[index]).all()]
+    if len(seen) < _FEWEST:
+        raise SoftformError(
+            f"{len(seen)} of the base markers {', '.join(base_markers)} are visible, {_FEWEST} are needed.",
+            "Clear the cameras' view of the robot's base, and check its markers' names.",
+        )
+    captured = positions[seen]
+    places = np.array([base_markers[names[index]] for index in seen], dtype=np.float64)
+    extents = np.linalg.svd(places - places.mean(axis=0), compute_uv=False)
+    if extents[1] < _LEAST_WIDTH * extents[0]:
+        raise SoftformError("The visible base markers stand in line.", "Clear the view of another base marker.")
+    motion = kabsch(captured, places)
+    residual = float(np.sqrt(np.square(motion.apply(captured) - places).sum(axis=1).mean()))
+    if residual > largest_residual:
+        raise SoftformError(
+            f"The base markers are {residual:.4f} m off their places, more than {largest_residual:.4f} m.",
+            "Check their names, base_markers of the robot's description, and that the system reports metres.",
+        )
+    return motion, residual

@@ -1,0 +1,195 @@
+"""Training of N_rbf on labelled markers (paper 000, Sec. III-C): known correspondences, Eq. 13 in place of Eq. 6.
+
+As the paper has it: w_c is 1 for a captured marker and 0 for a missing one, omega_nc = omega_cr = 0 (no N_conf), the
+kernels stand at the markers (Table II). The identity start, the stable directions with a penalty on their amplitudes,
+the principal components and the ensemble are those of scans (`training.sim_to_real`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from softform_core.kinematics.rbf_warp import SimToReal
+from softform_core.networks.layers import MlpWeights
+from softform_core.networks.sim_to_real import FunctionPrediction, mean_of
+from softform_core.surface.bspline import basis_matrix
+from softform_core.training.ensemble import Member, run_name, train_ensemble
+from softform_core.training.frames import MarkerFrames
+from softform_core.training.marker_checks import check_markers
+from softform_core.training.sim_to_real_losses import geometric_regularization, surface_normals
+from softform_core.training.sim_to_real_recipes import PAPER, Recipe
+from softform_core.training.trained_sim_to_real import TrainedSimToReal
+from softform_core.training.uncertainty import calibrate, members_spread
+from softform_core.training.warp_data import WarpData, decoded
+from softform_core.units import MM_PER_M
+
+Array = NDArray[np.float64]
+
+MARKERS = replace(
+    PAPER,
+    name="markers",
+    epochs=200,
+    patience=200,
+    learning_rate=1e-2,
+    weight_decay=2.0,
+    refresh=5,
+    kernel_width=3e-4,
+    components=9,
+    hidden=(64, 64),
+    activation="tanh",
+    smallest_direction=1e-3,
+    confidence_weight=0.0,
+    normal_weight=0.0,
+    geometric_weight=1e-6,
+    amplitude_weight=1.0,
+    members=4,
+)
+"""Recipe for markers; of what concerns scans alone nothing is read."""
+
+
+def train_sim_to_real_from_markers(
+    forward_kinematics: MlpWeights,
+    frames: MarkerFrames,
+    recipe: Recipe = MARKERS,
+    seed: int = 0,
+    rows: int = 30,
+    cols: int = 30,
+    degree: int = 3,
+    folder: Path | None = None,
+    progress: bool = False,
+    start: Sequence[MlpWeights] | None = None,
+    kernel_uv: Array | None = None,
+    check_labels: bool = True,
+) -> TrainedSimToReal:
+    """Train N_rbf; N_fk stays as it is. Arguments that are not named here are those of `train_sim_to_real`.
+
+    Args:
+        forward_kinematics: N_fk of the robot, from `extract_mlp`.
+        frames: Captured markers, at least as many frames as the recipe's folds.
+        recipe: Settings.
+        seed: Of the folds, the first weights and the batches.
+        rows: Control points along u.
+        cols: Control points along v.
+        degree: Of the B-spline.
+        folder: Where a checkpoint is kept; None for none.
+        progress: Show a progress bar.
+        start: N_rbf of each member of an earlier model to go on from; None to start as identity.
+        kernel_uv: (N, 2) parameters of the kernels; None for the markers' own.
+        check_labels: Refuse labels that cannot be right. Virtual markers of a registration may slide past each other.
+
+    Raises:
+        SoftformError: If frames, N_fk and start do not fit together, labels cannot be right, there are too few frames,
+            or training diverges.
+    """
+    surface = rows, cols, degree
+    kernels = frames.uv if kernel_uv is None else kernel_uv
+    data = WarpData.of(forward_kinematics, frames.actuation, frames.uv, kernels, recipe, surface)
+    if check_labels:
+        simulated = decoded(basis_matrix(frames.uv, *surface), forward_kinematics.forward(frames.actuation))
+        check_markers(frames, simulated.numpy() / MM_PER_M)
+
+    def problem(number: int) -> MarkerProblem:
+        return MarkerProblem(data, frames, recipe, None if start is None else start[number % len(start)])
+
+    checkpoints = None
+    if folder is not None:
+        earlier = [] if start is None else [weight for member in start for weight in member.weights]
+        arrays = (frames.actuation, frames.uv, frames.positions, kernels, *earlier)
+        checkpoints = folder / run_name(recipe.name, (recipe, seed), arrays)
+    members = train_ensemble(problem, len(frames), recipe, seed, checkpoints, progress)
+
+    nets = [member.problem.network.weights(data.shape_input) for member in members]
+    factor, floor = calibrate(*_held_out(members))
+    return TrainedSimToReal(
+        SimToReal(kernels, mean_of(nets), recipe.kernel_width),
+        [SimToReal(kernels, net, recipe.kernel_width) for net in nets],
+        [],
+        data.shape_input,
+        [member.error for member in members],
+        [member.best_epoch for member in members],
+        sum(member.seconds for member in members),
+        factor,
+        floor,
+    )
+
+
+class MarkerProblem:
+    """N_rbf of one member, learned from labelled markers.
+
+    Attributes:
+        captured: (n, M, 3) mm, x_i.
+        visible: (n, M), w_c of Eq. 13: 1 where a marker is captured, 0 where it is missing.
+
+    Args:
+        data: Simulated markers and kernels.
+        frames: Captured markers.
+        recipe: Settings.
+        start: N_rbf to go on from, or None.
+    """
+
+    def __init__(self, data: WarpData, frames: MarkerFrames, recipe: Recipe, start: MlpWeights | None = None) -> None:
+        """Make the network; torch's seed decides its first weights."""
+        self._data, self._recipe = data, recipe
+        self.visible = torch.from_numpy(frames.visible).float()
+        self.captured = torch.from_numpy(np.nan_to_num(MM_PER_M * frames.positions)).float()
+        self.network = FunctionPrediction(data.shape.shape[1], data.directions, recipe.hidden, recipe.activation)
+        if start is not None:
+            self.network.load_weights(start, data.shape_input)
+        self.nets: nn.Module = self.network
+
+    def predicted(self) -> tuple[Tensor, Tensor]:
+        """p*_i (n, M, 3) mm of all frames and unit normals of the predicted surface there, no gradient."""
+        with torch.no_grad():
+            gamma = self.network(self._data.shape)
+            return self._data.basis @ gamma, surface_normals(self._data.slope_u @ gamma, self._data.slope_v @ gamma)
+
+    def refresh(self, validation: Tensor) -> float:
+        """Mean distance of captured markers from predicted ones in these frames, mm."""
+        distance = (self.predicted()[0][validation] - self.captured[validation]).norm(dim=-1)
+        visible = self.visible[validation]
+        return float((visible * distance).sum() / visible.sum())
+
+    def loss(self, batch: Tensor) -> Tensor:
+        """Eq. 12 with Eq. 13, mean over the frames of a batch."""
+        data, recipe = self._data, self._recipe
+        amplitudes = self.network.amplitudes(data.shape[batch])
+        gamma = self.network.identity + self.network.directions @ amplitudes
+        loss = marker_distance(data.basis[batch] @ gamma, self.captured[batch], self.visible[batch])
+        loss = loss + recipe.geometric_weight * geometric_regularization(gamma, data.centers[batch])
+        loss = loss + recipe.amplitude_weight * amplitudes.square().mean(dim=(1, 2))
+        return loss.mean()
+
+
+def marker_distance(predicted: Tensor, captured: Tensor, visible: Tensor) -> Tensor:
+    """Eq. 13: mean over the markers of w_c |p*_i - x_i|^2, for (n, M, 3) mm and w_c (n, M); (n,) mm^2."""
+    return (visible * (predicted - captured).square().sum(-1)).mean(dim=1)
+
+
+def _held_out(members: Sequence[Member[MarkerProblem]]) -> tuple[Array, Array, Array]:
+    """Distances along the normal of captured markers from what members predict that were not trained on their frames.
+
+    Returns:
+        Distances, spread of the members there, and noise, which is nil beside the rest: (m,) mm each.
+    """
+    points, normals = (
+        torch.stack(part).numpy().astype(np.float64)
+        for part in zip(*(member.problem.predicted() for member in members), strict=True)
+    )
+    mean_normals = normals.mean(axis=0)
+    mean_normals /= np.linalg.norm(mean_normals, axis=-1, keepdims=True)
+    spread = members_spread(points, mean_normals)
+    distances, spreads = [], []
+    for member, predicted in zip(members, points, strict=True):
+        captured = member.problem.captured.numpy().astype(np.float64)
+        along = np.einsum("nmx,nmx->nm", captured - predicted, mean_normals)
+        seen = np.zeros(along.shape, dtype=bool)
+        seen[member.validation] = member.problem.visible[member.validation].numpy() > 0.0
+        distances.append(along[seen])
+        spreads.append(spread[seen])
+    distance = np.concatenate(distances)
+    return distance, np.concatenate(spreads), np.zeros(len(distance))
