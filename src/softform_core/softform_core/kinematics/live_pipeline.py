@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.pipeline import ForwardPipeline
+from softform_core.kinematics.pipeline import ForwardPipeline, grid_uv
 from softform_core.kinematics.robot_pipeline import SURFACE_POINTS, pipeline_of
 from softform_core.kinematics.surface_uncertainty import SurfaceUncertainty
 from softform_core.networks.layers import extract_mlp
@@ -69,8 +69,8 @@ class LivePipeline:
     ) -> None:
         """Load the models."""
         network, self._simulated_card = load_forward_kinematics(robot, forward_kinematics)
-        self._robot, self._points, self._weights = robot, points, extract_mlp(network)
-        self._simulated = pipeline_of(robot, self._weights, points)
+        self._robot, self._uv, self._weights = robot, grid_uv(points), extract_mlp(network)
+        self._simulated = pipeline_of(robot, self._weights, self._uv)
         self._models = LiveModels(self._simulated, None, None, datetime.now(UTC))
         self._folder: Path | None = None
         if sim_to_real != NONE:
@@ -162,7 +162,7 @@ class LivePipeline:
         assert self._folder is not None
         try:
             model = load_sim_to_real(self._robot, self._folder, self._simulated_card)
-            pipeline = pipeline_of(self._robot, self._weights, self._points, model.sim_to_real)
+            pipeline = pipeline_of(self._robot, self._weights, self._uv, model.sim_to_real)
         except (RuntimeError, ValueError) as error:  # TorchScript that loads, but is not ours
             raise ModelError(f"The sim-to-real model in {self._folder} cannot be used: {error}.") from error
         uncertainty = SurfaceUncertainty(pipeline, model.members, model.spread_factor, model.spread_floor_mm)

@@ -15,17 +15,15 @@ SURFACE_POINTS = 1000
 
 
 def pipeline_of(
-    robot: Robot, forward_kinematics: MlpWeights, points: int, sim_to_real: SimToReal | None = None
+    robot: Robot, forward_kinematics: MlpWeights, uv: NDArray[np.float64], sim_to_real: SimToReal | None = None
 ) -> ForwardPipeline:
-    """Pipeline of `robot` over an even grid of about `points` surface parameters, with a sim-to-real transfer or not.
+    """Pipeline of `robot` at surface parameters uv (P, 2), with a sim-to-real transfer or not.
 
     Raises:
         SoftformError: If the networks are not of the robot's surface.
     """
     surface = robot.surface
-    return ForwardPipeline(
-        forward_kinematics, grid_uv(points), sim_to_real, surface.rows, surface.columns, surface.degree
-    )
+    return ForwardPipeline(forward_kinematics, uv, sim_to_real, surface.rows, surface.columns, surface.degree)
 
 
 def load_pipeline(robot: Robot, points: int = SURFACE_POINTS, model: Path | None = None) -> ForwardPipeline:
@@ -57,5 +55,4 @@ def simulated_shapes(robot: Robot, uv: NDArray[np.float64], model: Path | None =
     from softform_core.networks.store import load_forward_kinematics
 
     network, _ = load_forward_kinematics(robot, model)
-    surface = robot.surface
-    return ForwardPipeline(extract_mlp(network), uv, None, surface.rows, surface.columns, surface.degree)
+    return pipeline_of(robot, extract_mlp(network), uv)

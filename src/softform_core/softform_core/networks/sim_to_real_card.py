@@ -43,7 +43,7 @@ class FramesUsed(Entry):
     held_out: list[Count]
     left_out: dict[int, str]
     points_per_frame: Count
-    coverage_mean: Share | None
+    coverage_mean: Share
 
 
 class Training(Entry):
@@ -59,14 +59,18 @@ class Training(Entry):
 
 
 class HeldOutErrors(Entry):
-    """Distances between captures that took no part in training and the predicted surface, mm."""
+    """Distances between captures that took no part in training and the predicted surface, mm.
+
+    The noise floor is what remains of a perfect prediction; neither it nor the noise's share in the uncertainty can be
+    told from markers, there are too few.
+    """
 
     frames: Count
     before_mean: Millimetres
-    before_max: Millimetres
+    before_99_percentile: Millimetres
     after_mean: Millimetres
-    after_max: Millimetres
-    noise_floor_mean: Millimetres
+    after_99_percentile: Millimetres
+    noise_floor_mean: Millimetres | None
     within_one_sigma: Share
     within_two_sigma: Share
 
@@ -85,7 +89,11 @@ class SimToRealCard(Card):
     def to_markdown(self) -> str:
         """The card for people."""
         t, d, r, e, k = self.transfer, self.frames, self.training, self.errors_mm, self.forward_kinematics
-        seen = "" if d.coverage_mean is None else f" They show {d.coverage_mean:.0%} of the robot in the mean."
+        noise = ""
+        if e.noise_floor_mean is not None:
+            noise = (
+                f" A perfect prediction would leave the capture's own noise, {e.noise_floor_mean:.3f} mm in the mean."
+            )
         left_out = "".join(f"\n- frame {number}: {reason}" for number, reason in sorted(d.left_out.items()))
         continued = "" if r.continues is None else f" Continues the model `{r.continues[:12]}`."
         return f"""# Sim-to-real transfer of the robot '{self.robot}'
@@ -106,12 +114,12 @@ c = {t.kernel_width_per_mm2:g} / mm^2 |
 ## Errors
 
 Distances between what was captured in {e.frames} held-out frames, which took no part in training or selection, and the
-predicted surface. The capture's own noise is the floor: {e.noise_floor_mean:.3f} mm in the mean.
+predicted surface.{noise}
 
-| | mean, mm | largest of a frame, in the mean, mm |
+| | mean, mm | 99 % are below, mm |
 |---|---|---|
-| simulation alone | {e.before_mean:.3f} | {e.before_max:.2f} |
-| with sim-to-real | {e.after_mean:.3f} | {e.after_max:.2f} |
+| simulation alone | {e.before_mean:.3f} | {e.before_99_percentile:.2f} |
+| with sim-to-real | {e.after_mean:.3f} | {e.after_99_percentile:.2f} |
 
 Of those distances {e.within_one_sigma:.0%} lie within one and {e.within_two_sigma:.0%} within two standard deviations
 of uncertainty and noise together (a Gaussian: 68 % and 95 %).
@@ -120,7 +128,8 @@ of uncertainty and noise together (a Gaussian: 68 % and 95 %).
 
 {len(d.used)} frames of `{d.store}` ({d.source}, by {d.via}, seed {d.seed}, begun {d.created}, revision
 {d.git_revision}) were learned from, up to {d.points_per_frame} points each; {len(d.held_out)} were held out \
-({", ".join(map(str, d.held_out))}) and {len(d.left_out)} left out.{seen}{left_out}
+({", ".join(map(str, d.held_out))}) and {len(d.left_out)} left out.
+They show {d.coverage_mean:.0%} of the robot in the mean.{left_out}
 
 Recipe `{r.recipe}`, seed {r.seed}, best epochs {", ".join(map(str, r.best_epochs))}; {r.seconds:.0f} s on {r.threads} \
 thread(s).{continued} Revision {self.git_revision}, torch {self.torch_version}, {self.created}.

@@ -154,9 +154,9 @@ def save_random_model(folder: Path, seed: int, members: int = 3, fk: str = "") -
         HeldOutErrors(
             frames=1,
             before_mean=2.5,
-            before_max=6.0,
+            before_99_percentile=6.0,
             after_mean=0.5,
-            after_max=1.5,
+            after_99_percentile=1.5,
             noise_floor_mean=0.16,
             within_one_sigma=0.7,
             within_two_sigma=0.95,
