@@ -11,6 +11,7 @@ from std_msgs.msg import Header
 
 from softform_core.errors import SoftformError
 from softform_core.kinematics.pipeline import ForwardPipeline
+from softform_core.kinematics.surface_uncertainty import SurfaceUncertainty
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 from softform_interfaces.msg import Surface
@@ -74,6 +75,17 @@ def predict_surface(pipeline: ForwardPipeline, actuation: Array, frame: str, sta
     )
 
 
-def predict_cloud(pipeline: ForwardPipeline, actuation: Array, frame: str, stamp: Time) -> PointCloud2:
-    """Points of the predicted surface (Algorithm 1) as a message; arguments as `predict_surface`."""
-    return cloud_from_points(pipeline.points(actuation) / MM_PER_M, frame, stamp)
+def predict_cloud(
+    pipeline: ForwardPipeline, uncertainty: SurfaceUncertainty | None, actuation: Array, frame: str, stamp: Time
+) -> PointCloud2:
+    """Points of the predicted surface (Algorithm 1) as a message, with their uncertainty if there is any.
+
+    Args:
+        pipeline: Forward kinematics.
+        uncertainty: Of its points; None without sim-to-real.
+        actuation: (k,) Pa.
+        frame: Frame of the points.
+        stamp: When the pressures were measured.
+    """
+    values = {} if uncertainty is None else {"uncertainty": uncertainty.along_normals(actuation) / MM_PER_M}
+    return cloud_from_points(pipeline.points(actuation) / MM_PER_M, frame, stamp, values)

@@ -7,8 +7,7 @@ import numpy as np
 from sensor_msgs.msg import PointCloud2
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.pipeline import ForwardPipeline
-from softform_core.kinematics.robot_pipeline import load_pipeline
+from softform_core.kinematics.live_pipeline import LivePipeline
 from softform_core.robots import Robot, load_robot
 from softform_inference.parameters import PARAMETERS
 from softform_inference.prediction import measured_actuation, predict_cloud, predict_surface
@@ -18,6 +17,8 @@ from softform_ros import qos
 from softform_ros.diagnostics import OK, WARN, Health
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
 
+_REFRESH_PERIOD = 1.0
+
 
 class ShapePredictorNode(SoftformLifecycleNode):
     """Publishes the surface that the measured pressures make, and predicts for any others on request."""
@@ -26,18 +27,18 @@ class ShapePredictorNode(SoftformLifecycleNode):
         """Declare the parameters; the model is loaded by `configure`."""
         super().__init__("shape_predictor", PARAMETERS, hardware_id="shape_predictor")
         self._robot: Robot | None = None
-        self._pipeline: ForwardPipeline | None = None
+        self._models: LivePipeline | None = None
         self._newest: ChamberPressures | None = None
         self._received = -float("inf")
         self._fault = ""
 
     def configure(self) -> None:
-        """Load robot and model, and open topics and service."""
+        """Load robot and models, and open topics and service."""
         values = self.parameters
         robot = self._robot = load_robot(values["robot"])
         self.diagnostics.hardware_id = robot.name
         model = Path(values["model"]) if values["model"] else None
-        self._pipeline = load_pipeline(robot, values["surface_points"], model)
+        self._models = LivePipeline(robot, values["surface_points"], model, values["sim_to_real"])
         self._newest, self._fault = None, ""
         self._surfaces = self.create_publisher(Surface, "predicted_surface", qos.PREDICTED_SURFACE)
         self._clouds = self.create_publisher(PointCloud2, "predicted_cloud", qos.PREDICTED_SURFACE)
@@ -46,11 +47,14 @@ class ShapePredictorNode(SoftformLifecycleNode):
         )
         self._service = self.create_service(PredictShape, "predict_shape", self._on_request)
         self._timer = self.create_timer(1.0 / values["rate"], self._predict_newest)
-        self.get_logger().info(f"predicts '{robot.name}' with {len(self._pipeline.uv)} points")
+        self._refresh_timer = self.create_timer(_REFRESH_PERIOD, self._refresh)
+        used = ", ".join(f"{key}: {value}" for key, value in self._models.description().items())
+        self.get_logger().info(f"predicts '{robot.name}' with {len(self._models.current.uv)} points; {used}")
 
     def cleanup(self) -> None:
-        """Close topics and service, and forget the model."""
+        """Close topics and service, and forget the models."""
         for name, destroy in (
+            ("_refresh_timer", self.destroy_timer),
             ("_timer", self.destroy_timer),
             ("_service", self.destroy_service),
             ("_pressures", self.destroy_subscription),
@@ -60,24 +64,40 @@ class ShapePredictorNode(SoftformLifecycleNode):
             if hasattr(self, name):
                 destroy(getattr(self, name))
                 delattr(self, name)
-        self._pipeline = self._robot = None
+        self._models = self._robot = None
 
     def health(self) -> Health:
         """Say whether predictions follow the robot."""
+        assert self._models is not None
+        values = self._models.description()
+        if self._models.fault:
+            return Health(WARN, f"sim-to-real model refused: {self._models.fault}", values)
         if not self.is_active:
-            return Health(OK, "inactive")
+            return Health(OK, "inactive", values)
         silence = time.monotonic() - self._received
         if silence > self.parameters["state_timeout"]:
-            return Health(WARN, "no pressures come on pressure_state; check that the driver is active")
+            return Health(WARN, "no pressures come on pressure_state; check that the driver is active", values)
         if self._fault:
-            return Health(WARN, self._fault)
-        return Health(OK, "predicting")
+            return Health(WARN, self._fault, values)
+        return Health(OK, "predicting", values)
+
+    def _refresh(self) -> None:
+        """Take a newly trained sim-to-real model into use."""
+        assert self._models is not None
+        line = self._models.refresh()
+        if line is None:
+            return
+        if self._models.fault:
+            self.get_logger().warning(line)
+        else:
+            self.get_logger().info(line)
+        self.diagnostics.publish()
 
     def _on_pressures(self, message: ChamberPressures) -> None:
         self._newest, self._received = message, time.monotonic()
 
     def _predict_newest(self) -> None:
-        if not self.is_active or self._newest is None or self._robot is None or self._pipeline is None:
+        if not self.is_active or self._newest is None or self._robot is None or self._models is None:
             return
         message, self._newest = self._newest, None
         try:
@@ -88,11 +108,12 @@ class ShapePredictorNode(SoftformLifecycleNode):
             return
         self._fault = ""
         frame, stamp = self.parameters["frame"], message.header.stamp
-        self._surfaces.publish(predict_surface(self._pipeline, actuation, frame, stamp))
-        self._clouds.publish(predict_cloud(self._pipeline, actuation, frame, stamp))
+        models = self._models.models
+        self._surfaces.publish(predict_surface(models.pipeline, actuation, frame, stamp))
+        self._clouds.publish(predict_cloud(models.pipeline, models.uncertainty, actuation, frame, stamp))
 
     def _on_request(self, request: PredictShape.Request, response: PredictShape.Response) -> PredictShape.Response:
-        assert self._robot is not None and self._pipeline is not None
+        assert self._robot is not None and self._models is not None
         try:
             actuation = self._robot.check_pressures(np.asarray(request.pressures, dtype=np.float64))
         except SoftformError as error:
@@ -100,8 +121,12 @@ class ShapePredictorNode(SoftformLifecycleNode):
             return response
         frame, stamp = self.parameters["frame"], self.get_clock().now().to_msg()
         response.success = True
-        response.surface = predict_surface(self._pipeline, actuation, frame, stamp)
-        response.cloud = predict_cloud(self._pipeline, actuation, frame, stamp)
+        models = self._models.models
+        pipeline, uncertainty = models.pipeline, models.uncertainty
+        if request.without_sim_to_real:
+            pipeline, uncertainty = self._models.simulated, None
+        response.surface = predict_surface(pipeline, actuation, frame, stamp)
+        response.cloud = predict_cloud(pipeline, uncertainty, actuation, frame, stamp)
         return response
 
 

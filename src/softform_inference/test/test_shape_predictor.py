@@ -1,5 +1,6 @@
 """Predictions as messages, and the node as a process."""
 
+import dataclasses
 import os
 import random
 import signal
@@ -19,10 +20,14 @@ from rclpy.executors import SingleThreadedExecutor
 from sensor_msgs.msg import PointCloud2
 
 from softform_core.errors import SoftformError
+from softform_core.kinematics.live_pipeline import LivePipeline
 from softform_core.kinematics.pipeline import ForwardPipeline, grid_uv
 from softform_core.kinematics.rbf_warp import SimToReal
 from softform_core.kinematics.robot_pipeline import load_pipeline
 from softform_core.networks.layers import MlpWeights, extract_mlp
+from softform_core.networks.model_files import export, sha256
+from softform_core.networks.sim_to_real_export import SimToRealNetwork
+from softform_core.networks.sim_to_real_store import SIM_TO_REAL, load_sim_to_real
 from softform_core.networks.store import FORWARD_KINEMATICS, load_forward_kinematics
 from softform_core.paths import models_dir
 from softform_core.robots import load_robot
@@ -32,9 +37,10 @@ from softform_inference.prediction import measured_actuation, predict_cloud, pre
 from softform_interfaces.msg import ChamberPressures, Surface
 from softform_interfaces.srv import PredictShape
 from softform_ros import qos
-from softform_ros.conversions import points_from_cloud
+from softform_ros.conversions import points_from_cloud, values_from_cloud
 
 PATIENCE = 30.0
+SHIPPED = models_dir() / "membrane" / "rig_default"
 PRESSURES = np.array([4000.0, 500.0, 3000.0, 800.0, 2500.0, 1500.0, 200.0, 3500.0, 1000.0])
 
 
@@ -54,13 +60,14 @@ def points_of(items):
 
 def test_the_surface_message_rebuilds_the_cloud(pipeline):
     surface = predict_surface(pipeline, PRESSURES, "base_link", Time(sec=5))
-    cloud = predict_cloud(pipeline, PRESSURES, "base_link", Time(sec=5))
+    cloud = predict_cloud(pipeline, None, PRESSURES, "base_link", Time(sec=5))
     control_points = points_of(surface.control_points).reshape(surface.rows, surface.cols, 3)
     assert (surface.rows, surface.cols, surface.degree) == (30, 30, 3)
     assert surface.header.stamp.sec == 5 and surface.header.frame_id == "base_link"
     assert np.allclose(evaluate(control_points, pipeline.uv), points_from_cloud(cloud), atol=1e-6)
     assert not surface.kernel_centers and not surface.warp_coefficients and surface.kernel_width == 0.0
     assert 0.01 < points_from_cloud(cloud)[:, 2].max() < 0.2
+    assert [field.name for field in cloud.fields] == ["x", "y", "z"]
 
 
 def test_the_warp_travels_in_si_units(robot):
@@ -176,6 +183,18 @@ class Bench:
             if status.name == "/softform/shape_predictor"
         )
 
+    def value(self, key):
+        """Newest value of this key in the node's diagnostics."""
+        values = [
+            pair.value
+            for message in list(self.received["diagnostics"])
+            for status in message.status
+            if status.name == "/softform/shape_predictor"
+            for pair in status.values
+            if pair.key == key
+        ]
+        return values[-1] if values else None
+
     def close(self):
         while self.processes:
             self.stop()
@@ -199,7 +218,7 @@ def bench():
 
 
 def test_the_node_predicts_what_is_measured_and_what_is_asked(bench, robot, pipeline):
-    bench.start("surface_points:=400")
+    bench.start("surface_points:=400", "sim_to_real:=none")
     assert bench.change_state(Transition.TRANSITION_CONFIGURE)
     assert bench.change_state(Transition.TRANSITION_ACTIVATE)
     stamps = []
@@ -245,10 +264,65 @@ def test_the_node_predicts_what_is_measured_and_what_is_asked(bench, robot, pipe
     assert code == 0 and "Traceback" not in log
 
 
+def write_model(folder, raised_mm):
+    """The shipped sim-to-real model, its predictions raised by so much (alpha_0 of Eq. 2)."""
+    shipped = load_sim_to_real("membrane", SHIPPED)
+    members = []
+    for member in shipped.members:
+        offset = member.coefficients.output_offset.copy()
+        offset[2] += raised_mm
+        coefficients = dataclasses.replace(member.coefficients, output_offset=offset)
+        members.append(dataclasses.replace(member, coefficients=coefficients))
+    weights = export(SimToRealNetwork(members, shipped.spread_factor, shipped.spread_floor_mm, 30, 30, 3))
+    identity = {"weights_sha256": sha256(weights), "weights_bytes": len(weights)}
+    card = shipped.card.model_copy(update=identity)
+    SIM_TO_REAL.save(folder, weights, card)
+    return card
+
+
+def test_a_new_sim_to_real_model_changes_the_prediction_while_the_node_runs_and_a_broken_one_does_not(bench, tmp_path):
+    first = write_model(tmp_path, 0.0)
+    bench.start("surface_points:=400", f"sim_to_real:={tmp_path}")
+    assert bench.change_state(Transition.TRANSITION_CONFIGURE)
+    assert bench.change_state(Transition.TRANSITION_ACTIVATE)
+    ask = bench.node.create_client(PredictShape, "predict_shape")
+
+    def predicted(**options):
+        request = PredictShape.Request(pressures=PRESSURES.tolist(), **options)
+        answer = ask.call(request, timeout_sec=PATIENCE)
+        assert answer.success, answer.message
+        return answer
+
+    corrected, simulated = predicted(), predicted(without_sim_to_real=True)
+    live = LivePipeline(load_robot("membrane"), 400, sim_to_real=str(tmp_path))
+    before = points_from_cloud(corrected.cloud)
+    assert np.allclose(before, live.current.points(PRESSURES) / MM_PER_M, atol=1e-6)
+    sigma = values_from_cloud(corrected.cloud, ["uncertainty"])[:, 0]
+    assert np.allclose(sigma, live.uncertainty(PRESSURES) / MM_PER_M, atol=1e-7)
+    assert len(corrected.surface.warp_coefficients) == len(corrected.surface.kernel_centers) + 4
+    assert np.allclose(points_from_cloud(simulated.cloud), live.simulated.points(PRESSURES) / MM_PER_M, atol=1e-6)
+    assert not simulated.surface.warp_coefficients and len(simulated.cloud.fields) == 3
+    bench.wait(lambda: bench.value("sim-to-real sha256") == first.weights_sha256[:12], "the model in the diagnostics")
+
+    second = write_model(tmp_path, 5.0)
+    bench.wait(lambda: bench.value("sim-to-real sha256") == second.weights_sha256[:12], "the new model")
+    assert np.allclose(points_from_cloud(predicted().cloud) - before, [0.0, 0.0, 0.005], atol=1e-6)
+
+    weights = tmp_path / SIM_TO_REAL.weights_file
+    weights.write_bytes(weights.read_bytes()[:1000])
+    bench.wait(lambda: bench.said("corrupt or truncated"), "a warning about the broken model")
+    assert bench.value("sim-to-real sha256") == second.weights_sha256[:12]
+    assert np.allclose(points_from_cloud(predicted().cloud) - before, [0.0, 0.0, 0.005], atol=1e-6)
+    time.sleep(2.5)  # two more looks at the same broken file, which are no news
+    code, log = bench.stop()
+    assert code == 0 and "Traceback" not in log
+    assert log.count("sim-to-real model refused") == 1 and log.count("is in use instead of") == 1
+
+
 @pytest.fixture
 def corrupt_model(tmp_path):
-    for file in (models_dir() / "membrane").iterdir():
-        (tmp_path / file.name).write_bytes(file.read_bytes())
+    for name in (FORWARD_KINEMATICS.weights_file, FORWARD_KINEMATICS.card_file):
+        (tmp_path / name).write_bytes((models_dir() / "membrane" / name).read_bytes())
     weights = tmp_path / FORWARD_KINEMATICS.weights_file
     weights.write_bytes(weights.read_bytes()[:-100])
     return tmp_path

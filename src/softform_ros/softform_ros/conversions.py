@@ -1,6 +1,6 @@
 """Between ROS messages and arrays: point clouds, markers and stamps. Metres and seconds on both sides."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -27,26 +27,32 @@ def seconds_from_stamp(stamp: Time) -> float:
     return float(stamp.sec) + stamp.nanosec / NANOSECONDS_PER_SECOND
 
 
-def cloud_from_points(points: NDArray[np.floating], frame_id: str, stamp: Time) -> PointCloud2:
-    """Return points as a `PointCloud2` of float32 x, y, z.
+def cloud_from_points(
+    points: NDArray[np.floating], frame_id: str, stamp: Time, values: Mapping[str, NDArray[np.floating]] | None = None
+) -> PointCloud2:
+    """Return points as a `PointCloud2` of float32 x, y, z, and of a float32 field for each of `values`.
 
     Args:
         points: (N, 3) m.
         frame_id: Frame of the points.
         stamp: When they were captured.
+        values: Fields by name, (N,) each, such as an uncertainty.
     """
-    data = np.ascontiguousarray(points, dtype="<f4").reshape(-1, 3)
+    values = values or {}
+    columns = [np.asarray(points, dtype="<f4").reshape(-1, 3)]
+    columns += [np.asarray(value, dtype="<f4").reshape(-1, 1) for value in values.values()]
+    data = np.ascontiguousarray(np.concatenate(columns, axis=1))
     message = PointCloud2(
         header=Header(stamp=stamp, frame_id=frame_id),
         height=1,
         width=len(data),
         fields=[
             PointField(name=name, offset=4 * index, datatype=PointField.FLOAT32, count=1)
-            for index, name in enumerate("xyz")
+            for index, name in enumerate([*"xyz", *values])
         ],
         is_bigendian=False,
-        point_step=12,
-        row_step=12 * len(data),
+        point_step=4 * data.shape[1],
+        row_step=4 * data.size,
         is_dense=bool(np.isfinite(data).all()),
     )
     # The setter checks a list element by element; an array of bytes is taken as it is.
@@ -60,12 +66,21 @@ def points_from_cloud(cloud: PointCloud2) -> NDArray[np.float64]:
     Raises:
         SoftformError: If x, y or z is missing or not a float, or if the data is shorter than its header says.
     """
+    return values_from_cloud(cloud, "xyz")
+
+
+def values_from_cloud(cloud: PointCloud2, names: Sequence[str]) -> NDArray[np.float64]:
+    """Return fields of a `PointCloud2`, (N, number of names).
+
+    Raises:
+        SoftformError: If a field is missing or not a float, or if the data is shorter than its header says.
+    """
     fields = {field.name: field for field in cloud.fields}
-    missing = [name for name in "xyz" if name not in fields]
+    missing = [name for name in names if name not in fields]
     if missing:
         raise SoftformError(f"The point cloud has no field {', '.join(missing)}.", "Send float32 x, y, z in metres.")
-    if any(fields[name].datatype not in _FIELD_TYPES for name in "xyz"):
-        raise SoftformError("x, y, z of the point cloud are not floats.", "Send float32 x, y, z in metres.")
+    if any(fields[name].datatype not in _FIELD_TYPES for name in names):
+        raise SoftformError(f"{', '.join(names)} of the point cloud are not floats.", "Send float32 x, y, z in metres.")
     order = ">" if cloud.is_bigendian else "<"
     count = cloud.width * cloud.height
     if len(cloud.data) < count * cloud.point_step:
@@ -75,16 +90,16 @@ def points_from_cloud(cloud: PointCloud2) -> NDArray[np.float64]:
         )
     layout = np.dtype(
         {
-            "names": ["x", "y", "z"],
-            "formats": [order + _FIELD_TYPES[fields[name].datatype] for name in "xyz"],
-            "offsets": [fields[name].offset for name in "xyz"],
+            "names": list(names),
+            "formats": [order + _FIELD_TYPES[fields[name].datatype] for name in names],
+            "offsets": [fields[name].offset for name in names],
             "itemsize": cloud.point_step,
         }
     )
     if count == 0:
-        return np.empty((0, 3))
+        return np.empty((0, len(names)))
     table = np.frombuffer(cloud.data, dtype=layout, count=count)
-    return np.stack([table["x"], table["y"], table["z"]], axis=1).astype(np.float64)
+    return np.stack([table[name] for name in names], axis=1).astype(np.float64)
 
 
 def marker_message(

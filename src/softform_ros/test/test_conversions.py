@@ -6,7 +6,13 @@ from hypothesis.extra import numpy as npst
 from sensor_msgs.msg import PointCloud2, PointField
 
 from softform_core.errors import SoftformError
-from softform_ros.conversions import cloud_from_points, points_from_cloud, seconds_from_stamp, stamp_from_seconds
+from softform_ros.conversions import (
+    cloud_from_points,
+    points_from_cloud,
+    seconds_from_stamp,
+    stamp_from_seconds,
+    values_from_cloud,
+)
 
 finite_float32 = st.floats(width=32, allow_nan=False, allow_infinity=False)
 
@@ -34,6 +40,14 @@ def test_a_truncated_cloud_and_one_without_z_are_refused():
     cloud.fields = list(cloud.fields)[:2]
     with pytest.raises(SoftformError, match="no field z"):
         points_from_cloud(cloud)
+
+
+def test_values_travel_beside_the_points():
+    points, sigma = np.arange(12.0).reshape(4, 3), np.array([0.5, 1.0, np.nan, 2.0])
+    cloud = cloud_from_points(points, "base_link", stamp_from_seconds(0.0), {"uncertainty": sigma})
+    assert [field.name for field in cloud.fields] == ["x", "y", "z", "uncertainty"]
+    np.testing.assert_array_equal(points_from_cloud(cloud), points)
+    np.testing.assert_array_equal(values_from_cloud(cloud, ["uncertainty"])[:, 0], sigma)
 
 
 @given(st.floats(min_value=0.0, max_value=2.0e9))
