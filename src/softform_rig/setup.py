@@ -18,6 +18,7 @@ setup(
         "console_scripts": [
             "rig_node = softform_rig.rig_node:main",
         ],
+        "softform.commands": ["study = softform_rig.cli_study:study"],
         "softform.bench": ["sim2real = softform_rig.cli_bench:sim2real"],
     },
 )

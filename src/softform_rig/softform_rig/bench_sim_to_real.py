@@ -7,19 +7,22 @@ held-out actuations. Settings come from the recipe, which was chosen on validati
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from softform_core.networks.layers import MlpWeights, extract_mlp
+from softform_core.networks.layers import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import Robot
 from softform_core.training.frames import Frames
-from softform_core.training.sim_to_real import train_sim_to_real
 from softform_core.training.sim_to_real_recipes import DEFAULT, Recipe
-from softform_rig.baselines import direct_learning, fixed_confidence
+from softform_core.training.trained_sim_to_real import TrainedSimToReal
 from softform_rig.floors import floors
 from softform_rig.judge import Judge
-from softform_rig.make_frames import make_frames
+from softform_rig.learners import Learners
+from softform_rig.make_frames import make_frames, make_marker_frames
 from softform_rig.reality import Reality
 
 Say = Callable[[str], None]
+Figures = dict[str, dict[str, float]]
+
+MARKERS_MISSING_PERCENT = (2, 20)
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,7 @@ class BenchSettings:
         points: Points of each scan.
         seed: Of actuations, scanner and training.
         recipe: Of our training.
-        baselines: Whether the paper's baselines are trained too.
+        baselines: Whether the paper's baselines and markers are learned from too.
         progress: Whether progress bars are shown, on standard error.
     """
 
@@ -67,19 +70,20 @@ def bench(robot: Robot, reality: Reality, settings: BenchSettings, say: Say) -> 
         robot, reality, settings.frames, settings.held_out, settings.points, settings.seed
     )
     judge = Judge(robot, forward_kinematics, held_out)
-    grid, recipe, seed = judge.grid, settings.recipe, settings.seed
-    say(f"{reality.name}: training, recipe {recipe.name}")
-    trained = train_sim_to_real(
-        forward_kinematics, frames, recipe, seed, grid.rows, grid.cols, grid.degree, progress=settings.progress
-    )
+    recipe, seed = settings.recipe, settings.seed
+    learners = Learners(forward_kinematics, judge.grid, seed, settings.progress)
+    say(f"  sim-to-real, recipe {recipe.name}")
+    trained = learners.from_scans(frames, recipe)
     after = judge.errors(judge.predicted(trained.sim_to_real))
     reduction = judge.figures(after)
-    say(f"{reality.name}: floors")
+    say("  floors")
     measured_floors = floors(robot, reality, judge, trained.sim_to_real)
-    baselines: dict[str, dict[str, float]] = {"simulation_only": judge.figures(judge.before)}
+    baselines: Figures = {"simulation_only": judge.figures(judge.before)}
+    markers: Figures = {}
     if settings.baselines:
-        say(f"{reality.name}: baselines")
-        baselines |= _baselines(judge, forward_kinematics, frames, settings)
+        baselines |= _baselines(judge, learners, frames, recipe, say)
+        say("  markers")
+        markers = _from_markers(robot, reality, judge, learners, settings)
     return {
         "reality": reality.name,
         "robot": robot.name,
@@ -102,15 +106,38 @@ def bench(robot: Robot, reality: Reality, settings: BenchSettings, say: Say) -> 
         "train_s": round(trained.seconds, 1),
         "floors": measured_floors.figures,
         "baselines": baselines,
+        **markers,
     }
 
 
-def _baselines(
-    judge: Judge, forward_kinematics: MlpWeights, frames: Frames, settings: BenchSettings
-) -> dict[str, dict[str, float]]:
-    seed, progress = settings.seed, settings.progress
-    found = {
-        "direct_learning": direct_learning(judge, forward_kinematics, frames, seed, progress=progress),
-        "fixed_confidence": fixed_confidence(judge, forward_kinematics, frames, settings.recipe, seed, progress),
-    }
-    return {name: baseline.figures(judge) for name, baseline in found.items()}
+def _baselines(judge: Judge, learners: Learners, frames: Frames, recipe: Recipe, say: Say) -> Figures:
+    """The paper's baselines, from the same frames."""
+    say("  direct learning")
+    direct = learners.directly(frames)
+    predicted = direct.points(judge.held_out.actuation, judge.uv)
+    found = {"direct_learning": {**judge.figures(judge.errors(predicted)), "train_s": round(direct.seconds, 1)}}
+    for name, learn in (
+        ("static_correspondences", lambda: learners.from_static_correspondences(frames, recipe, False)),
+        ("static_correspondences_without_holes", lambda: learners.from_static_correspondences(frames, recipe, True)),
+        ("fixed_confidence", lambda: learners.with_fixed_confidence(frames, recipe)),
+    ):
+        say(f"  {name.replace('_', ' ')}")
+        found[name] = _figures_of(judge, learn())
+    return found
+
+
+def _figures_of(judge: Judge, trained: TrainedSimToReal) -> dict[str, float]:
+    errors = judge.errors(judge.predicted(trained.sim_to_real))
+    return {**judge.figures(errors), "train_s": round(trained.seconds, 1)}
+
+
+def _from_markers(robot: Robot, reality: Reality, judge: Judge, learners: Learners, settings: BenchSettings) -> Figures:
+    """Learned from motion capture at the same actuations, with few and with many markers missing."""
+    found: Figures = {}
+    for percent in MARKERS_MISSING_PERCENT:
+        frames, _, missing = make_marker_frames(
+            robot, reality, settings.frames, 0, missing=percent / 100.0, seed=settings.seed
+        )
+        figures = _figures_of(judge, learners.from_markers(frames))
+        found[f"markers_{percent}_percent"] = {**figures, "missing": round(missing, 4)}
+    return found

@@ -16,7 +16,9 @@ from softform_core.paths import config_dir
 @click.option("--points", default=1000, show_default=True, type=click.IntRange(min=100), help="Points of each scan.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Of frames and training.")
 @click.option("--recipe", "recipe_name", default="default", show_default=True, help="default or paper.")
-@click.option("--baselines/--no-baselines", default=True, show_default=True, help="Train the paper's baselines too.")
+@click.option(
+    "--baselines/--no-baselines", default=True, show_default=True, help="Also the paper's baselines and markers."
+)
 @json_option
 def sim2real(
     reality: str | None,

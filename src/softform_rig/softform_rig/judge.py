@@ -1,5 +1,6 @@
 """Judges predictions by a reality's true surfaces at held-out actuations; millimetres."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,6 +77,18 @@ class Judge:
         """Errors of points (n, P, 3) mm, predicted for the held-out actuations in their order."""
         pairs = zip(self.truths, predicted, strict=True)
         return Errors(np.array([truth.query(points).distances for truth, points in pairs]))
+
+    def normal_errors(self, predicted: Array) -> Array:
+        """Eq. 21, 1 - n(p) . n(c(p)), (n, P); normals of predicted surfaces (n, P, 3) mm by central differences.
+
+        The paper compares with the scan's normals; these are the true surface's.
+        """
+        side = math.isqrt(len(self.uv))
+        grids = predicted.reshape(len(predicted), side, side, 3)
+        normals = np.cross(np.gradient(grids, axis=1), np.gradient(grids, axis=2)).reshape(predicted.shape)
+        normals /= np.maximum(np.linalg.norm(normals, axis=-1, keepdims=True), 1e-12)
+        true = np.array([truth.query(points).normals for truth, points in zip(self.truths, predicted, strict=True)])
+        return 1.0 - np.einsum("npx,npx->np", normals, true)
 
     def figures(self, errors: Errors) -> dict[str, float]:
         """Mean and largest error, and by how much each lies below that of N_fk alone (shares)."""

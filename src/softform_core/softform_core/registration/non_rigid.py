@@ -40,6 +40,8 @@ _LEVELS = (
 _LAST_SCALE_MM = 1.0
 """Welsch scale at the end: a captured point three times further away is an outlier."""
 _TANGENTIAL = 0.01
+_SUPPORT_SPACINGS = 3.0
+"""A surface point without a captured one within so many median spacings of the cloud lies in a hole."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +50,12 @@ class Registration:
 
     Attributes:
         points: (P, 3) mm, registered.
-        support: (P,) mm, distance of each from the nearest captured point; large in holes of the cloud.
+        is_supported: (P,) whether captured points lie around it; False in holes of the cloud, which the deformation has
+            bridged.
     """
 
     points: Array
-    support: Array
+    is_supported: NDArray[np.bool_]
 
 
 def register_surface(control_points: Array, uv: Array, degree: int, cloud: Array, normals: Array) -> Registration:
@@ -84,7 +87,9 @@ def register_surface(control_points: Array, uv: Array, degree: int, cloud: Array
             weight = np.exp(-0.5 * (distance / scale) ** 2)
             registered = space.nearest_warp(cloud, normals, weight, _TANGENTIAL, level.ridge, nearest)
             done += 1
-    return Registration(registered, cKDTree(cloud).query(registered)[0])
+    tree = cKDTree(cloud)
+    spacing = float(np.median(tree.query(cloud, k=2)[0][:, 1]))
+    return Registration(registered, tree.query(registered)[0] < _SUPPORT_SPACINGS * spacing)
 
 
 def _along_normals(cloud: Array, surface: Array, normals: Array) -> tuple[NDArray[np.int64], Array]:
