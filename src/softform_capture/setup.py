@@ -12,10 +12,11 @@ setup(
     zip_safe=True,
     maintainer="Softform maintainers",
     maintainer_email="softform@users.noreply.example",
-    description="Shape capture: scanner exports from a watched folder.",
+    description="Shape capture: scanner exports from a watched folder, markers of a motion-capture system.",
     license="Apache-2.0",
     entry_points={
         "console_scripts": [
+            "motion_capture_node = softform_capture.motion_capture_node:main",
             "scanner_node = softform_capture.scanner_node:main",
         ],
     },

@@ -1,21 +1,12 @@
 """The node as its own process: exports are dropped into its folder, clouds and diagnostics come out."""
 
-import os
-import random
 import signal
-import subprocess
-import sys
-import threading
 import time
 
 import numpy as np
 import pytest
-import rclpy
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from diagnostic_msgs.msg import DiagnosticStatus
 from lifecycle_msgs.msg import Transition
-from lifecycle_msgs.srv import ChangeState
-from rclpy.context import Context
-from rclpy.executors import SingleThreadedExecutor
 from sensor_msgs.msg import PointCloud2
 
 from softform_capture.registration import Registration
@@ -30,84 +21,19 @@ POSE = [0.02, -0.01, 0.8, 1.0, 0.0, 0.0, 0.0]
 PATIENCE = 30.0
 
 
-class Scanner:
-    """The node's process, and a ROS node that listens to it and changes its state."""
-
-    def __init__(self, folder, **parameters):
-        domain = 1 + random.Random(os.getpid()).randrange(100)
-        self.context = Context()
-        rclpy.init(context=self.context, domain_id=domain)
-        self.node = rclpy.create_node("listener", namespace="/softform", context=self.context)
-        self.clouds, self.statuses = [], []
-        self.node.create_subscription(PointCloud2, "captured_cloud", self.clouds.append, qos.CAPTURED_CLOUD)
-        self.node.create_subscription(
-            DiagnosticArray, "/diagnostics", lambda message: self.statuses.extend(message.status), qos.DIAGNOSTICS
-        )
-        self._change_state = self.node.create_client(ChangeState, "scanner/change_state")
-        self._executor = SingleThreadedExecutor(context=self.context)
-        self._executor.add_node(self.node)
-        self._ended = threading.Event()
-        self._spinner = threading.Thread(target=self._spin, daemon=True)
-        self._spinner.start()
-        values = {"watch_folder": str(folder), "registration": POSE, "poll_period": 0.1} | parameters
-        arguments = [word for name, value in values.items() for word in ("-p", f"{name}:={value}")]
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "softform_capture.scanner_node", "--ros-args", "-r", "__ns:=/softform", *arguments],
-            env=dict(os.environ, ROS_DOMAIN_ID=str(domain)),
-        )
-        assert self._change_state.wait_for_service(PATIENCE)
-
-    def _spin(self):
-        while not self._ended.is_set():
-            self._executor.spin_once(timeout_sec=0.05)
-
-    def change(self, transition):
-        return self._change_state.call(ChangeState.Request(transition=Transition(id=transition))).success
-
-    def start(self):
-        assert self.change(Transition.TRANSITION_CONFIGURE)
-        assert self.change(Transition.TRANSITION_ACTIVATE)
-        self.wait(lambda: self.node.count_publishers("captured_cloud") == 1)
-
-    def wait(self, condition):
-        deadline = time.monotonic() + PATIENCE
-        while not condition():
-            assert time.monotonic() < deadline, [s.message for s in self.statuses[-3:]]
-            assert self.process.poll() is None
-            time.sleep(0.02)
-
-    def wait_for_status(self, words):
-        """The next status whose message has these words; returns it with its values."""
-        seen = len(self.statuses)
-        self.wait(lambda: any(words in status.message for status in self.statuses[seen:]))
-        status = next(status for status in self.statuses[seen:] if words in status.message)
-        return status, {pair.key: pair.value for pair in status.values}
-
-    def close(self):
-        self.process.kill()
-        self.process.wait()
-        self._ended.set()
-        self._spinner.join()
-        self.node.destroy_node()
-        rclpy.shutdown(context=self.context)
-
-
 @pytest.fixture(scope="module")
 def surface():
     return TargetShape(dem_target(load_robot("membrane")).sample(4000).points)
 
 
 @pytest.fixture
-def start_scanner(tmp_path):
-    started = []
-
+def start_scanner(tmp_path, start_process):
     def start(**parameters):
-        started.append(Scanner(tmp_path, **parameters))
-        return started[-1]
+        given = {"watch_folder": str(tmp_path), "registration": POSE, "poll_period": 0.1} | parameters
+        clouds = (PointCloud2, "captured_cloud", qos.CAPTURED_CLOUD)
+        return start_process("softform_capture.scanner_node", "scanner", clouds, **given)
 
-    yield start
-    for scanner in started:
-        scanner.close()
+    return start
 
 
 def export(path, surface, captured_at, unit="mm"):
@@ -132,10 +58,10 @@ def test_good_exports_become_clouds_and_bad_ones_diagnostics(tmp_path, surface, 
 
     captured_at = time.time() - 0.5
     export(tmp_path / "good.ply", surface, captured_at)
-    scanner.wait(lambda: scanner.clouds)
-    assert scanner.clouds[0].header.frame_id == "base_link"
-    assert seconds_from_stamp(scanner.clouds[0].header.stamp) == pytest.approx(captured_at, abs=1e-5)
-    assert distance_between(scanner.clouds[0], surface) < 1e-6
+    scanner.wait(lambda: scanner.messages)
+    assert scanner.messages[0].header.frame_id == "base_link"
+    assert seconds_from_stamp(scanner.messages[0].header.stamp) == pytest.approx(captured_at, abs=1e-5)
+    assert distance_between(scanner.messages[0], surface) < 1e-6
 
     whole = (tmp_path / "good.ply").read_bytes()
     (tmp_path / "cut.ply").write_bytes(whole[:-1000])
@@ -151,7 +77,7 @@ def test_good_exports_become_clouds_and_bad_ones_diagnostics(tmp_path, surface, 
     assert "converted from millimetres twice" in values["last_rejected_reason"]
 
     export(tmp_path / "good.ply", surface, time.time())
-    scanner.wait(lambda: len(scanner.clouds) == 2)
+    scanner.wait(lambda: len(scanner.messages) == 2)
     status, values = scanner.wait_for_status("scans arrive")
     assert status.level == DiagnosticStatus.OK
     assert values["last_scan"] == "good.ply"
@@ -162,7 +88,7 @@ def test_good_exports_become_clouds_and_bad_ones_diagnostics(tmp_path, surface, 
     export(tmp_path / "unwatched.ply", surface, time.time())
     assert scanner.change(Transition.TRANSITION_ACTIVATE)
     export(tmp_path / "watched.ply", surface, time.time())
-    scanner.wait(lambda: len(scanner.clouds) == 3)
+    scanner.wait(lambda: len(scanner.messages) == 3)
     _, values = scanner.wait_for_status("scans arrive")
     assert (values["last_scan"], values["published"]) == ("watched.ply", "1")
 
@@ -182,7 +108,7 @@ def test_a_millimetre_export_is_not_taken_for_metres(tmp_path, surface, start_sc
     (tmp_path / "unstated.ply").write_bytes(unstated)
     _, values = scanner.wait_for_status("rejected unstated.ply")
     assert "seems to be in millimetres" in values["last_rejected_reason"]
-    assert scanner.clouds == []
+    assert scanner.messages == []
 
 
 def test_wrong_parameters_fail_configuration_with_the_reason(start_scanner):

@@ -41,9 +41,12 @@ class LiveMembrane:
         """Triangles (F, 3) over the vertices."""
         return self.membrane.faces
 
-    def shape(self, pressures: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Vertices (V, 3) m under true chamber pressures (k,) Pa; the last good ones if no equilibrium is found."""
-        if self._asked is not None and np.abs(pressures - self._asked).max() <= _SAME_PRESSURE:
+    def shape(self, pressures: NDArray[np.float64], tolerance: float = 0.0) -> NDArray[np.float64]:
+        """Vertices (V, 3) m under true chamber pressures (k,) Pa; the last good ones if no equilibrium is found.
+
+        The last ones are also given if no pressure has changed by more than `tolerance` Pa.
+        """
+        if self._asked is not None and np.abs(pressures - self._asked).max() <= max(tolerance, _SAME_PRESSURE):
             return self._last()
         self._asked = pressures.copy()
         if ((pressures < self._lowest) | (pressures > self._highest)).any():

@@ -69,7 +69,7 @@ class MotionCapture:
 
         Args:
             vertices: (V, 3) m, robot frame.
-            time: s, not before that of the frame before.
+            time: s.
 
         Returns:
             (len(names), 3) m in the system's own frame, NaN where a marker is missing.
@@ -84,7 +84,7 @@ class MotionCapture:
 
     def _hidden(self, time: float) -> NDArray[np.bool_]:
         """Markers that are hidden now, (M,)."""
-        lasting, elapsed = self.description.occlusion_time, time - self._time
+        lasting, elapsed = self.description.occlusion_time, max(0.0, time - self._time)
         self._time = time
         kept = [occlusion for occlusion in self._occlusions if occlusion.until > time]
         # Of a stationary queue: the share of today's occlusions that began since the frame before.

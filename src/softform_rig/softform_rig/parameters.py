@@ -17,6 +17,13 @@ PARAMETERS = (
     Parameter("port_link", "", "Symbolic link to the board's terminal; by default `openpneu` in the folder of runs."),
     Parameter("scan_folder", "", "Folder of the scanner's exports; by default `scans` in the folder of runs."),
     Parameter("scan_period", 1.0, "Time between scans while the shape changes, s.", 0.2, 2.0),
+    Parameter(
+        "mocap_rate",
+        0.0,
+        "Frames of motion capture a second on `mocap/markers`; 0 for none. Fewer come while the shape changes fast.",
+        0.0,
+        100.0,
+    ),
     Parameter("keep_scans", 100, "Exports to keep; older ones are deleted.", 1, 100000),
     Parameter(
         "registration",

@@ -1,4 +1,4 @@
-"""Node `rig`: parameters, life cycle, diagnostics and the true surface of the virtual rig."""
+"""Node `rig`: parameters, life cycle, diagnostics, motion capture and the true surface of the virtual rig."""
 
 from pathlib import Path
 
@@ -8,15 +8,17 @@ from sensor_msgs.msg import PointCloud2
 
 from softform_core.paths import runs_dir
 from softform_core.robots import load_robot
+from softform_interfaces.msg import MarkerFrame
 from softform_rig.parameters import PARAMETERS
 from softform_rig.reality import load_reality
 from softform_rig.virtual_rig import RigSettings, VirtualRig
-from softform_ros.conversions import cloud_from_points, stamp_from_seconds
+from softform_ros.conversions import cloud_from_points, marker_message, stamp_from_seconds
 from softform_ros.diagnostics import ERROR, OK, Health
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
-from softform_ros.qos import TRUE_SURFACE
+from softform_ros.qos import CAPTURED_MARKERS, TRUE_SURFACE
 
 FRAME = "base_link"
+CAMERAS_FRAME = "mocap"
 
 
 class RigNode(SoftformLifecycleNode):
@@ -27,6 +29,7 @@ class RigNode(SoftformLifecycleNode):
         super().__init__("rig", PARAMETERS, hardware_id="virtual rig")
         self._rig: VirtualRig | None = None
         self._true_surface = self.create_publisher(PointCloud2, "rig/true_surface", TRUE_SURFACE)
+        self._markers = self.create_publisher(MarkerFrame, "mocap/markers", CAPTURED_MARKERS)
 
     def configure(self) -> None:
         """Build the reality."""
@@ -41,8 +44,9 @@ class RigNode(SoftformLifecycleNode):
             seed=given["seed"],
             scan_period=given["scan_period"],
             keep_scans=given["keep_scans"],
+            mocap_rate=given["mocap_rate"],
         )
-        self._rig = VirtualRig(robot, reality, settings, self._publish_surface)
+        self._rig = VirtualRig(robot, reality, settings, self._publish_surface, self._publish_markers)
         self.get_logger().info(f"reality '{reality.name}': {reality.title}")
 
     def activate(self) -> None:
@@ -70,6 +74,7 @@ class RigNode(SoftformLifecycleNode):
             "host connected": rig.terminal.connected,
             "true pressures (Pa)": " ".join(f"{pressure:.0f}" for pressure in rig.pressures()),
             "scans": rig.scans,
+            "marker frames": rig.marker_frames,
             "solves": rig.membrane.solves,
             "last solve (s)": f"{rig.membrane.solve_seconds:.3f}",
         }
@@ -77,6 +82,11 @@ class RigNode(SoftformLifecycleNode):
 
     def _publish_surface(self, points: NDArray[np.float64], captured_at: float) -> None:
         self._true_surface.publish(cloud_from_points(points, FRAME, stamp_from_seconds(captured_at)))
+
+    def _publish_markers(self, positions: NDArray[np.float64], captured_at: float, number: int) -> None:
+        assert self._rig is not None
+        stamp = stamp_from_seconds(captured_at)
+        self._markers.publish(marker_message(self._rig.cameras.names, positions, CAMERAS_FRAME, stamp, number))
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
-"""The whole virtual rig without ROS: a board on a port, a membrane that feels its pressures, a scanner that exports.
+"""The whole virtual rig without ROS: a board on a port, a membrane that feels its pressures, a scanner, motion capture.
 
-The board runs in its own thread on deadlines; solving and scanning share a second one, so that a slow solve never
-delays the stream.
+The board runs in its own thread on deadlines, and so do scanner and motion capture, so that a slow solve never delays
+the stream. Both ask the one membrane for its shape, in turn.
 """
 
 import threading
@@ -20,6 +20,8 @@ from softform_core.units import PA_PER_KPA
 from softform_rig.device_pose import DevicePose
 from softform_rig.firmware import Firmware, FirmwareKind
 from softform_rig.live_membrane import LiveMembrane
+from softform_rig.motion_capture import MotionCapture
+from softform_rig.periodic import PeriodicThread
 from softform_rig.plant import load_plant
 from softform_rig.ply_export import export_scan
 from softform_rig.pseudo_terminal import PseudoTerminal
@@ -34,6 +36,7 @@ _COVERAGE = 1.1  # of the robot's half diagonal
 _PATIENCE = 2.0  # s to wait for a solve in progress when stopping
 _HOST_PATIENCE = 1.5  # s that a driver told to stop at the same moment may take to vent and close its port
 _WARM_UP_PRESSURE = 200.0  # Pa
+_SAME_TO_CAMERAS = 10.0  # Pa; moves the surface by less than the noise of the markers
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,7 @@ class RigSettings:
         seed: of sensor and scanner noise.
         scan_period: s between scans while the shape changes.
         keep_scans: exports to keep.
+        mocap_rate: frames of motion capture a second; 0 for none.
     """
 
     port_link: Path
@@ -57,13 +61,16 @@ class RigSettings:
     seed: int = 0
     scan_period: float = 1.0
     keep_scans: int = 100
+    mocap_rate: float = 0.0
 
 
 class VirtualRig:
-    """Board, membrane and scanner of one reality.
+    """Board, membrane, scanner and motion capture of one reality.
 
     Attributes:
         scans: Number of scans exported so far.
+        marker_frames: Number of frames captured so far.
+        cameras: The motion-capture system.
         export_failure: Why the last export failed, or None.
     """
 
@@ -73,6 +80,7 @@ class VirtualRig:
         reality: Reality,
         settings: RigSettings,
         on_surface: Callable[[Array, float], None] | None = None,
+        on_markers: Callable[[Array, float, int], None] | None = None,
     ) -> None:
         """Build everything and compile what is compiled; nothing is opened yet.
 
@@ -82,13 +90,15 @@ class VirtualRig:
             settings: of the devices.
             on_surface: called from the rig's thread with points of the true surface (n, 3) m and their time, s since
                 the epoch, at every scan.
+            on_markers: called from the rig's thread with the captured positions of `cameras.names`, in the system's own
+                frame, m, NaN where missing, their time, s since the epoch, and the number of the frame.
 
         Raises:
             SoftformError: If reality, plant or registration do not fit.
         """
         plant = load_plant()
         self.settings = settings
-        self.scans = 0
+        self.scans = self.marker_frames = 0
         self.export_failure: str | None = None
         self.membrane = LiveMembrane(robot, reality)
         sensors = board_sensors(robot, reality, plant.sensor_noise, settings.seed)
@@ -97,39 +107,38 @@ class VirtualRig:
         pose = DevicePose.from_list(settings.registration)
         self.scanner = Scanner(reality.scanner, pose, radius, settings.seed + 1)
         self._channels = robot.board.channels
-        self._on_surface = on_surface
-        self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
-        self._thread_failure: str | None = None
+        rest = self.membrane.membrane.rest_vertices
+        self.cameras = MotionCapture(reality.motion_capture, robot, rest, self.membrane.faces, seed=settings.seed + 2)
+        self._on_surface, self._on_markers = on_surface, on_markers
+        self._one_at_a_time = threading.Lock()
+        self._threads = [PeriodicThread("scanner", settings.scan_period, self.look)]
+        if settings.mocap_rate > 0.0:
+            self._threads.append(PeriodicThread("motion capture", 1.0 / settings.mocap_rate, self.capture_markers))
         self._scanned: Array | None = None
         self._scanned_at = -np.inf
         self._warm_up(robot)
 
     def start(self) -> None:
-        """Open the port and start scanning.
+        """Open the port, start scanning and motion capture.
 
         Raises:
             SoftformError: If the port link cannot be made.
         """
         self.terminal.start()
-        self._stop = threading.Event()  # a thread that outlived its join keeps the old one and ends by it
-        self._thread = threading.Thread(
-            target=self._look_again_and_again, args=(self._stop,), name="rig-scanner", daemon=True
-        )
-        self._thread.start()
+        for thread in self._threads:
+            thread.start()
 
     def stop(self) -> None:
-        """Stop scanning and close the port once its host has left or a short while is over; harmless if not started."""
-        self._stop.set()
-        if self._thread is not None:
-            self._thread.join(_PATIENCE)
-            self._thread = None
+        """Stop both and close the port once its host has left or a short while is over; harmless if not started."""
+        for thread in self._threads:
+            thread.stop(_PATIENCE)
         self.terminal.stop(_HOST_PATIENCE)
 
     @property
     def faults(self) -> list[str]:
         """What is wrong now, in sentences; empty while all is well."""
-        found = [self.terminal.failure, self._thread_failure, self.membrane.failure, self.export_failure]
+        found = [self.terminal.failure, *(thread.failure for thread in self._threads)]
+        found += [self.membrane.failure, self.export_failure]
         return [fault for fault in found if fault is not None]
 
     def pressures(self) -> Array:
@@ -138,8 +147,7 @@ class VirtualRig:
 
     def look(self) -> bool:
         """Bring the membrane up to the pressures of the moment and scan it if that is due; returns whether it was."""
-        captured_at = time.time()
-        vertices = self.membrane.shape(self.pressures())
+        vertices, captured_at = self._shape()
         now = time.monotonic()
         moved = self._scanned is None or float(np.abs(vertices - self._scanned).max()) > _CHANGED
         if not moved and now - self._scanned_at < LONGEST_WITHOUT_SCAN - 0.5 * self.settings.scan_period:
@@ -156,16 +164,19 @@ class VirtualRig:
             self.export_failure = str(error)
         return True
 
-    def _look_again_and_again(self, stop: threading.Event) -> None:
-        deadline = time.monotonic()
-        try:
-            while not stop.is_set():
-                self.look()
-                deadline = max(deadline + self.settings.scan_period, time.monotonic())
-                stop.wait(deadline - time.monotonic())
-        except Exception as error:  # a dead scanner thread must be seen by the node, not only in a traceback
-            self._thread_failure = f"The scanner stopped: {type(error).__name__}: {error}"
-            raise
+    def capture_markers(self) -> None:
+        """Capture the markers on the membrane as it is at the pressures of the moment."""
+        vertices, captured_at = self._shape(_SAME_TO_CAMERAS)
+        positions = self.cameras.capture(vertices, captured_at)
+        if self._on_markers is not None:
+            self._on_markers(positions, captured_at, self.marker_frames)
+        self.marker_frames += 1
+
+    def _shape(self, tolerance: float = 0.0) -> tuple[Array, float]:
+        """Shape (V, 3) m under the pressures of the moment, or ones at most `tolerance` Pa off, and that moment, s."""
+        with self._one_at_a_time:
+            now = time.time()
+            return self.membrane.shape(self.pressures(), tolerance), now
 
     def _warm_up(self, robot: Robot) -> None:
         """Compile before the board runs: compiling holds the interpreter and would stall the stream."""

@@ -20,8 +20,9 @@ from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from sensor_msgs.msg import PointCloud2
 
-from softform_ros.conversions import points_from_cloud
-from softform_ros.qos import DIAGNOSTICS, TRUE_SURFACE
+from softform_interfaces.msg import MarkerFrame
+from softform_ros.conversions import points_from_cloud, positions_from_markers
+from softform_ros.qos import CAPTURED_MARKERS, DIAGNOSTICS, TRUE_SURFACE
 
 DOMAIN = random.SystemRandom().randint(1, 100)
 NAMESPACE = "/softform"
@@ -46,6 +47,8 @@ class NodeProcess:
         self.surfaces: list[PointCloud2] = []
         self.diagnostics: list[DiagnosticArray] = []
         self.node.create_subscription(PointCloud2, "rig/true_surface", self.surfaces.append, TRUE_SURFACE)
+        self.markers: list[MarkerFrame] = []
+        self.node.create_subscription(MarkerFrame, "mocap/markers", self.markers.append, CAPTURED_MARKERS)
         self.node.create_subscription(DiagnosticArray, "/diagnostics", self.diagnostics.append, DIAGNOSTICS)
         self._changes = self.node.create_client(ChangeState, "rig/change_state")
         assert self._changes.wait_for_service(30.0)
@@ -85,7 +88,7 @@ def start(tmp_path):
 
 
 def test_the_node_serves_board_scans_and_truth_and_ends_cleanly(start) -> None:
-    rig = start()
+    rig = start(mocap_rate="20.0")
     assert rig.change(Transition.TRANSITION_CONFIGURE)
     assert not rig.link.is_symlink(), "nothing is opened before the node is active"
     assert rig.change(Transition.TRANSITION_ACTIVATE)
@@ -103,6 +106,9 @@ def test_the_node_serves_board_scans_and_truth_and_ends_cleanly(start) -> None:
     status = rig.diagnostics[-1].status[0]
     assert status.hardware_id == "virtual rig"
     assert int({v.key: v.value for v in status.values}["scans"]) >= 1
+    rig.wait(lambda: len(rig.markers) >= 3)
+    assert rig.markers[-1].header.frame_id == "mocap"
+    assert positions_from_markers(rig.markers[-1]).shape == (len(rig.markers[-1].name), 3) == (38, 3)
     rig.process.send_signal(signal.SIGTERM)
     assert rig.process.wait(10.0) == 0
     assert not rig.link.is_symlink()

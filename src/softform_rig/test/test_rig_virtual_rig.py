@@ -81,3 +81,37 @@ def test_true_surface_is_dense_and_on_the_mesh() -> None:
     assert (
         cKDTree(points).query(np.random.default_rng(0).uniform(-0.16, 0.16, (500, 2)) @ np.eye(2, 3))[0].max() < 0.003
     )
+
+
+def test_motion_capture_follows_the_membrane_beside_the_scanner(tmp_path) -> None:
+    robot = load_robot("membrane")
+    frames: list[tuple[np.ndarray, float, int]] = []
+    settings = RigSettings(tmp_path / "openpneu", tmp_path / "scans", REGISTRATION, mocap_rate=50.0)
+    reality = load_reality("ideal", robot)
+    rig = VirtualRig(robot, reality, settings, on_markers=lambda *frame: frames.append(frame))
+    rig.capture_markers()
+    rig.terminal.firmware.channels.pressure[:] = 2.0
+    rig.capture_markers()
+    (flat, _, _), (raised, _, number) = frames
+    assert number == 1 and rig.marker_frames == 2
+    in_robot = DevicePose.from_list(reality.motion_capture.pose).into_robot
+    assert rig.cameras.names[4] == "m05"
+    assert (in_robot(raised) - in_robot(flat))[4, 2] > 0.02, "m05 sits on the chamber in the middle"
+    rig.start()
+    try:
+        time.sleep(0.5)
+    finally:
+        rig.stop()
+    assert [frame[2] for frame in frames] == list(range(len(frames)))
+    assert len(frames) > 5
+    assert rig.faults == []
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_thread_that_dies_is_a_fault(tmp_path) -> None:
+    rig = make_rig(tmp_path, mocap_rate=50.0)
+    rig.cameras.capture = None
+    rig.start()
+    time.sleep(0.3)
+    rig.stop()
+    assert "The motion capture stopped: TypeError" in rig.faults[0]

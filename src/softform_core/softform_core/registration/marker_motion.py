@@ -9,21 +9,33 @@ from scipy.spatial.distance import cdist
 Array = NDArray[np.float64]
 
 _NEIGHBOURS = 4
+_FAR_NEARER = 0.5
 
 
 def exchanged_markers(positions: Array, expected: Array) -> NDArray[np.int64]:
-    """Markers of one frame that fit better to the places of others: the best assignment moves them.
+    """Markers of one frame that sit where others belong: the best assignment of markers to places moves them.
 
     Args:
         positions: (M, 3) m, NaN where missing.
         expected: (M, 3) m, where each is known to be nearly: on a simulated shape, or in an earlier frame.
 
     Returns:
-        Their indices, rising. A missing marker's place is free: another's label may sit there.
+        Their indices, rising. Each is far nearer to the other's place than to its own, and that other is missing or
+        exchanged too: one that has only jumped beside another is not among them.
     """
     visible = np.flatnonzero(np.isfinite(positions).all(axis=1))
-    places = linear_sum_assignment(cdist(positions[visible], expected, "sqeuclidean"))[1]
-    return visible[places != visible]
+    distance = cdist(positions[visible], expected)
+    places = linear_sum_assignment(np.square(distance))[1]
+    row = np.arange(len(visible))
+    exchanged = np.zeros(len(positions), dtype=bool)
+    exchanged[visible] = distance[row, places] < _FAR_NEARER * distance[row, visible]
+    free = np.ones(len(positions), dtype=bool)
+    free[visible] = False
+    while True:
+        stays = exchanged[visible] & ~(free | exchanged)[places]
+        if not stays.any():
+            return np.flatnonzero(exchanged)
+        exchanged[visible[stays]] = False
 
 
 def neighbours_motion(displacement: Array, layout: Array) -> Array:

@@ -1,0 +1,88 @@
+"""Which markers of a frame cannot be where they are said to be, after the frames before."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.registration.marker_motion import exchanged_markers, neighbours_motion
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+_NOISE = 0.003
+"""m that a marker at rest may seem to move from frame to frame."""
+
+
+@dataclass(frozen=True)
+class PlausibilityLimits:
+    """What a marker on a soft robot can do.
+
+    Attributes:
+        speed: Fastest motion, m/s.
+        departure: Largest difference of its motion from its neighbours', m.
+        settle_time: A marker that has jumped is believed again after it stayed there for so long, s.
+    """
+
+    speed: float = 2.0
+    departure: float = 0.03
+    settle_time: float = 1.0
+
+
+class MarkerPlausibility:
+    """Follows M markers from frame to frame.
+
+    Each has a place where it is known to be nearly: where it was believed last, moved since with its neighbours while
+    it was missing.
+    """
+
+    def __init__(self, markers: int, limits: PlausibilityLimits) -> None:
+        """Know nothing yet."""
+        self._limits = limits
+        self._place = np.full((markers, 3), np.nan)
+        self._believed_at = np.full(markers, -np.inf)
+        self._doubted_since = np.full(markers, np.nan)
+        self._doubted_place = np.full((markers, 3), np.nan)
+
+    def judge(self, positions: Array, time: float) -> tuple[Indices, Indices]:
+        """Judge one frame.
+
+        Args:
+            positions: (M, 3) m, NaN where missing.
+            time: Of capture, s, after that of the frame before.
+
+        Returns:
+            Markers that have jumped, and markers whose labels seem to be exchanged.
+        """
+        visible, known = (np.asarray(np.isfinite(part).all(axis=1)) for part in (positions, self._place))
+        exchanged = self._exchanged(positions, visible, known)
+        displacement = positions - self._place
+        displacement[exchanged] = np.nan
+        layout = np.where(known[:, None], self._place, np.nan_to_num(positions))
+        with_neighbours = neighbours_motion(displacement, layout)
+        moved, apart = (np.linalg.norm(d, axis=1) for d in (displacement, displacement - with_neighbours))
+        reach = self._limits.speed * (time - self._believed_at) + _NOISE
+        doubtful = visible & known & ((moved > reach) | (apart > self._limits.departure))
+        doubtful[exchanged] = False
+        doubtful &= ~self._settled(positions, doubtful, time)
+        believed = visible & ~doubtful
+        believed[exchanged] = False
+        self._place = np.where(believed[:, None], positions, self._place + with_neighbours)
+        self._believed_at[believed] = time
+        return np.flatnonzero(doubtful), exchanged
+
+    def _exchanged(self, positions: Array, visible: NDArray[np.bool_], known: NDArray[np.bool_]) -> Indices:
+        index = np.flatnonzero(known)
+        if not (visible & known).any():
+            return np.empty(0, dtype=np.int64)
+        return index[exchanged_markers(positions[index], self._place[index])]
+
+    def _settled(self, positions: Array, doubtful: NDArray[np.bool_], time: float) -> NDArray[np.bool_]:
+        """Doubtful markers that have been seen in one place for long enough."""
+        strayed = ~(np.linalg.norm(positions - self._doubted_place, axis=1) <= self._limits.departure)
+        begins = doubtful & (np.isnan(self._doubted_since) | strayed)
+        self._doubted_since[begins] = time
+        self._doubted_place[begins] = positions[begins]
+        believed = ~doubtful & np.isfinite(positions).all(axis=1)
+        self._doubted_since[believed] = np.nan
+        return doubtful & (time - self._doubted_since >= self._limits.settle_time) & ~begins

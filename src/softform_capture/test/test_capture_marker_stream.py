@@ -1,0 +1,145 @@
+"""Frames with everything that capture systems do wrong: what leaves the stream is aligned and believable."""
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from softform_capture.marker_plausibility import PlausibilityLimits
+from softform_capture.marker_stream import MarkerStream
+from softform_core.errors import SoftformError
+
+BASE = {
+    "base_1": [-0.2, -0.2, 0.0],
+    "base_2": [0.2, -0.18, 0.0],
+    "base_3": [0.2, 0.15, 0.0],
+    "base_4": [-0.18, 0.2, 0.03],
+}
+LINE = np.linspace(-0.12, 0.12, 5)
+REST = np.stack([*np.meshgrid(LINE, LINE, indexing="ij"), np.zeros((5, 5))], axis=-1).reshape(-1, 3)
+NAMES = [*BASE, *(f"m{number:02d}" for number in range(len(REST)))]
+SURFACE = slice(len(BASE), None)
+ROTATION, SHIFT = Rotation.from_rotvec([1.0, 0.4, -0.2]), np.array([0.5, -1.0, 2.0])
+PERIOD = 0.03
+
+
+def surface(time: float) -> np.ndarray:
+    """A sheet that bulges by up to 50 mm and back within two seconds, (M, 3) m in the robot's frame."""
+    bulge = 0.05 * np.sin(np.pi * time / 2.0) ** 2 * np.cos(np.pi * REST[:, 0] / 0.3) * np.cos(np.pi * REST[:, 1] / 0.3)
+    return REST + np.column_stack([np.zeros((len(REST), 2)), bulge])
+
+
+def captured(time: float, noise: float = 0.0) -> np.ndarray:
+    """All markers in the system's frame."""
+    places = np.vstack([list(BASE.values()), surface(time)])
+    seen = ROTATION.inv().apply(places - SHIFT)
+    return seen + noise * np.random.default_rng(round(1000 * time)).standard_normal(seen.shape)
+
+
+@pytest.fixture
+def stream() -> MarkerStream:
+    return MarkerStream(BASE, 0.002, PlausibilityLimits())
+
+
+def run(
+    stream: MarkerStream, frames: range, spoil=lambda number, positions: None, noise: float = 1e-4
+) -> list[np.ndarray]:
+    given = []
+    for number in frames:
+        positions = captured(number * PERIOD, noise)
+        spoil(number, positions)
+        given.append(stream.take(NAMES, positions, number * PERIOD, number))
+    return given
+
+
+def test_frames_come_in_the_robots_frame_without_the_base(stream: MarkerStream) -> None:
+    frames = run(stream, range(100))
+    assert stream.names == NAMES[SURFACE]
+    error = [frame - surface(number * PERIOD) for number, frame in enumerate(frames)]
+    assert np.abs(error).max() < 1e-3
+    assert 2e-5 < stream.record.residual < 4e-4
+    record = stream.record
+    assert (record.frames, record.jumps, record.exchanges, record.lost, record.missing) == (100, 0, 0, 0, 0.0)
+
+
+def test_occlusions_stay_missing_and_end_where_the_marker_really_is(stream: MarkerStream) -> None:
+    def occlude(number, positions):
+        if 10 <= number < 40:
+            positions[4 + 12] = np.nan
+            positions[1] = np.nan
+
+    frames = run(stream, range(60), occlude)
+    missing = np.isnan(frames).any(axis=2)
+    assert missing[10:40, 12].all() and missing.sum() == 30
+    assert stream.record.jumps == 0
+    assert stream.record.misalignment == "", "three base markers are enough"
+
+
+def test_a_ghost_is_hidden_until_it_is_gone(stream: MarkerStream) -> None:
+    def ghost(number, positions):
+        if 10 <= number < 15:
+            positions[4 + 3] += [0.0, 0.0, 0.1]
+
+    missing = np.isnan(run(stream, range(30), ghost)).any(axis=2)
+    assert missing[10:15, 3].all() and missing.sum() == 5
+    assert stream.record.jumps == 5
+
+
+def test_a_marker_that_was_moved_is_believed_after_a_while(stream: MarkerStream) -> None:
+    def moved(number, positions):
+        if number >= 10:
+            positions[4 + 3] += 0.04
+
+    missing = np.isnan(run(stream, range(80), moved)).any(axis=2)
+    hidden = np.flatnonzero(missing[:, 3])
+    assert hidden[0] == 10
+    assert 1.0 <= len(hidden) * PERIOD <= 2.2, "the settle time, and what the sheet moved meanwhile"
+    assert missing.sum() == len(hidden)
+
+
+@pytest.mark.parametrize("fast", [True, False], ids=["at rest", "after a gap"])
+def test_exchanged_labels_are_hidden_as_long_as_they_are_exchanged(stream: MarkerStream, fast: bool) -> None:
+    def exchange(number, positions):
+        if 20 <= number < 70:
+            positions[[4 + 6, 4 + 12]] = positions[[4 + 12, 4 + 6]]
+
+    frames = [*range(15 if fast else 10), *range(15, 90)]
+    missing = np.isnan(run(stream, frames, exchange)).any(axis=2)
+    hidden = {int(frame): set(np.flatnonzero(row)) for frame, row in zip(frames, missing, strict=True) if row.any()}
+    assert hidden == {number: {6, 12} for number in range(20, 70)}
+    assert stream.record.exchanges == 100
+    assert stream.record.exchanged == []
+
+
+def test_without_base_markers_the_last_good_alignment_serves(stream: MarkerStream) -> None:
+    with pytest.raises(SoftformError, match="not aligned yet"):
+        stream.take(NAMES[4:], captured(0.0)[4:], 0.0, 0)
+    run(stream, range(1, 5))
+
+    def spoil(number, positions):
+        positions[[0, 1]] = positions[[1, 0]] if number % 2 else np.nan
+
+    frames = run(stream, range(5, 10), spoil)
+    assert np.abs(frames[-1] - surface(9 * PERIOD)).max() < 1e-3
+    assert "m off their places" in stream.record.misalignment
+
+
+def test_millimetres_align_nothing(stream: MarkerStream) -> None:
+    with pytest.raises(SoftformError, match="metres"):
+        stream.take(NAMES, 1000.0 * captured(0.0), 0.0, 0)
+
+
+def test_names_are_those_of_the_first_frame_in_any_order(stream: MarkerStream) -> None:
+    run(stream, range(3))
+    names = [*NAMES[:8], "m99", *NAMES[9:]]
+    order = np.random.default_rng(0).permutation(len(names))
+    given = stream.take([names[index] for index in order], captured(0.1)[order], 0.1, 3)
+    assert np.flatnonzero(np.isnan(given).any(axis=1)).tolist() == [4]
+    assert np.abs(given - surface(0.1))[5:].max() < 1e-3
+    assert stream.record.strangers == {"m99"}
+
+
+def test_late_frames_are_refused_and_lost_ones_counted(stream: MarkerStream) -> None:
+    run(stream, [0, 1, 5])
+    with pytest.raises(SoftformError, match="no later"):
+        stream.take(NAMES, captured(0.0), 2 * PERIOD, 6)
+    assert stream.record.lost == 3
