@@ -145,17 +145,21 @@ class ShapeClient:
         seed_pressures: NDArray[np.float64] | None = None,
         tolerance: float = 0.0,
         max_time: float = 0.0,
+        max_rounds: int = 0,
+        without_sim_to_real: bool = False,
         on_feedback: Callable[[ReachShape.Feedback], None] | None = None,
     ) -> ReachShape.Result:
         """Bring the robot to a target shape and wait until it is there.
 
         Args:
             target: m, in the robot's frame.
-            mode: Plan only, move too, or verify by a capture as well.
+            mode: Plan only, move too, verify by a capture as well, or correct by captures until it fits.
             fix_pose: False: the target may be re-posed to fit the robot (R, t of Eq. 15).
             seed_pressures: (k,) Pa where the solver starts.
             tolerance: m, mean error at which the solver may stop; 0: the node's default.
-            max_time: s for solving; 0: the node's default.
+            max_time: s for each solve; 0: the node's default.
+            max_rounds: Closed loop: corrections after the open-loop round at most; 0: the node's default.
+            without_sim_to_real: Plan with the simulated shape alone, to compare.
             on_feedback: Called with each feedback message, from the client's thread.
 
         Returns:
@@ -168,7 +172,7 @@ class ShapeClient:
         """
         if self._context is None:
             raise NotConnectedError("The client is not connected.", "Call connect() or use it in a `with` block.")
-        goal = ReachGoal(target, mode, fix_pose, seed_pressures, tolerance, max_time)
+        goal = ReachGoal(target, mode, fix_pose, seed_pressures, tolerance, max_time, max_rounds, without_sim_to_real)
         message = goal_to_message(goal, self._frame, self._node.get_clock().now().to_msg())
         forward = None if on_feedback is None else lambda feedback: on_feedback(feedback.feedback)
         refused_before = self._refused_goals

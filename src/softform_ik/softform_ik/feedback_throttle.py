@@ -1,9 +1,9 @@
-"""Keeps feedback at or below its rate; the first word of each stage is never held back."""
+"""Keeps feedback at or below its rate; the first word of each stage of each round is never held back."""
 
 import time
 from collections.abc import Callable
 
-from softform_ik.reach import Progress
+from softform_ik.course import Progress
 
 
 class FeedbackThrottle:
@@ -20,12 +20,12 @@ class FeedbackThrottle:
     ) -> None:
         """Nothing was sent yet."""
         self._publish, self._interval, self._clock = publish, 1.0 / rate, clock
-        self._stage, self._sent = "", -float("inf")
+        self._stage, self._sent = ("", 0), -float("inf")
 
     def __call__(self, progress: Progress) -> None:
         """Send `progress` unless one was sent a moment ago."""
-        moment = self._clock()
-        if progress.stage == self._stage and moment - self._sent < self._interval:
+        moment, stage = self._clock(), (progress.stage, progress.round)
+        if stage == self._stage and moment - self._sent < self._interval:
             return
-        self._stage, self._sent = progress.stage, moment
+        self._stage, self._sent = stage, moment
         self._publish(progress)

@@ -19,6 +19,9 @@ Code = ReachShape.Result
 MAX_FUTURE = 1.0
 """A stamp this far ahead of the clock is tolerated between machines, s."""
 
+MAX_ROUNDS = 100
+"""More corrections than this are a mistake: a few are enough."""
+
 
 class Mode(IntEnum):
     """What to do with a target."""
@@ -26,11 +29,17 @@ class Mode(IntEnum):
     PLAN_ONLY = ReachShape.Goal.PLAN_ONLY
     PLAN_AND_MOVE = ReachShape.Goal.PLAN_AND_MOVE
     PLAN_MOVE_AND_VERIFY = ReachShape.Goal.PLAN_MOVE_AND_VERIFY
+    CLOSED_LOOP = ReachShape.Goal.CLOSED_LOOP
 
     @property
     def moves(self) -> bool:
         """Whether the hardware moves."""
         return self is not Mode.PLAN_ONLY
+
+    @property
+    def verifies(self) -> bool:
+        """Whether the robot is captured and compared with the target."""
+        return self in (Mode.PLAN_MOVE_AND_VERIFY, Mode.CLOSED_LOOP)
 
 
 class GoalError(SoftformError):
@@ -58,7 +67,9 @@ class ReachGoal:
         fix_pose: Whether the target stays where it is.
         seed_pressures: (k,) Pa, or None: the solver chooses.
         tolerance: m, mean error at which the solver may stop; 0: the node's default.
-        max_time: s for solving; 0: the node's default.
+        max_time: s for each solve; 0: the node's default.
+        max_rounds: Closed loop: corrections at most; 0: the node's default.
+        without_sim_to_real: Plan with the simulated shape alone, to compare.
     """
 
     target: TargetShape
@@ -67,6 +78,8 @@ class ReachGoal:
     seed_pressures: NDArray[np.float64] | None = None
     tolerance: float = 0.0
     max_time: float = 0.0
+    max_rounds: int = 0
+    without_sim_to_real: bool = False
 
 
 def check_mode(mode: int) -> Mode:
@@ -163,12 +176,16 @@ def check_seed(pressures: Sequence[float], robot: Robot) -> NDArray[np.float64] 
         raise GoalError(Code.INVALID_SEED, message, error.next_step) from error
 
 
-def check_limits(tolerance: float, max_time: float) -> None:
+def check_limits(tolerance: float, max_time: float, max_rounds: int) -> None:
     """Refuse limits that make no sense.
 
     Raises:
-        GoalError: If one is negative or not finite.
+        GoalError: If one is negative or not finite, or there are too many rounds.
     """
+    if not 0 <= max_rounds <= MAX_ROUNDS:
+        raise GoalError(
+            Code.INVALID_TARGET, f"max_rounds is {max_rounds}.", f"Give at most {MAX_ROUNDS}, or 0 for the default."
+        )
     for name, value, unit in (("tolerance", tolerance, "m"), ("max_time", max_time, "s")):
         if not (np.isfinite(value) and value >= 0.0):
             raise GoalError(

@@ -21,6 +21,7 @@ class HeldCommand:
         self._publish = publish
         self._lock = threading.Lock()
         self._pressures: Array | None = None
+        self._enabled = True
 
     @property
     def pressures(self) -> Array | None:
@@ -28,11 +29,22 @@ class HeldCommand:
         with self._lock:
             return self._pressures
 
-    def hold(self, pressures: Array) -> None:
-        """Hold (k,) Pa from now on."""
+    def hold(self, pressures: Array, permitted: Callable[[], bool] = lambda: True) -> bool:
+        """Hold (k,) Pa from now on.
+
+        Args:
+            pressures: What to hold.
+            permitted: Asked while no release can come in between: who forbids first and releases then is obeyed.
+
+        Returns:
+            Whether it is held.
+        """
         with self._lock:
+            if not (self._enabled and permitted()):
+                return False
             self._pressures = pressures.copy()
             self._publish(self._pressures)
+            return True
 
     def repeat(self) -> None:
         """Send what is held once more; called by a timer."""
@@ -45,3 +57,14 @@ class HeldCommand:
         with self._lock:
             held, self._pressures = self._pressures is not None, None
             return held
+
+    def disable(self) -> bool:
+        """Hold nothing, and nothing more until `enable`; returns as `release`."""
+        with self._lock:
+            self._enabled = False
+        return self.release()
+
+    def enable(self) -> None:
+        """Hold again what is given from now on."""
+        with self._lock:
+            self._enabled = True

@@ -11,16 +11,21 @@ from rclpy.action.server import ServerGoalHandle
 from rclpy.task import Future
 from sensor_msgs.msg import PointCloud2
 
-from softform_core.kinematics.robot_pipeline import load_pipeline
+from softform_core.kinematics.live_pipeline import LivePipeline
 from softform_core.robots import Robot, load_robot
+from softform_core.units import MM_PER_M
 from softform_ik.capture_watch import CaptureWatch
+from softform_ik.closed_loop import ClosedLoopSettings
+from softform_ik.course import SolveSettings
 from softform_ik.driver_watch import DriverWatch
 from softform_ik.feedback_throttle import FeedbackThrottle
 from softform_ik.goal_checks import Code, GoalError, ReachGoal
+from softform_ik.hardware import Hardware, HardwareSettings
 from softform_ik.held_command import HeldCommand
 from softform_ik.messages import feedback_to_message, goal_from_message, result_to_message
 from softform_ik.parameters import PARAMETERS
-from softform_ik.reach import Reach, ReachOutcome, ReachSettings, StopRequest
+from softform_ik.reach import Reach, ReachOutcome, ReachSettings
+from softform_ik.stop_request import StopRequest
 from softform_ik.warm_up import warm_up
 from softform_interfaces.action import ReachShape
 from softform_interfaces.msg import ChamberPressures, DriverState
@@ -28,6 +33,9 @@ from softform_ros import qos
 from softform_ros.conversions import points_from_cloud, seconds_from_stamp
 from softform_ros.diagnostics import OK, WARN, Health
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
+
+_MODEL_PERIOD = 1.0
+"""Seconds between looks for a newly trained sim-to-real model."""
 
 
 class InverseKinematicsNode(SoftformLifecycleNode):
@@ -53,23 +61,20 @@ class InverseKinematicsNode(SoftformLifecycleNode):
         robot = self._robot = load_robot(values["robot"])
         self.diagnostics.hardware_id = robot.name
         model = Path(values["model"]) if values["model"] else None
-        pipeline = load_pipeline(robot, values["surface_points"], model)
-        warm_up(pipeline, robot)
+        models = self._models = LivePipeline(robot, values["surface_points"], model, values["sim_to_real"])
+        warm_up(models.simulated, robot)
+        warm_up(models.current, robot)
         self._driver = DriverWatch(robot, values["state_timeout"])
         self._captures: CaptureWatch[PointCloud2] = CaptureWatch()
         self._commands = self.create_publisher(ChamberPressures, "pressure_command", qos.PRESSURE_COMMAND)
         self._held = HeldCommand(self._publish_command)
+        waiting = HardwareSettings(values["settle_tolerance"], values["settle_timeout"], values["capture_timeout"])
+        hardware = Hardware(robot, waiting, self._driver, self._captures, self._held, self._read_capture, self._now)
         settings = ReachSettings(
-            tolerance=values["tolerance"],
-            max_time=values["max_time"],
-            max_iterations=values["max_iterations"],
-            settle_tolerance=values["settle_tolerance"],
-            settle_timeout=values["settle_timeout"],
-            capture_timeout=values["capture_timeout"],
+            SolveSettings(values["tolerance"], values["max_time"], values["max_iterations"]),
+            ClosedLoopSettings(values["max_rounds"], values["gain"], values["least_improvement"]),
         )
-        self._reach = Reach(
-            robot, pipeline, settings, self._driver, self._captures, self._held, self._read_capture, self._now
-        )
+        self._reach = Reach(robot, models, settings, hardware)
         self._state_subscription = self.create_subscription(
             ChamberPressures, "pressure_state", self._on_pressures, qos.PRESSURE_STATE_READER
         )
@@ -79,6 +84,7 @@ class InverseKinematicsNode(SoftformLifecycleNode):
         self._cloud_subscription = self.create_subscription(
             PointCloud2, "captured_cloud", self._on_cloud, qos.CAPTURED_CLOUD
         )
+        self._model_timer = self.create_timer(_MODEL_PERIOD, self._refresh_models)
         self._hold_timer = self.create_timer(1.0 / values["command_rate"], self._held.repeat)
         self._workers = ThreadPoolExecutor(max_workers=1, thread_name_prefix="reach")
         self._server = ActionServer(
@@ -90,12 +96,19 @@ class InverseKinematicsNode(SoftformLifecycleNode):
             handle_accepted_callback=self._on_accepted,
             cancel_callback=self._on_cancel,
         )
-        self.get_logger().info(f"ready to plan for '{robot.name}' over {len(pipeline.uv)} surface points")
+        model_in_use = models.description()["sim-to-real"]
+        self.get_logger().info(
+            f"ready to plan for '{robot.name}' over {len(models.current.uv)} points, sim-to-real: {model_in_use}"
+        )
+
+    def activate(self) -> None:
+        """Allow commands."""
+        self._held.enable()
 
     def deactivate(self) -> None:
         """End the goal and hold nothing: the driver's watchdog vents the robot."""
         self._stop.request(Code.NODE_DEACTIVATED)
-        if self._reach is not None and self._held.release():
+        if self._reach is not None and self._held.disable():
             self.get_logger().info("deactivated: the shape is no longer held, the driver vents the robot")
 
     def cleanup(self) -> None:
@@ -109,6 +122,7 @@ class InverseKinematicsNode(SoftformLifecycleNode):
             self._server = None
         for name, destroy in (
             ("_hold_timer", self.destroy_timer),
+            ("_model_timer", self.destroy_timer),
             ("_cloud_subscription", self.destroy_subscription),
             ("_driver_subscription", self.destroy_subscription),
             ("_state_subscription", self.destroy_subscription),
@@ -127,10 +141,21 @@ class InverseKinematicsNode(SoftformLifecycleNode):
             "refused goals": self._refusals,
             "last refusal": self._last_refusal,
             "last outcome": self._last_outcome,
+            **self._models.description(),
         }
+        if self._models.fault:
+            return Health(WARN, f"sim-to-real model not in use: {self._models.fault}", values)
         if self._last_refusal:
             return Health(WARN, f"goal refused: {self._last_refusal}", values)
         return Health(OK, self._last_outcome or ("active" if self.is_active else "inactive"), values)
+
+    def _refresh_models(self) -> None:
+        line = self._models.refresh()
+        if line is None:
+            return
+        log = self.get_logger()
+        (log.warning if self._models.fault else log.info)(line)
+        self.diagnostics.publish()
 
     def _now(self) -> float:
         return time.time()
@@ -235,6 +260,9 @@ class InverseKinematicsNode(SoftformLifecycleNode):
                 f"{solution.iterations} iterations in {solution.seconds * 1e3:.0f} ms, predicted mean error "
                 f"{solution.mean_error_mm:.3f} mm: {solution.termination.value}"
             )
+        if outcome.rounds:
+            means = ", ".join(f"{one.measured.mean * MM_PER_M:.3f}" for one in outcome.rounds)
+            self._last_outcome += f"; measured mean error of each round: {means} mm"
         if outcome.message:
             self._last_outcome = f"[{outcome.code}] {outcome.message}"
             self.get_logger().warning(f"goal ended: {self._last_outcome}")

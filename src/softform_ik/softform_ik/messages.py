@@ -11,6 +11,7 @@ from softform_core.kinematics.inverse import IkResult
 from softform_core.registration.rigid import RigidTransform
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
+from softform_ik.course import Progress
 from softform_ik.goal_checks import (
     Code,
     GoalError,
@@ -22,7 +23,7 @@ from softform_ik.goal_checks import (
     check_shape,
     check_size,
 )
-from softform_ik.reach import Progress, ReachOutcome
+from softform_ik.reach import ReachOutcome
 from softform_interfaces.action import ReachShape
 from softform_ros.conversions import cloud_from_points, points_from_cloud, seconds_from_stamp
 
@@ -45,7 +46,7 @@ def goal_from_message(
     mode = check_mode(message.mode)
     header = message.target.header
     check_header(header.frame_id, seconds_from_stamp(header.stamp), frame, now, max_target_age)
-    check_limits(message.tolerance, message.max_time)
+    check_limits(message.tolerance, message.max_time, message.max_rounds)
     seed = check_seed(message.seed_pressures, robot)
     check_size(message.target.width * message.target.height)
     try:
@@ -54,7 +55,16 @@ def goal_from_message(
         raise GoalError(Code.INVALID_TARGET, error.message, error.next_step) from error
     triangles = np.array([triangle.vertex_indices for triangle in message.triangles], dtype=np.int64).reshape(-1, 3)
     target = check_shape(points, triangles, robot)
-    return ReachGoal(target, mode, message.fix_pose, seed, message.tolerance, message.max_time)
+    return ReachGoal(
+        target,
+        mode,
+        message.fix_pose,
+        seed,
+        message.tolerance,
+        message.max_time,
+        message.max_rounds,
+        message.without_sim_to_real,
+    )
 
 
 def goal_to_message(goal: ReachGoal, frame: str, stamp: Time) -> ReachShape.Goal:
@@ -68,6 +78,8 @@ def goal_to_message(goal: ReachGoal, frame: str, stamp: Time) -> ReachShape.Goal
         seed_pressures=[] if goal.seed_pressures is None else [float(value) for value in goal.seed_pressures],
         tolerance=float(goal.tolerance),
         max_time=float(goal.max_time),
+        max_rounds=goal.max_rounds,
+        without_sim_to_real=goal.without_sim_to_real,
     )
 
 
@@ -92,6 +104,7 @@ def feedback_to_message(progress: Progress) -> ReachShape.Feedback:
         mean_error=progress.mean_error,
         max_error=progress.max_error,
         pressures=progress.pressures.tolist(),
+        round=progress.round,
     )
 
 
@@ -103,7 +116,13 @@ def result_to_message(outcome: ReachOutcome, frame: str, stamp: Time) -> ReachSh
         frame: Of the predicted and measured shapes.
         stamp: When the goal ended.
     """
-    result = ReachShape.Result(error_code=outcome.code, error_msg=outcome.message)
+    result = ReachShape.Result(
+        error_code=outcome.code,
+        error_msg=outcome.message,
+        used_sim_to_real=outcome.used_sim_to_real,
+        round_mean_errors=[one.measured.mean for one in outcome.rounds],
+        round_max_errors=[one.measured.maximum for one in outcome.rounds],
+    )
     result.target_pose.orientation.w = 1.0
     if outcome.solution is not None:
         _pack_solution(result, outcome.solution, frame, stamp)

@@ -5,6 +5,11 @@ from softform_ros.parameters import Parameter
 PARAMETERS = (
     Parameter("robot", "membrane", "robot to plan for: a name in `config/robots`, or the path of a description"),
     Parameter("model", "", "folder of the trained N_fk; empty for the robot's own in `models`"),
+    Parameter(
+        "sim_to_real",
+        "auto",
+        "sim-to-real model: `auto` for the robot's own in `models` if there is one, `none`, or a folder",
+    ),
     Parameter("frame", "base_link", "frame that targets and captured clouds must be in"),
     Parameter("surface_points", 1000, "points of the surface whose distances to the target are minimised", 100, 10000),
     Parameter("tolerance", 1e-4, "mean error at which a solve may stop when the goal does not say, m", 0.0, 0.1),
@@ -16,5 +21,14 @@ PARAMETERS = (
     Parameter("settle_tolerance", 250.0, "settled pressures must be this near to the command, Pa", 10.0, 5000.0),
     Parameter("settle_timeout", 30.0, "time for the robot to settle, s", 0.5, 600.0),
     Parameter("capture_timeout", 20.0, "time to wait for a captured cloud of the settled robot, s", 0.5, 600.0),
+    Parameter("max_rounds", 5, "corrections of the closed loop when the goal does not say", 1, 100),
+    Parameter("gain", 1.0, "share of each measured residual that the closed loop corrects", 0.1, 1.0),
+    Parameter(
+        "least_improvement",
+        0.02,
+        "share by which the closed loop must expect to lower the mean error to go on",
+        0.0,
+        0.5,
+    ),
     Parameter("feedback_rate", 20.0, "most feedback messages a second, Hz", 1.0, 20.0),
 )

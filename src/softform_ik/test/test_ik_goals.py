@@ -34,11 +34,12 @@ def unpack(goal, robot):
 def test_a_goal_survives_the_trip(robot):
     points = sheet()
     mesh = TargetShape(points, None, np.array([[0, 6, 7], [0, 7, 1]]))
-    sent = ReachGoal(mesh, Mode.PLAN_MOVE_AND_VERIFY, False, np.full(9, 300.0), 0.002, 1.5)
+    sent = ReachGoal(mesh, Mode.CLOSED_LOOP, False, np.full(9, 300.0), 0.002, 1.5, 7, True)
     got = unpack(goal_to_message(sent, "base_link", stamp_from_seconds(NOW - 30.0)), robot)
     assert np.allclose(got.target.points, points, atol=1e-7) and (got.target.faces == mesh.faces).all()
     assert (got.seed_pressures == 300.0).all()
-    assert (got.mode, got.fix_pose, got.tolerance, got.max_time) == (Mode.PLAN_MOVE_AND_VERIFY, False, 0.002, 1.5)
+    assert (got.mode, got.fix_pose, got.tolerance, got.max_time) == (Mode.CLOSED_LOOP, False, 0.002, 1.5)
+    assert (got.max_rounds, got.without_sim_to_real) == (7, True)
 
 
 def test_a_cloud_without_stamp_or_seed_is_accepted(robot):
@@ -57,9 +58,10 @@ def test_a_cloud_without_stamp_or_seed_is_accepted(robot):
         (message(points=sheet() / 1000.0), Code.INVALID_TARGET, "twice"),
         (message(stamp=stamp_from_seconds(NOW - 61.0)), Code.INVALID_TARGET, "stale"),
         (message(stamp=stamp_from_seconds(NOW + 5.0)), Code.INVALID_TARGET, "future"),
-        (message(mode=3), Code.INVALID_TARGET, "no mode 3"),
+        (message(mode=4), Code.INVALID_TARGET, "no mode 4"),
         (message(tolerance=float("inf")), Code.INVALID_TARGET, "tolerance"),
         (message(max_time=-1.0), Code.INVALID_TARGET, "max_time"),
+        (message(max_rounds=101), Code.INVALID_TARGET, "max_rounds"),
         (message(seed_pressures=[0.0] * 4), Code.INVALID_SEED, "9 pressures"),
         (message(seed_pressures=[-100.0] + [0.0] * 8), Code.INVALID_SEED, "outside"),
         (message(seed_pressures=[float("nan")] * 9), Code.INVALID_SEED, "finite"),

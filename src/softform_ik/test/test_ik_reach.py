@@ -1,14 +1,20 @@
 """The parts of a goal without ROS: waiting for the driver, holding a command, throttling, and a goal's whole course."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from softform_core.kinematics.corrected_pipeline import CorrectedPipeline
 from softform_ik.capture_watch import CaptureWatch
+from softform_ik.course import Progress, SolveSettings
 from softform_ik.driver_watch import DriverWatch
 from softform_ik.feedback_throttle import FeedbackThrottle
 from softform_ik.goal_checks import Code, GoalError, Mode, ReachGoal
+from softform_ik.hardware import Hardware, HardwareSettings
 from softform_ik.held_command import HeldCommand
-from softform_ik.reach import Progress, Reach, ReachSettings, StopRequest
+from softform_ik.reach import Reach, ReachSettings
+from softform_ik.stop_request import StopRequest
 from softform_interfaces.msg import ChamberPressures, DriverState
 
 HIDDEN = np.array([4000.0, 500.0, 3000.0, 800.0, 2500.0, 1500.0, 200.0, 3500.0, 1000.0])
@@ -126,6 +132,16 @@ def test_a_held_command_is_repeated_until_it_is_released():
     assert len(sent) == 2
 
 
+def test_nothing_is_held_once_it_is_forbidden():
+    sent = []
+    held = HeldCommand(sent.append)
+    assert not held.hold(HIDDEN, lambda: False) and held.pressures is None
+    assert held.hold(HIDDEN) and held.disable() and held.pressures is None
+    assert not held.hold(HIDDEN) and not held.disable()
+    held.enable()
+    assert held.hold(HIDDEN) and len(sent) == 2
+
+
 def test_feedback_keeps_its_rate_and_tells_each_stage():
     clock, sent = Clock(), []
     throttle = FeedbackThrottle(sent.append, 20.0, clock)
@@ -135,7 +151,8 @@ def test_feedback_keeps_its_rate_and_tells_each_stage():
     assert 18 <= len(sent) <= 20
     throttle(Progress("moving", 0, 0.0, 0.0, HIDDEN))
     throttle(Progress("settling", 0, 0.0, 0.0, HIDDEN))
-    assert [one.stage for one in sent[-2:]] == ["moving", "settling"]
+    throttle(Progress("settling", 0, 0.0, 0.0, HIDDEN, round=1))
+    assert [(one.stage, one.round) for one in sent[-3:]] == [("moving", 0), ("settling", 0), ("settling", 1)]
 
 
 def test_the_first_wish_to_stop_counts():
@@ -175,17 +192,21 @@ def following(robot, pipeline):
 
 @pytest.fixture
 def reach(robot, pipeline, following):
-    settings = ReachSettings(tolerance=1e-6, settle_timeout=0.2, capture_timeout=0.2)
-    return Reach(
+    return make_reach(robot, pipeline, following)
+
+
+def make_reach(robot, pipeline, following, simulated=None):
+    hardware = Hardware(
         robot,
-        pipeline,
-        settings,
+        HardwareSettings(settle_timeout=0.2, capture_timeout=0.2),
         following.driver,
         following.captures,
         HeldCommand(following.command),
         lambda cloud: cloud,
         following.wall,
     )
+    pipelines = SimpleNamespace(current=pipeline, simulated=pipeline if simulated is None else simulated)
+    return Reach(robot, pipelines, ReachSettings(SolveSettings(tolerance=1e-6)), hardware)
 
 
 @pytest.mark.parametrize("mode", list(Mode))
@@ -194,10 +215,12 @@ def test_every_mode_does_what_it_says(reach, following, shape_of, mode):
     outcome = reach.run(ReachGoal(shape_of(HIDDEN), mode), StopRequest(), lambda one: stages.append(one.stage))
     assert outcome.code == Code.NONE and outcome.message == "" and outcome.solution is not None
     assert outcome.solution.pressures == pytest.approx(HIDDEN, abs=30.0)
-    expected = ["solving"] + ["moving", "settling"] * mode.moves + ["verifying"] * (mode is Mode.PLAN_MOVE_AND_VERIFY)
+    expected = ["solving"] + ["moving", "settling"] * mode.moves + ["verifying"] * mode.verifies
     assert list(dict.fromkeys(stages)) == expected
-    assert bool(following.sent) == mode.moves
-    if mode is Mode.PLAN_MOVE_AND_VERIFY:
+    # A robot that is as predicted needs no correction.
+    assert len(following.sent) == mode.moves
+    assert not outcome.used_sim_to_real and len(outcome.rounds) == mode.verifies
+    if mode.verifies:
         assert outcome.measured is not None and outcome.measured.maximum < 1e-4
     else:
         assert outcome.measured is None
@@ -210,6 +233,22 @@ def test_seed_and_limits_reach_the_solver(reach, shape_of):
     assert reach.run(coarse, StopRequest(), lambda one: None).solution.iterations == 0
     rushed = reach.run(ReachGoal(shape_of(HIDDEN), Mode.PLAN_AND_MOVE, max_time=1e-9), StopRequest(), lambda one: None)
     assert rushed.code == Code.SOLVER_FAILED and "max_time" in rushed.message
+
+
+def test_a_goal_may_ask_for_the_simulated_shape_alone(robot, pipeline, following, shape_of):
+    learned = CorrectedPipeline(pipeline, np.tile([0.0, 0.0, 4.0], (len(pipeline.uv), 1)))
+    reach = make_reach(robot, learned, following, simulated=pipeline)
+    seen, blind = (
+        reach.run(
+            ReachGoal(shape_of(HIDDEN), Mode.PLAN_ONLY, without_sim_to_real=wish), StopRequest(), lambda one: None
+        )
+        for wish in (False, True)
+    )
+    assert seen.used_sim_to_real and not blind.used_sim_to_real
+    assert blind.solution.pressures == pytest.approx(HIDDEN, abs=30.0)
+    assert seen.solution.points == pytest.approx(
+        pipeline.points(seen.solution.pressures) + [0.0, 0.0, 4.0]
+    ) and seen.solution.pressures != pytest.approx(HIDDEN, abs=100.0)
 
 
 def test_a_stop_while_solving_moves_nothing(reach, following, shape_of):

@@ -1,0 +1,44 @@
+"""Whether a captured cloud may steer the robot: it must show this robot, about where it was predicted to be."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.errors import SoftformError
+from softform_core.frames.agreement import check_agreement
+from softform_core.frames.quality import assess_cloud
+from softform_core.robots import Robot
+from softform_core.units import MM_PER_M
+from softform_ik.goal_checks import Code, GoalError
+
+Array = NDArray[np.float64]
+
+_NEXT_STEP = "Check scanner, unit and registration; the robot holds the best shape that was measured."
+
+
+def check_capture(points: Array, predicted: Array, robot: Robot) -> Array:
+    """Return the points of a capture that may correct the next plan.
+
+    Args:
+        points: (N, 3) m in the robot's frame; NaN rows are points without a return.
+        predicted: (P, 3) mm over `grid_uv(P)`, where the surface was expected.
+        robot: Who was captured.
+
+    Returns:
+        (M, 3) m, finite.
+
+    Raises:
+        GoalError: CAPTURE_INVALID, if the cloud is empty, in another unit, noise, mirrored or turned, of another
+            robot, or shows too little.
+    """
+    finite = points[np.isfinite(points).all(axis=1)]
+    if len(finite) == 0:
+        raise GoalError(Code.CAPTURE_INVALID, "The captured cloud has no points.", _NEXT_STEP)
+    fault = assess_cloud(finite, robot).fault
+    if fault:
+        raise GoalError(Code.CAPTURE_INVALID, f"The captured cloud cannot be corrected by: {fault}", _NEXT_STEP)
+    try:
+        check_agreement(finite * MM_PER_M, predicted)
+    except SoftformError as error:
+        next_step = f"{error.next_step} The robot holds the best shape that was measured."
+        raise GoalError(Code.CAPTURE_INVALID, error.message, next_step) from error
+    return finite

@@ -1,0 +1,200 @@
+"""The course of one goal: solve, move, settle, capture and compare, and in a closed loop correct and repeat."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.errors import SoftformError
+from softform_core.kinematics.ik_problem import ForwardModel, IkIteration, IkOptions, Termination
+from softform_core.kinematics.inverse import IkResult, solve_inverse_kinematics
+from softform_core.kinematics.pipeline import ForwardPipeline
+from softform_core.registration.rigid import RigidTransform
+from softform_core.robots import Robot
+from softform_core.units import MM_PER_M
+from softform_ik.capture_checks import check_capture
+from softform_ik.closed_loop import ClosedLoopSettings, Round, best_of, close_loop
+from softform_ik.driver_watch import MeasuredPressures
+from softform_ik.goal_checks import Code, GoalError, Mode, ReachGoal
+from softform_ik.hardware import Hardware
+from softform_ik.measured_errors import measure_errors
+from softform_ik.stop_request import StopRequest
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SolveSettings:
+    """Limits of a solve when the goal does not say.
+
+    Attributes:
+        tolerance: Mean error at which a solve may stop, m.
+        max_time: s.
+        max_iterations: Of a solve.
+    """
+
+    tolerance: float = 1e-4
+    max_time: float = 5.0
+    max_iterations: int = 200
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a goal stands.
+
+    Attributes:
+        stage: `solving`, `moving`, `settling` or `verifying`.
+        iteration: Of the solver.
+        mean_error: m, of the plan's best so far.
+        max_error: m.
+        pressures: (k,) Pa, the plan's best so far.
+        round: Of the closed loop; 0 is the open loop.
+    """
+
+    stage: str
+    iteration: int
+    mean_error: float
+    max_error: float
+    pressures: Array
+    round: int = 0
+
+
+@dataclass
+class Course:
+    """One goal under way; what was found so far can be read whatever ends it.
+
+    Attributes:
+        robot: Who is to take the shape.
+        pipeline: Its forward kinematics; a newer model does not change a goal that runs.
+        hardware: Driver and scanner.
+        goal: What is asked.
+        stop: The wish to end it.
+        on_progress: Told each step.
+        solving: Limits of a solve.
+        looping: Limits of the closed loop.
+        plan: The open-loop plan, once there is one.
+        rounds: What was measured, in order.
+    """
+
+    robot: Robot
+    pipeline: ForwardPipeline
+    hardware: Hardware
+    goal: ReachGoal
+    stop: StopRequest
+    on_progress: Callable[[Progress], None]
+    solving: SolveSettings
+    looping: ClosedLoopSettings
+    plan: IkResult | None = None
+    rounds: list[Round] = field(default_factory=list)
+
+    @property
+    def best(self) -> IkResult | None:
+        """The plan that was measured best, or the only one."""
+        return best_of(self.rounds).solution if self.rounds else self.plan
+
+    @property
+    def was_cut_short(self) -> bool:
+        """Whether the wish to stop came before the goal was done; asked after `run`."""
+        if not self.stop():
+            return False
+        return self.goal.mode.moves or self.plan is None or self.plan.termination is Termination.CANCELLED
+
+    def run(self) -> None:
+        """Do what the goal's mode says, as far as no stop comes.
+
+        Raises:
+            GoalError: If driver or scanner fail.
+            SoftformError: If the target cannot be solved for.
+        """
+        mode = self.goal.mode
+        self.plan = self._solve(self.pipeline, self.goal.seed_pressures, RigidTransform(), 0)
+        if not mode.moves or self.stop():
+            return
+        _check_improved(self.plan)
+        if mode is Mode.PLAN_AND_MOVE:
+            self._move(self.plan, 0)
+        elif mode is Mode.PLAN_MOVE_AND_VERIFY:
+            verified = self.visit(self.plan, 0)
+            if verified is not None:
+                self.rounds.append(verified)
+        else:
+            tolerance = self.goal.tolerance or self.solving.tolerance
+            close_loop(self, self.pipeline, self.plan, tolerance, self.looping, self.rounds)
+
+    def solve(self, model: ForwardModel, start: IkResult, number: int) -> IkResult | None:
+        """Plan a round of the closed loop from where another plan ended; None if stopped."""
+        solution = self._solve(model, start.pressures, start.pose, number)
+        return None if self.stop() else solution
+
+    def visit(self, solution: IkResult, number: int) -> Round | None:
+        """Move, settle, capture and compare; None if stopped."""
+        settled = self._move(solution, number)
+        if settled is None:
+            return None
+        self._tell("verifying", solution, number)
+        captured = self.hardware.look(settled, self.stop)
+        if captured is None:
+            return None
+        if self.goal.mode is Mode.CLOSED_LOOP:
+            captured = check_capture(captured, solution.points, self.robot)
+        try:
+            measured = measure_errors(captured, self.goal.target, solution.pose.scaled(1.0 / MM_PER_M))
+        except SoftformError as error:
+            raise GoalError(Code.CAPTURE_INVALID, error.message, error.next_step) from error
+        return Round(solution, captured, measured)
+
+    def go_back(self, solution: IkResult, number: int) -> None:
+        """Move to where the robot has been, and settle."""
+        self._move(solution, number)
+
+    def _move(self, solution: IkResult, number: int) -> MeasuredPressures | None:
+        self._tell("moving", solution, number)
+        return self.hardware.move(solution.pressures, self.stop, lambda: self._tell("settling", solution, number))
+
+    def _solve(self, model: ForwardModel, start: Array | None, pose: RigidTransform, number: int) -> IkResult:
+        def report(iteration: IkIteration) -> None:
+            self.on_progress(
+                Progress(
+                    "solving",
+                    iteration.iteration,
+                    iteration.mean_error_mm / MM_PER_M,
+                    iteration.max_error_mm / MM_PER_M,
+                    iteration.pressures,
+                    number,
+                )
+            )
+
+        options = IkOptions(
+            pressure_min=self.robot.pressure_min,
+            pressure_max=self.robot.pressure_max,
+            initial_pressures=start,
+            fix_pose=self.goal.fix_pose,
+            initial_pose=pose,
+            tolerance_mm=(self.goal.tolerance or self.solving.tolerance) * MM_PER_M,
+            max_iterations=self.solving.max_iterations,
+            max_seconds=self.goal.max_time or self.solving.max_time,
+        )
+        return solve_inverse_kinematics(model, self.goal.target, options, on_iteration=report, should_stop=self.stop)
+
+    def _tell(self, stage: str, solution: IkResult, number: int) -> None:
+        self.on_progress(
+            Progress(
+                stage,
+                solution.iterations,
+                solution.mean_error_mm / MM_PER_M,
+                solution.max_error_mm / MM_PER_M,
+                solution.pressures,
+                number,
+            )
+        )
+
+
+def _check_improved(solution: IkResult) -> None:
+    """Refuse to move to where the solver started: that is nobody's target."""
+    if solution.iterations == 0 and solution.termination is Termination.TIME_LIMIT:
+        raise GoalError(
+            Code.SOLVER_FAILED,
+            f"The time for solving was up after {solution.seconds:.3f} s, before the first iteration.",
+            "Allow a longer max_time; the robot was not moved.",
+        )

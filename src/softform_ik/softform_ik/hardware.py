@@ -1,0 +1,123 @@
+"""The robot as a goal sees it: sent to pressures, waited for, looked at."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.errors import SoftformError
+from softform_core.robots import Robot
+from softform_ik.capture_watch import CaptureWatch
+from softform_ik.driver_watch import DriverWatch, MeasuredPressures
+from softform_ik.goal_checks import Code, GoalError
+from softform_ik.held_command import HeldCommand
+from softform_ik.stop_request import StopRequest
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class HardwareSettings:
+    """How long to wait for what; SI units.
+
+    Attributes:
+        settle_tolerance: Of settled pressures to their command, Pa.
+        settle_timeout: s.
+        capture_timeout: s.
+    """
+
+    settle_tolerance: float = 250.0
+    settle_timeout: float = 30.0
+    capture_timeout: float = 20.0
+
+
+class Hardware:
+    """Driver and scanner behind two calls that wait.
+
+    Args:
+        robot: The robot.
+        settings: Time limits.
+        driver: What the driver says.
+        captures: Captured clouds.
+        command: What the robot holds.
+        read_points: (N, 3) m of a captured cloud.
+        wall_clock: s since the epoch, the clock of stamps.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        settings: HardwareSettings,
+        driver: DriverWatch,
+        captures: CaptureWatch,
+        command: HeldCommand,
+        read_points: Callable[[object], Array],
+        wall_clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Nothing moves yet."""
+        self._robot, self._settings = robot, settings
+        self._driver, self._captures, self._command = driver, captures, command
+        self._read_points, self._wall_clock = read_points, wall_clock
+
+    def move(
+        self, pressures: Array, stop: StopRequest, on_commanded: Callable[[], None] = lambda: None
+    ) -> MeasuredPressures | None:
+        """Hold (k,) Pa and wait until the robot has settled there.
+
+        Cancelled meanwhile, it stays where it is: the pressures measured then are held.
+
+        Args:
+            pressures: Within the robot's range.
+            stop: The wish to end the wait.
+            on_commanded: Called when the command is out.
+
+        Returns:
+            What the driver measured when it had settled; None if stopped, or no longer allowed to command.
+
+        Raises:
+            GoalError: If the driver does not follow, or the time is up.
+        """
+        commanded_at = self._wall_clock()
+        if not self._command.hold(pressures, lambda: self._is_ready() and not stop()):
+            return None
+        on_commanded()
+        settled = self._driver.wait_until_settled(
+            pressures, self._settings.settle_tolerance, self._settings.settle_timeout, commanded_at, stop
+        )
+        if settled is None and stop.code == Code.CANCELLED:
+            here = self._driver.pressures
+            if here is not None:
+                here = np.clip(here, self._robot.pressure_min, self._robot.pressure_max)
+                self._command.hold(here, self._is_ready)
+        return settled
+
+    def _is_ready(self) -> bool:
+        self._driver.refuse_unless_ready()
+        return True
+
+    def look(self, settled: MeasuredPressures, stop: StopRequest) -> Array | None:
+        """Wait for a cloud that was captured after the robot had settled.
+
+        Returns:
+            (N, 3) m in the robot's frame; None if stopped.
+
+        Raises:
+            GoalError: If none comes in time, or it cannot be read.
+        """
+        capture = self._captures.wait_for_one_after(settled.stamp, self._settings.capture_timeout, stop)
+        if capture is None:
+            if stop():
+                return None
+            raise GoalError(
+                Code.CAPTURE_TIMEOUT,
+                f"No cloud captured after the robot settled came within {self._settings.capture_timeout:g} s.",
+                "Check the scanner; the robot holds the shape.",
+            )
+        try:
+            return self._read_points(capture.cloud)
+        except GoalError:
+            raise
+        except SoftformError as error:
+            raise GoalError(Code.CAPTURE_INVALID, error.message, error.next_step) from error

@@ -1,0 +1,254 @@
+"""The closed loop against a robot that is not as the model predicts, captured with noise and holes; without ROS."""
+
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from softform_core.kinematics.closest_points import closest_points_on
+from softform_core.kinematics.ik_problem import IkOptions
+from softform_core.kinematics.inverse import solve_inverse_kinematics
+from softform_core.kinematics.pipeline import Forward, ForwardPipeline, grid_faces, grid_uv
+from softform_core.networks.layers import extract_mlp
+from softform_core.networks.store import load_forward_kinematics
+from softform_core.shapes.target import TargetShape
+from softform_core.units import MM_PER_M
+from softform_ik.capture_watch import CaptureWatch
+from softform_ik.closed_loop import ClosedLoopSettings
+from softform_ik.course import SolveSettings
+from softform_ik.driver_watch import DriverWatch
+from softform_ik.goal_checks import Code, Mode, ReachGoal
+from softform_ik.hardware import Hardware, HardwareSettings
+from softform_ik.held_command import HeldCommand
+from softform_ik.reach import Reach, ReachSettings
+from softform_ik.stop_request import StopRequest
+from softform_interfaces.msg import ChamberPressures, DriverState
+
+HIDDEN = np.array([3500.0, 700.0, 2800.0, 900.0, 2500.0, 1500.0, 600.0, 3100.0, 1200.0])
+MIRROR = np.diag([-1.0, 1.0, 1.0])
+
+
+class RealRobot:
+    """The model's robot with weaker and stronger chambers and a dent; a forward model itself, to know its best fit.
+
+    Args:
+        pipeline: The model.
+        response: Factor of each pressure, () or (k,).
+        dent: Depth of what no pressure can mend, mm.
+    """
+
+    degrees_of_freedom = 9
+
+    def __init__(self, pipeline, response, dent):
+        self.pipeline, self.response = pipeline, np.broadcast_to(response, 9)
+        u, v = pipeline.uv.T
+        self.dent = np.zeros((len(u), 3))
+        at_rim = np.sin(np.pi * u) * np.sin(np.pi * v)
+        self.dent[:, 2] = -dent * at_rim * np.exp(-40.0 * ((u - 0.6) ** 2 + (v - 0.4) ** 2))
+
+    def forward(self, actuation):
+        state = self.pipeline.forward(actuation * self.response)
+        return Forward(actuation, state.points + self.dent, state.simulated, state.gaussian, state.gamma)
+
+    def jacobian(self, state):
+        inner = Forward(state.actuation * self.response, state.points, state.simulated, state.gaussian, state.gamma)
+        return self.pipeline.jacobian(inner) * self.response
+
+    def surface(self, pressures):
+        """Mesh, m."""
+        points = self.forward(np.asarray(pressures)[None]).points[0] / MM_PER_M
+        return TargetShape.from_mesh(points, grid_faces(len(points)))
+
+
+class Rig:
+    """Driver and scanner of the real robot: settles at once, is captured a second later.
+
+    `spoil`, if set, is told the number of the capture (from 0) and its points, and returns what the scanner gives out;
+    None is no capture at all.
+    """
+
+    def __init__(self, robot, real, seed=0):
+        self.robot, self.real, self.random = robot, real, np.random.default_rng(seed)
+        self.driver, self.captures = DriverWatch(robot, state_timeout=60.0), CaptureWatch()
+        self.now, self.sent, self.scans, self.spoil = 100.0, [], 0, lambda number, points: points
+        self.driver.note_state(DriverState.VENTED, "")
+        self.note(np.zeros(9))
+
+    def note(self, pressures, status=ChamberPressures.SETTLED):
+        self.driver.note_pressures(self.robot.chambers, pressures, [status] * 9, self.now)
+
+    def command(self, pressures):
+        self.sent.append(pressures)
+        self.now += 1.0
+        self.note(pressures)
+        points = self.spoil(self.scans, self.scan(pressures))
+        self.scans += 1
+        if points is not None:
+            self.captures.note(points, self.now + 0.5)
+
+    def scan(self, pressures):
+        """5000 points with 0.2 mm noise, and three holes of 25 to 50 mm that another scan has elsewhere, m."""
+        points = self.real.surface(pressures).sample(5000, seed=int(self.random.integers(1 << 30))).points
+        for _ in range(3):
+            centre = points[self.random.integers(len(points))]
+            points = points[np.linalg.norm(points - centre, axis=1) > self.random.uniform(0.025, 0.05)]
+        return points + 2e-4 * self.random.normal(size=points.shape)
+
+    def reach(self, model, settings):
+        """A server's worker for this rig."""
+        waiting = HardwareSettings(settle_timeout=0.2, capture_timeout=0.2)
+        command = HeldCommand(self.command)
+        hardware = Hardware(
+            self.robot, waiting, self.driver, self.captures, command, lambda cloud: cloud, lambda: self.now
+        )
+        models = SimpleNamespace(current=model, simulated=model)
+        return Reach(self.robot, models, ReachSettings(SolveSettings(tolerance=1e-6), settings), hardware)
+
+
+@pytest.fixture(scope="module")
+def real(robot):
+    """A robot on a finer grid than the model's, so that no point of a scan is a point of the model."""
+    network, _ = load_forward_kinematics(robot)
+    fine = ForwardPipeline(extract_mlp(network), grid_uv(2500))
+    return RealRobot(fine, np.array([0.8, 1.1, 0.9, 1.2, 0.85, 1.05, 0.9, 0.8, 1.1]), 4.0)
+
+
+@pytest.fixture
+def rig(robot, real):
+    return Rig(robot, real)
+
+
+def run(rig, model, target, goal=None, stop=None, on_progress=lambda one: None, **settings):
+    goal = goal or ReachGoal(target, Mode.CLOSED_LOOP)
+    return rig.reach(model, ClosedLoopSettings(**settings)).run(goal, stop or StopRequest(), on_progress)
+
+
+def true_error(real, pressures, target):
+    """Mean distance of the true surface to a target, mm."""
+    return closest_points_on(target).query(real.surface(pressures).points * MM_PER_M).distances.mean()
+
+
+def test_the_loop_comes_close_to_the_real_robots_best_fit(rig, real, pipeline, shape_of, robot):
+    target = shape_of(HIDDEN)
+    outcome = run(rig, pipeline, target)
+    assert outcome.code == Code.NONE, outcome.message
+    means = [one.measured.mean for one in outcome.rounds]
+    assert means[0] > 0.0015 and outcome.measured.mean == min(means) < 0.2 * means[0]
+    best_fit = solve_inverse_kinematics(real, target, IkOptions(robot.pressure_min, robot.pressure_max))
+    reached = true_error(real, outcome.solution.pressures, target)
+    assert reached < true_error(real, best_fit.pressures, target) + 0.05
+    # What the corrected model says of its last plan is true, too: the model alone promised next to nothing.
+    assert outcome.rounds[-1].solution.mean_error_mm == pytest.approx(reached, abs=0.1)
+    assert rig.sent[-1] == pytest.approx(outcome.solution.pressures)
+    for pressures in rig.sent:
+        robot.check_pressures(pressures)
+
+
+def test_a_free_pose_is_corrected_as_well(rig, pipeline, shape_of):
+    moved = shape_of(HIDDEN).transformed(np.eye(3), np.array([0.02, -0.01, 0.03]))
+    outcome = run(rig, pipeline, moved, ReachGoal(moved, Mode.CLOSED_LOOP, fix_pose=False))
+    assert outcome.code == Code.NONE and outcome.measured.mean < 0.3 * outcome.rounds[0].measured.mean
+    assert outcome.solution.pose.translation == pytest.approx([-20.0, 10.0, -30.0], abs=4.0)
+
+
+def test_rounds_end_early_when_there_is_nothing_to_gain(robot, pipeline, shape_of):
+    as_predicted = Rig(robot, RealRobot(pipeline, 1.0, 0.0))
+    outcome = run(as_predicted, pipeline, shape_of(HIDDEN), least_improvement=0.3)
+    assert outcome.code == Code.NONE and len(outcome.rounds) == len(as_predicted.sent) <= 2
+    coarse = ReachGoal(shape_of(HIDDEN), Mode.CLOSED_LOOP, tolerance=0.01)
+    assert len(run(as_predicted, pipeline, None, coarse).rounds) == 1
+
+
+def test_the_goal_may_limit_the_rounds(rig, pipeline, shape_of):
+    outcome = run(rig, pipeline, None, ReachGoal(shape_of(HIDDEN), Mode.CLOSED_LOOP, max_rounds=1))
+    assert outcome.code == Code.NONE and len(outcome.rounds) == 2
+
+
+def test_a_robot_that_answers_more_than_twice_as_strongly_does_not_run_away(robot, pipeline, shape_of):
+    lively = Rig(robot, RealRobot(pipeline, 2.4, 0.0))
+    low = 0.3 * HIDDEN
+    outcome = run(lively, pipeline, shape_of(low), max_rounds=10)
+    assert outcome.code == Code.NONE and outcome.measured.mean < 0.1 * outcome.rounds[0].measured.mean
+    assert lively.sent[-1] == pytest.approx(outcome.solution.pressures)
+    assert outcome.solution.pressures == pytest.approx(low / 2.4, abs=40.0)
+
+
+def test_the_robot_goes_back_to_the_best_round_and_settles_there(rig, pipeline, shape_of):
+    def lifted_later(number, points):
+        return points + [0.0, 0.0, 0.006] if number >= 1 else points
+
+    rig.spoil = lifted_later
+    stages = []
+    outcome = run(rig, pipeline, shape_of(HIDDEN), on_progress=lambda one: stages.append(one.stage), max_rounds=1)
+    assert outcome.code == Code.NONE and len(outcome.rounds) == 2
+    assert outcome.rounds[0].measured.mean < outcome.rounds[1].measured.mean
+    assert outcome.solution is outcome.rounds[0].solution and outcome.measured is outcome.rounds[0].measured
+    assert len(rig.sent) == 3 and rig.sent[-1] == pytest.approx(outcome.solution.pressures)
+    assert [stage for stage in stages if stage != "solving"][-2:] == ["moving", "settling"]
+
+
+def noise(points):
+    return np.random.default_rng(0).uniform(-0.15, 0.15, points.shape)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (lambda points: points[:0], "no points"),
+        (lambda points: np.full_like(points, np.nan), "no points"),
+        (lambda points: points * MM_PER_M, "millimetres|beside"),
+        (lambda points: points @ MIRROR.T, "mirrored"),
+        (lambda points: points * [1.0, 1.0, -1.0], "mirrored"),
+        (noise, "noise"),
+        (lambda points: points + [0.4, 0.0, 0.0], "beside"),
+        (lambda points: points * [0.4, 0.4, 1.0], "covers"),
+        (lambda points: points + [0.0, 0.0, 0.04], "on average"),
+    ],
+    ids=["empty", "no returns", "millimetres", "mirrored", "upside down", "noise", "beside", "smaller", "lifted"],
+)
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_capture_that_cannot_be_true_ends_the_goal_at_the_best_round(rig, pipeline, shape_of, spoil, reason, number):
+    rig.spoil = lambda scan, points: spoil(points) if scan == number else points
+    outcome = run(rig, pipeline, shape_of(HIDDEN))
+    assert outcome.code == Code.CAPTURE_INVALID
+    assert len(outcome.rounds) == number
+    assert re.search(reason, outcome.message) and "holds the best" in outcome.message
+    # Sent to each plan, and back to the best one.
+    assert len(rig.sent) == 1 + 2 * number and rig.sent[-1] == pytest.approx(outcome.solution.pressures)
+
+
+def test_a_missing_capture_in_a_later_round_keeps_what_was_measured(rig, pipeline, shape_of):
+    rig.spoil = lambda number, points: None if number == 1 else points
+    outcome = run(rig, pipeline, shape_of(HIDDEN))
+    assert outcome.code == Code.CAPTURE_TIMEOUT and len(outcome.rounds) == 1
+    assert outcome.solution is outcome.rounds[0].solution
+    assert rig.sent[-1] == pytest.approx(rig.sent[0]) and len(rig.sent) == 3
+
+
+@pytest.mark.parametrize("code", [Code.CANCELLED, Code.PREEMPTED, Code.NODE_DEACTIVATED])
+@pytest.mark.parametrize("stage", ["solving", "moving", "settling", "verifying"])
+def test_a_stop_in_a_later_round_ends_there_with_what_was_measured(rig, pipeline, shape_of, stage, code):
+    stop = StopRequest()
+
+    def on_progress(one):
+        if (one.round, one.stage) == (1, stage):
+            stop.request(code)
+
+    outcome = run(rig, pipeline, shape_of(HIDDEN), stop=stop, on_progress=on_progress)
+    assert outcome.code == code and outcome.message
+    assert len(outcome.rounds) == 1 and outcome.solution is outcome.rounds[0].solution
+    # Before the robot moves nothing more is sent; cancelled while it settles, it is held where it is.
+    held_here = stage == "settling" and code == Code.CANCELLED
+    assert len(rig.sent) == {"solving": 1, "moving": 1, "settling": 2 + held_here, "verifying": 2}[stage]
+
+
+@pytest.mark.parametrize("stage", ["moving", "settling"])
+def test_a_fault_in_a_later_round_ends_there_with_what_was_measured(rig, pipeline, shape_of, stage):
+    def on_progress(one):
+        if (one.round, one.stage) == (1, stage):
+            rig.driver.note_state(DriverState.FAULT, "burst hose")
+
+    outcome = run(rig, pipeline, shape_of(HIDDEN), on_progress=on_progress)
+    assert outcome.code == Code.DRIVER_FAULT and "burst hose" in outcome.message
+    assert len(outcome.rounds) == 1 and outcome.measured is outcome.rounds[0].measured
