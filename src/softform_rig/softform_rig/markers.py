@@ -17,29 +17,33 @@ Array = NDArray[np.float64]
 _CANDIDATES = 129
 """A side of the grid of places among which the layout chooses."""
 
+_FROM_RIM = 0.02
+"""Of the sheet's size, between its rim and the markers beside it."""
+
 
 def marker_layout(robot: Robot, count: int) -> Array:
     """Places for `count` markers on the flat sheet, (count, 2) m.
 
     First what the chambers ask for: their centres, where the sheet rises most; the middle of every wall between two
-    chambers and the crossings of walls, where it is held down. What is left goes, one by one, where the nearest marker
-    or the rim is furthest.
+    chambers; the middle of every chamber's outer sides, close to the rim, where a clamp that slips shows. What is left
+    goes, one by one, where the nearest marker or the rim is furthest.
 
     Raises:
         SoftformError: If there are fewer than four.
     """
     if count < 4:
         raise SoftformError(f"{count} markers are too few.", "Four at least are needed to register them.")
-    membrane = robot.membrane
-    # In halves of a chamber, odd numbers are centres and even ones walls.
-    column, row = (np.arange(1, 2 * chambers) for chambers in (membrane.columns, membrane.rows))
-    halves = np.stack(np.meshgrid(column, row, indexing="ij"), axis=-1).reshape(-1, 2)
-    halves = halves[np.argsort((halves % 2 == 0).sum(axis=1), kind="stable")]
-    places = halves / (2.0 * np.array([membrane.columns, membrane.rows])) - 0.5
+    chambers = np.array([robot.membrane.columns, robot.membrane.rows])
+    # In halves of a chamber: odd numbers are centres, even ones walls or the rim.
+    halves = np.stack(np.meshgrid(*(np.arange(2 * n + 1) for n in chambers), indexing="ij"), axis=-1).reshape(-1, 2)
+    walls = (halves % 2 == 0).sum(axis=1)
+    outer = ((halves == 0) | (halves == 2 * chambers)).any(axis=1)
+    kinds = (walls == 0, (walls == 1) & ~outer, (walls == 1) & outer)
+    places = np.vstack([halves[kind] for kind in kinds]) / (2.0 * chambers) - 0.5
+    places = np.clip(places, _FROM_RIM - 0.5, 0.5 - _FROM_RIM)[:count]
     line = np.linspace(-0.5, 0.5, _CANDIDATES)
     grid = np.stack(np.meshgrid(line, line, indexing="ij"), axis=-1).reshape(-1, 2)
     to_rim = (0.5 - np.abs(grid)).min(axis=1)
-    places = places[:count]
     while len(places) < count:
         room = np.minimum(cKDTree(places).query(grid)[0], to_rim)
         places = np.vstack([places, grid[room.argmax()]])

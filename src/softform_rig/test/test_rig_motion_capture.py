@@ -31,7 +31,7 @@ def cameras(robot: Robot, live: LiveMembrane, seed: int = 0, **described) -> Mot
 def test_layout_has_every_chamber_and_no_two_markers_close(robot: Robot) -> None:
     layout = marker_layout(robot, 34)
     assert layout.shape == (34, 2)
-    assert np.abs(layout).max() < 0.5 * robot.extent.max() - 0.02
+    assert np.abs(layout).max() < 0.5 * robot.extent.max() - 0.005
     distance = np.linalg.norm(layout[:, None] - layout, axis=2) + np.eye(34)
     assert distance.min() > 0.02
     centres = np.stack(np.meshgrid(*2 * [[-0.32 / 3, 0.0, 0.32 / 3]]), axis=-1).reshape(-1, 2)
