@@ -91,6 +91,7 @@ def test_a_missing_model_is_reported(robot, tmp_path):
 def test_the_bench_compares_both_on_the_same_targets():
     figures = bench.run(points=49)
     assert figures["points"] == 49 and figures["kernels"] == 100
+    assert figures["predict_and_jacobian_ms"] > 0.0
     assert set(figures["targets"]) == {"hidden_pressures", "hidden_pressures_moved", "dem", "dem_free_pose"}
     for case in figures["targets"].values():
         ours, reference = case["ours"], case["algorithm_2_autograd"]
