@@ -8,10 +8,15 @@ from numpy.typing import NDArray
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_core.simulation import solve_equilibrium
+from softform_core.simulation.equilibrium import Equilibrium
+from softform_core.simulation.sensitivity import equilibrium_sensitivity
 from softform_rig.reality import Reality, build_real_membrane
+
+Array = NDArray[np.float64]
 
 _BEYOND = 0.5  # of the working range; further outside the membrane is not modelled (it would tear or lie on the floor)
 _SAME_PRESSURE = 2.0  # Pa; closer pressures do not move the surface by more than the scanner's noise
+_NEAR = 100.0  # Pa; so far the first order holds to 0.08 mm, below the noise of motion capture
 
 
 class LiveMembrane:
@@ -33,36 +38,32 @@ class LiveMembrane:
         self._lowest, self._highest = robot.pressure_min - margin, robot.pressure_max + margin
         self._hysteresis = reality.hysteresis
         self._felt = np.zeros(robot.degrees_of_freedom)
-        self._asked: NDArray[np.float64] | None = None
-        self._vertices: NDArray[np.float64] | None = None
+        self._asked: Array | None = None
+        self._vertices: Array | None = None
+        self._solved: Equilibrium | None = None
+        self._sensitivity: Array | None = None
 
     @property
     def faces(self) -> NDArray[np.int32]:
         """Triangles (F, 3) over the vertices."""
         return self.membrane.faces
 
-    def shape(self, pressures: NDArray[np.float64], tolerance: float = 0.0) -> NDArray[np.float64]:
-        """Vertices (V, 3) m under true chamber pressures (k,) Pa; the last good ones if no equilibrium is found.
-
-        The last ones are also given if no pressure has changed by more than `tolerance` Pa.
-        """
-        if self._asked is not None and np.abs(pressures - self._asked).max() <= max(tolerance, _SAME_PRESSURE):
+    def shape(self, pressures: Array) -> Array:
+        """Vertices (V, 3) m under true chamber pressures (k,) Pa; the last good ones if no equilibrium is found."""
+        if self._asked is not None and np.abs(pressures - self._asked).max() <= _SAME_PRESSURE:
             return self._last()
         self._asked = pressures.copy()
         if ((pressures < self._lowest) | (pressures > self._highest)).any():
             self.failure = f"Pressures {np.round(pressures).tolist()} Pa lie far outside the robot's working range."
             return self._last()
-        # Play operator: within ± hysteresis of a reversal the material does not follow the pressure.
-        self._felt = np.clip(self._felt, pressures - self._hysteresis, pressures + self._hysteresis)
+        self._felt = self._feel(pressures)
         started = time.monotonic()
         try:
             flat = not self.membrane.weight.any() and np.abs(self._felt).max() < _SAME_PRESSURE
             # A flat sheet has no stiffness out of its plane: going back to flat, Newton from a dome would crawl.
-            self._vertices = (
-                self.membrane.rest_vertices.copy()
-                if flat
-                else solve_equilibrium(self.membrane, self._felt, self._start()).vertices
-            )
+            self._solved = None if flat else solve_equilibrium(self.membrane, self._felt, self._start())
+            self._vertices = self.membrane.rest_vertices.copy() if self._solved is None else self._solved.vertices
+            self._sensitivity = None
             self.failure = None
         except SoftformError as error:
             self.failure = str(error)
@@ -70,10 +71,24 @@ class LiveMembrane:
         self.solve_seconds = time.monotonic() - started
         return self._last()
 
-    def _start(self) -> NDArray[np.float64] | None:
+    def shape_between_solves(self, pressures: Array) -> Array:
+        """As `shape`, but to first order about the last solve where that is near, for many looks a second."""
+        felt = self._feel(pressures)
+        if self.failure is not None or self._solved is None or np.abs(felt - self._solved.pressures).max() > _NEAR:
+            return self.shape(pressures)
+        self._felt = felt
+        if self._sensitivity is None:
+            self._sensitivity = equilibrium_sensitivity(self.membrane, self._solved)
+        return self._solved.vertices + self._sensitivity @ (felt - self._solved.pressures)
+
+    def _feel(self, pressures: Array) -> Array:
+        """Play operator: within ± hysteresis of a reversal the material does not follow the pressure."""
+        return np.clip(self._felt, pressures - self._hysteresis, pressures + self._hysteresis)
+
+    def _start(self) -> Array | None:
         if self._vertices is None or np.array_equal(self._vertices, self.membrane.rest_vertices):
             return None
         return self._vertices
 
-    def _last(self) -> NDArray[np.float64]:
+    def _last(self) -> Array:
         return self.membrane.rest_vertices if self._vertices is None else self._vertices

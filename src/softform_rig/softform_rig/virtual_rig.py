@@ -36,7 +36,6 @@ _COVERAGE = 1.1  # of the robot's half diagonal
 _PATIENCE = 2.0  # s to wait for a solve in progress when stopping
 _HOST_PATIENCE = 1.5  # s that a driver told to stop at the same moment may take to vent and close its port
 _WARM_UP_PRESSURE = 200.0  # Pa
-_SAME_TO_CAMERAS = 10.0  # Pa; moves the surface by less than the noise of the markers
 
 
 @dataclass(frozen=True)
@@ -147,7 +146,7 @@ class VirtualRig:
 
     def look(self) -> bool:
         """Bring the membrane up to the pressures of the moment and scan it if that is due; returns whether it was."""
-        vertices, captured_at = self._shape()
+        vertices, captured_at = self._shape(self.membrane.shape)
         now = time.monotonic()
         moved = self._scanned is None or float(np.abs(vertices - self._scanned).max()) > _CHANGED
         if not moved and now - self._scanned_at < LONGEST_WITHOUT_SCAN - 0.5 * self.settings.scan_period:
@@ -166,17 +165,17 @@ class VirtualRig:
 
     def capture_markers(self) -> None:
         """Capture the markers on the membrane as it is at the pressures of the moment."""
-        vertices, captured_at = self._shape(_SAME_TO_CAMERAS)
+        vertices, captured_at = self._shape(self.membrane.shape_between_solves)
         positions = self.cameras.capture(vertices, captured_at)
         if self._on_markers is not None:
             self._on_markers(positions, captured_at, self.marker_frames)
         self.marker_frames += 1
 
-    def _shape(self, tolerance: float = 0.0) -> tuple[Array, float]:
-        """Shape (V, 3) m under the pressures of the moment, or ones at most `tolerance` Pa off, and that moment, s."""
+    def _shape(self, shape: Callable[[Array], Array]) -> tuple[Array, float]:
+        """What a way of asking the membrane says to the pressures of the moment, (V, 3) m, and that moment, s."""
         with self._one_at_a_time:
             now = time.time()
-            return self.membrane.shape(self.pressures(), tolerance), now
+            return shape(self.pressures()), now
 
     def _warm_up(self, robot: Robot) -> None:
         """Compile before the board runs: compiling holds the interpreter and would stall the stream."""

@@ -173,3 +173,23 @@ def test_hysteresis_makes_the_shape_depend_on_the_direction(robot: Robot) -> Non
     live.shape(np.full(9, 4000.0))
     down = live.shape(np.full(9, 2000.0))
     assert (down[:, 2] - up[:, 2]).max() > 1e-3
+
+
+def test_between_solves_the_shape_is_right_to_first_order(robot: Robot) -> None:
+    reality = load_reality("sluggish", robot)
+    live, solved = LiveMembrane(robot, reality), LiveMembrane(robot, reality)
+    pressures = np.linspace(300.0, 3000.0, 9)
+    for step, count in (([0.0] * 9, 1), ([70.0] * 9, 1), ([-300.0, 40.0] * 4 + [0.0], 1), ([500.0] * 9, 2)):
+        given = live.shape_between_solves(pressures + np.array(step))
+        assert live.solves == count
+        expected = solved.shape(pressures + np.array(step))
+        assert np.abs(given - expected).max() < 1e-4
+        assert np.abs(expected - solved.membrane.rest_vertices).max() > 0.02
+
+
+def test_a_flat_sheet_is_solved_again_at_every_look(robot: Robot) -> None:
+    live = LiveMembrane(robot, load_reality("ideal", robot))
+    assert np.array_equal(live.shape_between_solves(np.zeros(9)), live.membrane.rest_vertices)
+    raised = live.shape_between_solves(np.full(9, 50.0))
+    assert live.solves == 2
+    assert np.abs(raised - LiveMembrane(robot, load_reality("ideal", robot)).shape(np.full(9, 50.0))).max() < 1e-6
