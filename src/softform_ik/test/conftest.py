@@ -22,6 +22,7 @@ from softform_core.kinematics.robot_pipeline import load_pipeline
 from softform_core.robots import load_robot
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
+from softform_ik.client import GoalFailedError, GoalRejectedError, Mode, ShapeClient
 from softform_interfaces.msg import ChamberPressures, DriverState
 from softform_ros import qos
 from softform_ros.conversions import cloud_from_points
@@ -93,6 +94,7 @@ class StandIn:
             self.part_a_tick = 0.5
             self.publishes_pressures = True
             self.scan_offset = 0.0
+            self.response = 1.0
             self.scan_frame = "base_link"
             self.scans = True
             self.commands.clear()
@@ -135,9 +137,15 @@ class StandIn:
         with self.lock:
             if not self.scans:
                 return
-            points = self.pipeline.points(np.clip(self.pressures, 0.0, 5000.0)) / MM_PER_M
+            points = self.pipeline.points(self.response * np.clip(self.pressures, 0.0, 5000.0)) / MM_PER_M
             points[:, 2] += self.scan_offset
             self.clouds.publish(cloud_from_points(points, self.scan_frame, self.node.get_clock().now().to_msg()))
+
+    def is_silent(self):
+        """Whether no command comes within three periods."""
+        before = len(self.commands)
+        time.sleep(0.3)
+        return len(self.commands) == before
 
     def close(self):
         rclpy.shutdown(context=self.context)
@@ -223,3 +231,38 @@ def start_node(stand_in):
     for node in running:
         if node.process.poll() is None:
             node.close()
+
+
+@pytest.fixture(scope="module")
+def client(node):
+    """Of the module's `node`."""
+    with ShapeClient(timeout=PATIENCE) as one:
+        yield one
+
+
+@pytest.fixture
+def fresh_robot(request, stand_in, wait_for):
+    """Each test meets a vented robot, and a driver that answers."""
+    if "client" in request.fixturenames:
+        stand_in.announce(DriverState.FAULT, "between two tests")
+        wait_for(stand_in.is_silent, "the node to hold nothing")
+    stand_in.reset_behaviour()
+    stand_in.announce(DriverState.VENTED, "waiting for commands")
+
+
+@pytest.fixture
+def moving_client(client, fresh_robot, wait_for):
+    """Until the node has heard of the driver's new state it refuses to move."""
+    target = TargetShape.from_cloud(np.random.default_rng(0).uniform(-0.1, 0.1, (50, 3)))
+
+    def accepted():
+        try:
+            client.reach(target, Mode.PLAN_AND_MOVE, max_time=1e-6)
+        except GoalRejectedError:
+            return False
+        except GoalFailedError:
+            return True
+        return True
+
+    wait_for(accepted, "the node to know that the driver is ready")
+    return client

@@ -15,51 +15,14 @@ from softform_interfaces.msg import DriverState
 
 HIDDEN = np.array([4000.0, 500.0, 3000.0, 800.0, 2500.0, 1500.0, 200.0, 3500.0, 1000.0])
 
+pytestmark = pytest.mark.usefixtures("fresh_robot")
+
 
 @pytest.fixture(scope="module")
 def node(start_node):
     one = start_node("settle_timeout:=4.0", "capture_timeout:=3.0", "sim_to_real:=none")
     one.start()
     return one
-
-
-@pytest.fixture(scope="module")
-def client(node):
-    with ShapeClient(timeout=30.0) as one:
-        yield one
-
-
-@pytest.fixture(autouse=True)
-def fresh_robot(request, stand_in):
-    """Each test meets a vented robot, and a driver that answers."""
-    if "client" in request.fixturenames:
-        stand_in.announce(DriverState.FAULT, "between two tests")
-        request.getfixturevalue("wait_for")(lambda: is_silent(stand_in), "the node to hold nothing")
-    stand_in.reset_behaviour()
-    stand_in.announce(DriverState.VENTED, "waiting for commands")
-
-
-def is_silent(stand_in):
-    """Whether no command comes within three periods."""
-    before = len(stand_in.commands)
-    threading.Event().wait(0.3)
-    return len(stand_in.commands) == before
-
-
-def ready_to_move(client, stand_in, wait_for):
-    """Until the node has heard of the driver's new state it refuses to move."""
-    target = TargetShape.from_cloud(np.random.default_rng(0).uniform(-0.1, 0.1, (50, 3)))
-
-    def accepted():
-        try:
-            client.reach(target, Mode.PLAN_AND_MOVE, max_time=1e-6)
-        except GoalRejectedError:
-            return False
-        except GoalFailedError:
-            return True
-        return True
-
-    wait_for(accepted, "the node to know that the driver is ready")
 
 
 def test_plan_only_finds_the_pressures_and_moves_nothing(client, stand_in, shape_of):
@@ -71,7 +34,7 @@ def test_plan_only_finds_the_pressures_and_moves_nothing(client, stand_in, shape
     assert len(result.error_history) == result.iterations + 1 and "error" in result.termination
     assert result.target_pose.orientation.w == 1.0 and result.predicted_shape.header.frame_id == "base_link"
     assert seen and seen[0].stage == "solving" and len(seen[0].pressures) == 9
-    assert is_silent(stand_in) and not stand_in.commands
+    assert stand_in.is_silent() and not stand_in.commands
 
 
 def test_free_pose_is_returned_with_the_shape(client, shape_of):
@@ -162,8 +125,7 @@ def test_a_silent_driver_is_not_moved(client, stand_in, shape_of, wait_for):
     wait_for(refused, "the refusal to name pressure_state")
 
 
-def test_cancel_gives_the_best_so_far_and_stops_the_robot_where_it_is(client, stand_in, shape_of, wait_for):
-    ready_to_move(client, stand_in, wait_for)
+def test_cancel_gives_the_best_so_far_and_stops_the_robot_where_it_is(moving_client, stand_in, shape_of, wait_for):
     stand_in.part_a_tick = 0.02
     settling = threading.Event()
 
@@ -171,26 +133,25 @@ def test_cancel_gives_the_best_so_far_and_stops_the_robot_where_it_is(client, st
         if feedback.stage == "settling":
             settling.set()
 
-    canceller = threading.Thread(target=lambda: settling.wait(30.0) and client.cancel())
+    canceller = threading.Thread(target=lambda: settling.wait(30.0) and moving_client.cancel())
     canceller.start()
     with pytest.raises(GoalFailedError) as failure:
-        client.reach(shape_of(HIDDEN), Mode.PLAN_AND_MOVE, on_feedback=cancel_when_settling)
+        moving_client.reach(shape_of(HIDDEN), Mode.PLAN_AND_MOVE, on_feedback=cancel_when_settling)
     canceller.join()
     assert failure.value.code == Code.CANCELLED
     assert np.asarray(failure.value.result.pressures) == pytest.approx(HIDDEN, abs=300.0)
     wait_for(lambda: stand_in.commands[-1].max() < 0.8 * HIDDEN.max(), "the robot to be held where it was")
-    assert not is_silent(stand_in)
+    assert not stand_in.is_silent()
 
 
-def test_a_new_goal_preempts_the_old_one(client, stand_in, shape_of, wait_for):
-    ready_to_move(client, stand_in, wait_for)
+def test_a_new_goal_preempts_the_old_one(moving_client, stand_in, shape_of, wait_for):
     stand_in.part_a_tick = 0.001
     settling, old = threading.Event(), []
 
     def first():
         try:
             old.append(
-                client.reach(
+                moving_client.reach(
                     shape_of(HIDDEN),
                     Mode.PLAN_AND_MOVE,
                     on_feedback=lambda feedback: feedback.stage == "settling" and settling.set(),
@@ -209,11 +170,10 @@ def test_a_new_goal_preempts_the_old_one(client, stand_in, shape_of, wait_for):
     assert np.asarray(newer.pressures) == pytest.approx(HIDDEN[::-1], abs=30.0)
 
 
-def test_a_fault_while_moving_ends_the_goal_and_is_not_resumed(client, stand_in, shape_of, wait_for):
-    ready_to_move(client, stand_in, wait_for)
+def test_a_fault_while_moving_ends_the_goal_and_is_not_resumed(moving_client, stand_in, shape_of, wait_for):
     stand_in.part_a_tick = 0.01
     with pytest.raises(GoalFailedError, match="burst hose") as failure:
-        client.reach(
+        moving_client.reach(
             shape_of(HIDDEN),
             Mode.PLAN_AND_MOVE,
             on_feedback=lambda feedback: (
@@ -221,41 +181,37 @@ def test_a_fault_while_moving_ends_the_goal_and_is_not_resumed(client, stand_in,
             ),
         )
     assert failure.value.code == Code.DRIVER_FAULT
-    wait_for(lambda: is_silent(stand_in), "the commands to end")
+    wait_for(lambda: stand_in.is_silent(), "the commands to end")
     stand_in.announce(DriverState.VENTED, "reset")
-    assert is_silent(stand_in)
+    assert stand_in.is_silent()
 
 
-def test_a_robot_that_does_not_settle_is_reported(client, stand_in, shape_of, wait_for):
-    ready_to_move(client, stand_in, wait_for)
+def test_a_robot_that_does_not_settle_is_reported(moving_client, stand_in, shape_of, wait_for):
     stand_in.part_a_tick = 0.001
     with pytest.raises(GoalFailedError, match="did not settle within 4 s: c1 is -") as failure:
-        client.reach(shape_of(HIDDEN), Mode.PLAN_AND_MOVE)
+        moving_client.reach(shape_of(HIDDEN), Mode.PLAN_AND_MOVE)
     assert failure.value.code == Code.SETTLE_TIMEOUT
 
 
-def test_without_captures_the_verification_times_out(client, stand_in, shape_of, wait_for):
-    ready_to_move(client, stand_in, wait_for)
+def test_without_captures_the_verification_times_out(moving_client, stand_in, shape_of, wait_for):
     stand_in.scans = False
     with pytest.raises(GoalFailedError, match="No cloud captured") as failure:
-        client.reach(shape_of(HIDDEN), Mode.PLAN_MOVE_AND_VERIFY)
+        moving_client.reach(shape_of(HIDDEN), Mode.PLAN_MOVE_AND_VERIFY)
     assert failure.value.code == Code.CAPTURE_TIMEOUT
-    assert not is_silent(stand_in)
+    assert not stand_in.is_silent()
 
 
-def test_a_capture_in_another_frame_is_not_compared(client, stand_in, shape_of, wait_for):
-    ready_to_move(client, stand_in, wait_for)
+def test_a_capture_in_another_frame_is_not_compared(moving_client, stand_in, shape_of, wait_for):
     stand_in.scan_frame = "scanner"
     with pytest.raises(GoalFailedError, match="'scanner'") as failure:
-        client.reach(shape_of(HIDDEN), Mode.PLAN_MOVE_AND_VERIFY)
+        moving_client.reach(shape_of(HIDDEN), Mode.PLAN_MOVE_AND_VERIFY)
     assert failure.value.code == Code.CAPTURE_INVALID
 
 
-def test_deactivating_ends_goal_and_commands(node, client, stand_in, shape_of, wait_for):
-    ready_to_move(client, stand_in, wait_for)
+def test_deactivating_ends_goal_and_commands(node, moving_client, stand_in, shape_of, wait_for):
     stand_in.part_a_tick = 0.001
     with pytest.raises(GoalFailedError) as failure:
-        client.reach(
+        moving_client.reach(
             shape_of(HIDDEN),
             Mode.PLAN_AND_MOVE,
             on_feedback=lambda feedback: (
@@ -266,20 +222,19 @@ def test_deactivating_ends_goal_and_commands(node, client, stand_in, shape_of, w
             ),
         )
     assert failure.value.code == Code.NODE_DEACTIVATED
-    wait_for(lambda: is_silent(stand_in), "the commands to end")
+    wait_for(lambda: stand_in.is_silent(), "the commands to end")
     with pytest.raises(GoalRejectedError, match="not active"):
-        client.reach(shape_of(HIDDEN))
+        moving_client.reach(shape_of(HIDDEN))
     assert node.change_state(Transition.TRANSITION_CLEANUP)
     node.start()
-    wait_for(client._client.server_is_ready, "the action to come back")
-    assert client.reach(shape_of(HIDDEN)).error_code == Code.NONE
+    wait_for(moving_client._client.server_is_ready, "the action to come back")
+    assert moving_client.reach(shape_of(HIDDEN)).error_code == Code.NONE
 
 
-def test_sigterm_during_a_move_ends_the_process_in_order(start_node, client, node, stand_in, shape_of, wait_for):
-    ready_to_move(client, stand_in, wait_for)
+def test_sigterm_during_a_move_ends_the_process_in_order(start_node, moving_client, node, stand_in, shape_of, wait_for):
     stand_in.part_a_tick = 0.001
     with pytest.raises((NotConnectedError, GoalFailedError)):
-        client.reach(
+        moving_client.reach(
             shape_of(HIDDEN),
             Mode.PLAN_AND_MOVE,
             on_feedback=lambda feedback: feedback.stage == "settling" and node.process.terminate(),
