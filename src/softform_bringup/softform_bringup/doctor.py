@@ -190,13 +190,14 @@ def check_disk() -> Iterator[Finding]:
 
 def check_models() -> Iterator[Finding]:
     """Trained models: their cards, that the weights are the card's, and that the robot is."""
-    cards = sorted(models_dir().glob("*/*.json"))
+    cards = sorted(models_dir().glob("**/*.json"))
     if not cards:
         mend = "Train one: ./softform train fk --robot membrane"
         yield Finding("models", Level.FAIL, f"there is no model in {models_dir()}", mend)
     for card_file in cards:
-        name = f"{card_file.parent.name}/{card_file.stem}"
-        mend = f"Train it again (./softform train fk --robot {card_file.parent.name}), or: git checkout -- models"
+        name = card_file.relative_to(models_dir()).with_suffix("")
+        command = "s2r" if card_file.stem == "sim_to_real" else "fk"
+        mend = f"Train it again (./softform train {command} --robot {name.parts[0]}), or: git checkout -- models"
         try:
             card = json.loads(card_file.read_text())
             weights = card_file.with_suffix(".pt").read_bytes()
@@ -204,6 +205,10 @@ def check_models() -> Iterator[Finding]:
                 raise ValueError("the weights are not those that its card describes")
             if load_robot(card["robot"]).fingerprint() != card["robot_fingerprint"]:
                 raise ValueError(f"it was trained for another description of '{card['robot']}'")
+            if command == "s2r":
+                simulated = models_dir() / card["robot"] / "forward_kinematics.json"
+                if card["forward_kinematics"]["weights_sha256"] != json.loads(simulated.read_text())["weights_sha256"]:
+                    raise ValueError("it was trained with another N_fk than the one in models")
             yield Finding("models", Level.OK, f"{name} fits its card and robot")
         except (OSError, ValueError, KeyError, SoftformError) as error:
             yield Finding("models", Level.FAIL, f"{name}: {error}", mend)
