@@ -6,6 +6,8 @@ import torch
 
 from softform_core.training.sim_to_real_losses import (
     Clouds,
+    Neighbours,
+    chamfer_parts,
     confidence_regularization,
     geometric_regularization,
     mean_normals,
@@ -34,6 +36,18 @@ CLOUDS = Clouds.of(CAPTURED, CAPTURED_NORMALS)
 NEIGHBOURS = nearest_neighbours(torch.from_numpy(PREDICTED), CLOUDS)
 
 
+def chamfer(
+    predicted: torch.Tensor,
+    clouds: Clouds,
+    neighbours: Neighbours,
+    confidence: torch.Tensor,
+    normals: torch.Tensor | None = None,
+    tangential: float = 0.0,
+) -> torch.Tensor:
+    forth, back = chamfer_parts(predicted, clouds, neighbours, normals, tangential)
+    return weighted_chamfer(forth, back, clouds.weight, confidence)
+
+
 def nearest(point: np.ndarray, others: np.ndarray) -> int:
     return int(np.argmin([np.sum((point - other) ** 2) for other in others]))
 
@@ -56,9 +70,7 @@ def reference_chamfer(frame: int, to_plane: bool, tangential: float) -> float:
 @pytest.mark.parametrize(("to_plane", "tangential"), [(False, 0.0), (True, 0.0), (True, 0.3)])
 def test_weighted_chamfer_is_equation_6(to_plane: bool, tangential: float) -> None:
     normals = torch.from_numpy(SURFACE_NORMALS) if to_plane else None
-    value = weighted_chamfer(
-        torch.from_numpy(PREDICTED), CLOUDS, NEIGHBOURS, torch.from_numpy(CONFIDENCE), normals, tangential
-    )
+    value = chamfer(torch.from_numpy(PREDICTED), CLOUDS, NEIGHBOURS, torch.from_numpy(CONFIDENCE), normals, tangential)
     expected = [reference_chamfer(frame, to_plane, tangential) for frame in range(2)]
     assert value.numpy() == pytest.approx(expected, rel=1e-4)
 
@@ -72,7 +84,7 @@ def test_points_of_no_weight_are_nobodys_neighbours_and_cost_nothing() -> None:
     clouds = Clouds(clouds.points, clouds.normals, weight)
     predicted = torch.from_numpy(PREDICTED)
     neighbours = nearest_neighbours(predicted, clouds)
-    value = weighted_chamfer(predicted, clouds, neighbours, torch.from_numpy(CONFIDENCE))
+    value = chamfer(predicted, clouds, neighbours, torch.from_numpy(CONFIDENCE))
     assert value.numpy() == pytest.approx([reference_chamfer(frame, False, 0.0) for frame in range(2)], rel=1e-4)
 
 
@@ -126,11 +138,11 @@ def test_normals_point_along_du_cross_dv() -> None:
 def test_the_losses_have_gradients_of_the_predicted_points_and_of_the_confidence() -> None:
     predicted = torch.from_numpy(PREDICTED).requires_grad_()
     confidence = torch.from_numpy(CONFIDENCE).requires_grad_()
-    weighted_chamfer(predicted, CLOUDS, NEIGHBOURS, confidence).sum().backward()
+    chamfer(predicted, CLOUDS, NEIGHBOURS, confidence).sum().backward()
     frame, point, step = 1, 4, 0.01
     moved = [torch.from_numpy(PREDICTED.copy()).double() for _ in range(2)]
     for sign, shifted in zip((1, -1), moved, strict=True):
         shifted[frame, point, 2] += sign * step
-    values = [weighted_chamfer(shifted, CLOUDS, NEIGHBOURS, confidence)[frame].item() for shifted in moved]
+    values = [chamfer(shifted, CLOUDS, NEIGHBOURS, confidence)[frame].item() for shifted in moved]
     assert predicted.grad[frame, point, 2].item() == pytest.approx((values[0] - values[1]) / (2 * step), rel=1e-2)
     assert (confidence.grad > 0).all()

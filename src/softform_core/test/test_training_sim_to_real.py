@@ -27,6 +27,7 @@ TINY = replace(
     components=2,
     hidden=(16, 16),
     members=2,
+    confidence_steps=5,
     folds=4,
 )
 

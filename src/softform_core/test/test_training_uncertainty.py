@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from softform_core.errors import SoftformError
-from softform_core.training.uncertainty import calibrate, measurement_noise, members_spread, uncertainty
+from softform_core.kinematics.surface_uncertainty import members_spread, uncertainty
+from softform_core.training.uncertainty import calibrate, measurement_noise
 
 
 @pytest.mark.parametrize(("factor", "floor"), [(2.0, 0.3), (0.5, 1.0)])
@@ -42,7 +43,7 @@ def test_spread_is_the_standard_deviation_along_the_normal() -> None:
     predictions = random.normal(size=(4, 2, 7, 3))
     normals = np.zeros((2, 7, 3))
     normals[..., 2] = 1.0
-    assert np.allclose(members_spread(predictions, normals), predictions[..., 2].std(axis=0))
+    assert np.allclose(members_spread(predictions, normals), predictions[..., 2].std(axis=0, ddof=1))
 
 
 def test_one_member_has_no_spread() -> None:

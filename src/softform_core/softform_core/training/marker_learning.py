@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from softform_core.kinematics.rbf_warp import SimToReal
+from softform_core.kinematics.surface_uncertainty import members_spread
 from softform_core.networks.layers import MlpWeights
 from softform_core.networks.sim_to_real import FunctionPrediction, mean_of
 from softform_core.surface.bspline import basis_matrix
@@ -24,7 +25,7 @@ from softform_core.training.marker_checks import check_markers
 from softform_core.training.sim_to_real_losses import geometric_regularization, surface_normals
 from softform_core.training.sim_to_real_recipes import PAPER, Recipe
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
-from softform_core.training.uncertainty import calibrate, members_spread
+from softform_core.training.uncertainty import calibrate
 from softform_core.training.warp_data import WarpData, decoded
 from softform_core.units import MM_PER_M
 

@@ -19,6 +19,7 @@ start is ours, without which it diverges. `default` differs where the printed fo
 - An ensemble, each member stopped by another fold of the frames; the mean of its members is one perceptron.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -30,14 +31,17 @@ from torch import Tensor, nn
 
 from softform_core.kinematics.pipeline import grid_uv
 from softform_core.kinematics.rbf_warp import SimToReal
+from softform_core.kinematics.surface_uncertainty import members_spread
 from softform_core.networks.layers import MlpWeights
 from softform_core.networks.sim_to_real import Confidence, FunctionPrediction, mean_of
+from softform_core.training.border import Border, BorderLine, BorderNeighbours, border_misfit, border_neighbours
+from softform_core.training.confidence import fit_confidence
 from softform_core.training.ensemble import Member, run_name, train_ensemble
 from softform_core.training.frames import Frames
 from softform_core.training.sim_to_real_losses import (
     Clouds,
     Neighbours,
-    confidence_regularization,
+    chamfer_parts,
     gathered,
     geometric_regularization,
     mean_normals,
@@ -48,7 +52,7 @@ from softform_core.training.sim_to_real_losses import (
 )
 from softform_core.training.sim_to_real_recipes import DEFAULT, Recipe
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
-from softform_core.training.uncertainty import calibrate, measurement_noise, members_spread
+from softform_core.training.uncertainty import calibrate, measurement_noise
 from softform_core.training.warp_data import WarpData, kernel_grid
 from softform_core.units import MM_PER_M
 
@@ -120,6 +124,9 @@ def train_sim_to_real(
 class ScanProblem:
     """N_rbf and N_conf of one member, learned from scans without correspondences.
 
+    Eq. 12 is minimised in turns: N_rbf's steps hold the confidence of the last refresh, N_conf's steps, taken at each
+    refresh, hold the distances.
+
     Args:
         data: Simulated shapes and kernels.
         clouds: Captured surfaces, mm.
@@ -130,25 +137,28 @@ class ScanProblem:
     def __init__(self, data: WarpData, clouds: Clouds, recipe: Recipe, start: MlpWeights | None = None) -> None:
         """Make the networks; torch's seed decides their first weights."""
         self._data, self._recipe, self._clouds, self._used = data, recipe, clouds, clouds
-        inputs = data.shape.shape[1]
+        inputs, samples = data.shape.shape[1], data.points.shape[1]
         self.network = FunctionPrediction(inputs, data.directions, recipe.hidden, recipe.activation)
         self.confidence = Confidence(inputs, float(data.points.std()))
         if start is not None:
             self.network.load_weights(start, data.shape_input)
         self.nets = nn.ModuleList([self.network, self.confidence])
+        self._border = Border.of_grid(math.isqrt(samples))
         self._neighbours: Neighbours | None = None
+        self._border_neighbours: BorderNeighbours | None = None
+        self._confidence = torch.ones(data.points.shape[:2])
 
     def predicted(self) -> tuple[Tensor, Tensor]:
         """Points (n, P, 3) mm and unit normals (n, P, 3) of the predicted surfaces of all frames, no gradient."""
-        with torch.no_grad():
-            gamma = self.network(self._data.shape)
-            return self._data.basis @ gamma, surface_normals(self._data.slope_u @ gamma, self._data.slope_v @ gamma)
+        points, slope_u, slope_v = self._surfaces()
+        return points, surface_normals(slope_u, slope_v)
 
     def refresh(self, validation: Tensor) -> float:
-        """Nearest neighbours and outliers of all frames; validation of the weights as they are, mm."""
-        predicted, normals = self.predicted()
-        neighbours = nearest_neighbours(predicted, self._clouds)
-        distance = signed_distances(predicted, normals, self._clouds, neighbours).abs()
+        """Nearest neighbours, outliers and confidence of all frames; validation of the weights as they are, mm."""
+        points, slope_u, slope_v = self._surfaces()
+        normals = surface_normals(slope_u, slope_v)
+        neighbours = nearest_neighbours(points, self._clouds)
+        distance = signed_distances(points, normals, self._clouds, neighbours).abs()
         weight = self._clouds.weight
         # Every point in the frame counts, outliers too: a prediction must not win by rejecting points.
         capped = distance.clamp(max=_CAP_MM) * weight
@@ -159,8 +169,17 @@ class ScanProblem:
             # 1.48 median absolute deviations are one standard deviation of Gaussian distances.
             limit = spread * 1.48 * present.nanmedian(dim=1, keepdim=True).values
             self._used = replace(self._clouds, weight=weight * (distance <= limit))
-            neighbours = nearest_neighbours(predicted, self._used)
+            neighbours = nearest_neighbours(points, self._used)
         self._neighbours = neighbours
+        if self._recipe.border_weight > 0.0:
+            line = BorderLine.of(self._border, points, slope_u, slope_v)
+            self._border_neighbours = border_neighbours(line, self._used)
+        if not self._recipe.fixed_confidence:
+            along = normals if self._recipe.to_plane else None
+            squared, _ = chamfer_parts(points, self._used, neighbours, along, self._recipe.tangential)
+            fit_confidence(self.confidence, self._data.points, self._data.shape, squared, self._recipe)
+            with torch.no_grad():
+                self._confidence = self.confidence(self._data.points, self._data.shape)
         return error
 
     def loss(self, batch: Tensor) -> Tensor:
@@ -171,21 +190,30 @@ class ScanProblem:
         amplitudes = self.network.amplitudes(data.shape[batch])
         gamma = self.network.identity + self.network.directions @ amplitudes
         predicted = data.basis[batch] @ gamma
-        if recipe.fixed_confidence:
-            confidence = torch.ones(predicted.shape[:2])
-        else:
-            confidence = self.confidence(data.points[batch], data.shape[batch])
-        normals = surface_normals(data.slope_u[batch] @ gamma, data.slope_v[batch] @ gamma)
+        slope_u, slope_v = data.slope_u[batch] @ gamma, data.slope_v[batch] @ gamma
+        normals = surface_normals(slope_u, slope_v)
         along = normals if recipe.to_plane else None
-        loss = weighted_chamfer(predicted, clouds, neighbours, confidence, along, recipe.tangential)
-        loss = loss + recipe.confidence_weight * confidence_regularization(confidence, recipe.mean_confidence)
+        forth, back = chamfer_parts(predicted, clouds, neighbours, along, recipe.tangential)
+        loss = weighted_chamfer(forth, back, clouds.weight, self._confidence[batch])
         loss = loss + recipe.normal_weight * normal_compatibility(normals, clouds, neighbours)
         loss = loss + recipe.geometric_weight * geometric_regularization(gamma, data.centers[batch])
-        shift = predicted - data.points[batch]
-        slide = shift - (shift * normals).sum(-1, keepdim=True) * normals
-        loss = loss + recipe.slide_weight * slide.square().sum(-1).mean(dim=1)
         loss = loss + recipe.amplitude_weight * amplitudes.square().mean(dim=(1, 2))
+        shift = predicted - data.points[batch]
+        slide = (shift - (shift * normals).sum(-1, keepdim=True) * normals).square().sum(-1)
+        loss = loss + recipe.slide_weight * slide.mean(dim=1)
+        loss = loss + recipe.rim_slide_weight * slide[:, self._border.index].mean(dim=1)
+        if self._border_neighbours is not None:
+            line = BorderLine.of(self._border, predicted, slope_u, slope_v)
+            misfit = border_misfit(line, clouds, self._border_neighbours.part(batch))
+            loss = loss + recipe.border_weight * misfit
         return loss.mean()
+
+    def _surfaces(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Points and both tangents (n, P, 3) of the predicted surfaces of all frames, no gradient."""
+        data = self._data
+        with torch.no_grad():
+            gamma = self.network(data.shape)
+            return data.basis @ gamma, data.slope_u @ gamma, data.slope_v @ gamma
 
 
 def signed_distances(predicted: Tensor, normals: Tensor, clouds: Clouds, neighbours: Neighbours) -> Tensor:

@@ -99,27 +99,25 @@ def mean_normals(one: Tensor, other: Tensor) -> Tensor:
     return torch.nn.functional.normalize((one + other).detach(), dim=-1)
 
 
-def weighted_chamfer(
+def chamfer_parts(
     predicted: Tensor,
     clouds: Clouds,
     neighbours: Neighbours,
-    confidence: Tensor,
     normals: Tensor | None = None,
     tangential: float = 0.0,
-) -> Tensor:
-    """Confidence-weighted Chamfer distance, Eq. 6.
+) -> tuple[Tensor, Tensor]:
+    """Squared distances of Eq. 6.
 
     Args:
         predicted: (n, P, 3) mm, p*.
         clouds: Captured surfaces.
         neighbours: Of these.
-        confidence: (n, P), w_c(p).
         normals: (n, P, 3) unit normals of the predicted surface, to measure along the normals (`mean_normals`), which
             has no floor from sparse samples; None for full distances, as printed.
         tangential: Share of the full squared distance that is added to the point-to-plane one.
 
     Returns:
-        (n,) mm^2.
+        (n, P) from predicted to captured points and (n, M) back, mm^2.
     """
     forth_normals = back_normals = None
     if normals is not None:
@@ -128,7 +126,19 @@ def weighted_chamfer(
     there = gathered(clouds.points, neighbours.in_cloud)
     forth = squared_distances(predicted - there, forth_normals, tangential)
     back = squared_distances(clouds.points - gathered(predicted, neighbours.on_surface), back_normals, tangential)
-    return (confidence * forth).mean(dim=1) + (clouds.weight * back).sum(dim=1) / clouds.weight.sum(dim=1)
+    return forth, back
+
+
+def weighted_chamfer(forth: Tensor, back: Tensor, weight: Tensor, confidence: Tensor) -> Tensor:
+    """Confidence-weighted Chamfer distance, Eq. 6, (n,) mm^2.
+
+    Args:
+        forth: (n, P) mm^2, from `chamfer_parts`.
+        back: (n, M) mm^2.
+        weight: (n, M), 0 where there is no captured point.
+        confidence: (n, P), w_c(p).
+    """
+    return (confidence * forth).mean(dim=1) + (weight * back).sum(dim=1) / weight.sum(dim=1)
 
 
 def confidence_regularization(confidence: Tensor, mean: bool = False) -> Tensor:

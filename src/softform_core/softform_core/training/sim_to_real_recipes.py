@@ -52,6 +52,10 @@ class Recipe(Schedule):
         geometric_weight: omega_gr.
         amplitude_weight: Of the mean squared amplitude along the stable directions.
         slide_weight: Of the mean squared displacement along the surface.
+        rim_slide_weight: Of the same at the border of the surface, in addition.
+        border_weight: Of the border's misfit (`training.border`).
+        confidence_steps: Of N_conf at each refresh.
+        confidence_rate: Learning rate of N_conf.
         fixed_confidence: w_c = 1, the paper's baseline.
     """
 
@@ -72,6 +76,10 @@ class Recipe(Schedule):
     geometric_weight: float = 1.5e-4
     amplitude_weight: float = 0.0
     slide_weight: float = 0.0
+    rim_slide_weight: float = 0.0
+    border_weight: float = 0.0
+    confidence_steps: int = 40
+    confidence_rate: float = 3e-3
     fixed_confidence: bool = False
 
 
@@ -83,6 +91,7 @@ PAPER = Recipe(
     weight_decay=0.0,
     batch_size=8,
     refresh=1,
+    confidence_steps=5,
     members=1,
     folds=5,
     kernels=100,
@@ -115,9 +124,12 @@ DEFAULT = replace(
     mean_confidence=True,
     outlier_spread=4.0,
     confidence_weight=1.2,
+    confidence_steps=40,
     geometric_weight=1e-6,
     amplitude_weight=1.0,
     slide_weight=0.03,
+    rim_slide_weight=0.1,
+    border_weight=0.03,
     members=4,
 )
 RECIPES = {recipe.name: recipe for recipe in (DEFAULT, PAPER)}

@@ -1,11 +1,7 @@
-"""How sure a prediction is: the members' spread, scaled until it explains the errors in frames not trained on.
+"""Calibration of `kinematics.surface_uncertainty` by the errors in frames that members were not trained on.
 
-One standard deviation of a predicted point, along the normal of the surface, mm:
-
-    sigma = sqrt((spread_factor * spread)^2 + spread_floor^2)
-
-with the spread of the members there. What all members have in common (kernels too wide for a kink, an error of N_fk
-that depends on more than the network sees) is in the floor.
+The members' spread is scaled until it explains these errors. What all members have in common (kernels too wide for a
+kink, a reality that depends on more than the network sees) is in the floor; the scanner's noise is in neither.
 """
 
 import numpy as np
@@ -22,17 +18,6 @@ _DEVIATIONS = 1.4826
 _OUTLIER_DEVIATIONS = 5.0
 _LEAST_FACTOR = 1e-3
 _LEAST_FLOOR_MM = 1e-3
-
-
-def uncertainty(spread: Array, factor: float, floor_mm: float) -> Array:
-    """One standard deviation, mm, from the spread of the members (any shape), mm."""
-    return np.hypot(factor * spread, floor_mm)
-
-
-def members_spread(predictions: Array, normals: Array) -> Array:
-    """Standard deviation (..., P) mm along unit normals (..., P, 3) of the members' predictions (k, ..., P, 3) mm."""
-    along = np.einsum("k...x,...x->k...", predictions - predictions.mean(axis=0), normals)
-    return along.std(axis=0)
 
 
 def measurement_noise(points: Array, distance: Array) -> float:

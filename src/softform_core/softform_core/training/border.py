@@ -1,0 +1,143 @@
+"""Where the captured surface ends: distances along normals do not see a surface slide past its own border.
+
+A scanner's points are spread over the surface like a Poisson process: of some density up to the border, none beyond
+it. The border of the predicted surface is where that is likeliest: each captured point beyond it pulls it outward, the
+density of points inside pulls it inward everywhere (where nothing was captured, nothing pulls). With s the distance
+of a captured point from the border, outward and along the surface, sigma its blur and rho the density,
+
+    -log likelihood = -sum_x log Phi(-s(x) / sigma) + integral over the border of rho * outward shift.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import conv1d, normalize
+
+from softform_core.training.sim_to_real_losses import Clouds, gathered
+
+BLUR_MM = 0.4
+"""sigma: the scanner's noise and what the samples' straight pieces of border leave out."""
+_STRIP = 2.0
+"""Width of the strip inside the border whose points count, in spacings of the surface's samples."""
+_BEYOND = 0.4
+"""Points further outside than so many spacings are of something else, or outliers."""
+_HEIGHT = 0.6
+"""So are points further off the surface."""
+_INNER_MM = 1.0
+"""The density is taken from points at least so far inside, which stay inside while the border is found."""
+_WINDOW = 3
+"""Samples of the border to both sides over which the density is a mean."""
+
+
+@dataclass(frozen=True)
+class Border:
+    """The four sides of the unit square as samples of a grid, without the corners.
+
+    Attributes:
+        index: (R,) place of each sample in the grid, side by side.
+        along_u: (R,) whether the border runs across u, so that u leaves the surface there.
+        sign: (R,) direction in which that parameter leaves.
+    """
+
+    index: Tensor
+    along_u: Tensor
+    sign: Tensor
+
+    @classmethod
+    def of_grid(cls, side: int) -> "Border":
+        """Of the samples of `grid_uv(side * side)`."""
+        inner = torch.arange(1, side - 1)
+        last = side - 1
+        index = torch.cat([inner, last * side + inner, inner * side, inner * side + last])
+        count = side - 2
+        along_u = torch.arange(4).repeat_interleave(count) < 2
+        sign = torch.tensor([-1.0, 1.0, -1.0, 1.0]).repeat_interleave(count)
+        return cls(index, along_u, sign)
+
+
+@dataclass(frozen=True)
+class BorderLine:
+    """Border of predicted surfaces: points (n, R, 3) mm, unit tangents along it, unit outward tangents across it.
+
+    Attributes:
+        points: (n, R, 3) mm.
+        along: (n, R, 3) unit tangents of the border.
+        outward: (n, R, 3) unit tangents of the surface, out of it.
+        length: (n, R) mm of border that a sample stands for.
+    """
+
+    points: Tensor
+    along: Tensor
+    outward: Tensor
+    length: Tensor
+
+    @classmethod
+    def of(cls, border: Border, points: Tensor, slope_u: Tensor, slope_v: Tensor) -> "BorderLine":
+        """From points and tangents (n, P, 3) of surfaces sampled on a grid."""
+        tangent_u, tangent_v = slope_u[:, border.index], slope_v[:, border.index]
+        leaves_by_u = border.along_u[:, None]
+        along = torch.where(leaves_by_u, tangent_v, tangent_u)
+        across = torch.where(leaves_by_u, tangent_u, tangent_v) * border.sign[:, None]
+        length = along.norm(dim=-1) / (len(border.index) // 4 + 1)
+        along = normalize(along, dim=-1)
+        outward = normalize(across - (across * along).sum(-1, keepdim=True) * along, dim=-1)
+        return cls(points[:, border.index], along, outward, length)
+
+
+@dataclass(frozen=True)
+class BorderNeighbours:
+    """Captured points near the border.
+
+    Attributes:
+        sample: (n, M) nearest sample of the border.
+        near: (n, M); 1 for points that are near enough to count.
+        density: (n, R) captured points a mm^2 inside the border.
+    """
+
+    sample: Tensor
+    near: Tensor
+    density: Tensor
+
+    def part(self, chosen: Tensor) -> "BorderNeighbours":
+        """Those of these frames."""
+        return BorderNeighbours(self.sample[chosen], self.near[chosen], self.density[chosen])
+
+
+def border_neighbours(line: BorderLine, clouds: Clouds) -> BorderNeighbours:
+    """Find the captured points near the border of predicted surfaces."""
+    spacing = line.length.mean(dim=1, keepdim=True)
+    sample = torch.cdist(clouds.points, line.points).argmin(dim=-1)
+    difference = clouds.points - gathered(line.points, sample)
+    normal = torch.linalg.cross(line.along, line.outward)
+    outside, height, aside = (
+        (difference * gathered(part, sample)).sum(-1) for part in (line.outward, normal, line.along)
+    )
+    near = (
+        (clouds.weight > 0.0)
+        & (outside > -_STRIP * spacing)
+        & (outside < _BEYOND * spacing)
+        & (height.abs() < _HEIGHT * spacing)
+        & (aside.abs() < 1.2 * spacing)
+    )
+    inside = (near & (outside < -_INNER_MM)).float()
+    count = torch.zeros(line.length.shape).scatter_add_(1, sample, inside)
+    area = line.length * (_STRIP * spacing - _INNER_MM)
+    return BorderNeighbours(sample, near.float(), _running_sum(count) / _running_sum(area))
+
+
+def border_misfit(line: BorderLine, clouds: Clouds, neighbours: BorderNeighbours) -> Tensor:
+    """Negative logarithm (n,) of the likelihood of the captured points near the border, but for a constant."""
+    outward = line.outward.detach()
+    difference = clouds.points - gathered(line.points, neighbours.sample)
+    outside = (difference * gathered(outward, neighbours.sample)).sum(-1)
+    points = -(neighbours.near * torch.special.log_ndtr(-outside / BLUR_MM)).sum(dim=1)
+    # Zero in value: only its gradient, the density that an outward shift would have to fill, counts.
+    shift = ((line.points - line.points.detach()) * outward).sum(-1)
+    return points + (neighbours.density * line.length.detach() * shift).sum(dim=1)
+
+
+def _running_sum(values: Tensor) -> Tensor:
+    """Sum (n, R) over a window along each of the four sides."""
+    sides = values.reshape(len(values) * 4, 1, -1)
+    return conv1d(sides, torch.ones(1, 1, 2 * _WINDOW + 1), padding=_WINDOW).reshape(values.shape)
