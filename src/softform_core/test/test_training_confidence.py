@@ -9,14 +9,14 @@ from softform_core.networks.sim_to_real import Confidence
 from softform_core.training.confidence import fit_confidence
 from softform_core.training.sim_to_real_recipes import DEFAULT
 
-RECIPE = replace(DEFAULT, confidence_steps=150)
+RECIPE = replace(DEFAULT, confidence_steps=300)
 
 
 def scene() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Points (4, 300, 3), shapes (4, 2), and which points lie in a hole that is elsewhere in each shape."""
+    """Points (4, 150, 3), shapes (4, 2), and which points lie in a hole that is elsewhere in each shape."""
     torch.manual_seed(0)
     shape = torch.tensor([[-1.0, -1], [-1, 1], [1, -1], [1, 1]])
-    points = 60.0 * (2.0 * torch.rand(4, 300, 3) - 1.0)
+    points = 60.0 * (2.0 * torch.rand(4, 150, 3) - 1.0)
     hole = (points[..., :2] - 30.0 * shape[:, None]).norm(dim=-1) < 25.0
     return points, shape, hole
 
