@@ -4,25 +4,30 @@ Trained on frames only; judged by the distance of the predicted surface's points
 held-out actuations. Settings come from the recipe, which was chosen on validation frames.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from softform_core.evaluation.confidence import confidence_map, holes_auc
 from softform_core.networks.layers import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import Robot
 from softform_core.training.frames import Frames
 from softform_core.training.sim_to_real_recipes import DEFAULT, Recipe
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
+from softform_core.units import MM_PER_M
 from softform_rig.floors import floors
 from softform_rig.judge import Judge
 from softform_rig.learners import Learners
-from softform_rig.make_frames import make_frames, make_marker_frames
+from softform_rig.make_frames import MISSING_M, make_frames, make_marker_frames
 from softform_rig.reality import Reality
 
 Say = Callable[[str], None]
 Figures = dict[str, dict[str, float]]
 
 MARKERS_MISSING_PERCENT = (2, 20)
+
+_ALL_POINTS = 10**9
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,7 @@ def bench(robot: Robot, reality: Reality, settings: BenchSettings, say: Say) -> 
     trained = learners.from_scans(frames, recipe)
     after = judge.errors(judge.predicted(trained.sim_to_real))
     reduction = judge.figures(after)
+    auc = _confidence_auc(robot, reality, judge, trained, settings)
     say("  floors")
     measured_floors = floors(robot, reality, judge, trained.sim_to_real)
     baselines: Figures = {"simulation_only": judge.figures(judge.before)}
@@ -104,10 +110,24 @@ def bench(robot: Robot, reality: Reality, settings: BenchSettings, say: Say) -> 
         "largest_after_mm": round(after.largest_mm, 3),
         "validation_mm": [round(error, 4) for error in trained.validation_mm],
         "train_s": round(trained.seconds, 1),
+        "confidence_auc": None if math.isnan(auc) else round(auc, 3),
         "floors": measured_floors.figures,
         "baselines": baselines,
         **markers,
     }
+
+
+def _confidence_auc(
+    robot: Robot, reality: Reality, judge: Judge, trained: TrainedSimToReal, settings: BenchSettings
+) -> float:
+    """How well w_c finds the holes of the scans it was learned from; the same scans are taken again, not thinned."""
+    scans, _, _ = make_frames(robot, reality, settings.frames, 0, points=_ALL_POINTS, seed=settings.seed)
+    simulated = judge.pipeline(None)
+    control_points = simulated.control_points(scans.actuation).reshape(len(scans), -1)
+    confidence = confidence_map(trained, control_points, simulated.points(scans.actuation))
+    return holes_auc(
+        confidence, judge.pipeline(trained.sim_to_real).points(scans.actuation) / MM_PER_M, scans.clouds, MISSING_M
+    )
 
 
 def _baselines(judge: Judge, learners: Learners, frames: Frames, recipe: Recipe, say: Say) -> Figures:

@@ -26,7 +26,7 @@ _NO_REGISTRATION = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 _REST_CAPTURES = 30
 _BETWEEN_CAPTURES = 10.0
 """s; occlusions have passed by then."""
-_MISSING_M = 0.006
+MISSING_M = 0.006
 """A true vertex further than this from every raw scanned point was not seen (rays are about 4 mm apart)."""
 
 
@@ -72,7 +72,7 @@ def make_frames(
     clouds, normals, missing = [], [], []
     for vertices in _shapes(live, reality, actuation[:frames]):
         scan = scanner.scan(vertices, live.faces)
-        missing.append(float((cKDTree(scan.points).query(vertices)[0] > _MISSING_M).mean()))
+        missing.append(float((cKDTree(scan.points).query(vertices)[0] > MISSING_M).mean()))
         chosen = draw.choice(len(scan.points), min(points, len(scan.points)), replace=False)
         clouds.append(scan.points[chosen])
         normals.append(scan.normals[chosen])

@@ -40,7 +40,7 @@ _LEVELS = (
 _LAST_SCALE_MM = 1.0
 """Welsch scale at the end: a captured point three times further away is an outlier."""
 _TANGENTIAL = 0.01
-_SUPPORT_SPACINGS = 3.0
+_SUPPORT_SPACINGS = 3.5
 """A surface point without a captured one within so many median spacings of the cloud lies in a hole."""
 
 

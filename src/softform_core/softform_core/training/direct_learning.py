@@ -105,7 +105,7 @@ class DirectLearning:
         surface = evaluate(self.mean_shape, uv, self.degree)
         moved = self.handles(actuation) - source
         columns = moved.transpose(1, 0, 2).reshape(len(source), -1)
-        deformation = RBFInterpolator(source, columns, kernel="linear", degree=1)(surface)
+        deformation = RBFInterpolator(source, columns, kernel="linear", degree=0)(surface)
         return surface + deformation.reshape(len(surface), len(actuation), 3).transpose(1, 0, 2)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from softform_core.training.direct_learning import AS_PRINTED
 from softform_core.training.sim_to_real_recipes import DEFAULT, PAPER, Recipe
 from softform_rig.studies.run import Method, Run
 
@@ -57,9 +58,10 @@ class Scale:
 def frames(scale: Scale) -> list[Run]:
     """Fig. 11: ours and direct learning, by the number of frames."""
     ours = scale.pick((10, 20, 40, 100, 200, 400), (5, 6))
+    steps = scale.pick(AS_PRINTED.steps, 50)
     direct = scale.pick((10, 20, 40, 100, 200, 400, 800), (5, 8))
     return [scale.run(OURS, n, "sim_to_real", frames=n) for n in ours] + [
-        scale.run(DIRECT, n, "direct_learning", frames=n) for n in direct
+        scale.run(DIRECT, n, "direct_learning", frames=n, direct=replace(AS_PRINTED, steps=steps)) for n in direct
     ]
 
 

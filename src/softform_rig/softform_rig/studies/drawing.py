@@ -19,6 +19,10 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _MARKS = ("o", "s", "^", "D", "v", "P")
 
 
+_ROOM = 1.12
+"""The axes end so much above the highest value."""
+
+
 @dataclass(frozen=True)
 class Row:
     """A run and its result."""
@@ -56,8 +60,7 @@ def _curves(
     for place, (name, part) in enumerate(_series(rows).items()):
         x, y = zip(*sorted((x_of(row), row.result[key]) for row in part), strict=True)
         axes.plot(x, y, marker=_MARKS[place], color=_COLOURS[place], label=name, linewidth=1.6, markersize=5)
-    axes.set(xlabel=x_label, ylabel=y_label)
-    axes.set_ylim(bottom=0.0)
+    axes.set(xlabel=x_label, ylabel=y_label, ylim=(0.0, _ROOM * max(row.result[key] for row in rows)))
 
 
 def _even_ticks(axes: Axes, rows: Rows) -> None:
@@ -73,9 +76,10 @@ def _histograms(axes: Axes, rows: Rows, key: str, edges: NDArray[np.float64], la
     end = edges[1]
     for place, row in enumerate(rows):
         counts = np.array(row.result[key], dtype=np.float64)
-        total = max(counts.sum(), 1.0)
-        end = max(end, edges[1 + int(np.searchsorted(np.cumsum(counts), 0.99 * total))])
-        axes.stairs(100.0 * counts / total, edges, color=_COLOURS[place], linewidth=1.6, label=row.run.series)
+        end = max(end, edges[1 + int(np.searchsorted(np.cumsum(counts), 0.99 * counts.sum()))])
+        axes.stairs(
+            100.0 * counts / row.result["judged"], edges, color=_COLOURS[place], linewidth=1.6, label=row.run.series
+        )
     axes.set(xlabel=label, ylabel="share of the points (%)", xlim=(0.0, end))
     axes.set_ylim(bottom=0.0)
     axes.legend(framealpha=0.9, edgecolor="none")
@@ -104,6 +108,7 @@ def _points(left: Axes, right: Axes, rows: Rows) -> None:
     for axes, key, label in ((left, "mean_mm", _MEAN), (right, "max_mm", _MAX)):
         _curves(axes, scans, key, "points of a scan", label)
         _even_ticks(axes, scans)
+        axes.set_ylim(top=_ROOM * max(row.result[key] for row in rows))
         for row in markers:
             axes.axhline(row.result[key], color=_COLOURS[1], linestyle="--", label=row.run.series)
         axes.legend()
@@ -132,7 +137,7 @@ def _surrogate(left: Axes, right: Axes, rows: Rows) -> None:
         bars = right.bar(place + shift, [row.result[key] for row in rows], 0.4, label=label, color=colour)
         right.bar_label(bars, fmt="%.2f", fontsize=8)
     right.set_xticks(place, [row.run.series for row in rows])
-    right.set(ylabel="error (mm)")
+    right.set(ylabel="error (mm)", ylim=(0.0, 1.25 * max(row.result["max_mm"] for row in rows)))
     right.legend()
 
 

@@ -29,7 +29,7 @@ from softform_rig.studies.run import Run
 
 Array = NDArray[np.float64]
 
-DISTANCE_EDGES = np.linspace(0.0, 8.0, 81)
+DISTANCE_EDGES = np.linspace(0.0, 8.0, 161)
 """Bins of the histograms of distances, mm."""
 
 NORMAL_EDGES = np.linspace(0.0, 0.06, 61)
@@ -103,7 +103,7 @@ class Laboratory:
         if run.method == "simulation_only":
             return self._result(captured, judge.predicted(None), None, 0.0)
         if run.method == "direct_learning":
-            direct = self._learners(judge).directly(captured.frames.part(np.arange(run.frames)))
+            direct = self._learners(judge).directly(captured.frames.part(np.arange(run.frames)), run.direct)
             return self._result(captured, direct.points(judge.held_out.actuation, judge.uv), None, direct.seconds)
         trained = self._train(run, captured)
         if run.method == "direct_simulation":
@@ -170,6 +170,7 @@ class Laboratory:
             "missing": round(captured.missing, 4),
             "warp_s": None if sim_to_real is None else _seconds_of_warps(judge, sim_to_real),
             "mean_normal_error": round(float(normal_errors.mean()), 6),
+            "judged": errors.distances.size,
             "distances": np.histogram(errors.distances, DISTANCE_EDGES)[0].tolist(),
             "normal_errors": np.histogram(normal_errors, NORMAL_EDGES)[0].tolist(),
         }

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from softform_core.training.direct_learning import AS_PRINTED, DirectRecipe
 from softform_core.training.sim_to_real_recipes import Recipe
 
 Method = Literal[
@@ -33,6 +34,7 @@ class Run:
         points: Points of each scan.
         scanner: Fields of the reality's scanner that differ.
         missing: Share of missing markers; for markers only.
+        direct: Of direct learning.
     """
 
     series: str
@@ -43,6 +45,7 @@ class Run:
     points: int = 1000
     scanner: Mapping[str, float] = field(default_factory=dict)
     missing: float = 0.02
+    direct: DirectRecipe = AS_PRINTED
 
     def settings(self) -> dict[str, Any]:
         """Whatever decides its result; its place in a plot does not."""
