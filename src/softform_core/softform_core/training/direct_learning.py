@@ -10,13 +10,14 @@ epoch is chosen by a fifth of the frames.
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.interpolate import RBFInterpolator
-from torch import Tensor
+from torch import Tensor, nn
 from tqdm import tqdm
 
 from softform_core.errors import SoftformError
@@ -35,6 +36,7 @@ _HANDLES = (20, 10)
 """200 points in the paper; these lie on an even grid that reaches the rim."""
 
 _OUTPUT_SCALE_MM = 10.0
+_VALIDATION_STEPS = 50
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ class DirectLearning:
         seconds: Time spent.
     """
 
-    network: torch.nn.Module
+    network: nn.Module
     actuation_offset: Array
     actuation_scale: Array
     mean_shape: Array
@@ -173,36 +175,47 @@ def train_direct(
     start = torch.from_numpy(evaluate(mean_shape, handle_uv, degree)).float()
     inputs = torch.from_numpy((frames.actuation - offset) / scale).float()
     clouds = Clouds.of([MM_PER_M * cloud for cloud in frames.clouds], frames.normals)
-
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = perceptron((inputs.shape[1], *recipe.hidden, 3 * len(handle_uv)))
-    generator = torch.Generator().manual_seed(seed)
-    order = torch.randperm(len(frames), generator=generator)
-    held, training = order[: len(frames) // recipe.folds], order[len(frames) // recipe.folds :]
-    optimiser = torch.optim.Adam(network.parameters(), lr=recipe.learning_rate)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, recipe.steps)
 
     def loss_of(chosen: Tensor) -> Tensor:
         predicted = start + _OUTPUT_SCALE_MM * network(inputs[chosen]).reshape(len(chosen), -1, 3)
         return direct_loss(predicted, clouds.part(chosen)).mean()
 
+    error = _minimise(network, loss_of, len(frames), recipe, seed, progress)
+    seconds = time.perf_counter() - begin
+    return DirectLearning(network, offset, scale, mean_shape, degree, handle_uv, error, seconds)
+
+
+def _minimise(
+    network: nn.Module,
+    loss_of: Callable[[Tensor], Tensor],
+    frames: int,
+    recipe: DirectRecipe,
+    seed: int,
+    progress: bool,
+) -> float:
+    """Train on random batches of frame numbers; the network then has its best weights, whose loss is returned."""
+    generator = torch.Generator().manual_seed(seed)
+    order = torch.randperm(frames, generator=generator)
+    held, training = order[: frames // recipe.folds], order[frames // recipe.folds :]
+    optimiser = torch.optim.Adam(network.parameters(), lr=recipe.learning_rate)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, recipe.steps)
     best_error, best = math.inf, network.state_dict()
-    for step in tqdm(range(recipe.steps), desc="direct learning", unit="step", disable=not progress):
-        chosen = training[torch.randperm(len(training), generator=generator)[: recipe.batch_size]]
-        loss = loss_of(chosen)
+    for step in tqdm(range(1, recipe.steps + 1), desc="direct learning", unit="step", disable=not progress):
+        loss = loss_of(training[torch.randperm(len(training), generator=generator)[: recipe.batch_size]])
         if not math.isfinite(loss.item()):
-            raise SoftformError(f"The direct loss became {loss.item()} in step {step + 1}.", "Check the frames.")
+            raise SoftformError(f"The direct loss became {loss.item()} in step {step}.", "Check the frames.")
         optimiser.zero_grad(set_to_none=True)
         loss.backward()
         optimiser.step()
         schedule.step()
-        if (step + 1) % 50 == 0 or step + 1 == recipe.steps:
+        if step % _VALIDATION_STEPS == 0 or step == recipe.steps:
             with torch.no_grad():
                 error = float(loss_of(held))
             if error < best_error:
                 best_error = error
                 best = {name: tensor.clone() for name, tensor in network.state_dict().items()}
     network.load_state_dict(best)
-    seconds = time.perf_counter() - begin
-    return DirectLearning(network, offset, scale, mean_shape, degree, handle_uv, best_error, seconds)
+    return best_error

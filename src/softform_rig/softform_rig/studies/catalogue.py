@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from softform_core.training.direct_learning import AS_PRINTED
+from softform_core.training.marker_learning import MARKERS
 from softform_core.training.sim_to_real_recipes import DEFAULT, PAPER, Recipe
 from softform_rig.studies.run import Method, Run
 
@@ -68,7 +69,9 @@ def frames(scale: Scale) -> list[Run]:
 def points(scale: Scale) -> list[Run]:
     """Fig. 13: by the number of points of a scan, beside 34 markers with known correspondences."""
     counts = scale.pick((100, 200, 500, 1000, 2000, 4000), (150, 300))
-    return [scale.run(OURS, n, "sim_to_real", points=n) for n in counts] + [scale.run("34 markers", 34, "markers")]
+    return [scale.run(OURS, n, "sim_to_real", points=n) for n in counts] + [
+        scale.run("34 markers", 34, "markers", MARKERS)
+    ]
 
 
 def kernels(scale: Scale) -> list[Run]:

@@ -126,7 +126,7 @@ class Laboratory:
             marked, _, _ = make_marker_frames(
                 self._robot, self._reality, run.frames, 0, missing=run.missing, seed=self._seed
             )
-            trained = learners.from_markers(marked)
+            trained = learners.from_markers(marked, run.recipe)
         elif method == "fixed_confidence":
             trained = learners.with_fixed_confidence(frames, run.recipe)
         elif method in ("static_correspondences", "static_visible"):
