@@ -19,6 +19,7 @@ setup(
         "softform.commands": [
             "simulate = softform_core.cli.simulate:simulate",
             "train = softform_core.cli.train:train",
+            "evaluate = softform_core.cli.evaluate:evaluate",
             "bench = softform_core.cli.bench:bench",
         ],
         "softform.bench": [

@@ -11,22 +11,21 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
+from softform_core.evaluation.drawing import (
+    ERROR_MAP,
+    HEIGHT_MAP,
+    MEASURED_COLOUR,
+    PREDICTED_COLOUR,
+    REST_COLOUR,
+    SCALE_PERCENTILE,
+    draw_histogram,
+)
 from softform_core.evaluation.errors import summarise_errors
 from softform_core.files import write_atomically
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
 
 Array = NDArray[np.float64]
-
-# Okabe and Ito's colours, told apart with any colour vision; the maps are perceptually uniform.
-PREDICTED_COLOUR = "#0072B2"
-MEASURED_COLOUR = "#D55E00"
-REST_COLOUR = "#777777"
-HEIGHT_MAP = "viridis"
-ERROR_MAP = "inferno"
-
-SCALE_PERCENTILE = 99.0
-"""The error scale ends at this percentile of the larger error, so that a stray point does not darken the maps."""
 
 _DRAWN_POINTS = 20_000
 _MAP_WIDTH = 280.0  # of a map on the page, in typographic points
@@ -146,22 +145,13 @@ def _map(
 def _histogram(axes: Axes, predicted_mm: Array, measured_mm: Array, rest_mm: Array) -> None:
     shown = [e for e in (predicted_mm, measured_mm) if len(e)]
     end = max(float(np.percentile(e, 99.5)) for e in shown)
-    bins = np.linspace(0.0, end if end > 0.0 else 1.0, 41).tolist()
-    for values, name, colour in (
-        (predicted_mm, "predicted", PREDICTED_COLOUR),
-        (measured_mm, "measured", MEASURED_COLOUR),
-    ):
-        if len(values):
-            share = np.full(len(values), 100.0 / len(values))
-            axes.hist(values, bins=bins, weights=share, histtype="stepfilled", color=colour, alpha=0.35)
-            axes.hist(values, bins=bins, weights=share, histtype="step", color=colour, linewidth=1.5, label=name)
-            axes.axvline(float(values.mean()), color=colour, linestyle="--", linewidth=1.2)
+    draw_histogram(
+        axes, [(predicted_mm, "predicted", PREDICTED_COLOUR), (measured_mm, "measured", MEASURED_COLOUR)], end
+    )
     if len(rest_mm) and rest_mm.mean() <= end:
         axes.axvline(float(rest_mm.mean()), color=REST_COLOUR, linestyle=":", linewidth=1.8, label="mean at rest")
-    axes.set(xlim=(0.0, bins[-1]), xlabel="distance to the target (mm)", ylabel="share of points (%)")
-    axes.set_title("Errors (dashed: means)")
+    axes.set(xlabel="distance to the target (mm)", title="Errors (dashed: means)")
     axes.legend(framealpha=0.95, edgecolor="none")
-    axes.grid(alpha=0.25)
 
 
 def _convergence(axes: Axes, history_mm: Array) -> None:

@@ -1,0 +1,84 @@
+"""Command `softform evaluate`: how far a model is from what was captured, in figures and one report."""
+
+import json
+import shlex
+import sys
+from pathlib import Path
+
+import click
+
+from softform_core.files import write_atomically
+from softform_core.paths import data_dir, runs_dir
+from softform_core.robots import load_robot
+
+
+@click.command()
+@click.option("--robot", "robot_name", default="membrane", show_default=True, help="Name in config/robots, or a .yaml.")
+@click.option(
+    "--frames", type=click.Path(path_type=Path), help="Captured scans or markers.  [default: data/ROBOT/frames.zarr]"
+)
+@click.option(
+    "--sim-to-real",
+    default="auto",
+    show_default=True,
+    metavar="FOLDER|auto|none",
+    help="Model to judge. auto: the robot's own in models/, if there is one. none: the simulation alone.",
+)
+@click.option("--output", type=click.Path(path_type=Path), help="Folder of the report.  [default: runs/evaluate/ROBOT]")
+@click.option(
+    "--held-out-only/--all",
+    "held_out_only",
+    default=True,
+    show_default=True,
+    help="Judge only frames that the model was not trained on, or show the others beside them.",
+)
+@click.option("--json", "json_path", metavar="FILE", help="Also write metrics.json to FILE; - is standard output.")
+def evaluate(
+    robot_name: str,
+    frames: Path | None,
+    sim_to_real: str,
+    output: Path | None,
+    held_out_only: bool,
+    json_path: str | None,
+) -> None:
+    """Judge the model on captured frames, before and after sim-to-real, and write a report.
+
+    Distances of captured points to the predicted surface and back, Chamfer and Hausdorff distance, normal errors, how
+    often the predicted uncertainty holds, colour maps of the worst, the median and the best frame: report.html (one
+    file, for any browser), report.pdf and metrics.json. A report in the same folder is replaced.
+
+    \b
+    Examples:
+      softform evaluate                            the robot's own model on data/membrane/frames.zarr
+      softform evaluate --frames worn.zarr --sim-to-real models/membrane/rig_default --output /tmp/worn
+      softform evaluate --sim-to-real none --json - | jq .overall.before.mean_mm
+    """  # noqa: D301 - click reads the escape as "keep these lines"
+    from tqdm import tqdm
+
+    from softform_core.evaluation.report_tables import headline
+    from softform_core.evaluation.run import HTML_FILE, PDF_FILE, metrics, write_report
+    from softform_core.evaluation.run import evaluate as run
+
+    robot = load_robot(robot_name)
+    folder = runs_dir() / "evaluate" / robot.name if output is None else output
+    evaluation = run(
+        robot,
+        data_dir() / robot.name / "frames.zarr" if frames is None else frames,
+        sim_to_real,
+        held_out_only,
+        lambda captures: tqdm(list(captures), unit="frame", desc="evaluate", disable=None),
+    )
+    figures = metrics(evaluation, shlex.join(["softform", *sys.argv[1:]]))
+    write_report(folder, evaluation, figures)
+    text = json.dumps(figures, indent=2)
+    if json_path == "-":
+        click.echo(text)
+        return
+    if json_path is not None:
+        write_atomically(json_path, (text + "\n").encode())
+    click.echo(f"{len(evaluation.judged)} frames of {evaluation.captures.path}")
+    for name, value in headline(evaluation.judged).items():
+        click.echo(f"  {name:<20}{value}")
+    for finding in evaluation.findings:
+        click.echo(f"  {finding}")
+    click.echo(f"{folder / HTML_FILE}, {PDF_FILE} beside it")

@@ -1,0 +1,103 @@
+"""What a recording offers to judge a model by: its captured frames, and those that the model was trained on marked."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.errors import SoftformError
+from softform_core.frames.marker_store import MarkerStore
+from softform_core.frames.sources import open_recording
+from softform_core.networks.sim_to_real_card import SimToRealCard
+from softform_core.registration.markers import register_markers
+from softform_core.robots import Robot
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Capture:
+    """One captured shape.
+
+    Attributes:
+        number: Its place in the recording.
+        actuation: (k,) Pa, commanded.
+        points: (M, 3) m in the robot's frame; of markers all, NaN where one is missing.
+        trained_on: Whether the model that is judged has learned from it.
+    """
+
+    number: int
+    actuation: Array
+    points: Array
+    trained_on: bool
+
+
+@dataclass(frozen=True)
+class Captures:
+    """The usable frames of a recording.
+
+    Attributes:
+        path: Of the recording.
+        via: What captured, `scanner` or `mocap`.
+        source: Whom.
+        created: When the recording was begun.
+        frames: Those that can be compared.
+        uv: (M, 2) places of the markers on the surface; None for scans.
+        left_out: Frames that cannot be compared, with the reason.
+    """
+
+    path: Path
+    via: str
+    source: str
+    created: str
+    frames: list[Capture]
+    uv: Array | None
+    left_out: dict[int, str]
+
+
+def read_captures(path: Path, robot: Robot, card: SimToRealCard | None) -> Captures:
+    """Read a recording of scans or of markers.
+
+    Args:
+        path: Of the store.
+        robot: Who must have been captured.
+        card: Of the model that is judged: frames that it was trained on are marked.
+
+    Raises:
+        SoftformError: If there is no recording of this robot, or no frame in it that can be compared.
+    """
+    recording = open_recording(path, robot)
+    origin = {name: recording.attributes[name] for name in ("created", "seed", "source", "via")}
+    trained_on: set[int] = set()
+    if card is not None and origin == {name: getattr(card.frames, name) for name in origin}:
+        trained_on = set(card.frames.used)
+    frames, left_out = [], {number: f"rejected when collected: {why}" for number, why in recording.rejections.items()}
+    uv = register_markers(recording.rest, robot) if isinstance(recording, MarkerStore) else None
+    for number in recording.captured.tolist():
+        try:
+            if isinstance(recording, MarkerStore):
+                points = recording.positions(number)
+                if not np.isfinite(points).all(axis=1).any():
+                    raise SoftformError(f"The markers of frame {number} of {path} are damaged.")
+            else:
+                points = recording.frame(number).points.astype(np.float64)
+        except SoftformError as error:
+            left_out[number] = error.message
+            continue
+        frames.append(Capture(number, recording.actuation[number], points, number in trained_on))
+    if not frames:
+        reasons = "".join(f" Frame {number}: {reason}" for number, reason in sorted(left_out.items())[:3])
+        raise SoftformError(
+            f"{path} holds no frame that can be compared ({len(recording)} planned).{reasons}",
+            f"Collect some with: softform collect --robot {robot.name}",
+        )
+    return Captures(
+        path,
+        str(origin["via"]),
+        str(origin["source"]),
+        str(origin["created"]),
+        frames,
+        uv,
+        dict(sorted(left_out.items())),
+    )

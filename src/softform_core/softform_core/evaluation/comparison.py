@@ -1,0 +1,171 @@
+"""One predicted surface against one captured shape: a scan without correspondences, or markers with them."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import RegularGridInterpolator
+from scipy.spatial import cKDTree
+
+from softform_core.evaluation.metrics import chamfer_distance, folded_cells, hausdorff_distance, normal_errors
+from softform_core.kinematics.closest_points import closest_points_on
+from softform_core.kinematics.pipeline import grid_faces
+from softform_core.shapes.target import TargetShape
+from softform_core.training.uncertainty import measurement_noise
+from softform_core.units import MM_PER_M
+
+Array = NDArray[np.float64]
+
+_BESIDE_PART = 0.01
+"""Captured points sideways of the surface's rim by more than this part of its size show something else."""
+
+
+@dataclass(frozen=True)
+class PredictedSurface:
+    """A surface predicted for one actuation, sampled on an even grid of parameters.
+
+    Attributes:
+        points: (g, g, 3) mm, first index along u.
+        sigma: (g, g) mm, one standard deviation along the normal; None if the model does not tell.
+    """
+
+    points: Array
+    sigma: Array | None = None
+
+    @cached_property
+    def mesh(self) -> TargetShape:
+        """The grid as triangles with vertex normals du x dv; metres."""
+        flat = self.points.reshape(-1, 3) / MM_PER_M
+        return TargetShape.from_mesh(flat, grid_faces(len(flat)))
+
+    @property
+    def normals(self) -> Array:
+        """Unit normals du x dv, (g * g, 3)."""
+        normals = self.mesh.normals
+        assert normals is not None
+        return normals
+
+    def at(self, uv: Array, values: Array) -> Array:
+        """Values (g, g, ...) of the grid, interpolated at parameters (M, 2): (M, ...)."""
+        line = np.linspace(0.0, 1.0, len(self.points))
+        return np.asarray(RegularGridInterpolator((line, line), values)(uv))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How far one prediction is from one captured shape.
+
+    Attributes:
+        captured: (M, 3) mm, captured points or visible markers that were compared.
+        distances: (M,) mm, of each to the predicted surface; of a marker to its own point on it.
+        along_normal: (M,) mm, the same along the surface's normal, signed.
+        sigma: (M,) mm, predicted standard deviation there; None if the model does not tell.
+        noise_mm: Standard deviation of the measurement, as far as it can be told.
+        surface: What was predicted.
+        error_map: (g, g) mm, distance of each predicted point to the captured surface; NaN where it was not seen.
+        normal_errors: (g, g), Eq. 21; NaN where it was not seen.
+        chamfer_mm2: Eq. 19 over the captured points and the predicted ones that are seen; None for markers.
+        hausdorff_mm: Eq. 18 over the same; None for markers.
+        beside: Captured points left out because they lie beside the surface.
+    """
+
+    captured: Array
+    distances: Array
+    along_normal: Array
+    sigma: Array | None
+    noise_mm: float
+    surface: PredictedSurface
+    error_map: Array
+    normal_errors: Array
+    chamfer_mm2: float | None
+    hausdorff_mm: float | None
+    beside: int
+
+    @property
+    def seen(self) -> NDArray[np.bool_]:
+        """Which predicted points have a captured counterpart, (g, g)."""
+        return np.isfinite(self.error_map)
+
+    @cached_property
+    def folded(self) -> int:
+        """Number of cells of the grid at whose border the normal flips."""
+        return int(folded_cells(self.surface.points).sum())
+
+    def within(self, deviations: float) -> float | None:
+        """Share of captured points within so many standard deviations, the measurement's noise included."""
+        if self.sigma is None:
+            return None
+        return float((np.abs(self.along_normal) <= deviations * np.hypot(self.sigma, self.noise_mm)).mean())
+
+
+def compare_scan(surface: PredictedSurface, cloud: Array) -> Comparison:
+    """Compare with a cloud: captured points to the surface, and predicted points to the cloud where it has no hole.
+
+    Args:
+        surface: Predicted.
+        cloud: (M, 3) m, finite, in the robot's frame.
+
+    Raises:
+        SoftformError: If the cloud cannot be compared with.
+    """
+    points = np.asarray(cloud, dtype=np.float64) * MM_PER_M
+    predicted = surface.points.reshape(-1, 3)
+    back = closest_points_on(surface.mesh).query(points)
+    offset = points - back.points
+    along = np.einsum("mx,mx->m", offset, back.normals)
+    sideways = np.sqrt(np.maximum(back.distances**2 - along**2, 0.0))
+    size = float(np.linalg.norm(np.ptp(predicted, axis=0)))
+    beside = sideways > _BESIDE_PART * size
+    on_surface = back.points[~beside]
+    points, along, distances = points[~beside], along[~beside], back.distances[~beside]
+
+    forth = closest_points_on(TargetShape.from_cloud(points / MM_PER_M)).query(predicted)
+    seen = ~forth.on_border
+    grid = surface.points.shape[:2]
+    nearest = cKDTree(predicted).query(on_surface)[1]
+    # A distance to an edge is larger than its part along either normal; with the sign of that, noise averages out.
+    signed = np.copysign(distances, along)
+    return Comparison(
+        captured=points,
+        distances=distances,
+        along_normal=signed,
+        sigma=None if surface.sigma is None else surface.sigma.ravel()[nearest],
+        # Neighbours on the surface: in space the nearest one tends to be the one with the same noise.
+        noise_mm=measurement_noise(on_surface, signed),
+        surface=surface,
+        error_map=np.where(seen, forth.distances, np.nan).reshape(grid),
+        normal_errors=np.where(seen, normal_errors(surface.normals, forth.normals), np.nan).reshape(grid),
+        chamfer_mm2=chamfer_distance(predicted[seen], points),
+        hausdorff_mm=hausdorff_distance(predicted[seen], points),
+        beside=int(beside.sum()),
+    )
+
+
+def compare_markers(surface: PredictedSurface, markers: Array, uv: Array) -> Comparison:
+    """Compare with markers of known place on the surface; noise is not told apart from errors, there are too few.
+
+    Args:
+        surface: Predicted.
+        markers: (M, 3) m, NaN where one is missing.
+        uv: (M, 2) their surface parameters.
+    """
+    visible = np.isfinite(markers).all(axis=1)
+    points, places = markers[visible] * MM_PER_M, uv[visible]
+    offset = points - surface.at(places, surface.points)
+    normals = surface.at(places, surface.normals.reshape(surface.points.shape))
+    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+    nowhere = np.full(surface.points.shape[:2], np.nan)
+    return Comparison(
+        captured=points,
+        distances=np.linalg.norm(offset, axis=1),
+        along_normal=np.einsum("mx,mx->m", offset, normals),
+        sigma=None if surface.sigma is None else surface.at(places, surface.sigma),
+        noise_mm=0.0,
+        surface=surface,
+        error_map=nowhere,
+        normal_errors=nowhere,
+        chamfer_mm2=None,
+        hausdorff_mm=None,
+        beside=0,
+    )

@@ -1,0 +1,43 @@
+"""What all pictures of errors share: colours, and histograms that can be compared."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+# Okabe and Ito's colours, told apart with any colour vision; the maps are perceptually uniform.
+PREDICTED_COLOUR = "#0072B2"
+MEASURED_COLOUR = "#D55E00"
+REST_COLOUR = "#777777"
+HEIGHT_MAP = "viridis"
+ERROR_MAP = "inferno"
+
+SCALE_PERCENTILE = 99.0
+"""Error scales end at this percentile of the larger error, so that a stray point does not darken the maps."""
+
+Series = tuple[Array, str, str]
+"""Values, name and colour."""
+
+
+def draw_histogram(axes: Axes, series: Sequence[Series], end: float, bins: int = 40) -> None:
+    """Shares of the values of each series between 0 and `end`, with a dashed line at each mean.
+
+    Args:
+        axes: To draw in.
+        series: What to compare; empty ones are left out.
+        end: Larger values are counted in the last bin.
+        bins: Number of bins.
+    """
+    edges = np.linspace(0.0, end if end > 0.0 else 1.0, bins + 1).tolist()
+    for values, name, colour in series:
+        if len(values):
+            share = np.full(len(values), 100.0 / len(values))
+            shown = np.minimum(values, edges[-1])
+            axes.hist(shown, bins=edges, weights=share, histtype="stepfilled", color=colour, alpha=0.35)
+            axes.hist(shown, bins=edges, weights=share, histtype="step", color=colour, linewidth=1.5, label=name)
+            axes.axvline(float(values.mean()), color=colour, linestyle="--", linewidth=1.2)
+    axes.set(xlim=(0.0, edges[-1]), ylabel="share of points (%)")
+    axes.grid(alpha=0.25)

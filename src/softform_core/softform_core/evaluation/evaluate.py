@@ -1,0 +1,132 @@
+"""A model judged on captured frames: simulation alone ("before") against sim-to-real ("after")."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.errors import SoftformError
+from softform_core.evaluation.captures import Capture
+from softform_core.evaluation.comparison import Comparison, PredictedSurface, compare_markers, compare_scan
+from softform_core.kinematics.live_pipeline import LivePipeline
+
+Array = NDArray[np.float64]
+
+SURFACE_POINTS = 10_000
+"""Of the grid that stands for the surface: 3.2 mm apart on the membrane, its triangles 0.02 mm off the surface."""
+
+_STANDS_OUT = 5.0
+
+Predict = Callable[[Array], tuple[PredictedSurface, PredictedSurface | None]]
+"""From (k,) Pa: the simulated surface, and the corrected one if there is a sim-to-real model."""
+
+
+@dataclass(frozen=True)
+class JudgedFrame:
+    """One frame and how far the predictions are from it.
+
+    Attributes:
+        number: Its place in the recording.
+        trained_on: Whether the model has learned from it.
+        missing: Share of the predicted surface, or of the markers, that was not captured.
+        before: Simulation alone.
+        after: With sim-to-real; None without a model.
+    """
+
+    number: int
+    trained_on: bool
+    missing: float
+    before: Comparison
+    after: Comparison | None
+
+    @property
+    def best(self) -> Comparison:
+        """The comparison that counts: after, if there is a model."""
+        return self.before if self.after is None else self.after
+
+
+def predict_with(models: LivePipeline) -> Predict:
+    """Surfaces on the grid that `models` was made for."""
+
+    def predict(actuation: Array) -> tuple[PredictedSurface, PredictedSurface | None]:
+        side = int(np.sqrt(len(models.simulated.uv)))
+        simulated = PredictedSurface(models.simulated.points(actuation).reshape(side, side, 3))
+        sigma = models.uncertainty(actuation)
+        if models.current is models.simulated:
+            return simulated, None
+        corrected = models.current.points(actuation).reshape(side, side, 3)
+        return simulated, PredictedSurface(corrected, None if sigma is None else sigma.reshape(side, side))
+
+    return predict
+
+
+def judge(capture: Capture, uv: Array | None, predict: Predict) -> JudgedFrame:
+    """Compare one frame with the surfaces predicted for its actuation.
+
+    Args:
+        capture: The frame.
+        uv: (M, 2) places of the markers; None if it is a scan.
+        predict: The model.
+
+    Raises:
+        SoftformError: If the prediction is not finite, or the frame cannot be compared with.
+    """
+    surfaces = predict(capture.actuation)
+    compared = []
+    for surface in surfaces:
+        if surface is None:
+            continue
+        if not np.isfinite(surface.points).all():
+            raise SoftformError(
+                f"The surface predicted for frame {capture.number} is not finite.", "Train the model again."
+            )
+        try:
+            if uv is None:
+                compared.append(compare_scan(surface, capture.points))
+            else:
+                compared.append(compare_markers(surface, capture.points, uv))
+        except SoftformError as error:
+            raise SoftformError(f"Frame {capture.number}: {error.message}", error.next_step) from error
+    before, after = compared[0], compared[1] if len(compared) > 1 else None
+    seen = compared[-1].seen.mean() if uv is None else len(before.captured) / len(capture.points)
+    return JudgedFrame(capture.number, capture.trained_on, 1.0 - float(seen), before, after)
+
+
+def mean_error(frame: JudgedFrame) -> float:
+    """Mean distance (mm) by which frames are ranked."""
+    return float(frame.best.distances.mean())
+
+
+def worst_median_best(frames: Sequence[JudgedFrame]) -> list[JudgedFrame]:
+    """The frames with the largest, the middle and the smallest mean error; fewer if there are fewer."""
+    ranked = sorted(frames, key=mean_error, reverse=True)
+    places = sorted({0, len(ranked) // 2, len(ranked) - 1})
+    return [ranked[place] for place in places]
+
+
+def findings(frames: Sequence[JudgedFrame], left_out: dict[int, str]) -> list[str]:
+    """What a person should look at, each with the number of its frame."""
+    found = [f"Frame {number} is left out: {reason}" for number, reason in left_out.items()]
+    errors = np.array([mean_error(frame) for frame in frames])
+    median = float(np.median(errors))
+    spread = 1.4826 * float(np.median(np.abs(errors - median)))
+    for frame, error in zip(frames, errors, strict=True):
+        before = float(frame.before.distances.mean())
+        if folds := frame.best.folded:
+            found.append(
+                f"Frame {frame.number}: the predicted surface folds over itself (du x dv flips at {folds} cells of its "
+                "grid). Do not command this actuation before the model is trained anew."
+            )
+        if error > max(2.0 * median, median + _STANDS_OUT * spread):
+            found.append(
+                f"Frame {frame.number} stands out: {error:.2f} mm in the mean, {median:.2f} mm is usual. Was it "
+                "captured under other pressures, unregistered, or is its actuation far from all that was learned?"
+            )
+        if frame.after is not None and error > before:
+            found.append(f"Frame {frame.number}: sim-to-real makes it worse, {before:.2f} to {error:.2f} mm.")
+        if frame.best.beside:
+            found.append(
+                f"Frame {frame.number}: {frame.best.beside} captured points lie beside the robot, not compared."
+            )
+    return found

@@ -1,0 +1,184 @@
+"""An evaluation from end to end: models and frames in, figures and report out."""
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from softform_core.errors import SoftformError
+from softform_core.evaluation.captures import Capture, Captures, read_captures
+from softform_core.evaluation.evaluate import (
+    SURFACE_POINTS,
+    JudgedFrame,
+    findings,
+    judge,
+    predict_with,
+    worst_median_best,
+)
+from softform_core.evaluation.report_figures import report_figures
+from softform_core.evaluation.report_html import report_html
+from softform_core.evaluation.report_pdf import report_pdf
+from softform_core.evaluation.report_tables import Report, frames_table, headline, overall_table
+from softform_core.evaluation.summary import Figures, frame_figures, overall_figures
+from softform_core.files import write_atomically
+from softform_core.kinematics.live_pipeline import NONE, LivePipeline
+from softform_core.networks.sim_to_real_card import SimToRealCard
+from softform_core.robots import Robot
+from softform_core.simulation.generate import git_revision
+
+METRICS_FILE, HTML_FILE, PDF_FILE = "metrics.json", "report.html", "report.pdf"
+SCHEMA, SCHEMA_VERSION = "softform/evaluation", 1
+
+Progress = Callable[[Iterable[Capture]], Iterable[Capture]]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A model judged on a recording.
+
+    Attributes:
+        robot: Whose model it is.
+        captures: The recording.
+        card: Of the sim-to-real model; None for the simulation alone.
+        judged: Frames that count: the held-out ones, or all if there are no other.
+        others: Frames that the model was trained on, if they were asked for, too.
+        findings: What a person should look at.
+    """
+
+    robot: Robot
+    captures: Captures
+    card: SimToRealCard | None
+    judged: list[JudgedFrame]
+    others: list[JudgedFrame]
+    findings: list[str]
+
+
+def evaluate(
+    robot: Robot, recording: Path, sim_to_real: str, held_out_only: bool = True, progress: Progress = iter
+) -> Evaluation:
+    """Judge a model on captured frames.
+
+    Args:
+        robot: Whose models.
+        recording: Store of captured frames.
+        sim_to_real: `auto`, `none` or a folder; see `LivePipeline`.
+        held_out_only: Leave out the frames that the model was trained on.
+        progress: Wraps the frames while they are judged.
+
+    Raises:
+        SoftformError: If a model or the recording is missing or cannot be used, or no frame is left to judge.
+    """
+    models = LivePipeline(robot, SURFACE_POINTS, None, sim_to_real)
+    if models.fault:
+        raise SoftformError(models.fault, "To judge the simulation alone, give --sim-to-real none.")
+    card = models.models.card
+    captures = read_captures(recording, robot, card)
+    chosen = [capture for capture in captures.frames if not (held_out_only and capture.trained_on)]
+    if not chosen:
+        raise SoftformError(
+            f"The model was trained on each of the {len(captures.frames)} frames of {recording}.",
+            "Give frames that it has not seen, or --all to judge it on these.",
+        )
+    predict = predict_with(models)
+    frames = [judge(capture, captures.uv, predict) for capture in progress(chosen)]
+    held_out = [frame for frame in frames if not frame.trained_on]
+    others = [frame for frame in frames if frame.trained_on] if held_out else []
+    found = findings(frames, captures.left_out)
+    if not held_out:
+        found.insert(0, "The model was trained on every judged frame: its errors elsewhere are larger.")
+    if card is None and sim_to_real != NONE:
+        found.insert(
+            0,
+            f"There is no sim-to-real model of '{robot.name}': only the simulation is judged. "
+            f"Train one with: softform train s2r --robot {robot.name}",
+        )
+    return Evaluation(robot, captures, card, held_out or frames, others, found)
+
+
+def metrics(evaluation: Evaluation, command: str) -> Figures:
+    """What `metrics.json` holds; distances in mm.
+
+    Args:
+        evaluation: From `evaluate`.
+        command: How it was called.
+    """
+    captures, card = evaluation.captures, evaluation.card
+    ranked = worst_median_best(evaluation.judged)
+    return {
+        "schema": SCHEMA,
+        "schema_version": SCHEMA_VERSION,
+        "robot": evaluation.robot.name,
+        "robot_fingerprint": evaluation.robot.fingerprint(),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": command,
+        "git_revision": git_revision(),
+        "recording": str(captures.path),
+        "via": captures.via,
+        "source": captures.source,
+        "sim_to_real_sha256": None if card is None else card.weights_sha256,
+        "frames_held_out": [capture.number for capture in captures.frames if not capture.trained_on],
+        "frames_trained_on": [capture.number for capture in captures.frames if capture.trained_on],
+        "frames_left_out": {str(number): reason for number, reason in captures.left_out.items()},
+        "overall": overall_figures(evaluation.judged),
+        "trained_on": overall_figures(evaluation.others) if evaluation.others else None,
+        "worst_frame": ranked[0].number,
+        "best_frame": ranked[-1].number,
+        "findings": evaluation.findings,
+        "per_frame": [frame_figures(frame) for frame in _in_order(evaluation)],
+    }
+
+
+def write_report(folder: Path, evaluation: Evaluation, figures: Figures) -> None:
+    """Write `report.html`, `report.pdf` and, last, `metrics.json`; each replaces an older one at once.
+
+    Args:
+        folder: Made if missing.
+        evaluation: From `evaluate`.
+        figures: From `metrics`.
+
+    Raises:
+        SoftformError: If they cannot be written.
+    """
+    report = _report(evaluation, figures)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SoftformError(
+            f"The folder {folder} cannot be made: {error.strerror}.", "Give another --output."
+        ) from error
+    write_atomically(folder / HTML_FILE, report_html(report))
+    write_atomically(folder / PDF_FILE, report_pdf(report))
+    write_atomically(folder / METRICS_FILE, (json.dumps(figures, indent=2) + "\n").encode())
+
+
+def _report(evaluation: Evaluation, figures: Figures) -> Report:
+    robot, captures, card, judged = evaluation.robot, evaluation.captures, evaluation.card, evaluation.judged
+    trained_on = [str(capture.number) for capture in captures.frames if capture.trained_on]
+    facts = {
+        "robot": f"{robot.name} ({robot.fingerprint()})",
+        "frames": f"{captures.path}: {captures.source}, by {captures.via}, begun {captures.created}",
+        "judged": ", ".join(str(frame.number) for frame in judged),
+        "trained on": ", ".join(trained_on) or "none of these frames",
+        "left out": ", ".join(str(number) for number in captures.left_out) or "none",
+        "sim-to-real": "none",
+        "command": str(figures["command"]),
+        "revision": str(figures["git_revision"]),
+        "written": str(figures["created"]),
+    }
+    if card is not None:
+        facts["sim-to-real"] = f"sha256 {card.weights_sha256[:12]}, {card.created}, by: {card.command}"
+    kind = "held-out frames" if card is not None and not judged[0].trained_on else "frames"
+    return Report(
+        title=f"{robot.title}: {len(judged)} {kind}",
+        facts=facts,
+        headline=headline(judged),
+        findings=evaluation.findings,
+        overall=overall_table(judged),
+        frames=frames_table(_in_order(evaluation)),
+        figures=report_figures(judged, evaluation.others),
+    )
+
+
+def _in_order(evaluation: Evaluation) -> list[JudgedFrame]:
+    return sorted([*evaluation.judged, *evaluation.others], key=lambda frame: frame.number)
