@@ -15,17 +15,16 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from softform_core.kinematics.rbf_warp import SimToReal
-from softform_core.kinematics.surface_uncertainty import members_spread
 from softform_core.networks.layers import MlpWeights
 from softform_core.networks.sim_to_real import FunctionPrediction, mean_of
 from softform_core.surface.bspline import basis_matrix
 from softform_core.training.ensemble import Member, run_name, train_ensemble
 from softform_core.training.frames import MarkerFrames
 from softform_core.training.marker_checks import check_markers
+from softform_core.training.marker_uncertainty import MarkerPrediction, calibrate_at_markers, share_between_markers
 from softform_core.training.sim_to_real_losses import geometric_regularization, surface_normals
 from softform_core.training.sim_to_real_recipes import PAPER, Recipe
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
-from softform_core.training.uncertainty import calibrate
 from softform_core.training.warp_data import WarpData, decoded
 from softform_core.units import MM_PER_M
 
@@ -38,6 +37,7 @@ MARKERS = replace(
     patience=200,
     learning_rate=1e-2,
     weight_decay=2.0,
+    batch_size=32,
     refresh=5,
     kernel_width=3e-4,
     components=9,
@@ -104,8 +104,11 @@ def train_sim_to_real_from_markers(
         checkpoints = folder / run_name(recipe.name, (recipe, seed), arrays)
     members = train_ensemble(problem, len(frames), recipe, seed, checkpoints, progress)
 
+    factor, floor = calibrate_at_markers([prediction_at_markers(member) for member in members])
+    share = share_between_markers(forward_kinematics, frames.uv, kernels, recipe, surface)
+    gap = MM_PER_M * frames.positions - data.points.numpy()
+    floor = float(np.hypot(floor, share * np.sqrt(np.nanmean(np.square(gap).sum(axis=2)))))
     nets = [member.problem.network.weights(data.shape_input) for member in members]
-    factor, floor = calibrate(*_held_out(members))
     return TrainedSimToReal(
         SimToReal(kernels, mean_of(nets), recipe.kernel_width),
         [SimToReal(kernels, net, recipe.kernel_width) for net in nets],
@@ -124,7 +127,7 @@ class MarkerProblem:
 
     Attributes:
         captured: (n, M, 3) mm, x_i.
-        visible: (n, M), w_c of Eq. 13: 1 where a marker is captured, 0 where it is missing.
+        visible: (n, M), 1 where a marker is captured, 0 where it is missing: w_c of Eq. 13.
 
     Args:
         data: Simulated markers and kernels.
@@ -171,26 +174,9 @@ def marker_distance(predicted: Tensor, captured: Tensor, visible: Tensor) -> Ten
     return (visible * (predicted - captured).square().sum(-1)).mean(dim=1)
 
 
-def _held_out(members: Sequence[Member[MarkerProblem]]) -> tuple[Array, Array, Array]:
-    """Distances along the normal of captured markers from what members predict that were not trained on their frames.
-
-    Returns:
-        Distances, spread of the members there, and noise, which is nil beside the rest: (m,) mm each.
-    """
-    points, normals = (
-        torch.stack(part).numpy().astype(np.float64)
-        for part in zip(*(member.problem.predicted() for member in members), strict=True)
-    )
-    mean_normals = normals.mean(axis=0)
-    mean_normals /= np.linalg.norm(mean_normals, axis=-1, keepdims=True)
-    spread = members_spread(points, mean_normals)
-    distances, spreads = [], []
-    for member, predicted in zip(members, points, strict=True):
-        captured = member.problem.captured.numpy().astype(np.float64)
-        along = np.einsum("nmx,nmx->nm", captured - predicted, mean_normals)
-        seen = np.zeros(along.shape, dtype=bool)
-        seen[member.validation] = member.problem.visible[member.validation].numpy() > 0.0
-        distances.append(along[seen])
-        spreads.append(spread[seen])
-    distance = np.concatenate(distances)
-    return distance, np.concatenate(spreads), np.zeros(len(distance))
+def prediction_at_markers(member: Member[MarkerProblem]) -> MarkerPrediction:
+    """What a trained member says of all frames, those marked that it was not trained on."""
+    points, normals = (part.numpy().astype(np.float64) for part in member.problem.predicted())
+    seen = np.zeros(points.shape[:2], dtype=bool)
+    seen[member.validation] = member.problem.visible[member.validation].numpy() > 0.0
+    return MarkerPrediction(member.problem.captured.numpy().astype(np.float64), seen, points, normals)

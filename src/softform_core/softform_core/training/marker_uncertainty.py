@@ -1,0 +1,95 @@
+"""How sure a prediction learned from markers is: at the markers, and between them, where nothing was ever seen.
+
+At the markers, the spread of the members is calibrated on frames that they were not trained on, as for scans. The error
+between markers adds to the floor. No frame shows it; gaps that are known everywhere do, those between simulated shapes
+under different pressures: fitted at the markers, they tell which share of a gap is missed between them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.kinematics.pipeline import grid_uv
+from softform_core.kinematics.surface_uncertainty import members_spread
+from softform_core.networks.layers import MlpWeights
+from softform_core.surface.bspline import basis_matrix
+from softform_core.training.sim_to_real_recipes import Recipe
+from softform_core.training.uncertainty import calibrate
+from softform_core.training.warp_data import WarpData, decoded
+
+Array = NDArray[np.float64]
+
+_TRIED_GAPS = 32
+_TRIED_CHANGE = 0.1
+"""Of the half working range; the share hardly depends on it."""
+_SURFACE_POINTS = 900
+
+
+@dataclass(frozen=True)
+class MarkerPrediction:
+    """What one member says of all frames.
+
+    Attributes:
+        captured: (n, M, 3) mm.
+        seen: (n, M), captured in a frame that the member was not trained on.
+        points: (n, M, 3) mm, predicted.
+        normals: (n, M, 3) unit normals of the predicted surface.
+    """
+
+    captured: Array
+    seen: NDArray[np.bool_]
+    points: Array
+    normals: Array
+
+    @property
+    def along(self) -> Array:
+        """Distances (n, M) mm of captured from predicted markers along the normals."""
+        return np.asarray(np.einsum("nmx,nmx->nm", self.captured - self.points, self.normals))
+
+
+def calibrate_at_markers(members: Sequence[MarkerPrediction]) -> tuple[float, float]:
+    """Factor and floor (mm) at the markers, see `training.uncertainty`; the markers' noise is part of the floor."""
+    normals = np.mean([member.normals for member in members], axis=0)
+    normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
+    spread = members_spread(np.array([member.points for member in members]), normals)
+    distance = np.concatenate([member.along[member.seen] for member in members])
+    spreads = np.concatenate([spread[member.seen] for member in members])
+    return calibrate(distance, spreads, np.zeros(len(distance)))
+
+
+def share_between_markers(
+    forward_kinematics: MlpWeights, uv: Array, kernel_uv: Array, recipe: Recipe, surface: tuple[int, int, int]
+) -> float:
+    """Error between markers that are themselves fitted, over the gap at them; root mean squares.
+
+    The gaps tried are those between simulated shapes whose pressures differ by tenths.
+
+    Args:
+        forward_kinematics: N_fk of the robot.
+        uv: (M, 2) parameters of the markers.
+        kernel_uv: (N, 2) parameters of the kernels.
+        recipe: Kernel width, directions and the weight of their amplitudes.
+        surface: Rows, columns and degree of the spline.
+    """
+    generator = np.random.default_rng(0)
+    k = len(forward_kinematics.input_offset)
+    relative = generator.uniform(-1.0, 1.0, (_TRIED_GAPS, k))
+    actuation = forward_kinematics.input_offset + relative * forward_kinematics.input_scale
+    change = _TRIED_CHANGE * generator.standard_normal((_TRIED_GAPS, k)) * forward_kinematics.input_scale
+    real = forward_kinematics.forward(actuation + change)
+
+    def gap_and_basis(at: Array) -> tuple[Array, Array]:
+        data = WarpData.of(forward_kinematics, actuation, at, kernel_uv, recipe, surface)
+        gap = decoded(basis_matrix(at, *surface), real) - data.points
+        return gap.numpy(), data.basis.double().numpy() @ data.directions
+
+    (gap, basis), (gap_between, basis_between) = gap_and_basis(uv), gap_and_basis(grid_uv(_SURFACE_POINTS))
+    # What training would find for this gap alone: Eq. 13 and the penalty on the amplitudes.
+    directions = basis.shape[2]
+    penalty = recipe.amplitude_weight * len(uv) / (3 * directions) * np.eye(directions)
+    amplitudes = np.linalg.solve(basis.swapaxes(1, 2) @ basis + penalty, basis.swapaxes(1, 2) @ gap)
+    left, left_between = gap - basis @ amplitudes, gap_between - basis_between @ amplitudes
+    unseen = np.square(left_between).sum(axis=2).mean() - np.square(left).sum(axis=2).mean()
+    return float(np.sqrt(max(0.0, unseen) / np.square(gap).sum(axis=2).mean()))
