@@ -49,6 +49,9 @@ def started_stack(run_dir: Path, **arguments: str) -> Iterator[RunningStack]:
 
 
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory, ros_domain: int) -> Iterator[RunningStack]:
+def stack(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, ros_domain: int
+) -> Iterator[RunningStack]:
+    """One stack for all tests of a module, launched with the arguments in its `STACK`, if it has some."""
     assert os.environ["ROS_DOMAIN_ID"] == str(ros_domain)
-    yield from started_stack(tmp_path_factory.mktemp("stack"))
+    yield from started_stack(tmp_path_factory.mktemp("stack"), **getattr(request.module, "STACK", {}))

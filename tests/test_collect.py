@@ -1,26 +1,55 @@
-"""Collecting frames with real processes on the virtual rig: killed, resumed, vented, refused."""
+"""Collecting with real processes on the virtual rig: killed, interrupted, stopped, unplugged, resumed, refused."""
 
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-import rclpy
-from rclpy.executors import SingleThreadedExecutor
-from rclpy.signals import SignalHandlerOptions
+from click.testing import CliRunner
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
+from rcl_interfaces.srv import SetParameters
+from rclpy.node import Node
+from rclpy.parameter import Parameter
 from rosbags.highlevel import AnyReader
 from std_srvs.srv import Trigger
 
+from softform_bringup import collect as collecting
+from softform_bringup.cli_collect import collect
 from softform_bringup.robot_link import RobotLink
-from softform_core.frames.store import FrameStatus, open_frames
+from softform_core.frames.sources import open_recording
 from softform_core.robots import load_robot
+from softform_interfaces.action import CollectDataset
+from softform_ros.action_caller import ActionCaller, GoalRejectedError
+from softform_ros.background_node import BackgroundNode
 
 ROBOT = load_robot("membrane")
+STACK = {"motion_capture": "true"}
+
+
+@pytest.fixture
+def operator() -> Iterator[Node]:
+    with BackgroundNode("operator", "softform") as node:
+        yield node
+
+
+def ask(operator: Node, kind: Any, service: str, request: Any) -> Any:
+    client = operator.create_client(kind, service)
+    assert client.wait_for_service(20.0), service
+    return client.call(request, timeout_sec=20.0)
+
+
+def trigger(operator: Node, service: str) -> None:
+    answer = ask(operator, Trigger, service, Trigger.Request())
+    assert answer.success, answer.message
 
 
 def collector(output: Path, *arguments: str) -> subprocess.Popen:
@@ -39,6 +68,12 @@ def finished(process: subprocess.Popen) -> dict:
     return json.loads(output)
 
 
+def failed(process: subprocess.Popen) -> str:
+    _, said = process.communicate(timeout=60)
+    assert process.returncode != 0 and "Traceback" not in said, said
+    return said
+
+
 def wait_for(condition, seconds: float, what: str) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
@@ -47,116 +82,133 @@ def wait_for(condition, seconds: float, what: str) -> None:
 
 
 def captured(path: Path) -> int:
-    return len(open_frames(path).captured) if path.exists() else 0
+    return len(open_recording(path).captured) if path.exists() else 0
 
 
-def test_a_killed_collector_leaves_the_robot_vented_and_goes_on(stack, tmp_path):
-    path = tmp_path / "frames.zarr"
-    with RobotLink(ROBOT, "softform") as watcher:
-        process = collector(path, "--attach", "--frames", "30")
-        wait_for(lambda: captured(path) >= 2, 90.0, "two frames")
-        process.kill()
-        process.communicate()
-        begun = open_frames(path, ROBOT)
-        kept = {int(n): begun.frame(int(n)) for n in begun.captured}
-        assert len(begun.pending) == 30 - len(kept)
-
-        def vented() -> bool:
-            pressures = watcher.driver.pressures
-            return pressures is not None and float(np.abs(pressures).max()) < 0.05 * ROBOT.pressure_max[0]
-
-        wait_for(vented, 20.0, "vented")
-        wait_for(lambda: "vented, because no command came" in stack.log, 5.0, "the driver says so")
-
-    figures = finished(collector(path, "--attach", "--frames", str(len(kept) + 1)))
-    assert figures["captured"] == len(kept) + 1 and figures["rejected"] == 0
-    store = open_frames(path, ROBOT)
-    assert len(store.sessions) == 2
-    for number, frame in kept.items():
-        assert np.array_equal(store.frame(number).points, frame.points)
-        assert store.frame(number).captured_at == frame.captured_at
-    frames = [store.frame(int(number)) for number in store.captured]
-    for frame in frames:
-        assert np.abs(frame.measured - frame.actuation).max() < 250.0
-        assert 0.4 < frame.coverage <= 1.0 and frame.coverage == frame.covered.mean()
-    assert len({frame.captured_at for frame in frames}) == len(frames)
+def vented(link: RobotLink) -> bool:
+    pressures = link.driver.pressures
+    return pressures is not None and float(np.abs(pressures).max()) < 0.05 * ROBOT.pressure_max[0]
 
 
-def trigger(service: str) -> None:
-    context = rclpy.Context()
-    rclpy.init(context=context, signal_handler_options=SignalHandlerOptions.NO)
-    node = rclpy.create_node("operator", namespace="softform", context=context, use_global_arguments=False)
-    try:
-        client = node.create_client(Trigger, service)
-        assert client.wait_for_service(10.0)
-        executor = SingleThreadedExecutor(context=context)
-        executor.add_node(node)
-        future = client.call_async(Trigger.Request())
-        executor.spin_until_future_complete(future, timeout_sec=10.0)
-        assert future.result().success, future.result().message
-    finally:
-        node.destroy_node()
-        rclpy.shutdown(context=context)
-
-
-def test_a_stop_ends_collecting_and_keeps_what_there_is(stack, tmp_path):
+def test_a_killed_client_leaves_the_robot_vented_and_the_same_command_goes_on(stack, operator, tmp_path):
     path = tmp_path / "frames.zarr"
     process = collector(path, "--attach", "--frames", "30")
     wait_for(lambda: captured(path) >= 1, 90.0, "a frame")
-    trigger("stop")
-    _, said = process.communicate(timeout=30)
-    assert process.returncode != 0
-    assert "run the same command again" in said and re.search("stop", said), said
+    with (
+        ActionCaller(CollectDataset, "collect_dataset", "collector", "another") as other,
+        pytest.raises(GoalRejectedError, match="are being collected into"),
+    ):
+        other.call(CollectDataset.Goal(via="scanner", frames=1))
+    with RobotLink(ROBOT, operator) as watcher:
+        process.kill()
+        process.communicate()
+        wait_for(lambda: "the client that attended to collecting is gone" in stack.log, 20.0, "missed")
+        wait_for(lambda: vented(watcher), 20.0, "vented")
+    begun = open_recording(path, ROBOT)
+    kept = {int(number): begun.frame(int(number)) for number in begun.captured}
+    assert len(begun.pending) == 30 - len(kept)
+
+    figures = finished(collector(path, "--attach", "--frames", str(len(kept) + 1)))
+    assert figures["captured"] == len(kept) + 1 and figures["rejected"] == 0
+    store = open_recording(path, ROBOT)
+    assert len(store.sessions) == 2 and store.attributes["source"] == "virtual rig, reality default"
+    for number, frame in kept.items():
+        assert np.array_equal(store.frame(number).points, frame.points)
+        assert store.frame(number).captured_at == frame.captured_at
+    for frame in (store.frame(int(number)) for number in store.captured):
+        assert np.abs(frame.measured - frame.actuation).max() < 250.0
+        assert 0.4 < frame.coverage <= 1.0 and frame.coverage == frame.covered.mean()
+
+
+def test_ctrl_c_vents_the_robot_and_markers_are_gone_on_with(stack, operator, tmp_path):
+    path = tmp_path / "markers.zarr"
+    process = collector(path, "--attach", "--via", "mocap", "--frames", "30")
+    with RobotLink(ROBOT, operator) as watcher:
+        wait_for(lambda: captured(path) >= 1, 90.0, "a frame")
+        process.send_signal(signal.SIGINT)
+        assert "stopped; the robot vents" in failed(process)
+        wait_for(lambda: vented(watcher), 20.0, "vented")
+    kept = open_recording(path, ROBOT).recording()
+    figures = finished(collector(path, "--attach", "--via", "mocap", "--frames", str(len(kept.numbers) + 1)))
+    assert figures["captured"] == len(kept.numbers) + 1
+    recording = open_recording(path, ROBOT).recording()
+    assert np.array_equal(recording.positions[kept.numbers], kept.positions, equal_nan=True)
+    assert recording.names == kept.names and len(recording.names) >= 30
+    assert np.nanmax(np.ptp(recording.positions[..., 2], axis=0)) > 0.005  # the markers move with the robot
+
+
+@pytest.mark.parametrize("how", ["stop", "cable"])
+def test_what_stops_the_driver_ends_collecting_and_keeps_what_there_is(stack, operator, tmp_path, how):
+    def rig(transition: int) -> None:
+        request = ChangeState.Request(transition=Transition(id=transition))
+        assert ask(operator, ChangeState, "rig/change_state", request).success
+
+    path = tmp_path / "markers.zarr"
+    process = collector(path, "--attach", "--via", "mocap", "--frames", "30")
+    wait_for(lambda: captured(path) >= 1, 90.0, "a frame")
+    if how == "stop":
+        trigger(operator, "stop")
+    else:
+        rig(Transition.TRANSITION_DEACTIVATE)  # the port hangs up, as when the cable is pulled
+    said = failed(process)
+    assert "run the same command again" in said and re.search("stop|board|cable|offline", said), said
     kept = captured(path)
     assert kept >= 1
-    trigger("reset")
-    assert finished(collector(path, "--attach", "--frames", str(kept + 1)))["captured"] == kept + 1
+    if how == "cable":
+        rig(Transition.TRANSITION_ACTIVATE)
+    wait_for(lambda: ask(operator, Trigger, "reset", Trigger.Request()).success, 30.0, "reset")
+    assert finished(collector(path, "--attach", "--via", "mocap", "--frames", str(kept + 1)))["captured"] == kept + 1
 
 
-def test_a_silent_scanner_is_named(stack, tmp_path):
+def test_a_silent_scanner_is_named(stack, operator, tmp_path):
+    def set_timeout(seconds: float) -> None:
+        value = Parameter("capture_timeout", value=seconds).to_parameter_msg()
+        answer = ask(operator, SetParameters, "collector/set_parameters", SetParameters.Request(parameters=[value]))
+        assert answer.results[0].successful
+
+    set_timeout(2.0)
     scanner = stack.process("scanner_node")
     scanner.suspend()
     try:
-        process = collector(tmp_path / "frames.zarr", "--attach", "--frames", "2")
-        _, said = process.communicate(timeout=60)
+        said = failed(collector(tmp_path / "frames.zarr", "--attach", "--frames", "2"))
     finally:
         scanner.resume()
-    assert process.returncode != 0
-    assert "No captured_cloud" in said and "frame 0" in said and "Traceback" not in said, said
-    assert list(open_frames(tmp_path / "frames.zarr").pending) == [0, 1]
+        set_timeout(20.0)
+    assert "No captured_cloud" in said and "frame 0" in said, said
+    assert list(open_recording(tmp_path / "frames.zarr").pending) == [0, 1]
 
 
-def test_a_launched_stack_is_recorded_and_a_larger_number_adds(tmp_path):
+def refused(*arguments: str) -> str:
+    result = CliRunner().invoke(collect, arguments)
+    assert result.exit_code != 0 and (result.exception is None or isinstance(result.exception, SystemExit))
+    return result.output
+
+
+def test_a_launched_stack_is_recorded(tmp_path):
     path = tmp_path / "frames.zarr"
     assert finished(collector(path, "--frames", "1"))["captured"] == 1
-    assert finished(collector(path, "--frames", "2"))["captured"] == 2
-    store = open_frames(path, ROBOT)
-    assert (store.status == FrameStatus.CAPTURED).all() and len(store.sessions) == 2
-    for session in store.sessions:
-        with AnyReader([path.parent / str(session["bag"])]) as bag:
-            counts = {c.topic: c.msgcount for c in bag.connections}
-        assert counts["/softform/captured_cloud"] > 0 and counts["/softform/pressure_command"] > 0
-    # Nothing is left to do: no stack is launched for it.
-    assert finished(collector(path, "--frames", "2"))["captured"] == 2
-    assert len(open_frames(path).sessions) == 2
-    _, said = (process := collector(path, "--frames", "2", "--seed", "5")).communicate(timeout=60)
-    assert process.returncode != 0 and "seed" in said
-    _, said = (process := collector(path, "--frames", "2", "--reality", "worn")).communicate(timeout=60)
-    assert process.returncode != 0 and "reality worn" in said
+    (session,) = open_recording(path, ROBOT).sessions
+    with AnyReader([path.parent / str(session["bag"])]) as bag:
+        counts = {connection.topic: connection.msgcount for connection in bag.connections}
+    assert counts["/softform/captured_cloud"] > 0 and counts["/softform/pressure_command"] > 0
+    # Nothing is left to do, or it must not be done: no stack is launched for it.
+    assert "1 of 1 frames" in CliRunner().invoke(collect, ["--frames", "1", "--output", str(path)]).output
+    assert "seed" in refused("--frames", "2", "--output", str(path), "--seed", "5")
+    assert "reality worn" in refused("--frames", "2", "--output", str(path), "--reality", "worn")
+    assert "via 'scanner'" in refused("--frames", "2", "--output", str(path), "--via", "mocap")
+    assert len(open_recording(path).sessions) == 1
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--attach", "--namespace", "nowhere"], "No pneumatic driver"),
-        (["--robot", "nobody"], "nobody.*membrane"),
-        (["--reality", "nowhere"], "nowhere.*default"),
+        (["--attach", "--namespace", "nowhere"], "No collector node in /nowhere"),
+        (["--robot", "nobody"], "nobody.*\n?.*membrane"),
+        (["--reality", "nowhere"], "nowhere.*\n?.*default"),
         (["--frames", "0"], "one at least"),
         (["--via", "telepathy"], "scanner"),
     ],
 )
-def test_a_bad_request_is_refused(tmp_path, arguments, said):
-    process = collector(tmp_path / "frames.zarr", *arguments)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode != 0
-    assert re.search(said, errors) and "Traceback" not in errors, errors
+def test_a_bad_request_is_refused(tmp_path, monkeypatch, arguments, said):
+    monkeypatch.setattr(collecting, "ATTACH_TIMEOUT", 1.0)
+    assert re.search(said, refused("--output", str(tmp_path / "frames.zarr"), *arguments))

@@ -33,6 +33,7 @@ setup(
     entry_points={
         "console_scripts": [
             "bringup_manager_node = softform_bringup.bringup_manager_node:main",
+            "collector_node = softform_bringup.collector_node:main",
             "bag_recorder_node = softform_bringup.bag_recorder_node:main",
         ],
         "softform.commands": [

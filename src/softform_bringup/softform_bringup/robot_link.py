@@ -1,21 +1,17 @@
-"""One end of the topics between a program and a running robot: commands out, pressures and captured clouds in."""
+"""One end of the topics between a node and a running robot: commands out, pressures and captures in."""
 
-import contextlib
-import threading
 from types import TracebackType
 
 import numpy as np
-import rclpy
 from numpy.typing import NDArray
-from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor
-from rclpy.signals import SignalHandlerOptions
+from rclpy.node import Node
 from sensor_msgs.msg import PointCloud2
 
 from softform_core.robots import Robot
 from softform_ik.capture_watch import CaptureWatch
 from softform_ik.driver_watch import DriverWatch
 from softform_ik.held_command import HeldCommand
-from softform_interfaces.msg import ChamberPressures, DriverState
+from softform_interfaces.msg import ChamberPressures, DriverState, MarkerFrame
 from softform_ros import qos
 from softform_ros.conversions import seconds_from_stamp
 
@@ -24,26 +20,28 @@ _STATE_TIMEOUT = 1.0
 
 
 class RobotLink:
-    """Talks to driver and scanner while the `with` block lasts.
+    """Talks to driver and capture devices while the `with` block lasts.
 
     What is held is repeated, since the driver vents the robot when commands cease: so it does when this process dies.
 
     Attributes:
         driver: What the driver says.
-        captures: Captured clouds, `PointCloud2`.
+        clouds: Captured clouds.
+        markers: Captured markers.
         command: What the robot holds.
     """
 
-    def __init__(self, robot: Robot, namespace: str) -> None:
+    def __init__(self, robot: Robot, node: Node) -> None:
         """Nothing is opened before the `with` block.
 
         Args:
             robot: Whose chambers are commanded.
-            namespace: Where the stack runs.
+            node: Where the topics are opened; something else spins it.
         """
-        self._robot, self._namespace = robot, namespace
+        self._robot, self._node = robot, node
         self.driver = DriverWatch(robot, _STATE_TIMEOUT)
-        self.captures: CaptureWatch[PointCloud2] = CaptureWatch()
+        self.clouds: CaptureWatch[PointCloud2] = CaptureWatch()
+        self.markers: CaptureWatch[MarkerFrame] = CaptureWatch()
         self.command = HeldCommand(self._publish)
         self._stop_reason: str | None = None
 
@@ -54,22 +52,18 @@ class RobotLink:
 
     def __enter__(self) -> "RobotLink":
         """Open the topics."""
-        self._context = rclpy.Context()
-        rclpy.init(context=self._context, signal_handler_options=SignalHandlerOptions.NO)
-        self._node = rclpy.create_node(
-            "collector", namespace=self._namespace, context=self._context, use_global_arguments=False
-        )
-        self._publisher = self._node.create_publisher(ChamberPressures, "pressure_command", qos.PRESSURE_COMMAND)
-        self._node.create_subscription(
-            ChamberPressures, "pressure_state", self._on_pressures, qos.PRESSURE_STATE_READER
-        )
-        self._node.create_subscription(DriverState, "driver_state", self._on_driver_state, qos.LATCHED_STATE)
-        self._node.create_subscription(PointCloud2, "captured_cloud", self._on_cloud, qos.CAPTURED_CLOUD)
-        self._node.create_timer(_REPEAT_PERIOD, self.command.repeat)
-        self._executor = SingleThreadedExecutor(context=self._context)
-        self._executor.add_node(self._node)
-        self._thread = threading.Thread(target=self._spin, name="collector", daemon=True)
-        self._thread.start()
+        node = self._node
+        self._publisher = node.create_publisher(ChamberPressures, "pressure_command", qos.PRESSURE_COMMAND)
+        self._subscriptions = [
+            node.create_subscription(kind, topic, note, profile)
+            for kind, topic, note, profile in (
+                (ChamberPressures, "pressure_state", self._on_pressures, qos.PRESSURE_STATE_READER),
+                (DriverState, "driver_state", self._on_driver_state, qos.LATCHED_STATE),
+                (PointCloud2, "captured_cloud", self._on_cloud, qos.CAPTURED_CLOUD),
+                (MarkerFrame, "captured_markers", self._on_markers, qos.CAPTURED_MARKERS),
+            )
+        ]
+        self._timer = node.create_timer(_REPEAT_PERIOD, self.command.repeat)
         return self
 
     def __exit__(
@@ -77,13 +71,10 @@ class RobotLink:
     ) -> None:
         """Hold nothing, so that the driver vents the robot, and close."""
         self.command.release()
-        rclpy.shutdown(context=self._context)
-        self._thread.join()
-        self._node.destroy_node()
-
-    def _spin(self) -> None:
-        with contextlib.suppress(ExternalShutdownException, ShutdownException):
-            self._executor.spin()
+        self._node.destroy_timer(self._timer)
+        for subscription in self._subscriptions:
+            self._node.destroy_subscription(subscription)
+        self._node.destroy_publisher(self._publisher)
 
     def _publish(self, pressures: NDArray[np.float64]) -> None:
         message = ChamberPressures(name=self._robot.chambers, pressure=pressures.tolist())
@@ -101,4 +92,7 @@ class RobotLink:
             self._stop_reason = message.reason
 
     def _on_cloud(self, message: PointCloud2) -> None:
-        self.captures.note(message, seconds_from_stamp(message.header.stamp))
+        self.clouds.note(message, seconds_from_stamp(message.header.stamp))
+
+    def _on_markers(self, message: MarkerFrame) -> None:
+        self.markers.note(message, seconds_from_stamp(message.header.stamp))

@@ -52,20 +52,23 @@ def test_dry_run_prints_the_commands_and_starts_nothing(tmp_path):
     assert result.exit_code == 0, result.exception
     lines = result.output.splitlines()
     assert [line.split("__node:=")[1].split()[0] for line in lines] == [
-        *("rig", "pneumatics", "scanner", "shape_predictor", "inverse_kinematics", "bringup_manager")
+        *("rig", "pneumatics", "scanner", "shape_predictor", "inverse_kinematics", "collector", "bringup_manager")
     ]
     assert 'reality:="ideal"' in lines[0]
     assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("file", SHIPPED, ids=lambda path: path.stem)
+@pytest.mark.parametrize("mocap", ["true", "false"])
 @pytest.mark.parametrize("rig", ["true", "false"])
-def test_shipped_files_start_what_the_manager_waits_for(file, rig):
-    processes = load_launch_file(file, {"rig": rig})
+def test_shipped_files_start_what_the_manager_waits_for(file, rig, mocap):
+    known = {argument.name for argument in list_arguments(file)}
+    processes = load_launch_file(file, {"rig": rig} | ({"motion_capture": mocap} if "motion_capture" in known else {}))
     names = [process.name for process in processes]
     (manager,) = [process for process in processes if process.name == "bringup_manager"]
     (nodes,) = [word for word in manager.command if word.startswith("nodes:=")]
-    assert yaml.safe_load(nodes.removeprefix("nodes:=")) == [name for name in names if name != "bringup_manager"]
+    waits_for = [name for name in yaml.safe_load(nodes.removeprefix("nodes:=")) if name]
+    assert waits_for == [name for name in names if name != "bringup_manager"]
     assert manager.is_required
     assert ("rig" in names) == (rig == "true")
 

@@ -1,6 +1,7 @@
 """Every QoS profile of the stack, named once."""
 
-from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.duration import Duration
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, LivelinessPolicy, QoSProfile, ReliabilityPolicy
 
 
 def _profile(depth: int, reliable: bool = True, latched: bool = False) -> QoSProfile:
@@ -22,3 +23,7 @@ TARGET_SHAPE = _profile(depth=1, latched=True)
 LATCHED_STATE = _profile(depth=1, latched=True)
 TRUE_SURFACE = _profile(depth=1)
 DIAGNOSTICS = _profile(depth=10)
+ATTENDANCE = _profile(depth=1)
+ATTENDANCE.liveliness = LivelinessPolicy.AUTOMATIC
+ATTENDANCE.liveliness_lease_duration = Duration(seconds=3)
+"""Nothing is sent with it: its publisher's end, however it comes, is noticed after the lease."""

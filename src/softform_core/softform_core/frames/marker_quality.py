@@ -20,6 +20,9 @@ Array = NDArray[np.float64]
 MAX_JITTER = 0.01
 """Of the robot's size: a marker of the settled robot that moves further than this is not one and the same."""
 
+MAX_REST_SHIFT = 0.02
+"""Of the robot's size: markers of the robot at rest that are further from where they were have been moved."""
+
 LEAST_SEEN = 0.5
 """A marker that is missing in more of the averaged marker frames than this is missing in the stored frame."""
 
@@ -32,13 +35,11 @@ class LabelledMarkers:
 
     Attributes:
         names: m names.
-        positions: (m, 3) m in the robot's frame.
-        visible: (m,) whether the capture system sees it.
+        positions: (m, 3) m in the robot's frame, NaN where a marker is missing.
     """
 
     names: list[str]
     positions: Array
-    visible: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def rest_frame(taken: Sequence[LabelledMarkers], robot: Robot) -> tuple[list[str
         M names and (M, 3) m. A marker that is not seen at rest is left out.
 
     Raises:
-        SoftformError: If the labels or positions cannot be used, or the markers do not lie on the resting robot.
+        SoftformError: If the labels or positions cannot be used, or no marker is seen.
     """
     names = list(dict.fromkeys(name for frame in taken for name in frame.names))
     positions, fault = average_markers(taken, names, robot)
@@ -76,9 +77,7 @@ def rest_frame(taken: Sequence[LabelledMarkers], robot: Robot) -> tuple[list[str
         raise SoftformError(
             "No marker is seen on the resting robot.", "Check the cameras, and that the base markers are visible."
         )
-    names, rest = [name for name, is_seen in zip(names, seen, strict=True) if is_seen], positions[seen]
-    register_markers(rest, robot)
-    return names, rest
+    return [names[index] for index in np.flatnonzero(seen)], positions[seen]
 
 
 def average_markers(taken: Sequence[LabelledMarkers], names: list[str], robot: Robot) -> tuple[Array, str]:
@@ -97,8 +96,8 @@ def average_markers(taken: Sequence[LabelledMarkers], names: list[str], robot: R
     fault = ""
     for frame, markers in zip(stacked, taken, strict=True):
         fault = fault or _label_fault(markers, place)
-        for name, position, visible in zip(markers.names, markers.positions, markers.visible, strict=True):
-            if visible and name in place and np.isfinite(position).all():
+        for name, position in zip(markers.names, markers.positions, strict=True):
+            if name in place and np.isfinite(position).all():
                 frame[place[name]] = position
     seen = np.isfinite(stacked).all(axis=2)
     count = seen.sum(axis=0)
@@ -107,10 +106,38 @@ def average_markers(taken: Sequence[LabelledMarkers], names: list[str], robot: R
     positions[often] = np.nansum(stacked[:, often], axis=0) / count[often, None]
     jitter = np.where(seen, np.linalg.norm(stacked - positions, axis=2), 0.0).max(axis=0, initial=0.0)
     jitter[~often] = 0.0
-    jumping = np.flatnonzero(jitter > MAX_JITTER * float(robot.extent.max()))
+    # In millimetres everything jitters more; that the unit is wrong is for `assess` to say.
+    size = max(float(robot.extent.max()), float(np.nanmax(np.abs(stacked), initial=0.0)))
+    jumping = np.flatnonzero(jitter > MAX_JITTER * size)
     if not fault and len(jumping):
         fault = f"{_listed([names[i] for i in jumping])} moves by {jitter.max():.3f} m while the robot is settled."
     return positions, fault
+
+
+def check_same_rest(names: list[str], rest: Array, now_names: list[str], now_rest: Array, robot: Robot) -> None:
+    """Refuse to continue a data set whose markers have been moved on the robot, renamed, or aligned anew.
+
+    Args:
+        names: M names of the data set.
+        rest: (M, 3) m, its rest positions.
+        now_names: m names seen at rest now.
+        now_rest: (m, 3) m.
+        robot: Whose markers.
+
+    Raises:
+        SoftformError: If they are not the same within `MAX_REST_SHIFT`.
+    """
+    place = {name: index for index, name in enumerate(names)}
+    strange = [name for name in now_names if name not in place]
+    both = [name for name in now_names if name in place]
+    shift = np.array([np.linalg.norm(now_rest[now_names.index(name)] - rest[place[name]]) for name in both])
+    moved = [name for name, distance in zip(both, shift, strict=True) if distance > MAX_REST_SHIFT * robot.extent.max()]
+    if strange or moved or not both:
+        what = f"{_listed(strange)} were not there" if strange else f"{_listed(moved or names)} rested elsewhere"
+        raise SoftformError(
+            f"These are not the resting markers that the data set was begun with: {what}.",
+            "Put names and markers back, or collect into another --output.",
+        )
 
 
 class MarkerJudge:
@@ -155,18 +182,11 @@ class MarkerJudge:
 
 
 def _label_fault(markers: LabelledMarkers, place: dict[str, int]) -> str:
-    if len(set(markers.names)) != len(markers.names):
-        twice = sorted({name for name in markers.names if list(markers.names).count(name) > 1})
-        return f"two markers are named {_listed(twice)}."
     strange = [name for name in markers.names if name not in place]
     if strange:
         gone = [name for name in place if name not in markers.names]
         also = f", and {_listed(gone)} gone" if gone else ""
         return f"markers named {_listed(strange)} were not there at rest{also}: were they renamed?"
-    broken_rows = markers.visible & ~np.isfinite(markers.positions).all(axis=1)
-    broken = [markers.names[int(row)] for row in np.flatnonzero(broken_rows)]
-    if broken:
-        return f"{_listed(broken)} is said to be visible, but its position is not finite."
     return ""
 
 

@@ -85,6 +85,10 @@ class MarkerStore(Recording):
         """Markers of one frame, captured or rejected, (M, 3) m; NaN where missing, and all of them in a pending one."""
         return np.asarray(self._array("positions")[number])
 
+    def captured_positions(self) -> Array:
+        """Markers of all captured frames, (n, M, 3) m."""
+        return self._read("positions")[self.captured]
+
     def same_positions(self, positions: Array) -> int | None:
         """Return the kept frame with just these positions, or None: two measurements never agree in every digit."""
         kept = self._read("positions")[: len(self)]
@@ -127,7 +131,7 @@ class MarkerStore(Recording):
         captured = self.captured
         if not len(captured):
             raise SoftformError(f"No frame of {self.path} is captured yet.", "Collect some with: softform collect")
-        positions = self._read("positions")[captured]
+        positions = self.captured_positions()
         empty = captured[np.isnan(positions).all(axis=(1, 2))]
         if len(empty):
             raise SoftformError(

@@ -83,11 +83,16 @@ def covered_cells(points: NDArray[np.floating], robot: Robot) -> NDArray[np.bool
         points: (M, 3) m in the robot's frame.
         robot: Whose body the grid spans.
     """
-    cells = np.floor((np.asarray(points)[:, :2] / robot.extent + 0.5) * COVERAGE_CELLS).astype(np.int64)
-    inside = ((cells >= 0) & (cells < COVERAGE_CELLS)).all(axis=1)
+    cells, inside = cells_of(points, robot)
     covered = np.zeros((COVERAGE_CELLS, COVERAGE_CELLS), dtype=bool)
     covered[cells[inside, 0], cells[inside, 1]] = True
     return covered
+
+
+def cells_of(points: NDArray[np.floating], robot: Robot) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Cell of each point of (M, 3) m in the grid over the resting body, (M, 2), and whether it lies in the grid."""
+    cells = np.floor((np.asarray(points)[:, :2] / robot.extent + 0.5) * COVERAGE_CELLS).astype(np.int64)
+    return cells, ((cells >= 0) & (cells < COVERAGE_CELLS)).all(axis=1)
 
 
 def _roughness(points: NDArray[np.float64], distance: float) -> tuple[float, float]:

@@ -1,0 +1,96 @@
+"""The data set that collecting fills: whether it may be continued with what is asked for, and what it lacks."""
+
+import os
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.errors import SoftformError
+from softform_core.frames.marker_store import MarkerStore
+from softform_core.frames.sources import open_recording
+from softform_core.frames.store import FrameStore
+from softform_core.halton import halton_actuations
+from softform_core.robots import Robot
+from softform_core.simulation.generate import git_revision
+
+VIA = ("scanner", "mocap")
+"""What can capture."""
+
+MOST_FRAMES = 100_000
+
+Store: TypeAlias = FrameStore | MarkerStore
+
+
+def asked_actuations(robot: Robot, frames: int, seed: int) -> NDArray[np.float64]:
+    """Actuations of a data set, (n, k) Pa.
+
+    Raises:
+        SoftformError: If there are none, or more than anybody collects.
+    """
+    if frames > MOST_FRAMES:
+        raise SoftformError(f"{frames} frames were asked for.", f"Ask for {MOST_FRAMES} at most.")
+    return halton_actuations(robot.pressure_min, robot.pressure_max, frames, seed)
+
+
+def open_to_continue(
+    path: Path, robot: Robot, seed: int, source: str, via: str, *, writable: bool = False
+) -> Store | None:
+    """Open the data set, if there is one.
+
+    Args:
+        path: The store.
+        robot: Who is captured.
+        seed: Of the actuations.
+        source: Whose frames these are: a data set has those of one source only.
+        via: What captures.
+        writable: Whether frames will be written.
+
+    Raises:
+        SoftformError: If it was begun with other ones, or cannot be read.
+    """
+    if not path.exists():
+        return None
+    store = open_recording(path, robot, writable=writable)
+    for name, asked in (("via", via), ("seed", seed), ("source", source)):
+        if store.attributes[name] != asked:
+            raise SoftformError(
+                f"The frames {path} were begun with {name} '{store.attributes[name]}', not '{asked}'.",
+                "Ask for that to continue them, or give another --output.",
+            )
+    return store
+
+
+def missing_frames(store: Store, frames: int) -> NDArray[np.int64]:
+    """Numbers of the pending frames among the first `frames`."""
+    return store.pending[store.pending < frames]
+
+
+def provenance(seed: int, source: str, via: str) -> dict[str, object]:
+    """What a new data set says of its origin."""
+    return {
+        "seed": seed,
+        "source": source,
+        "via": via,
+        "git_revision": git_revision(),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def begin_session(store: Store, bag: Path | None) -> None:
+    """Note that collecting begins or goes on; the raw recording `bag` is named relative to the store's folder."""
+    store.begin_session(
+        {
+            "began": datetime.now(UTC).isoformat(timespec="seconds"),
+            "git_revision": git_revision(),
+            "bag": "" if bag is None else os.path.relpath(bag, store.path.parent),
+        }
+    )
+
+
+def free_bag(path: Path) -> Path:
+    """Return a folder for the raw recording beside the store, `NAME.bags/DATE-TIME`, which does not exist."""
+    return path.with_name(f"{path.stem}.bags") / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"

@@ -1,0 +1,273 @@
+"""Collecting from a robot that moves at once: what is refused, what is flagged with its number, what is kept."""
+
+import re
+import threading
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from builtin_interfaces.msg import Time
+
+from softform_bringup.collect_frames import Code, CollectGoal, CollectSettings, FrameCollector
+from softform_core.frames.sources import open_recording
+from softform_core.kinematics.robot_pipeline import load_pipeline
+from softform_core.robots import load_robot
+from softform_core.units import MM_PER_M
+from softform_ik.capture_watch import CaptureWatch
+from softform_ik.driver_watch import DriverWatch
+from softform_ik.held_command import HeldCommand
+from softform_interfaces.msg import ChamberPressures, DriverState
+from softform_ros.conversions import cloud_from_points, marker_message, seconds_from_stamp, stamp_from_seconds
+
+ROBOT = load_robot("membrane")
+SETTINGS = CollectSettings(
+    frame="base_link",
+    source="test",
+    bag=None,
+    settle_tolerance=250.0,
+    settle_timeout=2.0,
+    capture_timeout=1.0,
+    ready_timeout=1.0,
+    captures_a_frame=2,
+    averaged_markers=4,
+)
+SURFACE, SPOTS = load_pipeline(ROBOT, 50 * 50), load_pipeline(ROBOT, 36)
+MARKERS = [f"m{index + 1:02d}" for index in range(36)]
+
+
+def unchanged(points, frame):
+    return points
+
+
+class QuickRobot:
+    """Takes the simulated shape of a command at once; `see` distorts what is captured of frame number `frame`."""
+
+    def __init__(self, see=unchanged, name=lambda names, frame: names):
+        self.driver = DriverWatch(ROBOT, 1.0)
+        self.clouds, self.markers = CaptureWatch(), CaptureWatch()
+        self.command = HeldCommand(self._follow)
+        self.stop_reason = None
+        self.is_scanning, self.is_driven, self.frame = True, True, -1
+        self.at_frame_one = lambda robot: None
+        self._see, self._name, self._held = see, name, None
+        self._random = np.random.default_rng(0)
+        self._ends = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def _follow(self, pressures):
+        self._held = pressures
+        if pressures.any():
+            self.frame += 1
+            if self.frame == 1:
+                self.at_frame_one(self)
+
+    def __enter__(self):
+        self.driver.note_state(DriverState.VENTED, "")
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error):
+        self._ends.set()
+        self._thread.join()
+
+    def _noisy(self, points):
+        return self._see(points + 2e-4 * self._random.standard_normal(points.shape), self.frame)
+
+    def _run(self):
+        shown = None
+        while not self._ends.wait(0.02):
+            pressures = np.zeros(9) if self._held is None else self._held
+            if shown is not pressures:
+                shown, surface, spots = pressures, *(one.points(pressures) / MM_PER_M for one in (SURFACE, SPOTS))
+            if self.is_driven:
+                settled = [ChamberPressures.SETTLED] * 9
+                self.driver.note_pressures(ROBOT.chambers, pressures, settled, time.time())
+            if self.is_scanning:
+                stamp = stamp_from_seconds(time.time())
+                self.clouds.note(cloud_from_points(self._noisy(surface), "base_link", stamp), seconds(stamp))
+                seen = self._noisy(spots)
+                seen[: self.frame == 1] = np.nan
+                names = self._name(list(MARKERS), self.frame)
+                self.markers.note(marker_message(names, seen, "base_link", stamp, 1), seconds(stamp))
+
+
+def seconds(stamp: Time) -> float:
+    return seconds_from_stamp(stamp)
+
+
+def collect(robot, path, frames=3, via="scanner", stop=lambda: Code.NONE, **changed):
+    told = []
+    settings = SimpleNamespace(**{**SETTINGS.__dict__, **changed})
+    goal = CollectGoal(via, frames, 0, path)
+    return FrameCollector(ROBOT, goal, settings, robot, stop, told.append).run(), told
+
+
+@pytest.mark.parametrize("via", ["scanner", "mocap"])
+def test_frames_are_told_stored_and_added_to(tmp_path, via):
+    path = tmp_path / "frames.zarr"
+    with QuickRobot() as robot:
+        outcome, told = collect(robot, path, 3, via)
+        assert (outcome.code, outcome.captured, outcome.rejections) == (Code.NONE, 3, {}), outcome.message
+        assert robot.command.pressures is None
+        outcome, _ = collect(robot, path, 4, via)
+        assert (outcome.captured, outcome.message) == (4, "")
+    assert {one.stage for one in told} == {"settling", "capturing", "storing"} and told[-1].done == 3
+    store = open_recording(path, ROBOT)
+    assert len(store.sessions) == 2 and np.abs(store.measured - store.actuation).max() < 1.0
+
+
+def test_markers_begin_with_a_rest_frame_and_missing_ones_are_nan(tmp_path):
+    path = tmp_path / "frames.zarr"
+    with QuickRobot() as robot:
+        collect(robot, path, 3, "mocap")
+    recording = open_recording(path, ROBOT).recording()
+    assert recording.names == MARKERS
+    assert np.abs(recording.rest - SPOTS.points(np.zeros(9)) / MM_PER_M).max() < 5e-4
+    assert np.isnan(recording.positions[1, 0]).all() and np.isfinite(recording.positions[1, 1:]).all()
+    # The mean of four marker frames is nearer than one: their noise is 0.2 mm.
+    error = recording.positions - SPOTS.points(recording.actuation) / MM_PER_M
+    assert np.nanstd(error) < 1.3e-4
+
+
+def noise(points):
+    return np.random.default_rng(1).uniform(-0.16, 0.16, points.shape) * [1.0, 1.0, 0.3]
+
+
+def with_nan(points):
+    points = points.copy()
+    points[::50] = np.nan
+    return points
+
+
+UNFIT_SCANS = [
+    (lambda points: points * MM_PER_M, "millimetres"),
+    (noise, "noise|outliers"),
+    (lambda points: points[:0], "empty"),
+    (lambda points: points * 0.5, "covers"),
+    (lambda points: points * 1.5, "beside"),
+    (lambda points: points * [1, 1, -1], "mirrored"),
+    (lambda points: points * [1, 1, 0], "does not follow"),
+]
+UNFIT_MARKERS = [
+    (lambda points: points * MM_PER_M, "units of"),
+    (lambda points: points + 0.05 * (np.arange(len(points)) == 7)[:, None], "m08"),
+    (lambda points: points * np.nan, "no marker"),
+    (lambda points: points + 0.3, "from the robot"),
+]
+UNFIT_NAMES = [
+    (lambda names: [names[1], names[0], *names[2:]], "m01, m02.*exchanged"),
+    (lambda names: [f"x{name}" for name in names], "xm01.*renamed"),
+]
+
+
+def flagged_in_turn(tmp_path, via, unfit, names):
+    """Frame 0 and the last one are fit, each one between them unfit in a way of its own."""
+    changes = [unchanged, *(lambda points, frame, change=change: change(points) for change, _ in unfit)]
+    changes += [unchanged] * (len(names) + 1)
+    namings = [lambda names: names] * (len(unfit) + 1) + [change for change, _ in names] + [lambda names: names]
+    with QuickRobot(
+        lambda points, frame: changes[max(frame, 0)](points, frame), lambda names, frame: namings[max(frame, 0)](names)
+    ) as robot:
+        outcome, told = collect(robot, tmp_path / "frames.zarr", len(changes), via, captures_a_frame=1)
+    assert outcome.code == Code.NONE, outcome.message
+    expected = [said for _, said in [*unfit, *names]]
+    assert list(outcome.rejections) == list(range(1, len(expected) + 1))
+    for number, said in enumerate(expected, start=1):
+        assert re.search(said, outcome.rejections[number]), outcome.rejections[number]
+        assert any(one.note.startswith(f"frame {number} is rejected") for one in told)
+    store = open_recording(tmp_path / "frames.zarr", ROBOT)
+    assert list(store.captured) == [0, len(expected) + 1]
+    return store
+
+
+def test_unfit_scans_are_flagged_with_their_number_and_the_others_kept(tmp_path):
+    store = flagged_in_turn(tmp_path, "scanner", UNFIT_SCANS, [])
+    assert len(store.points(1)) == len(SURFACE.uv)  # what was captured is kept, to look at
+
+
+def test_unfit_markers_are_flagged_with_their_number_and_the_others_kept(tmp_path):
+    flagged_in_turn(tmp_path, "mocap", UNFIT_MARKERS, UNFIT_NAMES)
+
+
+def test_an_unfit_capture_is_taken_again(tmp_path):
+    tries = []
+
+    def see(points, frame):
+        tries.append(frame)
+        return points[:0] if frame == 1 and tries.count(1) < 3 else points
+
+    with QuickRobot(see) as robot:
+        outcome, _ = collect(robot, tmp_path / "frames.zarr", 2, captures_a_frame=5)
+    assert outcome.captured == 2 and not outcome.rejections
+
+
+def test_the_holes_of_an_organised_cloud_are_left_out(tmp_path):
+    with QuickRobot(lambda points, frame: with_nan(points) if frame == 1 else points) as robot:
+        kept, _ = collect(robot, tmp_path / "kept.zarr", 2)
+    assert kept.captured == 2
+    assert np.isfinite(open_recording(tmp_path / "kept.zarr", ROBOT).points(1)).all()
+
+
+def test_a_stuck_robot_is_flagged_from_the_second_frame_on(tmp_path):
+    first = []
+
+    def stuck(points, frame):
+        if frame < 0 or len(points) < 100:
+            return points
+        if not first:
+            first.append(points)
+        return first[0] + 1e-4 * np.random.default_rng().standard_normal(points.shape)
+
+    with QuickRobot(stuck) as robot:
+        outcome, _ = collect(robot, tmp_path / "frames.zarr", 3)
+    assert list(outcome.rejections) == [1, 2]
+    assert all("the shape of frame 0" in reason for reason in outcome.rejections.values())
+
+
+def test_markers_that_were_moved_between_sessions_are_refused(tmp_path):
+    path = tmp_path / "frames.zarr"
+    with QuickRobot() as robot:
+        collect(robot, path, 1, "mocap")
+    with QuickRobot(lambda points, frame: points + [0.0, 0.01, 0.0]) as robot:
+        outcome, _ = collect(robot, path, 2, "mocap")
+    assert outcome.code == Code.CAPTURE_FAILED and "rested elsewhere" in outcome.message
+    assert list(open_recording(path).captured) == [0]
+
+
+@pytest.mark.parametrize(
+    ("fails", "code", "said"),
+    [
+        (lambda robot: setattr(robot, "is_scanning", False), Code.CAPTURE_FAILED, "No captured_cloud"),
+        (lambda robot: setattr(robot, "is_driven", False), Code.DRIVER_FAILED, "pressure_state"),
+        (lambda robot: setattr(robot, "stop_reason", "someone pressed stop"), Code.DRIVER_FAILED, "pressed stop"),
+    ],
+    ids=["silent scanner", "silent driver", "stop"],
+)
+def test_what_fails_is_named_with_its_frame_and_frames_are_kept(tmp_path, fails, code, said):
+    path = tmp_path / "frames.zarr"
+    with QuickRobot() as robot:
+        robot.at_frame_one = fails
+        outcome, _ = collect(robot, path)
+        assert robot.command.pressures is None
+    assert outcome.code == code and said in outcome.message and "rame 1" in outcome.message, outcome.message
+    assert outcome.captured == 1 and "continues" in outcome.message
+    with QuickRobot() as robot:
+        assert collect(robot, path)[0].captured == 3
+
+
+def test_a_cancel_lets_go_of_the_robot(tmp_path):
+    with QuickRobot() as robot:
+        outcome, _ = collect(robot, tmp_path / "f.zarr", 9, stop=lambda: Code.CANCELLED if robot.frame == 2 else 0)
+        assert robot.command.pressures is None
+    assert outcome.code == Code.CANCELLED and 1 <= outcome.captured <= 2
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"), [({"source": "elsewhere"}, "source 'test'"), ({"via": "mocap"}, "via 'scanner'")]
+)
+def test_a_data_set_is_of_one_source(tmp_path, changed, said):
+    with QuickRobot() as robot:
+        collect(robot, tmp_path / "f.zarr", 1)
+        outcome, _ = collect(robot, tmp_path / "f.zarr", 2, **changed)
+    assert outcome.code == Code.INVALID_GOAL and said in outcome.message

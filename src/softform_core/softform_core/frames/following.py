@@ -1,0 +1,154 @@
+"""Whether a captured cloud is of the robot under the pressures that it was given: neither stuck, mirrored nor deaf.
+
+The simulated shape tells what the pressures should have made; reality differs from it by millimetres, a stuck robot or
+chamber by much more. Compared are mean heights over the cells of a grid, which holes leave out.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import lsq_linear
+
+from softform_core.errors import SoftformError
+from softform_core.frames.agreement import check_agreement
+from softform_core.frames.quality import COVERAGE_CELLS, cells_of
+from softform_core.kinematics.robot_pipeline import load_pipeline
+from softform_core.robots import Robot
+from softform_core.units import MM_PER_M
+
+Array = NDArray[np.float64]
+
+LEAST_CHANGE_MM = 1.5
+"""Mean change of the simulated heights from which a change must be seen."""
+
+STUCK_RATIO = 0.3
+"""A captured change that is a smaller part of the simulated one is none; in the shipped realities it is above 0.9."""
+
+TOO_LOW, TOO_HIGH = -0.35, 0.6
+"""Of the working range: how far the pressure that a chamber's shape tells may lie off the command. In the shipped
+realities, whose sheets are softer than the simulated one, it lies at -0.15 … 0.42."""
+
+_POINTS = 48 * 48
+_ITERATIONS = 4
+_HEIGHT_NOISE_MM = 1.0
+_EXCESS = 1.3
+
+
+class ShapeJudge:
+    """Compares clouds with the simulated shapes, and with the frames that were kept before.
+
+    Args:
+        robot: Who is captured.
+
+    Raises:
+        SoftformError: If the robot has no model of its forward kinematics.
+    """
+
+    def __init__(self, robot: Robot) -> None:
+        """Load the robot's N_fk."""
+        self._robot, self._simulated = robot, load_pipeline(robot, _POINTS)
+        self._numbers: list[int] = []
+        self._expected: list[Array] = []
+        self._heights: list[Array] = []
+        # Whatever is compiled or loaded at first use is so now, while no robot waits for its next command.
+        middle = 0.5 * (robot.pressure_min + robot.pressure_max)
+        self.fault(middle, self._simulated.points(middle) / MM_PER_M)
+
+    def keep(self, number: int, actuation: Array, points: NDArray[np.floating]) -> None:
+        """Note a frame that is kept: (k,) Pa and (M, 3) m; later ones must differ from it."""
+        self._numbers.append(number)
+        self._expected.append(self._simulated_heights(actuation)[0])
+        self._heights.append(_mean_heights(MM_PER_M * points, points, self._robot))
+
+    def fault(self, actuation: Array, points: NDArray[np.floating]) -> str:
+        """Say why a cloud cannot be of this actuation; empty if it can.
+
+        Args:
+            actuation: (k,) Pa.
+            points: (M, 3) m, a cloud that `assess_cloud` finds fit.
+        """
+        captured = np.asarray(points, dtype=np.float64)
+        heights = _mean_heights(MM_PER_M * captured, captured, self._robot)
+        return self._stuck(actuation, heights) or self._misfit(actuation, captured) or self._deaf(actuation, heights)
+
+    def apparent_pressures(self, actuation: Array, heights: Array) -> Array:
+        """Pressures whose simulated shape is nearest to captured heights.
+
+        Args:
+            actuation: (k,) Pa, commanded; where holes hide a chamber, its pressure stays at the command.
+            heights: (g * g,) mm, NaN where nothing was captured.
+
+        Returns:
+            (k,) Pa.
+        """
+        low, high = self._robot.pressure_min, self._robot.pressure_max
+        span = high - low
+        upper = low + _EXCESS * span
+        found = actuation.astype(np.float64)
+        for _ in range(_ITERATIONS):
+            expected, slope = self._simulated_heights(found)
+            seen = np.isfinite(heights) & np.isfinite(expected)
+            # The last rows keep a pressure that the heights say nothing of.
+            matrix = np.concatenate([slope[seen] * span / _HEIGHT_NOISE_MM, np.eye(len(span))])
+            offset = np.concatenate([(heights - expected)[seen] / _HEIGHT_NOISE_MM, (actuation - found) / span])
+            # Bounds with an inside, also where the start lies on one of them.
+            bounds = (np.minimum((low - found) / span, -1e-9), np.maximum((upper - found) / span, 1e-9))
+            found = found + span * lsq_linear(matrix, offset, bounds).x
+        return found
+
+    def _simulated_heights(self, actuation: Array) -> tuple[Array, Array]:
+        """Mean heights (g * g,) mm, NaN without a point, and their derivative (g * g, k) mm/Pa."""
+        points, slope = self._simulated.points_and_jacobian(actuation)
+        columns = np.concatenate([points[:, 2:], slope[:, 2]], axis=1)
+        means = _cell_means(columns, points / MM_PER_M, self._robot)
+        return means[:, 0], means[:, 1:]
+
+    def _stuck(self, actuation: Array, heights: Array) -> str:
+        if not self._numbers:
+            return ""
+        now = self._simulated_heights(actuation)[0]
+        before = np.array(self._expected)
+        kept = np.array(self._heights)
+        seen = np.isfinite(kept) & np.isfinite(heights) & np.isfinite(before) & np.isfinite(now)
+        count = np.maximum(seen.sum(axis=1), 1)
+        expected = np.where(seen, np.abs(now - before), 0.0).sum(axis=1) / count
+        change = np.where(seen, np.abs(heights - kept), 0.0).sum(axis=1) / count
+        same = np.flatnonzero((expected > LEAST_CHANGE_MM) & (change < STUCK_RATIO * expected))
+        if not len(same):
+            return ""
+        alike = int(same[-1])
+        return (
+            f"it shows the shape of frame {self._numbers[alike]} (they differ by {change[alike]:.1f} mm, for these "
+            f"pressures {expected[alike]:.1f} mm are expected): does the robot move, and does the scanner see it?"
+        )
+
+    def _misfit(self, actuation: Array, points: Array) -> str:
+        try:
+            check_agreement(MM_PER_M * points, self._simulated.points(actuation))
+        except SoftformError as error:
+            return f"{error.message} {error.next_step}"
+        return ""
+
+    def _deaf(self, actuation: Array, heights: Array) -> str:
+        apparent = self.apparent_pressures(actuation, heights)
+        off = (apparent - actuation) / (self._robot.pressure_max - self._robot.pressure_min)
+        wrong = np.flatnonzero((off < TOO_LOW) | (off > TOO_HIGH))
+        if not len(wrong):
+            return ""
+        told = ", ".join(
+            f"{self._robot.chambers[c]} is at {actuation[c]:.0f} Pa and looks like {apparent[c]:.0f} Pa" for c in wrong
+        )
+        return f"the shape does not follow the pressures: {told}. Check tubes and valves, and the chambers' order."
+
+
+def _cell_means(values: Array, places: NDArray[np.floating], robot: Robot) -> Array:
+    """Mean of values (M, q) over the cells in which their places (M, 3) m lie, (g * g, q), NaN in empty cells."""
+    cells, inside = cells_of(places, robot)
+    flat = cells[inside, 0] * COVERAGE_CELLS + cells[inside, 1]
+    total = COVERAGE_CELLS * COVERAGE_CELLS
+    count = np.bincount(flat, minlength=total)
+    sums = np.stack([np.bincount(flat, weights=column[inside], minlength=total) for column in values.T], axis=1)
+    return np.where(count[:, None] > 0, sums / np.maximum(count, 1)[:, None], np.nan)
+
+
+def _mean_heights(points_mm: NDArray[np.floating], places: NDArray[np.floating], robot: Robot) -> Array:
+    return _cell_means(np.asarray(points_mm, dtype=np.float64)[:, 2:], places, robot)[:, 0]

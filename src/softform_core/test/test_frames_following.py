@@ -1,0 +1,60 @@
+"""Whether a cloud can be of the pressures that were commanded: judged beside a reality that differs by millimetres."""
+
+import numpy as np
+import pytest
+
+from softform_core.frames.following import ShapeJudge
+from softform_core.halton import halton_actuations
+from softform_core.kinematics.robot_pipeline import load_pipeline
+from softform_core.robots import load_robot
+from softform_core.units import MM_PER_M
+
+ROBOT = load_robot("membrane")
+SURFACE = load_pipeline(ROBOT, 70 * 70)
+ACTUATIONS = halton_actuations(ROBOT.pressure_min, ROBOT.pressure_max, 8, seed=3)
+JUDGE = ShapeJudge(ROBOT)
+
+
+def captured(actuation: np.ndarray, seed: int = 0) -> np.ndarray:
+    """A sheet that is 15 % softer and sags by 2 mm, scanned with 0.3 mm of noise and a hole."""
+    random = np.random.default_rng(seed)
+    points = SURFACE.points(actuation) / MM_PER_M
+    points[:, 2] = 1.15 * points[:, 2] - 0.002 * np.cos(np.pi * points[:, 0] / ROBOT.extent[0])
+    points += 3e-4 * random.standard_normal(points.shape)
+    hole = random.uniform(-0.1, 0.1, 2)
+    return points[np.linalg.norm(points[:, :2] - hole, axis=1) > 0.06]
+
+
+def test_a_softer_sheet_with_holes_passes():
+    judge = ShapeJudge(ROBOT)
+    for number, actuation in enumerate(ACTUATIONS):
+        points = captured(actuation, number)
+        assert judge.fault(actuation, points) == ""
+        judge.keep(number, actuation, points)
+
+
+def test_a_stuck_robot_is_told_from_one_that_is_asked_for_the_same_again():
+    judge = ShapeJudge(ROBOT)
+    judge.keep(5, ACTUATIONS[0], captured(ACTUATIONS[0]))
+    again = captured(ACTUATIONS[0], seed=1)
+    for actuation in ACTUATIONS[1:]:
+        assert "the shape of frame 5" in judge.fault(actuation, again)
+    assert judge.fault(ACTUATIONS[0] + 50.0, again) == ""
+
+
+@pytest.mark.parametrize("chamber", range(9))
+@pytest.mark.parametrize("jammed_at", [0.0, 1.0])
+def test_a_chamber_that_does_not_follow_is_named(chamber, jammed_at):
+    commanded = ACTUATIONS[1].copy()
+    commanded[chamber] = (1.0 - jammed_at) * ROBOT.pressure_max[chamber]
+    held = commanded.copy()
+    held[chamber] = jammed_at * ROBOT.pressure_max[chamber]
+    said = JUDGE.fault(commanded, captured(held))
+    assert f"{ROBOT.chambers[chamber]} is at {commanded[chamber]:.0f} Pa" in said
+
+
+@pytest.mark.parametrize("mirror", [(-1, 1, 1), (1, -1, 1), (1, 1, -1), (-1, -1, 1)], ids=["x", "y", "z", "turned"])
+def test_a_mirrored_cloud_is_found(mirror):
+    lopsided = np.where(np.arange(9) % 3 == 0, 4500.0, 800.0) + np.where(np.arange(9) < 3, 400.0, 0.0)
+    faults = [JUDGE.fault(a, captured(a) * np.array(mirror)) for a in (lopsided, np.sort(ACTUATIONS[2]))]
+    assert any("mirrored" in fault for fault in faults) and all(faults), faults

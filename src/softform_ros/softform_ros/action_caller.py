@@ -1,0 +1,184 @@
+"""The connection of a plain program to an action of the stack: goals out, feedback, results and refusals in."""
+
+import threading
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.action import ActionClient
+from rclpy.action.client import ClientGoalHandle
+from rclpy.node import Node
+
+from softform_core.errors import SoftformError
+from softform_ros import qos
+from softform_ros.background_node import BackgroundNode
+
+_POLL_SECONDS = 0.05
+_REASON_SECONDS = 1.0
+_JOINING_SECONDS = 0.3
+_ACCEPTANCE_SECONDS = 20.0
+
+
+class NotConnectedError(SoftformError):
+    """No node answers."""
+
+
+class GoalRejectedError(SoftformError):
+    """The node did not accept the goal; the message is its reason."""
+
+
+class ActionCaller:
+    """Calls one action of one node; usable from any thread, one goal at a time.
+
+    Args:
+        action: Type of the action.
+        name: Name of the action.
+        server: Name of the node that serves it.
+        caller: Name of this program's node.
+        namespace: Where the stack runs.
+        timeout: How long `connect` waits for the node, s.
+    """
+
+    def __init__(
+        self, action: Any, name: str, server: str, caller: str, namespace: str = "/softform", timeout: float = 10.0
+    ) -> None:
+        """Nothing is opened before `connect`."""
+        self._action, self._name, self._server, self._timeout = action, name, server, timeout
+        self._namespace = "/" + namespace.strip("/") if namespace.strip("/") else ""
+        self._background = BackgroundNode(caller, self._namespace)
+        self._handle: ClientGoalHandle | None = None
+        self._lock = threading.Lock()
+        self._refused_goals: int | None = None
+        self._refusal = ""
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether `connect` was called and `close` was not."""
+        return self._background.is_open
+
+    @property
+    def node(self) -> Node:
+        """This program's node, while connected."""
+        return self._background.node
+
+    def connect(self) -> None:
+        """Open the connection and wait for the node.
+
+        Raises:
+            NotConnectedError: If it does not answer in time.
+        """
+        self._background.open()
+        self._client = ActionClient(self.node, self._action, self._name)
+        self.node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, qos.DIAGNOSTICS)
+        if not self._client.wait_for_server(timeout_sec=self._timeout):
+            self.close()
+            raise NotConnectedError(
+                f"No {self._server} node in {self._namespace or '/'} answered within {self._timeout:g} s.",
+                "Launch the stack first, and check the namespace and ROS_DOMAIN_ID.",
+            )
+        # The node may see this client later than the client sees it; an answer sent before that would be lost.
+        time.sleep(_JOINING_SECONDS)
+
+    def close(self) -> None:
+        """Close the connection; a goal that runs goes on without this client."""
+        if self._background.is_open:
+            self._background.stop()
+            self._client.destroy()
+            self._background.close()
+
+    def __enter__(self) -> "ActionCaller":
+        """Connect."""
+        self.connect()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close."""
+        self.close()
+
+    def call(self, goal: Any, on_feedback: Callable[[Any], None] | None = None) -> Any:
+        """Send a goal and wait for its end.
+
+        Args:
+            goal: Message.
+            on_feedback: Called with each feedback message, from the connection's thread.
+
+        Returns:
+            The result message, whatever became of the goal.
+
+        Raises:
+            NotConnectedError: If `connect` was not called, or the node disappears.
+            GoalRejectedError: If the node refuses the goal, with its reason.
+        """
+        if not self.is_connected:
+            raise NotConnectedError("The client is not connected.", "Call connect() or use it in a `with` block.")
+        forward = None if on_feedback is None else lambda feedback: on_feedback(feedback.feedback)
+        refused_before = self._refused_goals
+        handle = self._ask(
+            lambda: self._client.send_goal_async(goal, feedback_callback=forward), timeout=_ACCEPTANCE_SECONDS
+        )
+        if not handle.accepted:
+            raise GoalRejectedError(self._reason_of_refusal(refused_before))
+        with self._lock:
+            self._handle = handle
+        try:
+            return self._ask(handle.get_result_async).result
+        finally:
+            with self._lock:
+                self._handle = None
+
+    def cancel(self) -> bool:
+        """Cancel the goal that `call` waits for; returns whether there was one."""
+        with self._lock:
+            handle = self._handle
+        if handle is None:
+            return False
+        if threading.current_thread() is self._background.thread:  # from `on_feedback`: answered after that returns
+            handle.cancel_goal_async()
+        else:
+            self._ask(handle.cancel_goal_async)
+        return True
+
+    def _ask(self, send: Callable[[], Any], timeout: float = float("inf")) -> Any:
+        """Send a request from the executor's thread and wait for the answer.
+
+        rclpy 7.1's ActionClient notes a request only after it has sent it, without a lock: an answer that another
+        thread takes in between is thrown away as unexpected, and its future never ends.
+        """
+        return self._wait(self._wait(self._background.executor.create_task(send), timeout), timeout)
+
+    def _wait(self, future: Any, timeout: float = float("inf")) -> Any:
+        done = threading.Event()
+        future.add_done_callback(lambda _: done.set())
+        deadline = time.monotonic() + timeout
+        while not done.wait(_POLL_SECONDS) and not future.done():
+            if not self.is_connected:
+                raise NotConnectedError("The client was closed while it waited.", "Keep it open until the goal ends.")
+            if time.monotonic() > deadline:
+                raise NotConnectedError(
+                    f"The {self._server} node did not answer within {timeout:g} s.", "See its log; try again."
+                )
+            if not self._client.server_is_ready():
+                raise NotConnectedError(
+                    f"The {self._server} node went away while it worked on the goal.",
+                    "See its log; the driver vents the robot when no command comes.",
+                )
+        return future.result()
+
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            if status.name == f"{self._namespace}/{self._server}":
+                values = {pair.key: pair.value for pair in status.values}
+                self._refusal = values.get("last refusal", "")
+                self._refused_goals = int(values.get("refused goals", 0))
+
+    def _reason_of_refusal(self, refused_before: int | None) -> str:
+        deadline = time.monotonic() + _REASON_SECONDS
+        while time.monotonic() < deadline:
+            if self._refusal and self._refused_goals != refused_before:
+                return self._refusal
+            time.sleep(_POLL_SECONDS)
+        return self._refusal or f"The goal was refused; the reason is in the log of {self._server}."

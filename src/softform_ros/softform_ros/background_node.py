@@ -1,0 +1,81 @@
+"""A ROS node inside a program that is none: a context of its own, spun by a thread."""
+
+import contextlib
+import threading
+from types import TracebackType
+
+import rclpy
+from rclpy._rclpy_pybind11 import RCLError
+from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+
+
+class BackgroundNode:
+    """Is there from `open` to `close`, or while the `with` block lasts; the program keeps its signal handlers."""
+
+    def __init__(self, name: str, namespace: str) -> None:
+        """Open nothing yet.
+
+        Args:
+            name: Of the node.
+            namespace: Where the stack runs.
+        """
+        self._name, self._namespace = name, namespace
+        self._context: rclpy.Context | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the node is there."""
+        return self._context is not None and self._context.ok()
+
+    @property
+    def thread(self) -> threading.Thread:
+        """What spins the node."""
+        return self._thread
+
+    def open(self) -> None:
+        """Make the node and spin it."""
+        self._context = rclpy.Context()
+        rclpy.init(context=self._context, signal_handler_options=SignalHandlerOptions.NO)
+        self.node: Node = rclpy.create_node(
+            self._name, namespace=self._namespace or "/", context=self._context, use_global_arguments=False
+        )
+        self.executor = SingleThreadedExecutor(context=self._context)
+        self.executor.add_node(self.node)
+        self._thread = threading.Thread(target=self._spin, name=self._name, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Spin no more; what hangs on the node can then be destroyed from any thread."""
+        if self._context is not None and self._context.ok():
+            rclpy.shutdown(context=self._context)
+            self._thread.join()
+
+    def close(self) -> None:
+        """End the node; harmless if there is none."""
+        self.stop()
+        if self._context is not None:
+            self.node.destroy_node()
+            self._context = None
+
+    def __enter__(self) -> Node:
+        """Open; returns the node."""
+        self.open()
+        return self.node
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close."""
+        self.close()
+
+    def _spin(self) -> None:
+        assert self._context is not None
+        with contextlib.suppress(ExternalShutdownException, ShutdownException):
+            try:
+                self.executor.spin()
+            except RCLError:
+                # A context that is shut down just then is found invalid in the middle of a step.
+                if self._context.ok():
+                    raise
