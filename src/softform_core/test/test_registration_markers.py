@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from softform_core.errors import SoftformError
+from softform_core.registration.base_alignment import base_alignment
 from softform_core.registration.markers import register_markers
 from softform_core.robots import Robot, load_robot
 
@@ -45,3 +47,25 @@ def test_markers_that_cannot_be_placed_are_refused(robot: Robot, change, words: 
     with pytest.raises(SoftformError) as refused:
         register_markers(change(rest), robot)
     assert words in str(refused.value)
+
+
+def test_base_markers_bring_the_systems_frame_to_the_robots(robot: Robot) -> None:
+    places, turn = np.array(list(robot.base_markers.values())), Rotation.from_rotvec([2.0, -0.5, 1.0])
+    captured = np.vstack([turn.apply(places) + 3.0, [[0.0, 0.0, 0.0]]])
+    captured[2] = np.nan
+    names = [*robot.base_markers, "m01"]
+    motion, residual = base_alignment(names, captured, robot.base_markers, 1e-3)
+    np.testing.assert_allclose(motion.apply(captured)[[0, 1, 3]], places[[0, 1, 3]], atol=1e-12)
+    assert residual < 1e-12
+    captured[0] += [0.0, 0.0, 0.009]
+    with pytest.raises(SoftformError, match="off their places"):
+        base_alignment(names, captured, robot.base_markers, 1e-3)
+    captured[1] = np.nan
+    with pytest.raises(SoftformError, match="2 of the base markers base_1, base_2, base_3, base_4 are visible"):
+        base_alignment(names, captured, robot.base_markers, 1e-3)
+
+
+def test_base_markers_in_line_align_nothing() -> None:
+    base = {"a": [0.0, 0.0, 0.0], "b": [0.1, 0.0, 0.0], "c": [0.3, 0.01, 0.0]}
+    with pytest.raises(SoftformError, match="in line"):
+        base_alignment(list(base), np.array(list(base.values())), base, 1e-3)

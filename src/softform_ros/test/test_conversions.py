@@ -8,7 +8,9 @@ from sensor_msgs.msg import PointCloud2, PointField
 from softform_core.errors import SoftformError
 from softform_ros.conversions import (
     cloud_from_points,
+    marker_message,
     points_from_cloud,
+    positions_from_markers,
     seconds_from_stamp,
     stamp_from_seconds,
     values_from_cloud,
@@ -53,3 +55,28 @@ def test_values_travel_beside_the_points():
 @given(st.floats(min_value=0.0, max_value=2.0e9))
 def test_stamps_keep_microseconds(seconds):
     assert seconds_from_stamp(stamp_from_seconds(seconds)) == pytest.approx(seconds, abs=1e-6)
+
+
+def test_markers_survive_the_message_and_missing_ones_are_nan_and_not_visible():
+    positions = np.array([[0.1, -0.2, 0.3], [np.nan, 0.0, 0.0], [1.0, np.inf, 0.0]])
+    message = marker_message(["a", "b", "c"], positions, "mocap", stamp_from_seconds(2.0), 7)
+    assert (message.frame_number, message.header.frame_id, message.header.stamp.sec) == (7, "mocap", 2)
+    assert list(message.visible) == [True, False, False]
+    assert np.isnan([message.position[1].y, message.position[2].x]).all()
+    np.testing.assert_array_equal(positions_from_markers(message), [positions[0], [np.nan] * 3, [np.nan] * 3])
+
+
+def test_what_drivers_send_for_a_missing_marker_counts_as_missing():
+    message = marker_message(["a", "b", "c"], np.ones((3, 3)), "mocap", stamp_from_seconds(0.0), 0)
+    message.position[0] = type(message.position[0])()
+    message.visible[1] = False
+    assert np.isnan(positions_from_markers(message)).all(axis=1).tolist() == [True, True, False]
+
+
+def test_markers_with_unequal_lists_or_a_name_twice_are_refused():
+    message = marker_message(["a", "a"], np.ones((2, 3)), "mocap", stamp_from_seconds(0.0), 3)
+    with pytest.raises(SoftformError, match="Frame 3 has a name twice"):
+        positions_from_markers(message)
+    message.name = ["a", "b", "c"]
+    with pytest.raises(SoftformError, match="3 names, 2 positions"):
+        positions_from_markers(message)
