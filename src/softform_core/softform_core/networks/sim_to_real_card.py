@@ -42,6 +42,7 @@ class FramesUsed(Entry):
     used: list[Count]
     held_out: list[Count]
     left_out: dict[int, str]
+    flagged: dict[int, str] = {}
     points_per_frame: Count
     coverage_mean: Share
 
@@ -94,7 +95,8 @@ class SimToRealCard(Card):
             noise = (
                 f" A perfect prediction would leave the capture's own noise, {e.noise_floor_mean:.3f} mm in the mean."
             )
-        left_out = "".join(f"\n- frame {number}: {reason}" for number, reason in sorted(d.left_out.items()))
+        left_out = "".join(f"\n- frame {number} is left out: {reason}" for number, reason in sorted(d.left_out.items()))
+        flagged = "".join(f"\n- look at frame {number}: {reason}" for number, reason in sorted(d.flagged.items()))
         continued = "" if r.continues is None else f" Continues the model `{r.continues[:12]}`."
         return f"""# Sim-to-real transfer of the robot '{self.robot}'
 
@@ -129,7 +131,7 @@ of uncertainty and noise together (a Gaussian: 68 % and 95 %).
 {len(d.used)} frames of `{d.store}` ({d.source}, by {d.via}, seed {d.seed}, begun {d.created}, revision
 {d.git_revision}) were learned from, up to {d.points_per_frame} points each; {len(d.held_out)} were held out \
 ({", ".join(map(str, d.held_out))}) and {len(d.left_out)} left out.
-They show {d.coverage_mean:.0%} of the robot in the mean.{left_out}
+They show {d.coverage_mean:.0%} of the robot in the mean.{left_out}{flagged}
 
 Recipe `{r.recipe}`, seed {r.seed}, best epochs {", ".join(map(str, r.best_epochs))}; {r.seconds:.0f} s on {r.threads} \
 thread(s).{continued} Revision {self.git_revision}, torch {self.torch_version}, {self.created}.

@@ -139,6 +139,7 @@ def save_random_model(folder: Path, seed: int, members: int = 3, fk: str = "") -
             used=[0, 1, 2, 4],
             held_out=[7],
             left_out={3: "it is mirrored"},
+            flagged={4: "the prediction folds"},
             points_per_frame=1000,
             coverage_mean=0.8,
         ),

@@ -89,7 +89,13 @@ def test_networks_of_other_kinds_are_no_transfer(robot):
 def test_the_card_speaks_to_people(model_folder, robot):
     card = load_sim_to_real(robot, model_folder).card
     page = (model_folder / SIM_TO_REAL.page_file).read_text()
-    for word in (card.weights_sha256, "frame 3: it is mirrored", "0.500", "refused beside any other"):
+    for word in (
+        card.weights_sha256,
+        "frame 3 is left out: it is mirrored",
+        "look at frame 4: the prediction folds",
+        "0.500",
+        "refused beside any other",
+    ):
         assert word in page
 
 
