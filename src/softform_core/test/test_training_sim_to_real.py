@@ -18,12 +18,12 @@ from softform_core.training.sim_to_real_recipes import DEFAULT, PAPER, Recipe
 ROWS = COLS = 6
 TINY = replace(
     DEFAULT,
-    epochs=60,
-    patience=60,
+    epochs=40,
+    patience=40,
     learning_rate=1e-2,
     batch_size=4,
     kernels=16,
-    surface_points=144,
+    surface_points=100,
     components=2,
     hidden=(16, 16),
     members=2,
@@ -79,10 +79,19 @@ def test_training_lowers_the_gap_at_held_out_actuations() -> None:
     trained = train(frames(16))
     assert held_out_gap(trained.sim_to_real) < 0.5 * held_out_gap(None)
     assert len(trained.members) == len(trained.confidence) == 2
+    assert trained.flags == ()
+
+
+def test_a_frame_of_another_actuation_is_named() -> None:
+    captured = frames(16)
+    actuation = captured.actuation.copy()
+    actuation[5] = actuation[5] * 0.5 + [0.0, 200.0]
+    trained = train(Frames(actuation, captured.clouds, captured.normals), replace(TINY, members=1))
+    assert [flag.frame for flag in trained.flags] == [5]
 
 
 def test_the_same_seed_gives_the_same_network_and_an_interrupted_run_goes_on_to_it(tmp_path: Path, monkeypatch) -> None:
-    captured, recipe = frames(8), replace(TINY, epochs=40, members=1)
+    captured, recipe = frames(8), replace(TINY, members=1)
     whole = train(captured, recipe)
     run_epoch = ensemble._Run._run_epoch
 

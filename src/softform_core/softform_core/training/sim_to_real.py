@@ -21,7 +21,7 @@ start is ours, without which it diverges. `default` differs where the printed fo
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +38,7 @@ from softform_core.training.border import Border, BorderLine, BorderNeighbours, 
 from softform_core.training.confidence import fit_confidence
 from softform_core.training.ensemble import Member, run_name, train_ensemble
 from softform_core.training.frames import Frames
+from softform_core.training.scan_checks import check_scans, fold_flags, residual_flags
 from softform_core.training.sim_to_real_losses import (
     Clouds,
     Neighbours,
@@ -95,6 +96,8 @@ def train_sim_to_real(
     kernel_uv = kernel_grid(recipe.kernels)
     data = WarpData.of(forward_kinematics, frames.actuation, uv, kernel_uv, recipe, (rows, cols, degree))
     clouds = Clouds.of([MM_PER_M * cloud for cloud in frames.clouds], frames.normals)
+    simulated_normals = surface_normals(*(slope @ data.identity for slope in (data.slope_u, data.slope_v)))
+    check_scans(clouds, data.points, simulated_normals)
 
     def problem(number: int) -> ScanProblem:
         return ScanProblem(data, clouds, recipe, None if start is None else start[number % len(start)])
@@ -107,7 +110,9 @@ def train_sim_to_real(
     members = train_ensemble(problem, len(frames), recipe, seed, checkpoints, progress)
 
     nets = [member.problem.network.weights(data.shape_input) for member in members]
-    factor, floor = calibrate(*_held_out(members, clouds))
+    held_out = _held_out(members, clouds)
+    factor, floor = calibrate(held_out.distance, held_out.spread, held_out.noise)
+    flags = residual_flags(held_out.residual) + fold_flags(held_out.normals, simulated_normals)
     return TrainedSimToReal(
         SimToReal(kernel_uv, mean_of(nets), recipe.kernel_width),
         [SimToReal(kernel_uv, net, recipe.kernel_width) for net in nets],
@@ -118,6 +123,7 @@ def train_sim_to_real(
         sum(member.seconds for member in members),
         factor,
         floor,
+        tuple(flags),
     )
 
 
@@ -223,22 +229,47 @@ def signed_distances(predicted: Tensor, normals: Tensor, clouds: Clouds, neighbo
     return (residual * between).sum(-1)
 
 
-def _held_out(members: Sequence[Member[ScanProblem]], clouds: Clouds) -> tuple[Array, Array, Array]:
-    """Distances of captured points to what members predict that were not trained on them, spread there, noise; mm."""
+@dataclass(frozen=True)
+class _HeldOut:
+    """What members predict for frames that they were not trained on.
+
+    Attributes:
+        distance: (m,) mm of captured points to the surfaces predicted by such members.
+        spread: (m,) mm of all members there.
+        noise: (m,) mm of the scanner.
+        residual: (n,) mm, mean distance in each frame; of the mean of all members where every one was trained on it.
+        normals: (n, P, 3) of the mean prediction.
+    """
+
+    distance: Array
+    spread: Array
+    noise: Array
+    residual: Array
+    normals: Tensor
+
+
+def _held_out(members: Sequence[Member[ScanProblem]], clouds: Clouds) -> _HeldOut:
     surfaces = [member.problem.predicted() for member in members]
     points, normals = (torch.stack(part) for part in zip(*surfaces, strict=True))
-    mean_normals = torch.nn.functional.normalize(normals.mean(dim=0), dim=-1)
+    mean_points, mean_normals = points.mean(dim=0), torch.nn.functional.normalize(normals.mean(dim=0), dim=-1)
     spread = members_spread(points.numpy().astype(np.float64), mean_normals.numpy().astype(np.float64))
+    residual = np.zeros(len(clouds.points))
     distances, spreads, noises = [], [], []
-    for member, (predicted, normal) in zip(members, surfaces, strict=True):
-        chosen = torch.from_numpy(member.validation)
+    left = np.setdiff1d(np.arange(len(residual)), np.concatenate([member.validation for member in members]))
+    parts = [(m.validation, *surface) for m, surface in zip(members, surfaces, strict=True)]
+    for number, (frames, surface, normal) in enumerate([*parts, (left, mean_points, mean_normals)]):
+        chosen = torch.from_numpy(frames)
         part = clouds.part(chosen)
-        neighbours = nearest_neighbours(predicted[chosen], part)
-        signed = signed_distances(predicted[chosen], normal[chosen], part, neighbours).numpy().astype(np.float64)
-        for place, frame in enumerate(member.validation):
+        neighbours = nearest_neighbours(surface[chosen], part)
+        signed = signed_distances(surface[chosen], normal[chosen], part, neighbours).numpy().astype(np.float64)
+        for place, frame in enumerate(frames):
             used = part.weight[place].numpy() > 0.0
+            residual[frame] = np.minimum(np.abs(signed[place, used]), _CAP_MM).mean()
+            if number == len(members):
+                continue
+            on_surface = neighbours.on_surface[place].numpy()[used]
             distances.append(signed[place, used])
-            spreads.append(spread[frame][neighbours.on_surface[place].numpy()[used]])
+            spreads.append(spread[frame][on_surface])
             noise = measurement_noise(part.points[place].numpy()[used], distances[-1])
             noises.append(np.full(len(distances[-1]), noise))
-    return np.concatenate(distances), np.concatenate(spreads), np.concatenate(noises)
+    return _HeldOut(np.concatenate(distances), np.concatenate(spreads), np.concatenate(noises), residual, mean_normals)

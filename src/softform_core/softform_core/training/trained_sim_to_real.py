@@ -7,6 +7,19 @@ from softform_core.networks.sim_to_real import Confidence, ShapeInput
 
 
 @dataclass(frozen=True)
+class FrameFlag:
+    """Something that people should know of a frame.
+
+    Attributes:
+        frame: Its number.
+        reason: What it is.
+    """
+
+    frame: int
+    reason: str
+
+
+@dataclass(frozen=True)
 class TrainedSimToReal:
     """A trained sim-to-real transfer.
 
@@ -20,6 +33,7 @@ class TrainedSimToReal:
         seconds: Time spent, interrupted runs included.
         spread_factor: See `training.uncertainty`.
         spread_floor_mm: See `training.uncertainty`.
+        flags: Frames that are explained far worse than the others, or whose prediction folds.
     """
 
     sim_to_real: SimToReal
@@ -31,3 +45,4 @@ class TrainedSimToReal:
     seconds: float
     spread_factor: float
     spread_floor_mm: float
+    flags: tuple[FrameFlag, ...] = ()

@@ -12,7 +12,13 @@ from torch import Tensor
 from softform_core.errors import SoftformError
 from softform_core.kinematics.pipeline import grid_uv
 from softform_core.networks.layers import MlpWeights
-from softform_core.networks.sim_to_real import ShapeInput, stable_directions, warp_basis, warp_basis_slope
+from softform_core.networks.sim_to_real import (
+    ShapeInput,
+    identity_coefficients,
+    stable_directions,
+    warp_basis,
+    warp_basis_slope,
+)
 from softform_core.surface.bspline import basis_matrix, derivative_matrices
 from softform_core.training.sim_to_real_recipes import Recipe
 
@@ -59,6 +65,11 @@ class WarpData:
     basis: Tensor
     slope_u: Tensor
     slope_v: Tensor
+
+    @property
+    def identity(self) -> Tensor:
+        """Gamma (N + 4, 3) that leaves the simulated surfaces as they are."""
+        return torch.from_numpy(identity_coefficients(len(self.kernel_uv))).float()
 
     @classmethod
     def of(

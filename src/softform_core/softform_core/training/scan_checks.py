@@ -1,0 +1,144 @@
+"""Scans that must not be learned from unseen: another robot's, mirrored, turned, noise; and predictions that fold.
+
+Before training, each frame's cloud is compared with the simulated surface at its actuation. Simulation and reality
+differ by little beside the robot's size, so a cloud far away, or one that fits much better once it is mirrored or
+turned, is refused. After training, frames that the model explains far worse than the others are named.
+"""
+
+from itertools import product
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+from torch import Tensor
+
+from softform_core.errors import SoftformError
+from softform_core.training.sim_to_real_losses import Clouds
+from softform_core.training.trained_sim_to_real import FrameFlag
+from softform_core.training.uncertainty import measurement_noise
+
+Array = NDArray[np.float64]
+
+_ELSEWHERE = 0.1
+"""Of the robot's size: a frame whose median distance to the simulated surface is larger shows something else."""
+_FAR_BETTER, _BETTER = 0.6, 0.85
+"""A cloud is a mirror image if its misfit falls below the first share once it is mirrored; the second is enough in
+frames that fit badly."""
+_BADLY = 1.8
+"""Times the middle of all frames' misfits."""
+_NOISE = 0.015
+"""Of the robot's size: on a surface, what neighbours do not share is much less."""
+_HIDDEN = 0.6
+"""Share of the simulated surface without captured points near; the paper learns with up to 40 % missing."""
+_NEAR = 3.0
+"""Spacings of the captured points that count as near."""
+_OUTLYING = 8.0
+"""Robust standard deviations above the middle of all frames' residuals, and at least twice that middle."""
+_EXAMINED = 300
+"""Points of a cloud that are looked at."""
+
+
+def check_scans(clouds: Clouds, points: Tensor, normals: Tensor) -> None:
+    """Refuse frames that do not show the robot at their actuation.
+
+    Args:
+        clouds: Captured surfaces, mm.
+        points: (n, P, 3) mm, simulated surfaces at the frames' actuations.
+        normals: (n, P, 3) unit normals of these.
+
+    Raises:
+        SoftformError: Naming all such frames and why.
+    """
+    flags = scan_faults(clouds, points, normals)
+    if flags:
+        shown = "; ".join(f"frame {flag.frame}: {flag.reason}" for flag in flags[:5])
+        more = f"; and {len(flags) - 5} more" if len(flags) > 5 else ""
+        raise SoftformError(
+            f"{len(flags)} of {len(points)} frames cannot be of this robot at their actuation: {shown}{more}.",
+            "Leave these frames out, or capture them again; look at the registration of the scanner.",
+        )
+
+
+def scan_faults(clouds: Clouds, points: Tensor, normals: Tensor) -> list[FrameFlag]:
+    """Frames that `check_scans` refuses; arguments as there."""
+    simulated = points.numpy().astype(np.float64)
+    corners = simulated.reshape(-1, 3).min(axis=0), simulated.reshape(-1, 3).max(axis=0)
+    middle, size = (corners[0] + corners[1]) / 2.0, float(np.max(corners[1] - corners[0]))
+    surfaces = [_Surface(*pair) for pair in zip(simulated, normals.numpy().astype(np.float64), strict=True)]
+    captured = []
+    for cloud, weight in zip(clouds.points.numpy(), clouds.weight.numpy(), strict=True):
+        captured.append(cloud[weight > 0.0].astype(np.float64))
+    misfits = np.array([surface.misfit(_thinned(cloud)) for surface, cloud in zip(surfaces, captured, strict=True)])
+    flags = []
+    for number, (surface, cloud, misfit) in enumerate(zip(surfaces, captured, misfits, strict=True)):
+        better = _BETTER if misfit > _BADLY * np.median(misfits) else _FAR_BETTER
+        if reason := surface.fault(cloud, size) or _better_image(_thinned(cloud), surface, middle, better * misfit):
+            flags.append(FrameFlag(number, reason))
+    return flags
+
+
+class _Surface:
+    """One simulated surface: points (P, 3) mm, unit normals (P, 3)."""
+
+    def __init__(self, points: Array, normals: Array) -> None:
+        self._points, self._normals, self._tree = points, normals, cKDTree(points)
+
+    def misfit(self, cloud: Array) -> float:
+        """Root of the mean squared distance along the surface's normals, outliers left out, mm."""
+        distance, nearest = self._tree.query(cloud)
+        along = np.abs(np.sum((cloud - self._points[nearest]) * self._normals[nearest], axis=1))
+        # Beside the surface a distance along its normals says nothing.
+        along = np.maximum(along, distance - 2.0 * float(np.median(distance)))
+        return float(np.sqrt(np.mean(np.sort(along)[: int(0.95 * len(along))] ** 2)))
+
+    def fault(self, cloud: Array, size: float) -> str:
+        """What shows that the cloud is of something else, whatever its orientation; empty if nothing does."""
+        distance, nearest = self._tree.query(cloud)
+        if (away := float(np.median(distance))) > _ELSEWHERE * size:
+            return f"it lies {away:.0f} mm from the simulated surface"
+        along = np.sum((cloud - self._points[nearest]) * self._normals[nearest], axis=1)
+        noise = measurement_noise(self._points[nearest], along)
+        if noise > _NOISE * size:
+            return f"neighbouring points lie {noise:.0f} mm apart in depth: it is noise"
+        tree = cKDTree(cloud)
+        spacing = float(np.median(tree.query(cloud, k=2)[0][:, 1]))
+        hidden = float(np.mean(tree.query(self._points)[0] > max(_NEAR * 2.0 * spacing, away + _NEAR * spacing)))
+        if hidden > _HIDDEN:
+            return f"it shows nothing of {hidden:.0%} of the surface"
+        return ""
+
+
+def _thinned(cloud: Array) -> Array:
+    return cloud[:: max(1, len(cloud) // _EXAMINED)]
+
+
+def _better_image(cloud: Array, surface: _Surface, middle: Array, limit: float) -> str:
+    """How the cloud, mirrored or turned about the robot, gets a misfit below the limit; empty if not at all."""
+    best, how = limit, ""
+    for swap, signs in product((False, True), product((1.0, -1.0), repeat=3)):
+        image = np.diag(signs)[:, [1, 0, 2] if swap else [0, 1, 2]]
+        misfit = surface.misfit((cloud - middle) @ image.T + middle)
+        if misfit < best and not np.array_equal(image, np.eye(3)):
+            best, how = misfit, "mirrored" if np.linalg.det(image) < 0.0 else "turned"
+    return f"it fits far better {how}" if how else ""
+
+
+def residual_flags(residual: Array) -> list[FrameFlag]:
+    """Frames that a trained model explains far worse than the others, from each frame's mean residual (n,) mm."""
+    middle = float(np.median(residual))
+    spread = 1.4826 * float(np.median(np.abs(residual - middle)))
+    limit = max(middle + _OUTLYING * spread, 2.0 * middle)
+    return [
+        FrameFlag(int(number), f"the model explains it to {residual[number]:.2f} mm, others to {middle:.2f} mm")
+        for number in np.flatnonzero(residual > limit)
+    ]
+
+
+def fold_flags(normals: Tensor, simulated: Tensor) -> list[FrameFlag]:
+    """Frames in which the predicted surface folds: du x dv against the simulated one's, both (n, P, 3) unit normals."""
+    folded = ((normals * simulated).sum(-1) <= 0.0).sum(dim=1)
+    return [
+        FrameFlag(int(number), f"the prediction folds at {int(folded[number])} of {normals.shape[1]} points")
+        for number in torch.nonzero(folded)[:, 0]
+    ]
