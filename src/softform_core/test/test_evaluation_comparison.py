@@ -103,9 +103,10 @@ def test_markers_are_measured_to_their_own_points():
     assert comparison.along_normal == pytest.approx([1.0, 4.0, -5.0])
     assert comparison.within(1.0) == pytest.approx(1 / 3)
     assert comparison.within(2.0) == pytest.approx(2 / 3)
-    assert (comparison.chamfer_mm2, comparison.hausdorff_mm) == (None, None)
+    assert (comparison.chamfer_mm2, comparison.hausdorff_mm, comparison.noise_mm) == (None, None, None)
     figures = overall_figures([JudgedFrame(0, False, 0.25, comparison, None)])
     assert figures["before"]["rms_mm"] == pytest.approx(np.sqrt(51.0 / 3.0), abs=1e-4)
+    assert figures["before"]["normal_mean_mm"] == pytest.approx(10.0 / 3.0, abs=1e-4)
     assert figures["before"]["normal_error"] is None and figures["mean_reduction"] is None
 
 

@@ -61,7 +61,7 @@ class Comparison:
         distances: (M,) mm, of each to the predicted surface; of a marker to its own point on it.
         along_normal: (M,) mm, the same along the surface's normal, signed.
         sigma: (M,) mm, predicted standard deviation there; None if the model does not tell.
-        noise_mm: Standard deviation of the measurement, as far as it can be told.
+        noise_mm: Standard deviation of the measurement; None for markers, too few to tell it from errors.
         surface: What was predicted.
         error_map: (g, g) mm, distance of each predicted point to the captured surface; NaN where it was not seen.
         normal_errors: (g, g), Eq. 21; NaN where it was not seen.
@@ -74,7 +74,7 @@ class Comparison:
     distances: Array
     along_normal: Array
     sigma: Array | None
-    noise_mm: float
+    noise_mm: float | None
     surface: PredictedSurface
     error_map: Array
     normal_errors: Array
@@ -96,7 +96,7 @@ class Comparison:
         """Share of captured points within so many standard deviations, the measurement's noise included."""
         if self.sigma is None:
             return None
-        return float((np.abs(self.along_normal) <= deviations * np.hypot(self.sigma, self.noise_mm)).mean())
+        return float((np.abs(self.along_normal) <= deviations * np.hypot(self.sigma, self.noise_mm or 0.0)).mean())
 
 
 def compare_scan(surface: PredictedSurface, cloud: Array) -> Comparison:
@@ -161,7 +161,7 @@ def compare_markers(surface: PredictedSurface, markers: Array, uv: Array) -> Com
         distances=np.linalg.norm(offset, axis=1),
         along_normal=np.einsum("mx,mx->m", offset, normals),
         sigma=None if surface.sigma is None else surface.at(places, surface.sigma),
-        noise_mm=0.0,
+        noise_mm=None,
         surface=surface,
         error_map=nowhere,
         normal_errors=nowhere,

@@ -105,7 +105,7 @@ def _error_maps(frames: Sequence[JudgedFrame]) -> ReportFigure:
                 figure.text(centre, 1.0 - 0.3 / height, title, ha="center", fontsize=12, fontweight="bold")
     legend = figure.add_axes(((width - 0.9) / width, 0.2, 0.2 / width, 0.6))
     figure.colorbar(
-        ScalarMappable(Normalize(0.0, scale), ERROR_MAP), cax=legend, label="distance to the captured surface (mm)",
+        ScalarMappable(Normalize(0.0, scale), ERROR_MAP), cax=legend, label="distance to what was captured (mm)",
         extend="max",
     )  # fmt: skip
     hole = [Patch(color=HOLE_COLOUR, label="not captured")]
@@ -114,7 +114,8 @@ def _error_maps(frames: Sequence[JudgedFrame]) -> ReportFigure:
         "error-maps",
         "Where the errors are",
         "Distance of the predicted surface to the captured one in the frames with the largest, the median and the "
-        "smallest mean error, all on one colour scale. Grey: holes of the capture, where nothing can be compared.",
+        "smallest mean error, all on one colour scale. Grey: not captured, nothing can be compared. Dots: "
+        "markers, if they were captured.",
         figure,
     )
 
@@ -177,7 +178,7 @@ def _uncertainty(frames: Sequence[JudgedFrame]) -> ReportFigure:
     sigma = comparison.surface.sigma
     assert sigma is not None
     figure = Figure(figsize=(11.6, 3.9), layout="constrained")
-    scale = float(np.nanmax([sigma.max(), _percentile(comparison.error_map[comparison.seen])]))
+    scale = max(float(sigma.max()), float(np.percentile(comparison.distances, SCALE_PERCENTILE)))
     left = figure.add_subplot(1, 3, 1, projection="3d")
     middle = figure.add_subplot(1, 3, 2, projection="3d")
     assert isinstance(left, Axes3D) and isinstance(middle, Axes3D)
@@ -239,6 +240,7 @@ def _map(axes: Axes3D, comparison: Comparison, values: Array, scale: float, colo
             clip_on=False,
         )
     )  # fmt: skip
+    axes.computed_zorder = False  # markers lie on the surface: they are drawn after it, wherever the viewer stands
     # Lines of equal u and v show the shape where the colour is even.
     lines = max(1, len(points) // _DRAWN_LINES)
     axes.plot_wireframe(
@@ -247,7 +249,7 @@ def _map(axes: Axes3D, comparison: Comparison, values: Array, scale: float, colo
     if not np.isfinite(values).any():
         axes.scatter(
             *comparison.captured.T, c=comparison.distances, cmap=colours, vmin=0.0, vmax=scale, s=30.0,
-            edgecolors="black", linewidths=0.5, depthshade=False, clip_on=False,
+            edgecolors="black", linewidths=0.5, depthshade=False, clip_on=False, zorder=3,
         )  # fmt: skip
     low, high = points.min(axis=(0, 1)), points.max(axis=(0, 1))
     size, middle = np.maximum(high - low, 0.2 * (high - low).max()), 0.5 * (low + high)
@@ -257,7 +259,3 @@ def _map(axes: Axes3D, comparison: Comparison, values: Array, scale: float, colo
     axes.view_init(**_VIEW)
     axes.patch.set_visible(False)  # it would cover what reaches out of the row above
     axes.set_axis_off()
-
-
-def _percentile(values: Array) -> float:
-    return float(np.percentile(values, SCALE_PERCENTILE)) if len(values) else float("nan")

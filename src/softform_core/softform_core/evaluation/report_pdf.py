@@ -53,7 +53,11 @@ def _summary_page(report: Report) -> Figure:
 
 
 def _wrapped(paragraphs: list[str], width: int) -> list[str]:
-    return [line for text in paragraphs for line in textwrap.wrap(text, width, subsequent_indent="   ")]
+    return [
+        line
+        for text in paragraphs
+        for line in textwrap.wrap(text, width, subsequent_indent="   ", break_on_hyphens=False)
+    ]
 
 
 def _frame(figure: Figure, title: str, caption: str) -> None:

@@ -82,6 +82,7 @@ def overall_table(frames: Sequence[JudgedFrame]) -> Table:
     rows = []
     for name, values, form in (
         ("captured points (or markers) to the predicted surface: mean, mm", [s.captured.mean_mm for s in sides], ".3f"),
+        ("their part along the normal: mean, mm", [s.normal_mean_mm for s in sides], ".3f"),
         ("RMS, mm", [s.captured.rms_mm for s in sides], ".3f"),
         ("median, mm", [s.captured.median_mm for s in sides], ".3f"),
         ("99th percentile, mm", [s.captured.p99_mm for s in sides], ".2f"),

@@ -20,26 +20,28 @@ class Summary:
 
     Attributes:
         captured: Distances of captured points to the predicted surface, or of markers to their points on it.
+        normal_mean_mm: Mean part along the normal; less than the mean where markers slide along the surface.
         frame_max_mm: Largest distance of a frame, in the mean over the frames.
         surface_mean_mm: Mean distance of predicted points to the captured surface where that is seen; None for markers.
         normal_error: Mean of Eq. 21 there.
         chamfer_mm2: Eq. 19, in the mean over the frames.
         hausdorff_mm: Eq. 18, in the mean over the frames.
         sigma_mm: Mean predicted standard deviation at the captured points; None if the model does not tell.
-        noise_mm: Standard deviation of the measurement, in the mean over the frames.
+        noise_mm: Standard deviation of the measurement, in the mean over the frames; None for markers.
         within_one_sigma: Share of captured points within one standard deviation, noise included.
         within_two_sigma: Share within two.
         folded: Cells of the grids at which the normal flips.
     """
 
     captured: ErrorSummary
+    normal_mean_mm: float
     frame_max_mm: float
     surface_mean_mm: float | None
     normal_error: float | None
     chamfer_mm2: float | None
     hausdorff_mm: float | None
     sigma_mm: float | None
-    noise_mm: float
+    noise_mm: float | None
     within_one_sigma: float | None
     within_two_sigma: float | None
     folded: int
@@ -62,13 +64,14 @@ def summarise(comparisons: Sequence[Comparison]) -> Summary:
     sigmas = [one.sigma for one in comparisons if one.sigma is not None]
     return Summary(
         captured=summarise_errors(errors),
+        normal_mean_mm=float(np.mean(np.concatenate([np.abs(one.along_normal) for one in comparisons]))),
         frame_max_mm=float(np.mean([one.distances.max() for one in comparisons])),
         surface_mean_mm=float(on_surface.mean()) if len(on_surface) else None,
         normal_error=float(turned.mean()) if len(turned) else None,
         chamfer_mm2=_mean([one.chamfer_mm2 for one in comparisons]),
         hausdorff_mm=_mean([one.hausdorff_mm for one in comparisons]),
         sigma_mm=float(np.concatenate(sigmas).mean()) if sigmas else None,
-        noise_mm=float(np.mean([one.noise_mm for one in comparisons])),
+        noise_mm=_mean([one.noise_mm for one in comparisons]),
         within_one_sigma=share_within(comparisons, 1.0),
         within_two_sigma=share_within(comparisons, 2.0),
         folded=sum(one.folded for one in comparisons),
