@@ -1,12 +1,8 @@
 import numpy as np
 import pytest
-from matplotlib.image import imread
 
 from softform_core.errors import SoftformError
 from softform_core.evaluation.errors import distances_to_shape, summarise_errors
-from softform_core.evaluation.report import write_report
-from softform_core.robots import load_robot
-from softform_core.shapes.dem import dem_target
 from softform_core.shapes.target import TargetShape
 
 SQUARE = TargetShape.from_mesh([[0, 0, 0], [0.3, 0, 0], [0, 0.3, 0], [0.3, 0.3, 0]], [[0, 1, 2], [1, 3, 2]])
@@ -43,32 +39,3 @@ def test_summary_of_known_errors():
         summarise_errors([])
     with pytest.raises(SoftformError):
         summarise_errors([1.0, np.nan])
-
-
-def test_the_report_shows_its_errors_as_colours(tmp_path):
-    target = dem_target(load_robot("membrane"))
-    predicted = target.sample(900, seed=1).points
-    measured = target.sample(5000, seed=2).points
-    pictures = []
-    for scale in (1.0, 3.0):
-        path = tmp_path / f"report_{scale}.png"
-        errors = np.abs(predicted[:, 0]) * 20.0
-        write_report(
-            path, target, predicted, errors, measured, scale * np.abs(measured[:, 1]) * 20.0,
-            target.points[:, 2] * 1000.0, [11.0, 5.0, 4.0], {"target": "dem", "reality": "default"},
-        )  # fmt: skip
-        pictures.append(imread(path)[..., :3])
-    assert pictures[0].shape == pictures[1].shape
-    height, width = pictures[0].shape[:2]
-    assert width > 1200 and height > 800
-    # One scale: larger measured errors darken the predicted map, which is in the middle of the upper row.
-    middle = np.s_[height // 10 : 4 * height // 10, 45 * width // 100 : 60 * width // 100]
-    assert pictures[1][middle].mean() < pictures[0][middle].mean() - 0.03
-
-
-def test_a_report_without_a_measurement(tmp_path):
-    points = SQUARE.sample(100).points
-    write_report(tmp_path / "report.png", SQUARE, points, np.zeros(100), None, None, None, [], {})
-    assert imread(tmp_path / "report.png").std() > 0.05
-    with pytest.raises(SoftformError, match="cannot be written"):
-        write_report(tmp_path / "none" / "report.png", SQUARE, points, np.zeros(100), None, None, None, [], {})

@@ -41,7 +41,7 @@ class ClosedLoopSettings:
 
     max_rounds: int = 5
     gain: float = 1.0
-    least_improvement: float = 0.02
+    least_improvement: float = 0.005
 
 
 @dataclass(frozen=True)

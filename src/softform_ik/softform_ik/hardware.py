@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
-from softform_ik.capture_watch import CaptureWatch
+from softform_ik.capture_watch import Capture, CaptureWatch
 from softform_ik.driver_watch import DriverWatch, MeasuredPressures
 from softform_ik.goal_checks import Code, GoalError
 from softform_ik.held_command import HeldCommand
@@ -25,12 +25,14 @@ class HardwareSettings:
     Attributes:
         settle_tolerance: Of settled pressures to their command, Pa.
         settle_timeout: s.
-        capture_timeout: s.
+        capture_timeout: For each cloud, s.
+        captures: Clouds that make one look at the robot: a hole in one may be seen in another.
     """
 
     settle_tolerance: float = 250.0
     settle_timeout: float = 30.0
     capture_timeout: float = 20.0
+    captures: int = 1
 
 
 class Hardware:
@@ -98,23 +100,34 @@ class Hardware:
         return True
 
     def look(self, settled: MeasuredPressures, stop: StopRequest) -> Array | None:
-        """Wait for a cloud that was captured after the robot had settled.
+        """Wait for the clouds that are captured after the robot had settled.
 
         Returns:
-            (N, 3) m in the robot's frame; None if stopped.
+            (N, 3) m in the robot's frame, all clouds together; None if stopped.
 
         Raises:
-            GoalError: If none comes in time, or it cannot be read.
+            GoalError: If one does not come in time, or cannot be read.
         """
-        capture = self._captures.wait_for_one_after(settled.stamp, self._settings.capture_timeout, stop)
-        if capture is None:
-            if stop():
+        clouds, moment = [], settled.stamp
+        for _ in range(self._settings.captures):
+            capture = self._next_capture(moment, stop)
+            if capture is None:
                 return None
+            clouds.append(self._points_of(capture))
+            moment = capture.stamp
+        return np.concatenate(clouds)
+
+    def _next_capture(self, moment: float, stop: StopRequest) -> Capture | None:
+        capture = self._captures.wait_for_one_after(moment, self._settings.capture_timeout, stop)
+        if capture is None and not stop():
             raise GoalError(
                 Code.CAPTURE_TIMEOUT,
                 f"No cloud captured after the robot settled came within {self._settings.capture_timeout:g} s.",
                 "Check the scanner; the robot holds the shape.",
             )
+        return capture
+
+    def _points_of(self, capture: Capture) -> Array:
         try:
             return self._read_points(capture.cloud)
         except GoalError:

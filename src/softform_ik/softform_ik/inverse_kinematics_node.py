@@ -68,7 +68,12 @@ class InverseKinematicsNode(SoftformLifecycleNode):
         self._captures: CaptureWatch[PointCloud2] = CaptureWatch()
         self._commands = self.create_publisher(ChamberPressures, "pressure_command", qos.PRESSURE_COMMAND)
         self._held = HeldCommand(self._publish_command)
-        waiting = HardwareSettings(values["settle_tolerance"], values["settle_timeout"], values["capture_timeout"])
+        waiting = HardwareSettings(
+            settle_tolerance=values["settle_tolerance"],
+            settle_timeout=values["settle_timeout"],
+            capture_timeout=values["capture_timeout"],
+            captures=values["captures"],
+        )
         hardware = Hardware(robot, waiting, self._driver, self._captures, self._held, self._read_capture, self._now)
         settings = ReachSettings(
             SolveSettings(values["tolerance"], values["max_time"], values["max_iterations"]),

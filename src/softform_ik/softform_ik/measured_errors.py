@@ -4,7 +4,8 @@ Every captured point is measured to the target's surface (exactly on a mesh, by 
 other way round, as a scan has holes. Each error is then replaced by the median over the point and the eight that are
 measured nearest to it on the target: a stray point takes its surroundings' error, noise counts less, and neither mean
 nor maximum hangs on single points; an error that spans more than a few points stays. Points beyond the target's rim
-have nothing to be compared with and are left out.
+have nothing to be compared with and are left out. The mean is taken over an even selection of the points, so that each
+part of the target that was seen counts by its area, not by how densely the scanner looked at it.
 """
 
 from dataclasses import dataclass
@@ -28,6 +29,9 @@ NEIGHBOURHOOD = 9
 BEYOND_RIM_PART = 0.01
 """Points sideways of the target's rim by more than this part of its size are not compared."""
 
+EVEN_PART = 0.015
+"""Of the points within a cube of this part of the target's size one is selected for the mean."""
+
 
 @dataclass(frozen=True)
 class MeasuredErrors:
@@ -36,15 +40,17 @@ class MeasuredErrors:
     Attributes:
         points: (M, 3) m, the captured points that were compared.
         errors: (M,) m, each the median of its neighbourhood.
+        even: (E,) indices of points that are spread evenly over what was seen.
     """
 
     points: Array
     errors: Array
+    even: NDArray[np.int64]
 
     @property
     def mean(self) -> float:
-        """Mean error, m."""
-        return float(self.errors.mean())
+        """Mean error over the even selection, m."""
+        return float(self.errors[self.even].mean())
 
     @property
     def maximum(self) -> float:
@@ -86,4 +92,5 @@ def measure_errors(captured: Array, target: TargetShape, pose: RigidTransform) -
     # Neighbours on the target: in space a stray's neighbours would be other strays.
     places = matches.points[compared]
     neighbours = cKDTree(places).query(places, k=NEIGHBOURHOOD)[1]
-    return MeasuredErrors(points, np.median(errors[neighbours], axis=1))
+    _, even = np.unique(np.floor(places / (EVEN_PART * size)), axis=0, return_index=True)
+    return MeasuredErrors(points, np.median(errors[neighbours], axis=1), even)

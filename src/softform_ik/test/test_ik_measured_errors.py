@@ -58,6 +58,16 @@ def test_holes_and_points_without_return_are_no_errors(target, scan):
     assert measured.maximum < 0.006 and 0.4 < len(measured.points) / len(scan) < 0.6
 
 
+def test_a_part_that_is_scanned_densely_counts_by_its_area(target, scan):
+    left = scan[:, 0] < 0.0
+    lifted = scan + [0.0, 0.0, 0.004] * left[:, None]
+    once = measure_errors(lifted, target, HERE)
+    jitter = np.random.default_rng(0).normal(size=(8, *scan[left].shape)) * [1e-3, 1e-3, 0.0]
+    dense = np.concatenate([lifted, (lifted[left] + jitter).reshape(-1, 3)])
+    again = measure_errors(dense, target, HERE)
+    assert again.mean == pytest.approx(once.mean, rel=0.2) and again.errors.mean() > 1.7 * once.mean
+
+
 def test_the_pose_moves_the_target(target, scan):
     pose = RigidTransform().moved(np.array([0.1, 0.2, 0.3]), np.array([0.01, 0.02, -0.03]), np.zeros(3))
     assert measure_errors(pose.apply(scan), target, pose).maximum < 1e-9

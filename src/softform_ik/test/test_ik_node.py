@@ -227,7 +227,7 @@ def test_deactivating_ends_goal_and_commands(node, moving_client, stand_in, shap
         moving_client.reach(shape_of(HIDDEN))
     assert node.change_state(Transition.TRANSITION_CLEANUP)
     node.start()
-    wait_for(moving_client._client.server_is_ready, "the action to come back")
+    wait_for(lambda: moving_client.is_served, "the action to come back")
     assert moving_client.reach(shape_of(HIDDEN)).error_code == Code.NONE
 
 

@@ -167,11 +167,12 @@ class FollowingRobot:
     """Driver and scanner in one: settles on a command at once, is captured a second later."""
 
     def __init__(self, robot, pipeline, wall):
-        self.robot, self.pipeline, self.wall = robot, pipeline, wall
+        self.robot, self.wall = robot, wall
         self.driver = DriverWatch(robot, state_timeout=60.0)
         self.captures = CaptureWatch()
         self.sent = []
         self.follows, self.scans = True, True
+        self.scan = lambda pressures: pipeline.points(pressures) / 1000.0
         self.driver.note_state(DriverState.VENTED, "")
         self.driver.note_pressures(robot.chambers, np.zeros(9), [REGULATING] * 9, wall())
 
@@ -182,7 +183,7 @@ class FollowingRobot:
         self.wall.now += 1.0
         self.driver.note_pressures(self.robot.chambers, pressures, [SETTLED] * 9, self.wall.now)
         if self.scans:
-            self.captures.note(self.pipeline.points(pressures) / 1000.0, self.wall.now + 1.0)
+            self.captures.note(self.scan(pressures), self.wall.now + 1.0)
 
 
 @pytest.fixture
@@ -195,14 +196,14 @@ def reach(robot, pipeline, following):
     return make_reach(robot, pipeline, following)
 
 
-def make_reach(robot, pipeline, following, simulated=None):
+def make_reach(robot, pipeline, following, simulated=None, captures=1, read_points=lambda cloud: cloud):
     hardware = Hardware(
         robot,
-        HardwareSettings(settle_timeout=0.2, capture_timeout=0.2),
+        HardwareSettings(settle_timeout=0.2, capture_timeout=0.2, captures=captures),
         following.driver,
         following.captures,
         HeldCommand(following.command),
-        lambda cloud: cloud,
+        read_points,
         following.wall,
     )
     pipelines = SimpleNamespace(current=pipeline, simulated=pipeline if simulated is None else simulated)
@@ -224,6 +225,24 @@ def test_every_mode_does_what_it_says(reach, following, shape_of, mode):
         assert outcome.measured is not None and outcome.measured.maximum < 1e-4
     else:
         assert outcome.measured is None
+
+
+def test_a_measurement_may_take_several_captures(robot, pipeline, following, shape_of):
+    """Each half of the robot is seen in one of two scans."""
+    surface = pipeline.points(HIDDEN) / 1000.0
+    right = surface[surface[:, 0] > 0.0]
+    following.scan = lambda pressures: surface[surface[:, 0] <= 0.0]
+    goal = ReachGoal(shape_of(HIDDEN), Mode.PLAN_MOVE_AND_VERIFY)
+
+    def read_and_scan_again(cloud):
+        following.captures.note(right, following.wall.now + 2.0)
+        return cloud
+
+    whole = make_reach(robot, pipeline, following, captures=2, read_points=read_and_scan_again)
+    outcome = whole.run(goal, StopRequest(), lambda one: None)
+    assert outcome.code == Code.NONE and len(outcome.measured.points) == len(surface)
+    one_only = make_reach(robot, pipeline, following, captures=2).run(goal, StopRequest(), lambda one: None)
+    assert one_only.code == Code.CAPTURE_TIMEOUT
 
 
 def test_seed_and_limits_reach_the_solver(reach, shape_of):

@@ -1,0 +1,182 @@
+"""The picture of a reached shape: the target, the measured errors of each way to it on one scale, and the figures."""
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
+
+from softform_core.errors import SoftformError
+from softform_core.evaluation.drawing import ERROR_MAP, HEIGHT_MAP, REST_COLOUR, SCALE_PERCENTILE, draw_histogram
+from softform_core.evaluation.errors import summarise_errors
+from softform_core.files import write_atomically
+from softform_core.shapes.target import TargetShape
+from softform_core.units import MM_PER_M
+
+Array = NDArray[np.float64]
+Limits = tuple[tuple[float, float], tuple[float, float]]
+
+# Okabe and Ito's, as in `drawing`: told apart with any colour vision.
+COLOURS = ("#D55E00", "#0072B2", "#009E73")
+
+_DRAWN_POINTS = 20_000
+_MAP_WIDTH = 230.0  # of a map on the page, in typographic points
+_MARK_PER_SPACING = 2.0
+
+
+@dataclass(frozen=True)
+class MeasuredShape:
+    """A captured surface and its errors.
+
+    Attributes:
+        name: How the robot got there.
+        points: (M, 3) m.
+        errors_mm: (M,) mm, distances to the target.
+        even: (E,) indices of points that are spread evenly over what was seen; figures are taken over these.
+    """
+
+    name: str
+    points: Array
+    errors_mm: Array
+    even: NDArray[np.int64]
+
+    @property
+    def even_mm(self) -> Array:
+        """Errors of the even selection, (E,) mm."""
+        return self.errors_mm[self.even]
+
+
+def write_picture(
+    path: str | Path,
+    target: TargetShape,
+    shapes: Sequence[MeasuredShape],
+    rest_errors_mm: Array,
+    rounds_mm: Sequence[float],
+    best_fit_mm: float,
+    summary: Mapping[str, str],
+) -> None:
+    """Write the picture as a PNG file.
+
+    Args:
+        path: The file; an existing one is replaced.
+        target: What was asked for, m, as it was compared (after a pose, if one was solved).
+        shapes: One to three, from the worst way to the best.
+        rest_errors_mm: (R,) mm, distances of the resting robot to the target, for scale.
+        rounds_mm: Measured mean error of each round of the closed loop, mm; the first is the open loop's.
+        best_fit_mm: Mean error of the closest shape that the robot is thought to be able to take, mm.
+        summary: What to print beside the figures, in order: name and value; a value may have several lines.
+
+    Raises:
+        SoftformError: If there are no errors to show, or the file cannot be written.
+    """
+    if not 1 <= len(shapes) <= len(COLOURS) or any(len(shape.points) == 0 for shape in shapes):
+        raise SoftformError(f"{len(shapes)} measured shapes cannot be drawn.", "Give one to three, with points.")
+    scale = max(float(np.percentile(shape.errors_mm, SCALE_PERCENTILE)) for shape in shapes)
+    figure = Figure(figsize=(17.0, 9.2), dpi=100, layout="constrained")
+    figure.suptitle("Softform: target shape reached", fontsize=15, fontweight="bold", x=0.01, ha="left")
+    grid = figure.add_gridspec(2, 4, height_ratios=[1.0, 0.85])
+    limits = _limits([target.points, *(shape.points for shape in shapes)])
+
+    maps = [figure.add_subplot(grid[0, column]) for column in range(1 + len(shapes))]
+    surface = target.sample(_DRAWN_POINTS).points
+    heights = _map(maps[0], surface, surface[:, 2] * MM_PER_M, limits, HEIGHT_MAP, None)
+    maps[0].set_title("Target")
+    figure.colorbar(heights, ax=maps[0], label="height z (mm)", location="bottom", shrink=0.9)
+    for axes, shape, colour in zip(maps[1:], shapes, COLOURS, strict=False):
+        errors = _map(axes, shape.points, shape.errors_mm, limits, ERROR_MAP, scale)
+        axes.set_title(f"{shape.name}: {shape.even_mm.mean():.2f} mm", color=colour, fontweight="bold")
+    label = "measured distance to the target (mm), one scale"
+    figure.colorbar(errors, ax=maps[1:], label=label, extend="max", location="bottom", shrink=0.6, aspect=50)
+
+    _histogram(figure.add_subplot(grid[1, 0:2]), shapes, rest_errors_mm)
+    _rounds(figure.add_subplot(grid[1, 2]), rounds_mm, best_fit_mm)
+    _figures(figure.add_subplot(grid[1, 3]), shapes, rest_errors_mm, summary)
+
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png")
+    write_atomically(path, picture.getvalue())
+
+
+def _limits(clouds: list[Array]) -> Limits:
+    """Common x and y limits of the maps, mm, from percentiles: a stray scan point must not shrink them."""
+    bounds = []
+    for axis in (0, 1):
+        low = min(float(np.percentile(cloud[:, axis], 0.5)) for cloud in clouds) * MM_PER_M
+        high = max(float(np.percentile(cloud[:, axis], 99.5)) for cloud in clouds) * MM_PER_M
+        margin = 0.04 * (high - low)
+        bounds.append((low - margin, high + margin))
+    return bounds[0], bounds[1]
+
+
+def _map(axes: Axes, points: Array, values: Array, limits: Limits, colours: str, scale: float | None) -> PathCollection:
+    """Points seen along -z and coloured by `values`; gaps in a scan stay gaps."""
+    if len(points) > _DRAWN_POINTS:
+        chosen = np.random.default_rng(0).choice(len(points), _DRAWN_POINTS, replace=False)
+        points, values = points[chosen], values[chosen]
+    order = np.argsort(points[:, 2])
+    (left, right), (bottom, top) = limits
+    axes.set(xlim=limits[0], ylim=limits[1], aspect="equal", xlabel="x (mm)", ylabel="y (mm)", facecolor="#e8e8e8")
+    # Marks twice as large as the mean spacing of the points cover the surface without hiding its holes.
+    spacing = np.sqrt((right - left) * (top - bottom) / max(len(points), 1))
+    mark = np.clip(_MARK_PER_SPACING * spacing / (right - left) * _MAP_WIDTH, 1.5, 14.0)
+    return axes.scatter(
+        points[order, 0] * MM_PER_M,
+        points[order, 1] * MM_PER_M,
+        c=values[order],
+        s=mark**2,
+        marker="s",
+        linewidths=0,
+        cmap=colours,
+        vmin=0.0 if scale is not None else None,
+        vmax=scale,
+    )
+
+
+def _histogram(axes: Axes, shapes: Sequence[MeasuredShape], rest_mm: Array) -> None:
+    end = max(float(np.percentile(shape.errors_mm, 99.5)) for shape in shapes)
+    draw_histogram(axes, [(s.even_mm, s.name, c) for s, c in zip(shapes, COLOURS, strict=False)], end)
+    if len(rest_mm) and rest_mm.mean() <= end:
+        axes.axvline(float(rest_mm.mean()), color=REST_COLOUR, linestyle=":", linewidth=1.8, label="mean at rest")
+    axes.set(xlabel="measured distance to the target (mm)", title="Errors (dashed: means)")
+    axes.legend(framealpha=0.95, edgecolor="none")
+
+
+def _rounds(axes: Axes, rounds_mm: Sequence[float], best_fit_mm: float) -> None:
+    axes.set(title="Closed loop", xlabel="round (0: open loop)", ylabel="measured mean error (mm)")
+    axes.plot(np.arange(len(rounds_mm)), rounds_mm, "o-", color=COLOURS[-1], markersize=5, linewidth=1.5)
+    best = int(np.argmin(rounds_mm))
+    axes.plot(
+        best, rounds_mm[best], "o", color=COLOURS[-1], markersize=13, fillstyle="none", label="the robot ends here"
+    )
+    axes.axhline(best_fit_mm, color=REST_COLOUR, linestyle=":", linewidth=1.8, label="closest reachable shape")
+    axes.set_ylim(0.0, 1.25 * max(*rounds_mm, best_fit_mm))
+    axes.set_xlim(-0.3, len(rounds_mm) - 0.7)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.legend(framealpha=0.95, edgecolor="none", loc="upper right")
+    axes.grid(alpha=0.25)
+
+
+def _figures(axes: Axes, shapes: Sequence[MeasuredShape], rest_mm: Array, summary: Mapping[str, str]) -> None:
+    """Table of the error figures, and the lines of `summary` below it."""
+    axes.set_axis_off()
+    columns = [("at rest", rest_mm), *((shape.name, shape.even_mm) for shape in shapes)]
+    width = max(len(name) for name, _ in columns)
+    lines = [f"{'mm':<{width}}" + "".join(f"{title:>7}" for title in ("mean", "RMS", "p90", "max"))]
+    for name, values in columns:
+        s = summarise_errors(values)
+        figures = (s.mean_mm, s.rms_mm, s.p90_mm, s.max_mm)
+        lines.append(f"{name:<{width}}" + "".join(f"{value:7.2f}" for value in figures))
+    lines.append("")
+    width = max((len(name) for name in summary), default=0)
+    indent = "\n" + " " * (width + 2)
+    lines += [f"{name:<{width}}  {value}".replace("\n", indent) for name, value in summary.items()]
+    axes.text(
+        -0.02, 1.0, "\n".join(lines), family="monospace", fontsize=8.5, va="top", linespacing=1.5,
+        transform=axes.transAxes, in_layout=False,
+    )  # fmt: skip

@@ -1,0 +1,51 @@
+"""The picture of a reached shape: every way to it on one scale; what cannot be drawn or written is refused."""
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+
+from softform_core.errors import SoftformError
+from softform_core.evaluation.reach_picture import MeasuredShape, write_picture
+from softform_core.robots import load_robot
+from softform_core.shapes.dem import dem_target
+
+REST = np.full(100, 11.0)
+
+
+@pytest.fixture(scope="module")
+def target():
+    return dem_target(load_robot("membrane"))
+
+
+def shape(target, name, scale):
+    points = target.sample(3000, seed=1).points
+    return MeasuredShape(name, points, scale * np.abs(points[:, 0]) * 20.0, np.arange(0, 3000, 3))
+
+
+def picture(path, target, *scales):
+    names = ("simulation alone", "with sim-to-real", "closed loop")
+    shapes = [shape(target, name, scale) for name, scale in zip(names, scales, strict=False)]
+    write_picture(path, target, shapes, REST, [2.0, 1.4, 1.3], 1.2, {"target": "dem", "kPa": "1 2\n3 4"})
+    return imread(path)[..., :3]
+
+
+def test_all_ways_are_drawn_on_one_scale(tmp_path, target):
+    first = picture(tmp_path / "a.png", target, 1.0, 1.0, 1.0)
+    second = picture(tmp_path / "b.png", target, 3.0, 1.0, 1.0)
+    assert first.shape == second.shape
+    height, width = first.shape[:2]
+    assert width > 1200 and height > 800
+    # A larger error of the first way darkens the maps of the others, of which the last is at the right end.
+    last_map = np.s_[height // 10 : 4 * height // 10, 82 * width // 100 : 97 * width // 100]
+    assert second[last_map].mean() < first[last_map].mean() - 0.03
+
+
+def test_one_way_alone_is_drawn(tmp_path, target):
+    assert picture(tmp_path / "one.png", target, 1.0).std() > 0.05
+
+
+def test_what_cannot_be_drawn_or_written_is_refused(tmp_path, target):
+    with pytest.raises(SoftformError, match="cannot be drawn"):
+        picture(tmp_path / "none.png", target)
+    with pytest.raises(SoftformError, match="cannot be written"):
+        picture(tmp_path / "absent" / "report.png", target, 1.0)
