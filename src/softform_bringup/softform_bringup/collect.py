@@ -138,7 +138,9 @@ def _send(request: CollectRequest, namespace: str, output: str, say: Say) -> Col
             while not ending.done():
                 wait([ending], _POLL_SECONDS)
         except KeyboardInterrupt:
-            caller.cancel()
+            while not ending.done():  # a goal that is not accepted yet cannot be cancelled
+                caller.cancel()
+                wait([ending], _POLL_SECONDS)
             raise
         result: CollectDataset.Result = ending.result()
     if result.error_code != CollectDataset.Result.NONE:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
+from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.action import ActionClient
 from rclpy.action.client import ClientGoalHandle
@@ -59,9 +60,23 @@ class ActionCaller:
         return self._background.is_open
 
     @property
+    def is_served(self) -> bool:
+        """Whether the action's node is there."""
+        return self.is_connected and bool(self._client.server_is_ready())
+
+    @property
     def node(self) -> Node:
-        """This program's node, while connected."""
+        """This program's node.
+
+        Raises:
+            NotConnectedError: If `connect` was not called.
+        """
+        self._refuse_unless_connected()
         return self._background.node
+
+    def now(self) -> Time:
+        """Stamp for a message, by this program's node; raises as `node` does."""
+        return self.node.get_clock().now().to_msg()
 
     def connect(self) -> None:
         """Open the connection and wait for the node.
@@ -113,8 +128,7 @@ class ActionCaller:
             NotConnectedError: If `connect` was not called, or the node disappears.
             GoalRejectedError: If the node refuses the goal, with its reason.
         """
-        if not self.is_connected:
-            raise NotConnectedError("The client is not connected.", "Call connect() or use it in a `with` block.")
+        self._refuse_unless_connected()
         forward = None if on_feedback is None else lambda feedback: on_feedback(feedback.feedback)
         refused_before = self._refused_goals
         handle = self._ask(
@@ -142,6 +156,10 @@ class ActionCaller:
             self._ask(handle.cancel_goal_async)
         return True
 
+    def _refuse_unless_connected(self) -> None:
+        if not self.is_connected:
+            raise NotConnectedError("The client is not connected.", "Call connect() or use it in a `with` block.")
+
     def _ask(self, send: Callable[[], Any], timeout: float = float("inf")) -> Any:
         """Send a request from the executor's thread and wait for the answer.
 
@@ -161,7 +179,7 @@ class ActionCaller:
                 raise NotConnectedError(
                     f"The {self._server} node did not answer within {timeout:g} s.", "See its log; try again."
                 )
-            if not self._client.server_is_ready():
+            if not self.is_served:
                 raise NotConnectedError(
                     f"The {self._server} node went away while it worked on the goal.",
                     "See its log; the driver vents the robot when no command comes.",
