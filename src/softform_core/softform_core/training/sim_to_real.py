@@ -1,22 +1,8 @@
 """Training of N_rbf and N_conf on captured frames without correspondences (paper 000, Secs. II-C and III).
 
-What the paper prints and what works. `paper` keeps the printed recipe: all control points as the input, Gaussians of
-c = 3e-5 / mm^2, point-to-point Chamfer distances, sums in Eqs. 8 and 9, weights 12.0, 0.5, 1.5e-4. Only the identity
-start is ours, without which it diverges. `default` differs where the printed form does not work:
-
-- Eq. 8 as a sum over 1000 points outweighs Eq. 6, which is a mean: the confidence stays 1 and no hole is found. With a
-  mean, w = 1 - d^2 / (2 omega) where it is at its best.
-- Point-to-point distances to sparse samples have a floor of tens of mm^2 along the surface. Distances are taken along
-  the mean of both normals, plus a small share of the full ones, from which the confidence learns where points are
-  missing; omega_cr goes down with that share.
-- c = 3e-5 is ill-conditioned. Narrower Gaussians and a singular-value decomposition of the warp (`stable_directions`,
-  Eq. 10 built in) with a penalty on the amplitudes take the place of L_gr; its printed weight, on squared moments in
-  mm^2 that grow with the size of the robot, seemed to keep the warp from fitting (lowered together with a
-  larger amplitude penalty, not tried apart).
-- Distances along normals do not see points slide along the surface, past the rim above all; a penalty holds them.
-- The 2700 control points over-fit 40 frames; their first principal components do not.
-- Captured points far outside the spread of their frame's distances are outliers, left out.
-- An ensemble, each member stopped by another fold of the frames; the mean of its members is one perceptron.
+What of the paper's printed sums, weights and scales does not work, what was tried and why ours differs is told in
+docs/sim-to-real-as-printed.md; both forms are recipes. Here is the problem that one member of the ensemble solves, and
+how members become a model.
 """
 
 import math
