@@ -12,6 +12,7 @@ from softform_core.evaluation.confidence import confidence_map, holes_auc
 from softform_core.networks.layers import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import Robot
+from softform_core.training.direct_learning import DirectLearning
 from softform_core.training.frames import Frames
 from softform_core.training.sim_to_real_recipes import DEFAULT, Recipe
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
@@ -20,6 +21,7 @@ from softform_rig.floors import floors
 from softform_rig.judge import Judge
 from softform_rig.learners import Learners
 from softform_rig.make_frames import MISSING_M, make_frames, make_marker_frames
+from softform_rig.parallel import Lesson, learn_all
 from softform_rig.reality import Reality
 
 Say = Callable[[str], None]
@@ -41,6 +43,7 @@ class BenchSettings:
         seed: Of actuations, scanner and training.
         recipe: Of our training.
         baselines: Whether the paper's baselines and markers are learned from too.
+        jobs: Processes that train baselines and markers; ours is trained first and alone, so that its time counts.
         progress: Whether progress bars are shown, on standard error.
     """
 
@@ -50,6 +53,7 @@ class BenchSettings:
     seed: int = 0
     recipe: Recipe = DEFAULT
     baselines: bool = True
+    jobs: int = 1
     progress: bool = False
 
 
@@ -87,9 +91,8 @@ def bench(robot: Robot, reality: Reality, settings: BenchSettings, say: Say) -> 
     baselines: Figures = {"simulation_only": judge.figures(judge.before)}
     markers: Figures = {}
     if settings.baselines:
-        baselines |= _baselines(judge, learners, frames, recipe, say)
-        say("  markers")
-        markers = _from_markers(robot, reality, judge, learners, settings)
+        for name, figures in _compared(robot, reality, judge, learners, frames, settings, say).items():
+            (markers if name.startswith("markers") else baselines)[name] = figures
     return {
         "reality": reality.name,
         "robot": robot.name,
@@ -130,34 +133,32 @@ def _confidence_auc(
     )
 
 
-def _baselines(judge: Judge, learners: Learners, frames: Frames, recipe: Recipe, say: Say) -> Figures:
-    """The paper's baselines, from the same frames."""
-    say("  direct learning")
-    direct = learners.directly(frames)
-    predicted = direct.points(judge.held_out.actuation, judge.uv)
-    found = {"direct_learning": {**judge.figures(judge.errors(predicted)), "train_s": round(direct.seconds, 1)}}
-    for name, learn in (
-        ("static_correspondences", lambda: learners.from_static_correspondences(frames, recipe, False)),
-        ("static_correspondences_without_holes", lambda: learners.from_static_correspondences(frames, recipe, True)),
-        ("fixed_confidence", lambda: learners.with_fixed_confidence(frames, recipe)),
-    ):
-        say(f"  {name.replace('_', ' ')}")
-        found[name] = _figures_of(judge, learn())
-    return found
-
-
-def _figures_of(judge: Judge, trained: TrainedSimToReal) -> dict[str, float]:
-    errors = judge.errors(judge.predicted(trained.sim_to_real))
-    return {**judge.figures(errors), "train_s": round(trained.seconds, 1)}
-
-
-def _from_markers(robot: Robot, reality: Reality, judge: Judge, learners: Learners, settings: BenchSettings) -> Figures:
-    """Learned from motion capture at the same actuations, with few and with many markers missing."""
-    found: Figures = {}
+def _compared(
+    robot: Robot, reality: Reality, judge: Judge, learners: Learners, frames: Frames, settings: BenchSettings, say: Say
+) -> Figures:
+    """The paper's baselines from the same frames, and markers at the same actuations."""
+    recipe = settings.recipe
+    lessons = {
+        "direct_learning": Lesson("directly", (frames,)),
+        "static_correspondences": Lesson("from_static_correspondences", (frames, recipe, False)),
+        "static_correspondences_without_holes": Lesson("from_static_correspondences", (frames, recipe, True)),
+        "fixed_confidence": Lesson("with_fixed_confidence", (frames, recipe)),
+    }
+    shares = {}
     for percent in MARKERS_MISSING_PERCENT:
-        frames, _, missing = make_marker_frames(
+        name = f"markers_{percent}_percent"
+        marked, _, shares[name] = make_marker_frames(
             robot, reality, settings.frames, 0, missing=percent / 100.0, seed=settings.seed
         )
-        figures = _figures_of(judge, learners.from_markers(frames))
-        found[f"markers_{percent}_percent"] = {**figures, "missing": round(missing, 4)}
-    return found
+        lessons[name] = Lesson("from_markers", (marked,))
+    found: Figures = {}
+    for name, trained in learn_all(learners, lessons, settings.jobs):
+        say(f"  {name.replace('_', ' ')}")
+        if isinstance(trained, DirectLearning):
+            predicted = trained.points(judge.held_out.actuation, judge.uv)
+        else:
+            predicted = judge.predicted(trained.sim_to_real)
+        found[name] = {**judge.figures(judge.errors(predicted)), "train_s": round(trained.seconds, 1)}
+        if name in shares:
+            found[name]["missing"] = round(shares[name], 4)
+    return {name: found[name] for name in lessons}

@@ -19,6 +19,7 @@ from softform_core.paths import config_dir
 @click.option(
     "--baselines/--no-baselines", default=True, show_default=True, help="Also the paper's baselines and markers."
 )
+@click.option("--jobs", type=click.IntRange(min=1), help="Processes for the baselines.  [default: one for each core]")
 @json_option
 def sim2real(
     reality: str | None,
@@ -29,6 +30,7 @@ def sim2real(
     seed: int,
     recipe_name: str,
     baselines: bool,
+    jobs: int | None,
     json_path: str | None,
 ) -> None:
     """How much of a reality's gap sim-to-real learning closes, beside floors and the paper's baselines.
@@ -43,6 +45,7 @@ def sim2real(
       softform bench sim2real --reality default --json -
       softform bench sim2real --reality mine.yaml --no-baselines
     """  # noqa: D301
+    from softform_core.processes import default_jobs
     from softform_core.robots import load_robot
     from softform_core.threads import one_thread
     from softform_core.training.sim_to_real_recipes import RECIPES
@@ -54,7 +57,10 @@ def sim2real(
     robot = load_robot(robot_name)
     names = [reality] if reality else sorted(path.stem for path in (config_dir() / "realities").glob("*.yaml"))
     realities = [load_reality(name, robot) for name in names]
-    settings = BenchSettings(frames, held_out, points, seed, RECIPES[recipe_name], baselines, sys.stderr.isatty())
+    processes = jobs or default_jobs()
+    settings = BenchSettings(
+        frames, held_out, points, seed, RECIPES[recipe_name], baselines, processes, sys.stderr.isatty()
+    )
     with one_thread():
         figures = [bench(robot, each, settings, lambda line: click.echo(line, err=True)) for each in realities]
     report_figures(figures[0] if reality else figures, json_path)

@@ -4,13 +4,12 @@ import os
 import shlex
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from datetime import UTC, datetime
-from multiprocessing import connection, get_context, parent_process
+from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +20,7 @@ from tqdm import tqdm
 from softform_core.errors import SoftformError
 from softform_core.files import only_writer
 from softform_core.paths import home
+from softform_core.processes import default_jobs, end_with_parent
 from softform_core.robots import MembraneDescription, Robot
 from softform_core.simulation.equilibrium import (
     NoEquilibriumError,
@@ -43,11 +43,6 @@ class _Solved(NamedTuple):
     reason: str
     iterations: int
     seconds: float
-
-
-def default_jobs() -> int:
-    """Number of processor cores that this process may use."""
-    return len(os.sched_getaffinity(0))
 
 
 def generate_simulation(
@@ -183,16 +178,8 @@ _worker_membrane: Membrane | None = None
 
 def _begin_worker(description: MembraneDescription) -> None:
     global _worker_membrane
-    threading.Thread(target=_die_with_parent, daemon=True).start()
+    end_with_parent()
     _worker_membrane = _ready_membrane(description)
-
-
-def _die_with_parent() -> None:
-    """End this worker when the main process is gone: a killed process cannot tell its workers to stop."""
-    parent = parent_process()
-    assert parent is not None
-    connection.wait([parent.sentinel])
-    os._exit(1)
 
 
 def _solve_in_worker(sample: int, pressures: NDArray[np.float64]) -> _Solved:
