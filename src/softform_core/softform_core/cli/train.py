@@ -8,12 +8,15 @@ import click
 from softform_core.paths import data_dir, models_dir, runs_dir
 from softform_core.robots import load_robot
 
+EXIT_REFUSED = 1
+
 
 @click.group()
 def train() -> None:
     """Train a network from data and write it to models/, with a card.
 
-    N_fk, the forward kinematics, learns the shapes of `softform simulate`.
+    N_fk, the forward kinematics, learns the shapes of `softform simulate`; N_s2r, the sim-to-real transfer, learns the
+    frames of `softform collect`.
     """
 
 
@@ -84,3 +87,82 @@ def fk(
         click.echo(f"  {part:<12}{count:>5}   {mean:7.3f}    {largest:7.2f}")
     click.echo(f"mean shape alone       {errors.mean_shape_mean:.2f}")
     click.echo(f"{folder}: {card.weights_bytes / 1e6:.2f} MB after {card.training.seconds:.0f} s.")
+
+
+@train.command()
+@click.option("--robot", "robot_name", default="membrane", show_default=True, help="Name in config/robots, or a .yaml.")
+@click.option(
+    "--frames", "store", type=click.Path(path_type=Path), help="Captured frames.  [default: data/ROBOT/frames.zarr]"
+)
+@click.option(
+    "--recipe",
+    type=click.Choice(["default", "paper", "markers"]),
+    help="default: the better one for scans. paper: as printed. markers: for frames by motion capture.  "
+    "[default: by the frames]",
+)
+@click.option("--output", type=click.Path(path_type=Path), help="Folder of the model.  [default: models/ROBOT]")
+@click.option("--seed", default=0, show_default=True, help="Of the points drawn, the folds and the first weights.")
+@click.option(
+    "--continue",
+    "goes_on",
+    is_flag=True,
+    help="Go on from the model that is there, with the frames that the store has got since; kept only if better.",
+)
+def s2r(robot_name: str, store: Path | None, recipe: str | None, output: Path | None, seed: int, goes_on: bool) -> None:
+    """Learn the sim-to-real transfer: where the real surface is, from captured frames, without correspondences.
+
+    One frame in eight judges the model and is never trained on; errors are printed beside those of the simulation
+    alone and the floor that the capture's noise sets. Nodes that run take the new model into use by themselves. Press
+    Ctrl-C, or lose the power: the same command goes on where it stopped.
+
+    \b
+    Examples:
+      softform collect && softform train s2r         40 frames, then about a minute
+      softform collect --frames 60 && softform train s2r --continue      20 more, while the stack runs
+      softform train s2r --frames worn.zarr --output /tmp/worn --recipe paper
+    """  # noqa: D301
+    from softform_core.training.learn_sim_to_real import LearnRequest, learn_sim_to_real
+
+    robot = load_robot(robot_name)
+    folder = models_dir() / robot.name if output is None else output
+    options = [f"--robot {robot.name}"]
+    options += [] if store is None else [f"--frames {store.name}"]
+    options += [] if recipe is None else [f"--recipe {recipe}"]
+    options += [] if output is None else [f"--output {output.name}"]
+    options += [f"--seed {seed}", *(["--continue"] if goes_on else [])]
+    request = LearnRequest(
+        robot,
+        data_dir() / robot.name / "frames.zarr" if store is None else store,
+        recipe,
+        folder,
+        seed,
+        goes_on,
+        f"softform train s2r {' '.join(options)}",
+    )
+    try:
+        learned = learn_sim_to_real(request, runs_dir() / "train" / f"{robot.name}-s2r", click.echo)
+    except KeyboardInterrupt:
+        raise click.ClickException("stopped. The same command goes on from the last checkpoint.") from None
+    card, errors, earlier = learned.card, learned.card.errors_mm, learned.earlier_errors
+    click.echo(f"held-out frames, mm      mean    99 % below   ({errors.frames} frames)")
+    click.echo(f"  simulation alone    {errors.before_mean:7.3f}      {errors.before_99_percentile:7.2f}")
+    if earlier is not None:
+        click.echo(f"  earlier model       {earlier.after_mean:7.3f}      {earlier.after_99_percentile:7.2f}")
+    click.echo(f"  with sim-to-real    {errors.after_mean:7.3f}      {errors.after_99_percentile:7.2f}")
+    if errors.noise_floor_mean is not None:
+        click.echo(f"  scanner noise alone {errors.noise_floor_mean:7.3f}")
+    click.echo(
+        f"uncertainty: {errors.within_one_sigma:.0%} within one standard deviation, "
+        f"{errors.within_two_sigma:.0%} within two."
+    )
+    if learned.refusal:
+        click.echo(
+            f"softform: {learned.refusal} The model in {folder} stays as it is; this one is kept aside in "
+            f"{learned.folder}. Look at the new frames: softform evaluate",
+            err=True,
+        )
+        raise SystemExit(EXIT_REFUSED)
+    click.echo(
+        f"{learned.folder}: {card.weights_bytes / 1e6:.2f} MB after {card.training.seconds:.0f} s. Nodes that use "
+        "this folder take it up within two seconds."
+    )

@@ -1,0 +1,69 @@
+"""A sim-to-real transfer judged by captured frames that it was not trained on, as `softform evaluate` judges."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.evaluation.captures import Capture
+from softform_core.evaluation.comparison import PredictedSurface
+from softform_core.evaluation.evaluate import SURFACE_POINTS, judge
+from softform_core.evaluation.summary import share_within, summarise
+from softform_core.kinematics.pipeline import grid_uv
+from softform_core.kinematics.rbf_warp import SimToReal
+from softform_core.kinematics.robot_pipeline import pipeline_of
+from softform_core.kinematics.surface_uncertainty import SurfaceUncertainty
+from softform_core.networks.layers import MlpWeights
+from softform_core.networks.sim_to_real_card import HeldOutErrors
+from softform_core.robots import Robot
+
+Array = NDArray[np.float64]
+
+_MEAN_OF_GAUSSIAN = float(np.sqrt(2.0 / np.pi))
+"""Mean absolute value of a Gaussian of one standard deviation."""
+
+
+def held_out_errors(
+    robot: Robot,
+    forward_kinematics: MlpWeights,
+    sim_to_real: SimToReal,
+    members: Sequence[SimToReal],
+    spread: tuple[float, float],
+    captures: Sequence[Capture],
+    uv: Array | None,
+) -> HeldOutErrors:
+    """Distances between captures and the predicted surfaces, before and after.
+
+    Args:
+        robot: Who was captured.
+        forward_kinematics: N_fk.
+        sim_to_real: Mean of the members.
+        members: Of the ensemble.
+        spread: Its factor, and its floor in mm.
+        captures: Frames that it was not trained on.
+        uv: (M, 2) places of the markers; None for scans.
+    """
+    grid = grid_uv(SURFACE_POINTS)
+    side = int(np.sqrt(len(grid)))
+    before = pipeline_of(robot, forward_kinematics, grid)
+    after = pipeline_of(robot, forward_kinematics, grid, sim_to_real)
+    uncertainty = SurfaceUncertainty(after, members, *spread)
+
+    def predict(actuation: Array) -> tuple[PredictedSurface, PredictedSurface]:
+        sigma = uncertainty.along_normals(actuation).reshape(side, side)
+        simulated, corrected = (one.points(actuation).reshape(side, side, 3) for one in (before, after))
+        return PredictedSurface(simulated), PredictedSurface(corrected, sigma)
+
+    frames = [judge(capture, uv, predict) for capture in captures]
+    compared = [frame.best for frame in frames]
+    simulated, corrected = summarise([frame.before for frame in frames]), summarise(compared)
+    return HeldOutErrors(
+        frames=len(frames),
+        before_mean=simulated.captured.mean_mm,
+        before_99_percentile=simulated.captured.p99_mm,
+        after_mean=corrected.captured.mean_mm,
+        after_99_percentile=corrected.captured.p99_mm,
+        noise_floor_mean=_MEAN_OF_GAUSSIAN * corrected.noise_mm if uv is None else None,
+        within_one_sigma=share_within(compared, 1.0) or 0.0,
+        within_two_sigma=share_within(compared, 2.0) or 0.0,
+    )

@@ -1,0 +1,246 @@
+"""From a store of captured frames to a sim-to-real model that has been judged: what `softform train s2r` does."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from softform_core.errors import SoftformError
+from softform_core.networks.card import ModelCard
+from softform_core.networks.layers import MlpWeights, extract_mlp
+from softform_core.networks.model_files import export
+from softform_core.networks.sim_to_real_card import FramesUsed, HeldOutErrors, SimToRealCard, Training
+from softform_core.networks.sim_to_real_store import SIM_TO_REAL, SimToRealModel, load_sim_to_real
+from softform_core.networks.store import load_forward_kinematics
+from softform_core.robots import Robot
+from softform_core.threads import one_thread
+from softform_core.training.frames import MarkerFrames
+from softform_core.training.held_out_errors import held_out_errors
+from softform_core.training.hold_out import hold_out
+from softform_core.training.marker_learning import MARKERS, train_sim_to_real_from_markers
+from softform_core.training.recorded_frames import POINTS, RecordedFrames, read_recorded_frames
+from softform_core.training.sim_to_real import train_sim_to_real
+from softform_core.training.sim_to_real_model_card import make_sim_to_real_card, network_of
+from softform_core.training.sim_to_real_recipes import RECIPES, Recipe
+from softform_core.training.trained_sim_to_real import TrainedSimToReal
+
+CANDIDATE = "candidate"
+"""Folder beside a model that keeps a new one which was refused."""
+
+
+@dataclass(frozen=True)
+class LearnRequest:
+    """What is to be learned.
+
+    Attributes:
+        robot: Who was captured.
+        store: Captured frames.
+        recipe: Name; None for that of the earlier model, or the one that suits the frames.
+        output: Folder of the model.
+        seed: Of the points drawn, the folds and the first weights.
+        goes_on: Whether to begin with the model in `output`.
+        command: That makes the same again, for the card.
+    """
+
+    robot: Robot
+    store: Path
+    recipe: str | None
+    output: Path
+    seed: int
+    goes_on: bool
+    command: str
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A model that has been judged and written.
+
+    Attributes:
+        card: Its card.
+        folder: Where it lies.
+        refusal: Why it lies aside and did not become the robot's model; empty if it did.
+        earlier_errors: Of the model that it goes on from, on the same held-out frames.
+    """
+
+    card: SimToRealCard
+    folder: Path
+    refusal: str
+    earlier_errors: HeldOutErrors | None
+
+
+def learn_sim_to_real(request: LearnRequest, runs: Path, say: Callable[[str], None], progress: bool = True) -> Learned:
+    """Read the frames, hold some out, train on the others, judge, and write the model.
+
+    Args:
+        request: What to learn.
+        runs: Folder of checkpoints, from which the same call goes on after an interruption.
+        say: Told what goes on, line by line.
+        progress: Show progress bars.
+
+    Raises:
+        SoftformError: If frames or models cannot be used, or there are too few frames.
+    """
+    robot = request.robot
+    network, simulated_card = load_forward_kinematics(robot)
+    weights = extract_mlp(network)
+    earlier = _earlier(request, simulated_card, say)
+    recorded = read_recorded_frames(request.store, robot, weights, request.seed)
+    recipe = _recipe(request, recorded, None if earlier is None else earlier.card)
+    used, held_out = _part(request, recorded, earlier)
+    say(
+        f"{len(recorded.captures)} frames of {request.store} ({recorded.origin['source']}, by "
+        f"{recorded.origin['via']}): {len(used)} to learn from, {len(held_out)} held out "
+        f"({', '.join(map(str, held_out))}), {len(recorded.left_out)} left out."
+    )
+    for number, reason in recorded.left_out.items():
+        say(f"  frame {number} is left out: {reason}")
+    if len(used) < recipe.folds:
+        raise SoftformError(
+            f"{len(used)} frames are left to learn from, recipe '{recipe.name}' needs {recipe.folds}.",
+            f"Collect more: softform collect --robot {robot.name} --frames {2 * (recipe.folds + len(held_out))}",
+        )
+    with one_thread():
+        trained = _train(request, weights, recorded, used, recipe, earlier, runs, progress)
+        flagged = {used[flag.frame]: flag.reason for flag in trained.flags}
+        for number, reason in flagged.items():
+            say(f"  look at frame {number}: {reason}")
+        judged = [recorded.captures[place] for place in recorded.places(held_out)]
+        errors = held_out_errors(
+            robot,
+            weights,
+            trained.sim_to_real,
+            trained.members,
+            (trained.spread_factor, trained.spread_floor_mm),
+            judged,
+            recorded.uv,
+        )
+        earlier_errors = None
+        if earlier is not None:
+            spread = earlier.spread_factor, earlier.spread_floor_mm
+            earlier_errors = held_out_errors(
+                robot, weights, earlier.sim_to_real, earlier.members, spread, judged, recorded.uv
+            )
+    exported = export(network_of(robot, trained))
+    card = make_sim_to_real_card(
+        robot,
+        simulated_card,
+        trained,
+        FramesUsed(
+            store=recorded.store,
+            via=recorded.origin["via"],
+            source=recorded.origin["source"],
+            seed=int(recorded.origin["seed"]),
+            created=recorded.origin["created"],
+            git_revision=recorded.origin["git_revision"],
+            used=used,
+            held_out=held_out,
+            left_out=recorded.left_out,
+            flagged=flagged,
+            points_per_frame=POINTS if recorded.uv is None else len(recorded.uv),
+            coverage_mean=recorded.coverage,
+        ),
+        Training(
+            recipe=recipe.name,
+            seed=request.seed,
+            best_epochs=trained.best_epochs,
+            validation_mm=trained.validation_mm,
+            seconds=round(trained.seconds, 1),
+            threads=1,
+            continues=None if earlier is None else earlier.card.weights_sha256,
+        ),
+        errors,
+        exported,
+        request.command,
+    )
+    refusal = _refusal(errors, earlier_errors)
+    folder = request.output / CANDIDATE if refusal else request.output
+    SIM_TO_REAL.save(folder, exported, card)
+    return Learned(card, folder, refusal, earlier_errors)
+
+
+def _earlier(request: LearnRequest, simulated: ModelCard, say: Callable[[str], None]) -> SimToRealModel | None:
+    """The model to go on from; without going on, what will be replaced is said."""
+    if request.goes_on:
+        return load_sim_to_real(request.robot, request.output, simulated)
+    if not (request.output / SIM_TO_REAL.card_file).exists():
+        return None
+    try:
+        card = SIM_TO_REAL.read_card(request.output, request.robot)
+    except SoftformError as error:
+        say(f"The model in {request.output} will be replaced; it cannot be used: {error.message}")
+        return None
+    say(
+        f"Model {card.weights_sha256[:12]} of {card.created} in {request.output} ({len(card.frames.used)} frames of "
+        f"{card.frames.source}, {card.errors_mm.after_mean:.3f} mm) will be replaced. To go on from it: --continue"
+    )
+    return None
+
+
+def _recipe(request: LearnRequest, recorded: RecordedFrames, earlier: SimToRealCard | None) -> Recipe:
+    recipes = RECIPES if recorded.uv is None else {MARKERS.name: MARKERS}
+    name = request.recipe or (earlier.training.recipe if earlier is not None else next(iter(recipes)))
+    if earlier is not None and name != earlier.training.recipe:
+        raise SoftformError(
+            f"The model was trained by recipe '{earlier.training.recipe}' and cannot go on by '{name}'.",
+            "Leave --recipe out, or train without --continue.",
+        )
+    if name not in recipes:
+        raise SoftformError(
+            f"Recipe '{name}' cannot learn from frames by {recorded.origin['via']}.",
+            f"Choose: {', '.join(recipes)}.",
+        )
+    return recipes[name]
+
+
+def _part(
+    request: LearnRequest, recorded: RecordedFrames, earlier: SimToRealModel | None
+) -> tuple[list[int], list[int]]:
+    """Numbers to train on and to judge by."""
+    if earlier is None:
+        return hold_out(recorded.numbers)
+    card = earlier.card.frames
+    same = {name: str(getattr(card, name)) for name in ("via", "source", "seed", "created")}
+    if same != {name: recorded.origin[name] for name in same}:
+        raise SoftformError(
+            f"The model was trained on other frames: '{card.store}', {card.source}, by {card.via}, seed {card.seed}, "
+            f"begun {card.created}; {request.store} was begun {recorded.origin['created']}.",
+            "Collect more frames into that store, or train on this one without --continue.",
+        )
+    if not set(recorded.numbers) - set(card.used) - set(card.held_out):
+        raise SoftformError(
+            f"{request.store} holds no frame that the model has not seen.",
+            f"Collect more: softform collect --robot {request.robot.name} --frames {max(recorded.numbers) + 21}",
+        )
+    return hold_out(recorded.numbers, card.used, card.held_out)
+
+
+def _train(
+    request: LearnRequest,
+    forward_kinematics: MlpWeights,
+    recorded: RecordedFrames,
+    used: Sequence[int],
+    recipe: Recipe,
+    earlier: SimToRealModel | None,
+    runs: Path,
+    progress: bool,
+) -> TrainedSimToReal:
+    surface = request.robot.surface
+    start = None if earlier is None else [member.coefficients for member in earlier.members]
+    rest = recipe, request.seed, surface.rows, surface.columns, surface.degree, runs, progress, start
+    frames = recorded.frames.part(recorded.places(used))
+    if isinstance(frames, MarkerFrames):
+        return train_sim_to_real_from_markers(forward_kinematics, frames, *rest)
+    return train_sim_to_real(forward_kinematics, frames, *rest)
+
+
+def _refusal(errors: HeldOutErrors, earlier: HeldOutErrors | None) -> str:
+    if earlier is not None and errors.after_mean > earlier.after_mean:
+        return (
+            f"The new model is worse on the {errors.frames} held-out frames: {errors.after_mean:.3f} mm in the mean, "
+            f"the earlier one {earlier.after_mean:.3f} mm."
+        )
+    if errors.after_mean > errors.before_mean:
+        return (
+            f"The model is worse than the simulation alone on the {errors.frames} held-out frames: "
+            f"{errors.after_mean:.3f} mm in the mean instead of {errors.before_mean:.3f} mm."
+        )
+    return ""

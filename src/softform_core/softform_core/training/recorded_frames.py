@@ -1,0 +1,145 @@
+"""From captured frames on disk to what sim-to-real learning takes; unfit ones are left out by number."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from softform_core.errors import SoftformError
+from softform_core.evaluation.captures import Capture, read_captures
+from softform_core.frames.marker_store import MarkerStore
+from softform_core.frames.sources import open_recording
+from softform_core.kinematics.pipeline import ForwardPipeline, grid_uv
+from softform_core.kinematics.robot_pipeline import pipeline_of
+from softform_core.networks.layers import MlpWeights
+from softform_core.robots import Robot
+from softform_core.shapes.target import estimate_normals
+from softform_core.training.frames import Frames, MarkerFrames
+from softform_core.training.marker_checks import marker_faults
+from softform_core.training.scan_checks import scan_faults
+from softform_core.training.sim_to_real_losses import Clouds
+from softform_core.units import MM_PER_M
+
+Array = NDArray[np.float64]
+
+POINTS = 1000
+"""Points drawn from each scan (paper 000, Table II)."""
+
+_SIMULATED_POINTS = 2500
+
+
+@dataclass(frozen=True)
+class RecordedFrames:
+    """The frames of a store that can be learned from.
+
+    Attributes:
+        store: Name of the store.
+        origin: Its `via`, `source`, `seed`, `created` and `git_revision`.
+        captures: The frames, whole: what predictions are judged by.
+        frames: The same frames as learning takes them.
+        coverage: Mean share of the robot, or of its markers, that they show.
+        left_out: Number and reason of every other frame that was captured.
+    """
+
+    store: str
+    origin: dict[str, str]
+    captures: list[Capture]
+    frames: Frames | MarkerFrames
+    coverage: float
+    left_out: dict[int, str]
+
+    @property
+    def numbers(self) -> list[int]:
+        """Of the frames."""
+        return [capture.number for capture in self.captures]
+
+    @property
+    def uv(self) -> Array | None:
+        """(M, 2) places of the markers; None for scans."""
+        return self.frames.uv if isinstance(self.frames, MarkerFrames) else None
+
+    def places(self, numbers: Sequence[int]) -> NDArray[np.int64]:
+        """Places of the frames of these numbers in `captures` and `frames`."""
+        return np.flatnonzero(np.isin(self.numbers, numbers))
+
+
+def read_recorded_frames(path: Path, robot: Robot, forward_kinematics: MlpWeights, seed: int) -> RecordedFrames:
+    """Read a store of scans or of markers and check every frame against the simulated shape.
+
+    Args:
+        path: Of the store.
+        robot: Who must have been captured.
+        forward_kinematics: N_fk of the robot.
+        seed: Of the points drawn from scans.
+
+    Raises:
+        SoftformError: If there is no store of this robot, or no frame in it that can be learned from.
+    """
+    recording = open_recording(path, robot)
+    origin = {key: str(recording.attributes[key]) for key in ("via", "source", "seed", "created", "git_revision")}
+    captured = read_captures(path, robot, None)
+    captures = captured.frames
+    frames: Frames | MarkerFrames
+    if isinstance(recording, MarkerStore):
+        assert captured.uv is not None
+        frames = _markers(captures, captured.uv, recording.names)
+        expected = pipeline_of(robot, forward_kinematics, captured.uv).points(frames.actuation) / MM_PER_M
+        faults = {fault.frame: fault.reason for fault in marker_faults(frames, expected)}
+    else:
+        simulated = pipeline_of(robot, forward_kinematics, grid_uv(_SIMULATED_POINTS))
+        frames = _scans(captures, simulated, seed)
+        clouds = Clouds.of([MM_PER_M * cloud for cloud in frames.clouds], frames.normals)
+        surfaces = [torch.from_numpy(of(frames.actuation)).float() for of in (simulated.points, simulated.normals)]
+        faults = {flag.frame: flag.reason for flag in scan_faults(clouds, *surfaces)}
+    kept = np.setdiff1d(np.arange(len(captures)), list(faults))
+    left_out = captured.left_out | {captures[place].number: reason for place, reason in faults.items()}
+    if not len(kept):
+        number, reason = min(left_out.items())
+        raise SoftformError(
+            f"No frame of {path} can be learned from; frame {number}: {reason}.",
+            f"Collect others: softform collect --robot {robot.name}",
+        )
+    captures = [captures[place] for place in kept]
+    return RecordedFrames(
+        path.name,
+        origin,
+        captures,
+        frames.part(kept),
+        float(recording.coverage[[capture.number for capture in captures]].mean()),
+        dict(sorted(left_out.items())),
+    )
+
+
+def _markers(captures: Sequence[Capture], uv: Array, names: list[str]) -> MarkerFrames:
+    return MarkerFrames(
+        np.array([capture.actuation for capture in captures]),
+        names,
+        uv,
+        np.array([capture.points for capture in captures]),
+    )
+
+
+def _scans(captures: Sequence[Capture], simulated: ForwardPipeline, seed: int) -> Frames:
+    """Draw `POINTS` points with oriented normals from each scan.
+
+    Normals are those of the points' neighbourhoods in the whole scan, turned to the side of the simulated surface
+    nearby.
+    """
+    clouds, normals = [], []
+    for capture in captures:
+        order = np.random.default_rng([seed, capture.number]).permutation(len(capture.points))
+        chosen = np.sort(order[:POINTS])
+        clouds.append(capture.points[chosen])
+        normals.append(_outward(capture, estimate_normals(capture.points)[chosen], chosen, simulated))
+    return Frames(np.array([capture.actuation for capture in captures]), clouds, normals)
+
+
+def _outward(capture: Capture, normals: Array, chosen: NDArray[np.int64], simulated: ForwardPipeline) -> Array:
+    """Normals (m, 3) turned to the side of the simulated surface's normals nearby."""
+    nearest = cKDTree(simulated.points(capture.actuation)).query(MM_PER_M * capture.points[chosen])[1]
+    along = np.einsum("mx,mx->m", normals, simulated.normals(capture.actuation)[nearest])
+    return np.where(along[:, None] < 0.0, -normals, normals)
