@@ -58,6 +58,7 @@ def test_training_lowers_the_gap_at_held_out_actuations(simulated: MlpWeights, t
     assert gap(simulated, trained.sim_to_real) < 0.35 * gap(simulated, None)
     assert len(trained.members) == 3
     assert trained.confidence == []
+    assert trained.flags == ()
     np.testing.assert_array_equal(trained.sim_to_real.kernel_uv, UV)
 
 
@@ -102,6 +103,14 @@ def test_labels_that_cannot_be_right_are_not_trained_on(simulated: MlpWeights) -
     with pytest.raises(SoftformError, match="frame 7: markers m3, m4 seem to be exchanged"):
         train_sim_to_real_from_markers(simulated, captured, QUICK)
     train_sim_to_real_from_markers(simulated, captured, replace(QUICK, epochs=1, members=1), check_labels=False)
+
+
+def test_a_frame_taken_under_other_pressures_is_flagged(simulated: MlpWeights) -> None:
+    captured = frames(simulated)
+    captured.actuation[11] = 5000.0 - captured.actuation[11]
+    flags = train_sim_to_real_from_markers(simulated, captured, QUICK, check_labels=False).flags
+    assert [flag.frame for flag in flags] == [11]
+    assert "the model explains it to" in flags[0].reason
 
 
 def test_too_few_frames_are_refused(simulated: MlpWeights) -> None:

@@ -22,9 +22,10 @@ from softform_core.training.ensemble import Member, run_name, train_ensemble
 from softform_core.training.frames import MarkerFrames
 from softform_core.training.marker_checks import check_markers
 from softform_core.training.marker_uncertainty import MarkerPrediction, calibrate_at_markers, share_between_markers
+from softform_core.training.scan_checks import fold_flags, residual_flags
 from softform_core.training.sim_to_real_losses import geometric_regularization, surface_normals
 from softform_core.training.sim_to_real_recipes import PAPER, Recipe
-from softform_core.training.trained_sim_to_real import TrainedSimToReal
+from softform_core.training.trained_sim_to_real import FrameFlag, TrainedSimToReal
 from softform_core.training.warp_data import WarpData, decoded
 from softform_core.units import MM_PER_M
 
@@ -104,7 +105,8 @@ def train_sim_to_real_from_markers(
         checkpoints = folder / run_name(recipe.name, (recipe, seed), arrays)
     members = train_ensemble(problem, len(frames), recipe, seed, checkpoints, progress)
 
-    factor, floor = calibrate_at_markers([prediction_at_markers(member) for member in members])
+    predictions = [prediction_at_markers(member) for member in members]
+    factor, floor = calibrate_at_markers(predictions)
     share = share_between_markers(forward_kinematics, frames.uv, kernels, recipe, surface)
     gap = MM_PER_M * frames.positions - data.points.numpy()
     floor = float(np.hypot(floor, share * np.sqrt(np.nanmean(np.square(gap).sum(axis=2)))))
@@ -119,6 +121,7 @@ def train_sim_to_real_from_markers(
         sum(member.seconds for member in members),
         factor,
         floor,
+        tuple(_flags(data, frames, predictions)),
     )
 
 
@@ -180,3 +183,12 @@ def prediction_at_markers(member: Member[MarkerProblem]) -> MarkerPrediction:
     seen = np.zeros(points.shape[:2], dtype=bool)
     seen[member.validation] = member.problem.visible[member.validation].numpy() > 0.0
     return MarkerPrediction(member.problem.captured.numpy().astype(np.float64), seen, points, normals)
+
+
+def _flags(data: WarpData, frames: MarkerFrames, predictions: Sequence[MarkerPrediction]) -> list[FrameFlag]:
+    """Frames that the members explain far worse than the others, or whose surface they fold at a marker."""
+    points = np.mean([prediction.points for prediction in predictions], axis=0)
+    normals = np.mean([prediction.normals for prediction in predictions], axis=0)
+    residual = np.nanmean(np.linalg.norm(MM_PER_M * frames.positions - points, axis=2), axis=1)
+    simulated = surface_normals(*(slope @ data.identity for slope in (data.slope_u, data.slope_v)))
+    return residual_flags(residual) + fold_flags(torch.from_numpy(normals).float(), simulated)

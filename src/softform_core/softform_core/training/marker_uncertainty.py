@@ -6,7 +6,7 @@ under different pressures: fitted at the markers, they tell which share of a gap
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,8 +80,10 @@ def share_between_markers(
     change = _TRIED_CHANGE * generator.standard_normal((_TRIED_GAPS, k)) * forward_kinematics.input_scale
     real = forward_kinematics.forward(actuation + change)
 
+    without_components = replace(recipe, components=None)  # no network is fed here
+
     def gap_and_basis(at: Array) -> tuple[Array, Array]:
-        data = WarpData.of(forward_kinematics, actuation, at, kernel_uv, recipe, surface)
+        data = WarpData.of(forward_kinematics, actuation, at, kernel_uv, without_components, surface)
         gap = decoded(basis_matrix(at, *surface), real) - data.points
         return gap.numpy(), data.basis.double().numpy() @ data.directions
 
