@@ -22,17 +22,14 @@ Array = NDArray[np.float64]
 
 _ELSEWHERE = 0.1
 """Of the robot's size: a frame whose median distance to the simulated surface is larger shows something else."""
-_FAR_BETTER, _BETTER = 0.6, 0.85
-"""A cloud is a mirror image if its misfit falls below the first share once it is mirrored; the second is enough in
-frames that fit badly."""
-_BADLY = 1.8
-"""Times the middle of all frames' misfits."""
+_BETTER = 0.7
+"""A cloud is a mirror image if its misfit falls below this share once it is mirrored; of right ones it keeps 0.8."""
 _NOISE = 0.015
 """Of the robot's size: on a surface, what neighbours do not share is much less."""
 _HIDDEN = 0.6
 """Share of the simulated surface without captured points near; the paper learns with up to 40 % missing."""
-_NEAR = 3.0
-"""Spacings of the captured points that count as near."""
+_NEAR = 5.0
+"""Spacings of the captured points, beside the median distance, that count as near."""
 _OUTLYING = 8.0
 """Robust standard deviations above the middle of all frames' residuals, and at least twice that middle."""
 _EXAMINED = 300
@@ -66,14 +63,12 @@ def scan_faults(clouds: Clouds, points: Tensor, normals: Tensor) -> list[FrameFl
     corners = simulated.reshape(-1, 3).min(axis=0), simulated.reshape(-1, 3).max(axis=0)
     middle, size = (corners[0] + corners[1]) / 2.0, float(np.max(corners[1] - corners[0]))
     surfaces = [_Surface(*pair) for pair in zip(simulated, normals.numpy().astype(np.float64), strict=True)]
-    captured = []
-    for cloud, weight in zip(clouds.points.numpy(), clouds.weight.numpy(), strict=True):
-        captured.append(cloud[weight > 0.0].astype(np.float64))
-    misfits = np.array([surface.misfit(_thinned(cloud)) for surface, cloud in zip(surfaces, captured, strict=True)])
     flags = []
-    for number, (surface, cloud, misfit) in enumerate(zip(surfaces, captured, misfits, strict=True)):
-        better = _BETTER if misfit > _BADLY * np.median(misfits) else _FAR_BETTER
-        if reason := surface.fault(cloud, size) or _better_image(_thinned(cloud), surface, middle, better * misfit):
+    for number, (surface, cloud, weight) in enumerate(
+        zip(surfaces, clouds.points.numpy(), clouds.weight.numpy(), strict=True)
+    ):
+        captured = cloud[weight > 0.0].astype(np.float64)
+        if reason := surface.fault(captured, size) or _better_image(captured, surface, middle):
             flags.append(FrameFlag(number, reason))
     return flags
 
@@ -103,19 +98,16 @@ class _Surface:
             return f"neighbouring points lie {noise:.0f} mm apart in depth: it is noise"
         tree = cKDTree(cloud)
         spacing = float(np.median(tree.query(cloud, k=2)[0][:, 1]))
-        hidden = float(np.mean(tree.query(self._points)[0] > max(_NEAR * 2.0 * spacing, away + _NEAR * spacing)))
+        hidden = float(np.mean(tree.query(self._points)[0] > away + _NEAR * spacing))
         if hidden > _HIDDEN:
             return f"it shows nothing of {hidden:.0%} of the surface"
         return ""
 
 
-def _thinned(cloud: Array) -> Array:
-    return cloud[:: max(1, len(cloud) // _EXAMINED)]
-
-
-def _better_image(cloud: Array, surface: _Surface, middle: Array, limit: float) -> str:
-    """How the cloud, mirrored or turned about the robot, gets a misfit below the limit; empty if not at all."""
-    best, how = limit, ""
+def _better_image(cloud: Array, surface: _Surface, middle: Array) -> str:
+    """How the cloud fits far better, mirrored or turned about the robot's middle; empty if not at all."""
+    cloud = cloud[:: max(1, len(cloud) // _EXAMINED)]
+    best, how = _BETTER * surface.misfit(cloud), ""
     for swap, signs in product((False, True), product((1.0, -1.0), repeat=3)):
         image = np.diag(signs)[:, [1, 0, 2] if swap else [0, 1, 2]]
         misfit = surface.misfit((cloud - middle) @ image.T + middle)
