@@ -31,11 +31,11 @@ FRAMES = 24
 TALLER = 1.12
 MIRRORED, ELSEWHERE = 20, 22
 QUICK = {
-    "epochs": 30,
-    "patience": 30,
+    "epochs": 20,
+    "patience": 20,
     "learning_rate": 0.03,
     "kernels": 25,
-    "surface_points": 400,
+    "surface_points": 225,
     "hidden": (16,),
     "members": 2,
 }
