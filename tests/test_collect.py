@@ -120,44 +120,48 @@ def test_a_killed_client_leaves_the_robot_vented_and_the_same_command_goes_on(st
         assert 0.4 < frame.coverage <= 1.0 and frame.coverage == frame.covered.mean()
 
 
-def test_ctrl_c_vents_the_robot_and_markers_are_gone_on_with(stack, operator, tmp_path):
+def test_what_ends_collecting_vents_the_robot_and_the_same_command_goes_on(stack, operator, tmp_path):
+    """Ctrl-C, then a stop, then a pulled cable; each time markers are gone on with."""
     path = tmp_path / "markers.zarr"
-    process = collector(path, "--attach", "--via", "mocap", "--frames", "30")
-    with RobotLink(ROBOT, operator) as watcher:
-        wait_for(lambda: captured(path) >= 1, 90.0, "a frame")
-        process.send_signal(signal.SIGINT)
-        assert "stopped; the robot vents" in failed(process)
-        wait_for(lambda: vented(watcher), 20.0, "vented")
-    kept = open_recording(path, ROBOT).recording()
-    figures = finished(collector(path, "--attach", "--via", "mocap", "--frames", str(len(kept.numbers) + 1)))
-    assert figures["captured"] == len(kept.numbers) + 1
-    recording = open_recording(path, ROBOT).recording()
-    assert np.array_equal(recording.positions[kept.numbers], kept.positions, equal_nan=True)
-    assert recording.names == kept.names and len(recording.names) >= 30
-    assert np.nanmax(np.ptp(recording.positions[..., 2], axis=0)) > 0.005  # the markers move with the robot
+    kept = None
 
-
-@pytest.mark.parametrize("how", ["stop", "cable"])
-def test_what_stops_the_driver_ends_collecting_and_keeps_what_there_is(stack, operator, tmp_path, how):
     def rig(transition: int) -> None:
         request = ChangeState.Request(transition=Transition(id=transition))
         assert ask(operator, ChangeState, "rig/change_state", request).success
 
-    path = tmp_path / "markers.zarr"
-    process = collector(path, "--attach", "--via", "mocap", "--frames", "30")
-    wait_for(lambda: captured(path) >= 1, 90.0, "a frame")
-    if how == "stop":
+    def interrupt(process: subprocess.Popen) -> None:
+        process.send_signal(signal.SIGINT)
+        assert "stopped; the robot vents" in failed(process)
+        with RobotLink(ROBOT, operator) as watcher:
+            wait_for(lambda: vented(watcher), 20.0, "vented")
+
+    def stop(process: subprocess.Popen) -> None:
         trigger(operator, "stop")
-    else:
-        rig(Transition.TRANSITION_DEACTIVATE)  # the port hangs up, as when the cable is pulled
-    said = failed(process)
-    assert "run the same command again" in said and re.search("stop|board|cable|offline", said), said
-    kept = captured(path)
-    assert kept >= 1
-    if how == "cable":
-        rig(Transition.TRANSITION_ACTIVATE)
-    wait_for(lambda: ask(operator, Trigger, "reset", Trigger.Request()).success, 30.0, "reset")
-    assert finished(collector(path, "--attach", "--via", "mocap", "--frames", str(kept + 1)))["captured"] == kept + 1
+        said = failed(process)
+        assert "run the same command again" in said and "stop" in said, said
+        trigger(operator, "reset")
+
+    def pull_the_cable(process: subprocess.Popen) -> None:
+        rig(Transition.TRANSITION_DEACTIVATE)  # the port hangs up
+        said = failed(process)
+        assert "run the same command again" in said and re.search("board|cable|offline|port", said), said
+        rig(Transition.TRANSITION_ACTIVATE)  # as a real board does, it starts vented
+        wait_for(lambda: ask(operator, Trigger, "reset", Trigger.Request()).success, 30.0, "reset")
+
+    for end in (interrupt, stop, pull_the_cable):
+        before = captured(path)
+        process = collector(path, "--attach", "--via", "mocap", "--frames", "30")
+        wait_for(lambda before=before: captured(path) > before, 90.0, "a frame")
+        end(process)
+        recording = open_recording(path, ROBOT).recording()
+        if kept is not None:
+            assert np.array_equal(recording.positions[kept.numbers], kept.positions, equal_nan=True)
+        kept = recording
+    figures = finished(collector(path, "--attach", "--via", "mocap", "--frames", str(len(kept.numbers) + 1)))
+    assert figures["captured"] == len(kept.numbers) + 1 and figures["rejected"] == 0
+    recording = open_recording(path, ROBOT).recording()
+    assert recording.names == kept.names and len(recording.names) >= 30
+    assert np.nanmax(np.ptp(recording.positions[..., 2], axis=0)) > 0.005  # the markers move with the robot
 
 
 def test_a_silent_scanner_is_named(stack, operator, tmp_path):

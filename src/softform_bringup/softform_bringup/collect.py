@@ -17,8 +17,7 @@ from pathlib import Path
 from std_msgs.msg import Empty
 from tqdm import tqdm
 
-from softform_bringup.collect_messages import default_output
-from softform_bringup.collect_store import asked_actuations, free_bag, missing_frames, open_to_continue
+from softform_bringup.collect_store import asked_actuations, default_output, free_bag, missing_frames, open_to_continue
 from softform_bringup.launched_stack import LaunchedStack
 from softform_bringup.run_folder import new_run_folder
 from softform_bringup.stack_state import wait_until_active

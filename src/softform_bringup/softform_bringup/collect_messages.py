@@ -3,16 +3,10 @@
 from pathlib import Path
 
 from softform_bringup.collect_frames import Code, CollectError, CollectGoal, CollectOutcome, Progress
-from softform_bringup.collect_store import VIA, asked_actuations
+from softform_bringup.collect_store import VIA, asked_actuations, default_output
 from softform_core.errors import SoftformError
-from softform_core.paths import data_dir
 from softform_core.robots import Robot
 from softform_interfaces.action import CollectDataset
-
-
-def default_output(robot: Robot) -> Path:
-    """Where a robot's frames are kept."""
-    return data_dir() / robot.name / "frames.zarr"
 
 
 def goal_from_message(message: CollectDataset.Goal, robot: Robot) -> CollectGoal:

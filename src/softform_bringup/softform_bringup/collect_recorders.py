@@ -9,9 +9,9 @@ from sensor_msgs.msg import PointCloud2
 
 from softform_core.errors import SoftformError
 from softform_core.frames.following import ShapeJudge
-from softform_core.frames.marker_quality import LabelledMarkers, MarkerJudge, MarkerQuality, average_markers
+from softform_core.frames.marker_quality import LabelledMarkers, MarkerJudge, average_markers
 from softform_core.frames.marker_store import MarkerStore
-from softform_core.frames.quality import FrameQuality, assess_cloud
+from softform_core.frames.quality import FrameQuality, MarkerQuality, assess_cloud
 from softform_core.frames.store import FrameStore
 from softform_core.robots import Robot
 from softform_ik.capture_watch import CaptureWatch

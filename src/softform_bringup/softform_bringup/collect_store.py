@@ -14,8 +14,8 @@ from softform_core.frames.marker_store import MarkerStore
 from softform_core.frames.sources import open_recording
 from softform_core.frames.store import FrameStore
 from softform_core.halton import halton_actuations
+from softform_core.paths import data_dir
 from softform_core.robots import Robot
-from softform_core.simulation.generate import git_revision
 
 VIA = ("scanner", "mocap")
 """What can capture."""
@@ -23,6 +23,11 @@ VIA = ("scanner", "mocap")
 MOST_FRAMES = 100_000
 
 Store: TypeAlias = FrameStore | MarkerStore
+
+
+def default_output(robot: Robot) -> Path:
+    """Where a robot's frames are kept."""
+    return data_dir() / robot.name / "frames.zarr"
 
 
 def asked_actuations(robot: Robot, frames: int, seed: int) -> NDArray[np.float64]:
@@ -75,7 +80,7 @@ def provenance(seed: int, source: str, via: str) -> dict[str, object]:
         "seed": seed,
         "source": source,
         "via": via,
-        "git_revision": git_revision(),
+        "git_revision": _git_revision(),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 
@@ -85,7 +90,7 @@ def begin_session(store: Store, bag: Path | None) -> None:
     store.begin_session(
         {
             "began": datetime.now(UTC).isoformat(timespec="seconds"),
-            "git_revision": git_revision(),
+            "git_revision": _git_revision(),
             "bag": "" if bag is None else os.path.relpath(bag, store.path.parent),
         }
     )
@@ -94,3 +99,9 @@ def begin_session(store: Store, bag: Path | None) -> None:
 def free_bag(path: Path) -> Path:
     """Return a folder for the raw recording beside the store, `NAME.bags/DATE-TIME`, which does not exist."""
     return path.with_name(f"{path.stem}.bags") / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
+
+
+def _git_revision() -> str:
+    from softform_core.simulation.generate import git_revision  # loads the simulator: not for a client to wait for
+
+    return git_revision()

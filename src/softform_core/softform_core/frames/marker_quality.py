@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.frames.quality import MIN_COVERAGE
+from softform_core.frames.quality import MIN_COVERAGE, MarkerQuality
 from softform_core.kinematics.robot_pipeline import simulated_shapes
 from softform_core.registration.markers import register_markers
 from softform_core.robots import Robot
@@ -40,19 +40,6 @@ class LabelledMarkers:
 
     names: list[str]
     positions: Array
-
-
-@dataclass(frozen=True)
-class MarkerQuality:
-    """What a frame of markers is worth.
-
-    Attributes:
-        coverage: Share of the markers that is seen, 0 … 1.
-        fault: Why the frame must not be learned from; empty if it may.
-    """
-
-    coverage: float
-    fault: str
 
 
 def rest_frame(taken: Sequence[LabelledMarkers], robot: Robot) -> tuple[list[str], Array]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.frames.marker_quality import MarkerQuality
+from softform_core.frames.quality import MarkerQuality
 from softform_core.frames.recording import ATTRIBUTES, Recording, Rows, common_rows, fill_new_group, misshapen_rows
 from softform_core.robots import Robot
 from softform_core.zarr_stores import Shapes, StoreKind, disk_errors, new_group, open_group

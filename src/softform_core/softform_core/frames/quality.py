@@ -48,6 +48,19 @@ class FrameQuality:
     fault: str
 
 
+@dataclass(frozen=True)
+class MarkerQuality:
+    """What a frame of markers is worth.
+
+    Attributes:
+        coverage: Share of the markers that is seen, 0 … 1.
+        fault: Why the frame must not be learned from; empty if it may.
+    """
+
+    coverage: float
+    fault: str
+
+
 def assess_cloud(points: NDArray[np.floating], robot: Robot) -> FrameQuality:
     """Judge one captured cloud.
 
