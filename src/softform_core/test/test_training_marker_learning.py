@@ -14,7 +14,12 @@ from softform_core.networks.layers import MlpWeights, extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import load_robot
 from softform_core.training.frames import MarkerFrames
-from softform_core.training.marker_learning import MARKERS, marker_distance, train_sim_to_real_from_markers
+from softform_core.training.marker_learning import (
+    MARKER_RECIPES,
+    MARKERS,
+    marker_distance,
+    train_sim_to_real_from_markers,
+)
 from softform_core.training.marker_uncertainty import share_between_markers
 from softform_core.units import MM_PER_M
 
@@ -103,6 +108,12 @@ def test_labels_that_cannot_be_right_are_not_trained_on(simulated: MlpWeights) -
     with pytest.raises(SoftformError, match="frame 7: markers m3, m4 seem to be exchanged"):
         train_sim_to_real_from_markers(simulated, captured, QUICK)
     train_sim_to_real_from_markers(simulated, captured, replace(QUICK, epochs=1, members=1), check_labels=False)
+
+
+def test_the_printed_recipe_learns_from_markers_too(simulated: MlpWeights) -> None:
+    recipe = replace(MARKER_RECIPES["paper"], epochs=60)
+    trained = train_sim_to_real_from_markers(simulated, frames(simulated), recipe)
+    assert gap(simulated, trained.sim_to_real) < 0.9 * gap(simulated, None)
 
 
 def test_a_frame_taken_under_other_pressures_is_flagged(simulated: MlpWeights) -> None:

@@ -53,6 +53,9 @@ MARKERS = replace(
 )
 """Recipe for markers; of what concerns scans alone nothing is read."""
 
+MARKER_RECIPES = {recipe.name: recipe for recipe in (MARKERS, PAPER)}
+"""The printed recipe serves markers too; kernels stand at the markers all the same."""
+
 
 def train_sim_to_real_from_markers(
     forward_kinematics: MlpWeights,

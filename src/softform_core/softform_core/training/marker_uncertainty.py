@@ -91,7 +91,9 @@ def share_between_markers(
     # What training would find for this gap alone: Eq. 13 and the penalty on the amplitudes.
     directions = basis.shape[2]
     penalty = recipe.amplitude_weight * len(uv) / (3 * directions) * np.eye(directions)
-    amplitudes = np.linalg.solve(basis.swapaxes(1, 2) @ basis + penalty, basis.swapaxes(1, 2) @ gap)
+    transposed = basis.swapaxes(1, 2)
+    # Without a penalty, kernels may be more than the markers determine: the least amplitudes are taken.
+    amplitudes = np.linalg.pinv(transposed @ basis + penalty, rcond=1e-10, hermitian=True) @ transposed @ gap
     left, left_between = gap - basis @ amplitudes, gap_between - basis_between @ amplitudes
     unseen = np.square(left_between).sum(axis=2).mean() - np.square(left).sum(axis=2).mean()
     return float(np.sqrt(max(0.0, unseen) / np.square(gap).sum(axis=2).mean()))
