@@ -28,7 +28,7 @@ def mesh(side: int, height: float) -> np.ndarray:
     return evaluate(control(height), grid_uv(side**2))
 
 
-@pytest.mark.parametrize(("side", "limit"), [(41, 0.2), (8, 2.0)])
+@pytest.mark.parametrize(("side", "limit"), [(41, 0.2), (8, 2.0), (4, 4.0)])
 def test_the_spline_floor_is_small_and_a_mesh_coarser_than_the_control_grid_can_be_fitted(
     side: int, limit: float
 ) -> None:

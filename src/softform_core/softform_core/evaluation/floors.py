@@ -5,6 +5,7 @@
 - forward kinematics: `kinematics.pipeline` against the simulator; nothing here, as it needs only a distance.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +19,7 @@ from softform_core.surface.mean_value import parametrise
 
 Array = NDArray[np.float64]
 
-_SUBDIVISIONS = 3
+_SAMPLES_PER_CONTROL_POINT = 3
 _ITERATIONS = 8
 
 
@@ -49,7 +50,8 @@ def fitted_surface(rest: Array, shapes: Array, faces: NDArray[np.integer], grid:
     Raises:
         SoftformError: If the rest mesh cannot be flattened, or does not determine the control points.
     """
-    barycentric = _barycentric()
+    cells = math.sqrt(len(faces) / 2.0)
+    barycentric = _barycentric(math.ceil(_SAMPLES_PER_CONTROL_POINT * max(grid.rows, grid.cols) / cells))
     vertex_uv = parametrise(rest, faces)
     inner_uv = (barycentric @ vertex_uv[faces]).reshape(-1, 2)
     inner = (barycentric @ shapes[:, faces]).reshape(len(shapes), -1, 3)
@@ -79,10 +81,10 @@ def warped_onto(points: Array, centers: Array, width: float, truth: ClosestPoint
     return warped
 
 
-def _barycentric() -> Array:
-    """Barycentric coordinates of points inside a triangle and on its sides, (b, 3), without the corners."""
-    steps = np.arange(_SUBDIVISIONS + 1)
+def _barycentric(parts: int) -> Array:
+    """Barycentric coordinates that cut the sides of a triangle into so many parts, (b, 3), without the corners."""
+    steps = np.arange(parts + 1)
     first, second = np.meshgrid(steps, steps, indexing="ij")
-    third = _SUBDIVISIONS - first - second
-    inside = (third >= 0) & (np.maximum.reduce([first, second, third]) < _SUBDIVISIONS)
-    return np.stack([first[inside], second[inside], third[inside]], axis=1) / _SUBDIVISIONS
+    third = parts - first - second
+    inside = (third >= 0) & (np.maximum.reduce([first, second, third]) < parts)
+    return np.stack([first[inside], second[inside], third[inside]], axis=1) / parts

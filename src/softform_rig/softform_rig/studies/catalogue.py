@@ -107,7 +107,7 @@ def surrogate(scale: Scale) -> list[Run]:
 
 def missing(scale: Scale) -> list[Run]:
     """Fig. 12 and Sec. V-C2: by the share of the surface that scans miss, in few large holes."""
-    holes = scale.pick((0.0, 1.0, 2.0, 3.5, 5.0, 7.0), (0.0, 3.0))
+    holes = scale.pick((0.0, 1.0, 2.0, 3.5, 5.0, 6.0), (0.0, 3.0))
     methods: tuple[tuple[str, Method], ...] = (
         (OURS, "sim_to_real"),
         (ONE, "fixed_confidence"),
