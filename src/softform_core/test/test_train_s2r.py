@@ -42,9 +42,9 @@ QUICK = {
 
 
 def quick(patch):
-    recipes = {name: replace(recipe, **QUICK) for name, recipe in learn_sim_to_real.RECIPES.items()}
-    patch.setattr(learn_sim_to_real, "RECIPES", recipes)
-    patch.setattr(learn_sim_to_real, "MARKERS", replace(learn_sim_to_real.MARKERS, **QUICK))
+    for name in ("RECIPES", "MARKER_RECIPES"):
+        recipes = {key: replace(recipe, **QUICK) for key, recipe in getattr(learn_sim_to_real, name).items()}
+        patch.setattr(learn_sim_to_real, name, recipes)
 
 
 @pytest.fixture(autouse=True, scope="module")

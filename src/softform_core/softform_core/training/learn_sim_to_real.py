@@ -16,7 +16,7 @@ from softform_core.threads import one_thread
 from softform_core.training.frames import MarkerFrames
 from softform_core.training.held_out_errors import held_out_errors
 from softform_core.training.hold_out import hold_out
-from softform_core.training.marker_learning import MARKERS, train_sim_to_real_from_markers
+from softform_core.training.marker_learning import MARKER_RECIPES, train_sim_to_real_from_markers
 from softform_core.training.recorded_frames import POINTS, RecordedFrames, read_recorded_frames
 from softform_core.training.sim_to_real import train_sim_to_real
 from softform_core.training.sim_to_real_model_card import make_sim_to_real_card, network_of
@@ -176,7 +176,7 @@ def _earlier(request: LearnRequest, simulated: ModelCard, say: Callable[[str], N
 
 
 def _recipe(request: LearnRequest, recorded: RecordedFrames, earlier: SimToRealCard | None) -> Recipe:
-    recipes = RECIPES if recorded.uv is None else {MARKERS.name: MARKERS}
+    recipes = RECIPES if recorded.uv is None else MARKER_RECIPES
     name = request.recipe or (earlier.training.recipe if earlier is not None else next(iter(recipes)))
     if earlier is not None and name != earlier.training.recipe:
         raise SoftformError(
