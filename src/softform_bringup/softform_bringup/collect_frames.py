@@ -27,6 +27,7 @@ from softform_core.kinematics.robot_pipeline import load_pipeline
 from softform_core.robots import Robot
 from softform_ik.goal_checks import GoalError
 from softform_interfaces.action import CollectDataset
+from softform_ros.conversions import seconds_from_stamp
 
 Array = NDArray[np.float64]
 Code = CollectDataset.Result
@@ -212,17 +213,28 @@ class FrameCollector:
         idle = np.clip(np.zeros(self._robot.degrees_of_freedom), self._robot.pressure_min, self._robot.pressure_max)
         self._tell_stage(0, "settling")
         _, moment = self._settle(idle, self._hold(idle), "the rest frame")
-        taken = take_markers(
-            self._link.markers, self._settings.averaged_markers, moment, self._settings.capture_timeout, self._stopped
-        )
-        if taken is None:
-            raise self._nothing_came("captured_markers", "the rest frame")
-        # Placing the markers takes seconds in which no command is repeated: the robot at rest may as well vent.
-        self._link.command.release()
         try:
-            return rest_frame(labelled(taken, self._settings.frame), self._robot)
+            for _ in range(self._settings.captures_a_frame):  # a marker that is missing now may be seen a moment later
+                taken = take_markers(
+                    self._link.markers,
+                    self._settings.averaged_markers,
+                    moment,
+                    self._settings.capture_timeout,
+                    self._stopped,
+                )
+                if taken is None:
+                    raise self._nothing_came("captured_markers", "the rest frame")
+                names, rest = rest_frame(labelled(taken, self._settings.frame), self._robot)
+                if len(names) == len(taken[-1].name):
+                    break
+                moment = seconds_from_stamp(taken[-1].header.stamp)
+        except CollectError:
+            raise
         except SoftformError as error:
             raise CollectError(Code.CAPTURE_FAILED, error.message, error.next_step) from error
+        # Placing the markers takes seconds in which no command is repeated: the robot at rest may as well vent.
+        self._link.command.release()
+        return names, rest
 
     def _collect_frame(self, store: Store, number: int, recorder: Recorder) -> None:
         """Actuate, settle, capture, check and store one frame; an unfit capture is taken again."""

@@ -115,12 +115,11 @@ def check_same_rest(names: list[str], rest: Array, now_names: list[str], now_res
         SoftformError: If they are not the same within `MAX_REST_SHIFT`.
     """
     place = {name: index for index, name in enumerate(names)}
-    strange = [name for name in now_names if name not in place]
     both = [name for name in now_names if name in place]
     shift = np.array([np.linalg.norm(now_rest[now_names.index(name)] - rest[place[name]]) for name in both])
     moved = [name for name, distance in zip(both, shift, strict=True) if distance > MAX_REST_SHIFT * robot.extent.max()]
-    if strange or moved or not both:
-        what = f"{_listed(strange)} were not there" if strange else f"{_listed(moved or names)} rested elsewhere"
+    if moved or len(both) < MIN_COVERAGE * len(names):
+        what = f"{_listed(moved)} rested elsewhere" if moved else f"only {len(both)} of {len(names)} names are the same"
         raise SoftformError(
             f"These are not the resting markers that the data set was begun with: {what}.",
             "Put names and markers back, or collect into another --output.",
@@ -170,10 +169,10 @@ class MarkerJudge:
 
 def _label_fault(markers: LabelledMarkers, place: dict[str, int]) -> str:
     strange = [name for name in markers.names if name not in place]
-    if strange:
-        gone = [name for name in place if name not in markers.names]
-        also = f", and {_listed(gone)} gone" if gone else ""
-        return f"markers named {_listed(strange)} were not there at rest{also}: were they renamed?"
+    gone = [name for name in place if name not in markers.names]
+    # A new name alone is a marker that was not seen at rest: it has no place on the surface and is passed over.
+    if strange and gone:
+        return f"markers named {_listed(strange)} were not there at rest, and {_listed(gone)} gone: were they renamed?"
     return ""
 
 
