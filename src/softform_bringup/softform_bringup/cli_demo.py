@@ -1,8 +1,12 @@
 """`softform demo`: a target shape in, the robot in that shape, a report out."""
 
+import contextlib
 import json
+import os
 import shutil
 import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -54,7 +58,8 @@ def demo(
     if json_path and not Path(json_path).absolute().parent.is_dir():
         raise click.ClickException(f"The folder of {json_path} does not exist. Make it, or give another --json.")
     try:
-        result = run_demo(request, lambda line: click.echo(line, err=to_stdout))
+        with _only_the_report_on_stdout() if to_stdout else contextlib.nullcontext():
+            result = run_demo(request, lambda line: click.echo(line, err=to_stdout))
     except SoftformError as error:
         raise click.ClickException(str(error)) from error
     figures = json.dumps(result.figures(), indent=None if to_stdout else 2)
@@ -64,6 +69,20 @@ def demo(
         write_atomically(json_path, (figures + "\n").encode())
     if not headless:
         _open(result.report)
+
+
+@contextlib.contextmanager
+def _only_the_report_on_stdout() -> Iterator[None]:
+    """Send what libraries below Python print (DDS logs to standard output) to standard error meanwhile."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def _open(picture: Path) -> None:
