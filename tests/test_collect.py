@@ -90,38 +90,8 @@ def vented(link: RobotLink) -> bool:
     return pressures is not None and float(np.abs(pressures).max()) < 0.05 * ROBOT.pressure_max[0]
 
 
-def test_a_killed_client_leaves_the_robot_vented_and_the_same_command_goes_on(stack, operator, tmp_path):
-    path = tmp_path / "frames.zarr"
-    process = collector(path, "--attach", "--frames", "30")
-    wait_for(lambda: captured(path) >= 1, 90.0, "a frame")
-    with (
-        ActionCaller(CollectDataset, "collect_dataset", "collector", "another") as other,
-        pytest.raises(GoalRejectedError, match="are being collected into"),
-    ):
-        other.call(CollectDataset.Goal(via="scanner", frames=1))
-    with RobotLink(ROBOT, operator) as watcher:
-        process.kill()
-        process.communicate()
-        wait_for(lambda: "the client that attended to collecting is gone" in stack.log, 20.0, "missed")
-        wait_for(lambda: vented(watcher), 20.0, "vented")
-    begun = open_recording(path, ROBOT)
-    kept = {int(number): begun.frame(int(number)) for number in begun.captured}
-    assert len(begun.pending) == 30 - len(kept)
-
-    figures = finished(collector(path, "--attach", "--frames", str(len(kept) + 1)))
-    assert figures["captured"] == len(kept) + 1 and figures["rejected"] == 0
-    store = open_recording(path, ROBOT)
-    assert len(store.sessions) == 2 and store.attributes["source"] == "virtual rig, reality default"
-    for number, frame in kept.items():
-        assert np.array_equal(store.frame(number).points, frame.points)
-        assert store.frame(number).captured_at == frame.captured_at
-    for frame in (store.frame(int(number)) for number in store.captured):
-        assert np.abs(frame.measured - frame.actuation).max() < 250.0
-        assert 0.4 < frame.coverage <= 1.0 and frame.coverage == frame.covered.mean()
-
-
 def test_what_ends_collecting_vents_the_robot_and_the_same_command_goes_on(stack, operator, tmp_path):
-    """Ctrl-C, then a stop, then a pulled cable; each time markers are gone on with."""
+    """`kill -9`, Ctrl-C, a stop, a pulled cable, one after the other; each time markers are gone on with."""
     path = tmp_path / "markers.zarr"
     kept = None
 
@@ -129,11 +99,21 @@ def test_what_ends_collecting_vents_the_robot_and_the_same_command_goes_on(stack
         request = ChangeState.Request(transition=Transition(id=transition))
         assert ask(operator, ChangeState, "rig/change_state", request).success
 
+    def kill(process: subprocess.Popen) -> None:
+        with (
+            ActionCaller(CollectDataset, "collect_dataset", "collector", "another") as other,
+            pytest.raises(GoalRejectedError, match="are being collected into"),
+        ):
+            other.call(CollectDataset.Goal(via="scanner", frames=1))
+        process.kill()
+        process.communicate()
+        wait_for(lambda: "the client that attended to collecting is gone" in stack.log, 20.0, "missed")
+        wait_for(lambda: vented(watcher), 20.0, "vented")
+
     def interrupt(process: subprocess.Popen) -> None:
         process.send_signal(signal.SIGINT)
         assert "stopped; the robot vents" in failed(process)
-        with RobotLink(ROBOT, operator) as watcher:
-            wait_for(lambda: vented(watcher), 20.0, "vented")
+        wait_for(lambda: vented(watcher), 20.0, "vented")
 
     def stop(process: subprocess.Popen) -> None:
         trigger(operator, "stop")
@@ -148,18 +128,22 @@ def test_what_ends_collecting_vents_the_robot_and_the_same_command_goes_on(stack
         rig(Transition.TRANSITION_ACTIVATE)  # as a real board does, it starts vented
         wait_for(lambda: ask(operator, Trigger, "reset", Trigger.Request()).success, 30.0, "reset")
 
-    for end in (interrupt, stop, pull_the_cable):
-        before = captured(path)
-        process = collector(path, "--attach", "--via", "mocap", "--frames", "30")
-        wait_for(lambda before=before: captured(path) > before, 90.0, "a frame")
-        end(process)
-        recording = open_recording(path, ROBOT).recording()
-        if kept is not None:
-            assert np.array_equal(recording.positions[kept.numbers], kept.positions, equal_nan=True)
-        kept = recording
+    with RobotLink(ROBOT, operator) as watcher:
+        for end in (kill, interrupt, stop, pull_the_cable):
+            before = captured(path)
+            process = collector(path, "--attach", "--via", "mocap", "--frames", "30")
+            wait_for(lambda before=before: captured(path) > before, 90.0, "a frame")
+            end(process)
+            recording = open_recording(path, ROBOT).recording()
+            if kept is not None:
+                assert np.array_equal(recording.positions[kept.numbers], kept.positions, equal_nan=True)
+            kept = recording
     figures = finished(collector(path, "--attach", "--via", "mocap", "--frames", str(len(kept.numbers) + 1)))
     assert figures["captured"] == len(kept.numbers) + 1 and figures["rejected"] == 0
-    recording = open_recording(path, ROBOT).recording()
+    store = open_recording(path, ROBOT)
+    recording = store.recording()
+    assert len(store.sessions) == 5 and store.attributes["source"] == "virtual rig, reality default"
+    assert np.abs(recording.measured - recording.actuation).max() < 250.0
     assert recording.names == kept.names and len(recording.names) >= 30
     assert np.nanmax(np.ptp(recording.positions[..., 2], axis=0)) > 0.005  # the markers move with the robot
 
@@ -191,7 +175,9 @@ def refused(*arguments: str) -> str:
 def test_a_launched_stack_is_recorded(tmp_path):
     path = tmp_path / "frames.zarr"
     assert finished(collector(path, "--frames", "1"))["captured"] == 1
-    (session,) = open_recording(path, ROBOT).sessions
+    frame, (session,) = (store := open_recording(path, ROBOT)).frame(0), store.sessions
+    assert np.abs(frame.measured - frame.actuation).max() < 250.0
+    assert 0.4 < frame.coverage <= 1.0 and frame.coverage == frame.covered.mean()
     with AnyReader([path.parent / str(session["bag"])]) as bag:
         counts = {connection.topic: connection.msgcount for connection in bag.connections}
     assert counts["/softform/captured_cloud"] > 0 and counts["/softform/pressure_command"] > 0
