@@ -25,9 +25,9 @@ from softform_core.frames.marker_store import create_marker_frames
 from softform_core.frames.store import FrameStore, create_frames
 from softform_core.kinematics.robot_pipeline import load_pipeline
 from softform_core.robots import Robot
-from softform_ik.goal_checks import GoalError
 from softform_interfaces.action import CollectDataset
 from softform_ros.conversions import seconds_from_stamp
+from softform_ros.goal_error import GoalError
 
 Array = NDArray[np.float64]
 Code = CollectDataset.Result
@@ -37,19 +37,8 @@ _POLL_SECONDS = 0.1
 _AGAIN = "Then run the same command again; it continues."
 
 
-class CollectError(SoftformError):
-    """Why collecting ended early; all frames up to then are kept.
-
-    Args:
-        code: One of the action's error codes.
-        message: What is wrong.
-        next_step: What to do about it.
-    """
-
-    def __init__(self, code: int, message: str, next_step: str = "") -> None:
-        """Keep the code beside the sentences."""
-        super().__init__(message, next_step)
-        self.code = code
+class CollectError(GoalError):
+    """Why collecting ended early, with a code of `collect_dataset`; all frames up to then are kept."""
 
 
 @dataclass(frozen=True)

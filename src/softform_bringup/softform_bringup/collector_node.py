@@ -6,7 +6,6 @@ from pathlib import Path
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.event_handler import QoSLivelinessChangedInfo, SubscriptionEventCallbacks
-from rclpy.task import Future
 from std_msgs.msg import Empty
 
 from softform_bringup.collect_frames import (
@@ -22,7 +21,8 @@ from softform_bringup.robot_link import RobotLink
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot, load_robot
 from softform_interfaces.action import CollectDataset
-from softform_ros.diagnostics import OK, WARN, Health
+from softform_ros.action_goals import GoalLedger, in_worker
+from softform_ros.diagnostics import Health
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
 from softform_ros.parameters import Parameter
 from softform_ros.qos import ATTENDANCE
@@ -60,9 +60,7 @@ class CollectorNode(SoftformLifecycleNode):
         self._stop_code = Code.NONE
         self._is_attended = False
         self._attending = 0
-        self._refusals = 0
-        self._last_refusal = ""
-        self._last_outcome = ""
+        self._ledger = GoalLedger(self)
 
     def configure(self) -> None:
         """Load the robot and open the action."""
@@ -107,13 +105,9 @@ class CollectorNode(SoftformLifecycleNode):
         values = {
             "active": self.is_active,
             "collecting": self._accepted is not None,
-            "refused goals": self._refusals,
-            "last refusal": self._last_refusal,
-            "last outcome": self._last_outcome,
+            **self._ledger.values(),
         }
-        if self._last_refusal:
-            return Health(WARN, f"goal refused: {self._last_refusal}", values)
-        return Health(OK, self._last_outcome or ("active" if self.is_active else "inactive"), values)
+        return self._ledger.health(values)
 
     def _settings(self) -> CollectSettings:
         values = self.parameters
@@ -154,19 +148,11 @@ class CollectorNode(SoftformLifecycleNode):
                 )
             self._accepted = goal_from_message(message, self._robot)
         except SoftformError as error:
-            return self._refuse(error)
+            return self._ledger.refuse(error)
         except Exception as error:  # a goal must never end the node
-            return self._refuse(CollectError(Code.INTERNAL_ERROR, f"The goal could not be read: {error}"))
-        self._stop_code, self._is_attended, self._last_refusal = Code.NONE, self._attending > 0, ""
-        return GoalResponse.ACCEPT
-
-    def _refuse(self, error: SoftformError) -> GoalResponse:
-        self._refusals += 1
-        self._last_refusal = str(error)
-        self.get_logger().warning(f"goal refused: {self._last_refusal}")
-        # A refused goal has no result: this is how the client learns the reason.
-        self.diagnostics.publish()
-        return GoalResponse.REJECT
+            return self._ledger.refuse(CollectError(Code.INTERNAL_ERROR, f"The goal could not be read: {error}"))
+        self._stop_code, self._is_attended = Code.NONE, self._attending > 0
+        return self._ledger.accept()
 
     def _on_cancel(self, handle: ServerGoalHandle) -> CancelResponse:
         self._request_stop(Code.CANCELLED)
@@ -174,7 +160,7 @@ class CollectorNode(SoftformLifecycleNode):
 
     async def _execute(self, handle: ServerGoalHandle) -> CollectDataset.Result:
         assert self._workers is not None and self._accepted is not None and self._robot is not None
-        goal, robot, finished, executor = self._accepted, self._robot, Future(), self.executor
+        goal, robot = self._accepted, self._robot
         self.get_logger().info(f"collecting {goal.frames} frames via {goal.via} into {goal.output}")
         with RobotLink(robot, self) as link:
             collector = FrameCollector(
@@ -185,32 +171,11 @@ class CollectorNode(SoftformLifecycleNode):
                 lambda: self._stop_code,
                 lambda progress: handle.publish_feedback(feedback_to_message(progress)),
             )
-
-            def work() -> None:
-                finished.set_result(collector.run())
-                # A result set from another thread wakes nobody by itself.
-                executor.wake()
-
-            self._workers.submit(work)
-            outcome: CollectOutcome = await finished
+            outcome: CollectOutcome = await in_worker(self, self._workers, collector.run)
         self._accepted = None
-        self._conclude(handle, outcome)
+        summary = f"{outcome.captured} frames captured, {len(outcome.rejections)} rejected, in {outcome.store}"
+        self._ledger.conclude(handle, outcome.code, outcome.message, summary)
         return result_to_message(outcome)
-
-    def _conclude(self, handle: ServerGoalHandle, outcome: CollectOutcome) -> None:
-        if outcome.code == Code.NONE:
-            handle.succeed()
-        elif handle.is_cancel_requested:
-            handle.canceled()
-        else:
-            handle.abort()
-        self._last_outcome = f"{outcome.captured} frames captured, {len(outcome.rejections)} rejected"
-        if outcome.message:
-            self._last_outcome = f"[{outcome.code}] {outcome.message}"
-            self.get_logger().warning(f"collecting ended: {self._last_outcome}")
-        else:
-            self.get_logger().info(f"collected: {self._last_outcome} in {outcome.store}")
-        self.diagnostics.publish()
 
 
 def main() -> None:

@@ -16,10 +16,11 @@ from softform_core.units import MM_PER_M
 from softform_ik.capture_checks import check_capture
 from softform_ik.closed_loop import ClosedLoopSettings, Round, best_of, close_loop
 from softform_ik.driver_watch import MeasuredPressures
-from softform_ik.goal_checks import Code, GoalError, Mode, ReachGoal
+from softform_ik.goal_checks import Code, Mode, ReachGoal
 from softform_ik.hardware import Hardware
 from softform_ik.measured_errors import measure_errors
 from softform_ik.stop_request import StopRequest
+from softform_ros.goal_error import GoalError
 
 Array = NDArray[np.float64]
 

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.robots import Robot
-from softform_ik.goal_checks import Code, GoalError
+from softform_ik.goal_checks import Code
 from softform_interfaces.msg import ChamberPressures, DriverState
+from softform_ros.goal_error import GoalError
 
 Array = NDArray[np.float64]
 _POLL_SECONDS = 0.05

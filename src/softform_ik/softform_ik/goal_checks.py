@@ -12,6 +12,7 @@ from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_core.shapes.validate import check_count, check_target
 from softform_interfaces.action import ReachShape
+from softform_ros.goal_error import GoalError
 
 Code = ReachShape.Result
 """Error codes, `NONE` … `INTERNAL_ERROR`; the action's definition is their only list."""
@@ -40,21 +41,6 @@ class Mode(IntEnum):
     def verifies(self) -> bool:
         """Whether the robot is captured and compared with the target."""
         return self in (Mode.PLAN_MOVE_AND_VERIFY, Mode.CLOSED_LOOP)
-
-
-class GoalError(SoftformError):
-    """A goal that is refused, or fails while it is carried out.
-
-    Args:
-        code: One of the action's error codes.
-        message: What is wrong.
-        next_step: What to do about it.
-    """
-
-    def __init__(self, code: int, message: str, next_step: str = "") -> None:
-        """Keep the code beside the sentences."""
-        super().__init__(message, next_step)
-        self.code = code
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,10 @@ from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_ik.capture_watch import Capture, CaptureWatch
 from softform_ik.driver_watch import DriverWatch, MeasuredPressures
-from softform_ik.goal_checks import Code, GoalError
+from softform_ik.goal_checks import Code
 from softform_ik.held_command import HeldCommand
 from softform_ik.stop_request import StopRequest
+from softform_ros.goal_error import GoalError
 
 Array = NDArray[np.float64]
 

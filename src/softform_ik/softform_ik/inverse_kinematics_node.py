@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
-from rclpy.task import Future
 from sensor_msgs.msg import PointCloud2
 
 from softform_core.kinematics.live_pipeline import LivePipeline
@@ -19,7 +18,7 @@ from softform_ik.closed_loop import ClosedLoopSettings
 from softform_ik.course import SolveSettings
 from softform_ik.driver_watch import DriverWatch
 from softform_ik.feedback_throttle import FeedbackThrottle
-from softform_ik.goal_checks import Code, GoalError, ReachGoal
+from softform_ik.goal_checks import Code, ReachGoal
 from softform_ik.hardware import Hardware, HardwareSettings
 from softform_ik.held_command import HeldCommand
 from softform_ik.messages import feedback_to_message, goal_from_message, result_to_message
@@ -30,8 +29,10 @@ from softform_ik.warm_up import warm_up
 from softform_interfaces.action import ReachShape
 from softform_interfaces.msg import ChamberPressures, DriverState
 from softform_ros import qos
+from softform_ros.action_goals import GoalLedger, in_worker
 from softform_ros.conversions import points_from_cloud, seconds_from_stamp
-from softform_ros.diagnostics import OK, WARN, Health
+from softform_ros.diagnostics import WARN, Health
+from softform_ros.goal_error import GoalError
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
 
 _MODEL_PERIOD = 1.0
@@ -51,9 +52,7 @@ class InverseKinematicsNode(SoftformLifecycleNode):
         self._accepted: ReachGoal | None = None
         self._stop = StopRequest()
         self._goals: dict[bytes, tuple[ReachGoal, StopRequest]] = {}
-        self._refusals = 0
-        self._last_refusal = ""
-        self._last_outcome = ""
+        self._ledger = GoalLedger(self)
 
     def configure(self) -> None:
         """Load robot and model, and open topics and the action."""
@@ -143,16 +142,12 @@ class InverseKinematicsNode(SoftformLifecycleNode):
         values = {
             "active": self.is_active,
             "holding a shape": self._held.pressures is not None,
-            "refused goals": self._refusals,
-            "last refusal": self._last_refusal,
-            "last outcome": self._last_outcome,
+            **self._ledger.values(),
             **self._models.description(),
         }
         if self._models.fault:
             return Health(WARN, f"sim-to-real model not in use: {self._models.fault}", values)
-        if self._last_refusal:
-            return Health(WARN, f"goal refused: {self._last_refusal}", values)
-        return Health(OK, self._last_outcome or ("active" if self.is_active else "inactive"), values)
+        return self._ledger.health(values)
 
     def _refresh_models(self) -> None:
         line = self._models.refresh()
@@ -205,20 +200,11 @@ class InverseKinematicsNode(SoftformLifecycleNode):
             if goal.mode.moves:
                 self._driver.refuse_unless_ready()
         except GoalError as error:
-            return self._refuse(error)
+            return self._ledger.refuse(error)
         except Exception as error:  # a goal must never end the node
-            return self._refuse(GoalError(Code.INTERNAL_ERROR, f"The goal could not be read: {error}"))
+            return self._ledger.refuse(GoalError(Code.INTERNAL_ERROR, f"The goal could not be read: {error}"))
         self._accepted = goal
-        self._last_refusal = ""
-        return GoalResponse.ACCEPT
-
-    def _refuse(self, error: GoalError) -> GoalResponse:
-        self._refusals += 1
-        self._last_refusal = f"[{error.code}] {error}"
-        self.get_logger().warning(f"goal refused: {self._last_refusal}")
-        # A refused goal has no result: this is how the client learns the reason.
-        self.diagnostics.publish()
-        return GoalResponse.REJECT
+        return self._ledger.accept()
 
     def _on_accepted(self, handle: ServerGoalHandle) -> None:
         self._stop.request(Code.PREEMPTED)
@@ -239,41 +225,25 @@ class InverseKinematicsNode(SoftformLifecycleNode):
         throttle = FeedbackThrottle(
             lambda progress: handle.publish_feedback(feedback_to_message(progress)), self.parameters["feedback_rate"]
         )
-        finished, executor, reach = Future(), self.executor, self._reach
-
-        def work() -> None:
-            finished.set_result(reach.run(goal, stop, throttle))
-            # A result set from another thread wakes nobody by itself.
-            executor.wake()
-
-        self._workers.submit(work)
-        outcome: ReachOutcome = await finished
+        reach = self._reach
+        outcome: ReachOutcome = await in_worker(self, self._workers, lambda: reach.run(goal, stop, throttle))
         del self._goals[bytes(handle.goal_id.uuid)]
-        self._conclude(handle, outcome)
+        self._ledger.conclude(handle, outcome.code, outcome.message, _summary(outcome))
         return result_to_message(outcome, self.parameters["frame"], self.get_clock().now().to_msg())
 
-    def _conclude(self, handle: ServerGoalHandle, outcome: ReachOutcome) -> None:
-        if outcome.code == Code.NONE:
-            handle.succeed()
-        elif outcome.code == Code.CANCELLED:
-            handle.canceled()
-        else:
-            handle.abort()
-        solution = outcome.solution
-        if solution is not None:
-            self._last_outcome = (
-                f"{solution.iterations} iterations in {solution.seconds * 1e3:.0f} ms, predicted mean error "
-                f"{solution.mean_error_mm:.3f} mm: {solution.termination.value}"
-            )
-        if outcome.rounds:
-            means = ", ".join(f"{one.measured.mean * MM_PER_M:.3f}" for one in outcome.rounds)
-            self._last_outcome += f"; measured mean error of each round: {means} mm"
-        if outcome.message:
-            self._last_outcome = f"[{outcome.code}] {outcome.message}"
-            self.get_logger().warning(f"goal ended: {self._last_outcome}")
-        else:
-            self.get_logger().info(f"goal reached: {self._last_outcome}")
-        self.diagnostics.publish()
+
+def _summary(outcome: ReachOutcome) -> str:
+    solution = outcome.solution
+    if solution is None:
+        return ""
+    summary = (
+        f"{solution.iterations} iterations in {solution.seconds * 1e3:.0f} ms, predicted mean error "
+        f"{solution.mean_error_mm:.3f} mm: {solution.termination.value}"
+    )
+    if outcome.rounds:
+        means = ", ".join(f"{one.measured.mean * MM_PER_M:.3f}" for one in outcome.rounds)
+        summary += f"; measured mean error of each round: {means} mm"
+    return summary
 
 
 def main() -> None:

@@ -14,7 +14,6 @@ from softform_core.units import MM_PER_M
 from softform_ik.course import Progress
 from softform_ik.goal_checks import (
     Code,
-    GoalError,
     ReachGoal,
     check_header,
     check_limits,
@@ -26,6 +25,7 @@ from softform_ik.goal_checks import (
 from softform_ik.reach import ReachOutcome
 from softform_interfaces.action import ReachShape
 from softform_ros.conversions import cloud_from_points, points_from_cloud, seconds_from_stamp
+from softform_ros.goal_error import GoalError
 
 
 def goal_from_message(

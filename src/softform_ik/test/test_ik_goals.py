@@ -6,9 +6,10 @@ from builtin_interfaces.msg import Time
 from sensor_msgs.msg import PointCloud2
 
 from softform_core.shapes.target import TargetShape
-from softform_ik.goal_checks import Code, GoalError, Mode, ReachGoal
+from softform_ik.goal_checks import Code, Mode, ReachGoal
 from softform_ik.messages import goal_from_message, goal_to_message
 from softform_ros.conversions import stamp_from_seconds
+from softform_ros.goal_error import GoalError
 
 NOW = 1_000_000.0
 ERROR_BLOCK = range(100, 200)

@@ -10,12 +10,13 @@ from softform_ik.capture_watch import CaptureWatch
 from softform_ik.course import Progress, SolveSettings
 from softform_ik.driver_watch import DriverWatch
 from softform_ik.feedback_throttle import FeedbackThrottle
-from softform_ik.goal_checks import Code, GoalError, Mode, ReachGoal
+from softform_ik.goal_checks import Code, Mode, ReachGoal
 from softform_ik.hardware import Hardware, HardwareSettings
 from softform_ik.held_command import HeldCommand
 from softform_ik.reach import Reach, ReachSettings
 from softform_ik.stop_request import StopRequest
 from softform_interfaces.msg import ChamberPressures, DriverState
+from softform_ros.goal_error import GoalError
 
 HIDDEN = np.array([4000.0, 500.0, 3000.0, 800.0, 2500.0, 1500.0, 200.0, 3500.0, 1000.0])
 SETTLED, REGULATING = ChamberPressures.SETTLED, ChamberPressures.REGULATING

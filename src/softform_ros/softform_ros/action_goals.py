@@ -1,0 +1,104 @@
+"""What nodes that serve an action share: refusals that can be read, outcomes, work in another thread."""
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import TypeVar
+
+from rclpy.action import GoalResponse
+from rclpy.action.server import ServerGoalHandle
+from rclpy.task import Future
+
+from softform_core.errors import SoftformError
+from softform_ros.diagnostics import OK, WARN, Health
+from softform_ros.goal_error import GoalError
+from softform_ros.lifecycle import SoftformLifecycleNode
+
+Outcome = TypeVar("Outcome")
+
+NO_ERROR = 0
+"""`NONE` among the error codes of every action of the project."""
+
+
+class GoalLedger:
+    """What became of a node's goals, for its log and its diagnostics.
+
+    Args:
+        node: Who serves the action.
+    """
+
+    def __init__(self, node: SoftformLifecycleNode) -> None:
+        """No goal yet."""
+        self._node = node
+        self._refusals = 0
+        self._last_refusal = ""
+        self._last_outcome = ""
+
+    def refuse(self, error: SoftformError) -> GoalResponse:
+        """Note why a goal is refused. It has no result: diagnostics are how the client learns the reason."""
+        self._refusals += 1
+        self._last_refusal = f"[{error.code}] {error}" if isinstance(error, GoalError) else str(error)
+        self._node.get_logger().warning(f"goal refused: {self._last_refusal}")
+        self._node.diagnostics.publish()
+        return GoalResponse.REJECT
+
+    def accept(self) -> GoalResponse:
+        """Note that the last refusal is overcome."""
+        self._last_refusal = ""
+        return GoalResponse.ACCEPT
+
+    def conclude(self, handle: ServerGoalHandle, code: int, message: str, summary: str) -> None:
+        """End a goal.
+
+        Args:
+            handle: Of the goal.
+            code: Its error code.
+            message: What went wrong and what to do; empty on success.
+            summary: What was achieved; without it the last one's stays.
+        """
+        if code == NO_ERROR:
+            handle.succeed()
+        elif handle.is_cancel_requested:
+            handle.canceled()
+        else:
+            handle.abort()
+        self._last_outcome = summary or self._last_outcome
+        if message:
+            self._last_outcome = f"[{code}] {message}"
+            self._node.get_logger().warning(f"goal ended: {self._last_outcome}")
+        else:
+            self._node.get_logger().info(f"goal reached: {self._last_outcome}")
+        self._node.diagnostics.publish()
+
+    def values(self) -> dict[str, object]:
+        """For diagnostics; the keys are those from which clients read why they were refused."""
+        return {
+            "refused goals": self._refusals,
+            "last refusal": self._last_refusal,
+            "last outcome": self._last_outcome,
+        }
+
+    def health(self, values: dict[str, object]) -> Health:
+        """Health of a node that has no other trouble."""
+        if self._last_refusal:
+            return Health(WARN, f"goal refused: {self._last_refusal}", values)
+        return Health(OK, self._last_outcome or ("active" if self._node.is_active else "inactive"), values)
+
+
+async def in_worker(node: SoftformLifecycleNode, workers: Executor, work: Callable[[], Outcome]) -> Outcome:
+    """Work in another thread, so that the executor goes on answering; awaited by an action's callback.
+
+    Args:
+        node: Whose executor waits.
+        workers: Where to work.
+        work: Must not raise.
+    """
+    finished, executor = Future(), node.executor
+
+    def run() -> None:
+        finished.set_result(work())
+        # A result set from another thread wakes nobody by itself.
+        executor.wake()
+
+    workers.submit(run)
+    outcome: Outcome = await finished
+    return outcome
