@@ -7,13 +7,13 @@ so whatever stops a run leaves a store in which every frame that is marked as ca
 """
 
 from enum import IntEnum
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 import zarr
 from numpy.typing import ArrayLike, NDArray
 
+from softform_core.actuation_store import ActuationStore
 from softform_core.errors import SoftformError
 from softform_core.zarr_stores import Shapes, StoreKind, disk_errors
 
@@ -73,36 +73,14 @@ def fill_new_group(group: zarr.Group, rows: Rows, actuations: NDArray[np.float64
         group.create_array(name, shape=(frames, *row), dtype=kind, chunks=(256, *row), fill_value=_FILL.get(name, 0))
 
 
-class Recording:
+class Recording(ActuationStore):
     """An open data set of frames; subclasses add what was captured."""
 
     kind: ClassVar[StoreKind]
 
-    def __init__(self, path: Path, group: zarr.Group) -> None:
-        """Wrap a group that has been checked."""
-        self.path = path
-        self._group = group
-
-    def _array(self, name: str) -> zarr.Array:
-        array = self._group[name]
-        assert isinstance(array, zarr.Array)
-        return array
-
-    def _read(self, name: str) -> NDArray:
-        return np.asarray(self._array(name)[...])
-
     def _rows(self) -> Rows:
         """Arrays with a row a frame, but for `actuation`."""
         raise NotImplementedError
-
-    def __len__(self) -> int:
-        """Number n of frames, captured or not."""
-        return len(self.actuation)
-
-    @property
-    def attributes(self) -> dict[str, object]:
-        """Schema and provenance."""
-        return dict(self._group.attrs)
 
     @property
     def sessions(self) -> list[dict[str, str]]:
@@ -118,15 +96,7 @@ class Recording:
     @property
     def rejections(self) -> dict[int, str]:
         """Reason of every rejected frame."""
-        rejections = self._group.attrs["rejections"]
-        assert isinstance(rejections, dict)
-        return {int(number): str(reason) for number, reason in rejections.items()}
-
-    @property
-    def actuation(self) -> NDArray[np.float64]:
-        """Pressures that every frame is commanded, (n, k) Pa."""
-        actuation = self._read("actuation")
-        return actuation[np.isfinite(actuation).all(axis=1)]  # a growth that was cut short leaves rows of NaN
+        return self._reasons("rejections")
 
     @property
     def measured(self) -> NDArray[np.float64]:
@@ -142,11 +112,6 @@ class Recording:
     def coverage(self) -> NDArray[np.float64]:
         """Share of the robot, or of its markers, that every capture shows, (n,), NaN without one."""
         return self._read("coverage")[: len(self)]
-
-    @property
-    def status(self) -> NDArray[np.uint8]:
-        """`FrameStatus` of every frame, (n,)."""
-        return self._read("status")[: len(self)]
 
     @property
     def pending(self) -> NDArray[np.int64]:
@@ -182,13 +147,7 @@ class Recording:
         if after <= before:
             return
         with disk_errors(self.path, self.kind):
-            # `actuation` grows last: its finite rows are the store's length, so a growth cut short is done again.
-            for name in self._rows():
-                array = self._array(name)
-                array.resize((after, *array.shape[1:]))
-            actuation = self._array("actuation")
-            actuation.resize(actuations.shape)
-            actuation[before:] = actuations[before:]
+            self._append(actuations[before:], self._rows())
 
     def _write(self, number: int, values: dict[str, ArrayLike], fault: str) -> None:
         """Write one frame's rows, then its reason if it has a fault, and its status last."""

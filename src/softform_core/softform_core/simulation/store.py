@@ -10,9 +10,9 @@ from enum import IntEnum
 from pathlib import Path
 
 import numpy as np
-import zarr
 from numpy.typing import NDArray
 
+from softform_core.actuation_store import ActuationStore
 from softform_core.robots import Robot
 from softform_core.zarr_stores import Shapes, StoreKind, disk_errors, new_group, open_group
 
@@ -49,41 +49,8 @@ class SampleStatus(IntEnum):
     FAILED = 2
 
 
-class SimulationStore:
+class SimulationStore(ActuationStore):
     """An open store; `open_simulation` and `create_simulation` make one."""
-
-    def __init__(self, path: Path, group: zarr.Group) -> None:
-        """Wrap a group that has been checked."""
-        self.path = path
-        self._group = group
-
-    def _array(self, name: str) -> zarr.Array:
-        array = self._group[name]
-        assert isinstance(array, zarr.Array)
-        return array
-
-    def _read(self, name: str) -> NDArray:
-        return np.asarray(self._array(name)[...])
-
-    def __len__(self) -> int:
-        """Number n of samples, simulated or not."""
-        return len(self.actuation)
-
-    @property
-    def attributes(self) -> dict[str, object]:
-        """Schema and provenance."""
-        return dict(self._group.attrs)
-
-    @property
-    def actuation(self) -> NDArray[np.float64]:
-        """Pressures of every sample, (n, k) Pa."""
-        actuation = self._read("actuation")
-        return actuation[np.isfinite(actuation).all(axis=1)]  # a growth that was cut short leaves rows of NaN
-
-    @property
-    def status(self) -> NDArray[np.uint8]:
-        """`SampleStatus` of every sample, (n,)."""
-        return self._read("status")[: len(self)]
 
     @property
     def iterations(self) -> NDArray[np.int32]:
@@ -108,9 +75,7 @@ class SimulationStore:
     @property
     def failures(self) -> dict[int, str]:
         """Reason of every failed sample."""
-        failures = self._group.attrs["failures"]
-        assert isinstance(failures, dict)
-        return {int(sample): str(reason) for sample, reason in failures.items()}
+        return self._reasons("failures")
 
     @property
     def pending(self) -> NDArray[np.int64]:
@@ -160,15 +125,8 @@ class SimulationStore:
         new = np.array([a for a in actuations if a.tobytes() not in held]).reshape(-1, actuations.shape[1])
         if not len(new):
             return
-        before, after = len(self), len(self) + len(new)
         with disk_errors(self.path, SIMULATION):
-            # `actuation` grows last: its finite rows are the store's length, so a growth cut short is done again.
-            for name in ("vertices", "status", "iterations", "solve_seconds"):
-                array = self._array(name)
-                array.resize((after, *array.shape[1:]))
-            actuation = self._array("actuation")
-            actuation.resize((after, new.shape[1]))
-            actuation[before:] = new
+            self._append(new, ("vertices", "status", "iterations", "solve_seconds"))
 
 
 def create_simulation(

@@ -1,0 +1,67 @@
+"""Zarr stores whose rows are keyed by an actuation: what simulated shapes and captured frames have in common."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+
+
+class ActuationStore:
+    """An open store with an actuation and a status a row; subclasses add what was found under it."""
+
+    def __init__(self, path: Path, group: zarr.Group) -> None:
+        """Wrap a group that has been checked."""
+        self.path = path
+        self._group = group
+
+    def __len__(self) -> int:
+        """Number n of rows, done or not."""
+        return len(self.actuation)
+
+    @property
+    def attributes(self) -> dict[str, object]:
+        """Schema and provenance."""
+        return dict(self._group.attrs)
+
+    @property
+    def actuation(self) -> NDArray[np.float64]:
+        """Pressures of every row, (n, k) Pa."""
+        actuation = self._read("actuation")
+        return actuation[np.isfinite(actuation).all(axis=1)]  # a growth that was cut short leaves rows of NaN
+
+    @property
+    def status(self) -> NDArray[np.uint8]:
+        """What has become of every row, (n,)."""
+        return self._read("status")[: len(self)]
+
+    def _array(self, name: str) -> zarr.Array:
+        array = self._group[name]
+        assert isinstance(array, zarr.Array)
+        return array
+
+    def _read(self, name: str) -> NDArray:
+        return np.asarray(self._array(name)[...])
+
+    def _reasons(self, attribute: str) -> dict[int, str]:
+        """Row -> why it is not to be used."""
+        reasons = self._group.attrs[attribute]
+        assert isinstance(reasons, dict)
+        return {int(row): str(reason) for row, reason in reasons.items()}
+
+    def _append(self, actuations: NDArray[np.float64], names: Iterable[str]) -> None:
+        """Grow by rows for actuations, (m, k) Pa; `names` are the arrays with a row each.
+
+        Raises:
+            OSError: If the disk is full or cannot be written.
+        """
+        before = len(self)
+        after = before + len(actuations)
+        # `actuation` grows last: its finite rows are the store's length, so a growth cut short is done again.
+        for name in names:
+            array = self._array(name)
+            array.resize((after, *array.shape[1:]))
+        actuation = self._array("actuation")
+        actuation.resize((after, actuations.shape[1]))
+        actuation[before:] = actuations
