@@ -38,13 +38,14 @@ def sim2real(
     The learner sees captured frames only. Its predictions at held-out actuations are judged by their distance from
     the reality's true surface. mean_reduction is the cut of the mean error, max_reduction that of each shape's largest
     error, averaged over the shapes. With --reality one JSON object is printed, without it a list over all of
-    config/realities, a few minutes each. The same seed gives the same figures.
+    config/realities, a few minutes each, in which one that fails has its `error`. The same seed gives the same figures.
 
     \b
     Examples:
       softform bench sim2real --reality default --json -
       softform bench sim2real --reality mine.yaml --no-baselines
     """  # noqa: D301
+    from softform_core.errors import SoftformError
     from softform_core.processes import default_jobs
     from softform_core.robots import load_robot
     from softform_core.threads import one_thread
@@ -61,6 +62,17 @@ def sim2real(
     settings = BenchSettings(
         frames, held_out, points, seed, RECIPES[recipe_name], baselines, processes, sys.stderr.isatty()
     )
+    figures: list[dict[str, object]] = []
     with one_thread():
-        figures = [bench(robot, each, settings, lambda line: click.echo(line, err=True)) for each in realities]
+        for each in realities:
+            try:
+                figures.append(bench(robot, each, settings, lambda line: click.echo(line, err=True)))
+            except SoftformError as error:
+                if reality:
+                    raise
+                # What the other realities showed, minutes each, must not be lost.
+                click.echo(f"  failed: {error}", err=True)
+                figures.append({"reality": each.name, "error": str(error)})
     report_figures(figures[0] if reality else figures, json_path)
+    if any("error" in each for each in figures):
+        sys.exit(1)

@@ -9,6 +9,7 @@ import trimesh
 from click.testing import CliRunner
 
 from softform_core.cli.main import main
+from softform_core.errors import SoftformError
 from softform_core.networks.layers import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.paths import reality_file
@@ -17,7 +18,7 @@ from softform_core.training.sim_to_real_recipes import DEFAULT, RECIPES
 from softform_rig.bench_sim_to_real import BenchSettings, bench
 from softform_rig.judge import Judge
 from softform_rig.make_frames import make_frames
-from softform_rig.reality import load_reality
+from softform_rig.reality import Reality, load_reality
 
 TINY = replace(DEFAULT, epochs=20, patience=20, members=1, kernels=25, surface_points=225)
 SEED = 100
@@ -106,3 +107,18 @@ def test_a_reality_that_is_no_description_is_refused(tmp_path) -> None:
     result = CliRunner().invoke(main, ["bench", "sim2real", "--reality", str(broken)])
     assert result.exit_code == 2
     assert "membrane.cells" in result.output
+
+
+def test_a_reality_that_fails_does_not_cost_the_figures_of_the_others(monkeypatch) -> None:
+    def one_fails(robot: Robot, reality: Reality, *_: object) -> dict[str, object]:
+        if reality.name == "sluggish":
+            raise SoftformError("It has no shape.")
+        return {"reality": reality.name}
+
+    monkeypatch.setattr("softform_rig.bench_sim_to_real.bench", one_fails)
+    result = CliRunner().invoke(main, ["bench", "sim2real", "--json", "-"])
+    printed = {figures["reality"]: figures.get("error") for figures in json.loads(result.stdout)}
+    assert result.exit_code == 1
+    assert printed.pop("sluggish") == "It has no shape."
+    assert len(printed) >= 4
+    assert not any(printed.values())
