@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
@@ -20,8 +19,7 @@ from softform_core.robots import Robot
 from softform_core.shapes.target import estimate_normals
 from softform_core.training.frames import Frames, MarkerFrames
 from softform_core.training.marker_checks import marker_faults
-from softform_core.training.scan_checks import scan_faults
-from softform_core.training.sim_to_real_losses import Clouds
+from softform_core.training.scan_checks import unfit_scans
 from softform_core.units import MM_PER_M
 
 Array = NDArray[np.float64]
@@ -29,7 +27,8 @@ Array = NDArray[np.float64]
 POINTS = 1000
 """Points drawn from each scan (paper 000, Table II)."""
 
-_SIMULATED_POINTS = 2500
+_SIMULATED_POINTS = 1000
+"""As many as training samples, so that its own check of the frames agrees with this one."""
 
 
 @dataclass(frozen=True)
@@ -92,9 +91,7 @@ def read_recorded_frames(path: Path, robot: Robot, forward_kinematics: MlpWeight
     else:
         simulated = pipeline_of(robot, forward_kinematics, grid_uv(_SIMULATED_POINTS))
         frames = _scans(captures, simulated, seed)
-        clouds = Clouds.of([MM_PER_M * cloud for cloud in frames.clouds], frames.normals)
-        surfaces = [torch.from_numpy(of(frames.actuation)).float() for of in (simulated.points, simulated.normals)]
-        faults = {flag.frame: flag.reason for flag in scan_faults(clouds, *surfaces)}
+        faults = {flag.frame: flag.reason for flag in unfit_scans(frames, simulated)}
     kept = np.setdiff1d(np.arange(len(captures)), list(faults))
     left_out = captured.left_out | {captures[place].number: reason for place, reason in faults.items()}
     if not len(kept):

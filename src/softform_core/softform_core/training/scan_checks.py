@@ -14,9 +14,12 @@ from scipy.spatial import cKDTree
 from torch import Tensor
 
 from softform_core.errors import SoftformError
+from softform_core.kinematics.pipeline import ForwardPipeline
+from softform_core.training.frames import Frames
 from softform_core.training.sim_to_real_losses import Clouds
 from softform_core.training.trained_sim_to_real import FrameFlag
 from softform_core.training.uncertainty import measurement_noise
+from softform_core.units import MM_PER_M
 
 Array = NDArray[np.float64]
 
@@ -71,6 +74,18 @@ def scan_faults(clouds: Clouds, points: Tensor, normals: Tensor) -> list[FrameFl
         if reason := surface.fault(captured, size) or _better_image(captured, surface, middle):
             flags.append(FrameFlag(number, reason))
     return flags
+
+
+def unfit_scans(frames: Frames, simulated: ForwardPipeline) -> list[FrameFlag]:
+    """Frames that `check_scans` refuses, to be left out before training.
+
+    Args:
+        frames: Captured frames.
+        simulated: Forward kinematics of the simulation alone.
+    """
+    clouds = Clouds.of([MM_PER_M * cloud for cloud in frames.clouds], frames.normals)
+    points, normals = (torch.from_numpy(of(frames.actuation)).float() for of in (simulated.points, simulated.normals))
+    return scan_faults(clouds, points, normals)
 
 
 class _Surface:
