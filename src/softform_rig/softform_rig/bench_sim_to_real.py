@@ -8,17 +8,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
 from softform_core.evaluation.confidence import confidence_map, holes_auc
-from softform_core.kinematics.pipeline import grid_uv
-from softform_core.kinematics.robot_pipeline import pipeline_of
 from softform_core.networks.layers import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import Robot
 from softform_core.training.direct_learning import DirectLearning
 from softform_core.training.frames import Frames
-from softform_core.training.scan_checks import unfit_scans
 from softform_core.training.sim_to_real_recipes import DEFAULT, Recipe
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
 from softform_core.units import MM_PER_M
@@ -84,13 +79,11 @@ def bench(robot: Robot, reality: Reality, settings: BenchSettings, say: Say) -> 
         robot, reality, settings.frames, settings.held_out, settings.points, settings.seed
     )
     judge = Judge(robot, forward_kinematics, held_out)
-    # Over the points that training samples, so that its own check agrees.
-    unfit = unfit_scans(frames, pipeline_of(robot, forward_kinematics, grid_uv(settings.recipe.surface_points)))
-    for flag in unfit:
-        say(f"  frame {flag.frame} is left out: {flag.reason}")
-    frames = frames.part(np.setdiff1d(np.arange(len(frames)), [flag.frame for flag in unfit]))
     recipe, seed = settings.recipe, settings.seed
     learners = Learners(forward_kinematics, judge.grid, seed, settings.progress)
+    frames, unfit = learners.fit_frames(frames, recipe)
+    for flag in unfit:
+        say(f"  frame {flag.frame} is left out: {flag.reason}")
     say(f"  sim-to-real, recipe {recipe.name}")
     trained = learners.from_scans(frames, recipe)
     after = judge.errors(judge.predicted(trained.sim_to_real))

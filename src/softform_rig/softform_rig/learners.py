@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 
 from softform_core.evaluation.floors import Grid
-from softform_core.kinematics.pipeline import grid_uv
+from softform_core.kinematics.pipeline import ForwardPipeline, grid_uv
 from softform_core.networks.layers import MlpWeights
 from softform_core.registration.non_rigid import register_surface
 from softform_core.training.direct_learning import AS_PRINTED, DirectLearning, DirectRecipe, train_direct
 from softform_core.training.frames import Frames, MarkerFrames
 from softform_core.training.marker_learning import MARKERS, train_sim_to_real_from_markers
+from softform_core.training.scan_checks import unfit_scans
 from softform_core.training.sim_to_real import train_sim_to_real
 from softform_core.training.sim_to_real_recipes import Recipe
-from softform_core.training.trained_sim_to_real import TrainedSimToReal
+from softform_core.training.trained_sim_to_real import FrameFlag, TrainedSimToReal
 from softform_core.training.warp_data import kernel_grid
 from softform_core.units import MM_PER_M
 
@@ -38,6 +39,15 @@ class Learners:
     seed: int
     progress: bool = False
     checkpoints: Path | None = None
+
+    def fit_frames(self, frames: Frames, recipe: Recipe) -> tuple[Frames, list[FrameFlag]]:
+        """Frames that can be learned from, and why the others are left out, as `train s2r` does."""
+        # Over the points that training samples, so that its own check agrees.
+        grid = self.grid
+        uv = grid_uv(recipe.surface_points)
+        simulated = ForwardPipeline(self.forward_kinematics, uv, None, grid.rows, grid.cols, grid.degree)
+        unfit = unfit_scans(frames, simulated)
+        return frames.part(np.setdiff1d(np.arange(len(frames)), [flag.frame for flag in unfit])), unfit
 
     def from_scans(self, frames: Frames, recipe: Recipe) -> TrainedSimToReal:
         """Ours: no correspondences, learned confidence."""

@@ -121,7 +121,8 @@ class Laboratory:
         key = repr({**run.settings(), "method": method})
         if self._trained is not None and self._trained[0] == key:
             return self._trained[1]
-        learners, frames = self._learners(captured.judge), captured.frames.part(np.arange(run.frames))
+        learners = self._learners(captured.judge)
+        frames, _ = learners.fit_frames(captured.frames.part(np.arange(run.frames)), run.recipe)
         if method == "markers":
             marked, _, _ = make_marker_frames(
                 self._robot, self._reality, run.frames, 0, missing=run.missing, seed=self._seed
