@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
 from softform_core.kinematics.mlp import MlpWeights
+from softform_core.kinematics.rbf_loops import fill_gaussians, fill_jacobian
 
 Array = NDArray[np.float64]
 
@@ -51,12 +52,9 @@ def gaussians(points: Array, centers: Array, width: float) -> Array:
     Returns:
         (n, P, N).
     """
-    exponent = (2.0 * width * points) @ centers.swapaxes(-1, -2)
-    exponent -= width * np.einsum("npx,npx->np", points, points)[:, :, None]
-    exponent -= width * np.einsum("nqx,nqx->nq", centers, centers)[:, None, :]
-    # Rounding can leave a tiny positive exponent where a point lies on a center.
-    np.minimum(exponent, 0.0, out=exponent)
-    return np.exp(exponent, out=exponent)
+    out = np.empty((*points.shape[:2], centers.shape[1]))
+    fill_gaussians(np.ascontiguousarray(points), np.ascontiguousarray(centers.swapaxes(-1, -2)), width, out)
+    return out
 
 
 def warp(points: Array, gaussian: Array, gamma: Array) -> Array:
@@ -128,19 +126,7 @@ def warp_jacobian(
     across = beta[:, :, :, None, None] * (2.0 * width * centers_jacobian)[:, :, None, :, :]
     columns = np.concatenate([part.reshape(batch, kernels, -1) for part in (beta, beta_center, own, across)], axis=2)
     sums = gaussian @ columns
-    sum_beta, sum_beta_center = sums[..., :3], sums[..., 3:12].reshape(batch, count, 3, 3)
-    sum_own = sums[..., 12 : 12 + 3 * k].reshape(batch, count, 3, k)
-    sum_across = sums[..., 12 + 3 * k :].reshape(batch, count, 3, 3, k)
-
-    # Eq. 26: dp*/dp.
-    spatial = sum_beta_center - sum_beta[..., :, None] * points[..., None, :]
-    spatial *= 2.0 * width
-    spatial += gamma[:, None, 1:4].swapaxes(-1, -2)
-    jacobian = spatial @ points_jacobian
-    # Eqs. 23-25 (moving centers) and 29-30 (changing coefficients).
-    jacobian += sum_own
-    for axis in range(3):
-        jacobian += points[..., axis, None, None] * sum_across[..., axis, :]
-    linear = points @ gamma_jacobian[:, 1:4].reshape(batch, 3, 3 * k)
-    jacobian += (linear + gamma_jacobian[:, 0].reshape(batch, 1, 3 * k)).reshape(batch, count, 3, k)
+    jacobian = np.empty((batch, count, 3, k))
+    parts = (points, points_jacobian, sums, gamma, gamma_jacobian)
+    fill_jacobian(*(np.ascontiguousarray(part) for part in parts), width, jacobian)
     return jacobian
