@@ -24,7 +24,7 @@ from softform_core.training.marker_checks import check_markers
 from softform_core.training.marker_uncertainty import MarkerPrediction, calibrate_at_markers, share_between_markers
 from softform_core.training.scan_checks import fold_flags, residual_flags
 from softform_core.training.sim_to_real_losses import geometric_regularization, surface_normals
-from softform_core.training.sim_to_real_recipes import PAPER, Recipe
+from softform_core.training.sim_to_real_recipes import DEFAULT, PAPER, Recipe
 from softform_core.training.trained_sim_to_real import FrameFlag, TrainedSimToReal
 from softform_core.training.warp_data import WarpData, decoded
 from softform_core.units import MM_PER_M
@@ -32,24 +32,7 @@ from softform_core.units import MM_PER_M
 Array = NDArray[np.float64]
 
 MARKERS = replace(
-    PAPER,
-    name="markers",
-    epochs=200,
-    patience=200,
-    learning_rate=1e-2,
-    weight_decay=2.0,
-    batch_size=32,
-    refresh=5,
-    kernel_width=3e-4,
-    components=9,
-    hidden=(64, 64),
-    activation="tanh",
-    smallest_direction=1e-3,
-    confidence_weight=0.0,
-    normal_weight=0.0,
-    geometric_weight=1e-6,
-    amplitude_weight=1.0,
-    members=4,
+    DEFAULT, name="markers", epochs=200, patience=200, batch_size=32, confidence_weight=0.0, normal_weight=0.0
 )
 """Recipe for markers; of what concerns scans alone nothing is read."""
 
