@@ -45,7 +45,7 @@ def check_agreement(captured: Array, predicted: Array) -> None:
 
     here = misfit(examined)
     if here > MIRROR_PART * size:
-        best = min(misfit(examined @ image.T) for image in _images())
+        best = min(misfit(examined @ image.T) for image in mirrored_or_turned())
         if best < MIRROR_RATIO * here:
             raise SoftformError(
                 f"The captured cloud is {here:.1f} mm from the predicted surface, its mirrored or turned image only "
@@ -59,7 +59,7 @@ def check_agreement(captured: Array, predicted: Array) -> None:
         )
 
 
-def _images() -> list[Array]:
+def mirrored_or_turned() -> list[Array]:
     """The 15 ways to mirror and turn a cloud about the robot's axes that are not the identity, (3, 3) each."""
     swap = np.eye(3)[[1, 0, 2]]
     images = [np.diag(signs) @ frame for frame in (np.eye(3), swap) for signs in product((1.0, -1.0), repeat=3)]

@@ -76,12 +76,12 @@ def fill_jacobian(
             row = sums[shape, point]
             for x in range(3):
                 for column in range(k):
-                    value = row[12 + x * k + column] + gamma_jacobian[shape, 0, x, column]
-                    for y in range(3):
-                        place = points[shape, point, y]
-                        # Eq. 26: dp*/dp.
-                        slope = gamma[shape, 1 + y, x] + 2.0 * width * (row[3 + 3 * x + y] - row[x] * place)
+                    out[shape, point, x, column] = row[12 + x * k + column] + gamma_jacobian[shape, 0, x, column]
+                for y in range(3):
+                    place = points[shape, point, y]
+                    # Eq. 26: dp*/dp.
+                    slope = gamma[shape, 1 + y, x] + 2.0 * width * (row[3 + 3 * x + y] - row[x] * place)
+                    for column in range(k):
                         # Eqs. 23-25 (moving centers) and 29-30 (changing coefficients).
                         moved = row[12 + (3 + 3 * x + y) * k + column] + gamma_jacobian[shape, 1 + y, x, column]
-                        value += slope * points_jacobian[shape, point, y, column] + place * moved
-                    out[shape, point, x, column] = value
+                        out[shape, point, x, column] += slope * points_jacobian[shape, point, y, column] + place * moved

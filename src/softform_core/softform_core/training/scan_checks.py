@@ -5,8 +5,6 @@ differ by little beside the robot's size, so a cloud far away, or one that fits 
 turned, is refused. After training, frames that the model explains far worse than the others are named.
 """
 
-from itertools import product
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -14,6 +12,7 @@ from scipy.spatial import cKDTree
 from torch import Tensor
 
 from softform_core.errors import SoftformError
+from softform_core.frames.agreement import mirrored_or_turned
 from softform_core.kinematics.pipeline import ForwardPipeline
 from softform_core.training.frames import Frames
 from softform_core.training.sim_to_real_losses import Clouds
@@ -124,10 +123,9 @@ def _better_image(cloud: Array, surface: _Surface, middle: Array) -> str:
     """How the cloud fits far better, mirrored or turned about the robot's middle; empty if not at all."""
     cloud = cloud[:: max(1, len(cloud) // _EXAMINED)]
     best, how = _BETTER * surface.misfit(cloud), ""
-    for swap, signs in product((False, True), product((1.0, -1.0), repeat=3)):
-        image = np.diag(signs)[:, [1, 0, 2] if swap else [0, 1, 2]]
+    for image in mirrored_or_turned():
         misfit = surface.misfit((cloud - middle) @ image.T + middle)
-        if misfit < best and not np.array_equal(image, np.eye(3)):
+        if misfit < best:
             best, how = misfit, "mirrored" if np.linalg.det(image) < 0.0 else "turned"
     return f"it fits far better {how}" if how else ""
 
