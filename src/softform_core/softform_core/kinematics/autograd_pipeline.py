@@ -87,3 +87,7 @@ class AutogradPipeline:
         """Derivative of the points, (1, P, 3, k) mm/Pa."""
         jacobian = torch.autograd.functional.jacobian(self._points, state.actuation.detach())
         return jacobian[:, :, :, 0].detach().numpy().astype(np.float64)
+
+    def jacobian_along(self, state: AutogradState, directions: Array) -> Array:
+        """Derivative of each point along a direction (P, 3) of its own, (P, k) mm/Pa."""
+        return np.einsum("px,pxk->pk", directions, self.jacobian(state)[0])

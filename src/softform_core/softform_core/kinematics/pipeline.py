@@ -210,6 +210,18 @@ class ForwardPipeline:
             self.sim_to_real.width,
         )
 
+    def jacobian_along(self, state: Forward, directions: Array) -> Array:
+        """Derivative of each point along a direction of its own, d . dp*/da, for a batch of one.
+
+        Args:
+            state: From `forward`, (1, k) Pa.
+            directions: (P, 3).
+
+        Returns:
+            (P, k) mm/Pa for directions of unit length.
+        """
+        return np.einsum("px,pxk->pk", directions, self.jacobian(state)[0])
+
     def objective_gradient(self, state: Forward, residuals: Array) -> Array:
         """Eq. 16: 2 sum (dp*/da)^T (p* - (R c* + t)) for residuals (P, 3) mm and a batch of one, (k,) mm^2/Pa."""
         return 2.0 * residuals.ravel() @ self.jacobian(state)[0].reshape(residuals.size, -1)

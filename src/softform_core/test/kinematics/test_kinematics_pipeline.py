@@ -90,6 +90,18 @@ def test_jacobian_agrees_with_finite_differences(corrected_membrane):
     assert np.abs(np.moveaxis(numeric, 0, -1) - jacobian).max() <= 1e-6 * np.abs(jacobian).max()
 
 
+@pytest.mark.parametrize("corrected", [False, True])
+def test_jacobian_along_directions_is_the_jacobian_times_them(membrane, corrected_membrane, corrected):
+    pipeline = corrected_membrane if corrected else membrane
+    rng = np.random.default_rng(3)
+    state = pipeline.forward(rng.uniform(0.0, 5000.0, (1, CHAMBERS)))
+    directions = rng.normal(size=(len(pipeline.uv), 3))
+    expected = (directions[:, :, None] * pipeline.jacobian(state)[0]).sum(axis=1)
+    along = pipeline.jacobian_along(state, directions)
+    assert along.shape == (len(pipeline.uv), CHAMBERS)
+    assert np.abs(along - expected).max() <= 1e-12 * np.abs(expected).max()
+
+
 def test_gradient_of_the_objective_is_eq_16(corrected_membrane):
     pressures = np.linspace(500.0, 4500.0, CHAMBERS)
     closest = corrected_membrane.points(pressures[::-1])
