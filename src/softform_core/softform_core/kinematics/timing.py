@@ -1,0 +1,140 @@
+"""When each way-point of a path of pressures is due: as fast as the slew rate and the settling allow, or as wanted.
+
+A soft body follows its pressures late (paper 001, Sec. III-C: a marker becomes stable after seconds), and a command
+must not change faster than the robot's slew rate. Pa and seconds.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.errors import SoftformError
+
+Array = NDArray[np.float64]
+
+_ROUNDING = 1e-6
+"""Part of a leg's shortest time by which wanted times may fall short of it: they were rounded on their way here."""
+
+
+@dataclass(frozen=True)
+class PressureSchedule:
+    """Pressures over time, on straight lines between knots.
+
+    Attributes:
+        moments: (n,) s, strictly ascending from 0.
+        pressures: (n, k) Pa at these moments.
+        due: (m,) s, ascending: when each way-point is due; the last knot is no earlier than the last of them.
+    """
+
+    moments: Array
+    pressures: Array
+    due: Array
+
+    @property
+    def duration(self) -> float:
+        """Until the last way-point has settled, s."""
+        return float(self.moments[-1])
+
+    def at(self, moment: float) -> Array:
+        """Pressures (k,) Pa at `moment` s after the start; before and after the schedule, those of its ends."""
+        return np.array([np.interp(moment, self.moments, chamber) for chamber in self.pressures.T])
+
+
+def slew_durations(start: Array, waypoints: Array, slew_rate: float) -> Array:
+    """Shortest time from each way-point's predecessor to it, (m,) s.
+
+    Args:
+        start: (k,) Pa.
+        waypoints: (m, k) Pa.
+        slew_rate: Fastest change of any chamber's pressure, Pa/s.
+    """
+    legs = np.diff(np.vstack([start, waypoints]), axis=0)
+    return np.asarray(np.abs(legs).max(axis=1) / slew_rate)
+
+
+def fastest_schedule(start: Array, waypoints: Array, slew_rate: float, settle_time: float) -> PressureSchedule:
+    """Each way-point as soon as the slew rate allows, and held there until the robot has settled.
+
+    Args:
+        start: (k,) Pa, where the robot is.
+        waypoints: (m, k) Pa.
+        slew_rate: Fastest change of any chamber's pressure, Pa/s.
+        settle_time: How long each way-point is held, s; it is due at the end.
+    """
+    legs = slew_durations(start, waypoints, slew_rate)
+    due = np.cumsum(legs + settle_time)
+    moments = np.stack([due - settle_time, due], axis=1).ravel()
+    return _schedule(start, moments, np.repeat(waypoints, 2, axis=0), due)
+
+
+def timed_schedule(
+    start: Array, waypoints: Array, times: Array, slew_rate: float, settle_time: float, nearness: float = 0.0
+) -> PressureSchedule:
+    """Each way-point at its time, on straight lines between them; the last one is held until the robot has settled.
+
+    Args:
+        start: (k,) Pa, where the robot is.
+        waypoints: (m, k) Pa.
+        times: (m,) s after the start, strictly ascending, not negative (`check_times`).
+        slew_rate: Fastest change of any chamber's pressure, Pa/s.
+        settle_time: How long the last way-point is held, s.
+        nearness: A robot that is so near to the first way-point, Pa, may begin there whatever its time: the schedule is
+            then late by what the robot needs to come there.
+
+    Raises:
+        SoftformError: If a way-point cannot be reached in time.
+    """
+    shortest = slew_durations(start, waypoints, slew_rate)
+    allowed = np.diff(times, prepend=0.0)
+    late = 0.0
+    if float(np.abs(waypoints[0] - start).max()) <= nearness:
+        late = max(0.0, float(shortest[0] - allowed[0]))
+    missing = shortest * (1.0 - _ROUNDING) - allowed
+    missing[0] -= late
+    if (missing > 0.0).any():
+        index = int(np.flatnonzero(missing > 0.0)[0])
+        raise SoftformError(
+            f"Way-point {index + 1} is due {allowed[index]:.3g} s after "
+            f"{'the start' if index == 0 else f'way-point {index}'}, but at {slew_rate:g} Pa/s the robot takes "
+            f"{shortest[index]:.3g} s.",
+            "Give later times, or none: then it goes as fast as the robot settles.",
+        )
+    # Times that fall short by rounding must not make the command faster than the slew rate.
+    due = np.cumsum(np.maximum(np.concatenate([[allowed[0] + late], allowed[1:]]), shortest))
+    moments = np.append(due, due[-1] + settle_time)
+    return _schedule(start, moments, np.vstack([waypoints, waypoints[-1:]]), due)
+
+
+def check_times(times: Array, count: int) -> None:
+    """Refuse times that are none.
+
+    Args:
+        times: Any shape.
+        count: Number of way-points.
+
+    Raises:
+        SoftformError: If they are not one for each way-point, or not finite, negative or not ascending.
+    """
+    if times.shape != (count,):
+        raise SoftformError(
+            f"There are {times.size} times for {count} way-points.", "Give one time for each way-point, or none."
+        )
+    if not np.isfinite(times).all():
+        index = int(np.flatnonzero(~np.isfinite(times))[0])
+        raise SoftformError(f"Time {index + 1} is not a finite number.", "Give times in s after the start.")
+    if times[0] < 0.0:
+        raise SoftformError(f"The first time is {times[0]:g} s.", "Times count from the start: none is negative.")
+    if (np.diff(times) <= 0.0).any():
+        index = int(np.flatnonzero(np.diff(times) <= 0.0)[0])
+        raise SoftformError(
+            f"Time {index + 2} ({times[index + 1]:g} s) is no later than time {index + 1} ({times[index]:g} s).",
+            "Give times that increase from way-point to way-point.",
+        )
+
+
+def _schedule(start: Array, moments: Array, pressures: Array, due: Array) -> PressureSchedule:
+    moments, pressures = np.concatenate([[0.0], moments]), np.vstack([start, pressures])
+    # A leg or a hold of no length has two knots at one moment and the same pressures.
+    distinct = np.diff(moments, prepend=-1.0) > 0.0
+    return PressureSchedule(moments[distinct], pressures[distinct], due)
