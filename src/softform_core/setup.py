@@ -26,5 +26,9 @@ setup(
             "simulate = softform_core.cli.bench:simulate",
             "ik = softform_core.cli.bench:ik",
         ],
+        "softform.bench.ik": [
+            "prediction = softform_core.bench.ik_prediction:prediction",
+            "comparison = softform_core.bench.ik_comparison:comparison",
+        ],
     },
 )

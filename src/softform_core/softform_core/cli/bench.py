@@ -3,6 +3,8 @@
 Packages add benchmarks of their own as entry points of the group `softform.bench`.
 """
 
+import sys
+
 import click
 
 from softform_core.cli.figures import json_option, report_figures
@@ -31,11 +33,42 @@ def simulate(shapes: int, json_path: str | None) -> None:
     report_figures(run(shapes=shapes), json_path)
 
 
-@click.command()
-@click.option("--points", default=1000, show_default=True, help="Sample points on the surface.")
-@json_option
-def ik(points: int, json_path: str | None) -> None:
-    """Inverse kinematics: ours and Algorithm 2 of paper 000 by automatic differentiation, on the same target."""
-    from softform_core.bench.ik import run
+class _IkBenchmark(click.Command):
+    """Lists the registered sections in `--help`; their modules are loaded only then, or to run."""
 
-    report_figures(run(points=points), json_path)
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from softform_core.bench.ik_sections import load_section, section_names
+
+        super().format_options(ctx, formatter)
+        with formatter.section("Sections"):
+            formatter.write_dl(
+                [(name, (load_section(name).__doc__ or "").strip().partition("\n")[0]) for name in section_names()]
+            )
+
+
+@click.command(cls=_IkBenchmark)
+@click.option("--only", multiple=True, metavar="SECTION", help="Run this section alone; may be given several times.")
+@click.option("--points", type=click.IntRange(min=4), help="Sample points on the surface.  [default: 1000]")
+@json_option
+def ik(only: tuple[str, ...], points: int | None, json_path: str | None) -> None:
+    """Inverse kinematics on one core: speed and accuracy, and the paper's algorithms on the same targets.
+
+    Prints one JSON object, in it each section's figures under its name; all of them take some minutes. A section that
+    fails has its `error`, and the command exits with 1.
+
+    \b
+    Examples:
+      softform bench ik --only prediction
+      softform bench ik --json ik.json
+    """  # noqa: D301
+    from softform_core.bench.ik_sections import run_sections, section_names
+
+    options = {"points": points}
+    figures = run_sections(
+        only or section_names(),
+        {name: value for name, value in options.items() if value is not None},
+        lambda line: click.echo(line, err=True),
+    )
+    report_figures(figures, json_path)
+    if any("error" in each for each in figures.values()):
+        sys.exit(1)

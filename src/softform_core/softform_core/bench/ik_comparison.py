@@ -2,13 +2,11 @@
 
 Both solve Eq. 15 for the same targets with the same networks, surface points and stopping rule (lambda, i_max). The
 chain is the complete one of Algorithm 1: the robot's trained N_fk, and N_rbf of Table II with 100 kernels, which has
-seeded random weights about the identity: autograd can go through it, and it costs what trained ones do. What the
-shipped ensemble costs is measured apart.
+seeded random weights about the identity: autograd can go through it, and it costs what trained ones do.
 """
 
 import statistics
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,18 +14,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from softform_core.bench.timing import median_ms
 from softform_core.kinematics.autograd_pipeline import AutogradPipeline
 from softform_core.kinematics.closest_points import closest_points_on
 from softform_core.kinematics.ik_problem import ForwardModel, IkOptions
 from softform_core.kinematics.inverse import IkResult, Method, solve_inverse_kinematics
-from softform_core.kinematics.live_pipeline import LivePipeline
 from softform_core.kinematics.pipeline import ForwardPipeline, grid_faces, grid_uv
 from softform_core.kinematics.rbf_warp import SimToReal
 from softform_core.networks.layers import extract_mlp, perceptron
 from softform_core.networks.store import load_forward_kinematics
-from softform_core.paths import models_dir
 from softform_core.registration.rigid import RigidTransform
-from softform_core.robots import Robot, load_robot
+from softform_core.robots import load_robot
 from softform_core.shapes.dem import dem_target
 from softform_core.shapes.target import TargetShape
 from softform_core.threads import one_thread
@@ -37,9 +34,6 @@ KERNELS = 100
 SEED = 7
 TOLERANCE_MM = 0.01
 """Both methods stop at this mean error where the target can be reached: an exact fit is of no use to a robot."""
-
-SHIPPED = "rig_default"
-"""Folder of the shipped sim-to-real model, beside N_fk: of the virtual rig's default reality."""
 
 _REPEATS = 5
 _MOVED = RigidTransform().moved(np.array([0.05, -0.03, 0.08]), np.array([0.01, -0.006, 0.012]), np.zeros(3))
@@ -73,8 +67,8 @@ class StandInWarp(nn.Module):
         return self.output_offset + self.output_scale * self.layers(normalised)
 
 
-def run(points: int = 1000) -> dict[str, object]:
-    """Solve the same targets both ways.
+def comparison(points: int = 1000) -> dict[str, object]:
+    """Ours and Algorithm 2 of the paper, posed and unposed targets side by side.
 
     Args:
         points: Surface points of Eq. 15.
@@ -119,19 +113,11 @@ def _run(points: int) -> dict[str, object]:
         "degrees_of_freedom": robot.degrees_of_freedom,
         "stop_at_relative_decrease": fixed.relative_decrease,
         "stop_at_mean_error_mm": fixed.tolerance_mm,
-        "predict_and_jacobian_ms": predict_and_jacobian_ms(robot, points),
         "parts_ms": _parts(ours, reference, own, hidden),
         "targets": targets,
         "total_time_ratio": _geometric_mean(targets, "total_time_ratio"),
         "iteration_time_ratio": _geometric_mean(targets, "iteration_time_ratio"),
     }
-
-
-def predict_and_jacobian_ms(robot: Robot, points: int) -> float:
-    """Median time of one prediction with its Jacobian by the shipped sim-to-real ensemble of the virtual rig."""
-    models = LivePipeline(robot, points, sim_to_real=str(models_dir() / robot.name / SHIPPED))
-    actuation = 0.5 * (robot.pressure_min + robot.pressure_max)
-    return _median_ms(lambda: models.current.points_and_jacobian(actuation))
 
 
 def _compare(
@@ -177,22 +163,12 @@ def _parts(
     search = closest_points_on(target)
     residuals = np.ones_like(state.points[0])
     return {
-        "ours_forward": _median_ms(lambda: ours.forward(actuation[None])),
-        "ours_forward_and_jacobian": _median_ms(lambda: ours.points_and_jacobian(actuation)),
-        "autograd_forward": _median_ms(lambda: reference.forward(actuation[None])),
-        "autograd_gradient": _median_ms(lambda: reference.objective_gradient(torch_state, residuals)),
-        "closest_points": _median_ms(lambda: search.query(state.points[0] + 1.0)),
+        "ours_forward": median_ms(lambda: ours.forward(actuation[None])),
+        "ours_forward_and_jacobian": median_ms(lambda: ours.points_and_jacobian(actuation)),
+        "autograd_forward": median_ms(lambda: reference.forward(actuation[None])),
+        "autograd_gradient": median_ms(lambda: reference.objective_gradient(torch_state, residuals)),
+        "closest_points": median_ms(lambda: search.query(state.points[0] + 1.0)),
     }
-
-
-def _median_ms(call: Callable[[], object], repeats: int = 30) -> float:
-    call()
-    seconds = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        seconds.append(time.perf_counter() - start)
-    return statistics.median(seconds) * 1e3
 
 
 def _geometric_mean(targets: dict[str, dict[str, dict[str, object] | float]], key: str) -> float:

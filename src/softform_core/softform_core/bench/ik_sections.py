@@ -1,0 +1,65 @@
+"""The sections of `softform bench ik`: parts that packages register, each a dictionary of figures under its name.
+
+A section is an entry point of the group `softform.bench.ik`: a function that returns what JSON can hold. The first line
+of its docstring is what `--help` says of it. If it has parameters, they are options of the command (`points`,
+`targets`), and have defaults; most have none.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import entry_points
+
+from softform_core.errors import SoftformError
+
+GROUP = "softform.bench.ik"
+
+_ORDER = ("prediction", "comparison", "solver", "scaling", "bounds", "streaming", "waypoints", "planning")
+
+Section = Callable[..., dict[str, object]]
+
+
+def section_names() -> list[str]:
+    """Names of the registered sections in the order in which they run."""
+    last = len(_ORDER)
+    names = {point.name for point in entry_points(group=GROUP)}
+    return sorted(names, key=lambda name: (_ORDER.index(name) if name in _ORDER else last, name))
+
+
+def load_section(name: str) -> Section:
+    """The section of this name.
+
+    Raises:
+        SoftformError: If there is none.
+    """
+    for point in entry_points(group=GROUP, name=name):
+        section: Section = point.load()
+        return section
+    raise SoftformError(f"There is no section '{name}'.", f"Use one of {', '.join(section_names())}.")
+
+
+def run_sections(
+    names: Sequence[str], options: Mapping[str, object], report: Callable[[str], None]
+) -> dict[str, dict[str, object]]:
+    """Run sections one after another.
+
+    Args:
+        names: Which.
+        options: What a section may ask for by a parameter of the same name.
+        report: Is told in a line what begins and what failed.
+
+    Returns:
+        Figures by section; a section that failed has its `error`, so that what the others showed is not lost.
+
+    Raises:
+        SoftformError: If there is no section of one of the names; nothing has run then.
+    """
+    figures: dict[str, dict[str, object]] = {}
+    for name, section in [(name, load_section(name)) for name in names]:
+        wanted = {option: options[option] for option in inspect.signature(section).parameters if option in options}
+        report(f"bench ik: {name}")
+        try:
+            figures[name] = section(**wanted)
+        except SoftformError as error:
+            report(f"  failed: {error}")
+            figures[name] = {"error": str(error)}
+    return figures
