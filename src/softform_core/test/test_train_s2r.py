@@ -174,7 +174,7 @@ def test_a_continued_model_that_is_worse_is_kept_aside_and_the_old_one_stays(lea
     starts, output = [], grown.parent / "model"
 
     def worse(*arguments):
-        starts.append(arguments[-1])
+        starts.append(arguments[-1].start)
         return raised(learned.trained, 4.0)
 
     monkeypatch.setattr(learn_sim_to_real, "train_sim_to_real", worse)

@@ -13,6 +13,7 @@ from softform_core.kinematics.surface_uncertainty import members_spread, uncerta
 from softform_core.networks.layers import MlpWeights, extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import load_robot
+from softform_core.training.ensemble import TrainingRun
 from softform_core.training.frames import MarkerFrames
 from softform_core.training.marker_learning import (
     MARKER_RECIPES,
@@ -96,10 +97,10 @@ def test_a_missing_marker_has_no_say() -> None:
 def test_kernels_may_stand_elsewhere_and_training_goes_on_from_an_earlier_model(simulated: MlpWeights, trained) -> None:
     captured, few = frames(simulated), replace(QUICK, epochs=1, learning_rate=1e-12)
     start = [member.coefficients for member in trained.members]
-    unchanged = train_sim_to_real_from_markers(simulated, captured, few, start=start)
+    unchanged = train_sim_to_real_from_markers(simulated, captured, few, TrainingRun(start=start))
     assert gap(simulated, unchanged.sim_to_real) == pytest.approx(gap(simulated, trained.sim_to_real), rel=0.02)
     with pytest.raises(SoftformError, match="other layers or kernels"):
-        train_sim_to_real_from_markers(simulated, captured, few, start=start, kernel_uv=grid_uv(16))
+        train_sim_to_real_from_markers(simulated, captured, few, TrainingRun(start=start), kernel_uv=grid_uv(16))
 
 
 def test_labels_that_cannot_be_right_are_not_trained_on(simulated: MlpWeights) -> None:

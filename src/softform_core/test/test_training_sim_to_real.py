@@ -11,6 +11,7 @@ from softform_core.kinematics.pipeline import ForwardPipeline, grid_uv
 from softform_core.networks.layers import MlpWeights
 from softform_core.surface.bspline import basis_matrix, derivative_matrices
 from softform_core.training import ensemble
+from softform_core.training.ensemble import TrainingRun
 from softform_core.training.frames import Frames
 from softform_core.training.sim_to_real import train_sim_to_real
 from softform_core.training.sim_to_real_recipes import DEFAULT, PAPER, Recipe
@@ -64,7 +65,7 @@ def frames(count: int, seed: int = 0, hole: bool = True) -> Frames:
 
 
 def train(captured: Frames, recipe: Recipe = TINY, folder: Path | None = None, start=None):
-    return train_sim_to_real(SIMULATED, captured, recipe, 0, ROWS, COLS, folder=folder, start=start)
+    return train_sim_to_real(SIMULATED, captured, recipe, TrainingRun(0, (ROWS, COLS, 3), folder, start=start))
 
 
 def held_out_gap(sim_to_real) -> float:
@@ -93,14 +94,14 @@ def test_a_frame_of_another_actuation_is_named() -> None:
 def test_the_same_seed_gives_the_same_network_and_an_interrupted_run_goes_on_to_it(tmp_path: Path, monkeypatch) -> None:
     captured, recipe = frames(8), replace(TINY, members=1)
     whole = train(captured, recipe)
-    run_epoch = ensemble._Run._run_epoch
+    run_epoch = ensemble._MemberRun._run_epoch
 
     def interrupted(self) -> float:
         if self.epoch == 30:
             raise KeyboardInterrupt
         return run_epoch(self)
 
-    monkeypatch.setattr(ensemble._Run, "_run_epoch", interrupted)
+    monkeypatch.setattr(ensemble._MemberRun, "_run_epoch", interrupted)
     with pytest.raises(KeyboardInterrupt):
         train(captured, recipe, tmp_path)
     epochs = []
@@ -109,7 +110,7 @@ def test_the_same_seed_gives_the_same_network_and_an_interrupted_run_goes_on_to_
         epochs.append(self.epoch)
         return run_epoch(self)
 
-    monkeypatch.setattr(ensemble._Run, "_run_epoch", counted)
+    monkeypatch.setattr(ensemble._MemberRun, "_run_epoch", counted)
     resumed = train(captured, recipe, tmp_path)
     assert epochs == list(range(25, 40))
     for ours, theirs in zip(

@@ -3,7 +3,6 @@
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from softform_core.kinematics.pipeline import ForwardPipeline, grid_uv
 from softform_core.networks.layers import MlpWeights
 from softform_core.registration.non_rigid import register_surface
 from softform_core.training.direct_learning import AS_PRINTED, DirectLearning, DirectRecipe, train_direct
+from softform_core.training.ensemble import TrainingRun
 from softform_core.training.frames import Frames, MarkerFrames
 from softform_core.training.marker_learning import MARKERS, train_sim_to_real_from_markers
 from softform_core.training.scan_checks import unfit_scans
@@ -51,7 +51,7 @@ class Learners:
 
     def from_scans(self, frames: Frames, recipe: Recipe) -> TrainedSimToReal:
         """Ours: no correspondences, learned confidence."""
-        return train_sim_to_real(self.forward_kinematics, frames, recipe, **self._settings())
+        return train_sim_to_real(self.forward_kinematics, frames, recipe, self._run)
 
     def with_fixed_confidence(self, frames: Frames, recipe: Recipe) -> TrainedSimToReal:
         """Ours with w_c = 1 everywhere."""
@@ -59,7 +59,7 @@ class Learners:
 
     def from_markers(self, frames: MarkerFrames, recipe: Recipe = MARKERS) -> TrainedSimToReal:
         """Known correspondences, Eq. 13."""
-        return train_sim_to_real_from_markers(self.forward_kinematics, frames, recipe, **self._settings())
+        return train_sim_to_real_from_markers(self.forward_kinematics, frames, recipe, self._run)
 
     def from_static_correspondences(self, frames: Frames, recipe: Recipe, leave_holes_out: bool) -> TrainedSimToReal:
         """Correspondences from a non-rigid registration of each frame, never searched again (Sec. V-C2).
@@ -87,24 +87,17 @@ class Learners:
             self.forward_kinematics,
             virtual,
             recipe,
+            self._run,
             kernel_uv=kernel_grid(recipe.kernels),
             check_labels=False,
-            **self._settings(),
         )
         return replace(trained, seconds=trained.seconds + registration_s)
 
     def directly(self, frames: Frames, recipe: DirectRecipe = AS_PRINTED) -> DirectLearning:
         """From actuation to points without a simulation, Eqs. 18-20."""
-        settings = self._settings()
-        del settings["folder"]
-        return train_direct(self.forward_kinematics, frames, recipe, **settings)
+        return train_direct(self.forward_kinematics, frames, recipe, self._run)
 
-    def _settings(self) -> dict[str, Any]:
-        return {
-            "seed": self.seed,
-            "rows": self.grid.rows,
-            "cols": self.grid.cols,
-            "degree": self.grid.degree,
-            "folder": self.checkpoints,
-            "progress": self.progress,
-        }
+    @property
+    def _run(self) -> TrainingRun:
+        grid = self.grid
+        return TrainingRun(self.seed, (grid.rows, grid.cols, grid.degree), self.checkpoints, self.progress)

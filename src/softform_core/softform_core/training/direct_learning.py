@@ -23,6 +23,7 @@ from tqdm import tqdm
 from softform_core.errors import SoftformError
 from softform_core.networks.layers import MlpWeights, perceptron
 from softform_core.surface.bspline import evaluate
+from softform_core.training.ensemble import TrainingRun
 from softform_core.training.frames import Frames
 from softform_core.training.sim_to_real_losses import Clouds, gathered, nearest_neighbours
 from softform_core.units import MM_PER_M
@@ -144,11 +145,7 @@ def train_direct(
     forward_kinematics: MlpWeights,
     frames: Frames,
     recipe: DirectRecipe = AS_PRINTED,
-    seed: int = 0,
-    rows: int = 30,
-    cols: int = 30,
-    degree: int = 3,
-    progress: bool = False,
+    run: TrainingRun | None = None,
 ) -> DirectLearning:
     """Train the direct network; of N_fk only the mean shape and the working range are used.
 
@@ -156,17 +153,15 @@ def train_direct(
         forward_kinematics: N_fk of the robot.
         frames: Captured frames.
         recipe: Settings.
-        seed: Of the validation frames, the first weights and the batches.
-        rows: Control points along u.
-        cols: Control points along v.
-        degree: Of the B-spline.
-        progress: Show a progress bar.
+        run: Seed and surface; None for the defaults. It keeps no checkpoint and begins anew.
 
     Raises:
         SoftformError: If there are fewer frames than folds, or training diverges.
     """
     if len(frames) < recipe.folds:
         raise SoftformError(f"{len(frames)} frames cannot be split into {recipe.folds} folds.", "Capture more frames.")
+    run = run or TrainingRun()
+    rows, cols, degree = run.surface
     begin = time.perf_counter()
     lines = [np.linspace(0.0, 1.0, count) for count in _HANDLES]
     handle_uv = np.stack(np.meshgrid(*lines, indexing="ij"), axis=-1).reshape(-1, 2)
@@ -176,14 +171,14 @@ def train_direct(
     inputs = torch.from_numpy((frames.actuation - offset) / scale).float()
     clouds = Clouds.of([MM_PER_M * cloud for cloud in frames.clouds], frames.normals)
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        torch.manual_seed(run.seed)
         network = perceptron((inputs.shape[1], *recipe.hidden, 3 * len(handle_uv)))
 
     def loss_of(chosen: Tensor) -> Tensor:
         predicted = start + _OUTPUT_SCALE_MM * network(inputs[chosen]).reshape(len(chosen), -1, 3)
         return direct_loss(predicted, clouds.part(chosen)).mean()
 
-    error = _minimise(network, loss_of, len(frames), recipe, seed, progress)
+    error = _minimise(network, loss_of, len(frames), recipe, run.seed, run.progress)
     seconds = time.perf_counter() - begin
     return DirectLearning(network, offset, scale, mean_shape, degree, handle_uv, error, seconds)
 

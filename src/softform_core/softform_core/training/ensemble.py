@@ -6,7 +6,7 @@ What is learned, and from what, is a `Problem`: networks, a loss of chosen frame
 import hashlib
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from softform_core.errors import SoftformError
+from softform_core.networks.layers import MlpWeights
 from softform_core.training.checkpoint import load_checkpoint, remove_checkpoint, save_checkpoint
 from softform_core.training.sim_to_real_recipes import Schedule
 
@@ -43,10 +44,34 @@ class Problem(Protocol):
 
 
 P = TypeVar("P", bound=Problem)
+P_co = TypeVar("P_co", bound=Problem, covariant=True)
 
 
 @dataclass(frozen=True)
-class Member(Generic[P]):
+class TrainingRun:
+    """How networks are trained, whatever they learn from.
+
+    Attributes:
+        seed: Of the folds, the first weights and the batches.
+        surface: Control points along u and v, and degree of the B-spline.
+        folder: Where checkpoints are kept, from which the same training goes on after an interruption; None for none.
+        progress: Show a progress bar.
+        start: N_rbf of each member of an earlier model of the same recipe to go on from; None to start as identity.
+    """
+
+    seed: int = 0
+    surface: tuple[int, int, int] = (30, 30, 3)
+    folder: Path | None = None
+    progress: bool = False
+    start: Sequence[MlpWeights] | None = None
+
+    def start_of(self, member: int) -> MlpWeights | None:
+        """N_rbf that the member of this number goes on from."""
+        return None if self.start is None else self.start[member % len(self.start)]
+
+
+@dataclass(frozen=True)
+class Member(Generic[P_co]):
     """A trained member of an ensemble.
 
     Attributes:
@@ -57,7 +82,7 @@ class Member(Generic[P]):
         seconds: Time spent, interrupted runs included.
     """
 
-    problem: P
+    problem: P_co
     validation: NDArray[np.int64]
     error: float
     best_epoch: int
@@ -75,21 +100,21 @@ def fold_of(frames: int, folds: int, seed: int) -> NDArray[np.int64]:
     return np.random.default_rng(seed).permutation(frames) % folds
 
 
-def run_name(name: str, settings: object, arrays: Iterable[NDArray[Any]]) -> str:
+def _run_name(schedule: Schedule, run: TrainingRun, arrays: Iterable[NDArray[Any]]) -> str:
     """A name that only runs of the same settings on the same data share."""
-    digest = hashlib.sha256(repr(settings).encode())
-    for part in arrays:
+    digest = hashlib.sha256(repr((schedule, run.seed)).encode())
+    earlier = [weight for member in run.start or () for weight in member.weights]
+    for part in (*arrays, *earlier):
         digest.update(np.ascontiguousarray(part).tobytes())
-    return f"{name}-{digest.hexdigest()[:12]}"
+    return f"{schedule.name}-{digest.hexdigest()[:12]}"
 
 
 def train_ensemble(
     make: Callable[[int], P],
     frames: int,
     schedule: Schedule,
-    seed: int,
-    checkpoints: Path | None = None,
-    progress: bool = False,
+    run: TrainingRun,
+    arrays: Iterable[NDArray[Any]],
 ) -> list[Member[P]]:
     """Train each member of an ensemble.
 
@@ -97,33 +122,31 @@ def train_ensemble(
         make: Problem of the member of this number, its networks at their start; called under the member's own seed.
         frames: Number of frames.
         schedule: Settings.
-        seed: Of the folds, the first weights and the batches.
-        checkpoints: Path that folders of checkpoints begin with, from which the same call goes on after an
-            interruption; None for none.
-        progress: Show a progress bar.
+        run: Seed, checkpoints and the earlier model.
+        arrays: What is learned from: only a run on the same goes on from its checkpoint.
 
     Raises:
         SoftformError: If there are too few frames, or training diverges.
     """
-    folds = fold_of(frames, schedule.folds, seed)
-    folders = [
-        None if checkpoints is None else checkpoints.with_name(f"{checkpoints.name}-{number}")
-        for number in range(schedule.members)
-    ]
+    folds = fold_of(frames, schedule.folds, run.seed)
+    folders: list[Path | None] = [None] * schedule.members
+    if run.folder is not None:
+        name = _run_name(schedule, run, arrays)
+        folders = [run.folder / f"{name}-{number}" for number in range(schedule.members)]
     members = []
     for number, folder in enumerate(folders):
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed + 1000 * number)
+            torch.manual_seed(run.seed + 1000 * number)
             problem = make(number)
-        run = _Run(problem, schedule, seed + 1000 * number, folds == number % schedule.folds, folder)
-        members.append(run.train(f"member {number + 1} of {schedule.members}", progress))
+        learner = _MemberRun(problem, schedule, run.seed + 1000 * number, folds == number % schedule.folds, folder)
+        members.append(learner.train(f"member {number + 1} of {schedule.members}", run.progress))
     for folder in folders:
         if folder is not None:
             remove_checkpoint(folder)
     return members
 
 
-class _Run(Generic[P]):
+class _MemberRun(Generic[P]):
     """Training of one member, whose state a checkpoint holds."""
 
     def __init__(

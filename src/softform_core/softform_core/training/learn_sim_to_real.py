@@ -13,6 +13,7 @@ from softform_core.networks.sim_to_real_store import SIM_TO_REAL, SimToRealModel
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import Robot
 from softform_core.threads import one_thread
+from softform_core.training.ensemble import TrainingRun
 from softform_core.training.frames import MarkerFrames
 from softform_core.training.held_out_errors import held_out_errors
 from softform_core.training.hold_out import hold_out
@@ -225,11 +226,11 @@ def _train(
 ) -> TrainedSimToReal:
     surface = request.robot.surface
     start = None if earlier is None else [member.coefficients for member in earlier.members]
-    rest = recipe, request.seed, surface.rows, surface.columns, surface.degree, runs, progress, start
+    run = TrainingRun(request.seed, (surface.rows, surface.columns, surface.degree), runs, progress, start)
     frames = recorded.frames.part(recorded.places(used))
     if isinstance(frames, MarkerFrames):
-        return train_sim_to_real_from_markers(forward_kinematics, frames, *rest)
-    return train_sim_to_real(forward_kinematics, frames, *rest)
+        return train_sim_to_real_from_markers(forward_kinematics, frames, recipe, run)
+    return train_sim_to_real(forward_kinematics, frames, recipe, run)
 
 
 def _refusal(errors: HeldOutErrors, earlier: HeldOutErrors | None) -> str:

@@ -7,25 +7,23 @@ the principal components and the ensemble are those of scans (`training.sim_to_r
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from softform_core.kinematics.rbf_warp import SimToReal
 from softform_core.networks.layers import MlpWeights
-from softform_core.networks.sim_to_real import FunctionPrediction, mean_of
+from softform_core.networks.sim_to_real import FunctionPrediction
 from softform_core.surface.bspline import basis_matrix
-from softform_core.training.ensemble import Member, run_name, train_ensemble
+from softform_core.training.ensemble import Member, TrainingRun, train_ensemble
 from softform_core.training.frames import MarkerFrames
 from softform_core.training.marker_checks import check_markers
 from softform_core.training.marker_uncertainty import MarkerPrediction, calibrate_at_markers, share_between_markers
 from softform_core.training.scan_checks import fold_flags, residual_flags
 from softform_core.training.sim_to_real_losses import geometric_regularization, surface_normals
 from softform_core.training.sim_to_real_recipes import DEFAULT, PAPER, Recipe
-from softform_core.training.trained_sim_to_real import FrameFlag, TrainedSimToReal
+from softform_core.training.trained_sim_to_real import FrameFlag, TrainedSimToReal, model_of
 from softform_core.training.warp_data import WarpData, decoded
 from softform_core.units import MM_PER_M
 
@@ -44,29 +42,17 @@ def train_sim_to_real_from_markers(
     forward_kinematics: MlpWeights,
     frames: MarkerFrames,
     recipe: Recipe = MARKERS,
-    seed: int = 0,
-    rows: int = 30,
-    cols: int = 30,
-    degree: int = 3,
-    folder: Path | None = None,
-    progress: bool = False,
-    start: Sequence[MlpWeights] | None = None,
+    run: TrainingRun | None = None,
     kernel_uv: Array | None = None,
     check_labels: bool = True,
 ) -> TrainedSimToReal:
-    """Train N_rbf; N_fk stays as it is. Arguments that are not named here are those of `train_sim_to_real`.
+    """Train N_rbf; N_fk stays as it is.
 
     Args:
         forward_kinematics: N_fk of the robot, from `extract_mlp`.
         frames: Captured markers, at least as many frames as the recipe's folds.
         recipe: Settings.
-        seed: Of the folds, the first weights and the batches.
-        rows: Control points along u.
-        cols: Control points along v.
-        degree: Of the B-spline.
-        folder: Where a checkpoint is kept; None for none.
-        progress: Show a progress bar.
-        start: N_rbf of each member of an earlier model to go on from; None to start as identity.
+        run: Seed, surface, checkpoints and the earlier model; None for the defaults.
         kernel_uv: (N, 2) parameters of the kernels; None for the markers' own.
         check_labels: Refuse labels that cannot be right. Virtual markers of a registration may slide past each other.
 
@@ -74,7 +60,8 @@ def train_sim_to_real_from_markers(
         SoftformError: If frames, N_fk and start do not fit together, labels cannot be right, there are too few frames,
             or training diverges.
     """
-    surface = rows, cols, degree
+    run = run or TrainingRun()
+    surface = run.surface
     kernels = frames.uv if kernel_uv is None else kernel_uv
     data = WarpData.of(forward_kinematics, frames.actuation, frames.uv, kernels, recipe, surface)
     if check_labels:
@@ -82,33 +69,17 @@ def train_sim_to_real_from_markers(
         check_markers(frames, simulated.numpy() / MM_PER_M)
 
     def problem(number: int) -> MarkerProblem:
-        return MarkerProblem(data, frames, recipe, None if start is None else start[number % len(start)])
+        return MarkerProblem(data, frames, recipe, run.start_of(number))
 
-    checkpoints = None
-    if folder is not None:
-        earlier = [] if start is None else [weight for member in start for weight in member.weights]
-        arrays = (frames.actuation, frames.uv, frames.positions, kernels, *earlier)
-        checkpoints = folder / run_name(recipe.name, (recipe, seed), arrays)
-    members = train_ensemble(problem, len(frames), recipe, seed, checkpoints, progress)
-
+    arrays = (frames.actuation, frames.uv, frames.positions, kernels)
+    members = train_ensemble(problem, len(frames), recipe, run, arrays)
     predictions = [prediction_at_markers(member) for member in members]
     factor, floor = calibrate_at_markers(predictions)
     share = share_between_markers(forward_kinematics, frames.uv, kernels, recipe, surface)
     gap = MM_PER_M * frames.positions - data.points.numpy()
     floor = float(np.hypot(floor, share * np.sqrt(np.nanmean(np.square(gap).sum(axis=2)))))
-    nets = [member.problem.network.weights(data.shape_input) for member in members]
-    return TrainedSimToReal(
-        SimToReal(kernels, mean_of(nets), recipe.kernel_width),
-        [SimToReal(kernels, net, recipe.kernel_width) for net in nets],
-        [],
-        data.shape_input,
-        [member.error for member in members],
-        [member.best_epoch for member in members],
-        sum(member.seconds for member in members),
-        factor,
-        floor,
-        tuple(_flags(data, frames, predictions)),
-    )
+    flags = _flags(data, frames, predictions)
+    return model_of(members, data.shape_input, kernels, recipe.kernel_width, (factor, floor), flags)
 
 
 class MarkerProblem:

@@ -8,7 +8,6 @@ how members become a model.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -16,13 +15,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from softform_core.kinematics.pipeline import grid_uv
-from softform_core.kinematics.rbf_warp import SimToReal
 from softform_core.kinematics.surface_uncertainty import members_spread
 from softform_core.networks.layers import MlpWeights
-from softform_core.networks.sim_to_real import Confidence, FunctionPrediction, mean_of
+from softform_core.networks.sim_to_real import Confidence, FunctionPrediction
 from softform_core.training.border import Border, BorderLine, BorderNeighbours, border_misfit, border_neighbours
 from softform_core.training.confidence import fit_confidence
-from softform_core.training.ensemble import Member, run_name, train_ensemble
+from softform_core.training.ensemble import Member, TrainingRun, train_ensemble
 from softform_core.training.frames import Frames
 from softform_core.training.scan_checks import check_scans, fold_flags, residual_flags
 from softform_core.training.sim_to_real_losses import (
@@ -38,7 +36,7 @@ from softform_core.training.sim_to_real_losses import (
     weighted_chamfer,
 )
 from softform_core.training.sim_to_real_recipes import DEFAULT, Recipe
-from softform_core.training.trained_sim_to_real import TrainedSimToReal
+from softform_core.training.trained_sim_to_real import TrainedSimToReal, model_of
 from softform_core.training.uncertainty import calibrate, measurement_noise
 from softform_core.training.warp_data import WarpData, kernel_grid
 from softform_core.units import MM_PER_M
@@ -53,13 +51,7 @@ def train_sim_to_real(
     forward_kinematics: MlpWeights,
     frames: Frames,
     recipe: Recipe = DEFAULT,
-    seed: int = 0,
-    rows: int = 30,
-    cols: int = 30,
-    degree: int = 3,
-    folder: Path | None = None,
-    progress: bool = False,
-    start: Sequence[MlpWeights] | None = None,
+    run: TrainingRun | None = None,
 ) -> TrainedSimToReal:
     """Train N_rbf and N_conf; N_fk stays as it is.
 
@@ -67,50 +59,29 @@ def train_sim_to_real(
         forward_kinematics: N_fk of the robot, from `extract_mlp`.
         frames: Captured frames, at least as many as the recipe's folds.
         recipe: Settings.
-        seed: Of the folds, the first weights and the batches.
-        rows: Control points along u.
-        cols: Control points along v.
-        degree: Of the B-spline.
-        folder: Where a checkpoint is kept, from which the same call goes on after an interruption; None for none.
-        progress: Show a progress bar.
-        start: N_rbf of each member of an earlier model of the same recipe to go on from; None to start as identity.
+        run: Seed, surface, checkpoints and the earlier model; None for the defaults.
 
     Raises:
         SoftformError: If frames, N_fk and start do not fit together, there are too few frames, or training diverges.
     """
+    run = run or TrainingRun()
     uv = grid_uv(recipe.surface_points)
     kernel_uv = kernel_grid(recipe.kernels)
-    data = WarpData.of(forward_kinematics, frames.actuation, uv, kernel_uv, recipe, (rows, cols, degree))
+    data = WarpData.of(forward_kinematics, frames.actuation, uv, kernel_uv, recipe, run.surface)
     clouds = Clouds.of([MM_PER_M * cloud for cloud in frames.clouds], frames.normals)
     simulated_normals = surface_normals(*(slope @ data.identity for slope in (data.slope_u, data.slope_v)))
     check_scans(clouds, data.points, simulated_normals)
 
     def problem(number: int) -> ScanProblem:
-        return ScanProblem(data, clouds, recipe, None if start is None else start[number % len(start)])
+        return ScanProblem(data, clouds, recipe, run.start_of(number))
 
-    checkpoints = None
-    if folder is not None:
-        earlier = [] if start is None else [weight for member in start for weight in member.weights]
-        arrays = (frames.actuation, *frames.clouds, *frames.normals, *earlier)
-        checkpoints = folder / run_name(recipe.name, (recipe, seed), arrays)
-    members = train_ensemble(problem, len(frames), recipe, seed, checkpoints, progress)
-
-    nets = [member.problem.network.weights(data.shape_input) for member in members]
+    arrays = (frames.actuation, *frames.clouds, *frames.normals)
+    members = train_ensemble(problem, len(frames), recipe, run, arrays)
     held_out = _held_out(members, clouds)
-    factor, floor = calibrate(held_out.distance, held_out.spread, held_out.noise)
+    calibration = calibrate(held_out.distance, held_out.spread, held_out.noise)
     flags = residual_flags(held_out.residual) + fold_flags(held_out.normals, simulated_normals)
-    return TrainedSimToReal(
-        SimToReal(kernel_uv, mean_of(nets), recipe.kernel_width),
-        [SimToReal(kernel_uv, net, recipe.kernel_width) for net in nets],
-        [member.problem.confidence for member in members],
-        data.shape_input,
-        [member.error for member in members],
-        [member.best_epoch for member in members],
-        sum(member.seconds for member in members),
-        factor,
-        floor,
-        tuple(flags),
-    )
+    confidence = [member.problem.confidence for member in members]
+    return model_of(members, data.shape_input, kernel_uv, recipe.kernel_width, calibration, flags, confidence)
 
 
 class ScanProblem:

@@ -1,9 +1,15 @@
 """What sim-to-real training gives back, from scans and from markers alike."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from softform_core.kinematics.rbf_warp import SimToReal
-from softform_core.networks.sim_to_real import Confidence, ShapeInput
+from softform_core.networks.sim_to_real import Confidence, FunctionPrediction, ShapeInput, mean_of
+from softform_core.training.ensemble import Member, Problem
 
 
 @dataclass(frozen=True)
@@ -46,3 +52,44 @@ class TrainedSimToReal:
     spread_factor: float
     spread_floor_mm: float
     flags: tuple[FrameFlag, ...] = ()
+
+
+class FunctionProblem(Problem, Protocol):
+    """A problem whose network is N_rbf."""
+
+    network: FunctionPrediction
+
+
+def model_of(
+    members: Sequence[Member[FunctionProblem]],
+    shape_input: ShapeInput,
+    kernel_uv: NDArray[np.float64],
+    kernel_width: float,
+    calibration: tuple[float, float],
+    flags: Sequence[FrameFlag],
+    confidence: Sequence[Confidence] = (),
+) -> TrainedSimToReal:
+    """Make one model of the trained members: their mean, and their spread with its calibration.
+
+    Args:
+        members: Trained.
+        shape_input: How control points enter their networks.
+        kernel_uv: (N, 2) parameters of the kernels.
+        kernel_width: c of Eq. 2, 1/mm^2.
+        calibration: Factor and floor (mm) of the spread, see `training.uncertainty`.
+        flags: What people should know of the frames.
+        confidence: N_conf of each member.
+    """
+    nets = [member.problem.network.weights(shape_input) for member in members]
+    return TrainedSimToReal(
+        sim_to_real=SimToReal(kernel_uv, mean_of(nets), kernel_width),
+        members=[SimToReal(kernel_uv, net, kernel_width) for net in nets],
+        confidence=list(confidence),
+        shape_input=shape_input,
+        validation_mm=[member.error for member in members],
+        best_epochs=[member.best_epoch for member in members],
+        seconds=sum(member.seconds for member in members),
+        spread_factor=calibration[0],
+        spread_floor_mm=calibration[1],
+        flags=tuple(flags),
+    )
