@@ -19,7 +19,7 @@ from softform_core.kinematics.pipeline import grid_uv
 from softform_core.kinematics.robot_pipeline import simulated_shapes
 from softform_core.networks.sim_to_real_store import SIM_TO_REAL, load_sim_to_real
 from softform_core.robots import load_robot
-from softform_core.training import held_out_errors, learn_sim_to_real
+from softform_core.training import ensemble, held_out_errors, learn_sim_to_real
 from softform_core.training.frames import Frames
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
 from softform_core.units import MM_PER_M
@@ -111,6 +111,29 @@ def learned(tmp_path_factory):
         patch.setattr(learn_sim_to_real, "train_sim_to_real", watched)
         result = run(store.path, folder / "model")
     return Learned(store.path, folder / "model", result, *seen[0])
+
+
+def test_an_interrupted_command_goes_on_to_the_same_model(learned, tmp_path, monkeypatch):
+    quick(monkeypatch)
+    monkeypatch.setattr(ensemble, "_CHECKPOINT_EPOCHS", 5)
+    run_epoch, epochs = ensemble._MemberRun._run_epoch, []
+
+    def watched(member):
+        epochs.append(member.epoch)
+        if len(epochs) == 33:  # the thirteenth of the second member
+            raise KeyboardInterrupt
+        return run_epoch(member)
+
+    monkeypatch.setattr(ensemble._MemberRun, "_run_epoch", watched)
+    cut_off = run(learned.store, tmp_path / "model")
+    assert cut_off.exit_code == 1 and not (tmp_path / "model").exists()
+    epochs += [-1] * 100
+    assert run(learned.store, tmp_path / "model").exit_code == 0
+    assert epochs[133:] == list(range(10, 20))  # the first member was done
+    whole, resumed = (load_sim_to_real(ROBOT, folder) for folder in (learned.output, tmp_path / "model"))
+    for one, other in zip(whole.members, resumed.members, strict=True):
+        for a, b in zip(one.coefficients.weights, other.coefficients.weights, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
 
 
 def raised(trained, millimetres):
