@@ -10,7 +10,7 @@ from pathlib import Path
 import zarr
 
 from softform_core.errors import SoftformError
-from softform_core.robots import Robot
+from softform_core.robots import PneumaticRobot
 
 Shapes = dict[str, tuple[int, ...]]
 
@@ -36,7 +36,7 @@ class StoreKind:
     misshapen: Callable[[Shapes], list[str]]
 
 
-def open_group(path: Path, kind: StoreKind, robot: Robot | None, *, writable: bool) -> zarr.Group:
+def open_group(path: Path, kind: StoreKind, robot: PneumaticRobot | None, *, writable: bool) -> zarr.Group:
     """Open a store's group once its schema, attributes, arrays and robot are seen to be right.
 
     Args:
@@ -85,7 +85,7 @@ def open_group(path: Path, kind: StoreKind, robot: Robot | None, *, writable: bo
 
 
 @contextmanager
-def new_group(path: Path, kind: StoreKind, robot: Robot) -> Iterator[zarr.Group]:
+def new_group(path: Path, kind: StoreKind, robot: PneumaticRobot) -> Iterator[zarr.Group]:
     """Make a store's group, to be filled in the `with` block; it appears at `path` complete or not at all.
 
     Raises:

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.robots import Robot
+from softform_core.robots import PneumaticRobot
 from softform_pneumatics.board import BoardError, BoardLostError, Measurement, PressureBoard
 from softform_pneumatics.probe import probe_pressure, probe_regulation, require_independent
 from softform_pneumatics.regulation import CommandRejectedError, SettleDetector, check_command, limit_rate
@@ -120,7 +120,7 @@ class PneumaticsDriver:
     def __init__(
         self,
         board: PressureBoard,
-        robot: Robot,
+        robot: PneumaticRobot,
         settings: DriverSettings,
         on_state: Callable[[State, str], None],
         on_pressures: Callable[[ChamberState], None],
@@ -150,7 +150,7 @@ class PneumaticsDriver:
         self._rest_reason = ""
         self._vented_since = 0.0
         self._next_alive_check = 0.0
-        chambers = robot.degrees_of_freedom
+        chambers = len(robot.chambers)
         self._setpoint = np.zeros(chambers)
         self._sent = np.full(chambers, np.nan)
         self._last_step = 0.0

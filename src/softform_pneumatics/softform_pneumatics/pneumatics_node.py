@@ -7,7 +7,7 @@ from rclpy.time import Duration
 from std_srvs.srv import Trigger
 
 from softform_core.errors import SoftformError
-from softform_core.robots import Robot, load_robot
+from softform_core.robots import PneumaticRobot, load_any_robot
 from softform_interfaces.msg import ChamberPressures, DriverState
 from softform_pneumatics.board import OpenPneuBoard
 from softform_pneumatics.driver import ChamberState, DriverSettings, PneumaticsDriver, State
@@ -27,7 +27,7 @@ class PneumaticsNode(SoftformLifecycleNode):
         """Make topics and services; the board is opened by `configure`."""
         super().__init__("pneumatics", PARAMETERS, hardware_id="openpneu")
         self._driver: PneumaticsDriver | None = None
-        self._robot: Robot | None = None
+        self._robot: PneumaticRobot | None = None
         # The driver's thread must never wait for the middleware: it queues, and the executor publishes.
         self._states: collections.deque[tuple[State, str]] = collections.deque()
         self._pressures: collections.deque[ChamberState] = collections.deque(maxlen=_QUEUED_STATES)
@@ -42,7 +42,7 @@ class PneumaticsNode(SoftformLifecycleNode):
     def configure(self) -> None:
         """Open the board and refuse a robot that it cannot drive; takes about five seconds."""
         values = self.parameters
-        self._robot = load_robot(values["robot"])
+        self._robot = load_any_robot(values["robot"])
         self.diagnostics.hardware_id = f"openpneu {values['port']}"
         settings = DriverSettings(
             loop_rate=values["loop_rate"],

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.robots import Robot
+from softform_core.robots import PneumaticRobot
 from softform_pneumatics.board import BoardError, Measurement, PressureBoard
 
 LARGEST_PROBE = 400.0
@@ -42,7 +42,7 @@ class Regulation:
     followers: frozenset[int]
 
 
-def probe_pressure(robot: Robot) -> float:
+def probe_pressure(robot: PneumaticRobot) -> float:
     """Return the pressure (Pa) of the experiment: small, inside the robot's range, on its wider side."""
     highest, lowest = float(robot.pressure_max.min()), float(robot.pressure_min.max())
     if highest >= -lowest:
@@ -71,7 +71,7 @@ def probe_regulation(board: PressureBoard, channels: Sequence[int], pressure: fl
     return Regulation(frozenset(regulated), frozenset(followers))
 
 
-def require_independent(robot: Robot, regulation: Regulation) -> None:
+def require_independent(robot: PneumaticRobot, regulation: Regulation) -> None:
     """Refuse a robot whose chambers the board does not regulate one by one.
 
     Raises:
@@ -89,7 +89,7 @@ def require_independent(robot: Robot, regulation: Regulation) -> None:
     if followers:
         faults.append(f"channels {_listed(followers)} move with their neighbours' targets")
     raise BoardError(
-        f"The board regulates {independent} of the {robot.degrees_of_freedom} independent chambers of robot "
+        f"The board regulates {independent} of the {len(robot.chambers)} independent chambers of robot "
         f"'{robot.name}': {'; '.join(faults)}.",
         "The OpenPneu firmware as it ships regulates channels 2 and 3 only, and as a pair: flash one that regulates "
         "every channel on its own, or choose a robot with fewer chambers. If the firmware is right, check the tubes.",

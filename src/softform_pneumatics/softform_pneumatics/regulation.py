@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.robots import Robot
+from softform_core.robots import PneumaticRobot
 
 _SCATTER = 3.0
 
@@ -16,7 +16,7 @@ class CommandRejectedError(SoftformError):
     """A pressure command that the driver does not follow."""
 
 
-def check_command(robot: Robot, names: Sequence[str], pressures: Sequence[float]) -> NDArray[np.float64]:
+def check_command(robot: PneumaticRobot, names: Sequence[str], pressures: Sequence[float]) -> NDArray[np.float64]:
     """Return a command as (k,) Pa in the order of the robot's chambers.
 
     Args:
