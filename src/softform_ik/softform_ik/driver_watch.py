@@ -81,6 +81,12 @@ class DriverWatch:
         return state in (DriverState.FAULT, DriverState.OFFLINE) or (ran and state == DriverState.VENTED)
 
     @property
+    def follows(self) -> bool:
+        """Whether the driver would follow commands: it runs, or is vented and waits for one."""
+        with self._news:
+            return self._state in (DriverState.VENTED, DriverState.RUNNING)
+
+    @property
     def pressures(self) -> Array | None:
         """The newest pressures, (k,) Pa, or None if they are lost."""
         with self._news:

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_ik.capture_watch import Capture, CaptureWatch
+from softform_ik.commander import Commander
 from softform_ik.driver_watch import DriverWatch, MeasuredPressures
 from softform_ik.goal_checks import Code
-from softform_ik.held_command import HeldCommand
 from softform_ik.stop_request import StopRequest
 from softform_ros.goal_error import GoalError
 
@@ -44,7 +44,7 @@ class Hardware:
         settings: Time limits.
         driver: What the driver says.
         captures: Captured clouds.
-        command: What the robot holds.
+        commander: Who commands the robot.
         read_points: (N, 3) m of a captured cloud.
         wall_clock: s since the epoch, the clock of stamps.
     """
@@ -55,13 +55,13 @@ class Hardware:
         settings: HardwareSettings,
         driver: DriverWatch,
         captures: CaptureWatch,
-        command: HeldCommand,
+        commander: Commander,
         read_points: Callable[[object], Array],
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
         """Nothing moves yet."""
         self._robot, self._settings = robot, settings
-        self._driver, self._captures, self._command = driver, captures, command
+        self._driver, self._captures, self._commander = driver, captures, commander
         self._read_points, self._wall_clock = read_points, wall_clock
 
     def move(
@@ -73,7 +73,7 @@ class Hardware:
 
         Args:
             pressures: Within the robot's range.
-            stop: The wish to end the wait.
+            stop: The wish to end the wait, of a goal that the commander has given the robot.
             on_commanded: Called when the command is out.
 
         Returns:
@@ -83,7 +83,7 @@ class Hardware:
             GoalError: If the driver does not follow, or the time is up.
         """
         commanded_at = self._wall_clock()
-        if not self._command.hold(pressures, lambda: self._is_ready() and not stop()):
+        if not self._commander.hold(pressures, stop, lambda: self._is_ready() and not stop()):
             return None
         on_commanded()
         settled = self._driver.wait_until_settled(
@@ -93,7 +93,7 @@ class Hardware:
             here = self._driver.pressures
             if here is not None:
                 here = np.clip(here, self._robot.pressure_min, self._robot.pressure_max)
-                self._command.hold(here, self._is_ready)
+                self._commander.hold(here, stop, self._is_ready)
         return settled
 
     def _is_ready(self) -> bool:

@@ -16,6 +16,7 @@ from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
 from softform_ik.capture_watch import CaptureWatch
 from softform_ik.closed_loop import ClosedLoopSettings
+from softform_ik.commander import Commander
 from softform_ik.course import SolveSettings
 from softform_ik.driver_watch import DriverWatch
 from softform_ik.goal_checks import Code, Mode, ReachGoal
@@ -98,9 +99,9 @@ class Rig:
     def reach(self, model, settings):
         """A server's worker for this rig."""
         waiting = HardwareSettings(settle_timeout=0.2, capture_timeout=0.2)
-        command = HeldCommand(self.command)
+        self.commander = Commander(HeldCommand(self.command))
         hardware = Hardware(
-            self.robot, waiting, self.driver, self.captures, command, lambda cloud: cloud, lambda: self.now
+            self.robot, waiting, self.driver, self.captures, self.commander, lambda cloud: cloud, lambda: self.now
         )
         models = SimpleNamespace(current=model, simulated=model)
         return Reach(self.robot, models, ReachSettings(SolveSettings(tolerance=1e-6), settings), hardware)
@@ -121,7 +122,9 @@ def rig(robot, real):
 
 def run(rig, model, target, goal=None, stop=None, on_progress=lambda one: None, **settings):
     goal = goal or ReachGoal(target, Mode.CLOSED_LOOP)
-    return rig.reach(model, ClosedLoopSettings(**settings)).run(goal, stop or StopRequest(), on_progress)
+    reach, stop = rig.reach(model, ClosedLoopSettings(**settings)), stop or StopRequest()
+    rig.commander.begin(stop, Code.PREEMPTED)
+    return reach.run(goal, stop, on_progress)
 
 
 def true_error(real, pressures, target):

@@ -7,6 +7,7 @@ import pytest
 
 from softform_core.kinematics.corrected_pipeline import CorrectedPipeline
 from softform_ik.capture_watch import CaptureWatch
+from softform_ik.commander import Commander
 from softform_ik.course import Progress, SolveSettings
 from softform_ik.driver_watch import DriverWatch
 from softform_ik.feedback_throttle import FeedbackThrottle
@@ -197,18 +198,31 @@ def reach(robot, pipeline, following):
     return make_reach(robot, pipeline, following)
 
 
+class GivenReach:
+    """A `Reach` whose moving goals are given the robot first, as the server does."""
+
+    def __init__(self, reach, commander):
+        self.reach, self.commander = reach, commander
+
+    def run(self, goal, stop, on_progress):
+        if goal.mode.moves:
+            self.commander.begin(stop, Code.PREEMPTED)
+        return self.reach.run(goal, stop, on_progress)
+
+
 def make_reach(robot, pipeline, following, simulated=None, captures=1, read_points=lambda cloud: cloud):
+    commander = Commander(HeldCommand(following.command))
     hardware = Hardware(
         robot,
         HardwareSettings(settle_timeout=0.2, capture_timeout=0.2, captures=captures),
         following.driver,
         following.captures,
-        HeldCommand(following.command),
+        commander,
         read_points,
         following.wall,
     )
     pipelines = SimpleNamespace(current=pipeline, simulated=pipeline if simulated is None else simulated)
-    return Reach(robot, pipelines, ReachSettings(SolveSettings(tolerance=1e-6)), hardware)
+    return GivenReach(Reach(robot, pipelines, ReachSettings(SolveSettings(tolerance=1e-6)), hardware), commander)
 
 
 @pytest.mark.parametrize("mode", list(Mode))
@@ -290,6 +304,21 @@ def test_a_cancel_while_settling_holds_what_is_measured(reach, following, shape_
     outcome = reach.run(ReachGoal(shape_of(HIDDEN), Mode.PLAN_AND_MOVE), stop, on_progress)
     assert outcome.code == Code.CANCELLED
     assert following.sent[-1] == pytest.approx(half) and len(following.sent) == 2
+
+
+def test_a_newer_goal_has_the_robot_even_if_the_older_one_was_cancelled(reach, following, shape_of):
+    """Between the two wishes to end it the cancelled goal must not hold what was measured."""
+    following.follows = False
+    stop, newer = StopRequest(), StopRequest()
+
+    def on_progress(progress):
+        if progress.stage == "settling":
+            stop.request(Code.CANCELLED)
+            reach.commander.begin(newer, Code.PREEMPTED)
+
+    outcome = reach.run(ReachGoal(shape_of(HIDDEN), Mode.PLAN_AND_MOVE), stop, on_progress)
+    assert outcome.code == Code.CANCELLED and len(following.sent) == 1
+    assert reach.commander.hold(0.5 * HIDDEN, newer) and len(following.sent) == 2
 
 
 def test_failures_keep_the_solution(reach, following, shape_of):
