@@ -95,9 +95,11 @@ class Commander:
     def release(self) -> bool:
         """Hold nothing, for the driver has stopped following or is back; returns whether something was held.
 
-        What targets asked for before is forgotten: the robot moves again with a new one, or with a new goal.
+        A goal that had the robot has it no longer, and what targets asked for before is forgotten: the robot moves
+        again with a new one of either, not by itself.
         """
         with self._lock:
+            self._goal = None
             self._stream_from = self._wall_clock()
         return self._held.release()
 

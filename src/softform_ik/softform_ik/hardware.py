@@ -77,24 +77,38 @@ class Hardware:
             on_commanded: Called when the command is out.
 
         Returns:
-            What the driver measured when it had settled; None if stopped, or no longer allowed to command.
+            What the driver measured when it had settled; None if stopped.
 
         Raises:
-            GoalError: If the driver does not follow, or the time is up.
+            GoalError: If the driver does not follow, or has stopped following since the goal began, or the time is up.
         """
         commanded_at = self._wall_clock()
         if not self._commander.hold(pressures, stop, lambda: self._is_ready() and not stop()):
-            return None
+            if stop():
+                return None
+            raise GoalError(
+                Code.DRIVER_FAULT,
+                "The pneumatic driver has stopped following in the meantime.",
+                "Remove the cause, reset the driver if it is at fault, and send the goal again.",
+            )
         on_commanded()
         settled = self._driver.wait_until_settled(
             pressures, self._settings.settle_tolerance, self._settings.settle_timeout, commanded_at, stop
         )
         if settled is None and stop.code == Code.CANCELLED:
-            here = self._driver.pressures
-            if here is not None:
-                here = np.clip(here, self._robot.pressure_min, self._robot.pressure_max)
-                self._commander.hold(here, stop, self._is_ready)
+            self.stay(stop)
         return settled
+
+    def stay(self, goal: StopRequest) -> None:
+        """Hold the pressures that are measured now, if they are known and the goal still has the robot.
+
+        Raises:
+            GoalError: If the driver does not follow.
+        """
+        here = self._driver.pressures
+        if here is not None:
+            here = np.clip(here, self._robot.pressure_min, self._robot.pressure_max)
+            self._commander.hold(here, goal, self._is_ready)
 
     def _is_ready(self) -> bool:
         self._driver.refuse_unless_ready()

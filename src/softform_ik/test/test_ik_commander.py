@@ -85,6 +85,14 @@ def test_after_a_release_older_targets_do_not_count(commander, sent, clock):
     assert commander.hold_for_stream(STREAM, 1002.5) and len(sent) == 2
 
 
+def test_a_goal_does_not_go_on_after_a_release(commander, sent):
+    goal = StopRequest()
+    commander.begin(goal, Code.PREEMPTED)
+    commander.hold(GOAL, goal)
+    commander.release()
+    assert not commander.hold(GOAL, goal) and len(sent) == 1 and not goal()
+
+
 def test_disabled_nobody_commands(commander, sent, clock):
     goal = StopRequest()
     commander.hold_for_stream(STREAM, 1000.1)

@@ -270,7 +270,7 @@ def test_seed_and_limits_reach_the_solver(reach, shape_of):
 
 
 def test_a_goal_may_ask_for_the_simulated_shape_alone(robot, pipeline, following, shape_of):
-    learned = CorrectedPipeline(pipeline, np.tile([0.0, 0.0, 4.0], (len(pipeline.uv), 1)))
+    learned = CorrectedPipeline(pipeline, lambda model: np.tile([0.0, 0.0, 4.0], (len(model.uv), 1)))
     reach = make_reach(robot, learned, following, simulated=pipeline)
     seen, blind = (
         reach.run(
@@ -332,6 +332,15 @@ def test_failures_keep_the_solution(reach, following, shape_of):
     following.driver.note_state(DriverState.FAULT, "burst")
     at_fault = reach.run(ReachGoal(shape_of(HIDDEN), Mode.PLAN_AND_MOVE), StopRequest(), lambda one: None)
     assert at_fault.code == Code.DRIVER_FAULT and "burst" in at_fault.message
+
+
+def test_a_fault_that_was_reset_before_the_move_ends_the_goal(reach, following, shape_of):
+    def on_progress(progress):
+        if progress.stage == "moving":
+            reach.commander.release()
+
+    outcome = reach.run(ReachGoal(shape_of(HIDDEN), Mode.PLAN_AND_MOVE), StopRequest(), on_progress)
+    assert outcome.code == Code.DRIVER_FAULT and "stopped following" in outcome.message and not following.sent
 
 
 def test_nothing_escapes_the_worker(reach, shape_of):
