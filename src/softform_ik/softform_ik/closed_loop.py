@@ -7,6 +7,7 @@ a hole in one scan is filled by another. The rounds end when the corrected predi
 ends at the best round that was measured.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.kinematics.corrected_pipeline import CorrectedPipeline
-from softform_core.kinematics.ik_problem import ForwardModel
-from softform_core.kinematics.inverse import IkResult
+from softform_core.kinematics.forward_model import ForwardModel
+from softform_core.kinematics.ik_result import IkResult
 from softform_core.kinematics.pipeline import ForwardPipeline
 from softform_core.kinematics.residual_field import ResidualField, surface_residuals
 from softform_core.units import MM_PER_M
@@ -112,8 +113,7 @@ def close_loop(
             gain *= _RELAXATION
         predicted = model.points(plan.pressures)
         field = field.towards(surface_residuals(predicted, visited.captured * MM_PER_M), gain)
-        displacement = field.values(model.uv)[:, None] * model.normals(plan.pressures)
-        better = robot.solve(CorrectedPipeline(model, displacement), plan, number + 1)
+        better = robot.solve(CorrectedPipeline(model, _along_normals(field, plan.pressures)), plan, number + 1)
         if better is None:
             return
         if better.mean_error_mm > (1.0 - settings.least_improvement) * better.history[0].mean_error_mm:
@@ -121,6 +121,11 @@ def close_loop(
         plan = better
     if best_of(rounds) is not rounds[-1]:
         robot.go_back(best_of(rounds).solution, len(rounds) - 1)
+
+
+def _along_normals(field: ResidualField, pressures: Array) -> Callable[[ForwardPipeline], Array]:
+    """What the field adds to a pipeline's points, along the normals of the shape at these pressures."""
+    return lambda model: field.values(model.uv)[:, None] * model.normals(pressures)
 
 
 def _visit(robot: SteeredRobot, plan: IkResult, number: int, rounds: list[Round]) -> Round | None:

@@ -7,8 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.ik_problem import ForwardModel, IkIteration, IkOptions, Termination
-from softform_core.kinematics.inverse import IkResult, solve_inverse_kinematics
+from softform_core.kinematics.forward_model import ForwardModel
+from softform_core.kinematics.ik_monitor import IkIteration
+from softform_core.kinematics.ik_options import IkOptions, Termination
+from softform_core.kinematics.ik_result import IkResult
+from softform_core.kinematics.inverse import solve_inverse_kinematics
 from softform_core.kinematics.pipeline import ForwardPipeline
 from softform_core.registration.rigid import RigidTransform
 from softform_core.robots import Robot

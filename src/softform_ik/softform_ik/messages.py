@@ -7,7 +7,7 @@ from scipy.spatial.transform import Rotation
 from shape_msgs.msg import MeshTriangle
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.inverse import IkResult
+from softform_core.kinematics.ik_result import IkResult
 from softform_core.registration.rigid import RigidTransform
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.inverse import IkResult
+from softform_core.kinematics.ik_result import IkResult
 from softform_core.kinematics.pipeline import ForwardPipeline
 from softform_core.robots import Robot
 from softform_ik.closed_loop import ClosedLoopSettings, Round, best_of

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from softform_core.kinematics.closest_points import closest_points_on
-from softform_core.kinematics.ik_problem import IkOptions
+from softform_core.kinematics.ik_options import IkOptions
 from softform_core.kinematics.inverse import solve_inverse_kinematics
 from softform_core.kinematics.pipeline import Forward, ForwardPipeline, grid_faces, grid_uv
 from softform_core.networks.layers import extract_mlp
@@ -42,11 +42,15 @@ class RealRobot:
     degrees_of_freedom = 9
 
     def __init__(self, pipeline, response, dent):
-        self.pipeline, self.response = pipeline, np.broadcast_to(response, 9)
+        self.pipeline, self.response, self.depth = pipeline, np.broadcast_to(response, 9), dent
         u, v = pipeline.uv.T
         self.dent = np.zeros((len(u), 3))
         at_rim = np.sin(np.pi * u) * np.sin(np.pi * v)
         self.dent[:, 2] = -dent * at_rim * np.exp(-40.0 * ((u - 0.6) ** 2 + (v - 0.4) ** 2))
+
+    @property
+    def coarse(self):
+        return RealRobot(self.pipeline.coarse, self.response, self.depth)
 
     def forward(self, actuation):
         state = self.pipeline.forward(actuation * self.response)
@@ -55,6 +59,9 @@ class RealRobot:
     def jacobian(self, state):
         inner = Forward(state.actuation * self.response, state.points, state.simulated, state.gaussian, state.gamma)
         return self.pipeline.jacobian(inner) * self.response
+
+    def jacobian_along(self, state, directions):
+        return np.einsum("px,pxk->pk", directions, self.jacobian(state)[0])
 
     def surface(self, pressures):
         """Mesh, m."""

@@ -17,8 +17,10 @@ from torch import Tensor, nn
 from softform_core.bench.timing import median_ms
 from softform_core.kinematics.autograd_pipeline import AutogradPipeline
 from softform_core.kinematics.closest_points import closest_points_on
-from softform_core.kinematics.ik_problem import ForwardModel, IkOptions
-from softform_core.kinematics.inverse import IkResult, Method, solve_inverse_kinematics
+from softform_core.kinematics.forward_model import ForwardModel
+from softform_core.kinematics.ik_options import IkOptions
+from softform_core.kinematics.ik_result import IkResult
+from softform_core.kinematics.inverse import Method, solve_inverse_kinematics
 from softform_core.kinematics.pipeline import ForwardPipeline, grid_faces, grid_uv
 from softform_core.kinematics.rbf_warp import SimToReal
 from softform_core.networks.layers import extract_mlp, perceptron

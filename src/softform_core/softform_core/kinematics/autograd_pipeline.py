@@ -2,12 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from softform_core.kinematics.forward_model import COARSE_POINTS
+from softform_core.kinematics.pipeline import grid_uv
 from softform_core.kinematics.rbf_warp import KERNEL_WIDTH
 from softform_core.surface.decoder import SurfaceDecoder
 
@@ -57,9 +60,21 @@ class AutogradPipeline:
     ) -> None:
         """Evaluate the spline basis once."""
         self._network, self._coefficients, self._count = forward_kinematics, coefficients, len(uv)
+        self._kernel_uv, self._grid = kernel_uv, (rows, cols, degree)
         self.degrees_of_freedom = degrees_of_freedom
         sampled = uv if kernel_uv is None else np.concatenate([uv, kernel_uv])
         self._decoder = SurfaceDecoder(sampled, rows, cols, degree)
+
+    @cached_property
+    def coarse(self) -> "AutogradPipeline":
+        """The same shape at about a hundred points."""
+        return self.at(grid_uv(COARSE_POINTS))
+
+    def at(self, uv: Array) -> "AutogradPipeline":
+        """The same shape at other surface parameters (M, 2)."""
+        return AutogradPipeline(
+            self._network, self.degrees_of_freedom, uv, self._coefficients, self._kernel_uv, *self._grid
+        )
 
     def _points(self, actuation: Tensor) -> Tensor:
         control_points = self._network(actuation)

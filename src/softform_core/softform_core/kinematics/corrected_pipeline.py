@@ -1,12 +1,13 @@
 """A forward pipeline plus what a capture showed that it lacks: the next plan then aims at the measured surface."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.kinematics.ik_problem import ForwardModel
+from softform_core.kinematics.pipeline import ForwardPipeline
 
 Array = NDArray[np.float64]
 
@@ -19,17 +20,26 @@ class CorrectedPipeline:
 
     Args:
         pipeline: The model.
-        displacement: (P, 3) mm, added to its points.
+        displacement: Of the points of a pipeline over the same surface, (P, 3) mm; added to them.
     """
 
-    def __init__(self, pipeline: ForwardModel, displacement: Array) -> None:
-        """Nothing is evaluated yet."""
-        self._pipeline, self._displacement = pipeline, displacement
+    def __init__(self, pipeline: ForwardPipeline, displacement: Callable[[ForwardPipeline], Array]) -> None:
+        """Evaluate the displacement."""
+        self._pipeline, self._displacement_of, self._displacement = pipeline, displacement, displacement(pipeline)
 
     @property
     def degrees_of_freedom(self) -> int:
         """Number k of actuation parameters."""
         return self._pipeline.degrees_of_freedom
+
+    @property
+    def coarse(self) -> "CorrectedPipeline":
+        """The same shape at about a hundred points."""
+        return CorrectedPipeline(self._pipeline.coarse, self._displacement_of)
+
+    def at(self, uv: Array) -> "CorrectedPipeline":
+        """The same shape at other surface parameters (M, 2)."""
+        return CorrectedPipeline(self._pipeline.at(uv), self._displacement_of)
 
     def forward(self, actuation: Array) -> Any:
         """Evaluate (n, k) Pa; the result has `points` (n, P, 3) mm."""
@@ -39,6 +49,10 @@ class CorrectedPipeline:
     def jacobian(self, state: Any) -> Array:
         """Derivative of the points, (n, P, 3, k) mm/Pa."""
         return self._pipeline.jacobian(state)
+
+    def jacobian_along(self, state: Any, directions: Array) -> Array:
+        """Derivative of each point along a direction (P, 3) of its own, (P, k) mm/Pa."""
+        return self._pipeline.jacobian_along(state, directions)
 
     def objective_gradient(self, state: Any, residuals: Array) -> Array:
         """Eq. 16 for residuals (P, 3) mm, (k,) mm^2/Pa."""

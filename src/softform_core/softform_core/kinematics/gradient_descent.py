@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.kinematics.icp import icp
-from softform_core.kinematics.ik_problem import Evaluation, Monitor, Problem, Termination
+from softform_core.kinematics.ik_monitor import Monitor
+from softform_core.kinematics.ik_options import Termination
+from softform_core.kinematics.ik_problem import Evaluation, Problem
 
 Array = NDArray[np.float64]
 
@@ -26,9 +28,10 @@ def gradient_descent(problem: Problem, monitor: Monitor, start: Evaluation) -> t
     while True:
         before = best.merit
         if not options.fix_pose:
+            assert problem.target is not None
             pose, matchings = icp(best.points[best.covered], problem.target, best.pose)
             problem.queries += matchings
-            posed = problem.match(best.actuation, pose, best.state, best.points)
+            posed = problem.reposed(best, pose)
             best = posed if posed.merit < best.merit else best
         slope = problem.gradient(best) * problem.range
         steepest = float(np.abs(slope).max())

@@ -1,19 +1,28 @@
-"""Inverse kinematics as a problem: Eq. 15 with its bounds, limits and reasons to stop, for any method that solves it.
+"""Inverse kinematics as a problem: Eq. 15, with what else is asked of shape and pressures, for any method.
+
+The merit that is minimised, mm^2:
+
+    mean over covered points of loss(|p* - (R c* + t)|)     the target (Eq. 15); the loss is the square, or Tukey's
+  + mean over feature points of w |p - (R p' + t)|^2         paper 002, Sec. II-B
+  + sum of weight * ((a - anchor) / range)^2                 preferred posture and smoothness
 
 Millimetres and Pa.
 """
 
-import enum
-import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.errors import SoftformError
 from softform_core.kinematics.closest_points import ClosestPoints, Matches
+from softform_core.kinematics.feature_term import FeatureMatches, FeatureTerm
+from softform_core.kinematics.forward_model import ForwardModel
 from softform_core.kinematics.icp import posed_query
+from softform_core.kinematics.ik_options import IkOptions
+from softform_core.kinematics.pressure_cost import PressureCost
+from softform_core.kinematics.robust_loss import tukey_loss, tukey_scale, tukey_weights
 from softform_core.registration.rigid import RigidTransform
 
 Array = NDArray[np.float64]
@@ -22,103 +31,30 @@ UNCOVERED_PART = 0.002
 """A point whose closest point lies on the target's rim, sideways by more than this part of the robot's size, has no
 counterpart on the target: the target has a hole there, or ends."""
 
+LEAST_SCALE_PART = 0.002
+"""Distances below this part of the robot's size never stand out from the others (Tukey's scale)."""
+
 _MIN_COVERED = 0.05
-_EXACT_MM = 1e-6
-
-
-class Termination(enum.Enum):
-    """Why the solver stopped."""
-
-    TOLERANCE_REACHED = "the mean error is within the tolerance"
-    CONVERGED = "no further decrease of the error is possible nearby"
-    STALLED = "no step lowers the error although its slope is not zero"
-    MAX_ITERATIONS = "the largest number of iterations is reached"
-    TIME_LIMIT = "the time is up"
-    CANCELLED = "the caller asked to stop"
-
-    @property
-    def finished(self) -> bool:
-        """Whether the method ended by itself rather than being cut short."""
-        return self in (Termination.TOLERANCE_REACHED, Termination.CONVERGED, Termination.STALLED)
-
-
-class ForwardModel(Protocol):
-    """What the solvers need of a forward pipeline; `ForwardPipeline` is the one that ships."""
-
-    @property
-    def degrees_of_freedom(self) -> int:
-        """Number k of actuation parameters."""
-
-    def forward(self, actuation: Array) -> Any:
-        """Evaluate (n, k) Pa; the result has `points` (n, P, 3) mm and is given back to the other two methods."""
-
-    def jacobian(self, state: Any) -> Array:
-        """Derivative of the points, (n, P, 3, k) mm/Pa."""
-
-    def objective_gradient(self, state: Any, residuals: Array) -> Array:
-        """Eq. 16 for residuals p* - (R c* + t) of (P, 3) mm: (k,) mm^2/Pa."""
-
-
-@dataclass(frozen=True)
-class IkOptions:
-    """What to solve and when to stop.
-
-    Attributes:
-        pressure_min: (k,) Pa.
-        pressure_max: (k,) Pa.
-        initial_pressures: (k,) Pa, or None for the middle of the range.
-        fix_pose: True: the target stays where it is (R = I, t = 0); False: its pose is solved for.
-        initial_pose: Where the target starts if its pose is solved for.
-        tolerance_mm: Stop when the mean error is no larger.
-        relative_decrease: The paper's lambda: stop when D falls by less than this part of itself.
-        max_iterations: The paper's i_max.
-        max_seconds: Wall-clock limit.
-    """
-
-    pressure_min: Array
-    pressure_max: Array
-    initial_pressures: Array | None = None
-    fix_pose: bool = True
-    initial_pose: RigidTransform = field(default_factory=RigidTransform)
-    tolerance_mm: float = 0.0
-    relative_decrease: float = 1e-4
-    max_iterations: int = 100
-    max_seconds: float = 10.0
-
-
-@dataclass(frozen=True)
-class IkIteration:
-    """The best found after an iteration.
-
-    Attributes:
-        iteration: Counts from 0, the start.
-        pressures: (k,) Pa.
-        mean_error_mm: Mean distance of covered points to the posed target.
-        max_error_mm: Largest of them.
-        objective: D of Eq. 15, mm^2.
-        seconds: Since the start.
-    """
-
-    iteration: int
-    pressures: Array
-    mean_error_mm: float
-    max_error_mm: float
-    objective: float
-    seconds: float
+_NO_MATCHES = Matches(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0), np.zeros(0, dtype=bool))
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The objective at one actuation and pose.
+    """The merit at one actuation and pose.
+
+    Errors are taken over the distances that count: of covered points to the target, and of feature points to where
+    they are wanted.
 
     Attributes:
         actuation: (k,) Pa.
-        pose: Applied to the target.
-        state: The pipeline's, for derivatives.
-        points: (P, 3) mm.
+        pose: Applied to the target and the wanted places of feature points.
+        state: The pipeline's, for derivatives; None without a target.
+        points: (P, 3) mm; P is 0 without a target.
         matches: Their closest points on the posed target.
         covered: (P,) points that count.
-        merit: D of Eq. 15 a covered point, mm^2, which stays comparable when the number of covered points changes.
+        weights: (P,) of their squared distances.
+        features: Feature points, if there are any.
+        merit: mm^2.
     """
 
     actuation: Array
@@ -127,6 +63,8 @@ class Evaluation:
     points: Array
     matches: Matches
     covered: NDArray[np.bool_]
+    weights: Array
+    features: FeatureMatches | None
     merit: float
 
     @property
@@ -135,119 +73,172 @@ class Evaluation:
         return np.where(self.covered[:, None], self.points - self.matches.points, 0.0)
 
     @property
+    def errors(self) -> Array:
+        """Distances that count, (n,) mm."""
+        distances = self.matches.distances[self.covered]
+        return distances if self.features is None else np.concatenate([distances, self.features.distances])
+
+    @property
     def mean_error_mm(self) -> float:
-        """Mean distance of covered points."""
-        return float(self.matches.distances[self.covered].mean()) if self.covered.any() else float("inf")
+        """Mean of `errors`."""
+        errors = self.errors
+        return float(errors.mean()) if len(errors) else float("inf")
 
     @property
     def max_error_mm(self) -> float:
-        """Largest distance of covered points."""
-        return float(self.matches.distances[self.covered].max(initial=0.0))
+        """Largest of `errors`."""
+        return float(self.errors.max(initial=0.0))
 
     @property
     def objective(self) -> float:
         """D of Eq. 15, mm^2."""
-        return self.merit * int(self.covered.sum())
+        distances = self.matches.distances[self.covered]
+        return float(distances @ distances)
 
 
 class Problem:
-    """Eq. 15 for one pipeline and target, with counters.
+    """The merit for one pipeline and target, with counters; cheap to make for each target of a stream.
 
     Args:
-        pipeline: Forward kinematics.
-        target: Closest points on the target.
-        options: Bounds and pose.
+        pipeline: Forward kinematics at the points that are compared with the target.
+        target: Closest points on the target, or None: feature points alone.
+        options: Bounds, pose and costs.
+        features: Feature points, or None.
+
+    Raises:
+        SoftformError: If there is neither a target nor a feature point, or too few of them for a free pose.
     """
 
-    def __init__(self, pipeline: ForwardModel, target: ClosestPoints, options: IkOptions) -> None:
+    def __init__(
+        self,
+        pipeline: ForwardModel,
+        target: ClosestPoints | None,
+        options: IkOptions,
+        features: FeatureTerm | None = None,
+    ) -> None:
         """Nothing is evaluated yet."""
-        self.pipeline, self.target, self.options = pipeline, target, options
-        self.range = options.pressure_max - options.pressure_min
-        self.size = float(np.linalg.norm(np.ptp(pipeline.forward(options.pressure_min[None]).points[0], axis=0)))
+        if target is None and features is None:
+            raise SoftformError("There is neither a target nor a feature point.", "Give one of them.")
+        if target is None and features is not None and not options.fix_pose and len(features) < 3:
+            raise SoftformError(
+                f"{len(features)} feature points do not fix the pose of a target.",
+                "Keep the pose (fix_pose), or give at least 3 points.",
+            )
+        self.pipeline, self.target, self.options, self.features = pipeline, target, options, features
+        self.low, self.high = options.bounds()
+        self.range = options.range
+        self.cost = PressureCost.of(options)
+        self.trims = False
         self.ignore_uncovered = False
+        self.scale = np.inf
         self.forward_evaluations = self.jacobian_evaluations = self.queries = 0
+        self._size: float | None = None
+
+    @property
+    def has_extras(self) -> bool:
+        """Whether more than the plain target of Eq. 15 is asked for."""
+        return self.features is not None or self.options.partial or self.cost.curvature > 0.0
+
+    @property
+    def size(self) -> float:
+        """Diagonal of the robot's shape at the lowest pressures, mm."""
+        if self._size is None:
+            shape = self.pipeline.coarse.forward(self.options.pressure_min[None]).points[0]
+            self._size = float(np.linalg.norm(np.ptp(shape, axis=0)))
+        return self._size
+
+    @property
+    def centre_of_target(self) -> Array:
+        """Mean of the target's vertices, or of the places where feature points are wanted, (3,) mm, before any pose."""
+        if self.target is not None:
+            return np.asarray(self.target.vertices.mean(axis=0))
+        assert self.features is not None
+        return np.asarray(self.features.positions.mean(axis=0))
+
+    def centre_of_shape(self, at: Evaluation) -> Array:
+        """Mean of the predicted points that `centre_of_target` is to lie on, (3,) mm."""
+        points = at.points if at.features is None or self.target is not None else at.features.points
+        return np.asarray(points.mean(axis=0))
 
     def evaluate(self, actuation: Array, pose: RigidTransform) -> Evaluation:
-        """Eq. 15 at an actuation (k,) Pa and a pose."""
+        """The merit at an actuation (k,) Pa and a pose."""
         self.forward_evaluations += 1
+        features = None if self.features is None else self.features.match(actuation, pose)
+        if self.target is None:
+            return self._rated(actuation, pose, None, np.zeros((0, 3)), _NO_MATCHES, features)
         state = self.pipeline.forward(actuation[None])
-        return self.match(actuation, pose, state, state.points[0])
+        return self._matched(actuation, pose, state, state.points[0], features)
 
-    def match(self, actuation: Array, pose: RigidTransform, state: Any, points: Array) -> Evaluation:
-        """Eq. 15 for points that are already computed."""
-        self.queries += 1
-        matches = posed_query(self.target, pose, points)
-        covered = np.ones(len(points), dtype=bool)
-        if self.ignore_uncovered:
-            covered = ~self.uncovered(points, matches)
-            if covered.sum() < max(4, _MIN_COVERED * len(points)):
-                return Evaluation(actuation, pose, state, points, matches, covered, np.inf)
-        distances = matches.distances[covered]
-        return Evaluation(
-            actuation, pose, state, points, matches, covered, float(distances @ distances) / len(distances)
-        )
+    def reposed(self, at: Evaluation, pose: RigidTransform) -> Evaluation:
+        """The merit at another pose; nothing is predicted again."""
+        features = None
+        if self.features is not None and at.features is not None:
+            features = self.features.posed(at.features.state, pose)
+        return self._matched(at.actuation, pose, at.state, at.points, features)
+
+    def rated_anew(self, at: Evaluation) -> Evaluation:
+        """The same place by the rules that hold now: what is covered, and how much distances count.
+
+        With `trims` the scale of the loss is taken from this place's distances, for this and later evaluations.
+        """
+        if self.trims:
+            self.scale = np.inf
+            covered = self._rated(at.actuation, at.pose, at.state, at.points, at.matches, at.features).covered
+            self.scale = tukey_scale(at.matches.distances[covered], LEAST_SCALE_PART * self.size)
+        return self._rated(at.actuation, at.pose, at.state, at.points, at.matches, at.features)
 
     def uncovered(self, points: Array, matches: Matches) -> NDArray[np.bool_]:
         """Points without a counterpart on the target, see `UNCOVERED_PART`, (P,)."""
+        if not matches.on_border.any():
+            return np.zeros(len(points), dtype=bool)
         offset = points - matches.points
         normal_part = np.einsum("px,px->p", offset, matches.normals)
         sideways = np.sqrt(np.maximum(matches.distances**2 - normal_part**2, 0.0))
         return np.asarray(matches.on_border & (sideways > UNCOVERED_PART * self.size))
 
-    def jacobian(self, evaluation: Evaluation) -> Array:
-        """dp*/da, (P, 3, k) mm/Pa."""
+    def jacobian_along(self, at: Evaluation, directions: Array) -> Array:
+        """Derivative of each point along a direction (P, 3) of its own, (P, k) mm/Pa."""
         self.jacobian_evaluations += 1
-        return self.pipeline.jacobian(evaluation.state)[0]
+        return self.pipeline.jacobian_along(at.state, directions)
 
-    def gradient(self, evaluation: Evaluation) -> Array:
+    def gradient(self, at: Evaluation) -> Array:
         """dD/da of Eq. 16 a covered point, (k,) mm^2/Pa."""
         self.jacobian_evaluations += 1
-        gradient = self.pipeline.objective_gradient(evaluation.state, evaluation.residuals)
-        return gradient / max(1, int(evaluation.covered.sum()))
+        return self.pipeline.objective_gradient(at.state, at.residuals) / max(1, int(at.covered.sum()))
 
     def clip(self, actuation: Array) -> Array:
         """The nearest actuation within the bounds."""
-        return np.clip(actuation, self.options.pressure_min, self.options.pressure_max)
+        return np.clip(actuation, self.low, self.high)
 
+    def _matched(
+        self, actuation: Array, pose: RigidTransform, state: Any, points: Array, features: FeatureMatches | None
+    ) -> Evaluation:
+        matches = _NO_MATCHES
+        if self.target is not None:
+            self.queries += 1
+            matches = posed_query(self.target, pose, points)
+        return self._rated(actuation, pose, state, points, matches, features)
 
-class Monitor:
-    """Watches limits and the caller's wish to stop, and keeps the history."""
-
-    def __init__(
+    def _rated(
         self,
-        options: IkOptions,
-        on_iteration: Callable[[IkIteration], None] | None,
-        should_stop: Callable[[], bool] | None,
-    ) -> None:
-        """The clock starts now."""
-        self._options, self._on_iteration, self._should_stop = options, on_iteration, should_stop
-        self._start = time.perf_counter()
-        self.history: list[IkIteration] = []
-
-    @property
-    def seconds(self) -> float:
-        """Since the start."""
-        return time.perf_counter() - self._start
-
-    def interrupted(self) -> Termination | None:
-        """Whether to stop at once; asked before every evaluation."""
-        if self._should_stop is not None and self._should_stop():
-            return Termination.CANCELLED
-        return Termination.TIME_LIMIT if self.seconds >= self._options.max_seconds else None
-
-    def iterated(self, best: Evaluation) -> Termination | None:
-        """Note an iteration; returns a reason to stop, if there is one."""
-        iteration = IkIteration(
-            len(self.history), best.actuation, best.mean_error_mm, best.max_error_mm, best.objective, self.seconds
-        )
-        self.history.append(iteration)
-        if self._on_iteration is not None:
-            self._on_iteration(iteration)
-        if iteration.mean_error_mm <= self._options.tolerance_mm:
-            return Termination.TOLERANCE_REACHED
-        if best.merit <= _EXACT_MM**2:
-            return Termination.CONVERGED
-        stop = self.interrupted()
-        if stop is None and iteration.iteration >= self._options.max_iterations:
-            stop = Termination.MAX_ITERATIONS
-        return stop
+        actuation: Array,
+        pose: RigidTransform,
+        state: Any,
+        points: Array,
+        matches: Matches,
+        features: FeatureMatches | None,
+    ) -> Evaluation:
+        covered = np.ones(len(points), dtype=bool)
+        if self.ignore_uncovered:
+            covered &= ~self.uncovered(points, matches)
+        distances = matches.distances[covered]
+        weights = np.zeros(len(points))
+        weights[covered] = tukey_weights(distances, self.scale)
+        merit = self.cost.value(actuation)
+        if len(distances):
+            merit += float(tukey_loss(distances, self.scale).mean())
+        if self.ignore_uncovered and len(distances) < max(4, _MIN_COVERED * len(points)):
+            merit = np.inf
+        if self.features is not None and features is not None:
+            merit += self.features.value(features)
+        return Evaluation(actuation, pose, state, points, matches, covered, weights, features, merit)

@@ -1,102 +1,59 @@
 """Inverse kinematics: the actuation, and if wanted the target's pose, that bring the predicted shape onto a target.
 
-Paper 000, Sec. IV-B: argmin over a, R, t of D (Eq. 15). Two methods behind one function: Levenberg-Marquardt (ours) and
-the gradient descent of Algorithm 2 (the reference). Millimetres and Pa.
+Paper 000, Sec. IV-B: argmin over a, R, t of D (Eq. 15). Two methods behind one function: Levenberg-Marquardt (ours,
+point-to-plane) and the gradient descent of Algorithm 2 (the reference, point-to-point). Millimetres and Pa.
 """
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.closest_points import closest_points_on
+from softform_core.kinematics.closest_points import ClosestPoints, closest_points_on
+from softform_core.kinematics.feature_term import FeatureTerm
+from softform_core.kinematics.forward_model import ForwardModel
 from softform_core.kinematics.gradient_descent import gradient_descent
-from softform_core.kinematics.ik_problem import (
-    Evaluation,
-    ForwardModel,
-    IkIteration,
-    IkOptions,
-    Monitor,
-    Problem,
-    Termination,
-)
+from softform_core.kinematics.ik_monitor import IkIteration, Monitor
+from softform_core.kinematics.ik_options import IkOptions, Termination, check_options
+from softform_core.kinematics.ik_problem import Evaluation, Problem
+from softform_core.kinematics.ik_result import IkResult
 from softform_core.kinematics.levenberg_marquardt import levenberg_marquardt
 from softform_core.registration.rigid import RigidTransform
+from softform_core.shapes.features import FeaturePoints
+from softform_core.shapes.surface_target import SurfaceTarget
 from softform_core.shapes.target import TargetShape
 
-Array = NDArray[np.float64]
 Method = Literal["levenberg_marquardt", "gradient_descent"]
+Target: TypeAlias = TargetShape | SurfaceTarget
 
 METHODS = {"levenberg_marquardt": levenberg_marquardt, "gradient_descent": gradient_descent}
 
 
-@dataclass(frozen=True)
-class IkResult:
-    """Outcome of `solve_inverse_kinematics`.
-
-    Attributes:
-        pressures: (k,) Pa, within the bounds.
-        pose: (R, t) in mm, applied to the target.
-        points: (P, 3) mm, the predicted shape.
-        distances: (P,) mm to the posed target.
-        covered: (P,) points that have a counterpart on the target; errors are taken over these.
-        mean_error_mm: Mean of the distances of covered points.
-        max_error_mm: Largest of them.
-        objective: D of Eq. 15 over covered points, mm^2.
-        iterations: Iterations made.
-        history: One entry an iteration, the start first.
-        forward_evaluations: Evaluations of the forward pipeline.
-        jacobian_evaluations: Evaluations of its Jacobian or gradient.
-        closest_point_queries: Searches for all closest points.
-        seconds: Wall-clock time of the solve, without building the search tree of the target.
-        prepare_seconds: Time to build that tree.
-        method: Which method.
-        termination: Why it stopped.
-    """
-
-    pressures: Array
-    pose: RigidTransform
-    points: Array
-    distances: Array
-    covered: NDArray[np.bool_]
-    mean_error_mm: float
-    max_error_mm: float
-    objective: float
-    iterations: int
-    history: list[IkIteration]
-    forward_evaluations: int
-    jacobian_evaluations: int
-    closest_point_queries: int
-    seconds: float
-    prepare_seconds: float
-    method: Method
-    termination: Termination
-
-
 def solve_inverse_kinematics(
     pipeline: ForwardModel,
-    target: TargetShape,
+    target: Target | None,
     options: IkOptions,
     method: Method = "levenberg_marquardt",
     on_iteration: Callable[[IkIteration], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
+    features: FeaturePoints | None = None,
 ) -> IkResult:
     """Find the actuation (and the target's pose) that minimises Eq. 15.
 
     A target with holes, or one that ends before the robot does, is first fitted as it is; then points that turn out to
-    have no counterpart (`IkResult.covered`) are left out and the fit is repeated from there.
+    have no counterpart (`IkResult.covered`) are left out and the fit is repeated from there. With `options.partial`
+    they are left out from the start, and distances that stand out lose their weight.
 
     Args:
         pipeline: Forward kinematics.
-        target: Mesh or cloud, metres.
+        target: Mesh, cloud or B-spline surface, metres; None: feature points alone.
         options: Bounds, pose and limits.
-        method: `levenberg_marquardt`, or `gradient_descent` for Algorithm 2.
+        method: `levenberg_marquardt`, or `gradient_descent` for Algorithm 2, which knows nothing but a target.
         on_iteration: Called with every iteration, the start included.
         should_stop: Asked before every evaluation; true ends the solve with the best so far.
+        features: Feature points and where they are wanted, or None.
 
     Returns:
         The best found, whatever ended the solve.
@@ -104,85 +61,84 @@ def solve_inverse_kinematics(
     Raises:
         SoftformError: On a bad target, bad bounds, a wrong number of pressures or an unknown method.
     """
+    check_options(options, pipeline.degrees_of_freedom)
+    started = time.perf_counter()
+    search = None if target is None else search_of(target)
+    term = None if features is None else FeatureTerm.of(pipeline, features)
+    prepare_seconds = time.perf_counter() - started
+    return solve_prepared(pipeline, search, options, method, on_iteration, should_stop, term, prepare_seconds)
+
+
+def search_of(target: Target) -> ClosestPoints:
+    """Closest points on any target.
+
+    Raises:
+        SoftformError: If the target is empty, not finite, or has no area.
+    """
+    return closest_points_on(target.as_mesh() if isinstance(target, SurfaceTarget) else target)
+
+
+def solve_prepared(
+    pipeline: ForwardModel,
+    search: ClosestPoints | None,
+    options: IkOptions,
+    method: Method = "levenberg_marquardt",
+    on_iteration: Callable[[IkIteration], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+    features: FeatureTerm | None = None,
+    prepare_seconds: float = 0.0,
+) -> IkResult:
+    """`solve_inverse_kinematics` for a target whose search structure is built already, and options that are checked."""
     if method not in METHODS:
         raise SoftformError(f"There is no IK method '{method}'.", f"Use one of {', '.join(METHODS)}.")
-    start_pressures = _checked_start(options, pipeline.degrees_of_freedom)
-    started = time.perf_counter()
-    search = closest_points_on(target)
-    prepare_seconds = time.perf_counter() - started
-
-    problem = Problem(pipeline, search, options)
+    problem = Problem(pipeline, search, options, features)
+    if method == "gradient_descent" and problem.has_extras:
+        raise SoftformError(
+            "Algorithm 2 minimises Eq. 15 alone: no feature points, partial targets or costs of pressures.",
+            "Use the method levenberg_marquardt.",
+        )
+    solve = METHODS[method]
     monitor = Monitor(options, on_iteration, should_stop)
-    best = _start(problem, start_pressures)
+    best = _start(problem)
     stop = monitor.iterated(best)
     if stop is None:
-        best, stop = METHODS[method](problem, monitor, best)
-        if stop.finished and problem.uncovered(best.points, best.matches).any():
-            problem.ignore_uncovered = True
-            covered_only = problem.match(best.actuation, best.pose, best.state, best.points)
-            if np.isfinite(covered_only.merit):
-                best = covered_only
-                stop = monitor.iterated(best) or Termination.CONVERGED
-                if stop is Termination.CONVERGED:
-                    best, stop = METHODS[method](problem, monitor, best)
-    return IkResult(
-        pressures=best.actuation,
-        pose=best.pose,
-        points=best.points,
-        distances=best.matches.distances,
-        covered=best.covered,
-        mean_error_mm=best.mean_error_mm,
-        max_error_mm=best.max_error_mm,
-        objective=best.objective,
-        iterations=len(monitor.history) - 1,
-        history=monitor.history,
-        forward_evaluations=problem.forward_evaluations,
-        jacobian_evaluations=problem.jacobian_evaluations,
-        closest_point_queries=problem.queries,
-        seconds=monitor.seconds,
-        prepare_seconds=prepare_seconds,
-        method=method,
-        termination=stop,
-    )
+        best, stop = solve(problem, monitor, best)
+    if stop.finished and not problem.ignore_uncovered and _lacks_parts(problem, best):
+        trimmed = _trimmed(problem, best)
+        if trimmed is not None:
+            best = trimmed
+            stop = monitor.iterated(best) or Termination.CONVERGED
+            if stop is Termination.CONVERGED:
+                best, stop = solve(problem, monitor, best)
+    seconds = monitor.seconds
+    points = best.points if search is not None else pipeline.forward(best.actuation[None]).points[0]
+    return IkResult(points, monitor.history, seconds, prepare_seconds, method, stop, problem, best)
 
 
-def _checked_start(options: IkOptions, degrees_of_freedom: int) -> Array:
-    low, high = np.asarray(options.pressure_min), np.asarray(options.pressure_max)
-    if low.shape != (degrees_of_freedom,) or high.shape != (degrees_of_freedom,):
-        raise SoftformError(
-            f"Pressure bounds have shapes {low.shape} and {high.shape}, the model has {degrees_of_freedom} chambers.",
-            "Give one bound for each chamber; check that the model belongs to the robot.",
-        )
-    if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
-        raise SoftformError("Pressure bounds must be finite and ordered.", "Check pressure_min and pressure_max.")
-    if not options.max_seconds > 0.0 or options.max_iterations < 1 or not options.tolerance_mm >= 0.0:
-        raise SoftformError(
-            f"Limits make no sense: max_seconds {options.max_seconds}, max_iterations {options.max_iterations}, "
-            f"tolerance {options.tolerance_mm} mm.",
-            "Give positive limits and a tolerance of zero or more.",
-        )
-    if options.initial_pressures is None:
-        return np.asarray(0.5 * (low + high))
-    start = np.asarray(options.initial_pressures, dtype=np.float64)
-    if start.shape != (degrees_of_freedom,) or not np.isfinite(start).all():
-        raise SoftformError(
-            f"Initial pressures {start} do not fit {degrees_of_freedom} chambers.",
-            "Give one finite pressure in Pa for each chamber.",
-        )
-    return np.clip(start, low, high)
-
-
-def _start(problem: Problem, pressures: Array) -> Evaluation:
+def _start(problem: Problem) -> Evaluation:
     """The start; a free target that lies far away is first brought over the robot."""
     options = problem.options
+    pressures = options.start()
     if options.fix_pose:
-        return problem.evaluate(pressures, RigidTransform())
+        start = problem.evaluate(pressures, RigidTransform())
+        return (_trimmed(problem, start) or start) if options.partial else start
     given = problem.evaluate(pressures, options.initial_pose)
-    shift = given.points.mean(axis=0) - options.initial_pose.apply(problem.target.vertices).mean(axis=0)
-    centred = problem.match(
-        pressures,
-        RigidTransform(options.initial_pose.rotation, options.initial_pose.translation + shift),
-        given.state,
-        given.points,
-    )
+    shift = problem.centre_of_shape(given) - options.initial_pose.apply(problem.centre_of_target)
+    pose = RigidTransform(options.initial_pose.rotation, options.initial_pose.translation + shift)
+    centred = problem.reposed(given, pose)
     return centred if centred.merit < given.merit else given
+
+
+def _lacks_parts(problem: Problem, best: Evaluation) -> bool:
+    return problem.options.partial or bool(problem.uncovered(best.points, best.matches).any())
+
+
+def _trimmed(problem: Problem, at: Evaluation) -> Evaluation | None:
+    """The same place without points that have no counterpart, from now on; None, and as before, if too few are left."""
+    problem.ignore_uncovered, problem.trims = True, problem.options.partial
+    trimmed = problem.rated_anew(at)
+    if np.isfinite(trimmed.merit):
+        return trimmed
+    problem.ignore_uncovered = problem.trims = False
+    problem.scale = np.inf
+    return None

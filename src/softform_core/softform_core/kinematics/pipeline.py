@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from softform_core.errors import SoftformError
+from softform_core.kinematics.forward_model import COARSE_POINTS
 from softform_core.kinematics.mlp import AffineLayers, MlpWeights, fold
 from softform_core.kinematics.rbf_warp import SimToReal, gaussians, warp, warp_jacobian, warp_tangents
 from softform_core.surface.bspline import apply, basis_matrix, derivative_matrices, unit_normals
@@ -94,6 +95,7 @@ class ForwardPipeline:
         if not np.isfinite(uv).all() or uv.min() < 0.0 or uv.max() > 1.0:
             raise SoftformError("Surface parameters must lie in the unit square.", "Clip them to 0 … 1.")
         self.uv, self.rows, self.cols, self.degree = uv, rows, cols, degree
+        self._forward_kinematics = forward_kinematics
         self._network = fold(forward_kinematics)
         if self._network.weights[-1].shape[0] != rows * cols * 3:
             raise SoftformError(
@@ -122,6 +124,15 @@ class ForwardPipeline:
     def degrees_of_freedom(self) -> int:
         """Number k of actuation parameters."""
         return self._network.inputs
+
+    @cached_property
+    def coarse(self) -> "ForwardPipeline":
+        """The same shape at about a hundred points, where a solve of inverse kinematics makes its first steps."""
+        return self.at(grid_uv(COARSE_POINTS))
+
+    def at(self, uv: Array) -> "ForwardPipeline":
+        """The same shape at other surface parameters (M, 2); it takes some milliseconds to build."""
+        return ForwardPipeline(self._forward_kinematics, uv, self.sim_to_real, self.rows, self.cols, self.degree)
 
     def control_points(self, actuation: Array) -> Array:
         """Control points of the simulated surface (Eq. 14), (..., k) Pa -> (..., rows, cols, 3) mm."""

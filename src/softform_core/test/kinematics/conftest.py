@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from softform_core.kinematics.ik_problem import IkOptions
+from softform_core.kinematics.ik_options import IkOptions
 from softform_core.kinematics.pipeline import ForwardPipeline, grid_faces, grid_uv
 from softform_core.kinematics.rbf_warp import SimToReal
 from softform_core.networks.layers import MlpWeights

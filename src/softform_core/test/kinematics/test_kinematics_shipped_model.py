@@ -7,7 +7,7 @@ import torch
 from softform_core.bench import ik_comparison as bench
 from softform_core.bench.ik_prediction import prediction
 from softform_core.kinematics.autograd_pipeline import AutogradPipeline
-from softform_core.kinematics.ik_problem import IkOptions
+from softform_core.kinematics.ik_options import IkOptions
 from softform_core.kinematics.inverse import solve_inverse_kinematics
 from softform_core.kinematics.pipeline import ForwardPipeline, grid_uv
 from softform_core.kinematics.robot_pipeline import load_pipeline

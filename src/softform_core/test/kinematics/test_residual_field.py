@@ -77,7 +77,7 @@ def test_the_gain_goes_part_of_the_way(membrane, captured):
 
 def test_a_corrected_pipeline_is_displaced_and_keeps_its_derivatives(corrected_membrane):
     displacement = bump(corrected_membrane.uv)[:, None] * corrected_membrane.normals(PRESSURES)
-    displaced = CorrectedPipeline(corrected_membrane, displacement)
+    displaced = CorrectedPipeline(corrected_membrane, lambda _: displacement)
     state = displaced.forward(PRESSURES[None])
     assert state.points[0] == pytest.approx(corrected_membrane.points(PRESSURES) + displacement)
     jacobian = displaced.jacobian(state)[0]

@@ -1,0 +1,79 @@
+"""The sparse objective of paper 002 (Sec. II-B) in Eq. 15: feature points of the surface and where they are wanted."""
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.kinematics.forward_model import ForwardModel
+from softform_core.registration.rigid import RigidTransform
+from softform_core.shapes.features import FeaturePoints
+from softform_core.units import MM_PER_M
+
+Array = NDArray[np.float64]
+
+
+class FeatureMatches(NamedTuple):
+    """Feature points at one actuation and pose.
+
+    Attributes:
+        state: Of the pipeline at the feature points.
+        points: (M, 3) mm, p(x(u)) of the paper.
+        wanted: (M, 3) mm, p' of the paper, posed with the target.
+        distances: (M,) mm.
+    """
+
+    state: Any
+    points: Array
+    wanted: Array
+    distances: Array
+
+
+@dataclass(frozen=True)
+class FeatureTerm:
+    """Mean over the feature points of weight * |p(x(u)) - p'|^2, mm^2; made by `of`.
+
+    Attributes:
+        pipeline: Forward kinematics at the feature points.
+        features: Which points are wanted where.
+    """
+
+    pipeline: ForwardModel
+    features: FeaturePoints
+
+    @classmethod
+    def of(cls, pipeline: ForwardModel, features: FeaturePoints) -> "FeatureTerm":
+        """Prepare a pipeline, given at any surface parameters, for feature points."""
+        return cls(pipeline.at(features.uv), features)
+
+    def moved_to(self, features: FeaturePoints) -> "FeatureTerm":
+        """The term for features at the same surface parameters; the prepared pipeline is kept."""
+        return replace(self, features=features)
+
+    def __len__(self) -> int:
+        """Number M of points."""
+        return len(self.features)
+
+    @property
+    def positions(self) -> Array:
+        """Where the points are wanted before any pose, (M, 3) mm."""
+        return self.features.positions * MM_PER_M
+
+    def match(self, actuation: Array, pose: RigidTransform) -> FeatureMatches:
+        """Points and wanted places at an actuation (k,) Pa and a pose of the target."""
+        state = self.pipeline.forward(actuation[None])
+        return self.posed(state, pose)
+
+    def posed(self, state: Any, pose: RigidTransform) -> FeatureMatches:
+        """The same for a state that is already computed."""
+        points, wanted = state.points[0], pose.apply(self.positions)
+        return FeatureMatches(state, points, wanted, np.linalg.norm(points - wanted, axis=1))
+
+    def value(self, matches: FeatureMatches) -> float:
+        """The objective, mm^2."""
+        return float(self.features.weights @ matches.distances**2) / len(self)
+
+    def jacobian(self, matches: FeatureMatches) -> Array:
+        """Derivative of the points, (M, 3, k) mm/Pa."""
+        return np.asarray(self.pipeline.jacobian(matches.state)[0])

@@ -1,0 +1,110 @@
+"""What a solve of inverse kinematics found. Millimetres and Pa."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.kinematics.ik_monitor import IkIteration
+from softform_core.kinematics.ik_options import Termination
+from softform_core.kinematics.ik_problem import Evaluation, Problem
+from softform_core.kinematics.reachability import Reachability, reachability
+from softform_core.registration.rigid import RigidTransform
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class IkResult:
+    """Outcome of `solve_inverse_kinematics`.
+
+    Attributes:
+        points: (P, 3) mm, the predicted shape.
+        history: One entry an iteration, the start first.
+        seconds: Wall-clock time of the solve, without building the search tree of the target.
+        prepare_seconds: Time to build that tree.
+        method: Which method.
+        termination: Why it stopped.
+        problem: What was solved.
+        found: Its best evaluation.
+    """
+
+    points: Array
+    history: list[IkIteration]
+    seconds: float
+    prepare_seconds: float
+    method: str
+    termination: Termination
+    problem: Problem = field(repr=False)
+    found: Evaluation = field(repr=False)
+
+    @property
+    def pressures(self) -> Array:
+        """(k,) Pa, within the bounds."""
+        return self.found.actuation
+
+    @property
+    def pose(self) -> RigidTransform:
+        """(R, t) in mm, applied to the target."""
+        return self.found.pose
+
+    @property
+    def distances(self) -> Array:
+        """(P,) mm to the posed target; none without a target."""
+        return self.found.matches.distances
+
+    @property
+    def covered(self) -> NDArray[np.bool_]:
+        """(P,) points that have a counterpart on the target; errors are taken over these and over feature points."""
+        return self.found.covered
+
+    @property
+    def feature_distances(self) -> Array:
+        """(M,) mm from the feature points to where they are wanted."""
+        return np.zeros(0) if self.found.features is None else self.found.features.distances
+
+    @property
+    def mean_error_mm(self) -> float:
+        """Mean of the distances that count."""
+        return self.found.mean_error_mm
+
+    @property
+    def max_error_mm(self) -> float:
+        """Largest of them."""
+        return self.found.max_error_mm
+
+    @property
+    def objective(self) -> float:
+        """D of Eq. 15 over covered points, mm^2."""
+        return self.found.objective
+
+    @property
+    def merit(self) -> float:
+        """What was minimised, mm^2."""
+        return self.found.merit
+
+    @property
+    def iterations(self) -> int:
+        """Iterations made."""
+        return len(self.history) - 1
+
+    @property
+    def forward_evaluations(self) -> int:
+        """Evaluations of the forward pipeline."""
+        return self.problem.forward_evaluations
+
+    @property
+    def jacobian_evaluations(self) -> int:
+        """Evaluations of its Jacobian or gradient."""
+        return self.problem.jacobian_evaluations
+
+    @property
+    def closest_point_queries(self) -> int:
+        """Searches for all closest points."""
+        return self.problem.queries
+
+    @cached_property
+    def reachability(self) -> Reachability:
+        """How far from the target this is, and why; computed when it is first asked for."""
+        return reachability(self.problem, self.found)

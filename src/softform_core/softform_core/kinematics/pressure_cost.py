@@ -1,0 +1,59 @@
+"""What is asked of the pressures beside the shape: to stay near a posture (redundancy), and near where they are.
+
+Paper 001 takes each way-point's solution as the start of the next so that the actuation does not jump; as a cost the
+same wish holds where many pressures make nearly the same shape.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.kinematics.ik_options import IkOptions
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PressureCost:
+    """Sum of weight * ((a - anchor) / range)^2 over anchors and chambers, mm^2.
+
+    Attributes:
+        range: (k,) Pa.
+        anchors: (n, k) Pa.
+        weights: (n,) mm^2.
+    """
+
+    range: Array
+    anchors: Array
+    weights: Array
+
+    @classmethod
+    def of(cls, options: IkOptions) -> "PressureCost":
+        """Preferred posture and smoothness of a solve."""
+        wanted = [
+            (anchor, weight)
+            for anchor, weight in (
+                (options.preferred_pressures, options.preference_mm2),
+                (options.previous_pressures, options.smoothness_mm2),
+            )
+            if anchor is not None and weight > 0.0
+        ]
+        anchors = np.array([anchor for anchor, _ in wanted], dtype=np.float64).reshape(len(wanted), len(options.range))
+        return cls(options.range, anchors, np.array([weight for _, weight in wanted], dtype=np.float64))
+
+    def value(self, actuation: Array) -> float:
+        """Cost of (k,) Pa, mm^2."""
+        return float(self.weights @ (self._offsets(actuation) ** 2).sum(axis=1))
+
+    def gradient(self, actuation: Array) -> Array:
+        """Derivative with respect to the pressures as parts of their range, (k,) mm^2."""
+        return 2.0 * self.weights @ self._offsets(actuation)
+
+    @property
+    def curvature(self) -> float:
+        """Second derivative with respect to each pressure as a part of its range, mm^2."""
+        return 2.0 * float(self.weights.sum())
+
+    def _offsets(self, actuation: Array) -> Array:
+        return np.asarray((actuation - self.anchors) / self.range)

@@ -1,0 +1,128 @@
+"""The quadratic model of the merit about a place: gradient and Gauss-Newton Hessian.
+
+The residual of a point is its distance to the target, taken along p* - (R c* + t): point-to-plane. Its gradient is
+exactly Eq. 16, for the closest point moves only across that direction; and the step may slide along the target, as in
+point-to-plane registration, which Algorithm 2 must creep along (it is point-to-point). Only d . dp*/da is needed of
+the pipeline (`jacobian_along`).
+
+Variables: pressures as parts of their range; pose as a rotation times half the robot's size, and a translation, mm.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.kinematics.feature_term import FeatureMatches, FeatureTerm
+from softform_core.kinematics.ik_problem import Evaluation, Problem
+from softform_core.registration.rigid import RigidTransform
+
+Array = NDArray[np.float64]
+
+_SLIDE = 1e-3
+"""Weight of the pose's motion along the target: keeps it determined on shapes that fit themselves when moved."""
+
+_AXES = np.eye(3)
+
+
+class QuadraticModel(NamedTuple):
+    """merit(step) = merit + gradient . step + step . hessian step / 2.
+
+    Attributes:
+        gradient: (m,) mm^2, m = k, or k + 6 with the pose.
+        hessian: (m, m) mm^2.
+        pivot: (3,) mm, what the pose turns about.
+    """
+
+    gradient: Array
+    hessian: Array
+    pivot: Array
+
+
+def quadratic_model(problem: Problem, at: Evaluation) -> QuadraticModel:
+    """Model of `problem` about the evaluation `at`."""
+    rows, residuals, pivot = weighted_rows(problem, at)
+    # The merit is the sum of squares of the residuals, without the one half of the textbooks.
+    gradient, hessian = 2.0 * (rows.T @ residuals), 2.0 * (rows.T @ rows)
+    k = len(at.actuation)
+    if not problem.options.fix_pose and at.covered.any():
+        hessian *= 1.0 - _SLIDE
+        hessian[k:, k:] += _SLIDE * _pose_motion(problem, at, pivot)
+    gradient[:k] += problem.cost.gradient(at.actuation)
+    hessian[range(k), range(k)] += problem.cost.curvature
+    return QuadraticModel(gradient, hessian, pivot)
+
+
+def weighted_rows(problem: Problem, at: Evaluation) -> tuple[Array, Array, Array]:
+    """Residuals of target and feature points, weighted so that the sum of their squares is their part of the merit.
+
+    Returns:
+        Their Jacobian (n, m) mm, the residuals (n,) mm, and the point (3,) mm that the pose turns about.
+    """
+    places = at.points[at.covered]
+    if at.features is not None:
+        places = np.concatenate([places, at.features.points])
+    pivot = places.mean(axis=0) if len(places) else np.zeros(3)
+    parts = []
+    if at.covered.any():
+        parts.append(_surface_rows(problem, at, pivot))
+    if at.features is not None and problem.features is not None:
+        parts.append(_feature_rows(problem, problem.features, at.features, pivot))
+    if not parts:
+        variables = len(at.actuation) + (0 if problem.options.fix_pose else 6)
+        return np.zeros((0, variables)), np.zeros(0), pivot
+    rows, residuals = (np.concatenate(kind) for kind in zip(*parts, strict=True))
+    return rows, residuals, pivot
+
+
+def moved(problem: Problem, at: Evaluation, step: Array, pivot: Array) -> tuple[Array, RigidTransform]:
+    """Actuation, within the bounds, and pose after a step of the model's variables."""
+    k = len(at.actuation)
+    actuation = problem.clip(at.actuation + step[:k] * problem.range)
+    if problem.options.fix_pose:
+        return actuation, at.pose
+    return actuation, at.pose.moved(step[k : k + 3] * (2.0 / problem.size), step[k + 3 :], pivot)
+
+
+def _surface_rows(problem: Problem, at: Evaluation, pivot: Array) -> tuple[Array, Array]:
+    matches, covered = at.matches, at.covered
+    distances = np.where(covered, matches.distances, 0.0)
+    apart = distances > 1e-9
+    directions = np.where(
+        apart[:, None], (at.points - matches.points) / np.maximum(distances, 1e-9)[:, None], matches.normals
+    )
+    roots = np.sqrt(at.weights / covered.sum())
+    directions *= roots[:, None]
+    rows = problem.jacobian_along(at, directions) * problem.range
+    if not problem.options.fix_pose:
+        arms = (matches.points - pivot) * (2.0 / problem.size)
+        rows = np.concatenate([rows, _pose_rows(directions, arms)], axis=1)
+    return rows, roots * distances
+
+
+def _feature_rows(problem: Problem, term: FeatureTerm, features: FeatureMatches, pivot: Array) -> tuple[Array, Array]:
+    roots = np.sqrt(term.features.weights / len(term))
+    rows = (term.jacobian(features) * problem.range).reshape(3 * len(term), -1)
+    if not problem.options.fix_pose:
+        arms = (features.wanted - pivot) * (2.0 / problem.size)
+        rows = np.concatenate([rows, _pose_rows(np.tile(_AXES, (len(term), 1)), np.repeat(arms, 3, axis=0))], axis=1)
+    offsets = (features.points - features.wanted) * roots[:, None]
+    return rows * np.repeat(roots, 3)[:, None], offsets.ravel()
+
+
+def _pose_rows(directions: Array, arms: Array) -> Array:
+    """Derivative of d . (p - c) with respect to the pose that moves c, (n, 6): a small turn w moves c by w x arm."""
+    return np.concatenate([np.cross(directions, arms), -directions], axis=1)
+
+
+def _pose_motion(problem: Problem, at: Evaluation, pivot: Array) -> Array:
+    """Hessian of the mean squared motion of the matched points under the pose, (6, 6) mm^2."""
+    arms = (at.matches.points[at.covered] - pivot) * (2.0 / problem.size)
+    mean = arms.mean(axis=0)
+    spread = arms.T @ arms / len(arms)
+    across = np.cross(mean, _AXES).T
+    motion = np.empty((6, 6))
+    motion[:3, :3] = np.trace(spread) * _AXES - spread
+    motion[:3, 3:], motion[3:, :3] = across, across.T
+    motion[3:, 3:] = _AXES
+    return 2.0 * motion

@@ -1,0 +1,63 @@
+"""How far a solution is from its target, and why it comes no nearer. Millimetres and Pa."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.kinematics.ik_problem import Evaluation, Problem
+from softform_core.kinematics.quadratic_model import weighted_rows
+
+Array = NDArray[np.float64]
+
+WEAK_PART = 0.01
+"""A change of pressures is weak if it moves the shape less than this part of what the strongest change does."""
+
+_AT_BOUND = 1e-6
+_NO_MOTION = 1e-6
+
+
+@dataclass(frozen=True)
+class Reachability:
+    """What is left of the error at a solution, to first order.
+
+    Attributes:
+        residual_mm: Root of the merit's part of target and feature points; for a target alone, the root mean square of
+            the distances.
+        unreachable_mm: Its part that no small motion lowers: orthogonal to what free pressures and a free pose do.
+        active_bounds: (k,) -1 where a pressure is at its lowest, 1 at its highest, else 0.
+        weak_directions: (n, k) unit vectors of pressures as parts of their range: changes that hardly move the shape
+            along the target's normals, or the feature points. What they could improve, they cannot.
+    """
+
+    residual_mm: float
+    unreachable_mm: float
+    active_bounds: NDArray[np.int8]
+    weak_directions: Array
+
+    def within(self, tolerance_mm: float) -> bool:
+        """Whether the target counts as reached."""
+        return self.residual_mm <= tolerance_mm
+
+
+def reachability(problem: Problem, at: Evaluation) -> Reachability:
+    """Analyse a solution by the singular vectors of its Jacobian; one Jacobian is computed."""
+    rows, residuals, _ = weighted_rows(problem, at)
+    k = len(at.actuation)
+    at_low = at.actuation <= problem.low + _AT_BOUND * problem.range
+    at_high = at.actuation >= problem.high - _AT_BOUND * problem.range
+    slope = rows.T @ residuals
+    held = np.zeros(rows.shape[1], dtype=bool)
+    held[:k] = (at_low & (slope[:k] > 0.0)) | (at_high & (slope[:k] < 0.0))
+    motions, strengths, _ = np.linalg.svd(rows[:, ~held], full_matrices=False)
+    motions = motions[:, strengths > _NO_MOTION * strengths.max(initial=0.0)]
+    left = residuals - motions @ (motions.T @ residuals)
+    # Right singular vectors of the pressures' columns, from their small Gram matrix.
+    squares, changes = np.linalg.eigh(rows[:, :k].T @ rows[:, :k])
+    weak = squares < WEAK_PART**2 * max(float(squares[-1]), 1e-300)
+    return Reachability(
+        float(np.linalg.norm(residuals)),
+        float(np.linalg.norm(left)),
+        at_high.astype(np.int8) - at_low.astype(np.int8),
+        np.ascontiguousarray(changes[:, weak].T),
+    )

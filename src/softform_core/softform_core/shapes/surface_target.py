@@ -1,0 +1,54 @@
+"""A B-spline surface that the robot is asked to take (paper 000, Eq. 1), in metres."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from softform_core.errors import SoftformError
+from softform_core.kinematics.pipeline import grid_faces, grid_uv
+from softform_core.shapes.target import TargetShape
+from softform_core.shapes.validate import check_points
+from softform_core.surface.bspline import evaluate
+
+_SAMPLES = 121**2
+"""Vertices of the mesh. Over a membrane of 320 mm the chords then lie within 0.01 mm of the tightest
+bend that nine chambers make, and a tenth of that of most."""
+
+
+@dataclass(frozen=True)
+class SurfaceTarget:
+    """Control points of a clamped uniform B-spline surface; made by `of`, which checks them.
+
+    Attributes:
+        control_points: (rows, cols, 3) m.
+        degree: Polynomial degree (order minus one).
+    """
+
+    control_points: NDArray[np.float64]
+    degree: int = 3
+
+    @classmethod
+    def of(cls, control_points: ArrayLike, degree: int = 3) -> "SurfaceTarget":
+        """Check and keep a surface.
+
+        Args:
+            control_points: (rows, cols, 3) m.
+            degree: Polynomial degree.
+
+        Raises:
+            SoftformError: On another shape, NaN, too few control points for the degree, or points on one line.
+        """
+        control = np.asarray(control_points, dtype=np.float64)
+        if control.ndim != 3 or control.shape[2] != 3 or degree < 1 or min(control.shape[:2]) < degree + 1:
+            raise SoftformError(
+                f"Control points of shape {control.shape} make no surface of degree {degree}.",
+                f"Give (rows, columns, 3) with at least {max(degree, 1) + 1} rows and columns.",
+            )
+        check_points(control.reshape(-1, 3), "control net")
+        return cls(control, degree)
+
+    def as_mesh(self) -> TargetShape:
+        """The surface as a fine mesh; its borders and corners are the surface's own."""
+        points = evaluate(self.control_points, grid_uv(_SAMPLES), self.degree)
+        return TargetShape.from_mesh(points, grid_faces(_SAMPLES))
