@@ -334,6 +334,15 @@ def test_failures_keep_the_solution(reach, following, shape_of):
     assert at_fault.code == Code.DRIVER_FAULT and "burst" in at_fault.message
 
 
+def test_a_fault_that_was_reset_before_the_move_ends_the_goal(reach, following, shape_of):
+    def on_progress(progress):
+        if progress.stage == "moving":
+            reach.commander.release()
+
+    outcome = reach.run(ReachGoal(shape_of(HIDDEN), Mode.PLAN_AND_MOVE), StopRequest(), on_progress)
+    assert outcome.code == Code.DRIVER_FAULT and "stopped following" in outcome.message and not following.sent
+
+
 def test_nothing_escapes_the_worker(reach, shape_of):
     def broken(progress):
         raise RuntimeError("feedback is gone")
