@@ -15,7 +15,8 @@ from softform_core.training.frames import Frames, MarkerFrames
 from softform_rig.device_pose import DevicePose
 from softform_rig.gap import random_actuations
 from softform_rig.live_membrane import LiveMembrane
-from softform_rig.motion_capture import MARKERS, MotionCapture
+from softform_rig.markers import MARKERS, glue_markers, marker_layout
+from softform_rig.motion_capture import MotionCapture
 from softform_rig.reality import Reality, true_pressures
 from softform_rig.scanner import Scanner
 
@@ -109,12 +110,13 @@ def make_marker_frames(
     actuation = random_actuations(robot, frames + held_out, seed)
     live = LiveMembrane(robot, reality)
     described = reality.motion_capture.model_copy(update={"missing": missing, "pose": _NO_REGISTRATION})
-    # The system's frame is the robot's, and no base markers are needed.
-    bare = robot.model_copy(update={"base_markers": {}})
-    cameras = MotionCapture(described, bare, live.membrane.rest_vertices, live.faces, markers, seed)
+    at_rest = live.membrane.rest_vertices
+    glued = glue_markers(at_rest, live.faces, marker_layout(robot, markers), described.placement_error, seed)
+    # The system's frame is the robot's: no base markers are needed.
+    cameras = MotionCapture(described, glued, {}, at_rest, seed)
     clock = itertools.count(step=_BETWEEN_CAPTURES)
-    at_rest = next(_shapes(live, reality, np.zeros((1, robot.degrees_of_freedom))))
-    rest = np.nanmean([cameras.capture(at_rest, next(clock)) for _ in range(_REST_CAPTURES)], axis=0)
+    unmoved = next(_shapes(live, reality, np.zeros((1, robot.degrees_of_freedom))))
+    rest = np.nanmean([cameras.capture(unmoved, next(clock)) for _ in range(_REST_CAPTURES)], axis=0)
     positions = [cameras.capture(v, next(clock)) for v in _shapes(live, reality, actuation[:frames])]
     captured = MarkerFrames(actuation[:frames], cameras.names, register_markers(rest, robot), np.array(positions))
     share = float(1.0 - captured.visible.mean())

@@ -14,6 +14,9 @@ from softform_core.robots import Robot
 
 Array = NDArray[np.float64]
 
+MARKERS = 34
+"""As many as the paper used (Sec. V-D)."""
+
 _CANDIDATES = 129
 """A side of the grid of places among which the layout chooses."""
 

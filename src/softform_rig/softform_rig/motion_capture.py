@@ -4,21 +4,29 @@ Occlusions come and go at random (a Poisson process, each of random length): som
 its neighbours, as an arm or a hose between camera and robot does. A marker hidden by any is missing.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from softform_core.robots import Robot
 from softform_rig.device_pose import DevicePose
-from softform_rig.markers import GluedMarkers, glue_markers, marker_layout
 from softform_rig.reality import MotionCaptureDescription
 
 Array = NDArray[np.float64]
 
-MARKERS = 34
-"""As many as the paper used (Sec. V-D)."""
+
+class WornMarkers(Protocol):
+    """Markers that move with a robot's body, whatever describes its shape."""
+
+    @property
+    def names(self) -> list[str]:
+        """Of the M markers."""
+
+    def positions(self, shape: Array) -> Array:
+        """Where they are on a shape: (M, 3) m, robot frame."""
 
 
 @dataclass(frozen=True)
@@ -31,56 +39,53 @@ class MotionCapture:
     """Cameras around one robot.
 
     Attributes:
-        names: Of all markers: those on the sheet, then those on the robot's frame.
+        names: Of all markers: those on the body, then those on the robot's frame.
 
     Args:
         description: Frame, noise and occlusions.
-        robot: Whose frame carries the base markers.
-        rest_vertices: (V, 3) m of the real sheet, flat; the markers are glued on it.
-        faces: (F, 3).
-        markers: Number of markers on the sheet.
-        seed: Of placement, noise and occlusions.
+        worn: The markers on the body.
+        base_markers: Those on the robot's frame: name -> place, m, robot frame.
+        rest: The body's shape at rest, by which markers are neighbours.
+        seed: Of noise and occlusions.
     """
 
     def __init__(
         self,
         description: MotionCaptureDescription,
-        robot: Robot,
-        rest_vertices: Array,
-        faces: NDArray[np.integer],
-        markers: int = MARKERS,
+        worn: WornMarkers,
+        base_markers: Mapping[str, Sequence[float]],
+        rest: Array,
         seed: int = 0,
     ) -> None:
-        """Glue the markers."""
+        """Nothing is hidden yet."""
         self.description = description
         self._pose = DevicePose.from_list(description.pose)
-        places = marker_layout(robot, markers)
-        self._glued: GluedMarkers = glue_markers(rest_vertices, faces, places, description.placement_error, seed)
-        self._base = np.array(list(robot.base_markers.values()), dtype=np.float64).reshape(-1, 3)
-        self.names = [*self._glued.names, *robot.base_markers]
-        distance = cdist(*2 * [self._true(rest_vertices)])
+        self._worn = worn
+        self._base = np.array(list(base_markers.values()), dtype=np.float64).reshape(-1, 3)
+        self.names = [*worn.names, *base_markers]
+        distance = cdist(*2 * [self._true(rest)])
         self._near = distance <= description.occlusion_radius
         self._random = np.random.default_rng(seed + 1)
         self._occlusions: list[_Occlusion] = []
         self._time = -np.inf
 
-    def capture(self, vertices: Array, time: float) -> Array:
+    def capture(self, shape: Array, time: float) -> Array:
         """One frame.
 
         Args:
-            vertices: (V, 3) m, robot frame.
+            shape: Of the body, as the worn markers understand it.
             time: s.
 
         Returns:
             (len(names), 3) m in the system's own frame, NaN where a marker is missing.
         """
-        seen = self._pose.into_device(self._true(vertices))
+        seen = self._pose.into_device(self._true(shape))
         seen = seen + self.description.noise * self._random.standard_normal(seen.shape)
         seen[self._hidden(time)] = np.nan
         return seen
 
-    def _true(self, vertices: Array) -> Array:
-        return np.concatenate([self._glued.positions(vertices), self._base])
+    def _true(self, shape: Array) -> Array:
+        return np.concatenate([self._worn.positions(shape), self._base])
 
     def _hidden(self, time: float) -> NDArray[np.bool_]:
         """Markers that are hidden now, (M,)."""

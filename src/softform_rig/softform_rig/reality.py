@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from softform_core.errors import SoftformError
 from softform_core.paths import reality_file
+from softform_core.pneumatic_robot import PneumaticRobot
 from softform_core.robots import Material, Robot
 from softform_core.simulation import Membrane, build_membrane
 from softform_core.units import PA_PER_KPA
@@ -101,22 +102,27 @@ class MotionCaptureDescription(_Description):
     occlusion_time: Positive = 0.5
 
 
-class Reality(_Description):
-    """One reality of one robot."""
+class BodilessReality(_Description):
+    """What every reality has, whatever the robot's body."""
 
     name: str
     title: str
-    membrane: RealMembrane = RealMembrane()
     pressure_sensors: PressureSensors = PressureSensors()
     hysteresis: NotNegative = 0.0
-    scanner: ScannerDescription = ScannerDescription()
     motion_capture: MotionCaptureDescription = MotionCaptureDescription()
 
     @model_validator(mode="after")
-    def _named(self) -> "Reality":
+    def _named(self) -> "BodilessReality":
         if not self.name.strip():
             raise ValueError("name must not be empty")
         return self
+
+
+class Reality(BodilessReality):
+    """One reality of one robot with a membrane."""
+
+    membrane: RealMembrane = RealMembrane()
+    scanner: ScannerDescription = ScannerDescription()
 
 
 def load_reality(name_or_path: str | Path, robot: Robot) -> Reality:
@@ -197,7 +203,7 @@ def _walls(side: float, chambers: int, shift: list[float] | None) -> list[float]
     return (np.linspace(-side / 2.0, side / 2.0, chambers + 1)[1:-1] + np.asarray(shift)).tolist()
 
 
-def board_sensors(robot: Robot, reality: Reality, noise: float, seed: int) -> Sensors:
+def board_sensors(robot: PneumaticRobot, reality: BodilessReality, noise: float, seed: int) -> Sensors:
     """Sensors of the board's ten channels; channels without a chamber are ideal. `noise` in kPa."""
     gain, offset = np.ones(CHANNELS), np.zeros(CHANNELS)
     gain[robot.board.channels] = reality.pressure_sensors.gain
@@ -205,7 +211,7 @@ def board_sensors(robot: Robot, reality: Reality, noise: float, seed: int) -> Se
     return Sensors(gain, offset, noise, seed)
 
 
-def true_pressures(reality: Reality, commanded: NDArray[np.float64]) -> NDArray[np.float64]:
+def true_pressures(reality: BodilessReality, commanded: NDArray[np.float64]) -> NDArray[np.float64]:
     """Pressures (…, k) Pa in the chambers once the board has regulated its readings to `commanded` (…, k) Pa."""
     sensors = reality.pressure_sensors
     return np.maximum(0.0, (commanded - np.asarray(sensors.offset)) / np.asarray(sensors.gain))

@@ -9,6 +9,7 @@ from sensor_msgs.msg import PointCloud2
 from softform_core.paths import runs_dir
 from softform_core.robots import load_robot
 from softform_interfaces.msg import MarkerFrame
+from softform_rig.membrane_rig import MembraneRig
 from softform_rig.parameters import PARAMETERS
 from softform_rig.reality import load_reality
 from softform_rig.virtual_rig import RigSettings, VirtualRig
@@ -46,7 +47,7 @@ class RigNode(SoftformLifecycleNode):
             keep_scans=given["keep_scans"],
             mocap_rate=given["mocap_rate"],
         )
-        self._rig = VirtualRig(robot, reality, settings, self._publish_surface, self._publish_markers)
+        self._rig = MembraneRig(robot, reality, settings, self._publish_surface, self._publish_markers)
         self.get_logger().info(f"reality '{reality.name}': {reality.title}")
 
     def activate(self) -> None:
@@ -75,8 +76,8 @@ class RigNode(SoftformLifecycleNode):
             "true pressures (Pa)": " ".join(f"{pressure:.0f}" for pressure in rig.pressures()),
             "scans": rig.scans,
             "marker frames": rig.marker_frames,
-            "solves": rig.membrane.solves,
-            "last solve (s)": f"{rig.membrane.solve_seconds:.3f}",
+            "solves": rig.body.solves,
+            "last solve (s)": f"{rig.body.solve_seconds:.3f}",
         }
         return Health(ERROR if faults else OK, "; ".join(faults) or "the virtual rig runs", values)
 

@@ -24,8 +24,9 @@ def live(robot: Robot) -> LiveMembrane:
 
 
 def cameras(robot: Robot, live: LiveMembrane, seed: int = 0, **described) -> MotionCapture:
-    description = MotionCaptureDescription(**described)
-    return MotionCapture(description, robot, live.membrane.rest_vertices, live.faces, seed=seed)
+    description, rest = MotionCaptureDescription(**described), live.membrane.rest_vertices
+    glued = glue_markers(rest, live.faces, marker_layout(robot, 34), description.placement_error, seed)
+    return MotionCapture(description, glued, robot.base_markers, rest, seed)
 
 
 def test_layout_has_every_chamber_and_no_two_markers_close(robot: Robot) -> None:

@@ -12,19 +12,20 @@ from softform_core.robots import load_robot
 from softform_core.shapes.read import read_shape
 from softform_core.simulation import build_membrane, solve_equilibrium
 from softform_rig.device_pose import DevicePose
+from softform_rig.membrane_rig import MembraneRig, surface_points
 from softform_rig.reality import load_reality
-from softform_rig.virtual_rig import RigSettings, VirtualRig, surface_points
+from softform_rig.virtual_rig import RigSettings
 
 REGISTRATION = [0.0, -0.22, 0.52, 0.978599773253286, 0.0, 0.0, -0.205772893716877]
 
 
-def make_rig(folder: Path, reality: str = "ideal", **changes) -> VirtualRig:
+def make_rig(folder: Path, reality: str = "ideal", **changes) -> MembraneRig:
     robot = load_robot("membrane")
     settings = RigSettings(folder / "openpneu", folder / "scans", REGISTRATION, **changes)
-    return VirtualRig(robot, load_reality(reality, robot), settings)
+    return MembraneRig(robot, load_reality(reality, robot), settings)
 
 
-def exports(rig: VirtualRig) -> list[Path]:
+def exports(rig: MembraneRig) -> list[Path]:
     return sorted(rig.settings.scan_folder.glob("*.ply"))
 
 
@@ -88,7 +89,7 @@ def test_motion_capture_follows_the_membrane_beside_the_scanner(tmp_path) -> Non
     frames: list[tuple[np.ndarray, float, int]] = []
     settings = RigSettings(tmp_path / "openpneu", tmp_path / "scans", REGISTRATION, mocap_rate=50.0)
     reality = load_reality("ideal", robot)
-    rig = VirtualRig(robot, reality, settings, on_markers=lambda *frame: frames.append(frame))
+    rig = MembraneRig(robot, reality, settings, on_markers=lambda *frame: frames.append(frame))
     rig.capture_markers()
     rig.terminal.firmware.channels.pressure[:] = 2.0
     rig.capture_markers()
