@@ -1,0 +1,240 @@
+"""A servo: pressures that follow a stream of target shapes, Levenberg-Marquardt iteration by iteration.
+
+Each solve starts where the one before ended (paper 001 takes each way-point's solution as the start of the next), so
+that one or two iterations follow a target that moves. What is commanded goes towards the solution no faster than the
+robot's slew rate. There is no ROS and no thread here: one thread calls `refine` and `command`, another may call `aim`.
+Millimetres and Pa; seconds of a steady clock.
+"""
+
+import enum
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.errors import SoftformError
+from softform_core.kinematics.forward_model import ForwardModel
+from softform_core.kinematics.ik_options import IkOptions
+from softform_core.kinematics.servo_solve import ServoErrors, ServoSolve
+from softform_core.kinematics.servo_target import NewestTargets, ServoTarget
+
+Array = NDArray[np.float64]
+
+_TOLERANCE_MM = 0.01
+_RELATIVE_DECREASE = 1e-3
+"""A solve ends at this mean error, or when its merit falls by less than this part: the next target is on its way."""
+
+_LONGEST_SLEW = 0.1
+"""Seconds of slewing that one command makes up for at most: after a pause the robot does not jump."""
+
+_FORGETTING = 0.95
+_MOST_OF_PERIOD = 0.5
+"""An iteration is expected to take as long as the longest of late, but no more than this part of a period: with a slow
+model the stream is followed more coarsely instead of not at all."""
+
+_UNKNOWN = ServoErrors(float("nan"), float("nan"))
+
+
+class ServoState(enum.Enum):
+    """What a servo is doing."""
+
+    WAITING = "there is no target"
+    TRACKING = "following the newest target"
+    HOLDING = "holding the last command"
+
+
+@dataclass(frozen=True)
+class ServoSettings:
+    """Limits of a servo.
+
+    Attributes:
+        pressure_min: (k,) Pa.
+        pressure_max: (k,) Pa.
+        slew_rate: Fastest change of each pressure, Pa/s.
+        period: Longest time between two commands, s.
+        stale_after: A target that came longer ago is not followed, s.
+        most_error_mm: A solution with a larger mean error is not followed: the target cannot be reached.
+        smoothness_mm2: Squared error that a chamber's whole range away from the last solution is worth, mm^2.
+    """
+
+    pressure_min: Array
+    pressure_max: Array
+    slew_rate: float
+    period: float = 0.02
+    stale_after: float = 0.5
+    most_error_mm: float = 20.0
+    smoothness_mm2: float = 0.0
+
+
+@dataclass(frozen=True)
+class ServoCommand:
+    """What the robot is to hold.
+
+    Attributes:
+        state: What the servo is doing.
+        pressures: (k,) Pa, within the bounds; None if nothing is to be commanded.
+        answers: The newest target that the pressures take into account, if any.
+        errors: Of the predicted shape at these pressures to that target; NaN if not known.
+        converged: Whether these pressures are the solution: no further decrease is possible nearby.
+        reason: Why the target is not followed, and what to do; empty while all is well.
+    """
+
+    state: ServoState
+    pressures: Array | None
+    answers: ServoTarget | None = None
+    errors: ServoErrors = _UNKNOWN
+    converged: bool = False
+    reason: str = ""
+
+
+class Servo:
+    """Follows the newest targets; see the module's description.
+
+    Args:
+        settings: Limits.
+        clock: Steady time, s.
+    """
+
+    def __init__(self, settings: ServoSettings, clock: Callable[[], float] = time.monotonic) -> None:
+        """Nothing is commanded before `resume_from`."""
+        self._settings, self._clock = settings, clock
+        self._targets = NewestTargets(settings.stale_after)
+        self._iteration_seconds = 0.0
+        self._solve: ServoSolve | None = None
+        self._solution: Array | None = None
+        self._commanded: Array | None = None
+        self._commanded_at = clock()
+        self._answered: ServoTarget | None = None
+        self._failed: ServoTarget | None = None
+        self._failure = ""
+
+    def aim(self, target: ServoTarget) -> None:
+        """Follow a target instead of the one of its kind before; may be called from any thread."""
+        self._targets.note(target)
+
+    @property
+    def is_aimed(self) -> bool:
+        """Whether there is a target, fresh or stale."""
+        return bool(self._targets)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether `resume_from` said where to go on from."""
+        return self._commanded is not None
+
+    def resume_from(self, pressures: Array) -> None:
+        """Go on commanding from (k,) Pa, where something else has left the robot."""
+        held = np.clip(pressures, self._settings.pressure_min, self._settings.pressure_max)
+        self._reset(np.asarray(held, dtype=np.float64))
+
+    def drop(self, is_past: Callable[[ServoTarget], bool]) -> None:
+        """Forget the targets that are past."""
+        self._targets.forget(is_past)
+
+    def pause(self) -> None:
+        """Command nothing until `resume_from`: somebody else has the robot. Targets are kept."""
+        self._reset(None)
+
+    def step(self, model: ForwardModel, deadline: float) -> ServoCommand:
+        """`refine`, then `command`."""
+        self.refine(model, deadline)
+        return self.command()
+
+    def refine(self, model: ForwardModel, deadline: float) -> bool:
+        """Iterate on the newest targets until nothing nearby is better, or the next iteration would end too late.
+
+        Between two iterations newer targets take the place of those before.
+
+        Args:
+            model: Forward kinematics; may be another one each time.
+            deadline: When to be back, by the servo's clock.
+
+        Returns:
+            Whether `command` has a finished answer to a target that it has not answered yet.
+        """
+        while self._solution is not None:
+            started = self._clock()
+            targets = self._targets.fresh(started)
+            if not targets or self._failed is targets.newest:
+                return False
+            solve = self._solve
+            is_new = solve is None or solve.targets != targets or solve.model is not model
+            if solve is not None and not is_new and solve.is_finished:
+                return targets.newest is not self._answered
+            expected = min(self._iteration_seconds, _MOST_OF_PERIOD * self._settings.period)
+            if started + expected > deadline:
+                return False
+            try:
+                if solve is None or is_new:
+                    solve = self._solve = ServoSolve(model, targets, self._options(self._solution), solve)
+                solve.iterate(lambda: self._clock() >= deadline)
+                self._take(solve)
+            except (SoftformError, ValueError) as error:  # numpy's and scipy's word for NaN and singular is ValueError
+                self._solve, self._failed = None, targets.newest
+                self._failure = f"The target could not be solved for: {error}"
+            self._iteration_seconds = max(_FORGETTING * self._iteration_seconds, self._clock() - started)
+        return False
+
+    def command(self) -> ServoCommand:
+        """The next command: from the last one towards the solution, as far as the slew rate allows."""
+        now = self._clock()
+        seconds, self._commanded_at = min(now - self._commanded_at, _LONGEST_SLEW), now
+        held, solve, targets = self._commanded, self._solve, self._targets.fresh(now)
+        if held is None or not self._targets:
+            return ServoCommand(ServoState.WAITING, held)
+        if not targets:
+            return self._holding(f"No target came for {self._settings.stale_after:g} s.", "See what publishes them.")
+        if self._failed is targets.newest:
+            return self._holding(self._failure, "")
+        if solve is None or self._solution is None:
+            return ServoCommand(ServoState.TRACKING, held)
+        if solve.targets == targets:
+            self._answered = targets.newest
+        if not solve.errors.mean_mm <= self._settings.most_error_mm:
+            if not solve.is_finished:
+                return ServoCommand(ServoState.TRACKING, held, self._answered)
+            return self._holding(
+                f"The target cannot be reached: the nearest shape is {solve.errors.mean_mm:.1f} mm off in the mean, "
+                f"more than {self._settings.most_error_mm:g} mm.",
+                "Check its place, size and orientation.",
+            )
+        most = self._settings.slew_rate * seconds
+        is_there = bool((np.abs(self._solution - held) <= most).all())
+        self._commanded = self._solution if is_there else held + np.clip(self._solution - held, -most, most)
+        errors = solve.errors if is_there else solve.errors_at(self._commanded)
+        return ServoCommand(
+            ServoState.TRACKING, self._commanded, self._answered, errors, is_there and solve.is_finished
+        )
+
+    def _reset(self, held: Array | None) -> None:
+        self._commanded = self._solution = held
+        self._commanded_at = self._clock()
+        self._solve = self._answered = self._failed = None
+
+    def _take(self, solve: ServoSolve) -> None:
+        """Take a solve's best for the solution, unless the model has given nonsense.
+
+        Raises:
+            SoftformError: If it has.
+        """
+        if not (np.isfinite(solve.pressures).all() and np.isfinite(solve.errors.mean_mm)):
+            raise SoftformError("The model predicts a shape with NaN.", "Train it again, or take the one before.")
+        self._solution = solve.pressures
+
+    def _options(self, start: Array) -> IkOptions:
+        settings = self._settings
+        return IkOptions(
+            settings.pressure_min,
+            settings.pressure_max,
+            initial_pressures=start,
+            previous_pressures=start,
+            smoothness_mm2=settings.smoothness_mm2,
+            tolerance_mm=_TOLERANCE_MM,
+            relative_decrease=_RELATIVE_DECREASE,
+        )
+
+    def _holding(self, what: str, next_step: str) -> ServoCommand:
+        reason = str(SoftformError(what, next_step))
+        return ServoCommand(ServoState.HOLDING, self._commanded, self._answered, reason=reason)
