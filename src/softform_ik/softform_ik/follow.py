@@ -1,0 +1,206 @@
+"""Follows paths, one at a time in a worker thread: solve, time, move, measure; nothing escapes it."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.errors import SoftformError
+from softform_core.kinematics.timing import PressureSchedule, fastest_schedule, timed_schedule
+from softform_core.units import MM_PER_M
+from softform_ik.follow_codes import in_codes_of_following
+from softform_ik.follow_goal import Code, FollowGoal, PointPath
+from softform_ik.follow_motion import Motion, PathMover
+from softform_ik.follow_plan import PathSolver
+from softform_ik.stop_request import StopRequest
+from softform_ik.tip_record import TipRecord
+from softform_ros.goal_error import GoalError
+
+Array = NDArray[np.float64]
+
+_STOPPED = {
+    Code.CANCELLED: "The goal was cancelled.",
+    Code.PREEMPTED: "A newer goal took its place.",
+    Code.NODE_DEACTIVATED: "The node was deactivated. Activate it and send the goal again.",
+}
+_SEEN_WITHIN = 0.1
+"""s between the moment at which a way-point was reached and the frame that shows the tip there."""
+
+
+@dataclass(frozen=True)
+class FollowSettings:
+    """How paths are timed; SI units.
+
+    Attributes:
+        slew_rate: Of the robot, Pa/s.
+        settle_time: Planned for each way-point at which the robot settles, s.
+        nearness: A path with times may begin at its first way-point if the robot is so near to it, Pa.
+    """
+
+    slew_rate: float
+    settle_time: float = 1.0
+    nearness: float = 250.0
+
+
+@dataclass(frozen=True)
+class FollowProgress:
+    """Where a goal stands.
+
+    Attributes:
+        stage: `solving` or `moving`.
+        waypoint: Number of those solved or reached.
+        error_mm: Predicted at the last of them.
+        pressures: (k,) Pa there; while it moves, those commanded.
+    """
+
+    stage: str
+    waypoint: int
+    error_mm: float
+    pressures: Array
+
+
+@dataclass(frozen=True)
+class FollowOutcome:
+    """What became of a goal.
+
+    Attributes:
+        code: One of the action's error codes; `NONE` is success.
+        message: What went wrong and what to do; empty on success.
+        pressures: (s, k) Pa of the way-points that were solved.
+        due: (s,) s after the start: when each was reached or would have been due; empty if they were not timed.
+        errors_mm: (s,) predicted.
+        measured_errors_mm: (r,) of the way-points that were reached, NaN where the tip was not seen.
+        solve_seconds: For all.
+        used_sim_to_real: Whether the plan saw the learned reality.
+    """
+
+    code: int
+    message: str
+    pressures: Array
+    due: Array
+    errors_mm: Array
+    measured_errors_mm: Array
+    solve_seconds: float
+    used_sim_to_real: bool
+
+
+@dataclass
+class _Course:
+    """A goal under way; what was found so far can be read whatever ends it."""
+
+    actuations: list[Array] = field(default_factory=list)
+    errors_mm: list[float] = field(default_factory=list)
+    solve_seconds: float = 0.0
+    schedule: PressureSchedule | None = None
+    motion: Motion = field(default_factory=Motion)
+
+
+class Follow:
+    """Follows paths with one robot, one at a time.
+
+    Args:
+        solver: Of its paths.
+        settings: How they are timed.
+        mover: Moves it.
+        tip: Where motion capture sees its tip; of a robot without one it stays empty.
+    """
+
+    def __init__(self, solver: PathSolver, settings: FollowSettings, mover: PathMover, tip: TipRecord) -> None:
+        """Nothing is solved or moved yet."""
+        self._solver, self._settings, self._mover, self._tip = solver, settings, mover, tip
+
+    def run(self, goal: FollowGoal, stop: StopRequest, on_progress: Callable[[FollowProgress], None]) -> FollowOutcome:
+        """Carry out a goal; returns an outcome whatever happens.
+
+        A goal that is cancelled while the robot moves leaves it where it is: the pressures measured then are held.
+        """
+        course = _Course()
+        code, message = self._carry_out(goal, course, stop, on_progress)
+        reached = len(course.motion.times)
+        if message and not goal.plan_only and course.schedule is not None:
+            message = f"{message} {reached} of {len(course.actuations)} way-points were reached."
+        actuations = np.array(course.actuations, dtype=np.float64)
+        due = np.empty(0) if course.schedule is None else course.schedule.due.copy()
+        due[:reached] = course.motion.times
+        return FollowOutcome(
+            code,
+            message,
+            self._solver.pressures(actuations) if len(actuations) else np.empty((0, 0)),
+            due,
+            np.array(course.errors_mm),
+            self._measured_errors_mm(goal, course.motion),
+            course.solve_seconds,
+            self._solver.uses_sim_to_real(goal),
+        )
+
+    def _carry_out(
+        self, goal: FollowGoal, course: _Course, stop: StopRequest, on_progress: Callable[[FollowProgress], None]
+    ) -> tuple[int, str]:
+        """Error code and message of the end."""
+        try:
+            with in_codes_of_following():
+                here = self._mover.here
+                self._solve(goal, here, course, stop, on_progress)
+                if not stop():
+                    course.schedule = self._time(goal, here, course.actuations)
+                    if not goal.plan_only:
+                        self._move(goal, course.schedule, course, stop, on_progress)
+        except GoalError as error:
+            return error.code, str(error)
+        except SoftformError as error:
+            return Code.SOLVER_FAILED, str(error)
+        except Exception as error:  # the worker must live on for the next goal
+            return Code.INTERNAL_ERROR, f"{type(error).__name__}: {error}"
+        return (stop.code, _STOPPED[stop.code]) if stop() else (Code.NONE, "")
+
+    def _solve(
+        self,
+        goal: FollowGoal,
+        here: Array | None,
+        course: _Course,
+        stop: StopRequest,
+        on_progress: Callable[[FollowProgress], None],
+    ) -> None:
+        started = time.perf_counter()
+        for solved in self._solver.solve(goal, here, stop):
+            course.solve_seconds = time.perf_counter() - started
+            if stop():
+                return
+            course.actuations.append(solved.actuation)
+            course.errors_mm.append(solved.error_mm)
+            pressures = self._solver.pressures(solved.actuation)
+            on_progress(FollowProgress("solving", len(course.actuations), solved.error_mm, pressures))
+
+    def _time(self, goal: FollowGoal, here: Array | None, actuations: list[Array]) -> PressureSchedule:
+        """The schedule of the way-points, from where the robot is; planned without a driver, from the first of them."""
+        waypoints = np.array(actuations)
+        start = waypoints[0] if here is None else self._solver.start(goal, here)
+        slew_rate, settle_time = self._settings.slew_rate, self._settings.settle_time
+        if goal.times is None:
+            return fastest_schedule(start, waypoints, slew_rate, settle_time)
+        try:
+            return timed_schedule(start, waypoints, goal.times, slew_rate, settle_time, self._settings.nearness)
+        except SoftformError as error:
+            raise GoalError(Code.INVALID_TIMES, error.message, error.next_step) from error
+
+    def _move(
+        self,
+        goal: FollowGoal,
+        schedule: PressureSchedule,
+        course: _Course,
+        stop: StopRequest,
+        on_progress: Callable[[FollowProgress], None],
+    ) -> None:
+        def report(reached: int, pressures: Array) -> None:
+            on_progress(FollowProgress("moving", reached, course.errors_mm[reached - 1], pressures))
+
+        self._mover.follow(schedule, self._solver.pressures, goal.times is None, stop, course.motion, report)
+
+    def _measured_errors_mm(self, goal: FollowGoal, motion: Motion) -> Array:
+        """Distance of the tip to the points that were reached, NaN where it was not seen or no point was asked for."""
+        if not isinstance(goal.path, PointPath) or not motion.stamps:
+            return np.full(len(motion.stamps), np.nan)
+        seen = np.array([self._tip.near(stamp, _SEEN_WITHIN) for stamp in motion.stamps])
+        return np.linalg.norm(seen - goal.path.points[: len(seen)], axis=1) * MM_PER_M

@@ -1,0 +1,233 @@
+"""What a path to follow must be before it is accepted; every refusal says why and what to do."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.errors import SoftformError
+from softform_core.kinematics.timing import check_times
+from softform_core.pneumatic_robot import PneumaticRobot
+from softform_core.robots import Robot
+from softform_core.shapes.target import TargetShape
+from softform_core.shapes.validate import SIZE_RATIO
+from softform_core.tip_robot import TipRobot
+from softform_interfaces.action import FollowWaypoints
+from softform_ros.goal_error import GoalError
+
+Array = NDArray[np.float64]
+Given = TypeVar("Given")
+Checked = TypeVar("Checked")
+
+Code = FollowWaypoints.Result
+"""Error codes, `NONE` … `INTERNAL_ERROR`; the action's definition is their only list."""
+
+MAX_WAYPOINTS = 10_000
+"""More of them are a mistake: at the fastest a robot takes an hour for as many."""
+
+_OFF_PLANE = 1e-3
+"""m that a point may lie off the plane in which a planar robot moves."""
+
+
+class PathKind(IntEnum):
+    """What the way-points are."""
+
+    POINTS = FollowWaypoints.Goal.POINTS
+    SHAPES = FollowWaypoints.Goal.SHAPES
+    PRESSURES = FollowWaypoints.Goal.PRESSURES
+
+
+@dataclass(frozen=True)
+class PointPath:
+    """Places of the tip, or of one point of the surface.
+
+    Attributes:
+        points: (m, 3) m.
+        uv: (2,) which point of the surface is led; robots with a tip ignore it.
+    """
+
+    points: Array
+    uv: Array
+
+
+@dataclass(frozen=True)
+class ShapePath:
+    """Target shapes, in m."""
+
+    shapes: tuple[TargetShape, ...]
+
+
+@dataclass(frozen=True)
+class PressurePath:
+    """Pressures of the chambers, (m, k) Pa gauge."""
+
+    pressures: Array
+
+
+Path = PointPath | ShapePath | PressurePath
+
+
+@dataclass(frozen=True)
+class FollowGoal:
+    """A checked goal.
+
+    Attributes:
+        path: In the robot's frame.
+        times: (m,) s after the start at which each way-point is due, or None: as fast as the robot settles.
+        plan_only: Never move hardware.
+        seed_pressures: (k,) Pa of the first solve, or None: those of now, else the middle of the range.
+        without_sim_to_real: Plan with the simulated robot alone, to compare.
+    """
+
+    path: Path
+    times: Array | None = None
+    plan_only: bool = False
+    seed_pressures: Array | None = None
+    without_sim_to_real: bool = False
+
+
+def check_kind(kind: int) -> PathKind:
+    """Return the kind of path.
+
+    Raises:
+        GoalError: If there is none of that number.
+    """
+    try:
+        return PathKind(kind)
+    except ValueError:
+        known = ", ".join(f"{one.value} ({one.name})" for one in PathKind)
+        raise GoalError(Code.INVALID_PATH, f"There is no kind of path {kind}.", f"Use one of {known}.") from None
+
+
+def check_count(count: int, what: str) -> None:
+    """Refuse a number of way-points before they are unpacked.
+
+    Raises:
+        GoalError: If there is none, or there are too many.
+    """
+    if count == 0:
+        raise GoalError(Code.INVALID_PATH, "The path is empty.", f"Give one way-point at least, in `{what}`.")
+    if count > MAX_WAYPOINTS:
+        raise GoalError(
+            Code.INVALID_PATH,
+            f"The path has {count} way-points, at most {MAX_WAYPOINTS} are allowed.",
+            "Send it in parts, one goal after the other.",
+        )
+
+
+def check_points(points: Array, uv: Array, robot: PneumaticRobot) -> PointPath:
+    """Return points that the robot can be led along.
+
+    Args:
+        points: (m, 3) m.
+        uv: (2,) surface parameters.
+        robot: Who is led.
+
+    Raises:
+        GoalError: If one is not finite or shows a wrong unit, or the surface has no such point.
+    """
+    if not np.isfinite(points).all():
+        index = int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
+        raise GoalError(Code.INVALID_PATH, f"Way-point {index + 1} is NaN or infinite.", "Give x, y and z in m.")
+    distances = np.linalg.norm(points, axis=1)
+    furthest, size = int(distances.argmax()), _size(robot)
+    if distances[furthest] > SIZE_RATIO * size:
+        raise GoalError(
+            Code.INVALID_PATH,
+            f"Way-point {furthest + 1} is {distances[furthest]:.3g} m from the origin; '{robot.name}' is {size:.3g} m "
+            "large.",
+            "Give metres, not millimetres, in the robot's frame.",
+        )
+    if isinstance(robot, TipRobot):
+        off_plane = np.abs(points[:, 2])
+        if robot.rod.planar and off_plane.max() > _OFF_PLANE:
+            index = int(off_plane.argmax())
+            raise GoalError(
+                Code.INVALID_PATH,
+                f"Way-point {index + 1} is {points[index, 2]:g} m off the plane z = 0, in which '{robot.name}' moves.",
+                "Give z = 0.",
+            )
+    elif not (np.isfinite(uv).all() and (uv >= 0.0).all() and (uv <= 1.0).all()):
+        raise GoalError(
+            Code.INVALID_PATH,
+            f"The surface has no point u = {uv[0]:g}, v = {uv[1]:g}.",
+            "Give u and v between 0 and 1; 0.5, 0.5 is the middle.",
+        )
+    return PointPath(points, uv)
+
+
+def check_pressures(values: Sequence[float], robot: PneumaticRobot) -> PressurePath:
+    """Return pressures that the robot may be given.
+
+    Args:
+        values: Pa, way-point by way-point.
+        robot: Who is to take them.
+
+    Raises:
+        GoalError: If they are not as many for each way-point as there are chambers, or not finite, or out of range.
+    """
+    chambers = len(robot.chambers)
+    if len(values) % chambers:
+        raise GoalError(
+            Code.INVALID_PATH,
+            f"{len(values)} pressures are no way-points of {chambers} chambers.",
+            f"Give {chambers} pressures for each way-point: {', '.join(robot.chambers)}.",
+        )
+    rows = np.asarray(values, dtype=np.float64).reshape(-1, chambers)
+    return PressurePath(
+        np.array([checked_waypoint(index, robot.check_pressures, row) for index, row in enumerate(rows)])
+    )
+
+
+def checked_waypoint(index: int, check: Callable[[Given], Checked], given: Given) -> Checked:
+    """Return what a check makes of a way-point; what it refuses is refused with the number of the way-point.
+
+    Raises:
+        GoalError: INVALID_PATH.
+    """
+    try:
+        return check(given)
+    except SoftformError as error:
+        raise GoalError(Code.INVALID_PATH, f"Way-point {index + 1}: {error.message}", error.next_step) from error
+
+
+def check_due_times(times: Sequence[float], count: int) -> Array | None:
+    """Return the times of `count` way-points, (m,) s, or None if there are none.
+
+    Raises:
+        GoalError: If they are not one for each way-point, or not finite, negative or not increasing.
+    """
+    if len(times) == 0:
+        return None
+    values = np.asarray(times, dtype=np.float64)
+    try:
+        check_times(values, count)
+    except SoftformError as error:
+        raise GoalError(Code.INVALID_TIMES, error.message, error.next_step) from error
+    return values
+
+
+def check_has_surface(robot: PneumaticRobot) -> Robot:
+    """Return a robot that can take shapes.
+
+    Raises:
+        GoalError: If it has a tip instead.
+    """
+    if not isinstance(robot, Robot):
+        raise GoalError(
+            Code.INVALID_PATH,
+            f"Robot '{robot.name}' has a tip and no surface: it cannot take shapes.",
+            f"Send a path of kind {PathKind.POINTS.value} (POINTS) or {PathKind.PRESSURES.value} (PRESSURES).",
+        )
+    return robot
+
+
+def _size(robot: PneumaticRobot) -> float:
+    """Size of the resting body, m."""
+    if isinstance(robot, TipRobot):
+        return robot.rod.sections * (robot.rod.section.length + robot.rod.link_length)
+    assert isinstance(robot, Robot)
+    return float(np.linalg.norm(robot.extent))

@@ -1,0 +1,171 @@
+"""Moves the robot along a schedule, and knows when each way-point was reached. Whatever goes wrong, it stops there."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.kinematics.timing import PressureSchedule
+from softform_ik.commander import Commander
+from softform_ik.driver_watch import DriverWatch
+from softform_ik.follow_codes import in_codes_of_following
+from softform_ik.follow_goal import Code
+from softform_ik.hardware import Hardware
+from softform_ik.stop_request import StopRequest
+from softform_ros.goal_error import GoalError
+
+Array = NDArray[np.float64]
+
+_SHORTEST_SLEEP = 1e-3
+"""s; what is left by rounding is waited for, too."""
+
+
+@dataclass(frozen=True)
+class MotionSettings:
+    """How the robot is moved; SI units.
+
+    Attributes:
+        command_period: Between two commands, s.
+        settle_tolerance: Of settled pressures to their command, Pa.
+        settle_timeout: For each way-point, s.
+        longest_step: Of the schedule between two commands, s: after a stall of this process it goes on later instead of
+            making up for what it lost, which would command faster than the slew rate.
+    """
+
+    command_period: float = 0.1
+    settle_tolerance: float = 250.0
+    settle_timeout: float = 30.0
+    longest_step: float = 0.2
+
+
+@dataclass
+class Motion:
+    """What has become of a motion; it can be read whatever ends it.
+
+    Attributes:
+        times: s after the start at which each way-point was reached.
+        stamps: The same moments, s since the epoch.
+    """
+
+    times: list[float] = field(default_factory=list)
+    stamps: list[float] = field(default_factory=list)
+
+
+class PathMover:
+    """Commands one robot along schedules, through the one held command.
+
+    Args:
+        settings: Period, tolerances.
+        driver: What the driver says.
+        commander: Who commands the robot.
+        hardware: Holds the robot where it is.
+        clock: Steady time, s.
+        wall_clock: s since the epoch, the clock of stamps.
+        sleep: Lets so many s pass.
+    """
+
+    def __init__(
+        self,
+        settings: MotionSettings,
+        driver: DriverWatch,
+        commander: Commander,
+        hardware: Hardware,
+        clock: Callable[[], float] = time.monotonic,
+        wall_clock: Callable[[], float] = time.time,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """Nothing moves yet."""
+        self._settings, self._driver, self._commander, self._hardware = settings, driver, commander, hardware
+        self._clock, self._wall_clock, self._sleep = clock, wall_clock, sleep
+
+    @property
+    def here(self) -> Array | None:
+        """Pressures (k,) Pa that the robot holds or, if it holds none, those measured; None if they are not known."""
+        held = self._commander.pressures
+        return held if held is not None else self._driver.pressures
+
+    def follow(
+        self,
+        schedule: PressureSchedule,
+        pressures_of: Callable[[Array], Array],
+        settles: bool,
+        stop: StopRequest,
+        motion: Motion,
+        on_moved: Callable[[int, Array], None],
+    ) -> None:
+        """Move along a schedule until its end, or until a wish to stop.
+
+        The last way-point is held. Cancelled, the robot stays where it is: the pressures measured then are held.
+
+        Args:
+            schedule: From where the robot is.
+            pressures_of: (k,) Pa of the chambers at a point (d,) of the schedule.
+            settles: Whether the robot waits at each way-point until the driver calls it settled; the rest of the
+                schedule is then late by what it waited. At the end it always waits.
+            stop: The wish to end the motion, of a goal that the commander has given the robot.
+            motion: Each way-point that was reached is noted there.
+            on_moved: Told how many way-points are reached, and what is commanded, (k,) Pa.
+
+        Raises:
+            GoalError: If the driver does not follow, or a way-point does not settle in time.
+        """
+        begun, moment = self._clock(), 0.0
+        for due in schedule.due:
+            moment = self._play(schedule, moment, due, lambda at: self._command(pressures_of(at), stop), stop)
+            if settles:
+                self._settle(pressures_of(schedule.at(due)), stop)
+            if stop():
+                break
+            motion.times.append(self._clock() - begun)
+            motion.stamps.append(self._wall_clock())
+            on_moved(len(motion.times), pressures_of(schedule.at(due)))
+        if not stop() and not settles:
+            self._settle(pressures_of(schedule.at(schedule.duration)), stop)
+        if stop.code == Code.CANCELLED:
+            with in_codes_of_following():
+                self._hardware.stay(stop)
+
+    def _play(
+        self,
+        schedule: PressureSchedule,
+        moment: float,
+        until: float,
+        command: Callable[[Array], None],
+        stop: StopRequest,
+    ) -> float:
+        """Command the schedule from one of its moments until another, s; returns where it came to."""
+        before = self._clock()
+        while not stop():
+            command(schedule.at(moment))
+            if moment >= until:
+                break
+            self._sleep(max(_SHORTEST_SLEEP, min(self._settings.command_period, until - moment)))
+            now = self._clock()
+            moment = min(until, moment + min(now - before, self._settings.longest_step))
+            before = now
+        return moment
+
+    def _command(self, pressures: Array, stop: StopRequest) -> None:
+        with in_codes_of_following():
+            if not self._commander.hold(pressures, stop, self._is_ready) and not stop():
+                raise GoalError(
+                    Code.DRIVER_FAULT,
+                    "The driver stopped following, and nothing is held any longer.",
+                    "Its last driver_state says why; then send the rest of the path.",
+                )
+
+    def _settle(self, pressures: Array, stop: StopRequest) -> None:
+        with in_codes_of_following():
+            self._driver.wait_until_settled(
+                pressures,
+                self._settings.settle_tolerance,
+                self._settings.settle_timeout,
+                self._wall_clock(),
+                stop,
+            )
+
+    def _is_ready(self) -> bool:
+        self._driver.refuse_unless_ready()
+        return True

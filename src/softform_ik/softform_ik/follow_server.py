@@ -1,0 +1,92 @@
+"""The action `follow_waypoints`; the work is done in `follow`."""
+
+from collections.abc import Callable
+from operator import attrgetter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.pneumatic_robot import PneumaticRobot
+from softform_ik.commander import Commander
+from softform_ik.driver_watch import DriverWatch
+from softform_ik.feedback_throttle import FeedbackThrottle
+from softform_ik.follow import Follow, FollowOutcome
+from softform_ik.follow_codes import in_codes_of_following
+from softform_ik.follow_goal import FollowGoal
+from softform_ik.follow_messages import feedback_to_message, goal_from_message, result_to_message
+from softform_ik.goal_server import GoalServer
+from softform_ik.stop_request import StopRequest
+from softform_interfaces.action import FollowWaypoints
+from softform_ros.action_goals import GoalLedger
+from softform_ros.lifecycle import SoftformLifecycleNode
+
+
+class FollowServer(GoalServer[FollowGoal, FollowOutcome]):
+    """Serves `follow_waypoints`.
+
+    Args:
+        node: Whose action, parameters and clock.
+        robot: Who is to follow.
+        follow: Carries out goals.
+        driver: What the driver says.
+        commander: Who commands the robot.
+        ledger: What became of the node's goals.
+    """
+
+    def __init__(
+        self,
+        node: SoftformLifecycleNode,
+        robot: PneumaticRobot,
+        follow: Follow,
+        driver: DriverWatch,
+        commander: Commander,
+        ledger: GoalLedger,
+    ) -> None:
+        """Open the action."""
+        self._robot, self._follow, self._driver = robot, follow, driver
+        super().__init__(node, FollowWaypoints, "follow_waypoints", commander, ledger)
+
+    def read(self, message: FollowWaypoints.Goal) -> FollowGoal:
+        """Check and unpack."""
+        parameters = self.node.parameters
+        now = self.node.get_clock().now().nanoseconds * 1e-9
+        goal = goal_from_message(message, self._robot, parameters["frame"], now, parameters["max_target_age"])
+        if self.moves(goal):
+            with in_codes_of_following():
+                self._driver.refuse_unless_ready()
+        return goal
+
+    def moves(self, goal: FollowGoal) -> bool:
+        """Unless it is planned only."""
+        return not goal.plan_only
+
+    def run(
+        self, goal: FollowGoal, stop: StopRequest, send_feedback: Callable[[FollowWaypoints.Feedback], None]
+    ) -> FollowOutcome:
+        """Solve, time, move, measure."""
+        throttle = FeedbackThrottle(
+            lambda progress: send_feedback(feedback_to_message(progress)),
+            self.node.parameters["feedback_rate"],
+            phase_of=attrgetter("stage"),
+        )
+        return self._follow.run(goal, stop, throttle)
+
+    def result(self, outcome: FollowOutcome) -> FollowWaypoints.Result:
+        """Pack."""
+        return result_to_message(outcome)
+
+    def summary(self, outcome: FollowOutcome) -> str:
+        """Number of way-points, time and errors."""
+        count = len(outcome.pressures)
+        if count == 0:
+            return ""
+        summary = f"{count} way-points solved in {outcome.solve_seconds * 1e3:.0f} ms"
+        if np.isfinite(outcome.errors_mm).any():
+            summary += f", predicted errors of {_mean_and_largest(outcome.errors_mm)}"
+        if np.isfinite(outcome.measured_errors_mm).any():
+            summary += f", measured errors of {_mean_and_largest(outcome.measured_errors_mm)}"
+        return f"{summary}; {len(outcome.measured_errors_mm)} were reached"
+
+
+def _mean_and_largest(errors_mm: NDArray[np.float64]) -> str:
+    return f"{np.nanmean(errors_mm):.3f} mm on average and {np.nanmax(errors_mm):.3f} mm at most"

@@ -1,0 +1,86 @@
+"""Paths of a robot with a surface: of shapes, or of one of its points; each solved from the one before.
+
+Paper 001, Sec. II-B, takes each way-point's actuation as the first guess of the next; here it is also kept near it, as
+many pressures lead one point to its place.
+"""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.kinematics.ik_options import IkOptions
+from softform_core.kinematics.inverse import solve_inverse_kinematics
+from softform_core.kinematics.pipeline import ForwardPipeline
+from softform_core.robots import Robot
+from softform_core.shapes.features import FeaturePoints
+from softform_core.shapes.target import TargetShape
+from softform_ik.course import SolveSettings
+from softform_ik.follow_goal import FollowGoal, PointPath, PressurePath, ShapePath
+from softform_ik.follow_plan import SolvedWaypoint, given_pressures
+from softform_ik.reach import Pipelines
+
+Array = NDArray[np.float64]
+
+
+class SurfacePathSolver:
+    """Leads a robot with a surface along shapes, or one point of its surface along points.
+
+    Args:
+        robot: The robot.
+        pipelines: Its forward kinematics, with sim-to-real and without.
+        settings: Limits of each solve.
+        smoothness_mm2: Squared error that a chamber's whole range away from the way-point before is worth, mm^2: of the
+            many pressures that lead one point to its place, those nearby are chosen.
+    """
+
+    def __init__(self, robot: Robot, pipelines: Pipelines, settings: SolveSettings, smoothness_mm2: float) -> None:
+        """Nothing is solved yet."""
+        self._robot, self._pipelines, self._settings = robot, pipelines, settings
+        self._smoothness_mm2 = smoothness_mm2
+
+    def solve(self, goal: FollowGoal, here: Array | None, should_stop: Callable[[], bool]) -> Iterator[SolvedWaypoint]:
+        """As `PathSolver.solve`."""
+        if isinstance(goal.path, PressurePath):
+            yield from given_pressures(goal.path)
+            return
+        pipeline = self._pipeline(goal)
+        before = goal.seed_pressures if goal.seed_pressures is not None else here
+        for target, features in _wanted(goal.path):
+            solution = solve_inverse_kinematics(
+                pipeline, target, self._options(before), features=features, should_stop=should_stop
+            )
+            yield SolvedWaypoint(solution.pressures, solution.mean_error_mm)
+            before = solution.pressures
+
+    def start(self, goal: FollowGoal, here: Array) -> Array:
+        """As `PathSolver.start`."""
+        return np.clip(here, self._robot.pressure_min, self._robot.pressure_max)
+
+    def pressures(self, actuations: Array) -> Array:
+        """As `PathSolver.pressures`: the actuations themselves."""
+        return actuations
+
+    def uses_sim_to_real(self, goal: FollowGoal) -> bool:
+        """As `PathSolver.uses_sim_to_real`."""
+        return self._pipeline(goal) is not self._pipelines.simulated
+
+    def _pipeline(self, goal: FollowGoal) -> ForwardPipeline:
+        return self._pipelines.simulated if goal.without_sim_to_real else self._pipelines.current
+
+    def _options(self, before: Array | None) -> IkOptions:
+        return IkOptions(
+            pressure_min=self._robot.pressure_min,
+            pressure_max=self._robot.pressure_max,
+            previous_pressures=before,
+            smoothness_mm2=0.0 if before is None else self._smoothness_mm2,
+            max_iterations=self._settings.max_iterations,
+            max_seconds=self._settings.max_time,
+        )
+
+
+def _wanted(path: PointPath | ShapePath) -> Iterator[tuple[TargetShape | None, FeaturePoints | None]]:
+    if isinstance(path, ShapePath):
+        yield from ((shape, None) for shape in path.shapes)
+        return
+    yield from ((None, FeaturePoints.of(path.uv[None], point[None])) for point in path.points)

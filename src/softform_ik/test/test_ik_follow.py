@@ -1,0 +1,242 @@
+"""Following without ROS, in a time of its own: schedules obeyed, and every way in which a path can end."""
+
+import numpy as np
+import pytest
+
+from softform_core.errors import SoftformError
+from softform_ik.capture_watch import CaptureWatch
+from softform_ik.commander import Commander
+from softform_ik.follow import Follow, FollowSettings
+from softform_ik.follow_goal import Code, FollowGoal, PointPath, PressurePath
+from softform_ik.follow_motion import MotionSettings, PathMover
+from softform_ik.follow_plan import SolvedWaypoint
+from softform_ik.goal_checks import Code as ReachCode
+from softform_ik.hardware import Hardware, HardwareSettings
+from softform_ik.held_command import HeldCommand
+from softform_ik.stop_request import StopRequest
+from softform_ik.tip_record import TipRecord
+from softform_ros.goal_error import GoalError
+
+SLEW_RATE = 4000.0
+SETTLE_TIME = 0.6
+SETTLES_IN = 0.9
+PATH = np.array([[1000.0] * 9, [2000.0] * 9, [0.0] * 9, [3000.0, *[500.0] * 8]])
+
+
+class Laboratory:
+    """A robot whose driver follows at once; time passes only while somebody sleeps or waits."""
+
+    def __init__(self, robot):
+        self.now = 0.0
+        self.fault = None
+        self.settles = True
+        self.stall_at = np.inf
+        self.at = {}
+        self.commands = []
+        self.held = HeldCommand(self.publish)
+        self.commander = Commander(self.held, self.clock)
+        hardware = Hardware(robot, HardwareSettings(), self, CaptureWatch(), self.commander, lambda cloud: cloud)
+        self.mover = PathMover(
+            MotionSettings(), self, self.commander, hardware, self.clock, lambda: 1e6 + self.now, self.sleep
+        )
+        self.tip = TipRecord()
+
+    def publish(self, pressures):
+        self.commands.append((self.now, pressures))
+
+    def clock(self):
+        return self.now
+
+    def sleep(self, seconds):
+        if self.now >= self.stall_at:
+            self.stall_at, seconds = np.inf, 5.0
+        self.now += seconds
+        for moment in [moment for moment in self.at if moment <= self.now]:
+            self.at.pop(moment)()
+
+    @property
+    def pressures(self):
+        return self.commands[-1][1] if self.commands else np.zeros(9)
+
+    def refuse_unless_ready(self):
+        if self.fault:
+            raise GoalError(ReachCode.DRIVER_FAULT, f"The pneumatic driver is at fault: {self.fault}", "Reset it.")
+
+    def wait_until_settled(self, command, tolerance, timeout, since, should_stop):
+        assert self.pressures == pytest.approx(command)
+        if not self.settles:
+            raise GoalError(ReachCode.SETTLE_TIMEOUT, "The robot did not settle.", "Look for a leak.")
+        self.sleep(SETTLES_IN)
+        self.refuse_unless_ready()
+
+    def follow(self, solver=None):
+        return Follow(solver or GivenPaths(), FollowSettings(SLEW_RATE, SETTLE_TIME), self.mover, self.tip)
+
+    def run(self, goal, stop=None, solver=None, on_progress=lambda progress: None):
+        stop = stop or StopRequest()
+        if not goal.plan_only:
+            self.commander.begin(stop, Code.PREEMPTED)
+        return self.follow(solver).run(goal, stop, on_progress)
+
+    def assert_never_faster_than_the_slew_rate(self):
+        assert len(self.commands) > 10
+        for (before, earlier), (after, later) in zip(self.commands, self.commands[1:], strict=False):
+            assert np.abs(later - earlier).max() <= SLEW_RATE * (after - before) + 1e-6
+
+
+class GivenPaths:
+    """Takes pressures as they are; the way-point numbered `fails_at` cannot be solved for."""
+
+    def __init__(self, fails_at=None, failure=None):
+        self.fails_at, self.failure = fails_at, failure
+
+    def solve(self, goal, here, should_stop):
+        waypoints = goal.path.pressures if isinstance(goal.path, PressurePath) else PATH[: len(goal.path.points)]
+        for number, pressures in enumerate(waypoints, 1):
+            if number == self.fails_at:
+                raise self.failure
+            yield SolvedWaypoint(pressures, 0.25)
+
+    def start(self, goal, here):
+        return here
+
+    def pressures(self, actuations):
+        return actuations
+
+    def uses_sim_to_real(self, goal):
+        return not goal.without_sim_to_real
+
+
+@pytest.fixture
+def laboratory(robot):
+    return Laboratory(robot)
+
+
+def test_without_times_the_robot_settles_at_every_waypoint(laboratory):
+    seen = []
+    outcome = laboratory.run(FollowGoal(PressurePath(PATH)), on_progress=seen.append)
+    assert (outcome.code, outcome.message) == (Code.NONE, "") and (outcome.pressures == PATH).all()
+    laboratory.assert_never_faster_than_the_slew_rate()
+    assert (laboratory.commander.pressures == PATH[-1]).all()
+    legs = np.array([1000.0, 1000.0, 2000.0, 3000.0]) / SLEW_RATE
+    assert outcome.due == pytest.approx(np.cumsum(legs + SETTLE_TIME + SETTLES_IN), abs=0.01)
+    assert [(one.stage, one.waypoint) for one in seen] == [
+        *(("solving", number) for number in (1, 2, 3, 4)),
+        *(("moving", number) for number in (1, 2, 3, 4)),
+    ]
+    assert outcome.used_sim_to_real and np.isnan(outcome.measured_errors_mm).all()
+    assert len(outcome.measured_errors_mm) == 4
+
+
+def test_with_times_every_waypoint_is_reached_at_its_time(laboratory):
+    times = np.array([0.5, 0.75, 2.0, 2.75])
+    reached = []
+    outcome = laboratory.run(
+        FollowGoal(PressurePath(PATH), times),
+        on_progress=lambda one: one.stage == "moving" and reached.append((laboratory.now, laboratory.pressures)),
+    )
+    assert outcome.code == Code.NONE and outcome.due == pytest.approx(times, abs=0.01)
+    assert [moment for moment, _ in reached] == pytest.approx(times, abs=0.01)
+    assert np.array([pressures for _, pressures in reached]) == pytest.approx(PATH)
+    laboratory.assert_never_faster_than_the_slew_rate()
+
+
+def test_a_process_that_stalls_goes_on_later_and_not_faster(laboratory):
+    laboratory.stall_at = 0.6
+    outcome = laboratory.run(FollowGoal(PressurePath(PATH), np.array([0.5, 0.75, 2.0, 2.75])))
+    assert outcome.code == Code.NONE and outcome.due[-1] > 7.0
+    steps = np.abs(np.diff([pressures for _, pressures in laboratory.commands], axis=0))
+    assert steps.max() <= SLEW_RATE * MotionSettings().longest_step + 1e-6
+
+
+def test_planning_alone_commands_nothing(laboratory):
+    outcome = laboratory.run(FollowGoal(PressurePath(PATH), plan_only=True, without_sim_to_real=True))
+    assert outcome.code == Code.NONE and not laboratory.commands
+    assert outcome.due == pytest.approx(np.cumsum(np.array([0.25, 0.25, 0.5, 0.75]) + SETTLE_TIME))
+    assert len(outcome.measured_errors_mm) == 0 and not outcome.used_sim_to_real
+
+
+def test_times_that_the_slew_rate_does_not_allow_move_nothing(laboratory):
+    outcome = laboratory.run(FollowGoal(PressurePath(PATH), np.array([0.5, 0.7, 2.0, 3.0])))
+    assert outcome.code == Code.INVALID_TIMES and "Way-point 2" in outcome.message
+    assert not laboratory.commands and (outcome.pressures == PATH).all() and len(outcome.due) == 0
+
+
+@pytest.mark.parametrize(
+    ("failure", "code"),
+    [(SoftformError("No such shape.", "Give another."), Code.SOLVER_FAILED), (KeyError("bug"), Code.INTERNAL_ERROR)],
+)
+def test_a_waypoint_that_cannot_be_solved_for_moves_nothing(laboratory, failure, code):
+    outcome = laboratory.run(FollowGoal(PressurePath(PATH)), solver=GivenPaths(3, failure))
+    assert outcome.code == code and outcome.message
+    assert (outcome.pressures == PATH[:2]).all() and not laboratory.commands
+
+
+def test_cancelled_the_robot_stays_where_it_is(laboratory):
+    stop = StopRequest()
+    laboratory.at[2.3] = lambda: stop.request(Code.CANCELLED)
+    outcome = laboratory.run(FollowGoal(PressurePath(PATH)), stop)
+    assert outcome.code == Code.CANCELLED and "1 of 4 way-points were reached" in outcome.message
+    count = len(laboratory.commands)
+    laboratory.held.repeat()
+    assert len(laboratory.commands) == count + 1 and (laboratory.pressures == laboratory.commands[-2][1]).all()
+    assert 1000.0 <= laboratory.pressures[0] <= 2000.0
+    assert len(outcome.measured_errors_mm) == 1 and (outcome.pressures == PATH).all()
+
+
+def test_preempted_it_commands_nothing_more(laboratory):
+    newer = StopRequest()
+    laboratory.at[2.3] = lambda: laboratory.commander.begin(newer, ReachCode.PREEMPTED)
+    outcome = laboratory.run(FollowGoal(PressurePath(PATH)))
+    assert outcome.code == Code.PREEMPTED
+    assert laboratory.commands[-1][0] < 2.3
+    assert laboratory.commander.hold(PATH[0], newer)
+
+
+def test_a_fault_of_the_driver_ends_the_motion_with_its_reason(laboratory):
+    laboratory.at[2.0] = lambda: setattr(laboratory, "fault", "burst hose")
+    outcome = laboratory.run(FollowGoal(PressurePath(PATH), np.array([0.5, 1.5, 2.5, 3.5])))
+    assert outcome.code == Code.DRIVER_FAULT and "burst hose" in outcome.message and "2 of 4" in outcome.message
+    assert laboratory.commands[-1][0] < 2.0
+
+
+def test_after_a_fault_that_was_reset_at_once_the_robot_does_not_go_on_by_itself(laboratory):
+    laboratory.at[2.0] = laboratory.commander.release
+    outcome = laboratory.run(FollowGoal(PressurePath(PATH), np.array([0.5, 1.5, 2.5, 3.5])))
+    assert outcome.code == Code.DRIVER_FAULT and "stopped following" in outcome.message
+    assert laboratory.commands[-1][0] < 2.0 and laboratory.commander.pressures is None
+
+
+def test_a_robot_that_does_not_settle_is_reported(laboratory):
+    laboratory.settles = False
+    outcome = laboratory.run(FollowGoal(PressurePath(PATH)))
+    assert outcome.code == Code.SETTLE_TIMEOUT and "0 of 4" in outcome.message
+    assert (laboratory.commander.pressures == PATH[0]).all()
+
+
+def test_deactivated_while_it_plans(laboratory):
+    stop = StopRequest()
+    outcome = laboratory.run(
+        FollowGoal(PressurePath(PATH)), stop, on_progress=lambda one: stop.request(Code.NODE_DEACTIVATED)
+    )
+    assert outcome.code == Code.NODE_DEACTIVATED and not laboratory.commands
+
+
+def test_measured_errors_are_those_of_the_tip_when_each_point_was_reached(laboratory):
+    points = np.array([[0.0, 0.0, 0.1], [0.01, 0.0, 0.1], [0.02, 0.0, 0.1]])
+    goal = FollowGoal(PointPath(points, np.zeros(2)), np.array([0.5, 1.5, 3.5]))
+    for moment, offset in ((0.48, 0.001), (0.9, 0.5), (1.55, np.nan), (3.42, 0.003)):
+        point = points[int(np.searchsorted([0.5, 1.6], moment))]
+        laboratory.tip.note(point + [0.0, offset, 0.0], 1e6 + moment)
+    outcome = laboratory.run(goal)
+    assert outcome.code == Code.NONE
+    assert outcome.measured_errors_mm == pytest.approx([1.0, np.nan, 3.0], nan_ok=True)
+    assert outcome.errors_mm == pytest.approx([0.25] * 3)
+
+
+def test_the_tip_is_looked_up_near_a_moment_only():
+    record = TipRecord()
+    assert np.isnan(record.near(0.0, 1e9)).all()
+    record.note(np.array([1.0, 0.0, 0.0]), 5.0)
+    record.note(np.array([2.0, 0.0, 0.0]), 5.2)
+    assert (record.near(5.12, 0.1) == [2.0, 0.0, 0.0]).all() and np.isnan(record.near(5.31, 0.1)).all()

@@ -1,0 +1,167 @@
+"""Paths as messages: what is accepted survives the trip, what is not is refused with a code and a reason."""
+
+import numpy as np
+import pytest
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Point
+from std_msgs.msg import Header
+
+from softform_core.robots import load_tip_robot
+from softform_core.shapes.target import TargetShape
+from softform_ik.follow_codes import CODE_OF_FOLLOWING
+from softform_ik.follow_goal import MAX_WAYPOINTS, Code, FollowGoal, PointPath, PressurePath, ShapePath
+from softform_ik.follow_messages import goal_from_message, goal_to_message
+from softform_ik.goal_checks import Code as ReachCode
+from softform_ros.conversions import cloud_from_points, stamp_from_seconds
+from softform_ros.goal_error import GoalError
+
+NOW = 1_000_000.0
+ERROR_BLOCK = range(300, 400)
+MIDDLE = np.array([0.5, 0.5])
+
+
+@pytest.fixture(scope="module")
+def fingers():
+    return load_tip_robot("planar_fingers")
+
+
+def sheet(height=0.02):
+    line = np.linspace(-0.15, 0.15, 6)
+    return np.stack([*np.meshgrid(line, line, indexing="ij"), np.full((6, 6), height)], axis=-1).reshape(-1, 3)
+
+
+def packed(path, stamp=None, **changes):
+    message = goal_to_message(FollowGoal(path), "base_link", stamp or Time())
+    for name, value in changes.items():
+        setattr(message, name, value)
+    return message
+
+
+def along_points(points=((0.0, 0.0, 0.03), (0.01, 0.0, 0.03)), uv=MIDDLE, **changes):
+    return packed(PointPath(np.asarray(points, dtype=float), uv), **changes)
+
+
+def along_shapes(*shapes, **changes):
+    return packed(ShapePath(tuple(TargetShape(points) for points in shapes or (sheet(), sheet(0.03)))), **changes)
+
+
+def along_pressures(pressures=((500.0,) * 9,) * 3, **changes):
+    return packed(PressurePath(np.asarray(pressures)), **changes)
+
+
+def unpack(message, robot):
+    return goal_from_message(message, robot, "base_link", NOW, 60.0)
+
+
+def test_points_survive_the_trip(robot):
+    path = PointPath(np.array([[0.0, 0.01, 0.03], [0.02, 0.0, 0.04]]), np.array([0.25, 0.75]))
+    sent = FollowGoal(path, np.array([0.0, 2.5]), True, np.full(9, 300.0), True)
+    got = unpack(goal_to_message(sent, "base_link", stamp_from_seconds(NOW - 30.0)), robot)
+    assert (got.path.points == path.points).all() and (got.path.uv == path.uv).all()
+    assert (got.times == sent.times).all() and (got.seed_pressures == 300.0).all()
+    assert got.plan_only and got.without_sim_to_real
+
+
+def test_shapes_survive_the_trip(robot):
+    got = unpack(along_shapes(sheet(), sheet(0.03), stamp=stamp_from_seconds(NOW)), robot)
+    assert len(got.path.shapes) == 2 and got.path.shapes[1].points == pytest.approx(sheet(0.03), abs=1e-7)
+    assert got.times is None and got.seed_pressures is None and not got.plan_only and not got.without_sim_to_real
+
+
+def test_pressures_survive_the_trip_and_need_no_frame(robot):
+    pressures = np.random.default_rng(0).uniform(0.0, 5000.0, (4, 9))
+    got = unpack(along_pressures(pressures, header=Header()), robot)
+    assert (got.path.pressures == pressures).all()
+
+
+def test_a_tip_is_led_whatever_the_surface_parameters(fingers):
+    got = unpack(along_points([[0.2, 0.1, 0.0]], uv=np.array([7.0, np.nan])), fingers)
+    assert (got.path.points == [[0.2, 0.1, 0.0]]).all()
+
+
+BAD = [
+    (lambda: along_points(kind=3), Code.INVALID_PATH, "no kind of path 3"),
+    (lambda: along_points(points=np.empty((0, 3))), Code.INVALID_PATH, "empty"),
+    (lambda: along_points(points=[[0.0, np.nan, 0.0]]), Code.INVALID_PATH, "Way-point 1 is NaN"),
+    (lambda: along_points(points=[[0.0, 0.0, 0.0], [0.0, 0.0, 30.0]]), Code.INVALID_PATH, "Way-point 2 .* millimetres"),
+    (lambda: along_points(uv=np.array([1.5, 0.5])), Code.INVALID_PATH, "u = 1.5"),
+    (lambda: along_points(uv=np.array([np.nan, 0.5])), Code.INVALID_PATH, "u = nan"),
+    (lambda: along_points(header=Header(frame_id="world")), Code.INVALID_PATH, "'world'"),
+    (lambda: along_points(stamp=stamp_from_seconds(NOW - 61.0)), Code.INVALID_PATH, "stale"),
+    (lambda: along_points(stamp=stamp_from_seconds(NOW + 5.0)), Code.INVALID_PATH, "future"),
+    (lambda: along_points(times=[1.0]), Code.INVALID_TIMES, "1 times for 2"),
+    (lambda: along_points(times=[1.0, 1.0]), Code.INVALID_TIMES, "no later"),
+    (lambda: along_points(times=[-1.0, 1.0]), Code.INVALID_TIMES, "-1 s"),
+    (lambda: along_points(times=[0.0, float("inf")]), Code.INVALID_TIMES, "finite"),
+    (lambda: along_points(seed_pressures=[1.0] * 4), Code.INVALID_SEED, "9 pressures"),
+    (lambda: along_points(seed_pressures=[6000.0] * 9), Code.INVALID_SEED, "outside"),
+    (lambda: along_shapes(shapes=[]), Code.INVALID_PATH, "empty"),
+    (lambda: along_shapes(sheet(), np.full((9, 3), np.nan)), Code.INVALID_PATH, "Way-point 2: .*NaN"),
+    (lambda: along_shapes(sheet()[:3]), Code.INVALID_PATH, "Way-point 1: .*3 points"),
+    (lambda: along_shapes(sheet() * 1000.0), Code.INVALID_PATH, "Way-point 1: .*millimetres"),
+    (
+        lambda: along_shapes(shapes=[cloud_from_points(sheet(), "scanner", Time())]),
+        Code.INVALID_PATH,
+        "Way-point 1: .*'scanner'",
+    ),
+    (lambda: along_pressures(np.empty((0, 9))), Code.INVALID_PATH, "empty"),
+    (lambda: along_pressures(np.ones(13)), Code.INVALID_PATH, "13 pressures are no way-points of 9"),
+    (
+        lambda: along_pressures([[500.0] * 9, [5500.0] * 9]),
+        Code.INVALID_PATH,
+        "Way-point 2: .*5500 Pa of c1 is outside",
+    ),
+    (lambda: along_pressures([[np.nan] * 9]), Code.INVALID_PATH, "Way-point 1: .*not a finite"),
+    (lambda: along_pressures([[-300.0] * 9]), Code.INVALID_PATH, "outside"),
+]
+
+
+@pytest.mark.parametrize(("bad", "code", "reason"), BAD, ids=[reason for _, _, reason in BAD])
+def test_bad_paths_are_refused_with_a_reason(robot, bad, code, reason):
+    with pytest.raises(GoalError, match=reason) as refusal:
+        unpack(bad(), robot)
+    assert refusal.value.code == code and refusal.value.next_step
+
+
+def test_too_many_waypoints_are_refused_before_they_are_unpacked(robot):
+    many = MAX_WAYPOINTS + 1
+    for message in (
+        along_points(points=np.zeros((many, 3))),
+        along_pressures(np.full((many, 9), 500.0)),
+    ):
+        with pytest.raises(GoalError, match=f"{many} way-points"):
+            unpack(message, robot)
+
+
+def test_shapes_of_too_many_points_together_are_refused_before_they_are_unpacked(robot):
+    message = along_shapes()
+    for cloud in message.shapes:
+        cloud.width = 1_500_000
+    with pytest.raises(GoalError, match="3000000 points together"):
+        unpack(message, robot)
+
+
+def test_a_robot_with_a_tip_takes_no_shapes_and_keeps_to_its_plane(fingers):
+    with pytest.raises(GoalError, match="tip and no surface") as refusal:
+        unpack(along_shapes(), fingers)
+    assert refusal.value.code == Code.INVALID_PATH and "POINTS" in refusal.value.next_step
+    message = along_points()
+    message.points = [Point(x=0.2, y=0.1, z=0.05)]
+    with pytest.raises(GoalError, match="off the plane z = 0"):
+        unpack(message, fingers)
+
+
+def names_of(code):
+    return [name for name in dir(type(code)) if name[0].isupper() and name.isupper() and name != "NONE"]
+
+
+def test_error_codes_keep_to_their_block():
+    numbers = [getattr(Code, name) for name in names_of(Code)]
+    assert len(numbers) >= 10 and len(set(numbers)) == len(numbers)
+    assert all(number in ERROR_BLOCK for number in numbers) and Code.NONE == 0
+
+
+def test_every_code_that_shared_parts_may_raise_has_one_of_following():
+    captures = {ReachCode.CAPTURE_TIMEOUT, ReachCode.CAPTURE_INVALID}
+    assert set(CODE_OF_FOLLOWING) == {getattr(ReachCode, name) for name in names_of(ReachCode)} - captures
+    assert all(number in ERROR_BLOCK for number in CODE_OF_FOLLOWING.values())

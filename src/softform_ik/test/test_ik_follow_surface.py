@@ -1,0 +1,85 @@
+"""Paths of a robot with a surface: each way-point solved from the one before, near it, and honestly."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from softform_core.shapes.target import TargetShape
+from softform_core.units import MM_PER_M
+from softform_ik.course import SolveSettings
+from softform_ik.follow_goal import FollowGoal, PointPath, PressurePath, ShapePath
+from softform_ik.follow_surface import SurfacePathSolver
+
+ENDS = np.array([[500.0, 3000.0, 1000.0] * 3, [2500.0, 1000.0, 2000.0] * 3])
+MIDDLE = np.array([0.5, 0.5])
+
+
+@pytest.fixture(scope="module")
+def solver(robot, pipeline):
+    return SurfacePathSolver(robot, SimpleNamespace(simulated=pipeline, current=pipeline), SolveSettings(), 0.01)
+
+
+def never():
+    return False
+
+
+def between(parts):
+    """Pressures on the line between two ends, (m, 9)."""
+    return ENDS[0] + np.asarray(parts)[:, None] * (ENDS[1] - ENDS[0])
+
+
+def solved(solver, goal, here=None):
+    waypoints = list(solver.solve(goal, here, never))
+    return np.array([one.actuation for one in waypoints]), np.array([one.error_mm for one in waypoints])
+
+
+def test_a_path_of_shapes_is_found_again(solver, pipeline):
+    hidden = between(np.linspace(0.0, 1.0, 6))
+    shapes = tuple(TargetShape(pipeline.points(pressures) / MM_PER_M) for pressures in hidden)
+    found, errors_mm = solved(solver, FollowGoal(ShapePath(shapes)), here=np.full(9, 2500.0))
+    assert found == pytest.approx(hidden, abs=60.0)
+    assert errors_mm.max() < 0.1
+
+
+def test_one_point_of_the_surface_is_led_along_an_ellipse_without_jumps(solver, robot, pipeline):
+    """Nine pressures and three coordinates: of all that lead the point to its place, those nearby are taken."""
+    phase = np.linspace(0.0, 2.0 * np.pi, 25)[:, None]
+    centre = pipeline.at(MIDDLE[None]).points(np.full(9, 2500.0))[0] / MM_PER_M
+    ellipse = centre + np.hstack([0.0005 * np.cos(phase), 0.0 * phase, 0.005 * np.sin(phase)])
+    found, errors_mm = solved(solver, FollowGoal(PointPath(ellipse, MIDDLE)), here=np.full(9, 2500.0))
+    assert errors_mm.max() < 0.1
+    assert np.abs(np.diff(found, axis=0)).max() < 0.25 * (robot.pressure_max - robot.pressure_min).max()
+    reached = np.array([pipeline.at(MIDDLE[None]).points(pressures)[0] for pressures in found])
+    assert np.linalg.norm(reached - ellipse * MM_PER_M, axis=1) == pytest.approx(errors_mm, abs=1e-6)
+
+
+def test_a_point_out_of_reach_is_told_by_its_error_and_stays_within_the_bounds(solver, robot):
+    far = np.array([[0.0, 0.0, 0.5]])
+    found, errors_mm = solved(solver, FollowGoal(PointPath(far, MIDDLE)))
+    assert errors_mm[0] > 300.0
+    assert (found >= robot.pressure_min).all() and (found <= robot.pressure_max).all()
+
+
+def test_the_seed_goes_before_where_the_robot_is(solver, pipeline):
+    """With one free point the seed decides which of the many pressures are found."""
+    place = pipeline.at(MIDDLE[None]).points(np.full(9, 2000.0)) / MM_PER_M
+    seeds = [np.array([0.0, 4000.0, 0.0] * 3), np.array([4000.0, 0.0, 4000.0] * 3)]
+    one, other = (
+        solved(solver, FollowGoal(PointPath(place, MIDDLE), seed_pressures=seed), here=np.full(9, 2000.0))[0][0]
+        for seed in seeds
+    )
+    assert np.linalg.norm(one - seeds[0]) < np.linalg.norm(other - seeds[0])
+    assert np.linalg.norm(other - seeds[1]) < np.linalg.norm(one - seeds[1])
+
+
+def test_given_pressures_are_taken_as_they_are(solver):
+    found, errors_mm = solved(solver, FollowGoal(PressurePath(ENDS)))
+    assert (found == ENDS).all() and np.isnan(errors_mm).all()
+    assert (solver.pressures(found) == ENDS).all()
+    assert not solver.uses_sim_to_real(FollowGoal(PressurePath(ENDS)))
+
+
+def test_a_start_measured_beside_the_range_is_taken_into_it(solver, robot):
+    start = solver.start(FollowGoal(PressurePath(ENDS)), np.array([-40.0] * 8 + [5030.0]))
+    assert (start == [0.0] * 8 + [5000.0]).all()
