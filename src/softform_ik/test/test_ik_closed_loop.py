@@ -1,6 +1,7 @@
 """The closed loop against a robot that is not as the model predicts, captured with noise and holes; without ROS."""
 
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from softform_core.kinematics.closest_points import closest_points_on
 from softform_core.kinematics.ik_options import IkOptions
 from softform_core.kinematics.inverse import solve_inverse_kinematics
-from softform_core.kinematics.pipeline import Forward, ForwardPipeline, grid_faces, grid_uv
+from softform_core.kinematics.pipeline import ForwardPipeline, grid_faces, grid_uv
 from softform_core.networks.layers import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.shapes.target import TargetShape
@@ -54,14 +55,13 @@ class RealRobot:
 
     def forward(self, actuation):
         state = self.pipeline.forward(actuation * self.response)
-        return Forward(actuation, state.points + self.dent, state.simulated, state.gaussian, state.gamma)
+        return replace(state, actuation=actuation, points=state.points + self.dent)
 
     def jacobian(self, state):
-        inner = Forward(state.actuation * self.response, state.points, state.simulated, state.gaussian, state.gamma)
-        return self.pipeline.jacobian(inner) * self.response
+        return self.pipeline.jacobian(state) * self.response
 
     def jacobian_along(self, state, directions):
-        return np.einsum("px,pxk->pk", directions, self.jacobian(state)[0])
+        return self.pipeline.jacobian_along(state, directions) * self.response
 
     def surface(self, pressures):
         """Mesh, m."""

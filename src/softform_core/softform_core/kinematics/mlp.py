@@ -1,5 +1,6 @@
 """Multi-layer perceptrons in numpy: value and analytic Jacobian, batched (no autograd)."""
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from softform_core.errors import SoftformError
 
 Array = NDArray[np.float64]
+Floats = NDArray[np.floating]
 
 
 class MlpWeights(Protocol):
@@ -51,12 +53,13 @@ class AffineLayers:
     """A perceptron whose normalisations are folded into its first and last layers.
 
     Attributes:
-        weights: (out, in) each.
+        weights: (out, in) each. A layer between hidden ones may be block-diagonal, as those of an ensemble's members
+            side by side are: then it is its blocks alone, (blocks, out / blocks, in / blocks).
         biases: (out,) each.
         activation: `relu` or `tanh`, applied after every layer but the last.
     """
 
-    weights: tuple[Array, ...]
+    weights: tuple[Floats, ...]
     biases: tuple[Array, ...]
     activation: str
 
@@ -65,36 +68,41 @@ class AffineLayers:
         """Number of inputs."""
         return int(self.weights[0].shape[1])
 
-    def hidden(self, x: Array) -> Array:
-        """Activations before the last layer, (n, in) -> (n, hidden)."""
+    def hidden(self, x: Array) -> tuple[Array, ...]:
+        """Activations of the hidden layers, (n, in) -> (n, width) each."""
+        activations = []
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            x = self._activate(x @ weight.T + bias)
-        return x
-
-    def hidden_and_jacobian(self, x: Array, dx: Array) -> tuple[Array, Array]:
-        """Activations before the last layer and their derivative.
-
-        Args:
-            x: (n, in).
-            dx: (n, in, k), derivative of x with respect to k variables.
-
-        Returns:
-            (n, hidden) and (n, hidden, k).
-        """
-        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            x = self._activate(x @ weight.T + bias)
-            slope = (x > 0.0).astype(np.float64) if self.activation == "relu" else 1.0 - x * x
-            dx = slope[..., None] * (weight @ dx)
-        return x, dx
+            x = _layer(weight, x) + bias
+            x = np.maximum(x, 0.0) if self.activation == "relu" else np.tanh(x)
+            activations.append(x)
+        return tuple(activations)
 
     def values(self, x: Array) -> Array:
         """Output, (n, in) -> (n, out)."""
-        return self.hidden(x) @ self.weights[-1].T + self.biases[-1]
+        return self.output((x, *self.hidden(x))[-1])
 
-    def values_and_jacobian(self, x: Array, dx: Array) -> tuple[Array, Array]:
-        """Output (n, out) and its derivative (n, out, k), see `hidden_and_jacobian`."""
-        x, dx = self.hidden_and_jacobian(x, dx)
-        return x @ self.weights[-1].T + self.biases[-1], self.weights[-1] @ dx
+    def output(self, last_hidden: Array) -> Array:
+        """Output (n, out) from the activations of the last hidden layer."""
+        return last_hidden @ self.weights[-1].T + self.biases[-1]
+
+    def hidden_jacobian(self, hidden: tuple[Array, ...], dx: Floats) -> Floats:
+        """Derivative of the last hidden layer's activations.
+
+        Args:
+            hidden: From `hidden`.
+            dx: (n, in, k), derivative of the input with respect to k variables.
+
+        Returns:
+            (n, width, k) in the precision of `dx` and the weights.
+        """
+        for weight, x in zip(self.weights[:-1], hidden, strict=True):
+            slope = x > 0.0 if self.activation == "relu" else 1.0 - x * x
+            dx = slope.astype(dx.dtype)[:, :, None] * _times(weight, dx)
+        return dx
+
+    def jacobian(self, hidden: tuple[Array, ...], dx: Floats) -> Floats:
+        """Derivative of the output (n, out, k); see `hidden_jacobian`."""
+        return _times(self.weights[-1], self.hidden_jacobian(hidden, dx))
 
     def after(self, weight: Array, bias: Array) -> "AffineLayers":
         """This perceptron behind an affine map `x -> weight x + bias`, which is folded into the first layer (exact)."""
@@ -103,8 +111,38 @@ class AffineLayers:
             (first @ weight, *self.weights[1:]), (self.biases[0] + first @ bias, *self.biases[1:]), self.activation
         )
 
-    def _activate(self, x: Array) -> Array:
-        return np.maximum(x, 0.0) if self.activation == "relu" else np.tanh(x)
+    def in_precision(self, dtype: type[np.floating]) -> "AffineLayers":
+        """These layers with weights of another precision, for derivatives."""
+        return AffineLayers(tuple(weight.astype(dtype) for weight in self.weights), self.biases, self.activation)
+
+
+def _layer(weight: Floats, x: Array) -> Array:
+    """Weights of a layer times rows of inputs, (n, in) -> (n, out)."""
+    if weight.ndim == 2:
+        return x @ weight.T
+    blocks, outputs, inputs = weight.shape
+    rows = x.reshape(len(x), blocks, inputs).swapaxes(0, 1) @ weight.swapaxes(1, 2)
+    return rows.swapaxes(0, 1).reshape(len(x), blocks * outputs)
+
+
+def _times(weight: Floats, columns: Floats) -> Floats:
+    """Weights of a layer times columns of inputs, (n, in, k) -> (n, out, k)."""
+    if weight.ndim == 2:
+        return weight @ columns
+    blocks, outputs, inputs = weight.shape
+    batch, _, k = columns.shape
+    return (weight @ columns.reshape(batch, blocks, inputs, k)).reshape(batch, blocks * outputs, k)
+
+
+def _as_blocks(weight: Array) -> Array:
+    """A layer as `AffineLayers` keeps it: the most blocks on its diagonal beside which all is zero, if it has some."""
+    outputs, inputs = weight.shape
+    common = math.gcd(outputs, inputs)
+    for blocks in (count for count in range(common, 1, -1) if common % count == 0):
+        apart = weight.reshape(blocks, outputs // blocks, blocks, inputs // blocks).swapaxes(1, 2)
+        if not apart[~np.eye(blocks, dtype=bool)].any():
+            return apart[np.arange(blocks), np.arange(blocks)]
+    return weight
 
 
 def fold(mlp: MlpWeights) -> AffineLayers:
@@ -128,4 +166,5 @@ def fold(mlp: MlpWeights) -> AffineLayers:
     scale = np.broadcast_to(np.asarray(mlp.output_scale, dtype=np.float64).ravel(), biases[-1].shape)
     weights[-1] = weights[-1] * scale[:, None]
     biases[-1] = biases[-1] * scale + np.asarray(mlp.output_offset, dtype=np.float64).ravel()
+    weights[1:-1] = [_as_blocks(weight) for weight in weights[1:-1]]
     return AffineLayers(tuple(weights), tuple(biases), mlp.activation)

@@ -1,25 +1,33 @@
 """Forward kinematics: actuation to the points of the predicted shape, with its analytic Jacobian.
 
-Paper 000, Algorithm 1 (Eqs. 14, 3, 1, 2, 4) and Eqs. 16-17, 23-31. Pa in, millimetres out. Exact shortcuts: the last
-layer of N_fk is affine and the B-spline decoder (Eq. 1) is linear, so their product is one matrix from the last hidden
-layer to the sampled points and kernel centers; the same holds for N_rbf's first layer. The control points are never
-formed while solving.
+Paper 000, Algorithm 1 (Eqs. 14, 3, 1, 2, 4) and Eqs. 16-17, 23-31. Pa in, millimetres out. Exact shortcuts: N_fk's last
+layer is multiplied with the B-spline decoder (`DecodedNetwork`) and with N_rbf's first layer once, so that the control
+points are never formed while solving.
 """
 
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
 
 from softform_core.errors import SoftformError
+from softform_core.kinematics.decoded_network import DecodedNetwork
 from softform_core.kinematics.forward_model import COARSE_POINTS
 from softform_core.kinematics.mlp import AffineLayers, MlpWeights, fold
-from softform_core.kinematics.rbf_warp import SimToReal, gaussians, warp, warp_jacobian, warp_tangents
-from softform_core.surface.bspline import apply, basis_matrix, derivative_matrices, unit_normals
+from softform_core.kinematics.rbf_warp import (
+    SimToReal,
+    WarpInputs,
+    warp_jacobian,
+    warp_jacobian_along,
+    warp_tangents,
+    warp_with_kernels,
+)
+from softform_core.surface.bspline import apply, derivative_matrices, unit_normals
 
 Array = NDArray[np.float64]
+Floats = NDArray[np.floating]
 
 
 def grid_uv(count: int) -> Array:
@@ -47,21 +55,25 @@ def grid_faces(count: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class Forward:
-    """One evaluation of the pipeline, from which the Jacobian is taken without repeating it.
+    """One evaluation of the pipeline, from which derivatives are taken without repeating it.
 
     Attributes:
         actuation: (n, k) Pa.
         points: (n, P, 3) mm, p* of Eq. 4.
         simulated: (n, P + N, 3) mm, surface points and kernel centers before the warp.
-        gaussian: (n, P, N), empty without sim-to-real.
+        gaussian: (n, P, N) in the precision of the derivatives, empty without sim-to-real.
         gamma: (n, N + 4, 3), empty without sim-to-real.
+        hidden: (n, width) each, activations of N_fk's hidden layers.
+        coefficients_hidden: (n, width) each, those of N_rbf; none without sim-to-real.
     """
 
     actuation: Array
     points: Array
     simulated: Array
-    gaussian: Array
+    gaussian: Floats
     gamma: Array
+    hidden: tuple[Array, ...]
+    coefficients_hidden: tuple[Array, ...]
 
 
 class ForwardPipeline:
@@ -74,6 +86,8 @@ class ForwardPipeline:
         rows: Control points along u.
         cols: Control points along v.
         degree: Polynomial degree of the B-spline (order minus one).
+        precision: Of the products in a Jacobian. Single is right to 1e-5 of its largest value, which no solver needs
+            better, in half the time; points are computed in double.
 
     Raises:
         SoftformError: If network, parameters and control grid do not fit together.
@@ -87,15 +101,10 @@ class ForwardPipeline:
         rows: int = 30,
         cols: int = 30,
         degree: int = 3,
+        precision: type[np.floating] = np.float32,
     ) -> None:
-        """Precompute the products of decoder and networks."""
-        uv = np.asarray(uv, dtype=np.float64)
-        if uv.ndim != 2 or uv.shape[1] != 2 or len(uv) == 0:
-            raise SoftformError(f"Surface parameters have shape {uv.shape}.", "Give (P, 2) with P > 0, e.g. grid_uv.")
-        if not np.isfinite(uv).all() or uv.min() < 0.0 or uv.max() > 1.0:
-            raise SoftformError("Surface parameters must lie in the unit square.", "Clip them to 0 … 1.")
-        self.uv, self.rows, self.cols, self.degree = uv, rows, cols, degree
-        self._forward_kinematics = forward_kinematics
+        """Fold the networks and multiply them with the decoder."""
+        self.rows, self.cols, self.degree = rows, cols, degree
         self._network = fold(forward_kinematics)
         if self._network.weights[-1].shape[0] != rows * cols * 3:
             raise SoftformError(
@@ -103,14 +112,9 @@ class ForwardPipeline:
                 f"{rows * cols * 3}.",
                 "Use the model that was trained for this robot's surface.",
             )
-        self.sim_to_real = sim_to_real
-        sampled_uv = uv if sim_to_real is None else np.concatenate([uv, sim_to_real.kernel_uv])
-        basis = basis_matrix(sampled_uv, rows, cols, degree)
-        weight, bias = self._network.weights[-1], self._network.biases[-1]
-        # Eq. 1 applied to the last layer's columns: (Q * 3, hidden).
-        self._decode = np.ascontiguousarray((basis @ weight.reshape(rows * cols, -1)).reshape(len(sampled_uv) * 3, -1))
-        self._decode_offset = (basis @ bias.reshape(rows * cols, 3)).ravel()
+        self.sim_to_real, self._precision = sim_to_real, precision
         self._coefficients: AffineLayers | None = None
+        self._coefficients_slopes: AffineLayers | None = None
         if sim_to_real is not None:
             network = fold(sim_to_real.coefficients)
             if network.inputs != rows * cols * 3:
@@ -118,7 +122,21 @@ class ForwardPipeline:
                     f"N_rbf takes {network.inputs} numbers, {rows} x {cols} control points are {rows * cols * 3}.",
                     "Use the sim-to-real model that was trained for this robot's surface.",
                 )
-            self._coefficients = network.after(weight, bias)
+            self._coefficients = network.after(self._network.weights[-1], self._network.biases[-1])
+            self._coefficients_slopes = self._coefficients.in_precision(precision)
+        self._sample(uv)
+
+    def _sample(self, uv: Array) -> None:
+        """Set the surface points."""
+        uv = np.asarray(uv, dtype=np.float64)
+        if uv.ndim != 2 or uv.shape[1] != 2 or len(uv) == 0:
+            raise SoftformError(f"Surface parameters have shape {uv.shape}.", "Give (P, 2) with P > 0, e.g. grid_uv.")
+        if not np.isfinite(uv).all() or uv.min() < 0.0 or uv.max() > 1.0:
+            raise SoftformError("Surface parameters must lie in the unit square.", "Clip them to 0 … 1.")
+        self.uv = uv
+        sampled = uv if self.sim_to_real is None else np.concatenate([uv, self.sim_to_real.kernel_uv])
+        self._surface = DecodedNetwork(self._network, sampled, (self.rows, self.cols, self.degree), self._precision)
+        self._derivatives = derivative_matrices(uv, self.rows, self.cols, self.degree)
 
     @property
     def degrees_of_freedom(self) -> int:
@@ -131,8 +149,10 @@ class ForwardPipeline:
         return self.at(grid_uv(COARSE_POINTS))
 
     def at(self, uv: Array) -> "ForwardPipeline":
-        """The same shape at other surface parameters (M, 2); it takes some milliseconds to build."""
-        return ForwardPipeline(self._forward_kinematics, uv, self.sim_to_real, self.rows, self.cols, self.degree)
+        """The same shape at other surface parameters (M, 2); the networks are shared, so that it is built quickly."""
+        other = copy(self)
+        other._sample(uv)
+        return other
 
     def control_points(self, actuation: Array) -> Array:
         """Control points of the simulated surface (Eq. 14), (..., k) Pa -> (..., rows, cols, 3) mm."""
@@ -144,7 +164,7 @@ class ForwardPipeline:
         batch, lead = self._batch(actuation)
         if self._coefficients is None:
             return np.zeros((*lead, 0, 3))
-        return self._coefficients.values(self._network.hidden(batch)).reshape(*lead, -1, 3)
+        return self._coefficients.values(self._network.hidden(batch)[-1]).reshape(*lead, -1, 3)
 
     def kernel_centers(self, actuation: Array) -> Array:
         """Centers q_i of the warp's kernels on the simulated surface, (..., k) Pa -> (..., N, 3) mm."""
@@ -190,36 +210,24 @@ class ForwardPipeline:
         return state.points.reshape(*lead, -1, 3), jacobian.reshape(*lead, *jacobian.shape[1:])
 
     def forward(self, actuation: Array) -> Forward:
-        """Algorithm 1 for a batch, (n, k) Pa, keeping what the Jacobian needs."""
-        hidden = self._network.hidden(actuation)
-        simulated = (hidden @ self._decode.T + self._decode_offset).reshape(len(actuation), -1, 3)
+        """Algorithm 1 for a batch, (n, k) Pa, keeping what derivatives need."""
+        hidden = self._surface.hidden(actuation)
+        simulated = self._surface.points(hidden[-1])
         if self.sim_to_real is None or self._coefficients is None:
             nothing = np.zeros((len(actuation), 0, 0))
-            return Forward(actuation, simulated, simulated, nothing, nothing)
+            return Forward(actuation, simulated, simulated, nothing, nothing, hidden, ())
         points, centers = simulated[:, : len(self.uv)], simulated[:, len(self.uv) :]
-        gamma = self._coefficients.values(hidden).reshape(len(actuation), -1, 3)
-        gaussian = gaussians(points, centers, self.sim_to_real.width)
-        return Forward(actuation, warp(points, gaussian, gamma), simulated, gaussian, gamma)
+        coefficients_hidden = self._coefficients.hidden(hidden[-1])
+        gamma = self._coefficients.output(coefficients_hidden[-1]).reshape(len(actuation), -1, 3)
+        warped, gaussian = warp_with_kernels(points, centers, gamma, self.sim_to_real.width, self._precision)
+        return Forward(actuation, warped, simulated, gaussian, gamma, hidden, coefficients_hidden)
 
     def jacobian(self, state: Forward) -> Array:
         """Derivative of `state.points` with respect to the actuation (Eq. 17), (n, P, 3, k) mm/Pa."""
-        n, k = state.actuation.shape
-        hidden, slope = self._network.hidden_and_jacobian(state.actuation, np.broadcast_to(np.eye(k), (n, k, k)))
-        simulated = (self._decode @ slope).reshape(n, -1, 3, k)
-        if self.sim_to_real is None or self._coefficients is None:
-            return simulated
-        count = len(self.uv)
-        _, gamma = self._coefficients.values_and_jacobian(hidden, slope)
-        return warp_jacobian(
-            state.simulated[:, :count],
-            state.simulated[:, count:],
-            state.gaussian,
-            state.gamma,
-            simulated[:, :count],
-            simulated[:, count:],
-            gamma.reshape(n, -1, 3, k),
-            self.sim_to_real.width,
-        )
+        simulated, slope = self._surface.jacobian(state.hidden)
+        if self.sim_to_real is None:
+            return simulated.astype(np.float64)
+        return warp_jacobian(self._warp_inputs(state, simulated, slope))
 
     def jacobian_along(self, state: Forward, directions: Array) -> Array:
         """Derivative of each point along a direction of its own, d . dp*/da, for a batch of one.
@@ -231,15 +239,29 @@ class ForwardPipeline:
         Returns:
             (P, k) mm/Pa for directions of unit length.
         """
-        return np.einsum("px,pxk->pk", directions, self.jacobian(state)[0])
+        simulated, slope = self._surface.jacobian(state.hidden)
+        if self.sim_to_real is None:
+            return np.einsum("px,pxk->pk", directions, simulated[0].astype(np.float64))
+        return warp_jacobian_along(self._warp_inputs(state, simulated, slope), directions[None])[0]
 
     def objective_gradient(self, state: Forward, residuals: Array) -> Array:
         """Eq. 16: 2 sum (dp*/da)^T (p* - (R c* + t)) for residuals (P, 3) mm and a batch of one, (k,) mm^2/Pa."""
         return 2.0 * residuals.ravel() @ self.jacobian(state)[0].reshape(residuals.size, -1)
 
-    @cached_property
-    def _derivatives(self) -> tuple[csr_matrix, csr_matrix]:
-        return derivative_matrices(self.uv, self.rows, self.cols, self.degree)
+    def _warp_inputs(self, state: Forward, simulated: Floats, slope: Floats) -> WarpInputs:
+        assert self.sim_to_real is not None and self._coefficients_slopes is not None
+        count, (n, k) = len(self.uv), state.actuation.shape
+        gamma = self._coefficients_slopes.jacobian(state.coefficients_hidden, slope)
+        return WarpInputs(
+            state.simulated[:, :count],
+            state.simulated[:, count:],
+            state.gaussian,
+            state.gamma,
+            simulated[:, :count],
+            simulated[:, count:],
+            gamma.reshape(n, -1, 3, k),
+            self.sim_to_real.width,
+        )
 
     def _batch(self, actuation: Array) -> tuple[Array, tuple[int, ...]]:
         actuation = np.asarray(actuation, dtype=np.float64)

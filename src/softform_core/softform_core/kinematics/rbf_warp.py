@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
 from softform_core.kinematics.mlp import MlpWeights
-from softform_core.kinematics.rbf_loops import fill_gaussians, fill_jacobian
+from softform_core.kinematics.rbf_loops import fill_gaussians, fill_jacobian, fill_jacobian_along, fill_warp
 
 Array = NDArray[np.float64]
+Floats = NDArray[np.floating]
 
 KERNEL_WIDTH = 3.0e-5
 """The paper's c of Eq. 2, 1/mm^2."""
@@ -52,9 +53,30 @@ def gaussians(points: Array, centers: Array, width: float) -> Array:
     Returns:
         (n, P, N).
     """
-    out = np.empty((*points.shape[:2], centers.shape[1]))
-    fill_gaussians(np.ascontiguousarray(points), np.ascontiguousarray(centers.swapaxes(-1, -2)), width, out)
-    return out
+    out = np.empty((len(points), centers.shape[1], points.shape[1]))
+    fill_gaussians(_coordinates(points), _coordinates(centers), width, out)
+    return out.swapaxes(1, 2)
+
+
+def warp_with_kernels(
+    points: Array, centers: Array, gamma: Array, width: float, precision: type[np.floating]
+) -> tuple[Array, Floats]:
+    """Eq. 2 and the kernels that its derivatives need, in one pass.
+
+    Args:
+        points: (n, P, 3) mm.
+        centers: (n, N, 3) mm.
+        gamma: (n, N + 4, 3), see `warp`.
+        width: c, 1/mm^2.
+        precision: Of the kernels that are kept; the points are computed in double.
+
+    Returns:
+        (n, P, 3) mm, and (n, P, N) as `gaussians` gives them.
+    """
+    kernels = np.empty((len(points), centers.shape[1], points.shape[1]), dtype=precision)
+    warped = np.empty((len(points), 3, points.shape[1]))
+    fill_warp(_coordinates(points), _coordinates(centers), np.ascontiguousarray(gamma), width, kernels, warped)
+    return np.ascontiguousarray(warped.swapaxes(1, 2)), kernels.swapaxes(1, 2)
 
 
 def warp(points: Array, gaussian: Array, gamma: Array) -> Array:
@@ -89,21 +111,11 @@ def warp_tangents(points: Array, tangents: Array, centers: Array, gaussian: Arra
     return tangents @ gamma[:, 1:4] + (-2.0 * width * gaussian * along) @ gamma[:, 4:]
 
 
-def warp_jacobian(
-    points: Array,
-    centers: Array,
-    gaussian: Array,
-    gamma: Array,
-    points_jacobian: Array,
-    centers_jacobian: Array,
-    gamma_jacobian: Array,
-    width: float,
-) -> Array:
-    """Derivative of Eq. 2 with respect to the actuation, the three terms of Eq. 17 with Eqs. 23-30.
+@dataclass(frozen=True)
+class WarpInputs:
+    """What Eq. 2 takes, at one actuation each of a batch, and its derivatives by the actuation.
 
-    The kernels appear only in one product `gaussian @ columns`; no array of P x N x 3 is ever made.
-
-    Args:
+    Attributes:
         points: (n, P, 3) mm.
         centers: (n, N, 3) mm.
         gaussian: (n, P, N), from `gaussians`.
@@ -112,21 +124,82 @@ def warp_jacobian(
         centers_jacobian: (n, N, 3, k) of the kernel centers, dQ/da.
         gamma_jacobian: (n, N + 4, 3, k), dgamma/da.
         width: c, 1/mm^2.
+    """
+
+    points: Array
+    centers: Array
+    gaussian: Floats
+    gamma: Array
+    points_jacobian: Floats
+    centers_jacobian: Floats
+    gamma_jacobian: Floats
+    width: float
+
+
+def warp_jacobian(at: WarpInputs) -> Array:
+    """Derivative of Eq. 2 with respect to the actuation, the three terms of Eq. 17 with Eqs. 23-30, (n, P, 3, k).
+
+    The kernels appear only in one product `gaussian @ columns`; no array of P x N x 3 is ever made. It is computed in
+    the precision of the kernels and the three Jacobians.
+    """
+    batch, kernels, _, k = at.centers_jacobian.shape
+    beta, centers, motion, own = _kernel_factors(at)
+    beta_center = beta[:, :, :, None] * centers[:, :, None, :]
+    across = beta[:, :, :, None, None] * motion[:, :, None, :, :]
+    sums = at.gaussian @ _columns(beta, beta_center, own, across)
+    jacobian = np.empty((batch, at.points.shape[1], 3, k))
+    parts = (at.points, at.points_jacobian, sums, at.gamma, at.gamma_jacobian)
+    fill_jacobian(*(np.ascontiguousarray(part) for part in parts), at.width, jacobian)
+    return jacobian
+
+
+def warp_jacobian_along(at: WarpInputs, directions: Array) -> Array:
+    """`warp_jacobian` along a direction d of each point, d . dp*/da.
+
+    The directions go into the kernels first, e_i d . beta_i: what moves with the centers then needs one column each
+    instead of three.
+
+    Args:
+        at: Inputs and their derivatives.
+        directions: (n, P, 3).
 
     Returns:
-        (n, P, 3, k).
+        (n, P, k).
     """
-    batch, count, _ = points.shape
-    kernels, k = centers.shape[1], points_jacobian.shape[-1]
-    beta = gamma[:, 4:]
-    # Eqs. 24-27: d e_i = 2c e_i (q_i - p) . (dp - dq_i), split into factors of the point and factors of the kernel.
-    beta_center = beta[:, :, :, None] * centers[:, :, None, :]
-    center_motion = np.einsum("nix,nixk->nik", centers, centers_jacobian)
-    own = gamma_jacobian[:, 4:] - 2.0 * width * beta[:, :, :, None] * center_motion[:, :, None, :]
-    across = beta[:, :, :, None, None] * (2.0 * width * centers_jacobian)[:, :, None, :, :]
-    columns = np.concatenate([part.reshape(batch, kernels, -1) for part in (beta, beta_center, own, across)], axis=2)
-    sums = gaussian @ columns
-    jacobian = np.empty((batch, count, 3, k))
-    parts = (points, points_jacobian, sums, gamma, gamma_jacobian)
-    fill_jacobian(*(np.ascontiguousarray(part) for part in parts), width, jacobian)
+    batch, kernels, _, k = at.centers_jacobian.shape
+    beta, centers, motion, own = _kernel_factors(at)
+    along = directions.astype(beta.dtype)
+    weights = at.gaussian.swapaxes(1, 2) * (beta @ along.swapaxes(1, 2))
+    ones = np.ones((batch, kernels, 1), dtype=beta.dtype)
+    sums = weights.swapaxes(1, 2) @ _columns(ones, centers, motion)
+    own_sums = at.gaussian @ _columns(own)
+    jacobian = np.empty((batch, at.points.shape[1], k))
+    parts = (at.points, at.points_jacobian, along, sums, own_sums, at.gamma, at.gamma_jacobian)
+    fill_jacobian_along(*(np.ascontiguousarray(part) for part in parts), at.width, jacobian)
     return jacobian
+
+
+def _kernel_factors(at: WarpInputs) -> tuple[Floats, Floats, Floats, Floats]:
+    """What belongs to the kernels in Eqs. 24-30, in the precision of the derivatives.
+
+    d e_i = 2c e_i (q_i - p) . (dp - dq_i) (Eqs. 24-27) is split into factors of the point and factors of the kernel.
+
+    Returns:
+        beta (n, N, 3), centers (n, N, 3), 2c dq (n, N, 3, k), and dbeta - beta 2c q . dq (n, N, 3, k): all that is
+        multiplied with e_i alone.
+    """
+    beta, centers = (part.astype(at.gaussian.dtype) for part in (at.gamma[:, 4:], at.centers))
+    motion = (2.0 * at.width) * at.centers_jacobian
+    toward = np.einsum("nix,nixk->nik", centers, motion)
+    own = at.gamma_jacobian[:, 4:] - beta[:, :, :, None] * toward[:, :, None, :]
+    return beta, centers, motion, own
+
+
+def _columns(*factors: Floats) -> Floats:
+    """Factors of the kernels (n, N, ...) beside each other, (n, N, columns)."""
+    return np.concatenate([factor.reshape(*factor.shape[:2], -1) for factor in factors], axis=2)
+
+
+def _coordinates(points: Array) -> Array:
+    """(n, P, 3) as (n, 3, P), contiguous."""
+    return np.ascontiguousarray(points.swapaxes(1, 2))

@@ -36,7 +36,7 @@ def random_pressures(robot, seed):
 def test_jacobian_agrees_with_autograd(robot, seed):
     network, _ = load_forward_kinematics(robot)
     uv = grid_uv(100)
-    pipeline = ForwardPipeline(extract_mlp(network), uv)
+    pipeline = ForwardPipeline(extract_mlp(network), uv, precision=np.float64)
     pressures = random_pressures(robot, seed)
     double = network.double()
     basis = torch.tensor(basis_matrix(uv).toarray())

@@ -1,0 +1,64 @@
+"""N_fk followed by the B-spline decoder at fixed surface parameters (paper 000, Eqs. 14 and 1), with its Jacobian."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.kinematics.mlp import AffineLayers
+from softform_core.surface.bspline import basis_matrix
+
+Array = NDArray[np.float64]
+Floats = NDArray[np.floating]
+
+
+class DecodedNetwork:
+    """Points of the simulated surface.
+
+    The last layer of N_fk is affine and Eq. 1 is linear: their product is one matrix from the last hidden layer to the
+    points (exact), so that no control point is ever formed.
+
+    Args:
+        network: N_fk, folded, (k,) Pa -> flattened control points (rows * cols * 3,) mm.
+        uv: (Q, 2) surface parameters in the unit square.
+        grid: Rows and columns of control points, and the degree of the B-spline.
+        precision: Of the Jacobian's products.
+    """
+
+    def __init__(
+        self, network: AffineLayers, uv: Array, grid: tuple[int, int, int], precision: type[np.floating]
+    ) -> None:
+        """Multiply decoder and last layer."""
+        weight, bias = network.weights[-1], network.biases[-1]
+        basis = basis_matrix(uv, *grid)
+        control_points = basis.shape[1]
+        self._network, self._slopes = network, network.in_precision(precision)
+        # (Q * 3, hidden): Eq. 1 applied to the last layer's columns.
+        self._decode = np.ascontiguousarray((basis @ weight.reshape(control_points, -1)).reshape(len(uv) * 3, -1))
+        self._decode_slopes = np.ascontiguousarray(self._decode.T, dtype=precision)
+        self._offset = (basis @ bias.reshape(control_points, 3)).ravel()
+        self._identity = np.eye(network.inputs, dtype=precision)
+
+    def hidden(self, actuation: Array) -> tuple[Array, ...]:
+        """Activations of N_fk's hidden layers, (n, k) Pa -> (n, width) each."""
+        return self._network.hidden(actuation)
+
+    def points(self, last_hidden: Array) -> Array:
+        """Points (n, Q, 3) mm from the activations of the last hidden layer."""
+        return (last_hidden @ self._decode.T + self._offset).reshape(len(last_hidden), -1, 3)
+
+    def jacobian(self, hidden: tuple[Array, ...]) -> tuple[Floats, Floats]:
+        """Derivatives by the actuation.
+
+        Args:
+            hidden: From `hidden`.
+
+        Returns:
+            Of the points (n, Q, 3, k) mm/Pa and of the last hidden layer (n, width, k).
+        """
+        identity = np.broadcast_to(self._identity, (len(hidden[0]), *self._identity.shape))
+        slope = self._slopes.hidden_jacobian(hidden, identity)
+        # With ReLU more than half of the units stand still at any one actuation.
+        moving = slope.any(axis=(0, 2))
+        decode, motion = self._decode_slopes, slope
+        if not moving.all():
+            decode, motion = decode[moving], motion[:, moving]
+        return (decode.T @ motion).reshape(len(slope), -1, 3, slope.shape[2]), slope
