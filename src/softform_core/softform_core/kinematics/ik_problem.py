@@ -134,6 +134,12 @@ class Problem:
         self.forward_evaluations = self.jacobian_evaluations = self.queries = 0
         self._size: float | None = None
 
+    def coarse(self, options: IkOptions) -> "Problem":
+        """The same problem at few points, with other limits."""
+        coarse = Problem(self.pipeline.coarse, self.target, options, self.features)
+        coarse.trims, coarse.ignore_uncovered, coarse.scale = self.trims, self.ignore_uncovered, self.scale
+        return coarse
+
     @property
     def has_extras(self) -> bool:
         """Whether more than the plain target of Eq. 15 is asked for."""

@@ -22,6 +22,7 @@ class IkResult:
     Attributes:
         points: (P, 3) mm, the predicted shape.
         history: One entry an iteration, the start first.
+        coarse_iterations: Made before, at few points; they are one entry of the history together.
         seconds: Wall-clock time of the solve, without building the search tree of the target.
         prepare_seconds: Time to build that tree.
         method: Which method.
@@ -32,6 +33,7 @@ class IkResult:
 
     points: Array
     history: list[IkIteration]
+    coarse_iterations: int
     seconds: float
     prepare_seconds: float
     method: str

@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from softform_core.errors import SoftformError
+from softform_core.kinematics.approach import approach
 from softform_core.kinematics.closest_points import ClosestPoints, closest_points_on
 from softform_core.kinematics.feature_term import FeatureTerm
 from softform_core.kinematics.forward_model import ForwardModel
@@ -101,6 +102,12 @@ def solve_prepared(
     monitor = Monitor(options, on_iteration, should_stop)
     best = _start(problem)
     stop = monitor.iterated(best)
+    coarse_iterations = 0
+    if stop is None and method == "levenberg_marquardt":
+        approached, coarse_iterations = approach(problem, monitor, best)
+        if approached is not best:
+            best = approached
+            stop = monitor.iterated(best)
     if stop is None:
         best, stop = solve(problem, monitor, best)
     if stop.finished and not problem.ignore_uncovered and _lacks_parts(problem, best):
@@ -112,7 +119,9 @@ def solve_prepared(
                 best, stop = solve(problem, monitor, best)
     seconds = monitor.seconds
     points = best.points if search is not None else pipeline.forward(best.actuation[None]).points[0]
-    return IkResult(points, monitor.history, seconds, prepare_seconds, method, stop, problem, best)
+    return IkResult(
+        points, monitor.history, coarse_iterations, seconds, prepare_seconds, method, stop, problem, best
+    )
 
 
 def _start(problem: Problem) -> Evaluation:

@@ -14,8 +14,9 @@ from softform_core.kinematics.ik_problem import Evaluation, Problem
 from softform_core.kinematics.quadratic_model import moved, quadratic_model
 
 _FIRST_DAMPING = 1e-3
-_LEAST_DAMPING = 1e-9
+_LEAST_DAMPING = 1e-6
 _MOST_DAMPING = 1e9
+_LEAST_PROMISE = 1e-10
 
 
 class LevenbergMarquardt:
@@ -52,7 +53,8 @@ class LevenbergMarquardt:
         while True:
             step = box_minimum(hessian + self._damping * np.diag(scale), gradient, lower, upper)
             promised = -float(gradient @ step + 0.5 * step @ hessian @ step)
-            if promised <= 1e-10 * best.merit:
+            # What is not even promised need not be tried: near a noise floor each trial would be refused.
+            if promised <= max(problem.options.relative_decrease, _LEAST_PROMISE) * best.merit:
                 return Termination.CONVERGED
             stop = interrupted()
             if stop is not None:
