@@ -8,6 +8,7 @@ The mean of the members is what is predicted; `training.uncertainty` finds facto
 """
 
 from collections.abc import Sequence
+from copy import copy
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +56,12 @@ class SurfaceUncertainty:
             )
         self._pipeline, self._factor, self._floor = pipeline, factor, floor_mm
         self._members = [fold(member.coefficients) for member in members]
+
+    def at(self, uv: Array) -> "SurfaceUncertainty":
+        """The same at other surface parameters, (P, 2)."""
+        other = copy(self)
+        other._pipeline = self._pipeline.at(uv)
+        return other
 
     def along_normals(self, actuation: Array) -> Array:
         """One standard deviation along the normals, (..., k) Pa -> (..., P) mm."""

@@ -1,0 +1,1 @@
+"""Collision-free motion of the whole surface (paper 000, Sec. V-E2)."""

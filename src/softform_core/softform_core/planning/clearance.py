@@ -1,0 +1,83 @@
+"""How much room a predicted surface has beside its margin; millimetres.
+
+spare = min over all points x of the triangulated surface of (distance to the obstacle - allowance(x)) - clearance
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.planning.distance_field import DistanceField
+from softform_core.planning.obstacles import Obstacle
+from softform_core.planning.predicted_surface import SurfaceStates
+
+Array = NDArray[np.float64]
+
+FAR_MM = 40.0
+"""A surface this far away is not measured more precisely."""
+
+_SQRT3 = float(np.sqrt(3.0))
+
+
+class ClearanceGauge:
+    """Measures surfaces against one obstacle.
+
+    Args:
+        obstacle: The obstacle.
+        region: (2, 3) mm, a box in which most surfaces lie.
+        faces: (F, 3) triangles of the surfaces.
+        clearance: mm that is kept beside the allowance.
+    """
+
+    def __init__(self, obstacle: Obstacle, region: Array, faces: NDArray[np.int64], clearance: float) -> None:
+        """Tabulate coarse distances."""
+        self._obstacle, self._faces, self.clearance = obstacle, faces, clearance
+        self._field = DistanceField.around(region, obstacle)
+        edges = np.stack([faces, np.roll(faces, -1, axis=1)], axis=2).reshape(-1, 2)
+        self._edges = np.unique(np.sort(edges, axis=1), axis=0)
+
+    def spare(self, states: SurfaceStates) -> Array:
+        """Room of each surface, (n,) mm; negative where the margin is not kept.
+
+        Every value is a lower bound of the spare that is defined above: exact but for the allowance, which near the
+        closest place is taken at its largest, and but for surfaces further than `FAR_MM`. Of a surface in the margin
+        only the sign is right.
+        """
+        return self._least(states, self.clearance) - self.clearance
+
+    def distances(self, states: SurfaceStates) -> Array:
+        """Distance of each triangulated surface to the obstacle, (n,) mm, without any margin."""
+        return self._least(SurfaceStates(states.points, np.zeros_like(states.allowance)), 0.0)
+
+    def _least(self, states: SurfaceStates, enough: float) -> Array:
+        """Distance less allowance at the closest place of each surface, (n,) mm; coarse where it is below `enough`."""
+        lowest, highest = self._field.bounds(states.points)
+        lowest -= states.allowance
+        highest -= states.allowance
+        reaches = self._reaches(states)
+        least = lowest.min(axis=1) - reaches
+        for index in np.flatnonzero(least < FAR_MM):
+            near = lowest[index] < highest[index].min() + reaches[index]
+            points, allowance = states.points[index], states.allowance[index]
+            least[index] = self._measured(points, allowance, near, float(reaches[index]), enough)
+        return least
+
+    def _measured(self, points: Array, allowance: Array, near: NDArray[np.bool_], reach: float, enough: float) -> float:
+        """`_least` of one surface (P, 3) mm whose closest place is around the points marked `near`."""
+        at_points = np.full(len(points), np.inf)
+        at_points[near] = self._obstacle.distances(points[near]) - allowance[near]
+        least = float(at_points.min())
+        if least < enough:
+            return least  # whatever the triangles between are
+        triangles = self._faces[(at_points[self._faces] < least + reach).any(axis=1)]
+        return self._obstacle.distance_to_triangles(points[triangles]) - float(allowance[triangles].max())
+
+    def _reaches(self, states: SurfaceStates) -> Array:
+        """By how much the spare inside any triangle may be less than at its nearest corner, (n,) mm.
+
+        No point of a triangle is further from the nearest corner than the longest edge over sqrt(3).
+        """
+        one, other = self._edges.T
+        edges = states.points[:, one] - states.points[:, other]
+        longest = np.sqrt(np.einsum("nex,nex->ne", edges, edges).max(axis=1))
+        steepest = np.abs(states.allowance[:, one] - states.allowance[:, other]).max(axis=1)
+        return np.asarray(longest / _SQRT3 + steepest)

@@ -1,0 +1,86 @@
+"""Pressures at which the robot takes a target shape: several solutions, for one of them may lie in an obstacle."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.halton import halton_actuations
+from softform_core.kinematics.forward_model import ForwardModel
+from softform_core.kinematics.ik_options import IkOptions
+from softform_core.kinematics.inverse import solve_inverse_kinematics
+from softform_core.robots import Robot
+from softform_core.shapes.target import TargetShape
+
+Array = NDArray[np.float64]
+
+WORSE_BY = 0.1
+"""A solution counts if its mean error is larger than the best one's by no more than this part of it ..."""
+
+WORSE_BY_MM = 0.05
+"""... and so much."""
+
+SAME_PART = 0.02
+"""Solutions that differ by less than this part of the range are one."""
+
+
+@dataclass(frozen=True)
+class GoalSolution:
+    """Pressures that bring the surface to the target.
+
+    Attributes:
+        pressures: (k,) Pa.
+        mean_error_mm: To the target; NaN where there is none.
+        max_error_mm: Likewise.
+    """
+
+    pressures: Array
+    mean_error_mm: float = float("nan")
+    max_error_mm: float = float("nan")
+
+
+def goal_solutions(
+    pipeline: ForwardModel,
+    robot: Robot,
+    target: TargetShape,
+    near: Array,
+    starts: int,
+    max_seconds: float,
+    should_stop: Callable[[], bool],
+) -> list[GoalSolution]:
+    """Solutions of Eq. 15 for a target that stays where it is, the best first.
+
+    Args:
+        pipeline: Forward kinematics.
+        robot: Whose bounds.
+        target: m.
+        near: (k,) Pa, the first start.
+        starts: Solves; from `near`, then from a Halton sequence over the range.
+        max_seconds: For each.
+        should_stop: Ends the search with what there is.
+
+    Raises:
+        SoftformError: On a bad target.
+    """
+    options = IkOptions(robot.pressure_min, robot.pressure_max, tolerance_mm=0.01, max_seconds=max_seconds)
+    others = halton_actuations(robot.pressure_min, robot.pressure_max, max(1, starts - 1), seed=0)[: starts - 1]
+    found: list[GoalSolution] = []
+    for start in [near, *others]:
+        if should_stop():
+            break
+        result = solve_inverse_kinematics(
+            pipeline, target, replace(options, initial_pressures=start), should_stop=should_stop
+        )
+        found.append(GoalSolution(result.pressures, result.mean_error_mm, result.max_error_mm))
+    found.sort(key=lambda one: one.mean_error_mm)
+    distinct: list[GoalSolution] = []
+    for one in found:
+        good = one.mean_error_mm <= (1.0 + WORSE_BY) * found[0].mean_error_mm + WORSE_BY_MM
+        if good and not any(_same(one.pressures, other.pressures, robot) for other in distinct):
+            distinct.append(one)
+    return distinct
+
+
+def _same(one: Array, other: Array, robot: Robot) -> bool:
+    return bool((np.abs(one - other) / (robot.pressure_max - robot.pressure_min)).max() < SAME_PART)

@@ -1,0 +1,204 @@
+"""Plan a motion of the whole surface from given pressures to a target, clear of an obstacle (paper 000, Sec. V-E2)."""
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.planning.clearance import ClearanceGauge
+from softform_core.planning.enclosure import encloses, lies_within_body
+from softform_core.planning.goals import GoalSolution, goal_solutions
+from softform_core.planning.motion_plan import (
+    MotionPlan,
+    MotionRequest,
+    MotionSettings,
+    NoMotionError,
+    Progress,
+    Refusal,
+)
+from softform_core.planning.planner import find_path
+from softform_core.planning.predicted_surface import PredictedSurface
+from softform_core.planning.sweep import MotionChecker, StoppedError
+from softform_core.planning.trajectory import trajectory_along
+from softform_core.robots import Robot
+from softform_core.shapes.target import TargetShape
+from softform_core.units import MM_PER_M
+
+Array = NDArray[np.float64]
+
+
+def plan_motion(
+    surface: PredictedSurface,
+    robot: Robot,
+    request: MotionRequest,
+    settings: MotionSettings | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+) -> MotionPlan:
+    """Plan a motion.
+
+    A target in an obstacle is not replaced by one that is further away: of its solutions (`goal_solutions`) those that
+    keep their margin are the goals, and if there is none the motion is refused.
+
+    Args:
+        surface: The prediction to trust.
+        robot: Whose pressures.
+        request: What is asked.
+        settings: How; None for the defaults.
+        should_stop: Asked between states.
+        on_progress: Told each stage, and the states checked.
+
+    Raises:
+        NoMotionError: If there is no motion, with the reason.
+        SoftformError: On a bad target or settings.
+    """
+    return _Planning(surface, robot, request, settings or MotionSettings(), should_stop, on_progress).run()
+
+
+class _Planning:
+    """One plan under way."""
+
+    def __init__(
+        self,
+        surface: PredictedSurface,
+        robot: Robot,
+        request: MotionRequest,
+        settings: MotionSettings,
+        should_stop: Callable[[], bool],
+        on_progress: Callable[[Progress], None],
+    ) -> None:
+        self._surface, self._robot, self._request, self._settings = surface, robot, request, settings
+        self._should_stop, self._on_progress = should_stop, on_progress
+        self._started = time.monotonic()
+        self._stage = "goal"
+        corners = surface.pipeline.points(np.stack([robot.pressure_min, robot.pressure_max])).reshape(-1, 3)
+        region = np.stack([corners.min(axis=0), corners.max(axis=0)])
+        self._gauge = ClearanceGauge(request.obstacle, region, surface.faces, request.clearance * MM_PER_M)
+        ranges = robot.pressure_max - robot.pressure_min
+        self._checker = MotionChecker(surface, self._gauge, ranges, self._is_stopped)
+
+    def run(self) -> MotionPlan:
+        self._tell("goal")
+        try:
+            self._check_start()
+            goals = self._goals()
+            search = find_path(
+                self._request.start,
+                [goal.pressures for goal in goals],
+                (self._robot.pressure_min, self._robot.pressure_max),
+                self._checker,
+                self._settings.planner,
+                self._tell,
+            )
+        except StoppedError:
+            raise NoMotionError(Refusal.STOPPED, "Planning was stopped.", "Send the goal again.") from None
+        if search.path is None:
+            planner = self._settings.planner
+            raise NoMotionError(
+                Refusal.NO_PATH,
+                f"No path was found in {search.seconds:.1f} s: {planner.algorithm}, seed {planner.seed}, tried "
+                f"{search.motions_checked} motions ({self._checker.states_checked} surfaces) towards {len(goals)} "
+                f"solution{'s' if len(goals) > 1 else ''} of the goal. There may be none.",
+                "Allow more max_time, or less clearance, or move the obstacle.",
+            )
+        return self._plan(search.path, goals)
+
+    def _plan(self, path: Array, goals: list[GoalSolution]) -> MotionPlan:
+        spacing = self._settings.waypoint_spacing * MM_PER_M
+        trajectory = trajectory_along(path, self._surface, self._robot.slew_rate, spacing)
+        distances, margins = self._clearances(trajectory.pressures)
+        ends = [np.abs(goal.pressures - path[-1]).max() for goal in goals]
+        return MotionPlan(
+            trajectory.pressures,
+            trajectory.times,
+            distances / MM_PER_M,
+            margins / MM_PER_M,
+            goals[int(np.argmin(ends))],
+            path,
+            self._checker.states_checked,
+            time.monotonic() - self._started,
+        )
+
+    def _check_start(self) -> None:
+        start = self._request.start
+        points, resting = self._surface.pipeline.points(np.stack([start, self._robot.pressure_min]))
+        obstacle = self._request.obstacle
+        if encloses(obstacle, points):
+            raise NoMotionError(
+                Refusal.OBSTACLE_ENCLOSES,
+                "The obstacle contains the robot: its whole surface lies inside.",
+                "Leave rooms and housings out, or send their walls as a cloud or an open mesh.",
+            )
+        if lies_within_body(obstacle, points, resting, self._surface.faces):
+            raise NoMotionError(
+                Refusal.START_IN_COLLISION,
+                "A part of the obstacle lies under the robot's surface, inside its body.",
+                "Check the obstacle's frame.",
+            )
+        if self._checker.spare(start[None])[0] < 0.0:
+            raise NoMotionError(
+                Refusal.START_IN_COLLISION,
+                f"The robot does not keep clear where it is: {self._shortfall(start)}.",
+                "Lower the pressures first, move the obstacle, or ask for less clearance.",
+            )
+
+    def _goals(self) -> list[GoalSolution]:
+        """Solutions of the goal that keep their margin, the best first."""
+        goal, settings = self._request.goal, self._settings
+        if isinstance(goal, TargetShape):
+            found = goal_solutions(
+                self._surface.pipeline,
+                self._robot,
+                goal,
+                self._request.start,
+                settings.goal_starts,
+                settings.goal_seconds,
+                self._is_stopped,
+            )
+        else:
+            found = [GoalSolution(goal)]
+        spare = self._checker.spare(np.array([one.pressures for one in found]))
+        clear = [one for one, room in zip(found, spare, strict=True) if room >= 0.0]
+        if not clear:
+            best = found[int(np.argmax(spare))]
+            solutions = (
+                f"none of the {len(found)} solutions of the target"
+                if isinstance(goal, TargetShape)
+                else "the robot at the goal pressures does not"
+            )
+            raise NoMotionError(
+                Refusal.GOAL_IN_COLLISION,
+                f"At the goal {solutions} keeps clear: {self._shortfall(best.pressures)}.",
+                "Choose a target further from the obstacle, move the obstacle, or ask for less clearance.",
+            )
+        return clear
+
+    def _clearances(self, pressures: Array) -> tuple[Array, Array]:
+        """Distances to the obstacle and the margins that are kept at the closest places, (n,) mm each."""
+        distances, margins = [], []
+        for first in range(0, len(pressures), 32):
+            states = self._surface.at(pressures[first : first + 32])
+            apart = self._gauge.distances(states)
+            distances.append(apart)
+            margins.append(np.minimum(apart, apart - self._gauge.spare(states)))
+        return np.concatenate(distances), np.concatenate(margins)
+
+    def _shortfall(self, pressures: Array) -> str:
+        states = self._surface.at(pressures[None])
+        distance = float(self._gauge.distances(states)[0])
+        margin = self._gauge.clearance + float(states.allowance.max())
+        return (
+            f"the surface comes to {distance:.2f} mm of the obstacle, and up to {margin:.2f} mm are kept "
+            f"({self._gauge.clearance:.2f} mm clearance, the rest for what the prediction may be off)"
+        )
+
+    def _is_stopped(self) -> bool:
+        if self._should_stop():
+            return True
+        self._on_progress(Progress(self._stage, time.monotonic() - self._started, self._checker.states_checked))
+        return False
+
+    def _tell(self, stage: str) -> None:
+        self._stage = stage
+        self._on_progress(Progress(stage, time.monotonic() - self._started, self._checker.states_checked))

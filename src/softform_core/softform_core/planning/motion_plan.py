@@ -1,0 +1,114 @@
+"""What is asked of motion planning, and what comes of it."""
+
+import enum
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.errors import SoftformError
+from softform_core.planning.goals import GoalSolution
+from softform_core.planning.obstacles import Obstacle
+from softform_core.planning.planner import PlannerSettings
+from softform_core.shapes.target import TargetShape
+
+Array = NDArray[np.float64]
+
+
+class Refusal(enum.Enum):
+    """Why there is no motion."""
+
+    OBSTACLE_ENCLOSES = enum.auto()
+    START_IN_COLLISION = enum.auto()
+    GOAL_IN_COLLISION = enum.auto()
+    NO_PATH = enum.auto()
+    STOPPED = enum.auto()
+
+
+class NoMotionError(SoftformError):
+    """There is no motion.
+
+    Args:
+        refusal: Why.
+        message: What is wrong.
+        next_step: What to do about it.
+    """
+
+    def __init__(self, refusal: Refusal, message: str, next_step: str) -> None:
+        """Keep the reason beside the sentences."""
+        super().__init__(message, next_step)
+        self.refusal = refusal
+
+
+@dataclass(frozen=True)
+class MotionRequest:
+    """What is asked.
+
+    Attributes:
+        start: (k,) Pa, where the robot is.
+        goal: Target shape, m; or (k,) Pa.
+        obstacle: What to keep clear of.
+        clearance: m that stays between surface and obstacle beside the allowance.
+    """
+
+    start: Array
+    goal: TargetShape | Array
+    obstacle: Obstacle
+    clearance: float
+
+
+@dataclass(frozen=True)
+class MotionSettings:
+    """How it is planned.
+
+    Attributes:
+        planner: Of the path.
+        goal_starts: Inverse kinematics is solved from so many starts.
+        goal_seconds: For each at most.
+        waypoint_spacing: No point of the surface moves further between way-points, m.
+    """
+
+    planner: PlannerSettings = field(default_factory=PlannerSettings)
+    goal_starts: int = 6
+    goal_seconds: float = 2.0
+    waypoint_spacing: float = 0.001
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where planning stands.
+
+    Attributes:
+        stage: `goal`, `planning` or `smoothing`.
+        seconds: Since the beginning.
+        states_checked: Surfaces measured.
+    """
+
+    stage: str
+    seconds: float
+    states_checked: int
+
+
+@dataclass(frozen=True)
+class MotionPlan:
+    """A motion whose predicted surfaces keep their margin everywhere.
+
+    Attributes:
+        pressures: (n, k) Pa, the start first.
+        times: (n,) s after the start.
+        clearances: (n,) m between predicted surface and obstacle; at most 40 mm are told.
+        margins: (n,) m that were kept: the clearance asked for and the largest allowance around the closest place.
+        goal: Where it ends.
+        corners: (m, k) Pa between which the motion is straight.
+        states_checked: Surfaces measured.
+        seconds: It took.
+    """
+
+    pressures: Array
+    times: Array
+    clearances: Array
+    margins: Array
+    goal: GoalSolution
+    corners: Array
+    states_checked: int
+    seconds: float

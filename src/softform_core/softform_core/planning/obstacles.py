@@ -1,0 +1,173 @@
+"""What the surface must keep clear of: a mesh or a cloud, checked; metres outside, millimetres inside."""
+
+from typing import Protocol
+
+import fcl
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial import cKDTree
+
+from softform_core.errors import SoftformError
+from softform_core.kinematics.triangle_tree import TriangleTree
+from softform_core.robots import Robot
+from softform_core.shapes.target import TargetShape
+from softform_core.shapes.validate import check_points
+from softform_core.units import MM_PER_M
+
+Array = NDArray[np.float64]
+
+MOST_TIMES_ROBOT = 100.0
+"""Obstacles more than this many times the robot's size across, or away from it, are a mistake of unit."""
+
+LEAST_PART_OF_ROBOT = 0.002
+"""So are obstacles smaller than this part of it: on a membrane of 0.45 m across, less than a millimetre."""
+
+BALL_NEIGHBOUR = 6
+BALL_PERCENTILE = 90.0
+"""A cloud's points stand for balls whose radius is the distance to the sixth neighbour, by this percentile of the
+cloud: holes of a surface that was sampled evenly at random are closed but for one in exp(6)."""
+
+_QUERIED_AT_ONCE = 500_000
+
+
+class Obstacle(Protocol):
+    """A set of points in space; made by `obstacle_of`."""
+
+    @property
+    def vertices(self) -> Array:
+        """Points that span it, (V, 3) mm."""
+
+    def distances(self, points: Array) -> Array:
+        """Distance of each of (P, 3) mm to it, (P,) mm, not negative."""
+
+    def distance_to_triangles(self, corners: Array) -> float:
+        """Smallest distance between it and triangles with corners (m, 3, 3) mm; 0 if they touch or cross."""
+
+    def contains(self, points: Array) -> NDArray[np.bool_]:
+        """Which of (P, 3) mm lie in its inside; a cloud has none."""
+
+
+def obstacle_of(points: ArrayLike, faces: ArrayLike | None, robot: Robot) -> Obstacle:
+    """Check an obstacle and prepare it for queries.
+
+    Args:
+        points: (N, 3) m in the robot's frame: vertices of a mesh, or a cloud.
+        faces: (F, 3) indices into them; None or empty for a cloud.
+        robot: Who moves near it.
+
+    Raises:
+        SoftformError: If the points are no obstacle: none, too few, more than 2 million, NaN, all on one line, faces
+            that name no vertex or have no area; or if their size shows a wrong unit.
+    """
+    checked = check_points(points, "obstacle")
+    _check_unit(checked, robot)
+    if faces is None or np.size(faces) == 0:
+        return CloudObstacle(checked * MM_PER_M)
+    mesh = TargetShape.from_mesh(checked, faces)
+    assert mesh.faces is not None
+    return MeshObstacle(mesh.points * MM_PER_M, mesh.faces)
+
+
+def _check_unit(points: Array, robot: Robot) -> None:
+    robot_size = float(np.linalg.norm(robot.extent))
+    size = float(np.linalg.norm(np.ptp(points, axis=0)))
+    away = float(np.linalg.norm(points, axis=1).min())
+    if size > MOST_TIMES_ROBOT * robot_size or away > MOST_TIMES_ROBOT * robot_size:
+        raise SoftformError(
+            f"The obstacle is {size:.4g} m across and {away:.4g} m away from robot '{robot.name}' of "
+            f"{robot_size:.3g} m: it seems to be in millimetres.",
+            "Give metres in the robot's frame.",
+        )
+    if size < LEAST_PART_OF_ROBOT * robot_size:
+        raise SoftformError(
+            f"The obstacle is {size:.4g} m across and robot '{robot.name}' is {robot_size:.3g} m: it seems to have "
+            "been converted from millimetres twice.",
+            "Give metres in the robot's frame.",
+        )
+
+
+class MeshObstacle:
+    """A triangle mesh; closed or not, of one part or many.
+
+    Args:
+        vertices: (V, 3) mm.
+        faces: (F, 3) indices.
+    """
+
+    def __init__(self, vertices: Array, faces: NDArray[np.integer]) -> None:
+        """Build both trees."""
+        self.vertices = vertices
+        corners = vertices[faces]
+        doubled_area = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
+        self._corners = corners[doubled_area > 1e-12 * doubled_area.max()]
+        self._tree = TriangleTree(self._corners)
+        self._collision_object = _collision_object(self._corners)
+
+    def distances(self, points: Array) -> Array:
+        """Distance of each of (P, 3) mm to the mesh, (P,) mm."""
+        _, closest, _ = self._tree.query(points)
+        return np.asarray(np.linalg.norm(points - closest, axis=1))
+
+    def distance_to_triangles(self, corners: Array) -> float:
+        """Smallest distance between the mesh and triangles (m, 3, 3) mm; 0 if they touch or cross."""
+        other = _collision_object(corners)
+        return max(0.0, float(fcl.distance(self._collision_object, other, fcl.DistanceRequest(), fcl.DistanceResult())))
+
+    def contains(self, points: Array) -> NDArray[np.bool_]:
+        """Which of (P, 3) mm the mesh winds around (winding number above one half; it may have small holes)."""
+        chunk = max(1, _QUERIED_AT_ONCE // len(self._corners))
+        parts = [_winding_number(self._corners, points[i : i + chunk]) for i in range(0, len(points), chunk)]
+        return np.asarray(np.abs(np.concatenate(parts)) > 0.5)
+
+
+class CloudObstacle:
+    """A cloud, each point a ball so large that the surface cannot slip through between them.
+
+    Args:
+        points: (N, 3) mm.
+
+    Attributes:
+        radius: Of the balls, mm.
+    """
+
+    def __init__(self, points: Array) -> None:
+        """Build the tree and measure the spacing."""
+        self.vertices = points
+        self._tree = cKDTree(points)
+        neighbours = min(BALL_NEIGHBOUR, len(points) - 1)
+        self.radius = float(np.percentile(self._tree.query(points, k=[neighbours + 1])[0], BALL_PERCENTILE))
+
+    def distances(self, points: Array) -> Array:
+        """Distance of each of (P, 3) mm to the nearest ball, (P,) mm; 0 inside it."""
+        return np.maximum(0.0, self._tree.query(points)[0] - self.radius)
+
+    def distance_to_triangles(self, corners: Array) -> float:
+        """Smallest distance between the balls and triangles (m, 3, 3) mm; 0 if they touch or cross."""
+        flat = corners.reshape(-1, 3)
+        nearest_corner = float(self._tree.query(flat)[0].min())
+        low, high = flat.min(axis=0) - nearest_corner, flat.max(axis=0) + nearest_corner
+        near = self.vertices[((self.vertices >= low) & (self.vertices <= high)).all(axis=1)]
+        _, closest, _ = TriangleTree(corners).query(near)
+        return max(0.0, float(np.linalg.norm(near - closest, axis=1).min()) - self.radius)
+
+    def contains(self, points: Array) -> NDArray[np.bool_]:
+        """Nowhere: a cloud has no inside."""
+        return np.zeros(len(points), dtype=bool)
+
+
+def _collision_object(corners: Array) -> fcl.CollisionObject:
+    model = fcl.BVHModel()
+    model.beginModel(len(corners), 3 * len(corners))
+    model.addSubModel(corners.reshape(-1, 3), np.arange(3 * len(corners)).reshape(-1, 3))
+    model.endModel()
+    return fcl.CollisionObject(model)
+
+
+def _winding_number(corners: Array, points: Array) -> Array:
+    """Generalised winding number (Jacobson 2013) by the triangles' solid angles (van Oosterom and Strackee 1983)."""
+    a, b, c = (corners[None, :, corner] - points[:, None] for corner in range(3))
+    la, lb, lc = (np.linalg.norm(side, axis=2) for side in (a, b, c))
+    volume = np.einsum("pfx,pfx->pf", a, np.cross(b, c))
+    ab, bc, ca = (np.einsum("pfx,pfx->pf", *pair) for pair in ((a, b), (b, c), (c, a)))
+    angles = 2.0 * np.arctan2(volume, la * lb * lc + ab * lc + bc * la + ca * lb)
+    return np.asarray(angles.sum(axis=1) / (4.0 * np.pi))

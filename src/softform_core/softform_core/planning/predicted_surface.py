@@ -1,0 +1,103 @@
+"""The predicted whole surface with what it may be off: its uncertainty, and the triangles between its points.
+
+The margin that is kept at a surface point, beside the clearance that was asked for, is
+
+    allowance = SIGMAS * sigma + chord
+
+with one standard deviation sigma of the prediction along the normal (`SurfaceUncertainty`) and the greatest distance
+`chord` between the smooth surface and its triangles there. Millimetres and Pa.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import maximum_filter
+
+from softform_core.errors import SoftformError
+from softform_core.kinematics.pipeline import ForwardPipeline, grid_faces, grid_uv
+from softform_core.kinematics.surface_uncertainty import SurfaceUncertainty
+from softform_core.surface.bspline import basis_matrix
+
+Array = NDArray[np.float64]
+
+SIGMAS = 2.0
+"""Standard deviations of the prediction that are kept free: 95 % of the points, were their errors Gaussian."""
+
+UNCERTAINTY_SIDE = 20
+"""Points a side at which the uncertainty is evaluated: it varies over chambers, which are three a side."""
+
+_CHORD_FACTOR = 2.0
+_CHORD_REACH = 5
+"""Second differences miss detail finer than the grid, and the clamped rim: over the shapes of random and extreme
+pressures the true distance is at most 1.6 times what those of the neighbourhood show."""
+
+
+@dataclass(frozen=True)
+class SurfaceStates:
+    """Predicted surfaces at n actuations.
+
+    Attributes:
+        points: (n, P, 3) mm over `grid_uv(P)`.
+        allowance: (n, P) mm.
+    """
+
+    points: Array
+    allowance: Array
+
+    def part(self, chosen: NDArray[np.integer] | slice) -> "SurfaceStates":
+        """Some of them."""
+        return SurfaceStates(self.points[chosen], self.allowance[chosen])
+
+
+class PredictedSurface:
+    """Surfaces of one model; a newer one does not change it.
+
+    Args:
+        pipeline: Over an even grid (`grid_uv`).
+        uncertainty: Of the same model; None where there is none: the simulated surface is then taken for exact.
+
+    Raises:
+        SoftformError: If the pipeline's points are no even grid.
+    """
+
+    def __init__(self, pipeline: ForwardPipeline, uncertainty: SurfaceUncertainty | None) -> None:
+        """Prepare the interpolation of the uncertainty."""
+        self.pipeline = pipeline
+        count = len(pipeline.uv)
+        self.side = round(float(np.sqrt(count)))
+        if self.side**2 != count or not np.array_equal(pipeline.uv, grid_uv(count)):
+            raise SoftformError("The surface's points are no even grid.", "Make the pipeline over grid_uv.")
+        self.faces = grid_faces(count)
+        self._coarse = None if uncertainty is None else uncertainty.at(grid_uv(UNCERTAINTY_SIDE**2))
+        self._interpolation = basis_matrix(pipeline.uv, UNCERTAINTY_SIDE, UNCERTAINTY_SIDE, degree=1)
+
+    def at(self, actuation: Array) -> SurfaceStates:
+        """Surfaces at (n, k) Pa."""
+        points = self.pipeline.points(actuation)
+        allowance = chords(points, self.side)
+        if self._coarse is not None:
+            allowance += SIGMAS * (self._interpolation @ self._coarse.along_normals(actuation).T).T
+        return SurfaceStates(points, allowance)
+
+
+def chords(points: Array, side: int) -> Array:
+    """Distance between a smooth surface and triangles over its points, at and around each of them.
+
+    A triangle over half a cell of size h lies within h^2/8 (|p_uu| + 2 |p_uv| + |p_vv|) of the surface; the second
+    derivatives are taken from differences over the grid.
+
+    Args:
+        points: (n, side * side, 3) mm over `grid_uv`.
+        side: Points a side.
+
+    Returns:
+        (n, side * side) mm.
+    """
+    grid = points.reshape(-1, side, side, 3)
+    bend = np.zeros(grid.shape[:3])
+    bend[:, 1:-1] += np.linalg.norm(np.diff(grid, n=2, axis=1), axis=-1)
+    bend[:, :, 1:-1] += np.linalg.norm(np.diff(grid, n=2, axis=2), axis=-1)
+    bend[:, :-1, :-1] += 2.0 * np.linalg.norm(np.diff(np.diff(grid, axis=1), axis=2), axis=-1)
+    around = maximum_filter(bend, size=(1, _CHORD_REACH, _CHORD_REACH))
+    return np.asarray(_CHORD_FACTOR / 8.0 * around.reshape(len(grid), -1))

@@ -1,0 +1,128 @@
+"""Whether motions are clear of an obstacle: every state, and every surface swept between neighbouring states.
+
+A point that moves by D from one state to the next is, on the way, within D/2 of where it is in one of them. So nothing
+is met between two states whose spares S1 and S2 satisfy
+
+    BENT * D <= S1 + S2
+
+where D is the largest way of any point, the change of its allowance included; edges are halved until it holds.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.planning.clearance import ClearanceGauge
+from softform_core.planning.predicted_surface import PredictedSurface, SurfaceStates
+
+Array = NDArray[np.float64]
+
+BENT = 1.1
+"""Way of a point over the largest straight way of any: at most 1.001 for changes up to `STEP_PART` of the range on the
+membrane with its sim-to-real model (`test_planning_sweep.py`)."""
+
+STEP_PART = 0.2
+"""Part of a chamber's range by which neighbouring states differ at most, whatever their spares."""
+
+SWEEP_MM = 0.25
+"""Least spare of a state: halving ends there."""
+
+_BATCH = 4
+
+
+class StoppedError(Exception):
+    """The wish to stop was met in the middle of a check."""
+
+
+class MotionChecker:
+    """Checks motions of one robot's surface near one obstacle.
+
+    Args:
+        surface: The prediction.
+        gauge: Of the obstacle.
+        ranges: (k,) Pa, working range of each chamber.
+        should_stop: Asked before every batch of states.
+
+    Attributes:
+        states_checked: Surfaces measured so far.
+    """
+
+    def __init__(
+        self, surface: PredictedSurface, gauge: ClearanceGauge, ranges: Array, should_stop: Callable[[], bool]
+    ) -> None:
+        """Nothing is checked yet."""
+        self._surface, self._gauge, self._ranges, self._should_stop = surface, gauge, ranges, should_stop
+        self.states_checked = 0
+
+    def spare(self, actuation: Array) -> Array:
+        """Room beside the margin at (n, k) Pa, (n,) mm; a state may be passed if it is not negative.
+
+        Raises:
+            StoppedError: If the wish to stop came.
+        """
+        return self._measured(actuation)[1]
+
+    def is_clear(self, start: Array, end: Array) -> bool:
+        """Whether nothing is met on the straight line between two actuations (k,) Pa, ends included.
+
+        Raises:
+            StoppedError: If the wish to stop came.
+        """
+        pieces = max(1, int(np.ceil(np.abs((end - start) / self._ranges).max() / STEP_PART)))
+        places = np.linspace(0.0, 1.0, pieces + 1)
+        line = _Line(self, start, end)
+        # The ends and the middle first: where most motions that are not clear show it.
+        order = np.argsort(np.minimum(np.abs(places - 0.5), 0.5 - np.abs(places - 0.5)), kind="stable")
+        if not line.add(places[order]):
+            return False
+        while len(missing := line.unproved()):
+            if not line.add(missing):
+                return False
+        return True
+
+    def _measured(self, actuation: Array) -> tuple[SurfaceStates, Array]:
+        if self._should_stop():
+            raise StoppedError
+        states = self._surface.at(actuation)
+        self.states_checked += len(actuation)
+        return states, self._gauge.spare(states) - SWEEP_MM
+
+
+class _Line:
+    """States along the straight line between two actuations."""
+
+    def __init__(self, checker: MotionChecker, start: Array, end: Array) -> None:
+        self._checker, self._start, self._end = checker, start, end
+        self._places = np.empty(0)
+        self._states: SurfaceStates | None = None
+        self._spare = np.empty(0)
+
+    def add(self, places: Array) -> bool:
+        """Measure states at places in 0 ... 1; false as soon as one is in the margin."""
+        for first in range(0, len(places), _BATCH):
+            batch = places[first : first + _BATCH]
+            states, spare = self._checker._measured(self._start + batch[:, None] * (self._end - self._start))
+            if (spare < 0.0).any():
+                return False
+            self._insert(batch, states, spare)
+        return True
+
+    def unproved(self) -> Array:
+        """Middles of the pieces on which something might be met."""
+        states, spare = self._states, self._spare + SWEEP_MM
+        assert states is not None
+        way = np.linalg.norm(np.diff(states.points, axis=0), axis=2) + np.abs(np.diff(states.allowance, axis=0))
+        doubtful = BENT * way.max(axis=1) > spare[:-1] + spare[1:]
+        return np.asarray(0.5 * (self._places[:-1] + self._places[1:])[doubtful])
+
+    def _insert(self, places: Array, states: SurfaceStates, spare: Array) -> None:
+        if self._states is not None:
+            places = np.concatenate([self._places, places])
+            spare = np.concatenate([self._spare, spare])
+            states = SurfaceStates(
+                np.concatenate([self._states.points, states.points]),
+                np.concatenate([self._states.allowance, states.allowance]),
+            )
+        order = np.argsort(places)
+        self._places, self._states, self._spare = places[order], states.part(order), spare[order]

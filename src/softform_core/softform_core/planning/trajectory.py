@@ -1,0 +1,54 @@
+"""A path as way-points with times, dense enough that what happens between two of them can be neglected."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.kinematics.timing import slew_durations
+from softform_core.planning.predicted_surface import PredictedSurface
+
+Array = NDArray[np.float64]
+
+
+_SAMPLES = 17
+_RESERVE = 0.9  # between the samples the surface may move a little faster
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """Way-points, the start first.
+
+    Attributes:
+        pressures: (n, k) Pa.
+        times: (n,) s after the start.
+    """
+
+    pressures: Array
+    times: Array
+
+
+def trajectory_along(path: Array, surface: PredictedSurface, slew_rate: float, spacing_mm: float) -> Trajectory:
+    """Way-points along a path of straight motions, as fast as the slew rate allows.
+
+    Args:
+        path: (n, k) Pa, its corners.
+        surface: The prediction.
+        slew_rate: Fastest change of any pressure, Pa/s.
+        spacing_mm: No point of the surface moves further from one way-point to the next.
+    """
+    pieces = [path[:1]]
+    for start, end in zip(path[:-1], path[1:], strict=True):
+        places = np.linspace(0.0, 1.0, _SAMPLES)
+        moved = surface.pipeline.points(start + places[:, None] * (end - start))
+        ways = np.linalg.norm(np.diff(moved, axis=0), axis=2).max(axis=1)
+        gone = np.concatenate([[0.0], np.cumsum(ways)])
+        steps = max(1, int(np.ceil(gone[-1] / (_RESERVE * spacing_mm))))
+        even = np.interp(np.linspace(0.0, gone[-1], steps + 1)[1:], gone, places)
+        pieces.append(start + even[:, None] * (end - start))
+    pressures = np.concatenate(pieces)
+    legs = slew_durations(pressures[0], pressures[1:], slew_rate)
+    # A leg on which nothing moves: two way-points at one place and one moment.
+    moving = np.concatenate([[True], legs > 0.0])
+    times = np.concatenate([[0.0], np.cumsum(legs)])
+    return Trajectory(pressures[moving], times[moving])
