@@ -14,14 +14,14 @@ from softform_ik.follow import Follow, FollowOutcome
 from softform_ik.follow_codes import in_codes_of_following
 from softform_ik.follow_goal import FollowGoal
 from softform_ik.follow_messages import feedback_to_message, goal_from_message, result_to_message
-from softform_ik.goal_server import GoalServer
+from softform_ik.goal_server import MovingGoalServer
 from softform_ik.stop_request import StopRequest
 from softform_interfaces.action import FollowWaypoints
 from softform_ros.action_goals import GoalLedger
 from softform_ros.lifecycle import SoftformLifecycleNode
 
 
-class FollowServer(GoalServer[FollowGoal, FollowOutcome]):
+class FollowServer(MovingGoalServer[FollowGoal, FollowOutcome]):
     """Serves `follow_waypoints`.
 
     Args:

@@ -1,4 +1,4 @@
-"""What the actions that command the robot share: one goal at a time in a worker thread, the newest wins."""
+"""What the actions share: one goal at a time in a worker thread, the newest wins; and how goals take the robot."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -38,17 +38,14 @@ class GoalServer(ABC, Generic[Goal, Ended]):
         node: Whose action.
         action: Its type; the constants of its result are its error codes.
         name: Its name.
-        commander: Who commands the robot.
         ledger: What became of the node's goals.
     """
 
-    def __init__(
-        self, node: SoftformLifecycleNode, action: Any, name: str, commander: Commander, ledger: GoalLedger
-    ) -> None:
+    def __init__(self, node: SoftformLifecycleNode, action: Any, name: str, ledger: GoalLedger) -> None:
         """Open the action."""
         self.node = node
         self._codes = action.Result
-        self._commander, self._ledger = commander, ledger
+        self._ledger = ledger
         self._accepted: Goal | None = None
         self._stop = StopRequest()
         self._goals: dict[bytes, tuple[Goal, StopRequest]] = {}
@@ -72,10 +69,6 @@ class GoalServer(ABC, Generic[Goal, Ended]):
         """
 
     @abstractmethod
-    def moves(self, goal: Goal) -> bool:
-        """Whether a goal moves the robot."""
-
-    @abstractmethod
     def run(self, goal: Goal, stop: StopRequest, send_feedback: Callable[[Any], None]) -> Ended:
         """Carry out a goal, in the worker thread; returns an outcome whatever happens."""
 
@@ -86,6 +79,12 @@ class GoalServer(ABC, Generic[Goal, Ended]):
     @abstractmethod
     def summary(self, outcome: Ended) -> str:
         """What was achieved, in a line for the log; empty if nothing was."""
+
+    def begun(self, goal: Goal, stop: StopRequest) -> None:
+        """Called when a goal is accepted, before it is carried out."""
+
+    def ended(self, stop: StopRequest) -> None:
+        """Called when the goal of that stop request has ended."""
 
     def end_goals(self) -> None:
         """Ask the goal under way to end, since the node is deactivated."""
@@ -113,8 +112,7 @@ class GoalServer(ABC, Generic[Goal, Ended]):
         self._stop = StopRequest()
         # rclpy calls back with the handle right after accepting, so the checked goal is this handle's.
         assert self._accepted is not None
-        if self.moves(self._accepted):
-            self._commander.begin(self._stop, self._codes.PREEMPTED)
+        self.begun(self._accepted, self._stop)
         self._goals[bytes(handle.goal_id.uuid)] = (self._accepted, self._stop)
         handle.execute()
 
@@ -126,7 +124,39 @@ class GoalServer(ABC, Generic[Goal, Ended]):
     async def _execute(self, handle: ServerGoalHandle) -> Any:
         goal, stop = self._goals[bytes(handle.goal_id.uuid)]
         outcome = await in_worker(self.node, self._workers, lambda: self.run(goal, stop, handle.publish_feedback))
-        self._commander.end(stop)
+        self.ended(stop)
         del self._goals[bytes(handle.goal_id.uuid)]
         self._ledger.conclude(handle, outcome.code, outcome.message, self.summary(outcome))
         return self.result(outcome)
+
+
+class MovingGoalServer(GoalServer[Goal, Ended]):
+    """Serves an action whose goals may command the robot.
+
+    Args:
+        node: Whose action.
+        action: Its type; the constants of its result are its error codes.
+        name: Its name.
+        commander: Who commands the robot.
+        ledger: What became of the node's goals.
+    """
+
+    def __init__(
+        self, node: SoftformLifecycleNode, action: Any, name: str, commander: Commander, ledger: GoalLedger
+    ) -> None:
+        """Open the action."""
+        self._commander = commander
+        super().__init__(node, action, name, ledger)
+
+    @abstractmethod
+    def moves(self, goal: Goal) -> bool:
+        """Whether a goal moves the robot."""
+
+    def begun(self, goal: Goal, stop: StopRequest) -> None:
+        """Give the robot to a goal that moves it."""
+        if self.moves(goal):
+            self._commander.begin(stop, self._codes.PREEMPTED)
+
+    def ended(self, stop: StopRequest) -> None:
+        """Take it back."""
+        self._commander.end(stop)

@@ -8,7 +8,7 @@ from softform_ik.commander import Commander
 from softform_ik.driver_watch import DriverWatch
 from softform_ik.feedback_throttle import FeedbackThrottle
 from softform_ik.goal_checks import ReachGoal
-from softform_ik.goal_server import GoalServer
+from softform_ik.goal_server import MovingGoalServer
 from softform_ik.messages import feedback_to_message, goal_from_message, result_to_message
 from softform_ik.reach import Reach, ReachOutcome
 from softform_ik.stop_request import StopRequest
@@ -17,7 +17,7 @@ from softform_ros.action_goals import GoalLedger
 from softform_ros.lifecycle import SoftformLifecycleNode
 
 
-class ReachServer(GoalServer[ReachGoal, ReachOutcome]):
+class ReachServer(MovingGoalServer[ReachGoal, ReachOutcome]):
     """Serves `reach_shape`.
 
     Args:
