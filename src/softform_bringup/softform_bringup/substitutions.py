@@ -1,4 +1,7 @@
-"""Substitutions of launch files: `$(var x)`, `$(env X [default])`, `$(find-pkg-share pkg)`, `$(find-pkg-prefix pkg)`, `$(dirname)`."""  # noqa: E501
+"""Substitutions of launch files.
+
+`$(var x)`, `$(env X [default])`, `$(equals a b)`, `$(find-pkg-share pkg)`, `$(find-pkg-prefix pkg)`, `$(dirname)`.
+"""
 
 import re
 from collections.abc import Mapping
@@ -105,6 +108,8 @@ def _evaluate(words: list[str], context: SubstitutionContext, element: Element) 
             return context.environment[name]
         case ["env", name, default]:
             return context.environment.get(name, default)
+        case ["equals", left, right]:
+            return "true" if left == right else "false"
         case ["find-pkg-prefix", package]:
             return str(package_prefix(package, element))
         case ["find-pkg-share", package]:
@@ -114,5 +119,6 @@ def _evaluate(words: list[str], context: SubstitutionContext, element: Element) 
     written = " ".join(words)
     raise element.error(
         f"the substitution $({written}) is not understood.",
-        "Use $(var x), $(env X), $(env X default), $(find-pkg-share pkg), $(find-pkg-prefix pkg) or $(dirname).",
+        "Use $(var x), $(env X), $(env X default), $(equals a b), $(find-pkg-share pkg), $(find-pkg-prefix pkg) or "
+        "$(dirname).",
     )

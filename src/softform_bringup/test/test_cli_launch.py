@@ -17,7 +17,10 @@ from softform_bringup.launch_file import list_arguments, load_launch_file
 from softform_bringup.launched_stack import LaunchedStack
 from softform_core.errors import SoftformError
 from softform_core.paths import config_dir, launch_dir
+from softform_core.robots import Robot, load_any_robot
 
+SOFTFORM = launch_dir() / "softform.launch.xml"
+ROBOTS = sorted(path.stem for path in (config_dir() / "robots").glob("*.yaml"))
 SHIPPED = sorted(launch_dir().glob("*.launch.xml"))
 
 
@@ -58,12 +61,25 @@ def test_dry_run_prints_the_commands_and_starts_nothing(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize("robot", ROBOTS)
+def test_what_looks_at_a_surface_is_started_for_robots_that_have_one(robot):
+    processes = {process.name: process for process in load_launch_file(SOFTFORM, {"robot": robot})}
+    has_surface = isinstance(load_any_robot(robot), Robot)
+    assert {"scanner", "shape_predictor", "collector"} & set(processes) == (
+        {"scanner", "shape_predictor", "collector"} if has_surface else set()
+    )
+    assert ("motion_capture" in processes) == (not has_surface)
+    assert f"mocap_rate:={0.0 if has_surface else 20.0}" in processes["rig"].command
+
+
 @pytest.mark.parametrize("file", SHIPPED, ids=lambda path: path.stem)
+@pytest.mark.parametrize("robot", ROBOTS)
 @pytest.mark.parametrize("mocap", ["true", "false"])
 @pytest.mark.parametrize("rig", ["true", "false"])
-def test_shipped_files_start_what_the_manager_waits_for(file, rig, mocap):
+def test_shipped_files_start_what_the_manager_waits_for(file, rig, mocap, robot):
     known = {argument.name for argument in list_arguments(file)}
-    processes = load_launch_file(file, {"rig": rig} | ({"motion_capture": mocap} if "motion_capture" in known else {}))
+    given = {"rig": rig, "motion_capture": mocap, "robot": robot}
+    processes = load_launch_file(file, {name: value for name, value in given.items() if name in known})
     names = [process.name for process in processes]
     (manager,) = [process for process in processes if process.name == "bringup_manager"]
     (nodes,) = [word for word in manager.command if word.startswith("nodes:=")]

@@ -169,6 +169,7 @@ def test_substitutions(load, prefix, tmp_path):
           <remap from="d" to="\$(var pkg)"/>
           <remap from="e" to="$(env SOFTFORM_TEST_NOWHERE '')"/>
           <remap from="f" to="$(env SOFTFORM_TEST_NOWHERE 'two words')"/>
+          <remap from="g" to="$(equals $(var pkg) demo_pkg)$(equals $(var pkg) '')"/>
         </node>"""
     )
     assert after(ros_arguments(process), "-r") == [
@@ -178,6 +179,7 @@ def test_substitutions(load, prefix, tmp_path):
         "d:=$(var pkg)",
         "e:=",
         "f:=two words",
+        "g:=truefalse",
     ]
 
 

@@ -61,6 +61,8 @@ class MarkerPlausibility:
         layout = np.where(known[:, None], self._place, np.nan_to_num(positions))
         with_neighbours = neighbours_motion(displacement, layout)
         moved, apart = (np.linalg.norm(d, axis=1) for d in (displacement, displacement - with_neighbours))
+        if len(layout) == 1:
+            apart[:] = 0.0  # a marker alone departs from nobody
         reach = self._limits.speed * (time - self._believed_at) + _NOISE
         doubtful = visible & known & ((moved > reach) | (apart > self._limits.departure))
         doubtful[exchanged] = False

@@ -7,7 +7,7 @@ from softform_capture.marker_plausibility import PlausibilityLimits
 from softform_capture.marker_stream import MarkerStream
 from softform_capture.motion_capture_parameters import PARAMETERS
 from softform_core.errors import SoftformError
-from softform_core.robots import load_robot
+from softform_core.robots import load_any_robot
 from softform_interfaces.msg import MarkerFrame
 from softform_ros.conversions import marker_message, positions_from_markers, seconds_from_stamp
 from softform_ros.diagnostics import OK, WARN, Health
@@ -32,7 +32,7 @@ class MotionCaptureNode(SoftformLifecycleNode):
     def configure(self) -> None:
         """Load the robot and check that it says where its base markers are."""
         values = self.parameters
-        self._robot = load_robot(values["robot"])
+        self._robot = load_any_robot(values["robot"])
         if len(self._robot.base_markers) < 3:
             raise SoftformError(
                 f"Robot '{self._robot.name}' describes {len(self._robot.base_markers)} base markers.",

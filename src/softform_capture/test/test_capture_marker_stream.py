@@ -123,6 +123,16 @@ def test_without_base_markers_the_last_good_alignment_serves(stream: MarkerStrea
     assert "m off their places" in stream.record.misalignment
 
 
+def test_a_marker_alone_is_believed_as_long_as_it_does_not_fly() -> None:
+    """The tip of a chain of rods: it has no neighbours to be compared with, and may come out of hiding elsewhere."""
+    stream = MarkerStream(BASE, 0.002, PlausibilityLimits())
+    names, base = [*BASE, "tip"], captured(0.0)[: len(BASE)]
+    tip = captured(0.0)[len(BASE) :][:1]
+    for number, (offset, believed) in enumerate([(0.0, True), (0.06, True), (0.12, True), (0.3, False)]):
+        seen = stream.take(names, np.concatenate([base, tip + [offset, 0.0, 0.0]]), PERIOD * number, number)
+        assert np.isfinite(seen).all() == believed
+
+
 def test_millimetres_align_nothing(stream: MarkerStream) -> None:
     with pytest.raises(SoftformError, match="metres"):
         stream.take(NAMES, 1000.0 * captured(0.0), 0.0, 0)
