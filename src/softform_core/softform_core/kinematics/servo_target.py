@@ -13,13 +13,13 @@ class ServoTarget:
     """One target, ready to be followed: a shape, or feature points; never both.
 
     Attributes:
-        stamp: When it was meant, s since the epoch.
+        stamp: When it was meant, ns since the epoch: exact, for it is told in answers.
         arrived: When it came, s of the servo's steady clock.
         shape: Closest points on the shape.
         features: Places of the robot's surface and where they are wanted.
     """
 
-    stamp: float
+    stamp: int
     arrived: float
     shape: ClosestPoints | None = None
     features: FeaturePoints | None = None

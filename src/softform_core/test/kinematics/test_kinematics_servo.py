@@ -66,7 +66,7 @@ def cloud_of(membrane):
 @pytest.fixture
 def target_of(cloud_of, clock):
     """As `cloud_of`, arriving now."""
-    return lambda pressures, change=None: ServoTarget(clock.now, clock.now, cloud_of(pressures, change))
+    return lambda pressures, change=None: ServoTarget(round(clock.now * 1e9), clock.now, cloud_of(pressures, change))
 
 
 def follow(servo, model, clock, periods, deadline=10.0):
@@ -150,15 +150,15 @@ def test_no_iteration_begins_that_would_end_after_the_deadline(model, target_of)
     servo.aim(target_of(HIDDEN))
     while not servo.refine(model, clock.now + PERIOD):
         assert clock.now < 110.0
-    assert servo.command().answers.stamp != 0.0
+    assert servo.command().answers.stamp != 0
     longest = servo._iteration_seconds
     assert longest > 0.0
-    servo.aim(ServoTarget(0.0, clock.now, target_of(HIDDEN[::-1]).shape))
+    servo.aim(ServoTarget(0, clock.now, target_of(HIDDEN[::-1]).shape))
     assert not servo.refine(model, clock.now + 0.5 * longest)
-    assert servo.command().answers.stamp != 0.0, "the new target is not answered before it was worked on"
+    assert servo.command().answers.stamp != 0, "the new target is not answered before it was worked on"
     while not servo.refine(model, clock.now + PERIOD):
         assert clock.now < 120.0
-    assert servo.command().answers.stamp == 0.0
+    assert servo.command().answers.stamp == 0
 
 
 def test_a_slow_model_follows_more_coarsely_instead_of_not_at_all(model, target_of):
@@ -166,7 +166,7 @@ def test_a_slow_model_follows_more_coarsely_instead_of_not_at_all(model, target_
     servo = Servo(SETTINGS, clock)
     servo.resume_from(REST)
     for _ in range(100):
-        servo.aim(ServoTarget(0.0, clock.now, target_of(HIDDEN).shape))
+        servo.aim(ServoTarget(0, clock.now, target_of(HIDDEN).shape))
         last = servo.step(model, clock.now + PERIOD)
     assert last.pressures == pytest.approx(HIDDEN, abs=30.0)
 
@@ -231,7 +231,7 @@ def test_feature_points_are_followed_alone_and_beside_a_shape(servo, model, memb
     wanted = membrane.at(uv).points(HIDDEN) / MM_PER_M
 
     def features():
-        return ServoTarget(clock.now, clock.now, features=FeaturePoints.of(uv, wanted))
+        return ServoTarget(round(clock.now * 1e9), clock.now, features=FeaturePoints.of(uv, wanted))
 
     for _ in range(60):
         servo.aim(features())
@@ -289,7 +289,7 @@ def test_a_model_that_predicts_nan_holds_the_last_command(servo, model, clock, t
 def test_after_another_commander_it_goes_on_from_what_is_held(servo, model, clock, target_of):
     servo.aim(target_of(HIDDEN))
     follow(servo, model, clock, 60)
-    past = clock.now
+    past = round(clock.now * 1e9)
     servo.pause()
     assert follow(servo, model, clock, 1)[0].pressures is None and not servo.is_running
     servo.drop(lambda target: target.stamp <= past)

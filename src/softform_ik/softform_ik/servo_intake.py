@@ -1,0 +1,98 @@
+"""What a target of the stream must be, and how it is made ready to be followed; outside of the servo's thread."""
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+from sensor_msgs.msg import PointCloud2
+from shape_msgs.msg import Mesh
+from std_msgs.msg import Header
+
+from softform_core.errors import SoftformError
+from softform_core.kinematics.closest_points import closest_points_on
+from softform_core.kinematics.servo_target import ServoTarget
+from softform_core.robots import Robot
+from softform_core.shapes.features import FeaturePoints
+from softform_core.shapes.target import TargetShape
+from softform_core.shapes.validate import check_count, check_target
+from softform_ik.goal_checks import MAX_FUTURE
+from softform_interfaces.msg import TargetMesh, TargetPoints
+from softform_ros.conversions import nanoseconds_from_stamp, points_from_cloud, seconds_from_stamp
+
+
+class ServoIntake:
+    """Checks targets and prepares them.
+
+    Args:
+        robot: Who is to follow them.
+        frame: The robot's frame.
+        stale_after: A target stamped longer ago is refused, s.
+        wall_clock: s since the epoch, the clock of stamps.
+        clock: Steady time, s, the servo's.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        frame: str,
+        stale_after: float,
+        wall_clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Keep what to compare with."""
+        self._robot, self._frame, self._stale_after = robot, frame, stale_after
+        self._wall_clock, self._clock = wall_clock, clock
+
+    def of_cloud(self, message: PointCloud2) -> ServoTarget:
+        """Target of a cloud.
+
+        Raises:
+            SoftformError: If it cannot be followed, with the reason.
+        """
+        arrived, stamp = self._clock(), self._stamp(message.header)
+        check_count(message.width * message.height, "target")
+        points = check_target(points_from_cloud(message), self._robot)
+        return ServoTarget(stamp, arrived, closest_points_on(TargetShape(points)))
+
+    def of_mesh(self, message: TargetMesh) -> ServoTarget:
+        """Target of a mesh; raises as `of_cloud` does."""
+        arrived, stamp = self._clock(), self._stamp(message.header)
+        mesh: Mesh = message.mesh
+        check_count(len(mesh.vertices), "target")
+        points = check_target(np.array([[point.x, point.y, point.z] for point in mesh.vertices]), self._robot)
+        faces = np.array([triangle.vertex_indices for triangle in mesh.triangles], dtype=np.int64).reshape(-1, 3)
+        return ServoTarget(stamp, arrived, closest_points_on(TargetShape.from_mesh(points, faces)))
+
+    def of_points(self, message: TargetPoints) -> ServoTarget:
+        """Target of feature points; raises as `of_cloud` does."""
+        arrived, stamp = self._clock(), self._stamp(message.header)
+        if len(message.u) != len(message.v):
+            raise SoftformError(
+                f"The feature points have {len(message.u)} u and {len(message.v)} v.", "Give as many of each."
+            )
+        positions = np.array([[point.x, point.y, point.z] for point in message.position]).reshape(-1, 3)
+        weights = np.asarray(message.weight) if len(message.weight) else None
+        features = FeaturePoints.of(np.stack([message.u, message.v], axis=1), positions, weights)
+        return ServoTarget(stamp, arrived, features=features)
+
+    def _stamp(self, header: Header) -> int:
+        """Stamp of a target that is neither of another frame nor of another time, ns since the epoch."""
+        if header.frame_id != self._frame:
+            raise SoftformError(
+                f"The target is in frame '{header.frame_id}', not in '{self._frame}'.",
+                f"Transform the points into {self._frame} and name it in the header.",
+            )
+        stamp = nanoseconds_from_stamp(header.stamp)
+        if stamp == 0:
+            raise SoftformError(
+                "The target has no stamp.", "Stamp it with the time of now: a stream must not follow what is long past."
+            )
+        age = self._wall_clock() - seconds_from_stamp(header.stamp)
+        if age > self._stale_after:
+            raise SoftformError(
+                f"The target was stamped {age:.2f} s ago, at most {self._stale_after:g} s are allowed.",
+                "Send current targets, and check that the clocks agree.",
+            )
+        if age < -MAX_FUTURE:
+            raise SoftformError(f"The target is stamped {-age:.2f} s in the future.", "Synchronise the clocks.")
+        return stamp

@@ -1,0 +1,195 @@
+"""The thread of the servo: on deadlines it follows the newest targets and hands the pressures to the commander.
+
+A new target is solved for at once, and its answer is sent as soon as it is found. Without one a command is sent a
+period after the one before, so that slewing goes on and the driver sees that its commander lives. While somebody else
+has the robot, or nobody may have it, the thread sleeps.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from softform_core.errors import SoftformError
+from softform_core.kinematics.forward_model import ForwardModel
+from softform_core.kinematics.servo import Servo, ServoCommand
+from softform_core.kinematics.servo import ServoState as Doing
+from softform_core.kinematics.servo_solve import ServoErrors
+from softform_core.kinematics.servo_target import ServoTarget
+from softform_ik.commander import Commander
+from softform_ik.driver_watch import DriverWatch
+from softform_interfaces.msg import ServoState
+
+_EARLY = 0.1
+"""Part of a period by which a command is planned before its deadline: a thread may be woken late."""
+
+_JOIN_SECONDS = 5.0
+_UNKNOWN = ServoErrors(float("nan"), float("nan"))
+
+
+@dataclass(frozen=True)
+class ServoReport:
+    """The servo at one moment.
+
+    Attributes:
+        state: What it is doing: OFF, TRACKING, HOLDING or YIELDED of `ServoState`.
+        reason: Why, and what to do about it; empty while all is well.
+        target_stamp: Of the target that the command answers, ns since the epoch; 0 if there is none.
+        latency: s from the arrival of that target to the first command that answered it; NaN if there is none.
+        errors: Of the predicted surface to it, at the command.
+        converged: Whether no further decrease is possible nearby.
+        commands: Sent so far.
+        deadlines_missed: Of these, sent later than one period after the one before.
+    """
+
+    state: int = ServoState.OFF
+    reason: str = ""
+    target_stamp: int = 0
+    latency: float = float("nan")
+    errors: ServoErrors = _UNKNOWN
+    converged: bool = False
+    commands: int = 0
+    deadlines_missed: int = 0
+
+
+class ServoLoop:
+    """Runs a servo in a thread of its own, from `start` to `stop`.
+
+    Args:
+        servo: Follows targets.
+        period: Longest time between two commands, s.
+        model: Forward kinematics of the moment; asked once for each command.
+        commander: Who commands the robot.
+        driver: What the driver says.
+        on_report: Told, in this thread, after each command and at each change of state.
+        clock: Steady time, s.
+
+    Attributes:
+        report: The last one.
+    """
+
+    def __init__(
+        self,
+        servo: Servo,
+        period: float,
+        model: Callable[[], ForwardModel],
+        commander: Commander,
+        driver: DriverWatch,
+        on_report: Callable[[ServoReport], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Nothing runs yet."""
+        self._servo, self._period, self._model = servo, period, model
+        self._commander, self._driver = commander, driver
+        self._on_report, self._clock = on_report, clock
+        self._news, self._ends = threading.Event(), threading.Event()
+        self._thread: threading.Thread | None = None
+        self._sent_at = 0.0
+        self._resumes = True
+        self._answered: ServoTarget | None = None
+        self.report = ServoReport()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the thread runs."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def start(self) -> None:
+        """Begin to follow targets."""
+        self._commander.on_change = self._news.set
+        self._thread = threading.Thread(target=self._run, name="servo", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread; harmless if there is none."""
+        self._ends.set()
+        self._news.set()
+        if self._thread is not None:
+            self._thread.join(_JOIN_SECONDS)
+
+    def aim(self, target: ServoTarget) -> None:
+        """Follow a target from now on; may be called from any thread."""
+        self._servo.aim(target)
+        self._news.set()
+
+    def turn(self) -> None:
+        """Follow the targets until a command answers a new one or is due, and send it; or wait until that may be."""
+        self._news.clear()
+        self._servo.drop(lambda target: not self._commander.admits(target.stamp))
+        if not self._servo.is_aimed:
+            self._give_way(self._without_target(), None)
+            return
+        try:
+            self._driver.refuse_unless_ready()
+        except SoftformError as error:
+            holds = self._commander.pressures is not None
+            state = ServoState.HOLDING if holds else ServoState.OFF
+            self._give_way(replace(self.report, state=state, reason=str(error)), self._period)
+            return
+        self._follow()
+
+    def _run(self) -> None:
+        while not self._ends.is_set():
+            try:
+                self.turn()
+            except Exception as error:  # the thread must live on; the robot holds what it was commanded last
+                self._servo.drop(lambda target: True)
+                reason = f"The servo failed: {type(error).__name__}: {error}. Report this with the log."
+                self._give_way(replace(self.report, state=ServoState.HOLDING, reason=reason), None)
+
+    def _without_target(self) -> ServoReport:
+        if self.report.commands and self._commander.is_moved_by_goal:
+            reason = "An action moves the robot. Targets stamped after its end are followed again."
+            return replace(self.report, state=ServoState.YIELDED, reason=reason)
+        reason = "Waiting for a target that is stamped after this." if self.report.commands else ""
+        return replace(self.report, state=ServoState.OFF, reason=reason)
+
+    def _give_way(self, report: ServoReport, seconds: float | None) -> None:
+        """Command nothing, and wait for news, or for so many seconds."""
+        self._servo.pause()
+        if (report.state, report.reason) != (self.report.state, self.report.reason):
+            self._tell(report)
+        self._news.wait(seconds)
+
+    def _follow(self) -> None:
+        if not self._servo.is_running:
+            start = self._commander.pressures
+            start = self._driver.pressures if start is None else start
+            if start is None:
+                return  # lost just now; the next look at the driver says so
+            self._servo.resume_from(start)
+            self._sent_at, self._resumes = self._clock(), True
+        deadline = self._sent_at + (1.0 - _EARLY) * self._period
+        if not self._servo.refine(self._model(), deadline):
+            remaining = deadline - self._clock()
+            if remaining > 0.0 and self._news.wait(remaining):
+                return
+        command = self._servo.command()
+        moment = self._clock()
+        if command.pressures is not None and command.answers is not None:
+            if not self._commander.hold_for_stream(command.pressures, command.answers.stamp):
+                self._news.wait(self._period)
+                return
+            is_late = not self._resumes and moment - self._sent_at > self._period
+            self._resumes = False
+            self._tell(self._reported(command, command.answers, moment, is_late))
+        self._sent_at = moment
+
+    def _reported(self, command: ServoCommand, answers: ServoTarget, moment: float, is_late: bool) -> ServoReport:
+        latency = self.report.latency
+        if answers is not self._answered:
+            self._answered, latency = answers, moment - answers.arrived
+        return ServoReport(
+            ServoState.TRACKING if command.state is Doing.TRACKING else ServoState.HOLDING,
+            command.reason,
+            answers.stamp,
+            latency,
+            command.errors,
+            command.converged,
+            self.report.commands + 1,
+            self.report.deadlines_missed + is_late,
+        )
+
+    def _tell(self, report: ServoReport) -> None:
+        self.report = report
+        self._on_report(report)

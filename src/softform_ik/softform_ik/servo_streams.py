@@ -1,0 +1,164 @@
+"""The streams of the servo: targets in, its state out; the work is done in `servo_loop`."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from sensor_msgs.msg import PointCloud2
+
+from softform_core.errors import SoftformError
+from softform_core.kinematics.forward_model import ForwardModel
+from softform_core.kinematics.servo import Servo, ServoSettings
+from softform_core.kinematics.servo_target import ServoTarget
+from softform_core.robots import Robot
+from softform_core.units import MM_PER_M
+from softform_ik.commander import Commander
+from softform_ik.driver_watch import DriverWatch
+from softform_ik.servo_intake import ServoIntake
+from softform_ik.servo_loop import ServoLoop, ServoReport
+from softform_interfaces.msg import ServoState, TargetMesh, TargetPoints
+from softform_ros import qos
+from softform_ros.conversions import stamp_from_nanoseconds
+from softform_ros.diagnostics import ERROR, OK, WARN, Health
+from softform_ros.lifecycle import SoftformLifecycleNode
+
+Message = TypeVar("Message")
+
+_LOG_SECONDS = 5.0
+
+
+class ServoStreams:
+    """Topics `target_shape`, `target_mesh`, `target_points` and `servo_state`.
+
+    Targets are unpacked and prepared by the executor, so that the servo's thread only solves.
+
+    Args:
+        node: Whose topics, parameters and clock.
+        robot: Who follows the targets.
+        model: Its forward kinematics of the moment.
+        driver: What the driver says.
+        commander: Who commands the robot.
+    """
+
+    def __init__(
+        self,
+        node: SoftformLifecycleNode,
+        robot: Robot,
+        model: Callable[[], ForwardModel],
+        driver: DriverWatch,
+        commander: Commander,
+    ) -> None:
+        """Open the topics and start the servo's thread."""
+        values = node.parameters
+        self._node, self._commander = node, commander
+        self._targets = self._refused = 0
+        self._last_refusal = ""
+        settings = ServoSettings(
+            robot.pressure_min,
+            robot.pressure_max,
+            robot.slew_rate,
+            1.0 / values["servo_rate"],
+            values["stale_after"],
+            values["most_error"] * MM_PER_M,
+            values["smoothness"],
+        )
+        self._intake = ServoIntake(robot, values["frame"], values["stale_after"])
+        self._states = node.create_publisher(ServoState, "servo_state", qos.SERVO_STATE)
+        self._told = ServoReport()
+        self._loop = ServoLoop(Servo(settings), settings.period, model, commander, driver, self._on_report)
+        self._subscriptions = [
+            node.create_subscription(kind, topic, self._taker(prepare), qos.TARGET_READER)
+            for kind, topic, prepare in (
+                (PointCloud2, "target_shape", self._intake.of_cloud),
+                (TargetMesh, "target_mesh", self._intake.of_mesh),
+                (TargetPoints, "target_points", self._intake.of_points),
+            )
+        ]
+        self._loop.start()
+
+    def end_goals(self) -> None:
+        """Nothing is to be asked: a disabled commander admits no target."""
+
+    def close(self) -> None:
+        """End the servo's thread and close the topics."""
+        self._loop.stop()
+        for subscription in self._subscriptions:
+            self._node.destroy_subscription(subscription)
+        self._node.destroy_publisher(self._states)
+
+    def health(self) -> Health:
+        """Whether targets are followed, and why the last refused one was refused."""
+        report = self._loop.report
+        values = {
+            "servo": _NAMES[report.state],
+            "servo reason": report.reason,
+            "servo commands": report.commands,
+            "servo deadlines missed": report.deadlines_missed,
+            "servo latency (ms)": f"{1e3 * report.latency:.1f}",
+            "targets": self._targets,
+            "refused targets": self._refused,
+            "last refused target": self._last_refusal,
+        }
+        if not self._loop.is_alive:
+            return Health(ERROR, "the servo's thread has ended: restart the node", values)
+        if self._last_refusal:
+            return Health(WARN, f"target refused: {self._last_refusal}", values)
+        if report.state == ServoState.HOLDING:
+            return Health(WARN, f"the stream is not followed: {report.reason}", values)
+        return Health(OK, "", values)
+
+    def _taker(self, prepare: Callable[[Message], ServoTarget]) -> Callable[[Message], None]:
+        def take(message: Message) -> None:
+            self._targets += 1
+            if not self._node.is_active or self._commander.is_moved_by_goal:
+                return
+            try:
+                target = prepare(message)
+            except (SoftformError, ValueError) as error:
+                self._refuse(str(error))
+                return
+            self._last_refusal = ""
+            self._loop.aim(target)
+
+        return take
+
+    def _refuse(self, reason: str) -> None:
+        """Note a target that cannot be followed; the one before is followed until it is stale."""
+        self._refused += 1
+        is_news, self._last_refusal = not self._last_refusal, reason
+        self._node.get_logger().warning(f"target refused: {reason}", throttle_duration_sec=_LOG_SECONDS)
+        if is_news:
+            self._node.diagnostics.publish()
+
+    def _on_report(self, report: ServoReport) -> None:
+        """Publish a state; called in the servo's thread."""
+        refusal = f"The newest target was refused: {self._last_refusal}" if self._last_refusal else ""
+        message = ServoState(
+            state=report.state,
+            reason=report.reason or refusal,
+            target=stamp_from_nanoseconds(report.target_stamp),
+            latency=report.latency,
+            mean_error=report.errors.mean_mm / MM_PER_M,
+            max_error=report.errors.max_mm / MM_PER_M,
+            converged=report.converged,
+            commands=report.commands,
+            deadlines_missed=report.deadlines_missed,
+            targets=self._targets,
+            targets_refused=self._refused,
+        )
+        message.header.stamp = self._node.get_clock().now().to_msg()
+        self._states.publish(message)
+        changed, self._told = report.state != self._told.state, report
+        line = f"servo: {_NAMES[report.state]}{f': {report.reason}' if report.reason else ''}"
+        # rclpy refuses another severity from the same line of code.
+        if changed and report.state == ServoState.HOLDING:
+            self._node.get_logger().warning(line)
+        elif changed:
+            self._node.get_logger().info(line)
+
+
+_NAMES = {
+    ServoState.OFF: "off",
+    ServoState.TRACKING: "tracking",
+    ServoState.HOLDING: "holding",
+    ServoState.YIELDED: "yielded to an action",
+}

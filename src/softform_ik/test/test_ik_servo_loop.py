@@ -1,0 +1,192 @@
+"""The servo's thread with a real model and a real commander, without ROS: who has the robot, and what is sent when."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from softform_core.kinematics.closest_points import closest_points_on
+from softform_core.kinematics.pipeline import grid_uv
+from softform_core.kinematics.servo import Servo, ServoSettings
+from softform_core.kinematics.servo_target import ServoTarget
+from softform_core.shapes.target import TargetShape
+from softform_core.units import MM_PER_M
+from softform_ik.commander import Commander
+from softform_ik.driver_watch import DriverWatch
+from softform_ik.goal_checks import Code
+from softform_ik.held_command import HeldCommand
+from softform_ik.servo_loop import ServoLoop
+from softform_ik.stop_request import StopRequest
+from softform_interfaces.msg import ChamberPressures, DriverState, ServoState
+
+HIDDEN = np.array([4000.0, 500.0, 3000.0, 800.0, 2500.0, 1500.0, 200.0, 3500.0, 1000.0])
+LARGEST_STEP = 400.0
+"""Pa: what the slew rate allows in the longest time that one command makes up for."""
+
+
+@pytest.fixture(scope="module")
+def model(pipeline):
+    return pipeline.at(grid_uv(400))
+
+
+@pytest.fixture(scope="module")
+def shape(pipeline):
+    return closest_points_on(TargetShape(pipeline.at(grid_uv(5000)).points(HIDDEN) / MM_PER_M))
+
+
+class Bench:
+    """A loop, its commander and driver, and what they did."""
+
+    def __init__(self, robot, model, stale_after=0.5):
+        self.robot, self.model, self.sent, self.reports = robot, model, [], []
+        self.commander = Commander(HeldCommand(self.sent.append))
+        self.driver = DriverWatch(robot, state_timeout=60.0)
+        self.driver.note_state(DriverState.VENTED, "")
+        self.measure(np.zeros(9))
+        settings = ServoSettings(robot.pressure_min, robot.pressure_max, robot.slew_rate, 0.02, stale_after)
+        self.loop = ServoLoop(
+            Servo(settings), 0.02, lambda: self.model, self.commander, self.driver, self.reports.append
+        )
+        self.streams = threading.Event()
+
+    def measure(self, pressures):
+        self.driver.note_pressures(self.robot.chambers, pressures, [ChamberPressures.SETTLED] * 9, time.time())
+
+    def aim(self, shape):
+        self.loop.aim(ServoTarget(time.time_ns(), time.monotonic(), shape))
+
+    def stream(self, shape):
+        """Publish a target every 20 ms until the event is cleared."""
+        self.streams.set()
+
+        def publish():
+            while self.streams.is_set():
+                self.aim(shape)
+                time.sleep(0.02)
+
+        threading.Thread(target=publish, daemon=True).start()
+
+    @property
+    def state(self):
+        return self.loop.report.state
+
+
+@pytest.fixture
+def bench(robot, model):
+    one = Bench(robot, model)
+    one.loop.start()
+    yield one
+    one.streams.clear()
+    one.loop.stop()
+    assert not one.loop.is_alive
+
+
+def steps(sent):
+    return np.abs(np.diff(np.array(sent), axis=0)).max(axis=1)
+
+
+def test_a_stream_is_followed_from_where_the_robot_is(bench, shape, wait_for):
+    bench.measure(np.full(9, 300.0))
+    bench.stream(shape)
+    wait_for(lambda: bench.loop.report.converged, "the target to be reached")
+    assert bench.sent[-1] == pytest.approx(HIDDEN, abs=40.0)
+    assert np.abs(bench.sent[0] - 300.0).max() <= LARGEST_STEP and steps(bench.sent).max() <= LARGEST_STEP
+    last = bench.reports[-1]
+    assert last.commands == len(bench.sent) and last.errors.mean_mm < 0.5 and 0.0 < last.latency < 0.5
+    stamps = [one.target_stamp for one in bench.reports]
+    assert stamps == sorted(stamps) and len(set(stamps)) > 10
+
+
+def test_when_the_stream_ends_the_last_command_is_repeated_and_the_reason_told(bench, shape, wait_for):
+    bench.stream(shape)
+    wait_for(lambda: bench.loop.report.converged, "the target to be reached")
+    bench.streams.clear()
+    wait_for(lambda: bench.state == ServoState.HOLDING, "the stream to count as stale")
+    count = len(bench.sent)
+    wait_for(lambda: len(bench.sent) > count + 5, "the command to be repeated")
+    assert "No target came for 0.5 s" in bench.loop.report.reason
+    assert (np.array(bench.sent[count:]) == bench.sent[count - 1]).all()
+
+
+def test_a_goal_takes_the_robot_and_the_stream_goes_on_from_there_without_a_bump(bench, shape, wait_for):
+    bench.stream(shape)
+    wait_for(lambda: len(bench.sent) > 10, "the stream to be followed")
+    goal, elsewhere = StopRequest(), np.full(9, 4500.0)
+    bench.commander.begin(goal, Code.PREEMPTED)
+    assert bench.commander.hold(elsewhere, goal)
+    count = len(bench.sent)
+    wait_for(lambda: bench.state == ServoState.YIELDED, "the stream to yield")
+    time.sleep(0.1)
+    assert len(bench.sent) == count and "action" in bench.loop.report.reason
+    bench.commander.end(goal)
+    wait_for(lambda: len(bench.sent) > count + 20, "the stream to go on")
+    assert np.abs(bench.sent[count] - elsewhere).max() <= LARGEST_STEP
+    assert steps(bench.sent[count:]).max() <= LARGEST_STEP
+    assert bench.state == ServoState.TRACKING
+
+
+def test_after_the_goal_nothing_moves_for_targets_from_before(bench, shape, wait_for):
+    bench.stream(shape)
+    wait_for(lambda: len(bench.sent) > 10, "the stream to be followed")
+    goal = StopRequest()
+    bench.commander.begin(goal, Code.PREEMPTED)
+    bench.commander.hold(HIDDEN, goal)
+    bench.streams.clear()
+    time.sleep(0.05)
+    bench.commander.end(goal)
+    count = len(bench.sent)
+    wait_for(lambda: bench.state == ServoState.OFF, "the servo to wait")
+    time.sleep(0.1)
+    assert len(bench.sent) == count and (bench.commander.pressures == HIDDEN).all()
+
+
+def test_after_a_stop_of_the_driver_only_a_new_target_moves_the_robot(bench, shape, wait_for):
+    bench.stream(shape)
+    wait_for(lambda: len(bench.sent) > 10, "the stream to be followed")
+    bench.streams.clear()
+    time.sleep(0.05)
+    bench.driver.note_state(DriverState.FAULT, "burst hose")
+    bench.commander.release()
+    bench.measure(np.zeros(9))
+    bench.driver.note_state(DriverState.VENTED, "reset")
+    bench.commander.release()
+    count = len(bench.sent)
+    wait_for(lambda: bench.state == ServoState.OFF, "the servo to wait")
+    time.sleep(0.1)
+    assert len(bench.sent) == count and bench.commander.pressures is None
+    bench.aim(shape)
+    wait_for(lambda: len(bench.sent) > count, "a new target to be followed")
+    assert bench.sent[count].max() <= LARGEST_STEP, "from the vented robot, not from what was held"
+
+
+def test_while_the_driver_is_at_fault_no_target_is_followed(bench, shape, wait_for):
+    bench.driver.note_state(DriverState.FAULT, "burst hose")
+    bench.stream(shape)
+    wait_for(lambda: "burst hose" in bench.loop.report.reason, "the reason")
+    assert bench.state == ServoState.OFF and not bench.sent
+
+
+def test_a_disabled_commander_is_not_pestered(bench, shape, wait_for):
+    bench.commander.disable()
+    bench.loop.aim(ServoTarget(time.time_ns() + 10**9, time.monotonic(), shape))
+    time.sleep(0.1)
+    assert not bench.sent and bench.loop.report.commands == 0
+    bench.commander.enable()
+    bench.stream(shape)
+    wait_for(lambda: len(bench.sent) > 3, "the stream to be followed once it is allowed")
+
+
+def test_a_failure_holds_the_robot_and_the_thread_lives_on(bench, shape, model, wait_for):
+    bench.stream(shape)
+    wait_for(lambda: len(bench.sent) > 10, "the stream to be followed")
+
+    class Broken:
+        def __getattr__(self, name):
+            raise RuntimeError("model is gone")
+
+    bench.model = Broken()
+    wait_for(lambda: "model is gone" in bench.loop.report.reason, "the failure to be told")
+    assert bench.state == ServoState.HOLDING and bench.loop.is_alive and bench.commander.pressures is not None
+    bench.model = model
+    wait_for(lambda: bench.loop.report.converged, "the stream to be followed again")
