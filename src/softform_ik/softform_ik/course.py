@@ -12,6 +12,7 @@ from softform_core.kinematics.ik_monitor import IkIteration
 from softform_core.kinematics.ik_options import IkOptions, Termination
 from softform_core.kinematics.ik_result import IkResult
 from softform_core.kinematics.inverse import solve_inverse_kinematics
+from softform_core.kinematics.multi_start import solve_globally
 from softform_core.kinematics.pipeline import ForwardPipeline
 from softform_core.registration.rigid import RigidTransform
 from softform_core.robots import Robot
@@ -36,11 +37,15 @@ class SolveSettings:
         tolerance: Mean error at which a solve may stop, m.
         max_time: s.
         max_iterations: Of a solve.
+        starts: Of a global search; 1: none.
+        preference: Squared error worth the whole range of a chamber when pressures are preferred, mm^2.
     """
 
     tolerance: float = 1e-4
     max_time: float = 5.0
     max_iterations: int = 200
+    starts: int = 1
+    preference: float = 0.01
 
 
 @dataclass(frozen=True)
@@ -143,6 +148,8 @@ class Course:
         if self.goal.mode is Mode.CLOSED_LOOP:
             captured = check_capture(captured, solution.points, self.robot)
         try:
+            # `goal_checks.check_wanted` lets no goal verify that has no target.
+            assert self.goal.target is not None
             measured = measure_errors(captured, self.goal.target, solution.pose.scaled(1.0 / MM_PER_M))
         except SoftformError as error:
             raise GoalError(Code.CAPTURE_INVALID, error.message, error.next_step) from error
@@ -157,29 +164,37 @@ class Course:
         return self.hardware.move(solution.pressures, self.stop, lambda: self._tell("settling", solution, number))
 
     def _solve(self, model: ForwardModel, start: Array | None, pose: RigidTransform, number: int) -> IkResult:
-        def report(iteration: IkIteration) -> None:
-            self.on_progress(
-                Progress(
-                    "solving",
-                    iteration.iteration,
-                    iteration.mean_error_mm / MM_PER_M,
-                    iteration.max_error_mm / MM_PER_M,
-                    iteration.pressures,
-                    number,
-                )
-            )
+        def report(iteration: int, best: IkIteration | IkResult) -> None:
+            errors = best.mean_error_mm / MM_PER_M, best.max_error_mm / MM_PER_M
+            self.on_progress(Progress("solving", iteration, *errors, best.pressures, number))
 
+        goal = self.goal
         options = IkOptions(
             pressure_min=self.robot.pressure_min,
             pressure_max=self.robot.pressure_max,
             initial_pressures=start,
-            fix_pose=self.goal.fix_pose,
+            fix_pose=goal.fix_pose,
             initial_pose=pose,
-            tolerance_mm=(self.goal.tolerance or self.solving.tolerance) * MM_PER_M,
+            tolerance_mm=(goal.tolerance or self.solving.tolerance) * MM_PER_M,
             max_iterations=self.solving.max_iterations,
-            max_seconds=self.goal.max_time or self.solving.max_time,
+            max_seconds=goal.max_time or self.solving.max_time,
+            partial=goal.partial,
+            preferred_pressures=goal.preferred_pressures,
+            preference_mm2=goal.preference or self.solving.preference,
         )
-        return solve_inverse_kinematics(model, self.goal.target, options, on_iteration=report, should_stop=self.stop)
+        starts = goal.starts or self.solving.starts
+        if starts > 1 and number == 0:
+            return solve_globally(
+                model, goal.target, options, goal.features, starts, on_start=report, should_stop=self.stop
+            )
+        return solve_inverse_kinematics(
+            model,
+            goal.target,
+            options,
+            on_iteration=lambda step: report(step.iteration, step),
+            should_stop=self.stop,
+            features=goal.features,
+        )
 
     def _tell(self, stage: str, solution: IkResult, number: int) -> None:
         self.on_progress(

@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
+from softform_core.pneumatic_robot import PneumaticRobot
 from softform_core.robots import Robot
+from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
 from softform_core.shapes.validate import check_count, check_target
 from softform_interfaces.action import ReachShape
@@ -19,6 +21,9 @@ Code = ReachShape.Result
 
 MAX_FUTURE = 1.0
 """A stamp this far ahead of the clock is tolerated between machines, s."""
+
+MAX_STARTS = 1000
+"""More starts than this never found anything better: the search ends by itself long before."""
 
 MAX_ROUNDS = 100
 """More corrections than this are a mistake: a few are enough."""
@@ -48,7 +53,7 @@ class ReachGoal:
     """A checked goal.
 
     Attributes:
-        target: In the robot's frame, m.
+        target: In the robot's frame, m; None: feature points alone.
         mode: What to do with it.
         fix_pose: Whether the target stays where it is.
         seed_pressures: (k,) Pa, or None: the solver chooses.
@@ -56,9 +61,14 @@ class ReachGoal:
         max_time: s for each solve; 0: the node's default.
         max_rounds: Closed loop: corrections at most; 0: the node's default.
         without_sim_to_real: Plan with the simulated shape alone, to compare.
+        features: Feature points and where they are wanted, or None.
+        partial: Whether the target shows only a part of the shape.
+        starts: Of a global search; 1: none; 0: the node's default.
+        preferred_pressures: (k,) Pa, or None: of all solutions the one nearest to these.
+        preference: mm^2 of squared error worth the whole range of a chamber; 0: the node's default.
     """
 
-    target: TargetShape
+    target: TargetShape | None
     mode: Mode
     fix_pose: bool = True
     seed_pressures: NDArray[np.float64] | None = None
@@ -66,6 +76,11 @@ class ReachGoal:
     max_time: float = 0.0
     max_rounds: int = 0
     without_sim_to_real: bool = False
+    features: FeaturePoints | None = None
+    partial: bool = False
+    starts: int = 0
+    preferred_pressures: NDArray[np.float64] | None = None
+    preference: float = 0.0
 
 
 def check_mode(mode: int) -> Mode:
@@ -81,15 +96,18 @@ def check_mode(mode: int) -> Mode:
         raise GoalError(Code.INVALID_TARGET, f"There is no mode {mode}.", f"Use one of {known}.") from None
 
 
-def check_header(frame_id: str, stamp: float, expected_frame: str, now: float, max_age: float) -> None:
-    """Refuse a target in another frame, or one that is stale.
+def check_header(
+    frame_id: str, stamp: float, expected_frame: str, now: float, max_age: float, what: str = "target"
+) -> None:
+    """Refuse points in another frame, or stale ones.
 
     Args:
-        frame_id: Frame of the target.
+        frame_id: Frame of the points.
         stamp: Seconds since the epoch; 0 means now.
         expected_frame: The robot's frame.
         now: Seconds since the epoch.
         max_age: s.
+        what: What the points are, for the message.
 
     Raises:
         GoalError: If the frame is another one, or the stamp is too old or lies in the future.
@@ -97,7 +115,7 @@ def check_header(frame_id: str, stamp: float, expected_frame: str, now: float, m
     if frame_id != expected_frame:
         raise GoalError(
             Code.INVALID_TARGET,
-            f"The target is in frame '{frame_id}', not in '{expected_frame}'.",
+            f"The {what} is in frame '{frame_id}', not in '{expected_frame}'.",
             f"Transform the points into {expected_frame} and name it in the header.",
         )
     if stamp == 0.0:
@@ -106,25 +124,25 @@ def check_header(frame_id: str, stamp: float, expected_frame: str, now: float, m
     if age > max_age:
         raise GoalError(
             Code.INVALID_TARGET,
-            f"The target is stale: it was stamped {age:.1f} s ago, at most {max_age:g} s are allowed.",
-            "Send a current target, or a zero stamp for one that does not age.",
+            f"The {what} is stale: it was stamped {age:.1f} s ago, at most {max_age:g} s are allowed.",
+            f"Send a current {what}, or a zero stamp for one that does not age.",
         )
     if age < -MAX_FUTURE:
         raise GoalError(
             Code.INVALID_TARGET,
-            f"The target is stamped {-age:.1f} s in the future.",
+            f"The {what} is stamped {-age:.1f} s in the future.",
             "Synchronise the clocks, or send a zero stamp.",
         )
 
 
-def check_size(points: int) -> None:
+def check_size(points: int, what: str = "target") -> None:
     """Refuse a number of points before they are copied.
 
     Raises:
         GoalError: If there are too few or too many.
     """
     try:
-        check_count(points, "target")
+        check_count(points, what)
     except SoftformError as error:
         raise GoalError(Code.INVALID_TARGET, error.message, error.next_step) from error
 
@@ -147,8 +165,8 @@ def check_shape(points: NDArray[np.float64], triangles: NDArray[np.int64], robot
         raise GoalError(Code.INVALID_TARGET, error.message, error.next_step) from error
 
 
-def check_seed(pressures: Sequence[float], robot: Robot) -> NDArray[np.float64] | None:
-    """Return the seed pressures, (k,) Pa, or None if there are none.
+def check_seed(pressures: Sequence[float], robot: PneumaticRobot, what: str = "Seed") -> NDArray[np.float64] | None:
+    """Return the seed (or preferred) pressures, (k,) Pa, or None if there are none.
 
     Raises:
         GoalError: On a wrong number, a value that is not finite, or one out of range.
@@ -158,21 +176,29 @@ def check_seed(pressures: Sequence[float], robot: Robot) -> NDArray[np.float64] 
     try:
         return robot.check_pressures(np.asarray(pressures, dtype=np.float64))
     except SoftformError as error:
-        message = f"Seed pressures cannot be used: {error.message}"
+        message = f"{what} pressures cannot be used: {error.message}"
         raise GoalError(Code.INVALID_SEED, message, error.next_step) from error
 
 
-def check_limits(tolerance: float, max_time: float, max_rounds: int) -> None:
+def check_limits(tolerance: float, max_time: float, max_rounds: int, starts: int = 0, preference: float = 0.0) -> None:
     """Refuse limits that make no sense.
 
     Raises:
-        GoalError: If one is negative or not finite, or there are too many rounds.
+        GoalError: If one is negative or not finite, or there are too many rounds or starts.
     """
+    if not 0 <= starts <= MAX_STARTS:
+        raise GoalError(
+            Code.INVALID_TARGET, f"starts is {starts}.", f"Give at most {MAX_STARTS}, or 0 for the default."
+        )
     if not 0 <= max_rounds <= MAX_ROUNDS:
         raise GoalError(
             Code.INVALID_TARGET, f"max_rounds is {max_rounds}.", f"Give at most {MAX_ROUNDS}, or 0 for the default."
         )
-    for name, value, unit in (("tolerance", tolerance, "m"), ("max_time", max_time, "s")):
+    for name, value, unit in (
+        ("tolerance", tolerance, "m"),
+        ("max_time", max_time, "s"),
+        ("preference", preference, "mm^2"),
+    ):
         if not (np.isfinite(value) and value >= 0.0):
             raise GoalError(
                 Code.INVALID_TARGET, f"{name} is {value} {unit}.", "Give a positive number, or 0 for the default."

@@ -3,15 +3,20 @@
 import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point, Pose, Quaternion
+from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 from shape_msgs.msg import MeshTriangle
+from std_msgs.msg import Header
 
 from softform_core.errors import SoftformError
 from softform_core.kinematics.ik_result import IkResult
 from softform_core.registration.rigid import RigidTransform
 from softform_core.robots import Robot
+from softform_core.shapes.features import FeaturePoints
+from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
 from softform_ik.course import Progress
+from softform_ik.feature_checks import check_features, check_wanted
 from softform_ik.goal_checks import (
     Code,
     ReachGoal,
@@ -24,6 +29,7 @@ from softform_ik.goal_checks import (
 )
 from softform_ik.reach import ReachOutcome
 from softform_interfaces.action import ReachShape
+from softform_interfaces.msg import TargetPoints
 from softform_ros.conversions import cloud_from_points, points_from_cloud, seconds_from_stamp
 from softform_ros.goal_error import GoalError
 
@@ -44,43 +50,91 @@ def goal_from_message(
         GoalError: If the goal cannot be accepted.
     """
     mode = check_mode(message.mode)
-    header = message.target.header
-    check_header(header.frame_id, seconds_from_stamp(header.stamp), frame, now, max_target_age)
-    check_limits(message.tolerance, message.max_time, message.max_rounds)
-    seed = check_seed(message.seed_pressures, robot)
+    check_limits(message.tolerance, message.max_time, message.max_rounds, message.starts, message.preference)
+    features = _features_from_message(message.features, frame, now, max_target_age)
+    target = None
+    if features is None or message.target.width * message.target.height > 0:
+        header = message.target.header
+        check_header(header.frame_id, seconds_from_stamp(header.stamp), frame, now, max_target_age)
+        target = _target_from_message(message, robot)
+    goal = ReachGoal(
+        target,
+        mode,
+        message.fix_pose,
+        check_seed(message.seed_pressures, robot),
+        message.tolerance,
+        message.max_time,
+        message.max_rounds,
+        message.without_sim_to_real,
+        features,
+        message.partial,
+        message.starts,
+        check_seed(message.preferred_pressures, robot, "Preferred"),
+        message.preference,
+    )
+    return check_wanted(goal)
+
+
+def _target_from_message(message: ReachShape.Goal, robot: Robot) -> TargetShape:
     check_size(message.target.width * message.target.height)
     try:
         points = points_from_cloud(message.target)
     except SoftformError as error:
         raise GoalError(Code.INVALID_TARGET, error.message, error.next_step) from error
     triangles = np.array([triangle.vertex_indices for triangle in message.triangles], dtype=np.int64).reshape(-1, 3)
-    target = check_shape(points, triangles, robot)
-    return ReachGoal(
-        target,
-        mode,
-        message.fix_pose,
-        seed,
-        message.tolerance,
-        message.max_time,
-        message.max_rounds,
-        message.without_sim_to_real,
-    )
+    return check_shape(points, triangles, robot)
+
+
+def _features_from_message(message: TargetPoints, frame: str, now: float, max_age: float) -> FeaturePoints | None:
+    if len(message.u) != len(message.v):
+        raise GoalError(
+            Code.INVALID_TARGET,
+            f"Feature points have {len(message.u)} u and {len(message.v)} v.",
+            "Give one u and one v for each.",
+        )
+    uv = np.stack([message.u, message.v], axis=1).astype(np.float64)
+    positions = np.array([(point.x, point.y, point.z) for point in message.position], dtype=np.float64).reshape(-1, 3)
+    features = check_features(uv, positions, message.weight)
+    if features is not None:
+        check_header(message.header.frame_id, seconds_from_stamp(message.header.stamp), frame, now, max_age)
+    return features
 
 
 def goal_to_message(goal: ReachGoal, frame: str, stamp: Time) -> ReachShape.Goal:
     """Pack a goal; the inverse of `goal_from_message`."""
-    faces = goal.target.faces
+    target = TargetShape(np.zeros((0, 3))) if goal.target is None else goal.target
+    faces = target.faces
     return ReachShape.Goal(
-        target=cloud_from_points(goal.target.points, frame, stamp),
+        target=cloud_from_points(target.points, frame, stamp),
         triangles=[] if faces is None else [MeshTriangle(vertex_indices=face) for face in faces.astype(np.uint32)],
         mode=int(goal.mode),
         fix_pose=goal.fix_pose,
-        seed_pressures=[] if goal.seed_pressures is None else [float(value) for value in goal.seed_pressures],
+        seed_pressures=_numbers(goal.seed_pressures),
         tolerance=float(goal.tolerance),
         max_time=float(goal.max_time),
         max_rounds=goal.max_rounds,
         without_sim_to_real=goal.without_sim_to_real,
+        features=TargetPoints() if goal.features is None else features_to_message(goal.features, frame, stamp),
+        partial=goal.partial,
+        starts=goal.starts,
+        preferred_pressures=_numbers(goal.preferred_pressures),
+        preference=float(goal.preference),
     )
+
+
+def features_to_message(features: FeaturePoints, frame: str, stamp: Time) -> TargetPoints:
+    """Pack feature points."""
+    return TargetPoints(
+        header=Header(frame_id=frame, stamp=stamp),
+        u=features.uv[:, 0].tolist(),
+        v=features.uv[:, 1].tolist(),
+        position=[Point(x=float(x), y=float(y), z=float(z)) for x, y, z in features.positions],
+        weight=features.weights.tolist(),
+    )
+
+
+def _numbers(pressures: NDArray[np.float64] | None) -> list[float]:
+    return [] if pressures is None else np.asarray(pressures, dtype=np.float64).tolist()
 
 
 def pose_to_message(pose: RigidTransform) -> Pose:
@@ -120,6 +174,7 @@ def result_to_message(outcome: ReachOutcome, frame: str, stamp: Time) -> ReachSh
         error_code=outcome.code,
         error_msg=outcome.message,
         used_sim_to_real=outcome.used_sim_to_real,
+        reachable=outcome.reachable,
         round_mean_errors=[one.measured.mean for one in outcome.rounds],
         round_max_errors=[one.measured.maximum for one in outcome.rounds],
     )
@@ -144,3 +199,6 @@ def _pack_solution(result: ReachShape.Result, solution: IkResult, frame: str, st
     result.iterations = solution.iterations
     result.error_history = [step.mean_error_mm / MM_PER_M for step in solution.history]
     result.termination = solution.termination.value
+    result.active_bounds = solution.reachability.active_bounds.tolist()
+    result.unreachable_error = solution.reachability.unreachable_mm / MM_PER_M
+    result.weak_directions = solution.reachability.weak_directions.ravel().tolist()

@@ -8,6 +8,7 @@ from softform_core.errors import SoftformError
 from softform_core.kinematics.ik_result import IkResult
 from softform_core.kinematics.pipeline import ForwardPipeline
 from softform_core.robots import Robot
+from softform_core.units import MM_PER_M
 from softform_ik.closed_loop import ClosedLoopSettings, Round, best_of
 from softform_ik.course import Course, Progress, SolveSettings
 from softform_ik.goal_checks import Code, ReachGoal
@@ -27,6 +28,9 @@ class Pipelines(Protocol):
     @property
     def simulated(self) -> ForwardPipeline:
         """Of the simulated robot."""
+
+    def mean_error_mm(self, pipeline: ForwardPipeline) -> float:
+        """Mean error of one of them on data held out from its training, mm."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,7 @@ class ReachOutcome:
         solution: The best found, or None if nothing was solved: of the plans that were measured, the best of these.
         rounds: What was measured, in order; the first is the open loop's.
         used_sim_to_real: Whether the plans saw the learned reality.
+        reachable: Whether the solution is within the tolerance, or the model's own error, of what is wanted.
     """
 
     code: int
@@ -59,6 +64,7 @@ class ReachOutcome:
     solution: IkResult | None = None
     rounds: tuple[Round, ...] = ()
     used_sim_to_real: bool = False
+    reachable: bool = False
 
     @property
     def measured(self) -> MeasuredErrors | None:
@@ -92,8 +98,14 @@ class Reach:
             looping = replace(looping, max_rounds=goal.max_rounds)
         course = Course(self._robot, pipeline, self._hardware, goal, stop, on_progress, self._settings.solving, looping)
 
+        near_mm = max(
+            (goal.tolerance or self._settings.solving.tolerance) * MM_PER_M, self._pipelines.mean_error_mm(pipeline)
+        )
+
         def outcome(code: int, message: str) -> ReachOutcome:
-            return ReachOutcome(code, message, course.best, tuple(course.rounds), pipeline is not simulated)
+            best = course.best
+            reachable = best is not None and best.mean_error_mm <= near_mm
+            return ReachOutcome(code, message, best, tuple(course.rounds), pipeline is not simulated, reachable)
 
         try:
             course.run()

@@ -110,7 +110,7 @@ class Rig:
         hardware = Hardware(
             self.robot, waiting, self.driver, self.captures, self.commander, lambda cloud: cloud, lambda: self.now
         )
-        models = SimpleNamespace(current=model, simulated=model)
+        models = SimpleNamespace(current=model, simulated=model, mean_error_mm=lambda _: 0.05)
         return Reach(self.robot, models, ReachSettings(SolveSettings(tolerance=1e-6), settings), hardware)
 
 

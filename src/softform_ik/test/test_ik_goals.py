@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
 from sensor_msgs.msg import PointCloud2
+from std_msgs.msg import Header
 
+from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
 from softform_ik.goal_checks import Code, Mode, ReachGoal
 from softform_ik.messages import goal_from_message, goal_to_message
@@ -12,6 +14,9 @@ from softform_ros.conversions import stamp_from_seconds
 from softform_ros.goal_error import GoalError
 
 NOW = 1_000_000.0
+CORNERS = FeaturePoints.of(
+    [[0, 0], [0, 1], [1, 0], [1, 1]], 0.16 * np.array([[-1, -1, 0], [-1, 1, 0], [1, -1, 0], [1, 1, 0]])
+)
 ERROR_BLOCK = range(100, 200)
 
 
@@ -28,6 +33,15 @@ def message(points=None, stamp=None, **changes):
     return packed
 
 
+def features_message(mode=Mode.PLAN_ONLY, fix_pose=True, partial=False, count=4, **changes):
+    chosen = FeaturePoints(CORNERS.uv[:count], CORNERS.positions[:count], CORNERS.weights[:count])
+    goal = ReachGoal(None, mode, fix_pose, features=chosen, partial=partial)
+    packed = goal_to_message(goal, "base_link", Time())
+    for name, value in changes.items():
+        setattr(packed.features, name, value)
+    return packed
+
+
 def unpack(goal, robot):
     return goal_from_message(goal, robot, "base_link", NOW, 60.0)
 
@@ -41,6 +55,24 @@ def test_a_goal_survives_the_trip(robot):
     assert (got.seed_pressures == 300.0).all()
     assert (got.mode, got.fix_pose, got.tolerance, got.max_time) == (Mode.CLOSED_LOOP, False, 0.002, 1.5)
     assert (got.max_rounds, got.without_sim_to_real) == (7, True)
+
+
+def test_feature_points_and_wishes_survive_the_trip(robot):
+    features = FeaturePoints.of([[0.0, 1.0], [0.5, 0.25]], [[0.1, 0.0, 0.02], [0.0, 0.05, 0.03]], [1.0, 4.0])
+    wishes = {"partial": True, "starts": 12, "preferred_pressures": np.full(9, 100.0), "preference": 0.5}
+    sent = ReachGoal(TargetShape(sheet()), Mode.PLAN_ONLY, features=features, **wishes)
+    got = unpack(goal_to_message(sent, "base_link", stamp_from_seconds(NOW)), robot)
+    for name in ("uv", "positions", "weights"):
+        assert np.allclose(getattr(got.features, name), getattr(features, name))
+    assert (got.partial, got.starts, got.preference) == (True, 12, 0.5) and (got.preferred_pressures == 100.0).all()
+
+
+def test_feature_points_alone_are_a_goal_and_need_no_cloud(robot):
+    sent = goal_to_message(ReachGoal(None, Mode.PLAN_AND_MOVE, features=CORNERS), "base_link", Time())
+    sent.target = PointCloud2()
+    sent.features.weight = []
+    got = unpack(sent, robot)
+    assert got.target is None and len(got.features) == 4 and (got.features.weights == 1.0).all()
 
 
 def test_a_cloud_without_stamp_or_seed_is_accepted(robot):
@@ -67,6 +99,21 @@ def test_a_cloud_without_stamp_or_seed_is_accepted(robot):
         (message(seed_pressures=[-100.0] + [0.0] * 8), Code.INVALID_SEED, "outside"),
         (message(seed_pressures=[float("nan")] * 9), Code.INVALID_SEED, "finite"),
         (message(target=PointCloud2()), Code.INVALID_TARGET, "frame ''"),
+        (message(starts=1001), Code.INVALID_TARGET, "starts"),
+        (message(preference=float("nan")), Code.INVALID_TARGET, "preference"),
+        (message(preferred_pressures=[0.0] * 10), Code.INVALID_SEED, "Preferred"),
+        (message(preferred_pressures=[9e9] * 9), Code.INVALID_SEED, "outside"),
+        (features_message(u=[0.0]), Code.INVALID_TARGET, "1 u and 4 v"),
+        (features_message(position=[]), Code.INVALID_TARGET, "one position"),
+        (features_message(weight=[1.0]), Code.INVALID_TARGET, "weights of 4"),
+        (features_message(weight=[1.0, 1.0, -1.0, 1.0]), Code.INVALID_TARGET, "positive weight"),
+        (features_message(u=[0.0, 0.5, 1.5, 1.0]), Code.INVALID_TARGET, "between 0 and 1"),
+        (features_message(v=[0.0, float("nan"), 0.5, 1.0]), Code.INVALID_TARGET, "NaN"),
+        (features_message(header=Header(frame_id="camera")), Code.INVALID_TARGET, "'camera'"),
+        (features_message(Mode.PLAN_MOVE_AND_VERIFY), Code.INVALID_TARGET, "feature points alone"),
+        (features_message(Mode.CLOSED_LOOP), Code.INVALID_TARGET, "feature points alone"),
+        (features_message(partial=True), Code.INVALID_TARGET, "partial"),
+        (features_message(fix_pose=False, count=2), Code.INVALID_TARGET, "at least 3"),
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )

@@ -221,7 +221,7 @@ def make_reach(robot, pipeline, following, simulated=None, captures=1, read_poin
         read_points,
         following.wall,
     )
-    pipelines = SimpleNamespace(current=pipeline, simulated=pipeline if simulated is None else simulated)
+    pipelines = SimpleNamespace(current=pipeline, simulated=simulated or pipeline, mean_error_mm=lambda _: 0.01)
     return GivenReach(Reach(robot, pipelines, ReachSettings(SolveSettings(tolerance=1e-6)), hardware), commander)
 
 

@@ -119,9 +119,7 @@ def solve_prepared(
                 best, stop = solve(problem, monitor, best)
     seconds = monitor.seconds
     points = best.points if search is not None else pipeline.forward(best.actuation[None]).points[0]
-    return IkResult(
-        points, monitor.history, coarse_iterations, seconds, prepare_seconds, method, stop, problem, best
-    )
+    return IkResult(points, monitor.history, coarse_iterations, seconds, prepare_seconds, method, stop, problem, best)
 
 
 def _start(problem: Problem) -> Evaluation:

@@ -100,6 +100,13 @@ class LivePipeline:
         """The simulated robot's pipeline, over the same surface points."""
         return self._simulated
 
+    def mean_error_mm(self, pipeline: ForwardPipeline) -> float:
+        """Mean error of `current` or `simulated` on data held out from its training, mm."""
+        card = self._models.card
+        if pipeline is self._simulated or card is None:
+            return self._simulated_card.errors_mm.test_mean
+        return card.errors_mm.after_mean
+
     @property
     def fault(self) -> str:
         """Why the model on disk is not in use; empty if it is, or if there is none."""

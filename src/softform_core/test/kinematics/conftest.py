@@ -175,8 +175,13 @@ def save_random_model_fixture() -> Callable[..., SimToRealCard]:
 
 
 @pytest.fixture(scope="session")
-def membrane() -> ForwardPipeline:
-    return ForwardPipeline(hand_made_membrane(), grid_uv(1000))
+def membrane_weights() -> MlpWeights:
+    return hand_made_membrane()
+
+
+@pytest.fixture(scope="session")
+def membrane(membrane_weights: MlpWeights) -> ForwardPipeline:
+    return ForwardPipeline(membrane_weights, grid_uv(1000))
 
 
 @pytest.fixture(scope="session")
