@@ -4,20 +4,19 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 from softform_core.errors import SoftformError
+from softform_core.kinematics.point_tree import PointTree
 from softform_core.kinematics.triangle_tree import TriangleTree
-from softform_core.shapes.target import TargetShape
+from softform_core.shapes.target import NEIGHBOURS, TargetShape
 from softform_core.units import MM_PER_M
 
 Array = NDArray[np.float64]
 
 MAX_CLOUD_POINTS = 50_000
 """A larger cloud is thinned before the search: a 30 x 30 spline surface has no detail that needs more."""
-
-_CLOUD_NEIGHBOURS = 7
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ class ClosestPoints(Protocol):
         """Points that span the target, (N, 3) mm."""
 
     def query(self, points: Array) -> Matches:
-        """Closest point of each of (P, 3) mm."""
+        """Closest point of each of (P, 3) mm; SoftformError if one is not finite."""
 
 
 def closest_points_on(target: TargetShape) -> ClosestPoints:
@@ -64,8 +63,7 @@ def closest_points_on(target: TargetShape) -> ClosestPoints:
         raise SoftformError("The target has NaN or infinite coordinates.", "Remove these points from the target.")
     if target.faces is not None:
         return MeshSearch(points * MM_PER_M, target.faces)
-    cloud = TargetShape(points, target.normals).sample(MAX_CLOUD_POINTS).with_normals()
-    assert cloud.normals is not None
+    cloud = TargetShape(points, target.normals).sample(MAX_CLOUD_POINTS)
     return CloudSearch(cloud.points * MM_PER_M, cloud.normals)
 
 
@@ -73,33 +71,67 @@ class CloudSearch:
     """Closest points on a cloud: the nearest point, moved within its tangent plane by at most its spacing.
 
     Without the plane the distance to a sparse cloud could not fall below its spacing; without the limit a hole or the
-    rim would be bridged by a plane that was never measured.
+    rim would be bridged by a plane that was never measured. Planes are fitted when a point is the nearest for the first
+    time: a query meets few of the points of a dense cloud.
 
     Args:
         points: (N, 3) mm.
-        normals: (N, 3) unit vectors, of either sign.
+        normals: (N, 3) unit vectors, of either sign, or None to take them from the points.
     """
 
-    def __init__(self, points: Array, normals: Array) -> None:
-        """Build the tree and measure the spacing around each point."""
-        self.vertices = points
-        self._normals = normals
-        self._tree = cKDTree(points)
-        neighbours = min(_CLOUD_NEIGHBOURS, len(points))
-        self._spacing = self._tree.query(points, k=neighbours)[0][:, 1:].mean(axis=1)
+    def __init__(self, points: Array, normals: Array | None = None) -> None:
+        """Build the tree."""
+        self.vertices = np.ascontiguousarray(points)
+        self._tree = PointTree(self.vertices)
+        self._given_normals = normals
+        self._normals, self._spacing = np.empty_like(points), np.empty(len(points))
+        self._known = np.zeros(len(points), dtype=bool)
 
     def query(self, points: Array) -> Matches:
-        """Closest point of each of (P, 3) mm."""
-        _, index = self._tree.query(points)
-        normals, spacing = self._normals[index], self._spacing[index]
-        offset = points - self.vertices[index]
-        tangential = offset - np.einsum("px,px->p", offset, normals)[:, None] * normals
-        length = np.sqrt(np.einsum("px,px->p", tangential, tangential))
-        beyond = length > spacing
-        tangential *= (np.minimum(length, spacing) / np.maximum(length, 1e-12))[:, None]
-        closest = self.vertices[index] + tangential
-        residual = points - closest
-        return Matches(closest, normals, np.sqrt(np.einsum("px,px->p", residual, residual)), beyond)
+        """Closest point of each of (P, 3) mm.
+
+        Raises:
+            SoftformError: If a point is not finite.
+        """
+        index = self._tree.nearest(_finite(points))
+        self._look_around(index)
+        return Matches(*_on_planes(np.ascontiguousarray(points), index, self.vertices, self._normals, self._spacing))
+
+    def _look_around(self, index: NDArray[np.int64]) -> None:
+        """Fit the planes that are not known yet."""
+        new = np.unique(index[~self._known[index]])
+        if not len(new):
+            return
+        normals, self._spacing[new] = self._tree.surroundings(new, NEIGHBOURS)
+        self._normals[new] = normals if self._given_normals is None else self._given_normals[new]
+        # Last, so that another thread that shares this target never takes half of it.
+        self._known[new] = True
+
+
+@njit(cache=True, nogil=True)
+def _on_planes(points, index, vertices, all_normals, spacing):  # type: ignore[no-untyped-def]  # numba infers the types
+    """Points moved onto the tangent planes of vertices, at most by their spacing; as `Matches`."""
+    closest, normals = np.empty((len(points), 3)), np.empty((len(points), 3))
+    distances, beyond = np.empty(len(points)), np.empty(len(points), dtype=np.bool_)
+    for point in range(len(points)):
+        vertex = index[point]
+        ox, oy, oz = (
+            points[point, 0] - vertices[vertex, 0],
+            points[point, 1] - vertices[vertex, 1],
+            points[point, 2] - vertices[vertex, 2],
+        )
+        nx, ny, nz = all_normals[vertex, 0], all_normals[vertex, 1], all_normals[vertex, 2]
+        height = ox * nx + oy * ny + oz * nz
+        tx, ty, tz = ox - height * nx, oy - height * ny, oz - height * nz
+        length = np.sqrt(tx * tx + ty * ty + tz * tz)
+        beyond[point] = length > spacing[vertex]
+        part = spacing[vertex] / length if beyond[point] else 1.0
+        closest[point, 0] = vertices[vertex, 0] + part * tx
+        closest[point, 1] = vertices[vertex, 1] + part * ty
+        closest[point, 2] = vertices[vertex, 2] + part * tz
+        normals[point, 0], normals[point, 1], normals[point, 2] = nx, ny, nz
+        distances[point] = np.hypot(height, (1.0 - part) * length)
+    return closest, normals, distances, beyond
 
 
 class MeshSearch:
@@ -127,13 +159,25 @@ class MeshSearch:
         self._tree = TriangleTree(corners[solid])
 
     def query(self, points: Array) -> Matches:
-        """Closest point of each of (P, 3) mm."""
-        triangle, closest, barycentric = self._tree.query(points)
+        """Closest point of each of (P, 3) mm.
+
+        Raises:
+            SoftformError: If a point is not finite.
+        """
+        triangle, closest, barycentric = self._tree.query(_finite(points))
         offset = points - closest
         distances = np.sqrt(np.einsum("px,px->p", offset, offset))
         # The closest point lies on edge ab where the barycentric coordinate of c is zero, and so on.
         on_border = ((barycentric[:, [2, 0, 1]] < 1e-9) & self._border[triangle]).any(axis=1)
         return Matches(closest, self._normals[triangle], distances, on_border)
+
+
+def _finite(points: Array) -> Array:
+    if not np.isfinite(points).all():
+        raise SoftformError(
+            "The points to be matched with the target are not finite.", "Check the model: its prediction is not usable."
+        )
+    return points
 
 
 def _border_edges(faces: NDArray[np.integer]) -> NDArray[np.bool_]:

@@ -4,35 +4,25 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from softform_core.kinematics.box_tree import STACK, box_tree, push_children
+
 Array = NDArray[np.float64]
 
-_LEAF = 2
-_STACK = 64
+_LEAF = 4
 
 
 class TriangleTree:
-    """Boxes over triangles in Morton order, a complete binary tree whose node i has the children 2i + 1 and 2i + 2.
+    """Triangles that answer for their closest points.
 
     Args:
         corners: (F, 3, 3) corners a, b, c of each triangle; none without area.
     """
 
     def __init__(self, corners: Array) -> None:
-        """Order the triangles and build the boxes from the leaves up."""
-        self._order = np.argsort(_morton_codes(corners.mean(axis=1)), kind="stable")
-        self._corners = np.ascontiguousarray(corners[self._order])
-        starts = np.arange(0, len(corners), _LEAF)
-        leaves = 1 << int(np.ceil(np.log2(max(len(starts), 1))))
-        low, high = np.full((2 * leaves - 1, 3), np.inf), np.full((2 * leaves - 1, 3), -np.inf)
-        first = leaves - 1
-        low[first : first + len(starts)] = np.minimum.reduceat(self._corners.min(axis=1), starts)
-        high[first : first + len(starts)] = np.maximum.reduceat(self._corners.max(axis=1), starts)
-        while first > 0:
-            parent = (first - 1) // 2
-            low[parent:first] = low[first : 2 * first + 1].reshape(-1, 2, 3).min(axis=1)
-            high[parent:first] = high[first : 2 * first + 1].reshape(-1, 2, 3).max(axis=1)
-            first = parent
-        self._low, self._high = low, high
+        """Order the triangles."""
+        a, b, c = corners[:, 0], corners[:, 1], corners[:, 2]
+        self._tree = box_tree(np.minimum(np.minimum(a, b), c), np.maximum(np.maximum(a, b), c), _LEAF)
+        self._corners = np.ascontiguousarray(corners[self._tree.order])
 
     def query(self, points: Array) -> tuple[NDArray[np.int64], Array, Array]:
         """Closest triangle of each point.
@@ -43,28 +33,10 @@ class TriangleTree:
         Returns:
             Index of the triangle (P,), the closest point on it (P, 3), and its barycentric coordinates (P, 3).
         """
-        triangle, along = _search(np.ascontiguousarray(points), self._corners, self._low, self._high)
+        triangle, along = _search(np.ascontiguousarray(points), self._corners, self._tree.boxes, self._tree.leaf)
         barycentric = np.stack([1.0 - along.sum(axis=1), along[:, 0], along[:, 1]], axis=1)
         closest = np.einsum("pc,pcx->px", barycentric, self._corners[triangle])
-        return self._order[triangle], closest, barycentric
-
-
-def _morton_codes(points: Array) -> NDArray[np.int64]:
-    low = points.min(axis=0)
-    cells = ((points - low) * (1023.0 / max(float(np.ptp(points, axis=0).max()), 1e-300))).astype(np.int64)
-    codes = np.zeros(len(points), dtype=np.int64)
-    for bit in range(10):
-        for axis in range(3):
-            codes |= ((cells[:, axis] >> bit) & 1) << (3 * bit + axis)
-    return codes
-
-
-@njit(cache=True, nogil=True)
-def _box_distance(x, y, z, low, high, node):  # type: ignore[no-untyped-def]  # numba infers the types
-    dx = max(low[node, 0] - x, x - high[node, 0], 0.0)
-    dy = max(low[node, 1] - y, y - high[node, 1], 0.0)
-    dz = max(low[node, 2] - z, z - high[node, 2], 0.0)
-    return dx * dx + dy * dy + dz * dz
+        return self._tree.order[triangle], closest, barycentric
 
 
 @njit(cache=True, nogil=True)
@@ -102,12 +74,11 @@ def _closest_on_triangle(x, y, z, corners, t):  # type: ignore[no-untyped-def]  
 
 
 @njit(cache=True, nogil=True)
-def _search(points, corners, low, high):  # type: ignore[no-untyped-def]  # numba infers the types
-    first_leaf = len(low) // 2
+def _search(points, corners, boxes, leaf):  # type: ignore[no-untyped-def]  # numba infers the types
+    inner = len(boxes)
     triangle = np.zeros(len(points), dtype=np.int64)
     along = np.empty((len(points), 2))
-    stack = np.empty(_STACK, dtype=np.int64)
-    bound = np.empty(_STACK)
+    stack, bound = np.empty(STACK, dtype=np.int64), np.empty(STACK)
     for index in range(len(points)):
         x, y, z = points[index, 0], points[index, 1], points[index, 2]
         # Neighbouring queries follow each other: the last answer bounds the next one from the start.
@@ -119,21 +90,14 @@ def _search(points, corners, low, high):  # type: ignore[no-untyped-def]  # numb
             if bound[depth] >= best:
                 continue
             node = stack[depth]
-            if node >= first_leaf:
-                start = (node - first_leaf) * _LEAF
-                for candidate in range(start, min(start + _LEAF, len(corners))):
-                    distance, v, w = _closest_on_triangle(x, y, z, corners, candidate)
-                    if distance < best:
-                        best, best_v, best_w, nearest = distance, v, w, candidate
+            if node < inner:
+                depth = push_children(x, y, z, boxes, node, best, stack, bound, depth)
                 continue
-            left = 2 * node + 1
-            to_left = _box_distance(x, y, z, low, high, left)
-            to_right = _box_distance(x, y, z, low, high, left + 1)
-            # The nearer child comes off the stack first, so that the bound falls early.
-            first = 1 if to_left < to_right else 0
-            stack[depth + first], bound[depth + first] = left, to_left
-            stack[depth + 1 - first], bound[depth + 1 - first] = left + 1, to_right
-            depth += 2
+            start = (node - inner) * leaf
+            for candidate in range(start, min(start + leaf, len(corners))):
+                distance, v, w = _closest_on_triangle(x, y, z, corners, candidate)
+                if distance < best:
+                    best, best_v, best_w, nearest = distance, v, w, candidate
         triangle[index] = nearest
         along[index, 0], along[index, 1] = best_v, best_w
     return triangle, along

@@ -4,15 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial import cKDTree
 
 from softform_core.errors import SoftformError
+from softform_core.kinematics.point_tree import PointTree
 from softform_core.shapes.validate import check_points
 
 NEIGHBOURS = 16
 """Points of a neighbourhood whose plane gives a cloud's normal."""
-
-_CHUNK = 100_000
 
 
 @dataclass(frozen=True)
@@ -150,16 +148,7 @@ def estimate_normals(points: NDArray[np.float64], neighbours: int = NEIGHBOURS) 
     Returns:
         (N, 3) unit vectors.
     """
-    tree = cKDTree(points)
-    count = min(neighbours, len(points))
-    normals = np.empty_like(points)
-    for start in range(0, len(points), _CHUNK):
-        stop = min(start + _CHUNK, len(points))
-        indices = tree.query(points[start:stop], k=count)[1]
-        near = points[indices]
-        near = near - near.mean(axis=1, keepdims=True)
-        covariance = np.einsum("nki,nkj->nij", near, near)
-        normals[start:stop] = np.linalg.eigh(covariance)[1][:, :, 0]
+    normals, _ = PointTree(points).surroundings(np.arange(len(points)), neighbours)
     return np.where(normals[:, 2:] < 0.0, -normals, normals)
 
 

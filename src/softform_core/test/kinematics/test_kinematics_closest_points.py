@@ -5,10 +5,12 @@ import pytest
 import trimesh
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.spatial import cKDTree
 
 from softform_core.errors import SoftformError
 from softform_core.kinematics.closest_points import CloudSearch, MeshSearch, closest_points_on
 from softform_core.kinematics.pipeline import grid_faces, grid_uv
+from softform_core.kinematics.point_tree import PointTree
 from softform_core.kinematics.triangle_tree import TriangleTree
 from softform_core.shapes.target import TargetShape
 
@@ -98,6 +100,63 @@ def test_clouds_get_normals_and_large_ones_are_thinned():
     search = closest_points_on(TargetShape(points))
     assert len(search.vertices) == 50_000
     assert search.query(np.array([[10.0, 10.0, 7.0]])).distances == pytest.approx([7.0], abs=1e-6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    count=st.integers(1, 400),
+    flatness=st.sampled_from([1.0, 1e-3, 0.0]),
+    size=st.sampled_from([1e-3, 1.0, 1e5]),
+    outlier=st.booleans(),
+    doubled=st.booleans(),
+)
+def test_any_cloud_is_searched_exactly(seed, count, flatness, size, outlier, doubled):
+    rng = np.random.default_rng(seed)
+    points = size * rng.normal(size=(count, 3)) * np.array([1.0, 1.0, flatness])
+    if outlier:
+        points[0] *= 1e4
+    if doubled:
+        points[: count // 2] = points[count - count // 2 :]
+    queries = np.concatenate([2.0 * size * rng.normal(size=(20, 3)), points[:5]])
+    tree, reference = PointTree(points), cKDTree(points)
+    found = np.linalg.norm(queries - points[tree.nearest(queries)], axis=1)
+    assert found == pytest.approx(reference.query(queries)[0], rel=1e-12, abs=1e-12 * size)
+    index, neighbours = np.arange(min(count, 30)), min(16, count)
+    normals, spacing = tree.surroundings(index, 16)
+    distances, near = (each.reshape(len(index), -1) for each in reference.query(points[index], k=neighbours))
+    expected = distances[:, 1:7].mean(axis=1) if count > 1 else np.zeros(1)
+    assert spacing == pytest.approx(expected, rel=1e-9, abs=1e-12 * size)
+    assert np.linalg.norm(normals, axis=1) == pytest.approx(1.0)
+    if doubled or outlier:
+        return  # neighbours at one distance may be chosen either way; an outlier's plane is decided by rounding
+    offsets = points[near] - points[near].mean(axis=1, keepdims=True)
+    across = np.einsum("mkx,mx->mk", offsets, normals)
+    least = np.linalg.svd(offsets, compute_uv=False)[:, -1] if neighbours >= 3 else np.zeros(len(index))
+    assert np.linalg.norm(across, axis=1) == pytest.approx(least, abs=1e-6 * size)
+
+
+def test_planes_of_a_cloud_do_not_depend_on_what_was_asked_before():
+    rng = np.random.default_rng(5)
+    points = np.column_stack([rng.uniform(-150.0, 150.0, (5000, 2)), np.zeros(5000)])
+    points[:, 2] = 20.0 * np.cos(points[:, 0] / 40.0)
+    queries = points[rng.integers(5000, size=300)] + rng.normal(size=(300, 3))
+    asked = CloudSearch(points)
+    for part in np.array_split(rng.permutation(queries), 7):
+        asked.query(part)
+    fresh, again = CloudSearch(points).query(queries), asked.query(queries)
+    for one, other in zip(vars(fresh).values(), vars(again).values(), strict=True):
+        assert np.array_equal(one, other)
+    assert np.abs(fresh.points - points[cKDTree(points).query(queries)[1]]).max() > 0.1  # the planes are used
+
+
+@pytest.mark.parametrize("search", [CloudSearch(wavy_sheet()[0]), MeshSearch(*wavy_sheet())])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_points_that_are_not_finite_are_refused(search, value):
+    points = np.zeros((10, 3))
+    points[3, 1] = value
+    with pytest.raises(SoftformError, match="not finite"):
+        search.query(points)
 
 
 @pytest.mark.parametrize("points", [np.zeros((0, 3)), np.zeros((3, 3)), np.zeros((5, 2)), np.full((5, 3), np.nan)])
