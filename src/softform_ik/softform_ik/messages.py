@@ -51,11 +51,12 @@ def goal_from_message(
     """
     mode = check_mode(message.mode)
     check_limits(message.tolerance, message.max_time, message.max_rounds, message.starts, message.preference)
-    features = _features_from_message(message.features, frame, now, max_target_age)
+    features = features_from_message(message.features)
     target = None
+    if features is not None:
+        _check_header(message.features.header, frame, now, max_target_age)
     if features is None or message.target.width * message.target.height > 0:
-        header = message.target.header
-        check_header(header.frame_id, seconds_from_stamp(header.stamp), frame, now, max_target_age)
+        _check_header(message.target.header, frame, now, max_target_age)
         target = _target_from_message(message, robot)
     goal = ReachGoal(
         target,
@@ -75,6 +76,10 @@ def goal_from_message(
     return check_wanted(goal)
 
 
+def _check_header(header: Header, frame: str, now: float, max_age: float) -> None:
+    check_header(header.frame_id, seconds_from_stamp(header.stamp), frame, now, max_age)
+
+
 def _target_from_message(message: ReachShape.Goal, robot: Robot) -> TargetShape:
     check_size(message.target.width * message.target.height)
     try:
@@ -85,7 +90,12 @@ def _target_from_message(message: ReachShape.Goal, robot: Robot) -> TargetShape:
     return check_shape(points, triangles, robot)
 
 
-def _features_from_message(message: TargetPoints, frame: str, now: float, max_age: float) -> FeaturePoints | None:
+def features_from_message(message: TargetPoints) -> FeaturePoints | None:
+    """Unpack feature points, or None if there are none; frame and stamp are the caller's to check.
+
+    Raises:
+        GoalError: If sizes differ, or a number is not finite or out of range.
+    """
     if len(message.u) != len(message.v):
         raise GoalError(
             Code.INVALID_TARGET,
@@ -94,10 +104,7 @@ def _features_from_message(message: TargetPoints, frame: str, now: float, max_ag
         )
     uv = np.stack([message.u, message.v], axis=1).astype(np.float64)
     positions = np.array([(point.x, point.y, point.z) for point in message.position], dtype=np.float64).reshape(-1, 3)
-    features = check_features(uv, positions, message.weight)
-    if features is not None:
-        check_header(message.header.frame_id, seconds_from_stamp(message.header.stamp), frame, now, max_age)
-    return features
+    return check_features(uv, positions, message.weight)
 
 
 def goal_to_message(goal: ReachGoal, frame: str, stamp: Time) -> ReachShape.Goal:

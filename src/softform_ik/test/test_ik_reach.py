@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from softform_core.kinematics.corrected_pipeline import CorrectedPipeline
+from softform_core.shapes.features import FeaturePoints
 from softform_ik.capture_watch import CaptureWatch
 from softform_ik.commander import Commander
 from softform_ik.course import Progress, SolveSettings
@@ -240,6 +241,14 @@ def test_every_mode_does_what_it_says(reach, following, shape_of, mode):
         assert outcome.measured is not None and outcome.measured.maximum < 1e-4
     else:
         assert outcome.measured is None
+
+
+def test_feature_points_alone_move_the_robot(reach, following, pipeline):
+    uv = np.stack(np.meshgrid([1 / 6, 0.5, 5 / 6], [1 / 6, 0.5, 5 / 6], indexing="ij"), axis=-1).reshape(-1, 2)
+    features = FeaturePoints.of(uv, pipeline.at(uv).points(HIDDEN) / 1000.0)
+    goal = ReachGoal(None, Mode.PLAN_AND_MOVE, features=features)
+    outcome = reach.run(goal, StopRequest(), lambda one: None)
+    assert outcome.code == Code.NONE and following.sent[-1] == pytest.approx(HIDDEN, abs=30.0)
 
 
 def test_a_measurement_may_take_several_captures(robot, pipeline, following, shape_of):
