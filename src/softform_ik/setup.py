@@ -17,6 +17,7 @@ setup(
     entry_points={
         "console_scripts": [
             "inverse_kinematics_node = softform_ik.inverse_kinematics_node:main",
+            "motion_planner_node = softform_ik.motion_planner_node:main",
         ],
     },
 )

@@ -55,7 +55,16 @@ def test_dry_run_prints_the_commands_and_starts_nothing(tmp_path):
     assert result.exit_code == 0, result.exception
     lines = result.output.splitlines()
     assert [line.split("__node:=")[1].split()[0] for line in lines] == [
-        *("rig", "pneumatics", "scanner", "shape_predictor", "inverse_kinematics", "collector", "bringup_manager")
+        *(
+            "rig",
+            "pneumatics",
+            "scanner",
+            "shape_predictor",
+            "inverse_kinematics",
+            "motion_planner",
+            "collector",
+            "bringup_manager",
+        )
     ]
     assert 'reality:="ideal"' in lines[0]
     assert not (tmp_path / "run").exists()

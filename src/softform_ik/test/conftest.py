@@ -156,12 +156,12 @@ class StandIn:
 class NodeProcess:
     """The node as it is launched."""
 
-    def __init__(self, stand_in, *parameters):
+    def __init__(self, stand_in, *parameters, name="inverse_kinematics"):
         self.stand_in = stand_in
         command = [
             sys.executable,
             "-m",
-            "softform_ik.inverse_kinematics_node",
+            f"softform_ik.{name}_node",
             "--ros-args",
             "-r",
             f"__ns:={NAMESPACE}",
@@ -172,7 +172,7 @@ class NodeProcess:
         self.log = []
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
-        self.client = stand_in.node.create_client(ChangeState, "inverse_kinematics/change_state")
+        self.client = stand_in.node.create_client(ChangeState, f"{name}/change_state")
         assert self.client.wait_for_service(timeout_sec=PATIENCE), "".join(self.log)
 
     def read(self):
@@ -223,8 +223,8 @@ def start_node(stand_in):
     """Start a process of the node with parameters; ended with the module at the latest."""
     running = []
 
-    def start(*parameters):
-        running.append(NodeProcess(stand_in, *parameters))
+    def start(*parameters, name="inverse_kinematics"):
+        running.append(NodeProcess(stand_in, *parameters, name=name))
         return running[-1]
 
     yield start

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from softform_core.halton import halton_actuations
 from softform_core.kinematics.forward_model import ForwardModel
 from softform_core.kinematics.ik_options import IkOptions
-from softform_core.kinematics.inverse import solve_inverse_kinematics
+from softform_core.kinematics.inverse import search_of, solve_prepared
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 
@@ -65,13 +65,12 @@ def goal_solutions(
     """
     options = IkOptions(robot.pressure_min, robot.pressure_max, tolerance_mm=0.01, max_seconds=max_seconds)
     others = halton_actuations(robot.pressure_min, robot.pressure_max, max(1, starts - 1), seed=0)[: starts - 1]
+    search = search_of(target)
     found: list[GoalSolution] = []
     for start in [near, *others]:
         if should_stop():
             break
-        result = solve_inverse_kinematics(
-            pipeline, target, replace(options, initial_pressures=start), should_stop=should_stop
-        )
+        result = solve_prepared(pipeline, search, replace(options, initial_pressures=start), should_stop=should_stop)
         found.append(GoalSolution(result.pressures, result.mean_error_mm, result.max_error_mm))
     found.sort(key=lambda one: one.mean_error_mm)
     distinct: list[GoalSolution] = []

@@ -47,8 +47,8 @@ class Obstacle(Protocol):
         """Which of (P, 3) mm lie in its inside; a cloud has none."""
 
 
-def obstacle_of(points: ArrayLike, faces: ArrayLike | None, robot: Robot) -> Obstacle:
-    """Check an obstacle and prepare it for queries.
+def check_obstacle(points: ArrayLike, faces: ArrayLike | None, robot: Robot) -> TargetShape:
+    """Return an obstacle as a shape, m, if it can be one.
 
     Args:
         points: (N, 3) m in the robot's frame: vertices of a mesh, or a cloud.
@@ -62,10 +62,14 @@ def obstacle_of(points: ArrayLike, faces: ArrayLike | None, robot: Robot) -> Obs
     checked = check_points(points, "obstacle")
     _check_unit(checked, robot)
     if faces is None or np.size(faces) == 0:
-        return CloudObstacle(checked * MM_PER_M)
-    mesh = TargetShape.from_mesh(checked, faces)
-    assert mesh.faces is not None
-    return MeshObstacle(mesh.points * MM_PER_M, mesh.faces)
+        return TargetShape(checked)
+    return TargetShape.from_mesh(checked, faces)
+
+
+def obstacle_of(shape: TargetShape) -> Obstacle:
+    """Prepare a shape that `check_obstacle` returned for queries."""
+    points = shape.points * MM_PER_M
+    return CloudObstacle(points) if shape.faces is None else MeshObstacle(points, shape.faces)
 
 
 def _check_unit(points: Array, robot: Robot) -> None:

@@ -3,7 +3,7 @@ import pytest
 import trimesh
 
 from softform_core.errors import SoftformError
-from softform_core.planning.obstacles import CloudObstacle, MeshObstacle, obstacle_of
+from softform_core.planning.obstacles import CloudObstacle, MeshObstacle, check_obstacle, obstacle_of
 
 
 def ball(center, radius, subdivisions=4):
@@ -28,21 +28,24 @@ def ball(center, radius, subdivisions=4):
 def test_points_that_are_no_obstacle_are_refused(robot, spoil, reason, faces):
     vertices, triangles = ball((0.0, 0.0, 0.1), 0.02, 1)
     with pytest.raises(SoftformError, match=reason):
-        obstacle_of(spoil(vertices), triangles if faces else None, robot)
+        check_obstacle(spoil(vertices), triangles if faces else None, robot)
 
 
 def test_triangles_that_are_none_are_refused(robot):
     vertices, triangles = ball((0.0, 0.0, 0.1), 0.02, 1)
     with pytest.raises(SoftformError, match="names vertex"):
-        obstacle_of(vertices, triangles + len(vertices), robot)
+        check_obstacle(vertices, triangles + len(vertices), robot)
     with pytest.raises(SoftformError, match="no area"):
-        obstacle_of(vertices, [[0, 1, 1]], robot)
+        check_obstacle(vertices, [[0, 1, 1]], robot)
 
 
 def test_metres_become_millimetres(robot):
     vertices, triangles = ball((0.0, 0.0, 0.1), 0.02)
-    assert obstacle_of(vertices, triangles, robot).distances(np.zeros((1, 3))) == pytest.approx(80.0, abs=0.1)
-    assert isinstance(obstacle_of(vertices, [], robot), CloudObstacle)
+    mesh = obstacle_of(check_obstacle(vertices, triangles, robot))
+    assert mesh.distances(np.zeros((1, 3))) == pytest.approx(80.0, abs=0.1)
+    cloud = obstacle_of(check_obstacle(vertices, [], robot))
+    assert isinstance(cloud, CloudObstacle)
+    assert cloud.distances(np.zeros((1, 3))) == pytest.approx(80.0 - cloud.radius, abs=0.1)
 
 
 def test_distances_to_a_mesh_are_those_to_the_ball():

@@ -1,0 +1,107 @@
+"""Node `motion_planner`: parameters, models, the action `plan_to_shape`, life cycle. It commands nothing."""
+
+from pathlib import Path
+
+from softform_core.kinematics.live_pipeline import LivePipeline
+from softform_core.planning.motion_plan import MotionSettings
+from softform_core.planning.planner import PlannerSettings
+from softform_core.robots import Robot, load_robot
+from softform_ik.driver_watch import DriverWatch
+from softform_ik.motion_planner_parameters import PARAMETERS
+from softform_ik.plan import Plan
+from softform_ik.plan_server import PlanServer
+from softform_ik.warm_up import warm_up
+from softform_interfaces.msg import ChamberPressures
+from softform_ros import qos
+from softform_ros.action_goals import GoalLedger
+from softform_ros.conversions import seconds_from_stamp
+from softform_ros.diagnostics import WARN, Health
+from softform_ros.lifecycle import SoftformLifecycleNode, run_node
+
+_MODEL_PERIOD = 1.0
+"""Seconds between looks for a newly trained sim-to-real model."""
+
+
+class MotionPlannerNode(SoftformLifecycleNode):
+    """A node of its own, so that planning takes nothing from the process that commands the robot."""
+
+    def __init__(self) -> None:
+        """Declare the parameters; models are loaded by `configure`."""
+        super().__init__("motion_planner", PARAMETERS, hardware_id="motion_planner")
+        self._robot: Robot | None = None
+        self._server: PlanServer | None = None
+        self._ledger = GoalLedger(self)
+
+    def configure(self) -> None:
+        """Load robot and models, and open topic and action."""
+        values = self.parameters
+        robot = self._robot = load_robot(values["robot"])
+        self.diagnostics.hardware_id = robot.name
+        model = Path(values["model"]) if values["model"] else None
+        models = self._models = LivePipeline(robot, values["surface_points"], model, values["sim_to_real"])
+        warm_up(models.simulated, robot)
+        warm_up(models.current, robot)
+        self._driver = DriverWatch(robot, values["state_timeout"])
+        self._state_subscription = self.create_subscription(
+            ChamberPressures, "pressure_state", self._on_pressures, qos.PRESSURE_STATE_READER
+        )
+        self._model_timer = self.create_timer(_MODEL_PERIOD, self._refresh_models)
+        settings = MotionSettings(
+            PlannerSettings(values["planner"], values["seed"], values["max_time"], values["improve_time"]),
+            values["goal_starts"],
+            values["goal_time"],
+            values["waypoint_spacing"],
+        )
+        plan = Plan(robot, models, settings, lambda: self._driver.pressures)
+        self._server = PlanServer(self, robot, plan, self._ledger)
+        model_in_use = models.description()["sim-to-real"]
+        self.get_logger().info(
+            f"ready to plan motions of '{robot.name}' over {len(models.current.uv)} points, sim-to-real: {model_in_use}"
+        )
+
+    def deactivate(self) -> None:
+        """End the goal."""
+        if self._server is not None:
+            self._server.end_goals()
+
+    def cleanup(self) -> None:
+        """Close topic and action."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+        for name, destroy in (
+            ("_model_timer", self.destroy_timer),
+            ("_state_subscription", self.destroy_subscription),
+        ):
+            if hasattr(self, name):
+                destroy(getattr(self, name))
+                delattr(self, name)
+
+    def health(self) -> Health:
+        """Say what the last goal came to, and why the last refused one was refused."""
+        values = {"active": self.is_active, **self._ledger.values(), **self._models.description()}
+        if self._models.fault:
+            return Health(WARN, f"sim-to-real model not in use: {self._models.fault}", values)
+        return self._ledger.health(values)
+
+    def _refresh_models(self) -> None:
+        line = self._models.refresh()
+        if line is None:
+            return
+        log = self.get_logger()
+        (log.warning if self._models.fault else log.info)(line)
+        self.diagnostics.publish()
+
+    def _on_pressures(self, message: ChamberPressures) -> None:
+        self._driver.note_pressures(
+            message.name, message.pressure, message.status, seconds_from_stamp(message.header.stamp)
+        )
+
+
+def main() -> None:
+    """Run the node until SIGINT or SIGTERM."""
+    run_node(MotionPlannerNode)
+
+
+if __name__ == "__main__":
+    main()

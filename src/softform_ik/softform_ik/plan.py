@@ -1,0 +1,150 @@
+"""Carries out goals of `plan_to_shape`, one at a time in a worker thread; nothing moves, and nothing escapes it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.errors import SoftformError
+from softform_core.kinematics.live_pipeline import LiveModels
+from softform_core.kinematics.pipeline import ForwardPipeline
+from softform_core.planning.motion import plan_motion
+from softform_core.planning.motion_plan import (
+    MotionPlan,
+    MotionRequest,
+    MotionSettings,
+    NoMotionError,
+    Progress,
+    Refusal,
+)
+from softform_core.planning.obstacles import obstacle_of
+from softform_core.planning.predicted_surface import PredictedSurface
+from softform_core.robots import Robot
+from softform_ik.plan_goal import Code, PlanGoal
+from softform_ik.stop_request import StopRequest
+from softform_ros.goal_error import GoalError
+
+Array = NDArray[np.float64]
+
+CODE_OF = {
+    Refusal.OBSTACLE_ENCLOSES: Code.INVALID_OBSTACLES,
+    Refusal.START_IN_COLLISION: Code.START_IN_COLLISION,
+    Refusal.GOAL_IN_COLLISION: Code.GOAL_IN_COLLISION,
+    Refusal.NO_PATH: Code.NO_PATH,
+}
+
+_STOPPED = {
+    Code.CANCELLED: "The goal was cancelled.",
+    Code.PREEMPTED: "A newer goal took its place.",
+    Code.NODE_DEACTIVATED: "The node was deactivated. Activate it and send the goal again.",
+}
+
+
+class Models(Protocol):
+    """The models of a robot; `LivePipeline` is the one that ships."""
+
+    @property
+    def models(self) -> LiveModels:
+        """Of the real robot, those that belong together."""
+
+    @property
+    def simulated(self) -> ForwardPipeline:
+        """Of the simulated robot."""
+
+
+@dataclass(frozen=True)
+class PlanOutcome:
+    """What became of a goal.
+
+    Attributes:
+        code: One of the action's error codes; `NONE` is success.
+        message: What went wrong and what to do; empty on success.
+        plan: The motion, or None if there is none.
+        seconds: It took.
+        states_checked: Surfaces that were measured against the obstacle.
+        used_sim_to_real: Whether the plan saw the learned reality.
+    """
+
+    code: int
+    message: str
+    plan: MotionPlan | None
+    seconds: float
+    states_checked: int
+    used_sim_to_real: bool
+
+
+class Plan:
+    """Plans motions of one robot, one at a time.
+
+    Args:
+        robot: The robot.
+        models: Its forward kinematics, with sim-to-real and without.
+        settings: How it is planned, where the goal does not say.
+        here: Measured pressures, (k,) Pa, or None if they are not known.
+    """
+
+    def __init__(
+        self, robot: Robot, models: Models, settings: MotionSettings, here: Callable[[], Array | None]
+    ) -> None:
+        """Nothing is planned yet."""
+        self._robot, self._models, self._settings, self._here = robot, models, settings, here
+
+    def run(self, goal: PlanGoal, stop: StopRequest, on_progress: Callable[[Progress], None]) -> PlanOutcome:
+        """Carry out a goal; returns an outcome whatever happens. Models that come meanwhile do not change it."""
+        models = self._models.models
+        used = models.uncertainty is not None and not goal.without_sim_to_real
+        latest = Progress("goal", 0.0, 0)
+
+        def note(progress: Progress) -> None:
+            nonlocal latest
+            latest = progress
+            on_progress(progress)
+
+        plan, code, message = None, Code.NONE, ""
+        try:
+            surface = (
+                PredictedSurface(models.pipeline, models.uncertainty)
+                if used
+                else PredictedSurface(self._models.simulated, None)
+            )
+            plan = self._plan(surface, goal, stop, note)
+        except GoalError as error:
+            code, message = error.code, str(error)
+        except NoMotionError as error:
+            stopped = error.refusal is Refusal.STOPPED
+            code, message = (stop.code, _STOPPED[stop.code]) if stopped else (CODE_OF[error.refusal], str(error))
+        except SoftformError as error:
+            code, message = Code.SOLVER_FAILED, str(error)
+        except Exception as error:  # the worker must live on for the next goal
+            code, message = Code.INTERNAL_ERROR, f"{type(error).__name__}: {error}"
+        seconds, states = (
+            (latest.seconds, latest.states_checked) if plan is None else (plan.seconds, plan.states_checked)
+        )
+        return PlanOutcome(code, message, plan, seconds, states, used)
+
+    def _plan(
+        self, surface: PredictedSurface, goal: PlanGoal, stop: StopRequest, on_progress: Callable[[Progress], None]
+    ) -> MotionPlan:
+        start = self._start() if goal.start is None else goal.start
+        settings = self._settings
+        if goal.max_time:
+            settings = replace(settings, planner=replace(settings.planner, max_seconds=goal.max_time))
+        request = MotionRequest(start, goal.target, obstacle_of(goal.obstacle), goal.clearance)
+        return plan_motion(surface, self._robot, request, settings, stop, on_progress)
+
+    def _start(self) -> Array:
+        """Where the robot is, (k,) Pa.
+
+        Raises:
+            GoalError: If that is not known.
+        """
+        here = self._here()
+        if here is None:
+            raise GoalError(
+                Code.INVALID_START,
+                f"No pressures of '{self._robot.name}' come on pressure_state: where the robot is, is not known.",
+                "Start the driver and activate it, or give start_pressures.",
+            )
+        return np.clip(here, self._robot.pressure_min, self._robot.pressure_max)

@@ -1,0 +1,93 @@
+"""What a goal of `plan_to_shape` must be before it is accepted; every refusal says why and what to do."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.errors import SoftformError
+from softform_core.robots import Robot
+from softform_core.shapes.target import TargetShape
+from softform_interfaces.action import PlanToShape
+from softform_ros.goal_error import GoalError
+
+Array = NDArray[np.float64]
+
+Code = PlanToShape.Result
+"""Error codes, `NONE` … `INTERNAL_ERROR`; the action's definition is their only list."""
+
+
+@dataclass(frozen=True)
+class PlanGoal:
+    """A checked goal.
+
+    Attributes:
+        target: Where to: a shape in the robot's frame, m; or (k,) Pa.
+        obstacle: What to keep clear of, m.
+        start: (k,) Pa, or None: where the robot is.
+        clearance: m that stays between surface and obstacle.
+        max_time: s; 0: the node's default.
+        without_sim_to_real: Plan with the simulated shape alone, to compare.
+    """
+
+    target: TargetShape | Array
+    obstacle: TargetShape
+    start: Array | None = None
+    clearance: float = 0.0
+    max_time: float = 0.0
+    without_sim_to_real: bool = False
+
+
+@contextmanager
+def in_code(code: int) -> Iterator[None]:
+    """Give whatever is refused inside this error code.
+
+    Raises:
+        GoalError: In place of any `SoftformError`.
+    """
+    try:
+        yield
+    except SoftformError as error:
+        raise GoalError(code, error.message, error.next_step) from error
+
+
+def check_choice(has_target: bool, has_pressures: bool) -> None:
+    """Refuse a goal that says twice or not at all where to.
+
+    Raises:
+        GoalError: If it does.
+    """
+    if has_target == has_pressures:
+        raise GoalError(
+            Code.INVALID_TARGET,
+            f"The goal has {'both a target and' if has_target else 'neither a target nor'} goal_pressures.",
+            "Give one of them.",
+        )
+
+
+def check_given_pressures(pressures: Sequence[float], robot: Robot, code: int, what: str) -> Array:
+    """Return (k,) Pa that the robot may have.
+
+    Raises:
+        GoalError: On a wrong number, a value that is not finite, or one out of range.
+    """
+    try:
+        return robot.check_pressures(np.asarray(pressures, dtype=np.float64))
+    except SoftformError as error:
+        raise GoalError(code, f"{what} cannot be used: {error.message}", error.next_step) from error
+
+
+def check_limits(clearance: float, max_time: float, robot: Robot) -> None:
+    """Refuse limits that make no sense.
+
+    Raises:
+        GoalError: If one is negative or not finite, or the clearance is larger than the robot.
+    """
+    if not (np.isfinite(clearance) and 0.0 <= clearance <= float(robot.extent.max())):
+        raise GoalError(
+            Code.INVALID_OBSTACLES, f"clearance is {clearance} m.", "Give metres, from 0 to the robot's size."
+        )
+    if not (np.isfinite(max_time) and max_time >= 0.0):
+        raise GoalError(Code.INVALID_TARGET, f"max_time is {max_time} s.", "Give a positive number, or 0.")

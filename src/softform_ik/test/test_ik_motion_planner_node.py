@@ -1,0 +1,192 @@
+"""The node `motion_planner` as a process: plans, refusals with reasons, cancel, preemption, life cycle."""
+
+import threading
+
+import numpy as np
+import pytest
+import trimesh
+from lifecycle_msgs.msg import Transition
+
+from softform_core.kinematics.live_pipeline import LivePipeline
+from softform_core.paths import models_dir
+from softform_core.shapes.target import TargetShape
+from softform_core.units import MM_PER_M
+from softform_ik.plan_goal import Code, PlanGoal
+from softform_ik.plan_messages import goal_to_message
+from softform_interfaces.action import PlanToShape
+from softform_interfaces.msg import DriverState
+from softform_ros.action_caller import ActionCaller, GoalRejectedError, NotConnectedError
+
+START = np.array([3000.0, 500.0, 500.0, 500.0, 2500.0, 500.0, 500.0, 500.0, 3000.0])
+GOAL = np.array([500.0, 3000.0, 500.0, 3000.0, 500.0, 3000.0, 500.0, 3000.0, 500.0])
+
+
+@pytest.fixture(scope="module")
+def node(start_node):
+    one = start_node(
+        f"sim_to_real:={models_dir() / 'membrane' / 'rig_default'}", "goal_starts:=40", name="motion_planner"
+    )
+    one.start()
+    return one
+
+
+@pytest.fixture(scope="module")
+def real(robot):
+    """The pipeline that the node plans with."""
+    return LivePipeline(robot, 1681, sim_to_real=str(models_dir() / "membrane" / "rig_default")).current
+
+
+@pytest.fixture(scope="module")
+def caller(node):
+    with ActionCaller(PlanToShape, "plan_to_shape", "motion_planner", "planner_client", timeout=30.0) as one:
+        yield one
+
+
+@pytest.fixture
+def plan(caller, stand_in):
+    stand_in.reset_behaviour()
+    stand_in.announce(DriverState.VENTED, "waiting for commands")
+
+    def call(goal, frame="base_link", on_feedback=None):
+        return caller.call(goal_to_message(goal, frame, caller.now()), on_feedback)
+
+    return call
+
+
+def ball(radius=0.01, center=(0.0, 0.0, 0.12)):
+    mesh = trimesh.creation.icosphere(2, radius)
+    return TargetShape.from_mesh(mesh.vertices + np.asarray(center), mesh.faces)
+
+
+def test_a_plan_leads_from_start_to_shape_and_moves_nothing(plan, stand_in, real):
+    seen = []
+    target = TargetShape(real.points(GOAL) / MM_PER_M)
+    result = plan(PlanGoal(target, ball(), START, clearance=0.002), on_feedback=seen.append)
+    assert result.error_code == Code.NONE and result.error_msg == ""
+    pressures = np.array(result.pressures).reshape(-1, 9)
+    assert pressures[0] == pytest.approx(START) and pressures[-1] == pytest.approx(GOAL, abs=60.0)
+    assert len(result.times) == len(result.clearances) == len(result.margins) == len(pressures)
+    assert (np.diff(result.times) > 0.0).all() and result.times[0] == 0.0
+    assert (np.array(result.clearances) >= np.array(result.margins)).all() and min(result.margins) > 0.002
+    assert 0.0 <= result.goal_mean_error < 2e-4 and result.goal_max_error >= result.goal_mean_error
+    assert result.used_sim_to_real and result.states_checked > 0 and result.solve_time > 0.0
+    assert seen and seen[0].stage == "goal"
+    assert stand_in.is_silent() and not stand_in.commands
+
+
+def test_pressures_are_a_goal_and_the_robot_is_where_it_is(plan, stand_in, wait_for):
+    wait_for(lambda: np.allclose(stand_in.pressures, 0.0), "the robot to be vented")
+    result = plan(PlanGoal(GOAL, ball(), without_sim_to_real=True))
+    assert result.error_code == Code.NONE and not result.used_sim_to_real
+    pressures = np.array(result.pressures).reshape(-1, 9)
+    assert pressures[0] == pytest.approx(np.zeros(9)) and pressures[-1] == pytest.approx(GOAL)
+    assert np.isnan(result.goal_mean_error) and np.isnan(result.goal_max_error)
+
+
+def test_a_robot_that_says_nothing_has_no_start(plan, stand_in, wait_for):
+    stand_in.publishes_pressures = False
+
+    def refused():
+        return plan(PlanGoal(GOAL, ball())).error_code == Code.INVALID_START
+
+    wait_for(refused, "the pressures to count as lost")
+    assert plan(PlanGoal(GOAL, ball(), START)).error_code == Code.NONE
+
+
+def test_a_rejected_goal_names_its_code_and_reason(plan, stand_in, shape_of):
+    nan = ball()
+    nan.points[3] = np.nan
+    cases = [
+        (PlanGoal(GOAL, TargetShape(np.zeros((0, 3)))), Code.INVALID_OBSTACLES, "0 points"),
+        (PlanGoal(GOAL, nan), Code.INVALID_OBSTACLES, "NaN"),
+        (PlanGoal(GOAL, ball(10.0, (0.0, 0.0, 100.0))), Code.INVALID_OBSTACLES, "millimetres"),
+        (PlanGoal(GOAL, ball(), clearance=-1.0), Code.INVALID_OBSTACLES, "clearance"),
+        (PlanGoal(GOAL, ball(), clearance=5.0), Code.INVALID_OBSTACLES, "clearance"),
+        (PlanGoal(GOAL, ball(), np.full(9, 9000.0)), Code.INVALID_START, "outside"),
+        (PlanGoal(GOAL[:8], ball()), Code.INVALID_TARGET, "9 pressures"),
+        (PlanGoal(np.full(9, np.nan), ball()), Code.INVALID_TARGET, "finite"),
+        (PlanGoal(GOAL, ball(), max_time=float("nan")), Code.INVALID_TARGET, "max_time"),
+        (PlanGoal(np.array([]), ball()), Code.INVALID_TARGET, "neither"),
+        (PlanGoal(TargetShape(1000.0 * shape_of(GOAL).points), ball()), Code.INVALID_TARGET, "millimetres"),
+    ]
+    for goal, code, reason in cases:
+        with pytest.raises(GoalRejectedError, match=rf"\[{code}\].*{reason}"):
+            plan(goal)
+    with pytest.raises(GoalRejectedError, match=rf"\[{Code.INVALID_OBSTACLES}\] The obstacle is in frame 'world'"):
+        plan(PlanGoal(GOAL, ball()), frame="world")
+    assert not stand_in.commands
+
+
+def test_what_cannot_be_planned_has_its_code(plan, real):
+    room = trimesh.creation.box(extents=(2.0, 2.0, 2.0))
+    top = real.points(GOAL)
+    at_goal = ball(center=top[top[:, 2].argmax()] / MM_PER_M)
+    top = real.points(START)
+    at_start = ball(center=top[top[:, 2].argmax()] / MM_PER_M)
+    cases = [
+        (TargetShape.from_mesh(room.vertices, room.faces), Code.INVALID_OBSTACLES),
+        (at_start, Code.START_IN_COLLISION),
+        (at_goal, Code.GOAL_IN_COLLISION),
+    ]
+    for obstacle, code in cases:
+        result = plan(PlanGoal(GOAL, obstacle, START))
+        assert result.error_code == code and result.error_msg and not result.pressures
+
+
+def in_background(plan, goal):
+    """Planning in another thread; returns it, what it brought, and when it had begun."""
+    outcome, begun = [], threading.Event()
+    thread = threading.Thread(target=lambda: outcome.append(plan(goal, on_feedback=lambda _: begun.set())))
+    thread.start()
+    assert begun.wait(30.0)
+    return thread, outcome
+
+
+@pytest.fixture
+def slow_goal(shape_of):
+    """Of a target of many points many solutions are looked for: long enough to be cut off."""
+    return PlanGoal(shape_of(GOAL).sample(20_000), ball(), START)
+
+
+def test_cancelling_ends_planning(plan, caller, slow_goal):
+    thread, outcome = in_background(plan, slow_goal)
+    assert caller.cancel()
+    thread.join()
+    assert outcome[0].error_code == Code.CANCELLED and not outcome[0].pressures
+
+
+def test_a_newer_goal_takes_the_place_of_the_older(plan, slow_goal):
+    thread, outcome = in_background(plan, slow_goal)
+    with ActionCaller(PlanToShape, "plan_to_shape", "motion_planner", "other_client", timeout=30.0) as other:
+        newer = other.call(goal_to_message(PlanGoal(GOAL, ball(), START), "base_link", other.now()))
+    thread.join()
+    assert outcome[0].error_code == Code.PREEMPTED and newer.error_code == Code.NONE
+
+
+def test_deactivating_ends_planning_and_refuses_more(node, plan, stand_in, slow_goal):
+    thread, outcome = in_background(plan, slow_goal)
+    assert node.change_state(Transition.TRANSITION_DEACTIVATE)
+    thread.join()
+    assert outcome[0].error_code == Code.NODE_DEACTIVATED
+    with pytest.raises(GoalRejectedError, match="not active"):
+        plan(PlanGoal(GOAL, ball(), START))
+    assert node.change_state(Transition.TRANSITION_ACTIVATE)
+    assert plan(PlanGoal(GOAL, ball(), START)).error_code == Code.NONE
+    assert not stand_in.commands
+
+
+def test_it_ends_in_the_middle_of_a_plan(node, plan, slow_goal):
+    thread, outcome = in_background(_ended_by(plan), slow_goal)
+    assert node.close() == 0
+    thread.join()
+    assert outcome == [None] or outcome[0].error_code == Code.NODE_DEACTIVATED
+
+
+def _ended_by(plan):
+    def call(goal, on_feedback):
+        try:
+            return plan(goal, on_feedback=on_feedback)
+        except NotConnectedError:
+            return None
+
+    return call

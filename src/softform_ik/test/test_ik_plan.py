@@ -1,0 +1,87 @@
+"""Goals of `plan_to_shape` without ROS's transport: which models a plan uses, and what each failure is called."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import trimesh
+
+from softform_core.kinematics.live_pipeline import LiveModels, LivePipeline
+from softform_core.paths import models_dir
+from softform_core.planning.motion_plan import MotionSettings
+from softform_core.planning.planner import PlannerSettings
+from softform_core.shapes.target import TargetShape
+from softform_ik.plan import CODE_OF, Plan
+from softform_ik.plan_goal import Code, PlanGoal
+from softform_ik.plan_messages import goal_from_message, goal_to_message
+from softform_ik.stop_request import StopRequest
+from softform_ros.conversions import stamp_from_seconds
+
+START, GOAL = np.full(9, 500.0), np.full(9, 3000.0)
+SETTINGS = MotionSettings(PlannerSettings(max_seconds=20.0), goal_starts=1, waypoint_spacing=0.005)
+
+
+@pytest.fixture(scope="module")
+def live(robot):
+    return LivePipeline(robot, 41**2, sim_to_real=str(models_dir() / robot.name / "rig_default"))
+
+
+def ball():
+    mesh = trimesh.creation.icosphere(2, 0.01)
+    return TargetShape.from_mesh(mesh.vertices + [0.0, 0.0, 0.09], mesh.faces)
+
+
+def planned(robot, models, goal, on_progress=lambda _: None, stop=None):
+    return Plan(robot, models, SETTINGS, lambda: None).run(goal, stop or StopRequest(), on_progress)
+
+
+def test_a_plan_keeps_the_models_that_it_began_with(robot, live):
+    goal = PlanGoal(GOAL, ball(), START, 0.001)
+    expected = planned(robot, live, goal)
+    swapping = SimpleNamespace(models=live.models, simulated=live.simulated)
+
+    def swap(_):
+        swapping.models = LiveModels(live.simulated, None, None, live.models.since)
+
+    swapped = planned(robot, swapping, goal, swap)
+    assert swapping.models.uncertainty is None
+    assert swapped.used_sim_to_real and swapped.code == Code.NONE
+    assert swapped.plan.clearances == pytest.approx(expected.plan.clearances)
+    after = planned(robot, swapping, goal)
+    assert not after.used_sim_to_real
+    assert abs(after.plan.clearances[-1] - expected.plan.clearances[-1]) > 0.001
+
+
+def test_what_fails_has_a_code(robot, live, monkeypatch):
+    assert set(CODE_OF.values()) == {
+        Code.INVALID_OBSTACLES,
+        Code.START_IN_COLLISION,
+        Code.GOAL_IN_COLLISION,
+        Code.NO_PATH,
+    }
+    assert planned(robot, live, PlanGoal(GOAL, ball())).code == Code.INVALID_START
+    stop = StopRequest()
+    stop.request(Code.CANCELLED)
+    assert planned(robot, live, PlanGoal(GOAL, ball(), START), stop=stop).code == Code.CANCELLED
+
+    def breaks(_):
+        raise ZeroDivisionError("broken")
+
+    outcome = planned(robot, live, PlanGoal(GOAL, ball(), START), breaks)
+    assert outcome.code == Code.INTERNAL_ERROR and "broken" in outcome.message and outcome.plan is None
+
+
+@pytest.mark.parametrize("target", [GOAL, ball()], ids=["pressures", "shape"])
+def test_a_goal_survives_its_message(robot, target):
+    goal = PlanGoal(target, TargetShape(ball().points), START, 0.002, 12.0, True)
+    message = goal_to_message(goal, "base_link", stamp_from_seconds(100.0))
+    back = goal_from_message(message, robot, "base_link", 100.0, 60.0)
+    if isinstance(target, TargetShape):
+        assert (
+            back.target.points == pytest.approx(target.points, abs=1e-6) and (back.target.faces == target.faces).all()
+        )
+    else:
+        assert back.target == pytest.approx(target)
+    assert back.obstacle.faces is None and back.obstacle.points == pytest.approx(goal.obstacle.points, abs=1e-6)
+    assert back.start == pytest.approx(START)
+    assert (back.clearance, back.max_time, back.without_sim_to_real) == (0.002, 12.0, True)
