@@ -18,7 +18,11 @@ from softform_core.pneumatic_robot import (
     check_within,
 )
 
+Layers = Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=1)]
 Outline = Literal["ellipse", "rectangle"]
+
+TIP_MARKER = "tip"
+"""Name of the motion-capture marker at the tip."""
 
 
 class RodChamber(Description):
@@ -65,15 +69,25 @@ class RodDescription(Description):
     elements: Annotated[int, Field(ge=2, le=100)]
 
 
+class TipNetworks(Description):
+    """Widths of the hidden layers of N_fk and N_J (paper 001, Sec. III-D)."""
+
+    forward_kinematics: Layers
+    jacobian: Layers
+
+
 class TipRobot(PneumaticRobot):
     """A chain of pneumatic rods with a marker at its tip.
 
     An actuation has m values, Pa: one for each chamber. If `antagonistic`, it has one for each pair of chambers,
     of which one is inflated at a time: +p inflates the first and -p the second (paper 001, Sec. III-A2).
+    `segments` is N of Sec. III-B: values of each actuation in the simulated data, N^m samples in all.
     """
 
     rod: RodDescription
     antagonistic: bool = False
+    segments: Annotated[int, Field(ge=2)]
+    networks: TipNetworks
 
     @model_validator(mode="after")
     def _pairs(self) -> "TipRobot":

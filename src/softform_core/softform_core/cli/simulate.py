@@ -6,37 +6,59 @@ import click
 import numpy as np
 
 from softform_core.paths import data_dir
-from softform_core.robots import load_robot
+from softform_core.robots import Robot, TipRobot, load_any_robot
 
 
 @click.command()
 @click.option("--robot", "robot_name", default="membrane", show_default=True, help="Name in config/robots, or a .yaml.")
-@click.option("--samples", default=1000, show_default=True, help="Actuations: all corners, then Halton samples.")
+@click.option(
+    "--samples", type=click.IntRange(min=1), help="Of a surface: corners, then Halton samples.  [default: 1000]"
+)
+@click.option(
+    "--segments", type=click.IntRange(min=2), help="Of a tip: values of each actuation.  [default: the robot's]"
+)
 @click.option("--output", type=click.Path(path_type=Path), help="Zarr store.  [default: data/ROBOT/simulation.zarr]")
 @click.option("--jobs", type=click.IntRange(min=1), help="Processes.  [default: one for each core]")
 @click.option("--seed", default=0, show_default=True, help="Of the Halton samples.")
-def simulate(robot_name: str, samples: int, output: Path | None, jobs: int | None, seed: int) -> None:
+def simulate(
+    robot_name: str, samples: int | None, segments: int | None, output: Path | None, jobs: int | None, seed: int
+) -> None:
     """Simulate the robot's shapes, from which `softform train fk` learns its forward kinematics.
 
-    Every combination of lowest and highest chamber pressures is simulated, then samples between them. The store can be
-    read at any time. Press Ctrl-C, or lose the power: the same command again goes on where it stopped, and a larger
-    --samples adds to what is there.
+    Every combination of lowest and highest chamber pressures is simulated, then samples between them; of a robot with
+    a tip, a grid of its actuations, and the Jacobian at each. The store can be read at any time. Press Ctrl-C, or lose
+    the power: the same command again goes on where it stopped, and a larger --samples adds to what is there.
 
     \b
     Examples:
       softform simulate                                     1000 shapes of the membrane, a few minutes
       softform simulate --samples 2000                      1000 more
+      softform simulate --robot three_chamber               4096 tips and Jacobians (paper 001), a minute
       softform simulate --robot mine.yaml --output mine.zarr
     """  # noqa: D301 - click reads the escape as "keep these lines"
+    robot = load_any_robot(robot_name)
+    path = data_dir() / robot.name / "simulation.zarr" if output is None else output
+    try:
+        if isinstance(robot, TipRobot):
+            _refuse(samples, "--samples", robot.name, "--segments")
+            _simulate_tips(robot, path, segments, jobs)
+        else:
+            _refuse(segments, "--segments", robot.name, "--samples")
+            _simulate_shapes(robot, path, 1000 if samples is None else samples, jobs, seed)
+    except KeyboardInterrupt:
+        raise click.ClickException(f"stopped. The same command goes on with {path}.") from None
+
+
+def _refuse(value: int | None, option: str, robot: str, instead: str) -> None:
+    if value is not None:
+        raise click.UsageError(f"{option} does not fit the robot '{robot}'; give {instead}.")
+
+
+def _simulate_shapes(robot: Robot, path: Path, samples: int, jobs: int | None, seed: int) -> None:
     from softform_core.simulation.generate import generate_simulation
     from softform_core.simulation.store import SampleStatus
 
-    robot = load_robot(robot_name)
-    path = data_dir() / robot.name / "simulation.zarr" if output is None else output
-    try:
-        store = generate_simulation(robot, samples, path, jobs=jobs, seed=seed)
-    except KeyboardInterrupt:
-        raise click.ClickException(f"stopped. The same command goes on with {path}.") from None
+    store = generate_simulation(robot, samples, path, jobs=jobs, seed=seed)
     status, seconds = store.status, store.solve_seconds
     converged = int((status == SampleStatus.CONVERGED).sum())
     click.echo(
@@ -45,3 +67,12 @@ def simulate(robot_name: str, samples: int, output: Path | None, jobs: int | Non
     )
     for sample, reason in sorted(store.failures.items()):
         click.echo(f"  sample {sample} failed: {reason}")
+
+
+def _simulate_tips(robot: TipRobot, path: Path, segments: int | None, jobs: int | None) -> None:
+    from softform_core.rods.simulate import generate_tips
+    from softform_core.simulation.store import SampleStatus
+
+    store = generate_tips(robot, path, segments=segments, jobs=jobs)
+    converged = int((store.status == SampleStatus.CONVERGED).sum())
+    click.echo(f"{path}: {converged} of {len(store)} tips converged, each with its Jacobian.")

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import click
 
+from softform_core.cli.train_tip import refuse_options, train_tip_kinematics, train_tip_sim_to_real
 from softform_core.paths import data_dir, models_dir, runs_dir
-from softform_core.robots import load_robot
+from softform_core.robots import Robot, TipRobot, load_any_robot
 
 EXIT_REFUSED = 1
 
@@ -50,20 +51,30 @@ def fk(
       softform simulate && softform train fk         the model that ships, about two minutes
       softform train fk --recipe paper --output /tmp/paper     as printed in the paper, to compare
       softform train fk --robot mine.yaml --data mine.zarr
+      softform train fk --robot three_chamber        N_fk and N_J of a tip (paper 001)
     """  # noqa: D301
+    robot = load_any_robot(robot_name)
+    folder = models_dir() / robot.name if output is None else output
+    store = data_dir() / robot.name / "simulation.zarr" if data is None else data
+    if isinstance(robot, TipRobot):
+        refuse_options(robot.name, {"--recipe": recipe_name != "default", "--epochs": epochs is not None})
+        train_tip_kinematics(robot, store, folder, seed)
+    else:
+        _surface_fk(robot, store, folder, recipe_name, epochs, seed)
+
+
+def _surface_fk(robot: Robot, store: Path, folder: Path, recipe_name: str, epochs: int | None, seed: int) -> None:
     from softform_core.networks.model_files import export
     from softform_core.networks.store import FORWARD_KINEMATICS
     from softform_core.training.forward_kinematics import RECIPES, forget_run, train_forward_kinematics
     from softform_core.training.model_card import make_card
     from softform_core.training.shapes import load_training_shapes
 
-    robot = load_robot(robot_name)
     recipe = RECIPES[recipe_name]
     if epochs is not None:
         recipe = replace(recipe, epochs=epochs)
-    folder = models_dir() / robot.name if output is None else output
     runs = runs_dir() / "train" / f"{robot.name}-fk"
-    shapes = load_training_shapes(robot, data_dir() / robot.name / "simulation.zarr" if data is None else data)
+    shapes = load_training_shapes(robot, store)
     click.echo(
         f"{len(shapes.actuation)} shapes; their B-spline surfaces fit to {shapes.fit.mean.mean():.3f} mm (mean), "
         f"{shapes.fit.max.max():.2f} mm (largest): the floor."
@@ -120,11 +131,22 @@ def s2r(robot_name: str, store: Path | None, recipe: str | None, output: Path | 
       softform collect && softform train s2r         40 frames, then about a minute
       softform collect --frames 60 && softform train s2r --continue      20 more, while the stack runs
       softform train s2r --frames worn.zarr --output /tmp/worn --recipe paper
+      softform train s2r --robot three_chamber       of a tip (paper 001), from data/three_chamber/tips.zarr
     """  # noqa: D301
+    robot = load_any_robot(robot_name)
+    folder = models_dir() / robot.name if output is None else output
+    if isinstance(robot, TipRobot):
+        refuse_options(robot.name, {"--recipe": recipe is not None, "--continue": goes_on})
+        train_tip_sim_to_real(robot, data_dir() / robot.name / "tips.zarr" if store is None else store, folder, seed)
+    else:
+        _surface_s2r(robot, store, folder, recipe, output, seed, goes_on)
+
+
+def _surface_s2r(
+    robot: Robot, store: Path | None, folder: Path, recipe: str | None, output: Path | None, seed: int, goes_on: bool
+) -> None:
     from softform_core.training.learn_sim_to_real import LearnRequest, learn_sim_to_real
 
-    robot = load_robot(robot_name)
-    folder = models_dir() / robot.name if output is None else output
     options = [f"--robot {robot.name}"]
     options += [] if store is None else [f"--frames {store.name}"]
     options += [] if recipe is None else [f"--recipe {recipe}"]

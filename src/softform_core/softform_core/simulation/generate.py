@@ -99,7 +99,7 @@ def _open_or_create(robot: Robot, actuations: NDArray[np.float64], output: Path,
     corners = {corner.tobytes() for corner in corner_actuations(robot.pressure_min, robot.pressure_max)}
     provenance: dict[str, object] = {
         "seed": seed,
-        "command": _command_line(),
+        "command": command_line(),
         "git_revision": git_revision(),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "n_corners": sum(actuation.tobytes() in corners for actuation in actuations),
@@ -107,7 +107,8 @@ def _open_or_create(robot: Robot, actuations: NDArray[np.float64], output: Path,
     return create_simulation(output, robot, membrane.rest_vertices, membrane.faces, actuations, provenance)
 
 
-def _command_line() -> str:
+def command_line() -> str:
+    """The command that is running, as it was typed."""
     program = Path(sys.argv[0]).name
     return shlex.join(["softform" if program == "main.py" else program, *sys.argv[1:]])
 

@@ -1,0 +1,163 @@
+"""Cards of the models of a tip: N_fk with N_J, and N_s2r."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from softform_core.networks.card import Card, Count, Entry, Millimetres
+
+Percent = Annotated[float, Field(ge=0.0)]
+
+
+class NetworkEntry(Entry):
+    """One perceptron and how it was fitted.
+
+    Errors are on the test part: of N_fk and N_s2r distances over the workspace's width; of N_J Frobenius norms over the
+    root mean square of all.
+    """
+
+    inputs: Count
+    hidden: list[Count]
+    outputs: Count
+    activation: str
+    parameters: Count
+    steps: Count
+    best_step: Count
+    seconds: float
+    test_mean_percent: Percent
+    test_max_percent: Percent
+
+
+class SplitEntry(Entry):
+    """Samples in each part."""
+
+    train: Count
+    validation: Count
+    test: Count
+
+
+class SimulatedData(Entry):
+    """Where the tips and Jacobians came from; the store's own provenance is repeated."""
+
+    store: str
+    samples: Count
+    segments: Count
+    simulation_command: str
+    simulation_git_revision: str
+    simulation_created: str
+
+
+class RealData(Entry):
+    """Where the real tips came from; the store's own provenance is repeated."""
+
+    store: str
+    samples: Count
+    source: str
+    created: str
+
+
+class TipKinematicsCard(Card):
+    """Everything about N_fk and N_J of a tip that is not in their weights."""
+
+    schema_name: Literal["softform/tip-kinematics"] = "softform/tip-kinematics"
+    schema_version: Literal[1] = 1
+    actuators: list[str]
+    actuation_min_pa: list[float]
+    actuation_max_pa: list[float]
+    workspace_width_mm: Millimetres
+    data: SimulatedData
+    split: SplitEntry
+    seed: int
+    forward_kinematics: NetworkEntry
+    jacobian: NetworkEntry
+
+    def to_markdown(self) -> str:
+        """The card for people."""
+        d, f, j = self.data, self.forward_kinematics, self.jacobian
+        rows = "\n".join(
+            f"| {name} | {n.inputs} → {n.hidden} → {n.outputs}, {n.activation}, {n.parameters} parameters "
+            f"| {n.test_mean_percent:.3f} | {n.test_max_percent:.3f} "
+            f"| {n.best_step} of {n.steps} steps, {n.seconds:.0f} s |"
+            for name, n in (("N_fk", f), ("N_J", j))
+        )
+        ranges = ", ".join(
+            f"{name} {low:g} … {high:g}"
+            for name, low, high in zip(self.actuators, self.actuation_min_pa, self.actuation_max_pa, strict=True)
+        )
+        return f"""# Kinematics of the tip of the robot '{self.robot}'
+
+Made by `{self.command}`, which makes it again. Do not edit: this page is generated from `forward_kinematics.json`.
+
+| | |
+|---|---|
+| takes | {f.inputs} actuations, Pa ({ranges}) |
+| gives | the tip, {f.outputs} coordinates in the robot's frame, mm, and its Jacobian, mm/Pa (paper 001, Sec. II-B) |
+| workspace | {self.workspace_width_mm:.1f} mm wide: the smaller extent along x and y of the simulated tips |
+| weights | `{self.weights_file}` (TorchScript), {self.weights_bytes} bytes, sha256 `{self.weights_sha256}` |
+| robot description | `{self.robot_fingerprint}`: the model is refused for any other |
+
+## Networks and their errors
+
+On the {self.split.test} samples of the test part; of N_fk in percent of the workspace's width, of N_J in percent of the
+root mean square Jacobian.
+
+| network | layers | mean, % | largest, % | fit |
+|---|---|---|---|---|
+{rows}
+
+## Data
+
+{d.samples} simulated tips with Jacobians by Eq. 3 from `{d.store}` ({d.segments} values of each actuation), made by
+`{d.simulation_command}` (revision {d.simulation_git_revision}, {d.simulation_created}); {self.split.train} train,
+{self.split.validation} select, {self.split.test} test. Seed {self.seed}. Revision {self.git_revision},
+torch {self.torch_version}, {self.created}.
+"""
+
+
+class KinematicsReference(Entry):
+    """The N_fk that the model was trained with."""
+
+    weights_sha256: str
+
+
+class TipSimToRealCard(Card):
+    """Everything about an N_s2r of a tip that is not in its weights."""
+
+    schema_name: Literal["softform/tip-sim-to-real"] = "softform/tip-sim-to-real"
+    schema_version: Literal[1] = 1
+    forward_kinematics: KinematicsReference
+    data: RealData
+    split: SplitEntry
+    seed: int
+    network: NetworkEntry
+    before_mean_percent: Percent
+    before_max_percent: Percent
+
+    def to_markdown(self) -> str:
+        """The card for people."""
+        n, d = self.network, self.data
+        return f"""# Sim-to-real transfer of the tip of the robot '{self.robot}'
+
+Made by `{self.command}`, which makes it again. Do not edit: this page is generated from `sim_to_real.json`.
+
+| | |
+|---|---|
+| takes | the simulated tip, {n.inputs} coordinates, mm |
+| gives | the real one, mm (paper 001, Sec. II-B) |
+| network | N_s2r: {n.inputs} → {n.hidden} → {n.outputs}, {n.activation}, {n.parameters} parameters |
+| weights | `{self.weights_file}` (TorchScript), {self.weights_bytes} bytes, sha256 `{self.weights_sha256}` |
+| N_fk | sha256 `{self.forward_kinematics.weights_sha256}`: the model is refused beside any other |
+
+## Errors
+
+Distances to the captured tips of the test part, {self.split.test} samples, in percent of the workspace's width.
+
+| | mean, % | largest, % |
+|---|---|---|
+| simulation alone | {self.before_mean_percent:.2f} | {self.before_max_percent:.2f} |
+| with sim-to-real | {n.test_mean_percent:.2f} | {n.test_max_percent:.2f} |
+
+{d.samples} samples of `{d.store}` ({d.source}, {d.created}): {self.split.train} train, {self.split.validation} select,
+{self.split.test} test. Seed {self.seed}, {n.best_step} of {n.steps} steps, {n.seconds:.0f} s.
+Revision {self.git_revision}, torch {self.torch_version}, {self.created}.
+"""

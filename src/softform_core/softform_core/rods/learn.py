@@ -1,0 +1,110 @@
+"""From stores to model files: what `softform train` does for robots with a tip."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import torch
+
+from softform_core.errors import SoftformError
+from softform_core.networks.model_files import export, sha256
+from softform_core.paths import models_dir
+from softform_core.robots import TipRobot
+from softform_core.rods.cards import (
+    KinematicsReference,
+    RealData,
+    SimulatedData,
+    SplitEntry,
+    TipKinematicsCard,
+    TipSimToRealCard,
+)
+from softform_core.rods.fit import Split
+from softform_core.rods.model_store import TIP_KINEMATICS, TIP_SIM_TO_REAL
+from softform_core.rods.samples import read_tip_samples
+from softform_core.rods.store import open_tips
+from softform_core.rods.tip_model import load_tip_model
+from softform_core.rods.train import train_kinematics, train_sim_to_real
+from softform_core.simulation.generate import git_revision
+
+
+def learn_tip_kinematics(robot: TipRobot, store: Path, folder: Path, seed: int) -> TipKinematicsCard:
+    """Train N_fk and N_J on a store of simulated tips and write them to a folder.
+
+    Raises:
+        SoftformError: If the store is not this robot's or not finished, or the model cannot be written.
+    """
+    tips = open_tips(store, robot)
+    if tips.pending_blocks:
+        raise SoftformError(f"The tip simulation {store} is not finished.", "Go on with: softform simulate")
+    trained = train_kinematics(robot, *tips.converged(), seed)
+    weights, origin = export(trained.network), tips.attributes
+    card = TipKinematicsCard(
+        **_identity(robot, weights),
+        weights_file=TIP_KINEMATICS.weights_file,
+        command=f"softform train fk --robot {robot.name} --seed {seed}",
+        actuators=robot.actuators,
+        actuation_min_pa=robot.actuation_min.tolist(),
+        actuation_max_pa=robot.actuation_max.tolist(),
+        workspace_width_mm=trained.workspace_width_mm,
+        data=SimulatedData(
+            store=store.name,
+            samples=sum(map(len, (trained.split.train, trained.split.validation, trained.split.test))),
+            segments=int(str(origin["segments"])),
+            simulation_command=str(origin["command"]),
+            simulation_git_revision=str(origin["git_revision"]),
+            simulation_created=str(origin["created"]),
+        ),
+        split=_entry(trained.split),
+        seed=seed,
+        forward_kinematics=trained.forward_kinematics,
+        jacobian=trained.jacobian,
+    )
+    TIP_KINEMATICS.save(folder, weights, card)
+    return card
+
+
+def learn_tip_sim_to_real(robot: TipRobot, store: Path, folder: Path, seed: int) -> TipSimToRealCard:
+    """Train N_s2r on captured tips, beside the robot's own N_fk in `models`, and write it to a folder.
+
+    Raises:
+        SoftformError: If the store is not this robot's, or a model cannot be read or written.
+    """
+    actuations, tips, origin = read_tip_samples(store, robot)
+    model = load_tip_model(robot)
+    trained = train_sim_to_real(model, actuations, tips, seed)
+    weights = export(trained.network)
+    card = TipSimToRealCard(
+        **_identity(robot, weights),
+        weights_file=TIP_SIM_TO_REAL.weights_file,
+        command=f"softform train s2r --robot {robot.name} --frames {store.name} --seed {seed}",
+        forward_kinematics=KinematicsReference(weights_sha256=_kinematics_sha256(robot)),
+        data=RealData(store=store.name, samples=len(tips), source=origin["source"], created=origin["created"]),
+        split=_entry(trained.split),
+        seed=seed,
+        network=trained.entry,
+        before_mean_percent=trained.before_mean_percent,
+        before_max_percent=trained.before_max_percent,
+    )
+    TIP_SIM_TO_REAL.save(folder, weights, card)
+    return card
+
+
+def _identity(robot: TipRobot, weights: bytes) -> dict[str, object]:
+    """What every card says."""
+    return {
+        "robot": robot.name,
+        "robot_fingerprint": robot.fingerprint(),
+        "chambers": robot.chambers,
+        "git_revision": git_revision(),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "torch_version": torch.__version__,
+        "weights_bytes": len(weights),
+        "weights_sha256": sha256(weights),
+    }
+
+
+def _entry(split: Split) -> SplitEntry:
+    return SplitEntry(train=len(split.train), validation=len(split.validation), test=len(split.test))
+
+
+def _kinematics_sha256(robot: TipRobot) -> str:
+    return TIP_KINEMATICS.read_card(models_dir() / robot.name, robot).weights_sha256

@@ -1,0 +1,66 @@
+"""N_fk, N_J and N_s2r of paper 001, Sec. II-B: perceptrons with Tan-Sigmoid; Pa and millimetres outside."""
+
+from collections.abc import Sequence
+
+from torch import Tensor, nn
+
+from softform_core.networks.layers import perceptron
+
+ACTIVATION = "tanh"
+
+_TANH_GAIN = 5.0 / 3.0
+
+
+class TipNetwork(nn.Module):
+    """y = offset + scale * mlp((x - offset_x) / scale_x), in double precision: curvature-based training needs it.
+
+    Args:
+        inputs: (s, a) samples of the input; its range is brought to -1 … 1.
+        outputs: (s, b) samples of the output; its mean and standard deviation are the scales, one scale if `one_scale`.
+        hidden: Widths of the hidden layers.
+        one_scale: All outputs are of one kind, and their errors count alike.
+    """
+
+    input_offset: Tensor
+    input_scale: Tensor
+    output_offset: Tensor
+    output_scale: Tensor
+
+    def __init__(self, inputs: Tensor, outputs: Tensor, hidden: Sequence[int], *, one_scale: bool) -> None:
+        """Draw the first weights (Glorot); torch's seed decides them."""
+        super().__init__()
+        self.activation = ACTIVATION
+        self.layers = perceptron((inputs.shape[1], *hidden, outputs.shape[1]), ACTIVATION).double()
+        linear = [layer for layer in self.layers if isinstance(layer, nn.Linear)]
+        for layer in linear:
+            nn.init.xavier_normal_(layer.weight, 1.0 if layer is linear[-1] else _TANH_GAIN)
+            nn.init.zeros_(layer.bias)
+        lowest, highest = inputs.min(dim=0).values, inputs.max(dim=0).values
+        spread = outputs.std(dim=0)
+        self.register_buffer("input_offset", 0.5 * (lowest + highest))
+        self.register_buffer("input_scale", 0.5 * (highest - lowest))
+        self.register_buffer("output_offset", outputs.mean(dim=0))
+        self.register_buffer("output_scale", spread.max().expand_as(spread).clone() if one_scale else spread)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Outputs (s, b) at inputs (s, a)."""
+        return self.output_offset + self.output_scale * self.layers((x - self.input_offset) / self.input_scale)
+
+
+class TipKinematics(nn.Module):
+    """N_fk and N_J of one robot, which ship together.
+
+    Attributes:
+        forward_kinematics: actuation (s, m) Pa -> tip (s, n) mm.
+        jacobian: actuation (s, m) Pa -> flattened Jacobian (s, n m) mm/Pa, row by row.
+    """
+
+    def __init__(self, forward_kinematics: TipNetwork, jacobian: TipNetwork) -> None:
+        """Keep both."""
+        super().__init__()
+        self.forward_kinematics = forward_kinematics
+        self.jacobian = jacobian
+
+    def forward(self, actuation: Tensor) -> Tensor:
+        """Tips (s, n) mm at actuations (s, m) Pa."""
+        return self.forward_kinematics(actuation)

@@ -1,0 +1,144 @@
+"""A pneumatic rod as arrays: geometrically exact, without shear, piecewise constant strains.
+
+Each element has the strains q = (kappa_1, kappa_2, kappa_3, epsilon): curvatures about the directors d1, d2, the twist
+about the tangent d3, and the stretch of the axis less one. Rigid links follow the sections.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from softform_core.errors import SoftformError
+from softform_core.robots import Material, TipRobot
+from softform_core.rods.cross_section import chamber_area, wall_fibres
+from softform_core.simulation.materials import law_and_coefficients, shear_modulus
+
+Array = NDArray[np.float64]
+
+_PLANAR_DIRECTORS = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+"""Columns d1 = y, d2 = z, d3 = x: a planar rod rests along x and bends about z."""
+
+_PLANAR_STRAINS = np.array([1, 3])
+_ALL_STRAINS = np.arange(4)
+
+
+class Rod(NamedTuple):
+    """E elements with k chambers in all, F fibres a cross-section; SI units.
+
+    Attributes:
+        strains: (d,) which of the four strains are free.
+        length: (E,) of each element.
+        section: (E,) section of each element.
+        scale: (E,) size of each cross-section over the first of its section.
+        fibre_place: (F, 2) in the cross-section.
+        fibre_area: (F,).
+        law: number of the material law (`simulation.materials`).
+        coefficients: (E, c) of the law.
+        limiter: (E,) axial stiffness of the strain limiter, N.
+        torsion: (E,) torsional stiffness, N m².
+        chamber_place: (k, 2) in the cross-section.
+        chamber_area: (k,).
+        node_mass: (E,) mass at the end of each element, kg.
+        link_length: (E,) of the rigid link behind each element; 0 where there is none.
+        link_mass: (E,) at the middle of that link.
+        base: (3, 3) directors at the base, as columns, in the robot's frame.
+        gravity: (3,) m/s².
+    """
+
+    strains: NDArray[np.int64]
+    length: Array
+    section: NDArray[np.int64]
+    scale: Array
+    fibre_place: Array
+    fibre_area: Array
+    law: int
+    coefficients: Array
+    limiter: Array
+    torsion: Array
+    chamber_place: Array
+    chamber_area: Array
+    node_mass: Array
+    link_length: Array
+    link_mass: Array
+    base: Array
+    gravity: Array
+
+    @property
+    def elements(self) -> int:
+        """Number E of elements."""
+        return len(self.length)
+
+    @property
+    def chambers(self) -> int:
+        """Number k of chambers."""
+        return len(self.chamber_area)
+
+
+def build_rod(
+    robot: TipRobot,
+    *,
+    elements: int | None = None,
+    material: Callable[[int], Material] | Material | None = None,
+    length_scale: ArrayLike = 1.0,
+    chamber_shift: ArrayLike = 0.0,
+    chamber_scale: ArrayLike = 1.0,
+    base_rotation: ArrayLike | None = None,
+    gravity: ArrayLike | None = None,
+) -> Rod:
+    """Arrays of a robot's rod; what is given replaces what the robot's description says.
+
+    Args:
+        robot: The robot.
+        elements: Of each section.
+        material: Of the wall; or of the wall of each section, by its number. All follow one law.
+        length_scale: Length of each section over the described one, (sections,) or a number.
+        chamber_shift: Added to the places of the chambers, (k, 2) m or a number.
+        chamber_scale: Area of each chamber over the described one, (k,) or a number.
+        base_rotation: (3, 3), turns the base in the robot's frame.
+        gravity: (3,) m/s².
+
+    Raises:
+        SoftformError: If materials follow different laws, or a cross-section or material is impossible.
+    """
+    body, section = robot.rod, robot.rod.section
+    count = elements or body.elements
+    of_section = np.repeat(np.arange(body.sections), count)
+    middle = (np.tile(np.arange(count), body.sections) + 0.5) / count
+    scale = 1.0 + (section.taper - 1.0) * middle
+    length = (section.length * np.broadcast_to(length_scale, body.sections)).repeat(count) / count
+    place, area = wall_fibres(section, planar=body.planar)
+    given = [material(s) if callable(material) else material or section.material for s in range(body.sections)]
+    laws = [law_and_coefficients(one) for one in given]
+    if len({law for law, _ in laws}) > 1:
+        raise SoftformError("The sections of the rod follow different material laws.", "Give all the same law.")
+    modulus = np.array([shear_modulus(one) for one in given])[of_section]
+    polar = float((area * (place**2).sum(axis=1)).sum())
+    mass = section.density * area.sum() * scale**2 * section.length / count
+    next_half = np.append(0.5 * mass[1:], 0.0)  # half of an element's mass is lumped at its beginning
+    last = np.tile(np.arange(count) == count - 1, body.sections)
+    chambers = np.tile([chamber.centre for chamber in section.chambers], (body.sections, 1))
+    areas = np.tile([chamber_area(chamber) for chamber in section.chambers], body.sections)
+    turned = np.eye(3) if base_rotation is None else np.asarray(base_rotation, dtype=np.float64)
+    base = turned @ (_PLANAR_DIRECTORS if body.planar else np.eye(3))
+    felt = np.asarray(body.gravity if gravity is None else gravity, dtype=np.float64)
+    return Rod(
+        strains=_PLANAR_STRAINS if body.planar else _ALL_STRAINS,
+        length=length,
+        section=of_section,
+        scale=scale,
+        fibre_place=place,
+        fibre_area=area,
+        law=laws[0][0],
+        coefficients=np.array([coefficients for _, coefficients in laws])[of_section],
+        limiter=np.full(len(length), section.strain_limiter),
+        torsion=modulus * polar * scale**4,
+        chamber_place=chambers + np.broadcast_to(chamber_shift, chambers.shape),
+        chamber_area=areas * np.broadcast_to(chamber_scale, areas.shape),
+        node_mass=0.5 * mass + np.where(last, 0.0, next_half),
+        link_length=np.where(last, body.link_length, 0.0),
+        link_mass=np.where(last, body.link_mass + next_half, 0.0),
+        base=base,
+        gravity=felt if not body.planar else felt - base[:, 1] * (base[:, 1] @ felt),  # the table carries the rest
+    )

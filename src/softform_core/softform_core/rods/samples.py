@@ -1,0 +1,65 @@
+"""Captured tips on disk: what the sim-to-real transfer of a tip is learned from. One Zarr v3 group, SI units.
+
+Arrays: `actuation` (n, m) Pa as commanded, `tip` (n, d) m as captured, in the robot's frame. Attributes: schema and
+provenance.
+"""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.errors import SoftformError
+from softform_core.robots import TipRobot
+from softform_core.zarr_stores import Shapes, StoreKind, new_group, open_group
+
+Array = NDArray[np.float64]
+
+
+def _misshapen(shapes: Shapes) -> list[str]:
+    wrong = [name for name in ("actuation", "tip") if len(shapes.get(name, ())) != 2]
+    return wrong or ["tip"] * (shapes["tip"][0] != shapes["actuation"][0])
+
+
+TIP_SAMPLES = StoreKind(
+    name="store of captured tips",
+    schema="softform/tip-samples",
+    version=1,
+    attributes=("source", "created"),
+    made_by="python -m softform_rig.capture_tips",
+    misshapen=_misshapen,
+)
+
+
+def write_tip_samples(path: Path, robot: TipRobot, actuations: Array, tips: Array, provenance: dict[str, str]) -> None:
+    """Write captured tips; the store appears at `path` complete or not at all.
+
+    Args:
+        path: Directory of the store, which must not exist.
+        robot: Robot that was captured.
+        actuations: (n, m) Pa, commanded.
+        tips: (n, d) m in the robot's frame.
+        provenance: `source, created`.
+
+    Raises:
+        SoftformError: If there is such a store already, or the disk is full or cannot be written.
+    """
+    if path.exists():
+        raise SoftformError(f"{path} is there already.", "Give another --output, or remove it.")
+    with new_group(path, TIP_SAMPLES, robot) as group:
+        group.attrs.update(provenance)
+        group.create_array("actuation", data=actuations)
+        group.create_array("tip", data=tips)
+
+
+def read_tip_samples(path: Path, robot: TipRobot) -> tuple[Array, Array, dict[str, str]]:
+    """Actuations (n, m) Pa, tips (n, d) m, and provenance.
+
+    Raises:
+        SoftformError: If there is no store, it is of another robot, or holds too few tips or what is no number.
+    """
+    group = open_group(path, TIP_SAMPLES, robot, writable=False)
+    actuations, tips = (np.asarray(group[name][...], dtype=np.float64) for name in ("actuation", "tip"))
+    if tips.shape[1] != robot.tip_dimensions or not (np.isfinite(actuations).all() and np.isfinite(tips).all()):
+        raise SoftformError(f"The tips in {path} are misshapen or no numbers.", "Capture them again.")
+    return actuations, tips, {name: str(group.attrs[name]) for name in ("source", "created")}

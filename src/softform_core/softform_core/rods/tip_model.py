@@ -1,0 +1,123 @@
+"""The learned kinematics of a tip: N_fk, N_J and, if there is one, N_s2r (paper 001, Eq. 4), evaluated in numpy."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from softform_core.errors import SoftformError
+from softform_core.kinematics.mlp import AffineLayers, fold
+from softform_core.networks.layers import extract_mlp
+from softform_core.paths import models_dir
+from softform_core.robots import TipRobot, load_tip_robot
+from softform_core.rods.model_store import load_tip_kinematics, load_tip_sim_to_real
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TipModel:
+    """Where the tip is and how it moves, by the networks alone.
+
+    Attributes:
+        forward_kinematics: N_fk, Pa -> mm.
+        jacobian_network: N_J, Pa -> mm/Pa, flattened row by row.
+        sim_to_real: N_s2r, mm -> mm; None if the simulated tip is meant.
+        actuation_min: (m,) Pa.
+        actuation_max: (m,) Pa.
+        workspace_width_mm: Of the simulated data.
+    """
+
+    forward_kinematics: AffineLayers
+    jacobian_network: AffineLayers
+    sim_to_real: AffineLayers | None
+    actuation_min: Array
+    actuation_max: Array
+    workspace_width_mm: float
+
+    @property
+    def actuations(self) -> int:
+        """Number m of actuations."""
+        return len(self.actuation_min)
+
+    @property
+    def dimensions(self) -> int:
+        """Number n of the tip's coordinates."""
+        return len(self.forward_kinematics.biases[-1])
+
+    @property
+    def without_sim_to_real(self) -> "TipModel":
+        """The same model for the simulated tip."""
+        return replace(self, sim_to_real=None)
+
+    def tip(self, actuation: ArrayLike) -> Array:
+        """Tips r(p^s(c)) (…, n) mm at actuations (…, m) Pa.
+
+        Raises:
+            SoftformError: If the actuation has another number of values.
+        """
+        flat, batch = self._flat(actuation)
+        tips = self.forward_kinematics.values(flat)
+        if self.sim_to_real is not None:
+            tips = self.sim_to_real.values(tips)
+        return tips.reshape(*batch, self.dimensions)
+
+    def jacobian(self, actuation: ArrayLike) -> Array:
+        """Jacobians diff(N_s2r) J^s (…, n, m) mm/Pa at actuations (…, m) Pa (Eq. 4).
+
+        Raises:
+            SoftformError: If the actuation has another number of values.
+        """
+        return self.tip_and_jacobian(actuation)[1]
+
+    def tip_and_jacobian(self, actuation: ArrayLike) -> tuple[Array, Array]:
+        """Both at once, (…, n) mm and (…, n, m) mm/Pa.
+
+        Raises:
+            SoftformError: If the actuation has another number of values.
+        """
+        flat, batch = self._flat(actuation)
+        tips = self.forward_kinematics.values(flat)
+        jacobians = self.jacobian_network.values(flat).reshape(-1, self.dimensions, self.actuations)
+        if self.sim_to_real is not None:
+            tips, jacobians = self.sim_to_real.values_and_jacobian(tips, jacobians)
+        return tips.reshape(*batch, self.dimensions), jacobians.reshape(*batch, *jacobians.shape[1:])
+
+    def _flat(self, actuation: ArrayLike) -> tuple[Array, tuple[int, ...]]:
+        values = np.asarray(actuation, dtype=np.float64)
+        if values.ndim == 0 or values.shape[-1] != self.actuations:
+            raise SoftformError(
+                f"The actuation has shape {values.shape}, the model takes {self.actuations} values.",
+                "Give one value in Pa for each actuation of the robot.",
+            )
+        return values.reshape(-1, self.actuations), values.shape[:-1]
+
+
+def load_tip_model(
+    robot: TipRobot | str, folder: Path | str | None = None, sim_to_real: Path | str | None = None
+) -> TipModel:
+    """The learned kinematics of a robot.
+
+    Args:
+        robot: The robot or its name.
+        folder: Holds N_fk and N_J; `models/<robot>` by default.
+        sim_to_real: Folder that holds N_s2r; without it, the model is of the simulated tip.
+
+    Raises:
+        ModelError: If a model is missing, corrupt, made for another robot, or N_s2r was trained with another N_fk.
+    """
+    robot = load_tip_robot(robot) if isinstance(robot, str) else robot
+    place = models_dir() / robot.name if folder is None else Path(folder)
+    kinematics, card = load_tip_kinematics(robot, place)
+    real = None
+    if sim_to_real is not None:
+        real = fold(extract_mlp(load_tip_sim_to_real(robot, Path(sim_to_real), card)[0]))
+    return TipModel(
+        fold(extract_mlp(kinematics.forward_kinematics)),
+        fold(extract_mlp(kinematics.jacobian)),
+        real,
+        robot.actuation_min,
+        robot.actuation_max,
+        card.workspace_width_mm,
+    )

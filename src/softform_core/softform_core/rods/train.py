@@ -1,0 +1,172 @@
+"""Training of N_fk, N_J and N_s2r (paper 001, Sec. III-D)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from softform_core.errors import SoftformError
+from softform_core.networks.layers import extract_mlp
+from softform_core.robots import TipRobot
+from softform_core.rods.cards import NetworkEntry
+from softform_core.rods.fit import Split, fit, split_rows
+from softform_core.rods.networks import ACTIVATION, TipKinematics, TipNetwork
+from softform_core.rods.tip_model import TipModel
+from softform_core.rods.workspace import workspace_width
+from softform_core.units import MM_PER_M
+
+Array = NDArray[np.float64]
+
+FORWARD_KINEMATICS_STEPS = 4000
+JACOBIAN_STEPS = 1500
+SIM_TO_REAL_STEPS = 2000
+NEURONS_PER_SAMPLE = 0.25
+"""eta of N_s2r (Sec. III-D)."""
+
+_PATIENCE = 500
+_FEWEST_SAMPLES = 20
+_SIM_TO_REAL_DECAY = 1e-5
+
+
+@dataclass(frozen=True)
+class TrainedKinematics:
+    """N_fk and N_J with what a card says about them."""
+
+    network: TipKinematics
+    split: Split
+    forward_kinematics: NetworkEntry
+    jacobian: NetworkEntry
+    workspace_width_mm: float
+
+
+@dataclass(frozen=True)
+class TrainedSimToReal:
+    """N_s2r with what a card says about it; errors in percent of the workspace's width."""
+
+    network: TipNetwork
+    split: Split
+    entry: NetworkEntry
+    before_mean_percent: float
+    before_max_percent: float
+
+
+def train_kinematics(
+    robot: TipRobot,
+    actuations: Array,
+    tips: Array,
+    jacobians: Array,
+    seed: int,
+    *,
+    forward_kinematics_steps: int = FORWARD_KINEMATICS_STEPS,
+    jacobian_steps: int = JACOBIAN_STEPS,
+    progress: bool = True,
+) -> TrainedKinematics:
+    """Fit N_fk to the tips and N_J to the Jacobians of Eq. 3.
+
+    Args:
+        robot: Gives the layers.
+        actuations: (s, m) Pa.
+        tips: (s, n) m.
+        jacobians: (s, n, m) m/Pa.
+        seed: Of the split and the first weights.
+        forward_kinematics_steps: Of L-BFGS at most.
+        jacobian_steps: Of L-BFGS at most.
+        progress: Whether to show progress bars on stderr.
+
+    Raises:
+        SoftformError: If there are too few samples or a loss becomes NaN.
+    """
+    _require_samples(len(actuations))
+    split = split_rows(len(actuations), seed)
+    millimetres = MM_PER_M * tips
+    width = workspace_width(millimetres)
+    flattened = MM_PER_M * jacobians.reshape(len(jacobians), -1)
+    norm = float(np.sqrt((flattened**2).sum(axis=1).mean()))
+    layers = robot.networks
+    fk, fk_entry = _fitted(
+        "N_fk", actuations, millimetres, layers.forward_kinematics, split, seed, forward_kinematics_steps,
+        True, width, 0.0, progress,
+    )  # fmt: skip
+    jacobian, jacobian_entry = _fitted(
+        "N_J", actuations, flattened, layers.jacobian, split, seed, jacobian_steps, False, norm, 0.0, progress
+    )
+    return TrainedKinematics(TipKinematics(fk, jacobian), split, fk_entry, jacobian_entry, width)
+
+
+def train_sim_to_real(
+    model: TipModel,
+    actuations: Array,
+    tips: Array,
+    seed: int,
+    *,
+    steps: int = SIM_TO_REAL_STEPS,
+    progress: bool = True,
+) -> TrainedSimToReal:
+    """Fit N_s2r: from the tip that N_fk predicts to the captured one, one hidden layer of samples / 4 neurons.
+
+    Args:
+        model: N_fk.
+        actuations: (s, m) Pa, commanded.
+        tips: (s, n) m, captured.
+        seed: Of the split and the first weights.
+        steps: Of L-BFGS at most.
+        progress: Whether to show a progress bar on stderr.
+
+    Raises:
+        SoftformError: If there are too few samples or the loss becomes NaN.
+    """
+    _require_samples(len(actuations))
+    split = split_rows(len(actuations), seed)
+    simulated, real = model.without_sim_to_real.tip(actuations), MM_PER_M * tips
+    network, entry = _fitted(
+        "N_s2r", simulated, real, [max(1, round(NEURONS_PER_SAMPLE * len(actuations)))], split, seed, steps,
+        True, model.workspace_width_mm, _SIM_TO_REAL_DECAY, progress,
+    )  # fmt: skip
+    before = 100.0 * np.linalg.norm(simulated - real, axis=1)[split.test] / model.workspace_width_mm
+    return TrainedSimToReal(network, split, entry, float(before.mean()), float(before.max()))
+
+
+def _fitted(
+    label: str,
+    inputs: Array,
+    outputs: Array,
+    hidden: Sequence[int],
+    split: Split,
+    seed: int,
+    steps: int,
+    one_scale: bool,
+    norm: float,
+    weight_decay: float,
+    progress: bool,
+) -> tuple[TipNetwork, NetworkEntry]:
+    """A network and its card entry; errors over `norm`."""
+    x, y = torch.from_numpy(inputs), torch.from_numpy(outputs)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = TipNetwork(x, y, hidden, one_scale=one_scale)
+    done = fit(
+        network, x, y, split, steps, patience=_PATIENCE, label=label, progress=progress, weight_decay=weight_decay
+    )
+    predicted = extract_mlp(network).forward(inputs[split.test])
+    errors = 100.0 * np.linalg.norm(predicted - outputs[split.test], axis=1) / norm
+    return network.eval(), NetworkEntry(
+        inputs=inputs.shape[1],
+        hidden=list(hidden),
+        outputs=outputs.shape[1],
+        activation=ACTIVATION,
+        parameters=sum(parameter.numel() for parameter in network.parameters()),
+        steps=done.steps,
+        best_step=done.best_step,
+        seconds=round(done.seconds, 1),
+        test_mean_percent=float(errors.mean()),
+        test_max_percent=float(errors.max()),
+    )
+
+
+def _require_samples(count: int) -> None:
+    if count < _FEWEST_SAMPLES:
+        raise SoftformError(
+            f"{count} samples are too few to train, select and test.", f"Give {_FEWEST_SAMPLES} at least."
+        )
