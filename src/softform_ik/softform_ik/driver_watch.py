@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.robots import Robot
+from softform_core.pneumatic_robot import PneumaticRobot
 from softform_ik.goal_checks import Code
 from softform_interfaces.msg import ChamberPressures, DriverState
 from softform_ros.goal_error import GoalError
@@ -43,7 +43,9 @@ class DriverWatch:
         clock: Steady time, s.
     """
 
-    def __init__(self, robot: Robot, state_timeout: float, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, robot: PneumaticRobot, state_timeout: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         """Nothing is known yet."""
         self._robot, self._timeout, self._clock = robot, state_timeout, clock
         self._news = threading.Condition()

@@ -13,7 +13,7 @@ from softform_core.units import MM_PER_M
 from softform_ik.follow_codes import in_codes_of_following
 from softform_ik.follow_goal import Code, FollowGoal, PointPath
 from softform_ik.follow_motion import Motion, PathMover
-from softform_ik.follow_plan import PathSolver
+from softform_ik.follow_solver import PathSolver
 from softform_ik.stop_request import StopRequest
 from softform_ik.tip_record import TipRecord
 from softform_ros.goal_error import GoalError
@@ -127,7 +127,7 @@ class Follow:
         return FollowOutcome(
             code,
             message,
-            self._solver.pressures(actuations) if len(actuations) else np.empty((0, 0)),
+            self._solver.pressures(goal, actuations) if len(actuations) else np.empty((0, 0)),
             due,
             np.array(course.errors_mm),
             self._measured_errors_mm(goal, course.motion),
@@ -170,7 +170,7 @@ class Follow:
                 return
             course.actuations.append(solved.actuation)
             course.errors_mm.append(solved.error_mm)
-            pressures = self._solver.pressures(solved.actuation)
+            pressures = self._solver.pressures(goal, solved.actuation)
             on_progress(FollowProgress("solving", len(course.actuations), solved.error_mm, pressures))
 
     def _time(self, goal: FollowGoal, here: Array | None, actuations: list[Array]) -> PressureSchedule:
@@ -196,7 +196,10 @@ class Follow:
         def report(reached: int, pressures: Array) -> None:
             on_progress(FollowProgress("moving", reached, course.errors_mm[reached - 1], pressures))
 
-        self._mover.follow(schedule, self._solver.pressures, goal.times is None, stop, course.motion, report)
+        def pressures_of(actuation: Array) -> Array:
+            return self._solver.pressures(goal, actuation)
+
+        self._mover.follow(schedule, pressures_of, goal.times is None, stop, course.motion, report)
 
     def _measured_errors_mm(self, goal: FollowGoal, motion: Motion) -> Array:
         """Distance of the tip to the points that were reached, NaN where it was not seen or no point was asked for."""

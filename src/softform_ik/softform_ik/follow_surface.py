@@ -17,7 +17,7 @@ from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
 from softform_ik.course import SolveSettings
 from softform_ik.follow_goal import FollowGoal, PointPath, PressurePath, ShapePath
-from softform_ik.follow_plan import SolvedWaypoint, given_pressures
+from softform_ik.follow_solver import SolvedWaypoint, given_pressures
 from softform_ik.reach import Pipelines
 
 Array = NDArray[np.float64]
@@ -57,7 +57,7 @@ class SurfacePathSolver:
         """As `PathSolver.start`."""
         return np.clip(here, self._robot.pressure_min, self._robot.pressure_max)
 
-    def pressures(self, actuations: Array) -> Array:
+    def pressures(self, goal: FollowGoal, actuations: Array) -> Array:
         """As `PathSolver.pressures`: the actuations themselves."""
         return actuations
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.robots import Robot
+from softform_core.pneumatic_robot import PneumaticRobot
 from softform_ik.capture_watch import Capture, CaptureWatch
 from softform_ik.commander import Commander
 from softform_ik.driver_watch import DriverWatch, MeasuredPressures
@@ -51,7 +51,7 @@ class Hardware:
 
     def __init__(
         self,
-        robot: Robot,
+        robot: PneumaticRobot,
         settings: HardwareSettings,
         driver: DriverWatch,
         captures: CaptureWatch,

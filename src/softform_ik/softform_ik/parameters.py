@@ -55,5 +55,19 @@ PARAMETERS = (
         0.0,
         1e4,
     ),
+    Parameter(
+        "path_settle_time",
+        1.0,
+        "least time at each way-point of a path without times: for the body to settle, s",
+        0.0,
+        60.0,
+    ),
+    Parameter(
+        "path_smoothness",
+        0.01,
+        "squared error that one chamber's whole range between two way-points is worth, mm^2",
+        0.0,
+        1e4,
+    ),
     Parameter("feedback_rate", 20.0, "most feedback messages a second, Hz", 1.0, 20.0),
 )

@@ -9,7 +9,7 @@ from softform_ik.commander import Commander
 from softform_ik.follow import Follow, FollowSettings
 from softform_ik.follow_goal import Code, FollowGoal, PointPath, PressurePath
 from softform_ik.follow_motion import MotionSettings, PathMover
-from softform_ik.follow_plan import SolvedWaypoint
+from softform_ik.follow_solver import SolvedWaypoint
 from softform_ik.goal_checks import Code as ReachCode
 from softform_ik.hardware import Hardware, HardwareSettings
 from softform_ik.held_command import HeldCommand
@@ -100,7 +100,7 @@ class GivenPaths:
     def start(self, goal, here):
         return here
 
-    def pressures(self, actuations):
+    def pressures(self, goal, actuations):
         return actuations
 
     def uses_sim_to_real(self, goal):

@@ -76,7 +76,7 @@ def test_the_seed_goes_before_where_the_robot_is(solver, pipeline):
 def test_given_pressures_are_taken_as_they_are(solver):
     found, errors_mm = solved(solver, FollowGoal(PressurePath(ENDS)))
     assert (found == ENDS).all() and np.isnan(errors_mm).all()
-    assert (solver.pressures(found) == ENDS).all()
+    assert (solver.pressures(FollowGoal(PressurePath(ENDS)), found) == ENDS).all()
     assert not solver.uses_sim_to_real(FollowGoal(PressurePath(ENDS)))
 
 

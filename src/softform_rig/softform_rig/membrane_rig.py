@@ -73,6 +73,11 @@ class MembraneRig(VirtualRig):
         self._warm_up(robot)
 
     @property
+    def devices(self) -> str:
+        """As `VirtualRig.devices`."""
+        return f"scans in {self.settings.scan_folder}, {super().devices}"
+
+    @property
     def faults(self) -> list[str]:
         """What is wrong now, in sentences; empty while all is well."""
         return super().faults + ([self.export_failure] if self.export_failure is not None else [])

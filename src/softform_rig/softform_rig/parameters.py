@@ -6,7 +6,11 @@ REGISTRATION = [0.0, -0.22, 0.52, 0.978599773253286, 0.0, 0.0, -0.20577289371687
 
 PARAMETERS = (
     Parameter("robot", "membrane", "Robot on the rig: a name in config/robots or a path."),
-    Parameter("reality", "default", "How the robot differs from the simulator: a name in config/realities or a path."),
+    Parameter(
+        "reality",
+        "default",
+        "How the robot differs from the simulator: a name in config/realities or a path; a rod's `default` is `rod_default`.",
+    ),
     Parameter("seed", 0, "Seed of sensor and scanner noise.", 0, 2**31 - 1),
     Parameter(
         "firmware",

@@ -7,11 +7,13 @@ from numpy.typing import NDArray
 from sensor_msgs.msg import PointCloud2
 
 from softform_core.paths import runs_dir
-from softform_core.robots import load_robot
+from softform_core.robots import Robot, TipRobot, load_any_robot
 from softform_interfaces.msg import MarkerFrame
 from softform_rig.membrane_rig import MembraneRig
 from softform_rig.parameters import PARAMETERS
-from softform_rig.reality import load_reality
+from softform_rig.reality import BodilessReality, load_reality
+from softform_rig.rod_reality import load_rod_reality
+from softform_rig.rod_rig import RodRig
 from softform_rig.virtual_rig import RigSettings, VirtualRig
 from softform_ros.conversions import cloud_from_points, marker_message, stamp_from_seconds
 from softform_ros.diagnostics import ERROR, OK, Health
@@ -20,6 +22,8 @@ from softform_ros.qos import CAPTURED_MARKERS, TRUE_SURFACE
 
 FRAME = "base_link"
 CAMERAS_FRAME = "mocap"
+DEFAULT, ROD_DEFAULT = "default", "rod_default"
+"""The reality that a robot has when none is chosen, and its name where the robot is a rod."""
 
 
 class RigNode(SoftformLifecycleNode):
@@ -35,8 +39,7 @@ class RigNode(SoftformLifecycleNode):
     def configure(self) -> None:
         """Build the reality."""
         given = self.parameters
-        robot = load_robot(given["robot"])
-        reality = load_reality(given["reality"], robot)
+        robot = load_any_robot(given["robot"])
         settings = RigSettings(
             port_link=Path(given["port_link"] or runs_dir() / "openpneu"),
             scan_folder=Path(given["scan_folder"] or runs_dir() / "scans"),
@@ -47,14 +50,23 @@ class RigNode(SoftformLifecycleNode):
             keep_scans=given["keep_scans"],
             mocap_rate=given["mocap_rate"],
         )
-        self._rig = MembraneRig(robot, reality, settings, self._publish_surface, self._publish_markers)
+        self._rig, reality = self._built(robot, settings)
         self.get_logger().info(f"reality '{reality.name}': {reality.title}")
+
+    def _built(self, robot: Robot | TipRobot, settings: RigSettings) -> tuple[VirtualRig, BodilessReality]:
+        """The rig of a robot, and the reality that it stands for."""
+        name = self.parameters["reality"]
+        if isinstance(robot, TipRobot):
+            rods = load_rod_reality(ROD_DEFAULT if name == DEFAULT else name, robot)
+            return RodRig(robot, rods, settings, self._publish_markers), rods
+        reality = load_reality(name, robot)
+        return MembraneRig(robot, reality, settings, self._publish_surface, self._publish_markers), reality
 
     def activate(self) -> None:
         """Open the port and start scanning."""
         assert self._rig is not None
         self._rig.start()
-        self.get_logger().info(f"board at {self._rig.settings.port_link}, scans in {self._rig.settings.scan_folder}")
+        self.get_logger().info(f"board at {self._rig.settings.port_link}, {self._rig.devices}")
 
     def deactivate(self) -> None:
         """Close the port, as if the board were unplugged."""

@@ -142,6 +142,12 @@ class VirtualRig:
         self.terminal.stop(_HOST_PATIENCE)
 
     @property
+    def devices(self) -> str:
+        """What looks at the body, in words."""
+        rate = self.settings.mocap_rate
+        return f"motion capture at {rate:g} Hz" if rate else "no motion capture"
+
+    @property
     def faults(self) -> list[str]:
         """What is wrong now, in sentences; empty while all is well."""
         found = [self.terminal.failure, *(thread.failure for thread in self._threads), self.body.failure]

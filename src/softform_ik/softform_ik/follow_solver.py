@@ -43,8 +43,8 @@ class PathSolver(Protocol):
     def start(self, goal: FollowGoal, here: Array) -> Array:
         """Actuation (d,) Pa from which the path begins, when the chambers are at (k,) Pa."""
 
-    def pressures(self, actuations: Array) -> Array:
-        """Pressures (..., k) Pa of the chambers under actuations (..., d) Pa of one goal."""
+    def pressures(self, goal: FollowGoal, actuations: Array) -> Array:
+        """Pressures (..., k) Pa of the chambers under actuations (..., d) Pa of a goal."""
 
     def uses_sim_to_real(self, goal: FollowGoal) -> bool:
         """Whether the plan of a goal sees the learned reality."""

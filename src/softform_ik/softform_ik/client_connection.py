@@ -1,0 +1,107 @@
+"""Connections of a client to the actions of a stack, opened when they are wanted first."""
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Self
+
+from softform_core.errors import SoftformError
+from softform_interfaces.action import FollowWaypoints, PlanToShape, ReachShape
+from softform_ros.action_caller import ActionCaller
+from softform_ros.action_goals import NO_ERROR
+
+
+class GoalFailedError(SoftformError):
+    """The goal was accepted but not reached.
+
+    Attributes:
+        code: One of the action's error codes: what went wrong, e.g. `Code.CANCELLED`.
+        result: The result message, with what was found until then.
+    """
+
+    def __init__(self, message: str, code: int, result: Any) -> None:
+        """Keep code and result beside the message."""
+        super().__init__(message)
+        self.code, self.result = code, result
+
+
+class ClientConnection:
+    """Callers of the stack's actions that plan for the robot or command it; the one of `reach_shape` is always open.
+
+    Args:
+        namespace: Where the stack runs.
+        frame: Frame of targets and paths.
+        timeout: How long to wait for a node, s.
+    """
+
+    def __init__(self, namespace: str = "/softform", frame: str = "base_link", timeout: float = 10.0) -> None:
+        """Nothing is opened before `connect`."""
+        self._frame = frame
+
+        def caller(action: Any, name: str, server: str) -> ActionCaller:
+            return ActionCaller(action, name, server, f"{name}_client", namespace, timeout)
+
+        self._reaching = caller(ReachShape, "reach_shape", "inverse_kinematics")
+        self._following = caller(FollowWaypoints, "follow_waypoints", "inverse_kinematics")
+        self._planning = caller(PlanToShape, "plan_to_shape", "motion_planner")
+
+    def connect(self) -> Self:
+        """Open the connection and wait for the node `inverse_kinematics`.
+
+        Raises:
+            NotConnectedError: If it does not answer in time.
+        """
+        self._reaching.connect()
+        return self
+
+    @property
+    def is_served(self) -> bool:
+        """Whether the node is there."""
+        return self._reaching.is_served
+
+    def close(self) -> None:
+        """Close the connection; a goal that runs goes on without this client."""
+        for caller in self._callers:
+            caller.close()
+
+    def __enter__(self) -> Self:
+        """Connect."""
+        return self.connect()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close."""
+        self.close()
+
+    def cancel(self) -> bool:
+        """Cancel the goal that is waited for, which then raises `GoalFailedError` with the best so far.
+
+        Returns:
+            Whether there was one.
+        """
+        cancelled = [caller.cancel() for caller in self._callers]
+        return any(cancelled)
+
+    @property
+    def _callers(self) -> tuple[ActionCaller, ...]:
+        return self._reaching, self._following, self._planning
+
+    def _call(self, caller: ActionCaller, pack: Callable[[Any], Any], on_feedback: Callable[[Any], None] | None) -> Any:
+        """Send a goal and wait for its end.
+
+        Args:
+            caller: Of its action.
+            pack: Makes the message, from its stamp.
+            on_feedback: Called with each feedback message.
+
+        Raises:
+            NotConnectedError: If `connect` was not called, or the node is not there.
+            GoalRejectedError: If the node refuses the goal.
+            GoalFailedError: If it was not reached.
+        """
+        if self._reaching.is_connected and not caller.is_connected:
+            caller.connect()
+        result = caller.call(pack(caller.now()), on_feedback)
+        if result.error_code != NO_ERROR:
+            raise GoalFailedError(result.error_msg, result.error_code, result)
+        return result

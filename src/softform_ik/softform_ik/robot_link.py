@@ -1,0 +1,77 @@
+"""What the servers of one robot share, whatever its kind."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.pneumatic_robot import PneumaticRobot
+from softform_ik.capture_watch import CaptureWatch
+from softform_ik.commander import Commander
+from softform_ik.driver_watch import DriverWatch
+from softform_ik.follow import Follow, FollowSettings
+from softform_ik.follow_motion import MotionSettings, PathMover
+from softform_ik.follow_server import FollowServer
+from softform_ik.follow_solver import PathSolver
+from softform_ik.hardware import Hardware, HardwareSettings
+from softform_ik.tip_record import TipRecord
+from softform_ros.action_goals import GoalLedger
+from softform_ros.lifecycle import SoftformLifecycleNode
+
+
+@dataclass(frozen=True)
+class RobotLink:
+    """A robot, and how it is commanded.
+
+    Attributes:
+        node: Whose topics, actions, parameters and clock.
+        driver: What the driver says.
+        commander: Who commands the robot.
+        ledger: What became of the node's goals.
+    """
+
+    node: SoftformLifecycleNode
+    driver: DriverWatch
+    commander: Commander
+    ledger: GoalLedger
+
+    def hardware(
+        self, robot: PneumaticRobot, captures: CaptureWatch, read_points: Callable[[object], NDArray[np.float64]]
+    ) -> Hardware:
+        """The robot as a goal sees it.
+
+        Args:
+            robot: The robot.
+            captures: Captured clouds.
+            read_points: (N, 3) m of one.
+        """
+        values = self.node.parameters
+        waiting = HardwareSettings(
+            settle_tolerance=values["settle_tolerance"],
+            settle_timeout=values["settle_timeout"],
+            capture_timeout=values["capture_timeout"],
+            captures=values["captures"],
+        )
+        return Hardware(robot, waiting, self.driver, captures, self.commander, read_points)
+
+    def follow_server(
+        self, robot: PneumaticRobot, solver: PathSolver, hardware: Hardware, tip: TipRecord
+    ) -> FollowServer:
+        """The action `follow_waypoints` of a robot.
+
+        Args:
+            robot: The robot.
+            solver: Of its paths.
+            hardware: The robot as a goal sees it.
+            tip: Where motion capture sees its tip; of a robot without one it stays empty.
+        """
+        values = self.node.parameters
+        moving = MotionSettings(
+            command_period=1.0 / values["command_rate"],
+            settle_tolerance=values["settle_tolerance"],
+            settle_timeout=values["settle_timeout"],
+        )
+        timing = FollowSettings(robot.slew_rate, values["path_settle_time"], values["settle_tolerance"])
+        follow = Follow(solver, timing, PathMover(moving, self.driver, self.commander, hardware), tip)
+        return FollowServer(self.node, robot, follow, self.driver, self.commander, self.ledger)

@@ -1,0 +1,119 @@
+"""What the node serves for a robot with a surface: shapes to reach, streams and paths to follow; models kept fresh."""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from sensor_msgs.msg import PointCloud2
+
+from softform_core.kinematics.live_pipeline import LivePipeline
+from softform_core.robots import Robot
+from softform_ik.capture_watch import CaptureWatch
+from softform_ik.closed_loop import ClosedLoopSettings
+from softform_ik.course import SolveSettings
+from softform_ik.follow_surface import SurfacePathSolver
+from softform_ik.goal_checks import Code
+from softform_ik.reach import Reach, ReachSettings
+from softform_ik.reach_server import ReachServer
+from softform_ik.robot_link import RobotLink
+from softform_ik.servo_streams import ServoStreams
+from softform_ik.tip_record import TipRecord
+from softform_ik.warm_up import warm_up
+from softform_ros import qos
+from softform_ros.conversions import points_from_cloud, seconds_from_stamp
+from softform_ros.diagnostics import WARN, Health
+from softform_ros.goal_error import GoalError
+
+_MODEL_PERIOD = 1.0
+"""Seconds between looks for a newly trained sim-to-real model."""
+
+
+class SurfaceServers:
+    """Servers of one robot with a surface, its models and captures.
+
+    Args:
+        link: How the robot is commanded.
+        robot: The robot.
+
+    Raises:
+        SoftformError: If its models cannot be used.
+    """
+
+    def __init__(self, link: RobotLink, robot: Robot) -> None:
+        """Load and warm up the models, then open topics and servers."""
+        node = self._node = link.node
+        values = node.parameters
+        model = Path(values["model"]) if values["model"] else None
+        models = self._models = LivePipeline(robot, values["surface_points"], model, values["sim_to_real"])
+        warm_up(models.simulated, robot)
+        warm_up(models.current, robot)
+        self._captures: CaptureWatch[PointCloud2] = CaptureWatch()
+        hardware = link.hardware(robot, self._captures, self._read_capture)
+        solving = SolveSettings(
+            values["tolerance"],
+            values["max_time"],
+            values["max_iterations"],
+            values["starts"],
+            values["preference"],
+        )
+        looping = ClosedLoopSettings(values["max_rounds"], values["gain"], values["least_improvement"])
+        reach = Reach(robot, models, ReachSettings(solving, looping), hardware)
+        paths = SurfacePathSolver(robot, models, solving, values["path_smoothness"])
+        self._cloud_subscription = node.create_subscription(
+            PointCloud2, "captured_cloud", self._on_cloud, qos.CAPTURED_CLOUD
+        )
+        self._model_timer = node.create_timer(_MODEL_PERIOD, self._refresh_models)
+        self._streams = ServoStreams(node, robot, lambda: models.current, link.driver, link.commander)
+        self._servers = (
+            self._streams,
+            ReachServer(node, robot, reach, link.driver, link.commander, link.ledger),
+            link.follow_server(robot, paths, hardware, TipRecord()),
+        )
+        model_in_use = models.description()["sim-to-real"]
+        node.get_logger().info(
+            f"ready to plan for '{robot.name}' over {len(models.current.uv)} points, sim-to-real: {model_in_use}"
+        )
+
+    def end_goals(self) -> None:
+        """Ask what is under way to end, since the node is deactivated."""
+        for server in self._servers:
+            server.end_goals()
+
+    def close(self) -> None:
+        """End what is under way and close what is open."""
+        for server in self._servers:
+            server.close()
+        self._node.destroy_timer(self._model_timer)
+        self._node.destroy_subscription(self._cloud_subscription)
+
+    def health(self) -> Health:
+        """Whether the models are in use and the stream is followed, and which and how."""
+        streams = self._streams.health()
+        values = {**streams.values, **self._models.description()}
+        if self._models.fault:
+            return Health(WARN, f"sim-to-real model not in use: {self._models.fault}", values)
+        return Health(streams.level, streams.message, values)
+
+    def _refresh_models(self) -> None:
+        line = self._models.refresh()
+        if line is None:
+            return
+        # rclpy refuses another severity from the same line of code.
+        if self._models.fault:
+            self._node.get_logger().warning(line)
+        else:
+            self._node.get_logger().info(line)
+        self._node.diagnostics.publish()
+
+    def _read_capture(self, cloud: PointCloud2) -> NDArray[np.float64]:
+        expected = self._node.parameters["frame"]
+        if cloud.header.frame_id != expected:
+            raise GoalError(
+                Code.CAPTURE_INVALID,
+                f"The captured cloud is in frame '{cloud.header.frame_id}', not in '{expected}'.",
+                "Set the scanner's registration.",
+            )
+        return points_from_cloud(cloud)
+
+    def _on_cloud(self, message: PointCloud2) -> None:
+        self._captures.note(message, seconds_from_stamp(message.header.stamp))

@@ -1,0 +1,91 @@
+"""What the node serves for a robot with a tip: paths (paper 001); shapes are refused."""
+
+import numpy as np
+from rclpy.action import ActionServer
+
+from softform_core.kinematics.live_pipeline import AUTO, NONE
+from softform_core.paths import models_dir
+from softform_core.rods.model_store import TIP_SIM_TO_REAL
+from softform_core.rods.tip_model import TipModel, load_tip_model
+from softform_core.tip_robot import TIP_MARKER, TipRobot
+from softform_ik.capture_watch import CaptureWatch
+from softform_ik.follow_tip import TipPathSolver
+from softform_ik.goal_checks import Code
+from softform_ik.robot_link import RobotLink
+from softform_ik.tip_record import TipRecord
+from softform_interfaces.action import ReachShape
+from softform_interfaces.msg import MarkerFrame
+from softform_ros import qos
+from softform_ros.conversions import positions_from_markers, seconds_from_stamp
+from softform_ros.diagnostics import OK, Health
+from softform_ros.goal_error import GoalError
+
+
+class TipServers:
+    """Servers of one robot with a tip, and its model.
+
+    Args:
+        link: How the robot is commanded.
+        robot: The robot.
+
+    Raises:
+        SoftformError: If its model cannot be used.
+    """
+
+    def __init__(self, link: RobotLink, robot: TipRobot) -> None:
+        """Load the model, then open topics and servers."""
+        node = self._node = link.node
+        values = node.parameters
+        self._model = _model_of(robot, values["model"], values["sim_to_real"])
+        self._tip = TipRecord()
+        hardware = link.hardware(robot, CaptureWatch(), np.asarray)
+        self._markers_subscription = node.create_subscription(
+            MarkerFrame, "captured_markers", self._on_markers, qos.CAPTURED_MARKERS
+        )
+        self._paths = link.follow_server(robot, TipPathSolver(robot, self._model), hardware, self._tip)
+        refusal = GoalError(
+            Code.INVALID_TARGET,
+            f"Robot '{robot.name}' has a tip and no surface: it cannot take a shape.",
+            "Lead its tip along points with follow_waypoints.",
+        )
+        self._shapes = ActionServer(
+            node,
+            ReachShape,
+            "reach_shape",
+            execute_callback=lambda handle: ReachShape.Result(error_code=refusal.code, error_msg=str(refusal)),
+            goal_callback=lambda message: link.ledger.refuse(refusal),
+        )
+        node.get_logger().info(f"ready to lead the tip of '{robot.name}', sim-to-real: {self._in_use}")
+
+    def end_goals(self) -> None:
+        """Ask what is under way to end, since the node is deactivated."""
+        self._paths.end_goals()
+
+    def close(self) -> None:
+        """End what is under way and close what is open."""
+        self._paths.close()
+        self._shapes.destroy()
+        self._node.destroy_subscription(self._markers_subscription)
+
+    def health(self) -> Health:
+        """Which model is in use."""
+        return Health(OK, "", {"sim-to-real": self._in_use})
+
+    @property
+    def _in_use(self) -> str:
+        return "none" if self._model.sim_to_real is None else "in use"
+
+    def _on_markers(self, message: MarkerFrame) -> None:
+        if TIP_MARKER in message.name and message.header.frame_id == self._node.parameters["frame"]:
+            place = positions_from_markers(message)[list(message.name).index(TIP_MARKER)]
+            self._tip.note(place, seconds_from_stamp(message.header.stamp))
+
+
+def _model_of(robot: TipRobot, folder: str, sim_to_real: str) -> TipModel:
+    """The robot's model as the node's parameters say."""
+    own = models_dir() / robot.name
+    if sim_to_real == AUTO:
+        chosen = own if (own / TIP_SIM_TO_REAL.weights_file).exists() else None
+    else:
+        chosen = None if sim_to_real == NONE else sim_to_real
+    return load_tip_model(robot, folder or None, chosen)
