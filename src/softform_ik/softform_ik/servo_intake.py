@@ -15,7 +15,7 @@ from softform_core.robots import Robot
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
 from softform_core.shapes.validate import check_count, check_target
-from softform_ik.goal_checks import MAX_FUTURE
+from softform_ik.goal_checks import check_header
 from softform_interfaces.msg import TargetMesh, TargetPoints
 from softform_ros.conversions import nanoseconds_from_stamp, points_from_cloud, seconds_from_stamp
 
@@ -77,22 +77,11 @@ class ServoIntake:
 
     def _stamp(self, header: Header) -> int:
         """Stamp of a target that is neither of another frame nor of another time, ns since the epoch."""
-        if header.frame_id != self._frame:
-            raise SoftformError(
-                f"The target is in frame '{header.frame_id}', not in '{self._frame}'.",
-                f"Transform the points into {self._frame} and name it in the header.",
-            )
         stamp = nanoseconds_from_stamp(header.stamp)
         if stamp == 0:
             raise SoftformError(
                 "The target has no stamp.", "Stamp it with the time of now: a stream must not follow what is long past."
             )
-        age = self._wall_clock() - seconds_from_stamp(header.stamp)
-        if age > self._stale_after:
-            raise SoftformError(
-                f"The target was stamped {age:.2f} s ago, at most {self._stale_after:g} s are allowed.",
-                "Send current targets, and check that the clocks agree.",
-            )
-        if age < -MAX_FUTURE:
-            raise SoftformError(f"The target is stamped {-age:.2f} s in the future.", "Synchronise the clocks.")
+        seconds = seconds_from_stamp(header.stamp)
+        check_header(header.frame_id, seconds, self._frame, self._wall_clock(), self._stale_after)
         return stamp

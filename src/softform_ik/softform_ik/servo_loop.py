@@ -5,6 +5,8 @@ period after the one before, so that slewing goes on and the driver sees that it
 has the robot, or nobody may have it, the thread sleeps.
 """
 
+import gc
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -22,6 +24,9 @@ from softform_interfaces.msg import ServoState
 
 _EARLY = 0.1
 """Part of a period by which a command is planned before its deadline: a thread may be woken late."""
+
+_SWITCH_SECONDS = 0.0005
+"""After so long a thread that holds the interpreter lets another have it: the executor unpacks targets meanwhile."""
 
 _JOIN_SECONDS = 5.0
 _UNKNOWN = ServoErrors(float("nan"), float("nan"))
@@ -95,8 +100,11 @@ class ServoLoop:
         return self._thread is not None and self._thread.is_alive()
 
     def start(self) -> None:
-        """Begin to follow targets."""
+        """Begin to follow targets. The garbage collector passes over what is there now: it would stop every thread."""
         self._commander.on_change = self._news.set
+        sys.setswitchinterval(_SWITCH_SECONDS)
+        gc.collect()
+        gc.freeze()
         self._thread = threading.Thread(target=self._run, name="servo", daemon=True)
         self._thread.start()
 

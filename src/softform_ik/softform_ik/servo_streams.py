@@ -1,5 +1,6 @@
 """The streams of the servo: targets in, its state out; the work is done in `servo_loop`."""
 
+import time
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -23,7 +24,8 @@ from softform_ros.lifecycle import SoftformLifecycleNode
 
 Message = TypeVar("Message")
 
-_LOG_SECONDS = 5.0
+_TELL_SECONDS = 1.0
+"""Refused targets are logged no more often than this."""
 
 
 class ServoStreams:
@@ -52,6 +54,7 @@ class ServoStreams:
         self._node, self._commander = node, commander
         self._targets = self._refused = 0
         self._last_refusal = ""
+        self._refusal_told_at = -_TELL_SECONDS
         settings = ServoSettings(
             robot.pressure_min,
             robot.pressure_max,
@@ -112,21 +115,22 @@ class ServoStreams:
             if not self._node.is_active or self._commander.is_moved_by_goal:
                 return
             try:
-                target = prepare(message)
+                self._loop.aim(prepare(message))
             except (SoftformError, ValueError) as error:
                 self._refuse(str(error))
                 return
             self._last_refusal = ""
-            self._loop.aim(target)
 
         return take
 
     def _refuse(self, reason: str) -> None:
         """Note a target that cannot be followed; the one before is followed until it is stale."""
         self._refused += 1
-        is_news, self._last_refusal = not self._last_refusal, reason
-        self._node.get_logger().warning(f"target refused: {reason}", throttle_duration_sec=_LOG_SECONDS)
-        if is_news:
+        self._last_refusal = reason
+        now = time.monotonic()
+        if now - self._refusal_told_at > _TELL_SECONDS:  # rclpy's own throttle takes milliseconds to say no
+            self._refusal_told_at = now
+            self._node.get_logger().warning(f"target refused: {reason}")
             self._node.diagnostics.publish()
 
     def _on_report(self, report: ServoReport) -> None:

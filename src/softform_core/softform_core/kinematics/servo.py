@@ -111,7 +111,14 @@ class Servo:
         self._failure = ""
 
     def aim(self, target: ServoTarget) -> None:
-        """Follow a target instead of the one of its kind before; may be called from any thread."""
+        """Follow a target instead of the one of its kind before; may be called from any thread.
+
+        The target is looked up about the present shape here, so that what it fits when it is first asked is not the
+        solving thread's work.
+        """
+        solve = self._solve
+        if solve is not None and target.shape is not None:
+            target.shape.query(solve.points)
         self._targets.note(target)
 
     @property

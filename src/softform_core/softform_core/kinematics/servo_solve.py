@@ -81,6 +81,11 @@ class ServoSolve:
         return self._solver.best.actuation
 
     @property
+    def points(self) -> Array:
+        """Predicted shape at the best so far, (P, 3) mm; P is 0 without a shape to approach."""
+        return self._solver.best.points
+
+    @property
     def errors(self) -> ServoErrors:
         """Of the best so far."""
         best = self._solver.best
