@@ -29,6 +29,7 @@ setup(
         "softform.bench.ik": [
             "prediction = softform_core.bench.ik_prediction:prediction",
             "comparison = softform_core.bench.ik_comparison:comparison",
+            "bounds = softform_core.bench.ik_bounds:bounds",
         ],
     },
 )

@@ -45,7 +45,7 @@ def solve_inverse_kinematics(
 
     A target with holes, or one that ends before the robot does, is first fitted as it is; then points that turn out to
     have no counterpart (`IkResult.covered`) are left out and the fit is repeated from there. With `options.partial`
-    they are left out from the start, and distances that stand out lose their weight.
+    distances that stand out from the others then lose their weight, too.
 
     Args:
         pipeline: Forward kinematics.
@@ -127,8 +127,7 @@ def _start(problem: Problem) -> Evaluation:
     options = problem.options
     pressures = options.start()
     if options.fix_pose:
-        start = problem.evaluate(pressures, RigidTransform())
-        return (_trimmed(problem, start) or start) if options.partial else start
+        return problem.evaluate(pressures, RigidTransform())
     given = problem.evaluate(pressures, options.initial_pose)
     shift = problem.centre_of_shape(given) - options.initial_pose.apply(problem.centre_of_target)
     pose = RigidTransform(options.initial_pose.rotation, options.initial_pose.translation + shift)

@@ -71,6 +71,8 @@ def weighted_rows(problem: Problem, at: Evaluation) -> tuple[Array, Array, Array
     if not parts:
         variables = len(at.actuation) + (0 if problem.options.fix_pose else 6)
         return np.zeros((0, variables)), np.zeros(0), pivot
+    if len(parts) == 1:
+        return *parts[0], pivot
     rows, residuals = (np.concatenate(kind) for kind in zip(*parts, strict=True))
     return rows, residuals, pivot
 
@@ -112,7 +114,8 @@ def _feature_rows(problem: Problem, term: FeatureTerm, features: FeatureMatches,
 
 def _pose_rows(directions: Array, arms: Array) -> Array:
     """Derivative of d . (p - c) with respect to the pose that moves c, (n, 6): a small turn w moves c by w x arm."""
-    return np.concatenate([np.cross(directions, arms), -directions], axis=1)
+    (x, y, z), (a, b, c) = directions.T, arms.T
+    return np.stack([y * c - z * b, z * a - x * c, x * b - y * a, -x, -y, -z], axis=1)
 
 
 def _pose_motion(problem: Problem, at: Evaluation, pivot: Array) -> Array:

@@ -1,0 +1,168 @@
+"""Property run: solves from every corner of the pressure box, for targets that are noisy, lag, lack parts or lie afar.
+
+None may leave the bounds in any iteration. None may end where the merit is larger than where it began, both by the
+rules that hold at the end: points that turned out to have no counterpart on the target count neither here nor there.
+"""
+
+import itertools
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.kinematics.ik_options import IkOptions
+from softform_core.kinematics.inverse import search_of, solve_prepared
+from softform_core.kinematics.pipeline import ForwardPipeline, grid_faces, grid_uv
+from softform_core.kinematics.robot_pipeline import load_pipeline
+from softform_core.registration.rigid import RigidTransform
+from softform_core.robots import load_robot
+from softform_core.shapes.target import TargetShape
+from softform_core.threads import one_thread
+from softform_core.units import MM_PER_M
+
+Array = NDArray[np.float64]
+
+POINTS = 100
+TARGETS = 21
+"""With the 512 corners of nine chambers: 10 752 solves."""
+
+SEED = 4
+
+_TARGET_POINTS = 900
+_NOISE = 0.003
+"""Standard deviation of a noisy target's points, m: twenty times that of a scanner."""
+
+_LAG_PART = 0.2
+"""A target that lags is the shape of pressures which most of the way were lower by this part of their range."""
+
+_SLEW_PART = 0.06
+_AFAR = RigidTransform().moved(np.array([0.3, -0.2, 0.5]), np.array([0.2, -0.3, 0.4]), np.zeros(3))
+
+
+@dataclass
+class PropertyCounts:
+    """What was seen.
+
+    Attributes:
+        solves: Made.
+        bounds_violated: Of these, with a pressure out of bounds in any iteration.
+        diverged: Of these, with a larger merit than at the start, or an error that is not finite.
+        iterations: Of each.
+    """
+
+    solves: int = 0
+    bounds_violated: int = 0
+    diverged: int = 0
+    iterations: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Disturbed:
+    """A target, what disturbs it, and how it is asked for.
+
+    Attributes:
+        kind: What disturbs it.
+        shape: m.
+        options: Bounds and wishes.
+        slew_limited: Whether each solve may only go a part of the range away from its start.
+    """
+
+    kind: str
+    shape: TargetShape
+    options: IkOptions
+    slew_limited: bool = False
+
+
+def bounds(targets: int = TARGETS) -> dict[str, object]:
+    """Solves from every corner of the pressure box, noisy, lagging and partial targets: bounds violated, diverged."""
+    robot = load_robot("membrane")
+    with one_thread():
+        pipeline = load_pipeline(robot, POINTS)
+        options = IkOptions(robot.pressure_min, robot.pressure_max, max_iterations=100, max_seconds=60.0)
+        corners = list(corners_of(options))
+        kinds: dict[str, PropertyCounts] = {}
+        begun = time.perf_counter()
+        for target in disturbed_targets(pipeline, options, targets, SEED):
+            solve_from(corners, pipeline, target, kinds.setdefault(target.kind, PropertyCounts()))
+        seconds = time.perf_counter() - begun
+    return {
+        "points": len(pipeline.uv),
+        "corners": len(corners),
+        "solves": sum(one.solves for one in kinds.values()),
+        "bounds_violated": sum(one.bounds_violated for one in kinds.values()),
+        "diverged": sum(one.diverged for one in kinds.values()),
+        "seconds": seconds,
+        "kinds": {
+            kind: {
+                "solves": one.solves,
+                "bounds_violated": one.bounds_violated,
+                "diverged": one.diverged,
+                "iterations_p50": float(np.median(one.iterations)),
+                "iterations_max": max(one.iterations),
+            }
+            for kind, one in kinds.items()
+        },
+    }
+
+
+def corners_of(options: IkOptions) -> Iterator[Array]:
+    """All 2^k corners of the pressure box, (k,) Pa each."""
+    for choice in itertools.product((False, True), repeat=len(options.range)):
+        yield np.where(choice, options.pressure_max, options.pressure_min)
+
+
+def disturbed_targets(pipeline: ForwardPipeline, options: IkOptions, count: int, seed: int) -> Iterator[Disturbed]:
+    """Targets of every kind in turn, each from other hidden pressures.
+
+    Args:
+        pipeline: Of the robot, at any points.
+        options: Bounds.
+        count: Of targets.
+        seed: Of pressures and noise.
+    """
+    rng = np.random.default_rng(seed)
+    fine, faces = pipeline.at(grid_uv(_TARGET_POINTS)), grid_faces(_TARGET_POINTS)
+    for number in range(count):
+        hidden = rng.uniform(options.pressure_min, options.pressure_max)
+        points = fine.points(hidden) / MM_PER_M
+        mesh = TargetShape(points, None, faces)
+        match number % 7:
+            case 0:
+                yield Disturbed("exact", mesh, options)
+            case 1:
+                yield Disturbed("noisy", TargetShape(points + rng.normal(0.0, _NOISE, points.shape)), options)
+            case 2:
+                lower = np.maximum(hidden - _LAG_PART * options.range, options.pressure_min)
+                lagging = 0.7 * fine.points(lower) / MM_PER_M + 0.3 * points
+                yield Disturbed("lagging", TargetShape(lagging, None, faces), options)
+            case 3:
+                yield Disturbed("unreachable", TargetShape(points * [1.0, 1.0, 2.0], None, faces), options)
+            case 4:
+                part = points[points[:, 0] < 0.05]
+                strays = part[::8] + rng.uniform(0.005, 0.05, (len(part[::8]), 3))
+                cloud = TargetShape(np.concatenate([part, strays]))
+                yield Disturbed("part with strays", cloud, replace(options, partial=True))
+            case 5:
+                moved = mesh.transformed(_AFAR.rotation, _AFAR.translation)
+                yield Disturbed("moved afar", moved, replace(options, fix_pose=False))
+            case _:
+                yield Disturbed("slew-limited", mesh, options, slew_limited=True)
+
+
+def solve_from(starts: list[Array], pipeline: ForwardPipeline, target: Disturbed, counts: PropertyCounts) -> None:
+    """Solve for a target from each start (k,) Pa, and count what happens."""
+    search = search_of(target.shape)
+    for start in starts:
+        options = replace(target.options, initial_pressures=start)
+        if target.slew_limited:
+            options = replace(options, previous_pressures=start, most_change=_SLEW_PART * options.range)
+        result = solve_prepared(pipeline, search, options)
+        low, high = options.bounds()
+        seen = np.array([step.pressures for step in result.history] + [result.pressures])
+        counts.solves += 1
+        counts.bounds_violated += bool((seen < low).any() or (seen > high).any())
+        begun = result.problem.evaluate(result.history[0].pressures, options.initial_pose)
+        counts.diverged += not (result.merit <= begun.merit and np.isfinite(result.mean_error_mm))
+        counts.iterations.append(result.iterations)
