@@ -28,7 +28,9 @@ setup(
         ],
         "softform.bench.ik": [
             "prediction = softform_core.bench.ik_prediction:prediction",
-            "comparison = softform_core.bench.ik_comparison:comparison",
+            "solver = softform_core.bench.ik_solver:solver",
+            "algorithm2 = softform_core.bench.ik_algorithm2:algorithm2",
+            "scaling = softform_core.bench.ik_scaling:scaling",
             "bounds = softform_core.bench.ik_bounds:bounds",
         ],
     },

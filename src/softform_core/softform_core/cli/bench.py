@@ -49,8 +49,12 @@ class _IkBenchmark(click.Command):
 @click.command(cls=_IkBenchmark)
 @click.option("--only", multiple=True, metavar="SECTION", help="Run this section alone; may be given several times.")
 @click.option("--points", type=click.IntRange(min=4), help="Sample points on the surface.  [default: 1000]")
+@click.option("--targets", type=click.IntRange(min=1), help="Random reachable targets of `solver`.  [default: 200]")
+@click.option("--seconds", type=click.FloatRange(min=1.0), help="How long `streaming` streams.  [default: 60]")
 @json_option
-def ik(only: tuple[str, ...], points: int | None, json_path: str | None) -> None:
+def ik(
+    only: tuple[str, ...], points: int | None, targets: int | None, seconds: float | None, json_path: str | None
+) -> None:
     """Inverse kinematics on one core: speed and accuracy, and the paper's algorithms on the same targets.
 
     Prints one JSON object, in it each section's figures under its name; all of them take some minutes. A section that
@@ -63,7 +67,7 @@ def ik(only: tuple[str, ...], points: int | None, json_path: str | None) -> None
     """  # noqa: D301
     from softform_core.bench.ik_sections import run_sections, section_names
 
-    options = {"points": points}
+    options = {"points": points, "targets": targets, "seconds": seconds}
     figures = run_sections(
         only or section_names(),
         {name: value for name, value in options.items() if value is not None},

@@ -1,21 +1,20 @@
 """Algorithm 1 in torch, differentiated automatically: what `bench ik` measures ours against."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from softform_core.kinematics.forward_model import COARSE_POINTS
+from softform_core.kinematics.mlp import MlpWeights
 from softform_core.kinematics.pipeline import grid_uv
-from softform_core.kinematics.rbf_warp import KERNEL_WIDTH
+from softform_core.kinematics.rbf_warp import SimToReal
 from softform_core.surface.decoder import SurfaceDecoder
 
 Array = NDArray[np.float64]
-Network = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
@@ -33,15 +32,45 @@ class AutogradState:
     output: Tensor
 
 
+class TorchPerceptron(nn.Module):
+    """A perceptron as torch runs it, of the weights that kinematics uses.
+
+    Args:
+        mlp: Weights and normalisations.
+    """
+
+    def __init__(self, mlp: MlpWeights) -> None:
+        """Copy the weights in single precision, in which they were trained."""
+        super().__init__()
+        last = len(mlp.weights) - 1
+        layers: list[nn.Module] = []
+        for place, (weight, bias) in enumerate(zip(mlp.weights, mlp.biases, strict=True)):
+            linear = nn.Linear(weight.shape[1], weight.shape[0])
+            linear.weight, linear.bias = (nn.Parameter(_single(part), requires_grad=False) for part in (weight, bias))
+            layers.append(linear)
+            if place < last:
+                layers.append(nn.ReLU() if mlp.activation == "relu" else nn.Tanh())
+        self._layers = nn.Sequential(*layers)
+        self._offset, self._scale = _single(mlp.input_offset), _single(mlp.input_scale)
+        self._output_offset, self._output_scale = _single(mlp.output_offset), _single(mlp.output_scale)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Output of the network, (n, in) -> (n, out)."""
+        y: Tensor = self._layers((x - self._offset) / self._scale)
+        return self._output_offset + self._output_scale * y
+
+
+def _single(values: Array) -> Tensor:
+    return torch.tensor(values, dtype=torch.float32)
+
+
 class AutogradPipeline:
     """The networks as they were trained (float32); gradients by back-propagation through the whole of Algorithm 1.
 
     Args:
-        forward_kinematics: N_fk, (1, k) Pa -> (1, rows, cols, 3) mm.
-        degrees_of_freedom: k.
+        forward_kinematics: N_fk, (k,) Pa -> flattened control points (rows * cols * 3,) mm.
         uv: (P, 2) surface parameters.
-        coefficients: N_rbf, (1, rows * cols * 3) mm -> (1, (N + 4) * 3), or None without sim-to-real.
-        kernel_uv: (N, 2) parameters of the kernel centers.
+        sim_to_real: N_s2r, or None for the simulated shape itself.
         rows: Control points along u.
         cols: Control points along v.
         degree: Of the B-spline.
@@ -49,21 +78,24 @@ class AutogradPipeline:
 
     def __init__(
         self,
-        forward_kinematics: Network,
-        degrees_of_freedom: int,
+        forward_kinematics: MlpWeights,
         uv: Array,
-        coefficients: Network | None = None,
-        kernel_uv: Array | None = None,
+        sim_to_real: SimToReal | None = None,
         rows: int = 30,
         cols: int = 30,
         degree: int = 3,
     ) -> None:
         """Evaluate the spline basis once."""
-        self._network, self._coefficients, self._count = forward_kinematics, coefficients, len(uv)
-        self._kernel_uv, self._grid = kernel_uv, (rows, cols, degree)
-        self.degrees_of_freedom = degrees_of_freedom
-        sampled = uv if kernel_uv is None else np.concatenate([uv, kernel_uv])
+        self._forward_kinematics, self._sim_to_real, self._grid = forward_kinematics, sim_to_real, (rows, cols, degree)
+        self._network, self._count = TorchPerceptron(forward_kinematics), len(uv)
+        self._coefficients = None if sim_to_real is None else TorchPerceptron(sim_to_real.coefficients)
+        sampled = uv if sim_to_real is None else np.concatenate([uv, sim_to_real.kernel_uv])
         self._decoder = SurfaceDecoder(sampled, rows, cols, degree)
+
+    @property
+    def degrees_of_freedom(self) -> int:
+        """Number k of actuation parameters."""
+        return int(self._forward_kinematics.weights[0].shape[1])
 
     @cached_property
     def coarse(self) -> "AutogradPipeline":
@@ -72,19 +104,19 @@ class AutogradPipeline:
 
     def at(self, uv: Array) -> "AutogradPipeline":
         """The same shape at other surface parameters (M, 2)."""
-        return AutogradPipeline(
-            self._network, self.degrees_of_freedom, uv, self._coefficients, self._kernel_uv, *self._grid
-        )
+        return AutogradPipeline(self._forward_kinematics, uv, self._sim_to_real, *self._grid)
 
     def _points(self, actuation: Tensor) -> Tensor:
+        rows, cols, _ = self._grid
         control_points = self._network(actuation)
-        simulated = self._decoder(control_points)
-        if self._coefficients is None:
+        simulated: Tensor = self._decoder(control_points.reshape(1, rows, cols, 3))
+        if self._coefficients is None or self._sim_to_real is None:
             return simulated
         points, centers = simulated[:, : self._count], simulated[:, self._count :]
-        gamma = self._coefficients(control_points.reshape(1, -1)).reshape(1, -1, 3)
+        gamma = self._coefficients(control_points).reshape(1, -1, 3)
         squared = ((points[:, :, None] - centers[:, None]) ** 2).sum(-1)
-        return gamma[:, :1] + points @ gamma[:, 1:4] + torch.exp(-KERNEL_WIDTH * squared) @ gamma[:, 4:]
+        kernels = torch.exp(-self._sim_to_real.width * squared)
+        return gamma[:, :1] + points @ gamma[:, 1:4] + kernels @ gamma[:, 4:]
 
     def forward(self, actuation: Array) -> AutogradState:
         """Evaluate (1, k) Pa and keep the graph."""

@@ -1,0 +1,49 @@
+"""Targets that the robot can reach: its own predicted shapes at random pressures, as clouds."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.kinematics.pipeline import ForwardPipeline, grid_faces, grid_uv
+from softform_core.robots import Robot
+from softform_core.shapes.target import TargetShape
+from softform_core.units import MM_PER_M
+
+CLOUD_POINTS = 20_000
+SEED = 7
+
+_MESH_POINTS = 10_000
+"""Of the mesh that clouds are sampled from: its triangles are finer than the spacing of 20 000 points."""
+
+
+@dataclass(frozen=True)
+class ReachableTarget:
+    """A shape that the robot can take.
+
+    Attributes:
+        pressures: (k,) Pa, of the shape.
+        cloud: Its points, without normals.
+    """
+
+    pressures: NDArray[np.float64]
+    cloud: TargetShape
+
+
+def reachable_targets(
+    robot: Robot, pipeline: ForwardPipeline, count: int, points: int = CLOUD_POINTS
+) -> Iterator[ReachableTarget]:
+    """Shapes at pressures drawn evenly from the working range; the first ones are the same for any count.
+
+    Args:
+        robot: Whose working range.
+        pipeline: Predicts the shapes.
+        count: How many.
+        points: Of each cloud.
+    """
+    dense, faces = pipeline.at(grid_uv(_MESH_POINTS)), grid_faces(_MESH_POINTS)
+    for number in range(count):
+        pressures = np.random.default_rng([SEED, number]).uniform(robot.pressure_min, robot.pressure_max)
+        mesh = TargetShape(dense.points(pressures) / MM_PER_M, None, faces)
+        yield ReachableTarget(pressures, TargetShape.from_cloud(mesh.sample(points, seed=number).points))
