@@ -19,6 +19,10 @@ setup(
             "rig_node = softform_rig.rig_node:main",
         ],
         "softform.commands": ["study = softform_rig.cli_study:study"],
-        "softform.bench": ["sim2real = softform_rig.cli_bench:sim2real"],
+        "softform.bench": [
+            "sim2real = softform_rig.cli_bench:sim2real",
+            "planning = softform_rig.cli_planning:planning",
+        ],
+        "softform.bench.ik": ["planning = softform_rig.planned_motion.bench:planning"],
     },
 )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from softform_core.kinematics.live_pipeline import LivePipeline
 from softform_core.planning.motion_plan import MotionSettings
-from softform_core.planning.planner import PlannerSettings
+from softform_core.planning.planner_settings import PlannerSettings
 from softform_core.robots import Robot, load_robot
 from softform_ik.driver_watch import DriverWatch
 from softform_ik.motion_planner_parameters import PARAMETERS

@@ -1,6 +1,6 @@
 """Parameters of the node `motion_planner`."""
 
-from softform_core.planning.planner import ALGORITHMS
+from softform_core.planning.planner_settings import ALGORITHMS
 from softform_ros.parameters import Parameter
 
 PARAMETERS = (

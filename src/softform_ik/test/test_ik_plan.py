@@ -9,7 +9,7 @@ import trimesh
 from softform_core.kinematics.live_pipeline import LiveModels, LivePipeline
 from softform_core.paths import models_dir
 from softform_core.planning.motion_plan import MotionSettings
-from softform_core.planning.planner import PlannerSettings
+from softform_core.planning.planner_settings import PlannerSettings
 from softform_core.shapes.target import TargetShape
 from softform_ik.plan import CODE_OF, Plan
 from softform_ik.plan_goal import Code, PlanGoal

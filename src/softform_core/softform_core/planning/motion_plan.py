@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from softform_core.errors import SoftformError
 from softform_core.planning.goals import GoalSolution
 from softform_core.planning.obstacles import Obstacle
-from softform_core.planning.planner import PlannerSettings
+from softform_core.planning.planner_settings import PlannerSettings
 from softform_core.shapes.target import TargetShape
 
 Array = NDArray[np.float64]

@@ -7,43 +7,21 @@ Pressures are scaled to the unit box, so that every chamber counts alike.
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from ompl import base, geometric, util
 
 from softform_core.errors import SoftformError
+from softform_core.planning.planner_settings import ALGORITHMS, PlannerSettings
 from softform_core.planning.sweep import MotionChecker
 
 Array = NDArray[np.float64]
-Algorithm = Literal["rrt_connect", "rrt_star"]
-"""`rrt_connect` ends with the first path, which shortcuts then smooth; `rrt_star` goes on improving it for its time."""
-
-ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
-
 RANGE = 0.5
 """Longest motion that is tried at once, in the unit box."""
 
 SHORTCUTS = 40
 """Shortcuts that are tried: a number and not a time, so that the same seed gives the same path on any machine."""
-
-
-@dataclass(frozen=True)
-class PlannerSettings:
-    """How a path is looked for.
-
-    Attributes:
-        algorithm: Which one.
-        seed: Of its samples, at least 1.
-        max_seconds: Time for planning and smoothing together.
-        improve_seconds: Of it for `rrt_star` after its first path.
-    """
-
-    algorithm: Algorithm = "rrt_connect"
-    seed: int = 1
-    max_seconds: float = 30.0
-    improve_seconds: float = 5.0
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from softform_core.planning.clearance import ClearanceGauge
 from softform_core.planning.motion import plan_motion
 from softform_core.planning.motion_plan import MotionRequest, MotionSettings, NoMotionError, Refusal
 from softform_core.planning.obstacles import CloudObstacle, MeshObstacle
-from softform_core.planning.planner import PlannerSettings
+from softform_core.planning.planner_settings import PlannerSettings
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
 

@@ -1,0 +1,26 @@
+"""How paths are looked for; loads nothing, so that command lines can name the algorithms."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+Algorithm = Literal["rrt_connect", "rrt_star"]
+"""`rrt_connect` ends with the first path, which shortcuts then smooth; `rrt_star` goes on improving it for its time."""
+
+ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
+
+
+@dataclass(frozen=True)
+class PlannerSettings:
+    """How a path is looked for.
+
+    Attributes:
+        algorithm: Which one.
+        seed: Of its samples, at least 1.
+        max_seconds: Time for planning and smoothing together.
+        improve_seconds: Of it for `rrt_star` after its first path.
+    """
+
+    algorithm: Algorithm = "rrt_connect"
+    seed: int = 1
+    max_seconds: float = 30.0
+    improve_seconds: float = 5.0

@@ -1,0 +1,136 @@
+"""What the robot is asked: a shape to take beside a stick (paper 000, Fig. 20), from a seed."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import trimesh
+from numpy.typing import NDArray
+
+from softform_core.errors import SoftformError
+from softform_core.robots import Robot
+from softform_core.shapes.target import TargetShape
+from softform_rig.live_membrane import LiveMembrane
+from softform_rig.reality import Reality, true_pressures
+
+Array = NDArray[np.float64]
+
+START_PART = (0.0, 0.3)
+TARGET_PART = (0.4, 1.0)
+"""Of the working range, from which start and target pressures are drawn, uniform for every chamber."""
+
+GAP = 0.005
+"""m between the target shape and the stick, unless it is said otherwise: more than the learned surface is off, and
+about what the simulated one is."""
+
+STICK_RADIUS = 0.004
+STICK_LENGTH = 0.26
+STICK_PLACE = 0.5
+"""Part of the robot's half size within which the stick's middle lies over it."""
+
+_SAMPLES_A_SIDE = 4
+_BISECTIONS = 40
+
+
+@dataclass(frozen=True)
+class Stick:
+    """A round stick with round ends.
+
+    Attributes:
+        ends: (2, 3) m, of its axis.
+        radius: m.
+    """
+
+    ends: Array
+    radius: float
+
+    def distances(self, points: Array) -> Array:
+        """Signed distance of each of (..., 3) m to its surface, (...) m; negative inside."""
+        along = self.ends[1] - self.ends[0]
+        place = np.clip((points - self.ends[0]) @ along / (along @ along), 0.0, 1.0)
+        axis = self.ends[0] + place[..., None] * along
+        return np.asarray(np.linalg.norm(points - axis, axis=-1) - self.radius)
+
+    def mesh(self) -> TargetShape:
+        """Its surface, circumscribed: no point of the stick lies outside."""
+        sides = 24
+        length = float(np.linalg.norm(self.ends[1] - self.ends[0]))
+        capsule = trimesh.creation.capsule(length, self.radius / np.cos(np.pi / sides) ** 2, count=[sides, sides])
+        capsule.vertices -= [0.0, 0.0, 0.5 * length] if capsule.bounds[0, 2] > -0.25 * length else [0.0, 0.0, 0.0]
+        turn = trimesh.geometry.align_vectors([0.0, 0.0, 1.0], self.ends[1] - self.ends[0])
+        capsule.apply_transform(turn)
+        return TargetShape.from_mesh(capsule.vertices + self.ends.mean(axis=0), capsule.faces)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One task.
+
+    Attributes:
+        start: (k,) Pa, where the robot is.
+        target: Shape that it shall take, m: one that it really takes under pressures that are not told.
+        stick: Over the target shape.
+    """
+
+    start: Array
+    target: TargetShape
+    stick: Stick
+
+
+def scene_of(robot: Robot, reality: Reality, seed: int, gap: float = GAP) -> Scene:
+    """Draw a scene.
+
+    Args:
+        robot: The robot.
+        reality: Where the target shape is one of the robot's.
+        seed: The same seed gives the same scene.
+        gap: m between target shape and stick.
+
+    Raises:
+        SoftformError: If the reality has no shape at the drawn pressures.
+    """
+    generator = np.random.default_rng(seed)
+    low, span = robot.pressure_min, robot.pressure_max - robot.pressure_min
+    start, hidden = (
+        low + span * generator.uniform(*part, robot.degrees_of_freedom) for part in (START_PART, TARGET_PART)
+    )
+    live = LiveMembrane(robot, reality)
+    real_shape(live, reality, start)
+    target = TargetShape.from_mesh(real_shape(live, reality, hidden), live.faces)
+    place = generator.uniform(-STICK_PLACE, STICK_PLACE, 2) * robot.extent / 2.0
+    angle = generator.uniform(0.0, np.pi)
+    return Scene(start, target, _stick_over(target, place, angle, gap))
+
+
+def real_shape(live: LiveMembrane, reality: Reality, commanded: Array) -> Array:
+    """Vertices (V, 3) m that the robot really has at commanded pressures (k,) Pa.
+
+    Raises:
+        SoftformError: If it has none.
+    """
+    vertices = live.shape(true_pressures(reality, commanded))
+    if live.failure is not None:
+        raise SoftformError(f"Reality '{reality.name}' has no shape: {live.failure}", "Soften its differences.")
+    return vertices.copy()
+
+
+def spread_over(vertices: Array, faces: NDArray[np.integer]) -> Array:
+    """Points (P, 3) spread over a surface, its vertices among them, about a quarter of its edges apart."""
+    n = _SAMPLES_A_SIDE
+    weights = np.array([[i, j, n - i - j] for i in range(n + 1) for j in range(n + 1 - i)]) / n
+    return np.einsum("wc,fcx->fwx", weights, vertices[faces]).reshape(-1, 3)
+
+
+def _stick_over(target: TargetShape, place: Array, angle: float, gap: float) -> Stick:
+    """A level stick over a place (x, y), lowered until it is `gap` away from the target."""
+    assert target.faces is not None
+    surface = spread_over(target.points, target.faces)
+    half = 0.5 * STICK_LENGTH * np.array([np.cos(angle), np.sin(angle)])
+
+    def at(height: float) -> Stick:
+        return Stick(np.array([[*(place - half), height], [*(place + half), height]]), STICK_RADIUS)
+
+    low, high = 0.0, float(surface[:, 2].max()) + gap + STICK_RADIUS
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if at(middle).distances(surface).min() >= gap else (middle, high)
+    return at(high)
