@@ -1,5 +1,6 @@
 """Pressures at which the robot takes a target shape: several solutions, for one of them may lie in an obstacle."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -47,6 +48,7 @@ def goal_solutions(
     near: Array,
     starts: int,
     max_seconds: float,
+    together_seconds: float,
     should_stop: Callable[[], bool],
 ) -> list[GoalSolution]:
     """Solutions of Eq. 15 for a target that stays where it is, the best first.
@@ -58,6 +60,7 @@ def goal_solutions(
         near: (k,) Pa, the first start.
         starts: Solves; from `near`, then from a Halton sequence over the range.
         max_seconds: For each.
+        together_seconds: After which no further one is begun.
         should_stop: Ends the search with what there is.
 
     Raises:
@@ -66,9 +69,10 @@ def goal_solutions(
     options = IkOptions(robot.pressure_min, robot.pressure_max, tolerance_mm=0.01, max_seconds=max_seconds)
     others = halton_actuations(robot.pressure_min, robot.pressure_max, max(1, starts - 1), seed=0)[: starts - 1]
     search = search_of(target)
+    deadline = time.monotonic() + together_seconds
     found: list[GoalSolution] = []
     for start in [near, *others]:
-        if should_stop():
+        if should_stop() or (found and time.monotonic() > deadline):
             break
         result = solve_prepared(pipeline, search, replace(options, initial_pressures=start), should_stop=should_stop)
         found.append(GoalSolution(result.pressures, result.mean_error_mm, result.max_error_mm))

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from softform_core.planning.motion_plan import (
     Refusal,
 )
 from softform_core.planning.planner import find_path
+from softform_core.planning.planner_settings import PlannerSettings
 from softform_core.planning.predicted_surface import PredictedSurface
 from softform_core.planning.sweep import MotionChecker, StoppedError
 from softform_core.planning.trajectory import trajectory_along
@@ -26,6 +28,13 @@ from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
 
 Array = NDArray[np.float64]
+
+
+_PART_FOR_GOALS = 0.5
+"""Of the time, for solutions of the target."""
+
+_LEAST_SECONDS = 0.1
+"""Left for the path in any case: a straight one is found."""
 
 
 def plan_motion(
@@ -88,7 +97,7 @@ class _Planning:
                 [goal.pressures for goal in goals],
                 (self._robot.pressure_min, self._robot.pressure_max),
                 self._checker,
-                self._settings.planner,
+                self._planner_settings(),
                 self._tell,
             )
         except StoppedError:
@@ -103,6 +112,12 @@ class _Planning:
                 "Allow more max_time, or less clearance, or move the obstacle.",
             )
         return self._plan(search.path, goals)
+
+    def _planner_settings(self) -> PlannerSettings:
+        """Those given, with the time that is left."""
+        settings = self._settings.planner
+        left = settings.max_seconds - (time.monotonic() - self._started)
+        return replace(settings, max_seconds=max(_LEAST_SECONDS, left))
 
     def _plan(self, path: Array, goals: list[GoalSolution]) -> MotionPlan:
         spacing = self._settings.waypoint_spacing * MM_PER_M
@@ -154,6 +169,7 @@ class _Planning:
                 self._request.start,
                 settings.goal_starts,
                 settings.goal_seconds,
+                _PART_FOR_GOALS * settings.planner.max_seconds,
                 self._is_stopped,
             )
         else:

@@ -16,7 +16,7 @@ class PlannerSettings:
     Attributes:
         algorithm: Which one.
         seed: Of its samples, at least 1.
-        max_seconds: Time for planning and smoothing together.
+        max_seconds: Time for finding goals and path and for smoothing, together.
         improve_seconds: Of it for `rrt_star` after its first path.
     """
 
