@@ -8,9 +8,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from softform_core.kinematics.forward_model import COARSE_POINTS
+from softform_core.kinematics.forward_model import coarse_uv
 from softform_core.kinematics.mlp import MlpWeights
-from softform_core.kinematics.pipeline import grid_uv
 from softform_core.kinematics.rbf_warp import SimToReal
 from softform_core.surface.decoder import SurfaceDecoder
 
@@ -100,7 +99,7 @@ class AutogradPipeline:
     @cached_property
     def coarse(self) -> "AutogradPipeline":
         """The same shape at about a hundred points."""
-        return self.at(grid_uv(COARSE_POINTS))
+        return self.at(coarse_uv())
 
     def at(self, uv: Array) -> "AutogradPipeline":
         """The same shape at other surface parameters (M, 2)."""

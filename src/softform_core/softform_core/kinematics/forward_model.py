@@ -7,8 +7,18 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-COARSE_POINTS = 100
-"""Points of `ForwardModel.coarse`."""
+_COARSE_SIDE = 10
+
+
+def coarse_uv() -> Array:
+    """Surface parameters of `ForwardModel.coarse`: the centres of equal cells, and the corners, (104, 2).
+
+    Means over them are means over the surface, which a small grid with its many points on the rim would not give; and
+    they span it.
+    """
+    centres = (np.arange(_COARSE_SIDE) + 0.5) / _COARSE_SIDE
+    cells = np.stack(np.meshgrid(centres, centres, indexing="ij"), axis=-1).reshape(-1, 2)
+    return np.concatenate([cells, [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]])
 
 
 class ForwardModel(Protocol):
@@ -23,7 +33,7 @@ class ForwardModel(Protocol):
 
     @property
     def coarse(self) -> "ForwardModel":
-        """The same shape at about `COARSE_POINTS` points, where a solve makes its first steps."""
+        """The same shape at `coarse_uv`, where a solve makes its first steps."""
 
     def at(self, uv: Array) -> "ForwardModel":
         """The same shape at other surface parameters (M, 2)."""

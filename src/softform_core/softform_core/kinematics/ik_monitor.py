@@ -22,7 +22,7 @@ class IkIteration:
         pressures: (k,) Pa.
         mean_error_mm: Mean of all distances that count, see `Evaluation`.
         max_error_mm: Largest of them.
-        objective: D of Eq. 15, mm^2.
+        objective: D of Eq. 15, mm^2; of a start that lies afar, what few of the points tell of it.
         seconds: Since the start.
     """
 
@@ -59,10 +59,15 @@ class Monitor:
             return Termination.CANCELLED
         return Termination.TIME_LIMIT if self.seconds >= self._options.max_seconds else None
 
-    def iterated(self, best: Evaluation) -> Termination | None:
-        """Note an iteration; returns a reason to stop, if there is one."""
+    def iterated(self, best: Evaluation, share: float = 1.0) -> Termination | None:
+        """Note an iteration, evaluated at this share of all points; returns a reason to stop, if there is one."""
         iteration = IkIteration(
-            len(self.history), best.actuation, best.mean_error_mm, best.max_error_mm, best.objective, self.seconds
+            len(self.history),
+            best.actuation,
+            best.mean_error_mm,
+            best.max_error_mm,
+            best.objective / share,
+            self.seconds,
         )
         self.history.append(iteration)
         if self._on_iteration is not None:

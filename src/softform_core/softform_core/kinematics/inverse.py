@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.approach import approach
+from softform_core.kinematics.approach import approach, start_of
 from softform_core.kinematics.closest_points import ClosestPoints, closest_points_on
 from softform_core.kinematics.feature_term import FeatureTerm
 from softform_core.kinematics.forward_model import ForwardModel
@@ -21,7 +21,6 @@ from softform_core.kinematics.ik_options import IkOptions, Termination, check_op
 from softform_core.kinematics.ik_problem import Evaluation, Problem
 from softform_core.kinematics.ik_result import IkResult
 from softform_core.kinematics.levenberg_marquardt import levenberg_marquardt
-from softform_core.registration.rigid import RigidTransform
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.surface_target import SurfaceTarget
 from softform_core.shapes.target import TargetShape
@@ -100,14 +99,11 @@ def solve_prepared(
         )
     solve = METHODS[method]
     monitor = Monitor(options, on_iteration, should_stop)
-    best = _start(problem)
-    stop = monitor.iterated(best)
-    coarse_iterations = 0
-    if stop is None and method == "levenberg_marquardt":
-        approached, coarse_iterations = approach(problem, monitor, best)
-        if approached is not best:
-            best = approached
-            stop = monitor.iterated(best)
+    if method == "levenberg_marquardt":
+        best, stop, coarse_iterations = approach(problem, monitor)
+    else:
+        best = start_of(problem)
+        stop, coarse_iterations = monitor.iterated(best), 0
     if stop is None:
         best, stop = solve(problem, monitor, best)
     if stop.finished and not problem.ignore_uncovered and _lacks_parts(problem, best):
@@ -120,19 +116,6 @@ def solve_prepared(
     seconds = monitor.seconds
     points = best.points if search is not None else pipeline.forward(best.actuation[None]).points[0]
     return IkResult(points, monitor.history, coarse_iterations, seconds, prepare_seconds, method, stop, problem, best)
-
-
-def _start(problem: Problem) -> Evaluation:
-    """The start; a free target that lies far away is first brought over the robot."""
-    options = problem.options
-    pressures = options.start()
-    if options.fix_pose:
-        return problem.evaluate(pressures, RigidTransform())
-    given = problem.evaluate(pressures, options.initial_pose)
-    shift = problem.centre_of_shape(given) - options.initial_pose.apply(problem.centre_of_target)
-    pose = RigidTransform(options.initial_pose.rotation, options.initial_pose.translation + shift)
-    centred = problem.reposed(given, pose)
-    return centred if centred.merit < given.merit else given
 
 
 def _lacks_parts(problem: Problem, best: Evaluation) -> bool:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
 from softform_core.kinematics.decoded_network import DecodedNetwork
-from softform_core.kinematics.forward_model import COARSE_POINTS
+from softform_core.kinematics.forward_model import coarse_uv
 from softform_core.kinematics.mlp import AffineLayers, MlpWeights, fold
 from softform_core.kinematics.rbf_warp import (
     SimToReal,
@@ -146,7 +146,7 @@ class ForwardPipeline:
     @cached_property
     def coarse(self) -> "ForwardPipeline":
         """The same shape at about a hundred points, where a solve of inverse kinematics makes its first steps."""
-        return self.at(grid_uv(COARSE_POINTS))
+        return self.at(coarse_uv())
 
     def at(self, uv: Array) -> "ForwardPipeline":
         """The same shape at other surface parameters (M, 2); the networks are shared, so that it is built quickly."""
