@@ -3,7 +3,8 @@
 Algorithm 2 as printed: gradients by automatic differentiation through the whole of Algorithm 1, gradient descent with
 line search, and ICP in turn with it where the pose is free. Both have the same trained networks, surface points,
 targets and start, and end by the same rule (lambda). As lambda may end a slow descent far from the minimum, Algorithm 2
-runs a second time, `patient`: until its error is no larger than ours, or it can get no better.
+runs a second time, `patient`: until its error is no larger than ours, or it can get no better. That time against ours
+is the speedup; where Algorithm 2 is left with a larger error, the speedup at equal error would be greater.
 """
 
 import statistics
@@ -55,21 +56,27 @@ def algorithm2(points: int = SURFACE_POINTS) -> dict[str, object]:
     )
     fixed = replace(from_rest(robot), max_iterations=5000, max_seconds=LIMIT_S)
 
-    def cases() -> Iterator[tuple[str, TargetShape, IkOptions]]:
+    free = replace(fixed, fix_pose=False)
+
+    def reachable() -> Iterator[tuple[str, TargetShape, IkOptions]]:
         for number, target in enumerate(reachable_targets(robot, ours, TARGETS)):
             moved = target.cloud.transformed(_MOVED.rotation, _MOVED.translation)
             yield f"reachable_{number}", target.cloud, fixed
-            yield f"reachable_{number}_moved", moved, replace(fixed, fix_pose=False)
-        yield "dem", dem_target(robot), fixed
-        yield "dem_free_pose", dem_target(robot), replace(fixed, fix_pose=False)
+            yield f"reachable_{number}_moved", moved, free
 
+    terrain = dem_target(robot)
     with one_thread():
-        targets = {name: _side_by_side(ours, theirs, target, options) for name, target, options in cases()}
+        reached = {name: _side_by_side(ours, theirs, target, options) for name, target, options in reachable()}
+        afar = {
+            name: _side_by_side(ours, theirs, terrain, options)
+            for name, options in (("dem", fixed), ("dem_free", free))
+        }
     return {
         "stop_at_relative_decrease": fixed.relative_decrease,
-        "speedup_vs_algorithm2": _mean_ratio(targets, "patient_time_ratio"),
-        "speedup_under_the_same_rule": _mean_ratio(targets, "time_ratio"),
-        "targets": targets,
+        "speedup_vs_algorithm2": _mean_ratio(reached, "patient_time_ratio"),
+        "speedup_under_the_same_rule": _mean_ratio(reached, "time_ratio"),
+        "reachable": reached,
+        "out_of_reach": afar,
     }
 
 
