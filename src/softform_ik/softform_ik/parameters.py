@@ -46,6 +46,9 @@ PARAMETERS = (
         0.5,
     ),
     Parameter("servo_rate", 50.0, "least commands a second while targets stream in, Hz", 5.0, 200.0),
+    Parameter(
+        "servo_points", 400, "points of the surface whose distances to a streamed target are minimised", 100, 10000
+    ),
     Parameter("stale_after", 0.5, "a target that came longer ago is not followed: the robot holds, s", 0.05, 10.0),
     Parameter("most_error", 0.02, "the stream is not followed to a mean error above this: out of reach, m", 1e-4, 0.5),
     Parameter(

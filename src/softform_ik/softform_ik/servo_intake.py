@@ -12,10 +12,10 @@ from softform_core.errors import SoftformError
 from softform_core.kinematics.closest_points import closest_points_on
 from softform_core.kinematics.servo_target import ServoTarget
 from softform_core.robots import Robot
-from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
 from softform_core.shapes.validate import check_count, check_target
 from softform_ik.goal_checks import check_header
+from softform_ik.messages import features_from_message
 from softform_interfaces.msg import TargetMesh, TargetPoints
 from softform_ros.conversions import nanoseconds_from_stamp, points_from_cloud, seconds_from_stamp
 
@@ -66,13 +66,9 @@ class ServoIntake:
     def of_points(self, message: TargetPoints) -> ServoTarget:
         """Target of feature points; raises as `of_cloud` does."""
         arrived, stamp = self._clock(), self._stamp(message.header)
-        if len(message.u) != len(message.v):
-            raise SoftformError(
-                f"The feature points have {len(message.u)} u and {len(message.v)} v.", "Give as many of each."
-            )
-        positions = np.array([[point.x, point.y, point.z] for point in message.position]).reshape(-1, 3)
-        weights = np.asarray(message.weight) if len(message.weight) else None
-        features = FeaturePoints.of(np.stack([message.u, message.v], axis=1), positions, weights)
+        features = features_from_message(message)
+        if features is None:
+            raise SoftformError("There are no feature points.", "Give at least one, or stop the stream.")
         return ServoTarget(stamp, arrived, features=features)
 
     def _stamp(self, header: Header) -> int:

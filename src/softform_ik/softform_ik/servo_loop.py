@@ -22,8 +22,8 @@ from softform_ik.commander import Commander
 from softform_ik.driver_watch import DriverWatch
 from softform_interfaces.msg import ServoState
 
-_EARLY = 0.1
-"""Part of a period by which a command is planned before its deadline: a thread may be woken late."""
+_EARLY = 0.25
+"""Part of a period by which a command is planned before its deadline: on busy cores a thread is woken late."""
 
 _SWITCH_SECONDS = 0.0005
 """After so long a thread that holds the interpreter lets another have it: the executor unpacks targets meanwhile."""
@@ -176,6 +176,7 @@ class ServoLoop:
         moment = self._clock()
         if command.pressures is not None and command.answers is not None:
             if not self._commander.hold_for_stream(command.pressures, command.answers.stamp):
+                self._servo.pause()
                 self._news.wait(self._period)
                 return
             is_late = not self._resumes and moment - self._sent_at > self._period

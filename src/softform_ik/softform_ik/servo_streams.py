@@ -8,6 +8,7 @@ from sensor_msgs.msg import PointCloud2
 
 from softform_core.errors import SoftformError
 from softform_core.kinematics.forward_model import ForwardModel
+from softform_core.kinematics.pipeline import grid_uv
 from softform_core.kinematics.servo import Servo, ServoSettings
 from softform_core.kinematics.servo_target import ServoTarget
 from softform_core.robots import Robot
@@ -31,7 +32,8 @@ _TELL_SECONDS = 1.0
 class ServoStreams:
     """Topics `target_shape`, `target_mesh`, `target_points` and `servo_state`.
 
-    Targets are unpacked and prepared by the executor, so that the servo's thread only solves.
+    Targets are unpacked and prepared by the executor, so that the servo's thread only solves. A newly trained model is
+    taken into use with the next target.
 
     Args:
         node: Whose topics, parameters and clock.
@@ -67,7 +69,11 @@ class ServoStreams:
         self._intake = ServoIntake(robot, values["frame"], values["stale_after"])
         self._states = node.create_publisher(ServoState, "servo_state", qos.SERVO_STATE)
         self._told = ServoReport()
-        self._loop = ServoLoop(Servo(settings), settings.period, model, commander, driver, self._on_report)
+        self._current, self._points = model, values["servo_points"]
+        self._take_model()
+        self._loop = ServoLoop(
+            Servo(settings), settings.period, lambda: self._model, commander, driver, self._on_report
+        )
         self._subscriptions = [
             node.create_subscription(kind, topic, self._taker(prepare), qos.TARGET_READER)
             for kind, topic, prepare in (
@@ -114,6 +120,8 @@ class ServoStreams:
             self._targets += 1
             if not self._node.is_active or self._commander.is_moved_by_goal:
                 return
+            if self._current() is not self._made_of:
+                self._take_model()
             try:
                 self._loop.aim(prepare(message))
             except (SoftformError, ValueError) as error:
@@ -122,6 +130,11 @@ class ServoStreams:
             self._last_refusal = ""
 
         return take
+
+    def _take_model(self) -> None:
+        """Use the model of the moment, at the servo's points, from the next command on."""
+        self._made_of = self._current()
+        self._model = self._made_of.at(grid_uv(self._points))
 
     def _refuse(self, reason: str) -> None:
         """Note a target that cannot be followed; the one before is followed until it is stale."""

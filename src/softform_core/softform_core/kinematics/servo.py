@@ -137,8 +137,9 @@ class Servo:
         self._reset(np.asarray(held, dtype=np.float64))
 
     def drop(self, is_past: Callable[[ServoTarget], bool]) -> None:
-        """Forget the targets that are past."""
-        self._targets.forget(is_past)
+        """Forget the targets that are past, and if there are any command nothing until `resume_from`."""
+        if self._targets.drop(is_past):
+            self.pause()
 
     def pause(self) -> None:
         """Command nothing until `resume_from`: somebody else has the robot. Targets are kept."""
@@ -197,8 +198,7 @@ class Servo:
             return self._holding(self._failure, "")
         if solve is None or self._solution is None:
             return ServoCommand(ServoState.TRACKING, held)
-        if solve.targets == targets:
-            self._answered = targets.newest
+        self._answered = solve.targets.newest
         if not solve.errors.mean_mm <= self._settings.most_error_mm:
             if not solve.is_finished:
                 return ServoCommand(ServoState.TRACKING, held, self._answered)

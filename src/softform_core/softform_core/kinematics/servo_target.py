@@ -68,14 +68,16 @@ class NewestTargets:
             else:
                 self._newest = ServoTargets(self._newest.shape, target)
 
-    def forget(self, is_past: Callable[[ServoTarget], bool]) -> None:
-        """Drop those for which `is_past` holds."""
+    def drop(self, is_past: Callable[[ServoTarget], bool]) -> bool:
+        """Forget those for which `is_past` holds; returns whether there were any."""
         with self._lock:
-            shape, features = self._newest.shape, self._newest.features
+            before = self._newest
+            shape, features = before.shape, before.features
             self._newest = ServoTargets(
                 None if shape is None or is_past(shape) else shape,
                 None if features is None or is_past(features) else features,
             )
+            return self._newest != before
 
     def __bool__(self) -> bool:
         """Whether there is any, fresh or stale."""

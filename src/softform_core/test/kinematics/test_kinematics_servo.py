@@ -143,6 +143,17 @@ def test_the_latest_target_wins_even_in_the_middle_of_a_solve(servo, model, cloc
     assert servo.command().answers is distracted.newer
 
 
+def test_what_is_commanded_names_the_target_it_comes_from(servo, model, clock, target_of):
+    """Whoever sends only what answers a target must not miss a step of the way."""
+    first = target_of(HIDDEN)
+    servo.aim(first)
+    clock.now += PERIOD
+    servo.refine(model, clock.now + 10.0)
+    servo.aim(target_of(HIDDEN[::-1]))
+    command = servo.command()
+    assert command.answers is first and (command.pressures != REST).any()
+
+
 def test_no_iteration_begins_that_would_end_after_the_deadline(model, target_of):
     clock = Clock(tick=0.001)
     servo = Servo(SETTINGS, clock)
@@ -290,14 +301,14 @@ def test_after_another_commander_it_goes_on_from_what_is_held(servo, model, cloc
     servo.aim(target_of(HIDDEN))
     follow(servo, model, clock, 60)
     past = round(clock.now * 1e9)
-    servo.pause()
-    assert follow(servo, model, clock, 1)[0].pressures is None and not servo.is_running
     servo.drop(lambda target: target.stamp <= past)
-    assert not servo.is_aimed
+    assert follow(servo, model, clock, 1)[0].pressures is None and not servo.is_running and not servo.is_aimed
     clock.now += 5.0
     servo.aim(target_of(HIDDEN))
     servo.resume_from(FULL + 300.0)
     first = follow(servo, model, clock, 1)[0]
     assert np.abs(first.pressures - FULL).max() <= SLEW * PERIOD * (1.0 + 1e-9)
     servo.drop(lambda target: target.stamp <= past)
-    assert servo.is_aimed, "a target from after the other's turn is kept"
+    assert servo.is_aimed and servo.is_running, "a target from after the other's turn is kept"
+    servo.pause()
+    assert servo.is_aimed and not servo.is_running
