@@ -1,0 +1,124 @@
+"""Paths of a robot with a tip: three fingers of constant curvature, led by the algorithm of paper 001."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from softform_core.kinematics.timing import fastest_schedule
+from softform_core.robots import load_tip_robot
+from softform_ik.follow_goal import FollowGoal, PointPath, PressurePath
+from softform_ik.follow_tip import TipPathSolver
+
+FINGER_MM = 120.0
+UNUSED_UV = np.zeros(2)
+POSTURE = np.array([5e3, 40e3, 20e3])
+
+
+@dataclass(frozen=True)
+class Fingers:
+    """The tip of three fingers that bend by an angle proportional to their actuation; in reality a little less."""
+
+    actuation_min: np.ndarray
+    actuation_max: np.ndarray
+    sim_to_real: float | None = None
+    dimensions: int = 2
+    workspace_width_mm: float = 700.0
+
+    @property
+    def without_sim_to_real(self):
+        return replace(self, sim_to_real=None)
+
+    def tip(self, actuation):
+        angles = np.asarray(actuation) / self.actuation_max * np.radians(110.0) * (self.sim_to_real or 1.0)
+        headings = np.cumsum(angles, axis=-1) - angles
+        half = np.where(np.abs(angles) < 1e-9, 1e-9, angles) / 2.0
+        chords = FINGER_MM * np.sin(half) / half
+        return np.stack([(chords * turn(headings + half)).sum(axis=-1) for turn in (np.cos, np.sin)], axis=-1)
+
+    def tip_and_jacobian(self, actuation):
+        steps = 1.0 * np.eye(len(actuation))
+        columns = [(self.tip(actuation + step) - self.tip(actuation - step)) / 2.0 for step in steps]
+        return self.tip(actuation), np.stack(columns, axis=-1)
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return load_tip_robot("planar_fingers")
+
+
+@pytest.fixture(scope="module")
+def model(robot):
+    return Fingers(robot.actuation_min, robot.actuation_max, sim_to_real=0.9)
+
+
+@pytest.fixture(scope="module")
+def solver(robot, model):
+    return TipPathSolver(robot, model)
+
+
+def eight(model, waypoints=60):
+    """The path of paper 001, Fig. 8, (m, 3) m, through places where fingers change sides."""
+    phase = np.linspace(0.0, 2.0 * np.pi, waypoints)
+    centre = model.tip(POSTURE)
+    plane = centre + 40.0 * np.stack([0.5 * np.sin(2.0 * phase), np.sin(phase)], axis=1)
+    return np.column_stack([plane, np.zeros(waypoints)]) / 1000.0
+
+
+def solved(solver, goal, here=None):
+    waypoints = list(solver.solve(goal, here, lambda: False))
+    return np.array([one.actuation for one in waypoints]), np.array([one.error_mm for one in waypoints])
+
+
+def test_the_eight_is_followed_without_jumps(robot, model, solver):
+    goal = FollowGoal(PointPath(eight(model), UNUSED_UV))
+    actuations, errors_mm = solved(solver, goal, here=robot.chamber_pressures(POSTURE))
+    assert errors_mm.max() < 0.0018 * model.workspace_width_mm, "the paper's largest error"
+    assert np.linalg.norm(model.tip(actuations) - 1000.0 * eight(model)[:, :2], axis=1) == pytest.approx(errors_mm)
+    steps = np.abs(np.diff(actuations, axis=0)).max()
+    assert steps < 0.2 * (robot.actuation_max - robot.actuation_min).max()
+    assert solver.uses_sim_to_real(goal)
+
+
+def test_without_sim_to_real_the_simulated_tip_is_led(robot, model, solver):
+    goal = FollowGoal(PointPath(eight(model), UNUSED_UV), without_sim_to_real=True)
+    actuations, errors_mm = solved(solver, goal, here=robot.chamber_pressures(POSTURE))
+    assert errors_mm.max() < 1.0 and not solver.uses_sim_to_real(goal)
+    assert np.linalg.norm(model.tip(actuations) - 1000.0 * eight(model)[:, :2], axis=1).max() > 5.0
+
+
+def test_of_a_pair_of_chambers_one_is_empty_all_along(robot, model, solver):
+    goal = FollowGoal(PointPath(eight(model), UNUSED_UV))
+    actuations, _ = solved(solver, goal, here=robot.chamber_pressures(POSTURE))
+    assert (np.sign(actuations).max(axis=0) > np.sign(actuations).min(axis=0)).any(), "a finger changes sides"
+    schedule = fastest_schedule(actuations[0], actuations, robot.slew_rate, 0.0)
+    moments = np.linspace(0.0, schedule.duration, 2000)
+    pressures = np.array([solver.pressures(goal, schedule.at(moment)) for moment in moments])
+    assert pressures.shape[1] == 6 and (pressures >= 0.0).all()
+    assert np.minimum(pressures[:, ::2], pressures[:, 1::2]).max() == 0.0
+    rates = np.abs(np.diff(pressures, axis=0)).max(axis=1) / np.diff(moments)
+    assert rates.max() <= robot.slew_rate * (1.0 + 1e-9)
+
+
+def test_the_path_begins_where_the_robot_is_if_it_can(robot, model, solver):
+    """Redundant: the solution is that near the start (paper 001, Fig. 11)."""
+    path = FollowGoal(PointPath(eight(model)[:1], UNUSED_UV))
+    near = np.array([10e3, -10e3, 30e3])
+    begun, _ = solved(solver, path, here=robot.chamber_pressures(near))
+    elsewhere, _ = solved(solver, path, here=robot.chamber_pressures(-near))
+    assert np.linalg.norm(begun[0] - near) < np.linalg.norm(elsewhere[0] - near) + 1e-9
+    assert (solver.start(path, robot.chamber_pressures(near)) == near).all()
+
+
+def test_a_point_out_of_reach_keeps_its_error(robot, solver):
+    actuations, errors_mm = solved(solver, FollowGoal(PointPath(np.array([[2.0, 0.0, 0.0]]), UNUSED_UV)))
+    assert errors_mm[0] > 1500.0
+    assert (actuations >= robot.actuation_min).all() and (actuations <= robot.actuation_max).all()
+
+
+def test_given_pressures_of_the_chambers_are_taken_as_they_are(robot, solver):
+    pressures = np.array([[0.0, 10e3, 20e3, 0.0, 0.0, 0.0]])
+    goal = FollowGoal(PressurePath(pressures))
+    actuations, errors_mm = solved(solver, goal)
+    assert (solver.pressures(goal, actuations) == pressures).all() and np.isnan(errors_mm).all()
+    assert (solver.start(goal, pressures[0] - 50.0) == np.clip(pressures[0] - 50.0, 0.0, None)).all()
