@@ -90,7 +90,7 @@ def _fill_boxes(low, high, order, leaf, boxes):  # type: ignore[no-untyped-def] 
             boxes[parent, 3 + axis, child] = boxes[node, 3 + axis].max()
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True, fastmath=FAST, inline="always")
 def push_children(x, y, z, boxes, node, limit, stack, bound, depth):  # type: ignore[no-untyped-def]  # as above
     """Put the children of an inner node that are nearer than `limit` (squared) on the stack, the nearest on top.
 

@@ -51,14 +51,14 @@ class PointTree:
         return normals, spacing
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True, fastmath=FAST, inline="always")
 def _squared_distances(x, y, z, points, start, stop, out):  # type: ignore[no-untyped-def]  # numba infers the types
     for place in range(start, stop):
         dx, dy, dz = points[0, place] - x, points[1, place] - y, points[2, place] - z
         out[place - start] = dx * dx + dy * dy + dz * dz
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath=FAST)
 def _nearest(queries, points, boxes, leaf):  # type: ignore[no-untyped-def]  # numba infers the types
     inner, count = len(boxes), points.shape[1]
     found = np.zeros(len(queries), dtype=np.int64)
@@ -88,7 +88,7 @@ def _nearest(queries, points, boxes, leaf):  # type: ignore[no-untyped-def]  # n
     return found
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath=FAST, inline="always")
 def _neighbours(x, y, z, points, boxes, leaf, limit, nearest, distances, space):  # type: ignore[no-untyped-def]
     """Fill the points nearer than `limit` (squared), at most as many as there is room for, the nearest first.
 
@@ -123,7 +123,7 @@ def _neighbours(x, y, z, points, boxes, leaf, limit, nearest, distances, space):
     return found
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath=FAST)
 def _surroundings(places, points, boxes, leaf, room, normals, spacing):  # type: ignore[no-untyped-def]  # as above
     nearest, distances = np.empty(room, dtype=np.int64), np.empty(room)
     space = (np.empty(STACK, dtype=np.int64), np.empty(STACK), np.empty(leaf))
@@ -152,7 +152,7 @@ def _surroundings(places, points, boxes, leaf, room, normals, spacing):  # type:
         )
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath=FAST, inline="always")
 def _first_limit(points, start, leaf, room):  # type: ignore[no-untyped-def]  # numba infers the types
     """Squared radius that would hold a few more than `room` points were the leaf that starts there a flat patch."""
     stop = min(start + leaf, points.shape[1])
@@ -171,7 +171,7 @@ def _first_limit(points, start, leaf, room):  # type: ignore[no-untyped-def]  # 
     return 1.5 * room * area / (np.pi * (stop - start))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath=FAST, inline="always")
 def _least_direction(xx, xy, xz, yy, yz, zz):  # type: ignore[no-untyped-def]  # numba infers the types
     """Eigenvector of the smallest eigenvalue of a symmetric 3 x 3 matrix (Smith 1961): no call of LAPACK a matrix."""
     mean = (xx + yy + zz) / 3.0
