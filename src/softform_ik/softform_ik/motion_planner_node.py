@@ -17,9 +17,7 @@ from softform_ros.action_goals import GoalLedger
 from softform_ros.conversions import seconds_from_stamp
 from softform_ros.diagnostics import WARN, Health
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
-
-_MODEL_PERIOD = 1.0
-"""Seconds between looks for a newly trained sim-to-real model."""
+from softform_ros.model_refresh import ModelRefresh
 
 
 class MotionPlannerNode(SoftformLifecycleNode):
@@ -45,7 +43,7 @@ class MotionPlannerNode(SoftformLifecycleNode):
         self._state_subscription = self.create_subscription(
             ChamberPressures, "pressure_state", self._on_pressures, qos.PRESSURE_STATE_READER
         )
-        self._model_timer = self.create_timer(_MODEL_PERIOD, self._refresh_models)
+        self._model_refresh = ModelRefresh(self, models)
         settings = MotionSettings(
             PlannerSettings(values["planner"], values["seed"], values["max_time"], values["improve_time"]),
             values["goal_starts"],
@@ -69,13 +67,12 @@ class MotionPlannerNode(SoftformLifecycleNode):
         if self._server is not None:
             self._server.close()
             self._server = None
-        for name, destroy in (
-            ("_model_timer", self.destroy_timer),
-            ("_state_subscription", self.destroy_subscription),
-        ):
-            if hasattr(self, name):
-                destroy(getattr(self, name))
-                delattr(self, name)
+        if hasattr(self, "_model_refresh"):
+            self._model_refresh.close()
+            del self._model_refresh
+        if hasattr(self, "_state_subscription"):
+            self.destroy_subscription(self._state_subscription)
+            del self._state_subscription
 
     def health(self) -> Health:
         """Say what the last goal came to, and why the last refused one was refused."""
@@ -83,14 +80,6 @@ class MotionPlannerNode(SoftformLifecycleNode):
         if self._models.fault:
             return Health(WARN, f"sim-to-real model not in use: {self._models.fault}", values)
         return self._ledger.health(values)
-
-    def _refresh_models(self) -> None:
-        line = self._models.refresh()
-        if line is None:
-            return
-        log = self.get_logger()
-        (log.warning if self._models.fault else log.info)(line)
-        self.diagnostics.publish()
 
     def _on_pressures(self, message: ChamberPressures) -> None:
         self._driver.note_pressures(

@@ -23,9 +23,7 @@ from softform_ros import qos
 from softform_ros.conversions import points_from_cloud, seconds_from_stamp
 from softform_ros.diagnostics import WARN, Health
 from softform_ros.goal_error import GoalError
-
-_MODEL_PERIOD = 1.0
-"""Seconds between looks for a newly trained sim-to-real model."""
+from softform_ros.model_refresh import ModelRefresh
 
 
 class SurfaceServers:
@@ -62,7 +60,7 @@ class SurfaceServers:
         self._cloud_subscription = node.create_subscription(
             PointCloud2, "captured_cloud", self._on_cloud, qos.CAPTURED_CLOUD
         )
-        self._model_timer = node.create_timer(_MODEL_PERIOD, self._refresh_models)
+        self._model_refresh = ModelRefresh(node, models)
         self._streams = ServoStreams(node, robot, lambda: models.current, link.driver, link.commander)
         self._servers = (
             self._streams,
@@ -83,7 +81,7 @@ class SurfaceServers:
         """End what is under way and close what is open."""
         for server in self._servers:
             server.close()
-        self._node.destroy_timer(self._model_timer)
+        self._model_refresh.close()
         self._node.destroy_subscription(self._cloud_subscription)
 
     def health(self) -> Health:
@@ -93,17 +91,6 @@ class SurfaceServers:
         if self._models.fault:
             return Health(WARN, f"sim-to-real model not in use: {self._models.fault}", values)
         return Health(streams.level, streams.message, values)
-
-    def _refresh_models(self) -> None:
-        line = self._models.refresh()
-        if line is None:
-            return
-        # rclpy refuses another severity from the same line of code.
-        if self._models.fault:
-            self._node.get_logger().warning(line)
-        else:
-            self._node.get_logger().info(line)
-        self._node.diagnostics.publish()
 
     def _read_capture(self, cloud: PointCloud2) -> NDArray[np.float64]:
         expected = self._node.parameters["frame"]

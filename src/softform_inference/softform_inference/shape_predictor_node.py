@@ -16,8 +16,7 @@ from softform_interfaces.srv import PredictShape
 from softform_ros import qos
 from softform_ros.diagnostics import OK, WARN, Health
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
-
-_REFRESH_PERIOD = 1.0
+from softform_ros.model_refresh import ModelRefresh
 
 
 class ShapePredictorNode(SoftformLifecycleNode):
@@ -47,14 +46,16 @@ class ShapePredictorNode(SoftformLifecycleNode):
         )
         self._service = self.create_service(PredictShape, "predict_shape", self._on_request)
         self._timer = self.create_timer(1.0 / values["rate"], self._predict_newest)
-        self._refresh_timer = self.create_timer(_REFRESH_PERIOD, self._refresh)
+        self._model_refresh = ModelRefresh(self, self._models)
         used = ", ".join(f"{key}: {value}" for key, value in self._models.description().items())
         self.get_logger().info(f"predicts '{robot.name}' with {len(self._models.current.uv)} points; {used}")
 
     def cleanup(self) -> None:
         """Close topics and service, and forget the models."""
+        if hasattr(self, "_model_refresh"):
+            self._model_refresh.close()
+            del self._model_refresh
         for name, destroy in (
-            ("_refresh_timer", self.destroy_timer),
             ("_timer", self.destroy_timer),
             ("_service", self.destroy_service),
             ("_pressures", self.destroy_subscription),
@@ -80,18 +81,6 @@ class ShapePredictorNode(SoftformLifecycleNode):
         if self._fault:
             return Health(WARN, self._fault, values)
         return Health(OK, "predicting", values)
-
-    def _refresh(self) -> None:
-        """Take a newly trained sim-to-real model into use."""
-        assert self._models is not None
-        line = self._models.refresh()
-        if line is None:
-            return
-        if self._models.fault:
-            self.get_logger().warning(line)
-        else:
-            self.get_logger().info(line)
-        self.diagnostics.publish()
 
     def _on_pressures(self, message: ChamberPressures) -> None:
         self._newest, self._received = message, time.monotonic()

@@ -1,0 +1,36 @@
+"""Newly trained models, taken into use while a node runs."""
+
+from softform_core.kinematics.live_pipeline import LivePipeline
+from softform_ros.lifecycle import SoftformLifecycleNode
+
+PERIOD = 1.0
+"""Seconds between looks at the model's files."""
+
+
+class ModelRefresh:
+    """Lets models look once a second whether they were trained anew, and logs what came into use or was refused.
+
+    Args:
+        node: Whose log and diagnostics tell of it.
+        models: The models in use.
+    """
+
+    def __init__(self, node: SoftformLifecycleNode, models: LivePipeline) -> None:
+        """Look from now on."""
+        self._node, self._models = node, models
+        self._timer = node.create_timer(PERIOD, self._look)
+
+    def close(self) -> None:
+        """Look no more."""
+        self._node.destroy_timer(self._timer)
+
+    def _look(self) -> None:
+        line = self._models.refresh()
+        if line is None:
+            return
+        # rclpy refuses another severity from the same line of code.
+        if self._models.fault:
+            self._node.get_logger().warning(line)
+        else:
+            self._node.get_logger().info(line)
+        self._node.diagnostics.publish()
