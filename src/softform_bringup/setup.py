@@ -43,5 +43,6 @@ setup(
             "demo = softform_bringup.cli_demo:demo",
             "collect = softform_bringup.cli_collect:collect",
         ],
+        "softform.bench.ik": ["streaming = softform_bringup.bench_streaming:streaming"],
     },
 )

@@ -1,0 +1,74 @@
+"""A target that moves: predicted shapes along a smooth closed path of pressures, as messages that only need a stamp."""
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from numpy.typing import NDArray
+from sensor_msgs.msg import PointCloud2
+
+from softform_core.kinematics.pipeline import ForwardPipeline, grid_uv
+from softform_core.robots import Robot
+from softform_core.units import MM_PER_M
+from softform_ros.conversions import cloud_from_points
+
+Array = NDArray[np.float64]
+
+HARMONICS = 3
+_MIDDLE, _SWING = 0.5, 0.35
+"""Parts of the working range: the mean pressure of each chamber, and the largest deviation from it."""
+
+_BATCH = 20
+
+
+def pressure_path(robot: Robot, steps: int, seed: int) -> Array:
+    """A closed path through the working range, each chamber a random sum of a few harmonics, (steps, k) Pa.
+
+    Args:
+        robot: Whose range.
+        steps: Places along the path, evenly spaced in time.
+        seed: Of amplitudes and phases.
+    """
+    random = np.random.default_rng(seed)
+    turn = 2.0 * np.pi * np.arange(steps) / steps
+    order = np.arange(1, HARMONICS + 1)
+    amplitude = random.normal(size=(HARMONICS, robot.degrees_of_freedom)) / order[:, None]
+    phase = random.uniform(0.0, 2.0 * np.pi, amplitude.shape)
+    wave = np.einsum("hk,shk->sk", amplitude, np.sin(order[None, :, None] * turn[:, None, None] + phase))
+    wave *= _SWING / np.abs(wave).max(axis=0)
+    return np.asarray(robot.pressure_min + (_MIDDLE + wave) * (robot.pressure_max - robot.pressure_min))
+
+
+class StreamedPath:
+    """The path and its shapes.
+
+    Args:
+        pipeline: Forward kinematics that predicts the shapes.
+        path: (steps, k) Pa.
+        points: Wanted points of each shape; the nearest square number is used.
+        frame: Of the messages.
+
+    Attributes:
+        path: As given.
+        shapes: (steps, P, 3) m, float32 as on the wire.
+    """
+
+    def __init__(self, pipeline: ForwardPipeline, path: Array, points: int, frame: str) -> None:
+        """Predict all shapes."""
+        dense = pipeline.at(grid_uv(points))
+        self.path = path
+        self.shapes = np.concatenate(
+            [
+                (dense.points(path[start : start + _BATCH]) / MM_PER_M).astype(np.float32)
+                for start in range(0, len(path), _BATCH)
+            ]
+        )
+        self._messages = [cloud_from_points(shape, frame, Time()) for shape in self.shapes]
+
+    def __len__(self) -> int:
+        """Number of places."""
+        return len(self.path)
+
+    def message(self, place: int, stamp: Time) -> PointCloud2:
+        """The target of a place, counted on round the path."""
+        message = self._messages[place % len(self)]
+        message.header.stamp = stamp
+        return message

@@ -1,0 +1,144 @@
+"""A stream of targets to the whole stack, and what becomes of the pressure when a part of it dies or stops midway."""
+
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from std_srvs.srv import Trigger
+
+from softform_core.kinematics.live_pipeline import LivePipeline
+from softform_core.kinematics.pipeline import grid_uv
+from softform_core.robots import load_robot
+from softform_core.units import MM_PER_M
+from softform_interfaces.msg import ChamberPressures, DriverState, ServoState
+from softform_ros.qos import LATCHED_STATE, PRESSURE_COMMAND, PRESSURE_STATE_READER, SERVO_STATE
+
+CONTROLLER = Path(__file__).parents[1] / "src" / "softform_ik" / "test" / "streaming_process.py"
+WANTED = np.array([2000.0, 500.0, 2500.0, 800.0, 3000.0, 1500.0, 400.0, 2000.0, 1000.0])
+PATIENCE = 30.0
+
+
+@pytest.fixture(scope="module")
+def points_file(tmp_path_factory):
+    """20 000 predicted points of the wanted pressures."""
+    models = LivePipeline(load_robot("membrane"))
+    file = tmp_path_factory.mktemp("stream") / "points.npy"
+    np.save(file, models.current.at(grid_uv(20_000)).points(WANTED) / MM_PER_M)
+    return file
+
+
+class Observer:
+    """What the stack says, and its services."""
+
+    def __init__(self):
+        self.context = rclpy.Context()
+        rclpy.init(context=self.context)
+        self.node = rclpy.create_node("observer", namespace="softform", context=self.context)
+        self.commands, self.pressures, self.driver, self.servo = [], [], [], []
+        for kind, topic, kept, qos in (
+            (ChamberPressures, "pressure_command", self.commands, PRESSURE_COMMAND),
+            (ChamberPressures, "pressure_state", self.pressures, PRESSURE_STATE_READER),
+            (DriverState, "driver_state", self.driver, LATCHED_STATE),
+            (ServoState, "servo_state", self.servo, SERVO_STATE),
+        ):
+            self.node.create_subscription(kind, topic, kept.append, qos)
+        self.executor = SingleThreadedExecutor(context=self.context)
+        self.executor.add_node(self.node)
+
+    def wait_for(self, condition, what):
+        clock = self.node.get_clock()
+        end = clock.now().nanoseconds + PATIENCE * 1e9
+        while not condition():
+            assert clock.now().nanoseconds < end, f"waited in vain: {what}"
+            self.executor.spin_once(timeout_sec=0.05)
+
+    def listen(self, seconds):
+        clock = self.node.get_clock()
+        end = clock.now().nanoseconds + seconds * 1e9
+        while clock.now().nanoseconds < end:
+            self.executor.spin_once(timeout_sec=0.05)
+
+    def call(self, service):
+        client = self.node.create_client(Trigger, service)
+        assert client.wait_for_service(timeout_sec=PATIENCE)
+        future = client.call_async(Trigger.Request())
+        self.wait_for(future.done, service)
+        self.node.destroy_client(client)
+        return future.result()
+
+    @property
+    def driver_state(self):
+        return self.driver[-1].state if self.driver else None
+
+    @property
+    def measured(self):
+        return np.array(self.pressures[-1].pressure)
+
+    def close(self):
+        self.node.destroy_node()
+        rclpy.shutdown(context=self.context)
+
+
+@pytest.fixture
+def observer(stack):
+    one = Observer()
+    one.wait_for(lambda: one.driver and one.pressures, "the driver")
+    yield one
+    one.close()
+
+
+@contextmanager
+def streaming(points_file):
+    """A controller's process; killed, not ended, when the block is left."""
+    process = subprocess.Popen([sys.executable, str(CONTROLLER), "/softform", str(points_file)])
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def follow(observer, points_file):
+    """Wait until the robot has come near what a controller streams."""
+    observer.wait_for(lambda: observer.servo and observer.servo[-1].state == ServoState.TRACKING, "the servo to track")
+    observer.wait_for(lambda: np.abs(observer.measured - WANTED).max() < 500.0, "the robot to follow")
+
+
+def test_the_robot_follows_and_holds_when_the_controller_is_killed(observer, points_file):
+    with streaming(points_file):
+        follow(observer, points_file)
+    observer.wait_for(lambda: observer.servo[-1].state == ServoState.HOLDING, "the servo to hold")
+    observer.listen(2.0)  # twice the driver's command time-out
+    assert observer.driver_state == DriverState.RUNNING
+    assert observer.measured == pytest.approx(WANTED, abs=500.0)
+
+
+def test_stop_vents_midway_and_reset_alone_brings_nothing_back(observer, points_file):
+    with streaming(points_file):
+        follow(observer, points_file)
+        assert observer.call("stop").success
+        observer.wait_for(lambda: observer.driver_state == DriverState.FAULT, "the fault")
+        observer.wait_for(lambda: observer.servo[-1].state == ServoState.OFF, "the servo to let go")
+    observer.listen(0.5)
+    assert observer.call("reset").success
+    observer.wait_for(lambda: observer.driver_state == DriverState.VENTED, "the reset")
+    observer.commands.clear()
+    observer.listen(2.0)
+    assert not observer.commands and observer.driver_state == DriverState.VENTED
+    with streaming(points_file):
+        follow(observer, points_file)
+        assert observer.driver_state == DriverState.RUNNING
+
+
+def test_when_the_servos_process_is_killed_the_driver_vents(stack, observer, points_file):
+    with streaming(points_file):
+        follow(observer, points_file)
+        stack.process("inverse_kinematics_node").kill()
+        observer.wait_for(lambda: observer.driver_state == DriverState.VENTED, "the driver to vent")
+        assert "no command came" in observer.driver[-1].reason
+        observer.wait_for(lambda: np.abs(observer.measured).max() < 400.0, "the pressure to go")
