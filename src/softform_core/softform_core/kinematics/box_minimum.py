@@ -48,7 +48,7 @@ def _active_set(hessian: Array, gradient: Array, low: Array, high: Array) -> Arr
         variables = np.flatnonzero(free)
         change = _newton_step(hessian, gradient + hessian @ step, variables)
         nearest, room = -1, 1.0
-        for variable in variables:
+        for variable in range(size):
             bound = high[variable] if change[variable] > 0.0 else low[variable]
             if change[variable] != 0.0 and (bound - step[variable]) / change[variable] < room:
                 nearest, room = variable, (bound - step[variable]) / change[variable]
