@@ -17,7 +17,7 @@ from softform_core.halton import halton_actuations
 from softform_core.kinematics.closest_points import ClosestPoints
 from softform_core.kinematics.ik_options import IkOptions
 from softform_core.kinematics.ik_problem import Problem
-from softform_core.kinematics.inverse import search_of, solve_inverse_kinematics, solve_prepared
+from softform_core.kinematics.inverse import solve_inverse_kinematics, solve_prepared
 from softform_core.kinematics.levenberg_marquardt import LevenbergMarquardt
 from softform_core.kinematics.pipeline import ForwardPipeline
 from softform_core.kinematics.robot_pipeline import SURFACE_POINTS
@@ -131,7 +131,8 @@ def _solve(robot: Robot, pipeline: ForwardPipeline, target: ReachableTarget, opt
     begun = time.perf_counter()
     result = solve_inverse_kinematics(pipeline, target.cloud, options)
     milliseconds = (time.perf_counter() - begun) * 1e3
-    search = search_of(target.cloud)
+    search = result.problem.target
+    assert search is not None
     return TimedSolve(
         milliseconds=milliseconds,
         prepare_milliseconds=result.prepare_seconds * 1e3,

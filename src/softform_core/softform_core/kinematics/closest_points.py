@@ -86,6 +86,7 @@ class CloudSearch:
         self._given_normals = normals
         self._normals, self._spacing = np.empty_like(points), np.empty(len(points))
         self._known = np.zeros(len(points), dtype=bool)
+        self._last = np.zeros(0, dtype=np.int64)
 
     def query(self, points: Array) -> Matches:
         """Closest point of each of (P, 3) mm.
@@ -93,7 +94,10 @@ class CloudSearch:
         Raises:
             SoftformError: If a point is not finite.
         """
-        index = self._tree.nearest(_finite(points))
+        # A solve asks for points that have moved a little: the last answers bound the search, whoever asked.
+        last = self._last
+        index = self._tree.nearest(_finite(points), last if len(last) == len(points) else None)
+        self._last = index
         self._look_around(index)
         return Matches(*_on_planes(np.ascontiguousarray(points), index, self.vertices, self._normals, self._spacing))
 

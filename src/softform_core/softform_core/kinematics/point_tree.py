@@ -29,9 +29,19 @@ class PointTree:
         self._place = np.empty_like(self._tree.order)
         self._place[self._tree.order] = np.arange(len(points))
 
-    def nearest(self, queries: Array) -> Indices:
-        """Index of the point nearest to each of (M, 3), finite."""
-        places = _nearest(np.ascontiguousarray(queries), self._points, self._tree.boxes, self._tree.leaf)
+    def nearest(self, queries: Array, guesses: Indices | None = None) -> Indices:
+        """Points nearest to others.
+
+        Args:
+            queries: (M, 3), finite.
+            guesses: (M,) index of a point that may be near each; the better they are, the shorter the search.
+
+        Returns:
+            (M,) index of the nearest.
+        """
+        # Without a guess: neighbouring queries follow each other, so that the last answer is one (-1).
+        places = np.full(len(queries), -1) if guesses is None else self._place[guesses]
+        _nearest(np.ascontiguousarray(queries), self._points, self._tree.boxes, self._tree.leaf, places)
         return self._tree.order[places]
 
     def surroundings(self, index: Indices, neighbours: int) -> tuple[Array, Array]:
@@ -59,14 +69,15 @@ def _squared_distances(x, y, z, points, start, stop, out):  # type: ignore[no-un
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _nearest(queries, points, boxes, leaf):  # type: ignore[no-untyped-def]  # numba infers the types
+def _nearest(queries, points, boxes, leaf, found):  # type: ignore[no-untyped-def]  # numba infers the types
+    """Replace the guesses in `found`, -1 where there is none, by the nearest."""
     inner, count = len(boxes), points.shape[1]
-    found = np.zeros(len(queries), dtype=np.int64)
     stack, bound, squared = np.empty(STACK, dtype=np.int64), np.empty(STACK), np.empty(leaf)
     for query in range(len(queries)):
         x, y, z = queries[query, 0], queries[query, 1], queries[query, 2]
-        # Neighbouring queries follow each other: the last answer bounds the next one from the start.
-        nearest = found[max(query - 1, 0)]
+        nearest = found[query]
+        if nearest < 0:
+            nearest = found[query - 1] if query > 0 else 0
         _squared_distances(x, y, z, points, nearest, nearest + 1, squared)
         best = squared[0]
         stack[0], bound[0], depth = 0, 0.0, 1

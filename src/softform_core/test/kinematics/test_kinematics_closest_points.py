@@ -120,8 +120,9 @@ def test_any_cloud_is_searched_exactly(seed, count, flatness, size, outlier, dou
         points[: count // 2] = points[count - count // 2 :]
     queries = np.concatenate([2.0 * size * rng.normal(size=(20, 3)), points[:5]])
     tree, reference = PointTree(points), cKDTree(points)
-    found = np.linalg.norm(queries - points[tree.nearest(queries)], axis=1)
-    assert found == pytest.approx(reference.query(queries)[0], rel=1e-12, abs=1e-12 * size)
+    for guesses in (None, rng.integers(count, size=len(queries))):
+        found = np.linalg.norm(queries - points[tree.nearest(queries, guesses)], axis=1)
+        assert found == pytest.approx(reference.query(queries)[0], rel=1e-12, abs=1e-12 * size)
     index, neighbours = np.arange(min(count, 30)), min(16, count)
     normals, spacing = tree.surroundings(index, 16)
     distances, near = (each.reshape(len(index), -1) for each in reference.query(points[index], k=neighbours))
