@@ -1,7 +1,7 @@
 """What a path to follow must be before it is accepted; every refusal says why and what to do."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TypeVar
 
@@ -46,11 +46,11 @@ class PointPath:
 
     Attributes:
         points: (m, 3) m.
-        uv: (2,) which point of the surface is led; robots with a tip ignore it.
+        uv: (2,) which point of the surface is led, its middle if nothing is said; robots with a tip ignore it.
     """
 
     points: Array
-    uv: Array
+    uv: Array = field(default_factory=lambda: np.array([0.5, 0.5]))
 
 
 @dataclass(frozen=True)
