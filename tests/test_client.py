@@ -1,0 +1,33 @@
+"""The examples of docs/client.md do what they say, on a running stack."""
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+PAGE = Path(__file__).parents[1] / "docs" / "client.md"
+EXAMPLES = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+pytestmark = pytest.mark.timeout(180)
+
+
+def test_every_example_runs(stack):
+    names: dict[str, object] = {"__name__": "notebook"}
+    printed = []
+    for number, example in enumerate(EXAMPLES, 1):
+        with contextlib.redirect_stdout(io.StringIO()) as output:
+            exec(compile(example, f"docs/client.md, example {number}", "exec"), names)
+        printed.append(output.getvalue())
+    assert len(EXAMPLES) == 7
+    assert names["plan"].predicted_mean_error < 1e-3 and names["plan"].reachable
+    assert names["there"].times == pytest.approx([0.0, 2.0, 4.0, 6.0], abs=0.5)
+    assert max(names["back"].errors) < 1e-3 and "moving 1" in printed[2]
+    assert max(names["led"].errors) < 1e-3
+    states = names["states"]
+    assert len(states) == 100 and states[-1].targets > 80 and states[-1].commands > 50
+    assert np.isfinite(states[-1].mean_error) and states[-1].targets_refused == 0
+    assert min(names["motion"].clearances) > 0.003
+    assert "Way-point 1" in printed[6] and "outside" in printed[6]
