@@ -9,7 +9,9 @@ from lifecycle_msgs.msg import Transition
 
 from softform_core.networks.store import FORWARD_KINEMATICS
 from softform_core.paths import models_dir
+from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
+from softform_core.units import MM_PER_M
 from softform_ik.client import Code, GoalFailedError, GoalRejectedError, Mode, NotConnectedError, ShapeClient
 from softform_interfaces.msg import DriverState
 
@@ -54,6 +56,20 @@ def test_moving_settles_and_goes_on_holding_the_shape(client, stand_in, shape_of
     wait_for(lambda: len(stand_in.commands) > count + 5, "the held command to be repeated")
     assert (stand_in.commands[-1] == np.asarray(result.pressures)).all()
     assert not result.verified
+
+
+def test_feature_points_alone_move_the_robot_where_they_are_wanted(client, stand_in, pipeline):
+    uv = np.stack(np.meshgrid([1 / 6, 0.5, 5 / 6], [1 / 6, 0.5, 5 / 6], indexing="ij"), axis=-1).reshape(-1, 2)
+    features = FeaturePoints.of(uv, pipeline.at(uv).points(HIDDEN) / MM_PER_M)
+    result = client.reach(mode=Mode.PLAN_AND_MOVE, features=features, starts=3, tolerance=1e-6)
+    assert stand_in.pressures == pytest.approx(HIDDEN, abs=60.0)
+    assert result.reachable and list(result.active_bounds) == [0] * 9 and result.unreachable_error < 1e-5
+    before = len(stand_in.commands)
+    with pytest.raises(GoalRejectedError, match="between 0 and 1"):
+        client.reach(features=FeaturePoints(uv * 320.0, features.positions, features.weights))
+    with pytest.raises(GoalRejectedError, match="feature points alone"):
+        client.reach(mode=Mode.CLOSED_LOOP, features=features)
+    assert all((command == np.asarray(result.pressures)).all() for command in stand_in.commands[before:])
 
 
 @pytest.mark.parametrize("offset", [0.0, 0.003])

@@ -12,6 +12,7 @@ from softform_core.kinematics.ik_problem import Problem
 from softform_core.kinematics.inverse import search_of, solve_inverse_kinematics
 from softform_core.kinematics.levenberg_marquardt import LevenbergMarquardt
 from softform_core.kinematics.quadratic_model import moved, quadratic_model
+from softform_core.kinematics.robust_loss import tukey_loss, tukey_scale, tukey_weights
 from softform_core.registration.rigid import RigidTransform
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.surface_target import SurfaceTarget
@@ -123,6 +124,16 @@ def test_a_whole_exact_target_is_no_worse_when_called_partial(membrane, shape_of
     )
     assert result.mean_error_mm < 0.02 and result.covered.mean() > 0.95
     assert result.pressures == pytest.approx(hidden, abs=10.0)
+
+
+def test_tukeys_weights_are_the_slope_of_his_loss():
+    distances, scale = np.linspace(0.01, 3.0, 300), 2.0
+    slope = (tukey_loss(distances + 1e-6, scale) - tukey_loss(distances - 1e-6, scale)) / 2e-6
+    assert 2.0 * distances * tukey_weights(distances, scale) == pytest.approx(slope, abs=1e-6)
+    assert (tukey_weights(distances[distances > scale], scale) == 0.0).all()
+    assert tukey_loss(distances, np.inf) == pytest.approx(distances**2)
+    noise = np.abs(np.random.default_rng(0).normal(0.0, 1.5, 20_000))
+    assert tukey_scale(noise, 0.1) == pytest.approx(4.685 * 1.5, rel=0.03) and tukey_scale(noise, 50.0) == 50.0
 
 
 def test_of_many_solutions_the_one_near_the_preferred_posture_is_found(membrane, options):
