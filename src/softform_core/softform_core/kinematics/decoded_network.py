@@ -1,6 +1,7 @@
 """N_fk followed by the B-spline decoder at fixed surface parameters (paper 000, Eqs. 14 and 1), with its Jacobian."""
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from softform_core.kinematics.mlp import AffineLayers
@@ -31,9 +32,10 @@ class DecodedNetwork:
         basis = basis_matrix(uv, *grid)
         control_points = basis.shape[1]
         self._network, self._slopes = network, network.in_precision(precision)
-        # (Q * 3, hidden): Eq. 1 applied to the last layer's columns.
-        self._decode = np.ascontiguousarray((basis @ weight.reshape(control_points, -1)).reshape(len(uv) * 3, -1))
-        self._decode_slopes = np.ascontiguousarray(self._decode.T, dtype=precision)
+        # (hidden, Q * 3): Eq. 1 applied to the last layer's columns.
+        decode = (basis @ weight.reshape(control_points, -1)).reshape(len(uv) * 3, -1)
+        self._decode = np.ascontiguousarray(decode.T)
+        self._decode_slopes = self._decode.astype(precision)
         self._offset = (basis @ bias.reshape(control_points, 3)).ravel()
         self._identity = np.eye(network.inputs, dtype=precision)
 
@@ -43,7 +45,12 @@ class DecodedNetwork:
 
     def points(self, last_hidden: Array) -> Array:
         """Points (n, Q, 3) mm from the activations of the last hidden layer."""
-        return (last_hidden @ self._decode.T + self._offset).reshape(len(last_hidden), -1, 3)
+        if len(last_hidden) == 1:
+            points = self._offset.copy()
+            _add_rows(last_hidden[0], self._decode, points)
+        else:
+            points = last_hidden @ self._decode + self._offset
+        return points.reshape(len(last_hidden), -1, 3)
 
     def jacobian(self, hidden: tuple[Array, ...]) -> tuple[Floats, Floats]:
         """Derivatives by the actuation.
@@ -62,3 +69,13 @@ class DecodedNetwork:
         if not moving.all():
             decode, motion = decode[moving], motion[:, moving]
         return (decode.T @ motion).reshape(len(slope), -1, 3, slope.shape[2]), slope
+
+
+@njit(cache=True, nogil=True, fastmath={"contract", "nsz"})
+def _add_rows(weights: Array, rows: Array, out: Array) -> None:  # pragma: no cover - compiled
+    """Add weighted rows (h, m) to out (m,). With ReLU most weights are zero: their rows are not even read."""
+    for row in range(len(weights)):
+        weight = weights[row]
+        if weight != 0.0:
+            for column in range(len(out)):
+                out[column] += weight * rows[row, column]
