@@ -88,7 +88,7 @@ def _overview(axes: Axes3D, one: Drawable, stick: Stick, name: str) -> None:
     axes.add_collection3d(Poly3DCollection(mesh.points[mesh.faces] * MM_PER_M, facecolors="#444444", shade=True))
     low, high = shape.min(axis=0) * MM_PER_M, shape.max(axis=0) * MM_PER_M
     axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(0.0, 1.3 * high[2]))
-    axes.set_box_aspect((1.0, 1.0, 0.45), zoom=1.25)
+    axes.set_box_aspect((1.0, 1.0, 0.45))
     axes.view_init(elev=28.0, azim=-60.0)
     axes.set(xticklabels=[], yticklabels=[], zticklabels=[])
     least = one.execution.clearances.min() * MM_PER_M
