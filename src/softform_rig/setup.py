@@ -23,6 +23,9 @@ setup(
             "sim2real = softform_rig.cli_bench:sim2real",
             "planning = softform_rig.cli_planning:planning",
         ],
-        "softform.bench.ik": ["planning = softform_rig.planned_motion.bench:planning"],
+        "softform.bench.ik": [
+            "planning = softform_rig.planned_motion.bench:planning",
+            "waypoints = softform_rig.bench_waypoints:waypoints",
+        ],
     },
 )

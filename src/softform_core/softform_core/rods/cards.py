@@ -142,7 +142,7 @@ Made by `{self.command}`, which makes it again. Do not edit: this page is genera
 
 | | |
 |---|---|
-| takes | the simulated tip, {n.inputs} coordinates, mm |
+| takes | the simulated tip, {n.outputs} coordinates, mm, and the {n.inputs - n.outputs} actuations, Pa |
 | gives | the real one, mm (paper 001, Sec. II-B) |
 | network | N_s2r: {n.inputs} → {n.hidden} → {n.outputs}, {n.activation}, {n.parameters} parameters |
 | weights | `{self.weights_file}` (TorchScript), {self.weights_bytes} bytes, sha256 `{self.weights_sha256}` |

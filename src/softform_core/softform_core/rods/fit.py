@@ -67,7 +67,6 @@ def fit(
     patience: int,
     label: str,
     progress: bool = True,
-    weight_decay: float = 0.0,
 ) -> Fit:
     """Fit a network in place; it ends with the weights of least validation error.
 
@@ -80,7 +79,6 @@ def fit(
         patience: Steps without a better validation error after which to stop.
         label: Of the progress bar.
         progress: Whether to show one on stderr.
-        weight_decay: Times the mean square of the weights, added to the loss.
 
     Raises:
         SoftformError: If the loss becomes NaN or infinite.
@@ -97,10 +95,6 @@ def fit(
     def closure() -> Tensor:
         optimiser.zero_grad()
         loss = (network.layers(x) - y).square().mean()
-        if weight_decay > 0.0:
-            loss = loss + weight_decay * sum(
-                weight.square().mean() for weight in network.layers.parameters() if weight.dim() > 1
-            )
         loss.backward()
         return loss
 

@@ -23,7 +23,8 @@ class TipModel:
     Attributes:
         forward_kinematics: N_fk, Pa -> mm.
         jacobian_network: N_J, Pa -> mm/Pa, flattened row by row.
-        sim_to_real: N_s2r, mm -> mm; None if the simulated tip is meant.
+        sim_to_real: N_s2r, from the simulated tip, mm, and, if it takes it, the actuation, Pa, to the real tip, mm;
+            None if the simulated tip is meant.
         actuation_min: (m,) Pa.
         actuation_max: (m,) Pa.
         workspace_width_mm: Of the simulated data.
@@ -60,11 +61,13 @@ class TipModel:
         flat, batch = self._flat(actuation)
         tips = self.forward_kinematics.values(flat)
         if self.sim_to_real is not None:
-            tips = self.sim_to_real.values(tips)
+            tips = self.sim_to_real.values(self._transfer_inputs(tips, flat))
         return tips.reshape(*batch, self.dimensions)
 
     def jacobian(self, actuation: ArrayLike) -> Array:
         """Jacobians diff(N_s2r) J^s (…, n, m) mm/Pa at actuations (…, m) Pa (Eq. 4).
+
+        Of an N_s2r that takes the actuation too, the total derivative.
 
         Raises:
             SoftformError: If the actuation has another number of values.
@@ -81,8 +84,16 @@ class TipModel:
         tips = self.forward_kinematics.values(flat)
         jacobians = self.jacobian_network.values(flat).reshape(-1, self.dimensions, self.actuations)
         if self.sim_to_real is not None:
-            tips, jacobians = self.sim_to_real.values_and_jacobian(tips, jacobians)
+            hidden = self.sim_to_real.hidden(self._transfer_inputs(tips, flat))
+            if self.sim_to_real.inputs > self.dimensions:
+                unit = np.broadcast_to(np.eye(self.actuations), (len(flat), self.actuations, self.actuations))
+                jacobians = np.concatenate([jacobians, unit], axis=1)
+            tips, jacobians = self.sim_to_real.output(hidden[-1]), self.sim_to_real.jacobian(hidden, jacobians)
         return tips.reshape(*batch, self.dimensions), jacobians.reshape(*batch, *jacobians.shape[1:])
+
+    def _transfer_inputs(self, tips: Array, actuations: Array) -> Array:
+        assert self.sim_to_real is not None
+        return tips if self.sim_to_real.inputs == self.dimensions else np.concatenate([tips, actuations], axis=1)
 
     def _flat(self, actuation: ArrayLike) -> tuple[Array, tuple[int, ...]]:
         values = np.asarray(actuation, dtype=np.float64)

@@ -27,7 +27,6 @@ NEURONS_PER_SAMPLE = 0.25
 
 _PATIENCE = 500
 _FEWEST_SAMPLES = 20
-_SIM_TO_REAL_DECAY = 1e-5
 
 
 @dataclass(frozen=True)
@@ -87,10 +86,10 @@ def train_kinematics(
     layers = robot.networks
     fk, fk_entry = _fitted(
         "N_fk", actuations, millimetres, layers.forward_kinematics, split, seed, forward_kinematics_steps,
-        True, width, 0.0, progress,
+        True, width, progress,
     )  # fmt: skip
     jacobian, jacobian_entry = _fitted(
-        "N_J", actuations, flattened, layers.jacobian, split, seed, jacobian_steps, False, norm, 0.0, progress
+        "N_J", actuations, flattened, layers.jacobian, split, seed, jacobian_steps, False, norm, progress
     )
     return TrainedKinematics(TipKinematics(fk, jacobian), split, fk_entry, jacobian_entry, width)
 
@@ -101,16 +100,21 @@ def train_sim_to_real(
     tips: Array,
     seed: int,
     *,
+    by_tip_alone: bool = False,
     steps: int = SIM_TO_REAL_STEPS,
     progress: bool = True,
 ) -> TrainedSimToReal:
-    """Fit N_s2r: from the tip that N_fk predicts to the captured one, one hidden layer of samples / 4 neurons.
+    """Fit N_s2r: to the captured tips, one hidden layer of samples / 4 neurons.
+
+    The paper's takes the tip that N_fk predicts. A redundant robot brings its simulated tip to one place in many ways,
+    which in reality lead to different places, so ours takes the actuation beside it.
 
     Args:
         model: N_fk.
         actuations: (s, m) Pa, commanded.
         tips: (s, n) m, captured.
         seed: Of the split and the first weights.
+        by_tip_alone: As the paper.
         steps: Of L-BFGS at most.
         progress: Whether to show a progress bar on stderr.
 
@@ -120,9 +124,10 @@ def train_sim_to_real(
     _require_samples(len(actuations))
     split = split_rows(len(actuations), seed)
     simulated, real = model.without_sim_to_real.tip(actuations), MM_PER_M * tips
+    inputs = simulated if by_tip_alone else np.concatenate([simulated, actuations], axis=1)
     network, entry = _fitted(
-        "N_s2r", simulated, real, [max(1, round(NEURONS_PER_SAMPLE * len(actuations)))], split, seed, steps,
-        True, model.workspace_width_mm, _SIM_TO_REAL_DECAY, progress,
+        "N_s2r", inputs, real, [max(1, round(NEURONS_PER_SAMPLE * len(actuations)))], split, seed, steps,
+        True, model.workspace_width_mm, progress,
     )  # fmt: skip
     before = 100.0 * np.linalg.norm(simulated - real, axis=1)[split.test] / model.workspace_width_mm
     return TrainedSimToReal(network, split, entry, float(before.mean()), float(before.max()))
@@ -138,7 +143,6 @@ def _fitted(
     steps: int,
     one_scale: bool,
     norm: float,
-    weight_decay: float,
     progress: bool,
 ) -> tuple[TipNetwork, NetworkEntry]:
     """A network and its card entry; errors over `norm`."""
@@ -146,9 +150,7 @@ def _fitted(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = TipNetwork(x, y, hidden, one_scale=one_scale)
-    done = fit(
-        network, x, y, split, steps, patience=_PATIENCE, label=label, progress=progress, weight_decay=weight_decay
-    )
+    done = fit(network, x, y, split, steps, patience=_PATIENCE, label=label, progress=progress)
     predicted = extract_mlp(network).forward(inputs[split.test])
     errors = 100.0 * np.linalg.norm(predicted - outputs[split.test], axis=1) / norm
     return network.eval(), NetworkEntry(

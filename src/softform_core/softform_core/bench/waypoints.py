@@ -1,0 +1,127 @@
+"""Way-points of paper 001 in simulation: ours beside the paper's iteration, FK gradients and direct IK learning.
+
+All follow the same '8' with the same networks in the same run. What they command is judged by the simulator, not by the
+networks. Direct IK is learned from the same samples twice: by a network, which averages over the actuations of a
+redundant robot, and by keeping the samples, of which the nearest answers. Percentages are of the workspace's width
+(`rods.workspace`); jumps are of an actuation's range.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from softform_core.paths import models_dir
+from softform_core.robots import TipRobot
+from softform_core.rods.baselines import FkGradients, gradient_iteration, learn_direct_ik
+from softform_core.rods.follow_path import TipPath, follow_path, start_near
+from softform_core.rods.model_store import load_tip_kinematics
+from softform_core.rods.rod import build_rod
+from softform_core.rods.simulate import grid_actuations, simulate_tips
+from softform_core.rods.tip_model import TipModel, load_tip_model
+from softform_core.threads import one_thread
+from softform_core.units import MM_PER_M
+
+Array = NDArray[np.float64]
+
+WAYPOINTS = 200
+"""On the '8' (paper 001, Sec. IV-A2)."""
+
+DIRECT_IK_STEPS = 300
+_REPEATS = 5
+
+
+@dataclass(frozen=True)
+class Eight:
+    """An '8' in a plane z = const, mm: half its extents along x and y, or along y and x if `upright`."""
+
+    centre: tuple[float, ...]
+    long: float
+    short: float
+    upright: bool
+
+    def points(self, count: int = WAYPOINTS) -> Array:
+        """Way-points (count, n) mm, the last one before the first."""
+        turn = 2.0 * np.pi * np.arange(count) / count
+        along, across = self.long * np.sin(turn), self.short * np.sin(2.0 * turn)
+        offsets = np.zeros((count, len(self.centre)))
+        offsets[:, 0], offsets[:, 1] = (across, along) if self.upright else (along, across)
+        return np.array(self.centre) + offsets
+
+
+EIGHTS = {
+    "three_chamber": Eight((0.0, 0.0, 122.0), 14.0, 8.0, upright=False),
+    "planar_fingers": Eight((210.0, 0.0), 110.0, 50.0, upright=True),
+}
+
+
+def tracking_percent(model: TipModel, tips: Array, points: Array) -> Array:
+    """Distances (w,) from tips (w, n) m to way-points (w, n) mm, % of the workspace's width."""
+    return np.asarray(100.0 * np.linalg.norm(MM_PER_M * tips - points, axis=1) / model.workspace_width_mm)
+
+
+def largest_jump_percent(model: TipModel, actuations: Array) -> float:
+    """Largest change of an actuation between neighbouring way-points, % of its range."""
+    span = model.actuation_max - model.actuation_min
+    return float(100.0 * np.max(np.abs(np.diff(actuations, axis=0)) / span))
+
+
+def compare(robot: TipRobot) -> dict[str, object]:
+    """Follow the robot's '8' all four ways, on one core.
+
+    Raises:
+        SoftformError: If the robot's models cannot be read.
+    """
+    with one_thread():
+        model, points = load_tip_model(robot), EIGHTS[robot.name].points()
+        network = load_tip_kinematics(robot, models_dir() / robot.name)[0].forward_kinematics
+        gradients = FkGradients(network, model.actuation_min, model.actuation_max, model.workspace_width_mm)
+        start = start_near(model, points[0])
+        learned = time.process_time()
+        grid = grid_actuations(robot, robot.segments)
+        direct = learn_direct_ik(grid, model.tip(grid), robot.networks.forward_kinematics, DIRECT_IK_STEPS, seed=0)
+        learned = time.process_time() - learned
+
+        samples = cKDTree(model.tip(grid))
+
+        def answered(found: Array) -> TipPath:
+            found = np.clip(found, model.actuation_min, model.actuation_max)
+            return TipPath(found, np.linalg.norm(model.tip(found) - points, axis=1), np.zeros(len(found), np.int64))
+
+        ways: dict[str, Callable[[], TipPath]] = {
+            "ours": lambda: follow_path(model, points, start),
+            "paper_gradient": lambda: gradient_iteration(model, points, start),
+            "paper_gradient_by_fk_gradients": lambda: gradient_iteration(gradients, points, start),
+            "ours_by_fk_gradients": lambda: follow_path(gradients, points, start),
+            "direct_ik_network": lambda: answered(np.array([direct.values(point[None])[0] for point in points])),
+            "direct_ik_nearest_sample": lambda: answered(np.array([grid[samples.query(point)[1]] for point in points])),
+        }
+        figures = {name: _figures(robot, model, points, follow) for name, follow in ways.items()}
+    jumps = {name: one["largest_jump_percent"] for name, one in figures.items()}
+    return {
+        "waypoints": len(points),
+        "workspace_width_mm": model.workspace_width_mm,
+        "direct_ik_training_core_seconds": learned,
+        "jump_over_direct_ik_network": jumps["ours"] / jumps["direct_ik_network"],
+        "jump_over_direct_ik_nearest_sample": jumps["ours"] / jumps["direct_ik_nearest_sample"],
+        **figures,
+    }
+
+
+def _figures(robot: TipRobot, model: TipModel, points: Array, follow: Callable[[], TipPath]) -> dict[str, float]:
+    times = []
+    for _ in range(_REPEATS):
+        began = time.process_time()
+        path = follow()
+        times.append(time.process_time() - began)
+    tracking = tracking_percent(model, simulate_tips(build_rod(robot), robot, path.actuations), points)
+    return {
+        "tracking_mean_percent": float(tracking.mean()),
+        "tracking_max_percent": float(tracking.max()),
+        "core_ms_per_waypoint": 1e3 * min(times) / len(points),
+        "iterations_mean": float(path.iterations.mean()),
+        "largest_jump_percent": largest_jump_percent(model, path.actuations),
+    }

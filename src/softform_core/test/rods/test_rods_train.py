@@ -1,0 +1,140 @@
+"""From tips to models: what the fits reach, what the files hold, what is refused."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from click.testing import CliRunner
+
+from softform_core.cli.train import train
+from softform_core.errors import SoftformError
+from softform_core.networks.layers import extract_mlp
+from softform_core.networks.model_files import ModelError
+from softform_core.robots import load_tip_robot
+from softform_core.rods.fit import fit, split_rows
+from softform_core.rods.model_store import load_tip_kinematics
+from softform_core.rods.networks import TipNetwork
+from softform_core.rods.rod import build_rod
+from softform_core.rods.samples import read_tip_samples, write_tip_samples
+from softform_core.rods.simulate import generate_tips, grid_actuations, simulate_tips
+from softform_core.rods.tip_model import load_tip_model
+from softform_core.rods.train import train_kinematics, train_sim_to_real
+
+ROBOT = load_tip_robot("three_chamber")
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """A store of 6 values of each actuation, and N_fk and N_J trained on it for a moment."""
+    store = generate_tips(ROBOT, tmp_path_factory.mktemp("rods") / "tips.zarr", segments=6, progress=False)
+    data = store.converged()
+    return (
+        store,
+        data,
+        train_kinematics(ROBOT, *data, 0, forward_kinematics_steps=150, jacobian_steps=50, progress=False),
+    )
+
+
+def test_a_small_fit_is_below_the_papers_errors_already(small):
+    _, (actuations, tips, jacobians), trained = small
+    assert trained.forward_kinematics.hidden == trained.jacobian.hidden == [35, 35]
+    assert trained.forward_kinematics.test_mean_percent < 0.34
+    assert trained.jacobian.test_mean_percent < 2.0
+    rows = trained.split.test
+    predicted = extract_mlp(trained.network.forward_kinematics).forward(actuations[rows])
+    errors = np.linalg.norm(predicted - 1000.0 * tips[rows], axis=1)
+    assert errors.mean() == pytest.approx(
+        trained.forward_kinematics.test_mean_percent * trained.workspace_width_mm / 100.0
+    )
+    flat = extract_mlp(trained.network.jacobian).forward(actuations[rows]).reshape(-1, 3, 3)
+    assert np.abs(flat - 1000.0 * jacobians[rows]).max() < 0.1 * np.abs(1000.0 * jacobians).max()
+
+
+def test_the_split_has_the_papers_shares_and_no_row_twice():
+    split = split_rows(4096, seed=0)
+    assert (len(split.train), len(split.validation), len(split.test)) == (2867, 819, 410)
+    assert len(np.unique(np.concatenate([split.train, split.validation, split.test]))) == 4096
+
+
+def test_a_fit_ends_with_the_weights_of_least_validation_error():
+    rng = np.random.default_rng(0)
+    x, noise = torch.from_numpy(rng.uniform(-1, 1, (40, 1))), torch.from_numpy(rng.normal(0.0, 0.3, (40, 1)))
+    network = TipNetwork(x, torch.sin(3 * x) + noise, [30], one_scale=True)
+    split = split_rows(40, 0)
+    done = fit(network, x, torch.sin(3 * x) + noise, split, 1000, patience=300, label="noisy", progress=False)
+    assert done.best_step < done.steps < 1000  # it would go on to fit the noise
+
+
+def test_the_commands_write_models_that_fit_and_refuse_others(tmp_path, small, monkeypatch):
+    store = small[0]
+    monkeypatch.setattr("softform_core.rods.train.FORWARD_KINEMATICS_STEPS", 50)
+    folder = tmp_path / "models"
+    options = ["--robot", "three_chamber", "--data", str(store.path), "--output", str(folder)]
+    monkeypatch.setattr("softform_core.rods.learn.train_kinematics", lambda *args: small[2])
+    done = CliRunner().invoke(train, ["fk", *options])
+    assert done.exit_code == 0, done.output
+    assert "N_fk  mean" in done.output
+    card = json.loads((folder / "forward_kinematics.json").read_text())
+    assert card["data"]["samples"] == 216
+    assert (folder / "README.md").read_text() == load_tip_kinematics(ROBOT, folder)[1].to_markdown()
+    model = load_tip_model(ROBOT, folder)
+    predicted = model.tip(small[1][0])
+    assert np.linalg.norm(predicted - 1000.0 * small[1][1], axis=1).mean() < 0.0034 * model.workspace_width_mm
+    with pytest.raises(ModelError, match="trained for robot 'three_chamber'"):
+        load_tip_model("planar_fingers", folder)
+    refused = CliRunner().invoke(train, ["fk", *options, "--recipe", "paper"])
+    assert refused.exit_code == 2
+    assert "--recipe does not fit the robot" in refused.output
+
+
+def test_sim_to_real_learns_a_turned_and_stretched_reality_from_few_tips(tmp_path):
+    actuations = np.random.default_rng(2).uniform(ROBOT.actuation_min, ROBOT.actuation_max, (120, 3))
+    rod = build_rod(ROBOT, length_scale=1.05, base_rotation=[[0.99, -0.141, 0], [0.141, 0.99, 0], [0, 0, 1.0]])
+    tips = simulate_tips(rod, ROBOT, actuations)
+    path = tmp_path / "tips.zarr"
+    write_tip_samples(path, ROBOT, actuations, tips, {"source": "a test", "created": "now"})
+    folder = tmp_path / "real"
+    done = CliRunner().invoke(
+        train, ["s2r", "--robot", "three_chamber", "--frames", str(path), "--output", str(folder)]
+    )
+    assert done.exit_code == 0, done.output
+    simulated, real = load_tip_model(ROBOT), load_tip_model(ROBOT, sim_to_real=folder)
+    fresh = np.random.default_rng(3).uniform(ROBOT.actuation_min, ROBOT.actuation_max, (50, 3))
+    truth = 1000.0 * simulate_tips(rod, ROBOT, fresh)
+    before, after = (np.linalg.norm(m.tip(fresh) - truth, axis=1).mean() for m in (simulated, real))
+    assert after < 0.01 * real.workspace_width_mm < before
+    # Eq. 4: diff(N_s2r) J^s, where J^s is of N_J and not the derivative of N_fk.
+    here, change = fresh[0], np.array([300.0, -200.0, 100.0])
+    ahead, behind = (
+        real.sim_to_real.values(
+            np.concatenate([simulated.tip(here) + sign * simulated.jacobian(here) @ change, here + sign * change])[None]
+        )[0]
+        for sign in (1.0, -1.0)
+    )
+    step = 0.5 * (ahead - behind)
+    np.testing.assert_allclose(real.jacobian(here) @ change, step, atol=1e-3 * np.abs(step).max())
+    np.testing.assert_array_equal(real.without_sim_to_real.tip(fresh), simulated.tip(fresh))
+
+
+def test_a_transfer_beside_another_n_fk_is_refused(tmp_path, small, monkeypatch):
+    monkeypatch.setattr("softform_core.rods.learn.train_kinematics", lambda *args: small[2])
+    other = tmp_path / "other"
+    CliRunner().invoke(train, ["fk", "--robot", "three_chamber", "--data", str(small[0].path), "--output", str(other)])
+    actuations = grid_actuations(ROBOT, 3)
+    path = tmp_path / "tips.zarr"
+    write_tip_samples(path, ROBOT, actuations, small[0].converged()[1][:27], {"source": "a test", "created": "now"})
+    CliRunner().invoke(train, ["s2r", "--robot", "three_chamber", "--frames", str(path), "--output", str(other)])
+    with pytest.raises(ModelError, match="trained with another N_fk"):
+        load_tip_model(ROBOT, other, sim_to_real=other)
+
+
+def test_captured_tips_that_are_few_or_of_another_robot_are_refused(tmp_path):
+    path = tmp_path / "tips.zarr"
+    write_tip_samples(path, ROBOT, np.zeros((5, 3)), np.zeros((5, 3)), {"source": "a test", "created": "now"})
+    with pytest.raises(SoftformError, match="5 samples are too few"):
+        train_sim_to_real(load_tip_model(ROBOT), *read_tip_samples(path, ROBOT)[:2], 0, progress=False)
+    with pytest.raises(SoftformError, match="was made for robot 'three_chamber'"):
+        read_tip_samples(path, load_tip_robot("planar_fingers"))
+    with pytest.raises(SoftformError, match="is there already"):
+        write_tip_samples(path, ROBOT, np.zeros((5, 3)), np.zeros((5, 3)), {"source": "a test", "created": "now"})
