@@ -24,7 +24,7 @@ GOAL = np.array([500.0, 3000.0, 500.0, 3000.0, 500.0, 3000.0, 500.0, 3000.0, 500
 @pytest.fixture(scope="module")
 def node(start_node):
     one = start_node(
-        f"sim_to_real:={models_dir() / 'membrane' / 'rig_default'}", "goal_starts:=40", name="motion_planner"
+        f"sim_to_real:={models_dir() / 'membrane' / 'rig_default'}", "goal_starts:=1000", name="motion_planner"
     )
     one.start()
     return one
@@ -61,7 +61,7 @@ def ball(radius=0.01, center=(0.0, 0.0, 0.12)):
 def test_a_plan_leads_from_start_to_shape_and_moves_nothing(plan, stand_in, real):
     seen = []
     target = TargetShape(real.points(GOAL) / MM_PER_M)
-    result = plan(PlanGoal(target, ball(), START, clearance=0.002), on_feedback=seen.append)
+    result = plan(PlanGoal(target, ball(), START, clearance=0.002, max_time=3.0), on_feedback=seen.append)
     assert result.error_code == Code.NONE and result.error_msg == ""
     pressures = np.array(result.pressures).reshape(-1, 9)
     assert pressures[0] == pytest.approx(START) and pressures[-1] == pytest.approx(GOAL, abs=60.0)
@@ -144,7 +144,7 @@ def in_background(plan, goal):
 
 @pytest.fixture
 def slow_goal(shape_of):
-    """Of a target of many points many solutions are looked for: long enough to be cut off."""
+    """Of a target of many points many solutions are looked for, in half of the 30 s: long enough to be cut off."""
     return PlanGoal(shape_of(GOAL).sample(20_000), ball(), START)
 
 
@@ -156,8 +156,8 @@ def test_cancelling_ends_planning(plan, caller, slow_goal):
 
 
 def test_a_newer_goal_takes_the_place_of_the_older(plan, slow_goal):
-    thread, outcome = in_background(plan, slow_goal)
     with ActionCaller(PlanToShape, "plan_to_shape", "motion_planner", "other_client", timeout=30.0) as other:
+        thread, outcome = in_background(plan, slow_goal)
         newer = other.call(goal_to_message(PlanGoal(GOAL, ball(), START), "base_link", other.now()))
     thread.join()
     assert outcome[0].error_code == Code.PREEMPTED and newer.error_code == Code.NONE
