@@ -1,10 +1,11 @@
-"""Paths of a robot with a tip: the algorithm of paper 001, Sec. II, one way-point at a time."""
+"""Paths of a robot with a tip: the algorithm of paper 001, Sec. II, from a start that keeps to the whole path."""
 
 from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.halton import halton_actuations
 from softform_core.robots import TipRobot
 from softform_core.rods.follow_path import follow_path, start_near
 from softform_core.rods.tip_model import TipModel
@@ -38,11 +39,21 @@ class TipPathSolver:
         assert isinstance(goal.path, PointPath)  # shapes are refused with the goal
         model = self._model.without_sim_to_real if goal.without_sim_to_real else self._model
         points = goal.path.points[:, : model.dimensions] * MM_PER_M
-        actuation = self._first_guess(goal, here, model, points[0])
-        for point in points:
-            solved = follow_path(model, point[None], actuation)
-            actuation = solved.actuations[0]
-            yield SolvedWaypoint(actuation, float(solved.errors_mm[0]))
+        begun: list[SolvedWaypoint] = []
+        for start in self._starts(goal, here, model, points[0]):
+            followed = _followed(model, points, start, should_stop)
+            if len(followed) > len(begun) or not begun:
+                begun, last = followed, start
+            if len(begun) == len(points) or should_stop():
+                break
+        yield from begun
+        last = begun[-1].actuation if begun else last
+        for point in points[len(begun) :]:
+            if should_stop():
+                return
+            missed = _solved(model, point, last)
+            last = missed.actuation
+            yield missed
 
     def start(self, goal: FollowGoal, here: Array) -> Array:
         """As `PathSolver.start`."""
@@ -58,16 +69,38 @@ class TipPathSolver:
         """As `PathSolver.uses_sim_to_real`."""
         return self._model.sim_to_real is not None and not goal.without_sim_to_real
 
-    def _first_guess(self, goal: FollowGoal, here: Array | None, model: TipModel, point: Array) -> Array:
-        """Where to begin: at the seed or where the robot is, unless the first point is reached from elsewhere only."""
+    def _starts(self, goal: FollowGoal, here: Array | None, model: TipModel, point: Array) -> Iterator[Array]:
+        """Actuations to begin at: where the robot is, or as near the first point as a guess goes, or anywhere.
+
+        Which solution of a redundant robot is found depends on the start, and not every one can be kept to along the
+        whole path (paper 001, Sec. IV-C2).
+        """
         given = goal.seed_pressures if goal.seed_pressures is not None else here
-        elsewhere = start_near(model, point)
-        if given is None:
-            return elsewhere
-        guess = self._robot.actuation_of(given)
-        errors = [follow_path(model, point[None], one).errors_mm[0] for one in (guess, elsewhere)]
-        return guess if errors[0] <= errors[1] + _AS_NEAR * model.workspace_width_mm else elsewhere
+        if given is not None:
+            yield self._robot.actuation_of(given)
+        yield start_near(model, point)
+        yield from halton_actuations(self._robot.actuation_min, self._robot.actuation_max, _OTHER_STARTS, seed=0)
 
 
-_AS_NEAR = 1e-3
-"""Of the workspace's width: the paper counts a way-point as reached that near (Fig. 1)."""
+def _followed(model: TipModel, points: Array, start: Array, should_stop: Callable[[], bool]) -> list[SolvedWaypoint]:
+    """Way-points from the first on, until one is missed."""
+    followed: list[SolvedWaypoint] = []
+    for point in points:
+        solved = _solved(model, point, start)
+        if solved.error_mm > _MISSED * model.workspace_width_mm or should_stop():
+            break
+        followed.append(solved)
+        start = solved.actuation
+    return followed
+
+
+def _solved(model: TipModel, point: Array, start: Array) -> SolvedWaypoint:
+    path = follow_path(model, point[None], start)
+    return SolvedWaypoint(path.actuations[0], float(path.errors_mm[0]))
+
+
+_MISSED = 1e-3
+"""Of the workspace's width: nearer than that the paper counts a way-point as reached (Fig. 1)."""
+
+_OTHER_STARTS = 10
+"""Tried while none keeps to the whole path."""

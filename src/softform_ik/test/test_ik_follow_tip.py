@@ -7,11 +7,11 @@ import pytest
 
 from softform_core.kinematics.timing import fastest_schedule
 from softform_core.robots import load_tip_robot
+from softform_core.rods.follow_path import follow_path
 from softform_ik.follow_goal import FollowGoal, PointPath, PressurePath
 from softform_ik.follow_tip import TipPathSolver
 
 FINGER_MM = 120.0
-UNUSED_UV = np.zeros(2)
 POSTURE = np.array([5e3, 40e3, 20e3])
 
 
@@ -71,7 +71,7 @@ def solved(solver, goal, here=None):
 
 
 def test_the_eight_is_followed_without_jumps(robot, model, solver):
-    goal = FollowGoal(PointPath(eight(model), UNUSED_UV))
+    goal = FollowGoal(PointPath(eight(model)))
     actuations, errors_mm = solved(solver, goal, here=robot.chamber_pressures(POSTURE))
     assert errors_mm.max() < 0.0018 * model.workspace_width_mm, "the paper's largest error"
     assert np.linalg.norm(model.tip(actuations) - 1000.0 * eight(model)[:, :2], axis=1) == pytest.approx(errors_mm)
@@ -81,14 +81,14 @@ def test_the_eight_is_followed_without_jumps(robot, model, solver):
 
 
 def test_without_sim_to_real_the_simulated_tip_is_led(robot, model, solver):
-    goal = FollowGoal(PointPath(eight(model), UNUSED_UV), without_sim_to_real=True)
+    goal = FollowGoal(PointPath(eight(model)), without_sim_to_real=True)
     actuations, errors_mm = solved(solver, goal, here=robot.chamber_pressures(POSTURE))
     assert errors_mm.max() < 1.0 and not solver.uses_sim_to_real(goal)
     assert np.linalg.norm(model.tip(actuations) - 1000.0 * eight(model)[:, :2], axis=1).max() > 5.0
 
 
 def test_of_a_pair_of_chambers_one_is_empty_all_along(robot, model, solver):
-    goal = FollowGoal(PointPath(eight(model), UNUSED_UV))
+    goal = FollowGoal(PointPath(eight(model)))
     actuations, _ = solved(solver, goal, here=robot.chamber_pressures(POSTURE))
     assert (np.sign(actuations).max(axis=0) > np.sign(actuations).min(axis=0)).any(), "a finger changes sides"
     schedule = fastest_schedule(actuations[0], actuations, robot.slew_rate, 0.0)
@@ -102,7 +102,7 @@ def test_of_a_pair_of_chambers_one_is_empty_all_along(robot, model, solver):
 
 def test_the_path_begins_where_the_robot_is_if_it_can(robot, model, solver):
     """Redundant: the solution is that near the start (paper 001, Fig. 11)."""
-    path = FollowGoal(PointPath(eight(model)[:1], UNUSED_UV))
+    path = FollowGoal(PointPath(eight(model)[:1]))
     near = np.array([10e3, -10e3, 30e3])
     begun, _ = solved(solver, path, here=robot.chamber_pressures(near))
     elsewhere, _ = solved(solver, path, here=robot.chamber_pressures(-near))
@@ -110,8 +110,16 @@ def test_the_path_begins_where_the_robot_is_if_it_can(robot, model, solver):
     assert (solver.start(path, robot.chamber_pressures(near)) == near).all()
 
 
+def test_where_the_robots_posture_does_not_keep_to_the_path_another_is_taken(robot, model, solver):
+    path, bad = eight(model), np.array([23e3, -13e3, -44e3])
+    stuck = follow_path(model, 1000.0 * path[:, :2], bad).errors_mm
+    assert stuck.max() > 1.0, "from there alone the path is lost"
+    _, errors_mm = solved(solver, FollowGoal(PointPath(path)), here=robot.chamber_pressures(bad))
+    assert errors_mm.max() < 0.001 * model.workspace_width_mm
+
+
 def test_a_point_out_of_reach_keeps_its_error(robot, solver):
-    actuations, errors_mm = solved(solver, FollowGoal(PointPath(np.array([[2.0, 0.0, 0.0]]), UNUSED_UV)))
+    actuations, errors_mm = solved(solver, FollowGoal(PointPath(np.array([[2.0, 0.0, 0.0]]))))
     assert errors_mm[0] > 1500.0
     assert (actuations >= robot.actuation_min).all() and (actuations <= robot.actuation_max).all()
 
