@@ -5,7 +5,6 @@ import sys
 import click
 
 from softform_core.cli.figures import json_option, report_figures
-from softform_core.paths import config_dir
 
 
 @click.command()
@@ -51,12 +50,12 @@ def sim2real(
     from softform_core.threads import one_thread
     from softform_core.training.sim_to_real_recipes import RECIPES
     from softform_rig.bench_sim_to_real import BenchSettings, bench
-    from softform_rig.reality import load_reality
+    from softform_rig.reality import load_reality, membrane_realities
 
     if recipe_name not in RECIPES:
         raise click.BadParameter(f"'{recipe_name}' is none of {', '.join(sorted(RECIPES))}.", param_hint="--recipe")
     robot = load_robot(robot_name)
-    names = [reality] if reality else sorted(path.stem for path in (config_dir() / "realities").glob("*.yaml"))
+    names = [reality] if reality else membrane_realities()
     realities = [load_reality(name, robot) for name in names]
     processes = jobs or default_jobs()
     settings = BenchSettings(

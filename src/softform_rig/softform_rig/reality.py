@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from softform_core.errors import SoftformError
-from softform_core.paths import reality_file
+from softform_core.paths import config_dir, reality_file
 from softform_core.pneumatic_robot import PneumaticRobot
 from softform_core.robots import Material, Robot
 from softform_core.simulation import Membrane, build_membrane
@@ -123,6 +123,12 @@ class Reality(BodilessReality):
 
     membrane: RealMembrane = RealMembrane()
     scanner: ScannerDescription = ScannerDescription()
+
+
+def membrane_realities() -> list[str]:
+    """Names of the realities in `config/realities` that are of membranes; those of rods say so by their field `rod`."""
+    files = sorted((config_dir() / "realities").glob("*.yaml"))
+    return [path.stem for path in files if "rod" not in (yaml.safe_load(path.read_text(encoding="utf-8")) or {})]
 
 
 def load_reality(name_or_path: str | Path, robot: Robot) -> Reality:

@@ -8,7 +8,6 @@ import yaml
 from click.testing import CliRunner
 
 from softform_core.errors import SoftformError
-from softform_core.paths import config_dir
 from softform_core.robots import Robot, load_robot
 from softform_core.simulation import build_membrane, solve_equilibrium
 from softform_rig import gap
@@ -20,6 +19,7 @@ from softform_rig.reality import (
     board_sensors,
     build_real_membrane,
     load_reality,
+    membrane_realities,
     thickness_factor,
     true_pressures,
 )
@@ -36,7 +36,7 @@ def written(folder: Path, **changes) -> Path:
     return file
 
 
-@pytest.mark.parametrize("name", sorted(p.stem for p in (config_dir() / "realities").glob("*.yaml")))
+@pytest.mark.parametrize("name", membrane_realities())
 def test_every_shipped_reality_reads_and_is_named_as_its_file(robot: Robot, name: str) -> None:
     assert load_reality(name, robot).name == name
 

@@ -6,7 +6,7 @@ import yaml
 
 from softform_core.bench.ik_prediction import SHIPPED
 from softform_core.errors import SoftformError
-from softform_core.paths import models_dir, reality_file
+from softform_core.paths import config_dir, models_dir, reality_file
 from softform_core.robots import load_tip_robot
 from softform_core.rods.model_store import load_tip_kinematics, load_tip_sim_to_real
 from softform_core.rods.rod import build_rod
@@ -16,6 +16,7 @@ from softform_core.rods.tip_model import load_tip_model
 from softform_rig.bench_waypoints import tracking_in_reality
 from softform_rig.capture_tips import capture_tips, main
 from softform_rig.live_rod import LiveRod
+from softform_rig.reality import membrane_realities
 from softform_rig.rod_reality import load_rod_reality
 
 THREE_CHAMBER, FINGERS = load_tip_robot("three_chamber"), load_tip_robot("planar_fingers")
@@ -97,3 +98,11 @@ def test_with_sim_to_real_the_real_tip_follows_the_eight_within_one_per_cent(rob
     without = tracking_in_reality(robot, reality, model.without_sim_to_real)
     assert with_transfer["tracking_max_percent"] <= 1.0
     assert without["tracking_mean_percent"] > 3.0 > 3.0 * with_transfer["tracking_mean_percent"]
+
+
+@pytest.mark.parametrize("robot", [THREE_CHAMBER, FINGERS], ids=lambda robot: robot.name)
+def test_every_shipped_reality_of_rods_fits_both_robots(robot):
+    names = {path.stem for path in (config_dir() / "realities").glob("*.yaml")} - set(membrane_realities())
+    assert "rod_default" in names
+    for name in names:
+        assert load_rod_reality(name, robot).name == name
