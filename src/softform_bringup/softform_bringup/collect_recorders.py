@@ -14,7 +14,7 @@ from softform_core.frames.marker_store import MarkerStore
 from softform_core.frames.quality import FrameQuality, MarkerQuality, assess_cloud
 from softform_core.frames.store import FrameStore
 from softform_core.robots import Robot
-from softform_ik.capture_watch import CaptureWatch
+from softform_ik.robot.capture_watch import CaptureWatch
 from softform_interfaces.msg import MarkerFrame
 from softform_ros.conversions import points_from_cloud, positions_from_markers, seconds_from_stamp
 

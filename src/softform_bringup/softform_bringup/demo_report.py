@@ -11,8 +11,8 @@ from softform_core.evaluation.reach_picture import MeasuredShape, write_picture
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M, PA_PER_KPA
-from softform_ik.measured_errors import measure_errors
-from softform_ik.messages import pose_from_message
+from softform_ik.reach.measured_errors import measure_errors
+from softform_ik.reach.messages import pose_from_message
 from softform_interfaces.action import ReachShape
 from softform_ros.conversions import points_from_cloud
 

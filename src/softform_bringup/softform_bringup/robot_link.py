@@ -8,9 +8,9 @@ from rclpy.node import Node
 from sensor_msgs.msg import PointCloud2
 
 from softform_core.robots import Robot
-from softform_ik.capture_watch import CaptureWatch
-from softform_ik.driver_watch import DriverWatch
-from softform_ik.held_command import HeldCommand
+from softform_ik.robot.capture_watch import CaptureWatch
+from softform_ik.robot.driver_watch import DriverWatch
+from softform_ik.robot.held_command import HeldCommand
 from softform_interfaces.msg import ChamberPressures, DriverState, MarkerFrame
 from softform_ros import qos
 from softform_ros.conversions import seconds_from_stamp

@@ -14,9 +14,9 @@ from softform_core.frames.sources import open_recording
 from softform_core.kinematics.robot_pipeline import load_pipeline
 from softform_core.robots import load_robot
 from softform_core.units import MM_PER_M
-from softform_ik.capture_watch import CaptureWatch
-from softform_ik.driver_watch import DriverWatch
-from softform_ik.held_command import HeldCommand
+from softform_ik.robot.capture_watch import CaptureWatch
+from softform_ik.robot.driver_watch import DriverWatch
+from softform_ik.robot.held_command import HeldCommand
 from softform_interfaces.msg import ChamberPressures, DriverState
 from softform_ros.conversions import cloud_from_points, marker_message, seconds_from_stamp, stamp_from_seconds
 

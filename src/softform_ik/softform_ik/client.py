@@ -19,11 +19,11 @@ from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
 from softform_ik.client_connection import ClientConnection, GoalFailedError
 from softform_ik.client_stream import Target, streamed
-from softform_ik.follow_goal import Code as FollowCode
-from softform_ik.follow_goal import FollowGoal, Path, PointPath, PressurePath, ShapePath
-from softform_ik.follow_messages import goal_to_message as follow_message
-from softform_ik.goal_checks import Code, Mode, ReachGoal
-from softform_ik.messages import goal_to_message as reach_message
+from softform_ik.follow.goal import Code as FollowCode
+from softform_ik.follow.goal import FollowGoal, Path, PointPath, PressurePath, ShapePath
+from softform_ik.follow.messages import goal_to_message as follow_message
+from softform_ik.reach.goal import Code, Mode, ReachGoal
+from softform_ik.reach.messages import goal_to_message as reach_message
 from softform_interfaces.action import FollowWaypoints, PlanToShape, ReachShape
 from softform_interfaces.msg import ServoState
 from softform_ros.action_caller import GoalRejectedError, NotConnectedError
@@ -177,8 +177,8 @@ class ShapeClient(ClientConnection):
             As `reach` does; the codes are those of `PlanCode`.
         """
         # Imported here: it loads the planner's libraries, which nothing else needs.
-        from softform_ik.plan_goal import PlanGoal
-        from softform_ik.plan_messages import goal_to_message as plan_message
+        from softform_ik.plan.goal import PlanGoal
+        from softform_ik.plan.messages import goal_to_message as plan_message
 
         goal = PlanGoal(target, obstacle, start_pressures, clearance, max_time, without_sim_to_real)
         return self._call(self._planning, lambda stamp: plan_message(goal, self._frame, stamp), on_feedback)

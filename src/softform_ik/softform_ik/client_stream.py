@@ -14,7 +14,7 @@ from std_msgs.msg import Header
 
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
-from softform_ik.messages import features_to_message
+from softform_ik.reach.messages import features_to_message
 from softform_interfaces.msg import ServoState, TargetMesh, TargetPoints
 from softform_ros import qos
 from softform_ros.action_caller import ActionCaller, NotConnectedError

@@ -8,7 +8,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
 
-from softform_ik.commander import Commander
+from softform_ik.robot.commander import Commander
 from softform_ik.stop_request import StopRequest
 from softform_ros.action_goals import GoalLedger, in_worker
 from softform_ros.goal_error import GoalError

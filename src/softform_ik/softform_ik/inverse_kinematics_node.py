@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 
 from softform_core.pneumatic_robot import PneumaticRobot
 from softform_core.robots import TipRobot, load_any_robot
-from softform_ik.commander import Commander
-from softform_ik.driver_watch import DriverWatch
-from softform_ik.held_command import HeldCommand
 from softform_ik.parameters import PARAMETERS
-from softform_ik.robot_link import RobotLink
+from softform_ik.robot.commander import Commander
+from softform_ik.robot.driver_watch import DriverWatch
+from softform_ik.robot.held_command import HeldCommand
+from softform_ik.robot.link import RobotLink
 from softform_ik.surface_servers import SurfaceServers
 from softform_ik.tip_servers import TipServers
 from softform_interfaces.msg import ChamberPressures, DriverState

@@ -6,10 +6,10 @@ from softform_core.kinematics.live_pipeline import LivePipeline
 from softform_core.planning.motion_plan import MotionSettings
 from softform_core.planning.planner_settings import PlannerSettings
 from softform_core.robots import Robot, load_robot
-from softform_ik.driver_watch import DriverWatch
-from softform_ik.motion_planner_parameters import PARAMETERS
-from softform_ik.plan import Plan
-from softform_ik.plan_server import PlanServer
+from softform_ik.plan.parameters import PARAMETERS
+from softform_ik.plan.plan import Plan
+from softform_ik.plan.server import PlanServer
+from softform_ik.robot.driver_watch import DriverWatch
 from softform_ik.warm_up import warm_up
 from softform_interfaces.msg import ChamberPressures
 from softform_ros import qos

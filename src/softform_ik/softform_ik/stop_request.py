@@ -2,7 +2,7 @@
 
 import threading
 
-from softform_ik.goal_checks import Code
+from softform_ik.reach.goal import Code
 
 STOP_MESSAGES = {
     Code.CANCELLED: "The goal was cancelled; the pressures are the best found until then.",

@@ -8,16 +8,16 @@ from sensor_msgs.msg import PointCloud2
 
 from softform_core.kinematics.live_pipeline import LivePipeline
 from softform_core.robots import Robot
-from softform_ik.capture_watch import CaptureWatch
-from softform_ik.closed_loop import ClosedLoopSettings
-from softform_ik.course import SolveSettings
-from softform_ik.follow_surface import SurfacePathSolver
-from softform_ik.goal_checks import Code
-from softform_ik.reach import Reach, ReachSettings
-from softform_ik.reach_server import ReachServer
-from softform_ik.robot_link import RobotLink
-from softform_ik.servo_streams import ServoStreams
-from softform_ik.tip_record import TipRecord
+from softform_ik.follow.surface import SurfacePathSolver
+from softform_ik.follow.tip_record import TipRecord
+from softform_ik.reach.closed_loop import ClosedLoopSettings
+from softform_ik.reach.course import SolveSettings
+from softform_ik.reach.goal import Code
+from softform_ik.reach.reach import Reach, ReachSettings
+from softform_ik.reach.server import ReachServer
+from softform_ik.robot.capture_watch import CaptureWatch
+from softform_ik.robot.link import RobotLink
+from softform_ik.stream.streams import ServoStreams
 from softform_ik.warm_up import warm_up
 from softform_ros import qos
 from softform_ros.conversions import points_from_cloud, seconds_from_stamp

@@ -8,11 +8,11 @@ from softform_core.paths import models_dir
 from softform_core.rods.model_store import TIP_SIM_TO_REAL
 from softform_core.rods.tip_model import TipModel, load_tip_model
 from softform_core.tip_robot import TIP_MARKER, TipRobot
-from softform_ik.capture_watch import CaptureWatch
-from softform_ik.follow_tip import TipPathSolver
-from softform_ik.goal_checks import Code
-from softform_ik.robot_link import RobotLink
-from softform_ik.tip_record import TipRecord
+from softform_ik.follow.tip import TipPathSolver
+from softform_ik.follow.tip_record import TipRecord
+from softform_ik.reach.goal import Code
+from softform_ik.robot.capture_watch import CaptureWatch
+from softform_ik.robot.link import RobotLink
 from softform_interfaces.action import ReachShape
 from softform_interfaces.msg import MarkerFrame
 from softform_ros import qos

@@ -173,7 +173,9 @@ class NodeProcess:
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
         self.client = stand_in.node.create_client(ChangeState, f"{name}/change_state")
-        assert self.client.wait_for_service(timeout_sec=PATIENCE), "".join(self.log)
+        if not self.client.wait_for_service(timeout_sec=PATIENCE):
+            self.process.kill()
+            pytest.fail("".join(self.log))
 
     def read(self):
         for line in self.process.stderr:

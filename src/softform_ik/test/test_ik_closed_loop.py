@@ -15,15 +15,15 @@ from softform_core.networks.layers import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
-from softform_ik.capture_watch import CaptureWatch
-from softform_ik.closed_loop import ClosedLoopSettings
-from softform_ik.commander import Commander
-from softform_ik.course import SolveSettings
-from softform_ik.driver_watch import DriverWatch
-from softform_ik.goal_checks import Code, Mode, ReachGoal
-from softform_ik.hardware import Hardware, HardwareSettings
-from softform_ik.held_command import HeldCommand
-from softform_ik.reach import Reach, ReachSettings
+from softform_ik.reach.closed_loop import ClosedLoopSettings
+from softform_ik.reach.course import SolveSettings
+from softform_ik.reach.goal import Code, Mode, ReachGoal
+from softform_ik.reach.reach import Reach, ReachSettings
+from softform_ik.robot.capture_watch import CaptureWatch
+from softform_ik.robot.commander import Commander
+from softform_ik.robot.driver_watch import DriverWatch
+from softform_ik.robot.hardware import Hardware, HardwareSettings
+from softform_ik.robot.held_command import HeldCommand
 from softform_ik.stop_request import StopRequest
 from softform_interfaces.msg import ChamberPressures, DriverState
 

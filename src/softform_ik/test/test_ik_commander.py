@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from softform_ik.commander import Commander
-from softform_ik.goal_checks import Code
-from softform_ik.held_command import HeldCommand
+from softform_ik.reach.goal import Code
+from softform_ik.robot.commander import Commander
+from softform_ik.robot.held_command import HeldCommand
 from softform_ik.stop_request import StopRequest
 
 FOLLOW_PREEMPTED = 312

@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 
 from softform_core.errors import SoftformError
-from softform_ik.capture_watch import CaptureWatch
-from softform_ik.commander import Commander
-from softform_ik.follow import Follow, FollowSettings
-from softform_ik.follow_goal import Code, FollowGoal, PointPath, PressurePath
-from softform_ik.follow_motion import MotionSettings, PathMover
-from softform_ik.follow_solver import SolvedWaypoint
-from softform_ik.goal_checks import Code as ReachCode
-from softform_ik.hardware import Hardware, HardwareSettings
-from softform_ik.held_command import HeldCommand
+from softform_ik.follow.follow import Follow, FollowSettings
+from softform_ik.follow.goal import Code, FollowGoal, PointPath, PressurePath
+from softform_ik.follow.motion import MotionSettings, PathMover
+from softform_ik.follow.solver import SolvedWaypoint
+from softform_ik.follow.tip_record import TipRecord
+from softform_ik.reach.goal import Code as ReachCode
+from softform_ik.robot.capture_watch import CaptureWatch
+from softform_ik.robot.commander import Commander
+from softform_ik.robot.hardware import Hardware, HardwareSettings
+from softform_ik.robot.held_command import HeldCommand
 from softform_ik.stop_request import StopRequest
-from softform_ik.tip_record import TipRecord
 from softform_ros.goal_error import GoalError
 
 SLEW_RATE = 4000.0

@@ -8,10 +8,10 @@ from std_msgs.msg import Header
 
 from softform_core.robots import load_tip_robot
 from softform_core.shapes.target import TargetShape
-from softform_ik.follow_codes import CODE_OF_FOLLOWING
-from softform_ik.follow_goal import MAX_WAYPOINTS, Code, FollowGoal, PointPath, PressurePath, ShapePath
-from softform_ik.follow_messages import goal_from_message, goal_to_message
-from softform_ik.goal_checks import Code as ReachCode
+from softform_ik.follow.codes import CODE_OF_FOLLOWING
+from softform_ik.follow.goal import MAX_WAYPOINTS, Code, FollowGoal, PointPath, PressurePath, ShapePath
+from softform_ik.follow.messages import goal_from_message, goal_to_message
+from softform_ik.reach.goal import Code as ReachCode
 from softform_ros.conversions import cloud_from_points, stamp_from_seconds
 from softform_ros.goal_error import GoalError
 

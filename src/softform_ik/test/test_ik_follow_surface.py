@@ -7,9 +7,9 @@ import pytest
 
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
-from softform_ik.course import SolveSettings
-from softform_ik.follow_goal import FollowGoal, PointPath, PressurePath, ShapePath
-from softform_ik.follow_surface import SurfacePathSolver
+from softform_ik.follow.goal import FollowGoal, PointPath, PressurePath, ShapePath
+from softform_ik.follow.surface import SurfacePathSolver
+from softform_ik.reach.course import SolveSettings
 
 ENDS = np.array([[500.0, 3000.0, 1000.0] * 3, [2500.0, 1000.0, 2000.0] * 3])
 MIDDLE = np.array([0.5, 0.5])

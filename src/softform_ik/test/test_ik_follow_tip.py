@@ -8,8 +8,8 @@ import pytest
 from softform_core.kinematics.timing import fastest_schedule
 from softform_core.robots import load_tip_robot
 from softform_core.rods.follow_path import follow_path
-from softform_ik.follow_goal import FollowGoal, PointPath, PressurePath
-from softform_ik.follow_tip import TipPathSolver
+from softform_ik.follow.goal import FollowGoal, PointPath, PressurePath
+from softform_ik.follow.tip import TipPathSolver
 
 FINGER_MM = 120.0
 POSTURE = np.array([5e3, 40e3, 20e3])

@@ -8,8 +8,8 @@ from std_msgs.msg import Header
 
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
-from softform_ik.goal_checks import Code, Mode, ReachGoal
-from softform_ik.messages import goal_from_message, goal_to_message
+from softform_ik.reach.goal import Code, Mode, ReachGoal
+from softform_ik.reach.messages import goal_from_message, goal_to_message
 from softform_ros.conversions import stamp_from_seconds
 from softform_ros.goal_error import GoalError
 

@@ -6,7 +6,7 @@ import pytest
 from softform_core.errors import SoftformError
 from softform_core.registration.rigid import RigidTransform
 from softform_core.shapes.target import TargetShape
-from softform_ik.measured_errors import measure_errors
+from softform_ik.reach.measured_errors import measure_errors
 
 HIDDEN = np.array([4000.0, 500.0, 3000.0, 800.0, 2500.0, 1500.0, 200.0, 3500.0, 1000.0])
 HERE = RigidTransform()

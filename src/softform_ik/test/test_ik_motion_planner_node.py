@@ -11,8 +11,8 @@ from softform_core.kinematics.live_pipeline import LivePipeline
 from softform_core.paths import models_dir
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
-from softform_ik.plan_goal import Code, PlanGoal
-from softform_ik.plan_messages import goal_to_message
+from softform_ik.plan.goal import Code, PlanGoal
+from softform_ik.plan.messages import goal_to_message
 from softform_interfaces.action import PlanToShape
 from softform_interfaces.msg import DriverState
 from softform_ros.action_caller import ActionCaller, GoalRejectedError, NotConnectedError

@@ -11,9 +11,9 @@ from softform_core.paths import models_dir
 from softform_core.planning.motion_plan import MotionSettings
 from softform_core.planning.planner_settings import PlannerSettings
 from softform_core.shapes.target import TargetShape
-from softform_ik.plan import CODE_OF, Plan
-from softform_ik.plan_goal import Code, PlanGoal
-from softform_ik.plan_messages import goal_from_message, goal_to_message
+from softform_ik.plan.goal import Code, PlanGoal
+from softform_ik.plan.messages import goal_from_message, goal_to_message
+from softform_ik.plan.plan import CODE_OF, Plan
 from softform_ik.stop_request import StopRequest
 from softform_ros.conversions import stamp_from_seconds
 

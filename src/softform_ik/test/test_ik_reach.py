@@ -7,15 +7,15 @@ import pytest
 
 from softform_core.kinematics.corrected_pipeline import CorrectedPipeline
 from softform_core.shapes.features import FeaturePoints
-from softform_ik.capture_watch import CaptureWatch
-from softform_ik.commander import Commander
-from softform_ik.course import Progress, SolveSettings
-from softform_ik.driver_watch import DriverWatch
 from softform_ik.feedback_throttle import FeedbackThrottle
-from softform_ik.goal_checks import Code, Mode, ReachGoal
-from softform_ik.hardware import Hardware, HardwareSettings
-from softform_ik.held_command import HeldCommand
-from softform_ik.reach import Reach, ReachSettings
+from softform_ik.reach.course import Progress, SolveSettings
+from softform_ik.reach.goal import Code, Mode, ReachGoal
+from softform_ik.reach.reach import Reach, ReachSettings
+from softform_ik.robot.capture_watch import CaptureWatch
+from softform_ik.robot.commander import Commander
+from softform_ik.robot.driver_watch import DriverWatch
+from softform_ik.robot.hardware import Hardware, HardwareSettings
+from softform_ik.robot.held_command import HeldCommand
 from softform_ik.stop_request import StopRequest
 from softform_interfaces.msg import ChamberPressures, DriverState
 from softform_ros.goal_error import GoalError

@@ -12,12 +12,12 @@ from softform_core.kinematics.servo import Servo, ServoSettings
 from softform_core.kinematics.servo_target import ServoTarget
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
-from softform_ik.commander import Commander
-from softform_ik.driver_watch import DriverWatch
-from softform_ik.goal_checks import Code
-from softform_ik.held_command import HeldCommand
-from softform_ik.servo_loop import ServoLoop
+from softform_ik.reach.goal import Code
+from softform_ik.robot.commander import Commander
+from softform_ik.robot.driver_watch import DriverWatch
+from softform_ik.robot.held_command import HeldCommand
 from softform_ik.stop_request import StopRequest
+from softform_ik.stream.loop import ServoLoop
 from softform_interfaces.msg import ChamberPressures, DriverState, ServoState
 
 HIDDEN = np.array([4000.0, 500.0, 3000.0, 800.0, 2500.0, 1500.0, 200.0, 3500.0, 1000.0])

@@ -8,7 +8,7 @@ from softform_core.frames.agreement import check_agreement
 from softform_core.frames.quality import assess_cloud
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
-from softform_ik.goal_checks import Code
+from softform_ik.reach.goal import Code
 from softform_ros.goal_error import GoalError
 
 Array = NDArray[np.float64]

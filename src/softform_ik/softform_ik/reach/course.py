@@ -17,12 +17,12 @@ from softform_core.kinematics.pipeline import ForwardPipeline
 from softform_core.registration.rigid import RigidTransform
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
-from softform_ik.capture_checks import check_capture
-from softform_ik.closed_loop import ClosedLoopSettings, Round, best_of, close_loop
-from softform_ik.driver_watch import MeasuredPressures
-from softform_ik.goal_checks import Code, Mode, ReachGoal
-from softform_ik.hardware import Hardware
-from softform_ik.measured_errors import measure_errors
+from softform_ik.reach.capture_checks import check_capture
+from softform_ik.reach.closed_loop import ClosedLoopSettings, Round, best_of, close_loop
+from softform_ik.reach.goal import Code, Mode, ReachGoal
+from softform_ik.reach.measured_errors import measure_errors
+from softform_ik.robot.driver_watch import MeasuredPressures
+from softform_ik.robot.hardware import Hardware
 from softform_ik.stop_request import StopRequest
 from softform_ros.goal_error import GoalError
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.pneumatic_robot import PneumaticRobot
-from softform_ik.goal_checks import Code
+from softform_ik.reach.goal import Code
 from softform_interfaces.msg import ChamberPressures, DriverState
 from softform_ros.goal_error import GoalError
 

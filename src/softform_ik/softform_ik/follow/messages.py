@@ -15,9 +15,9 @@ from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_core.shapes.validate import MAX_POINTS
 from softform_core.units import MM_PER_M
-from softform_ik.follow import FollowOutcome, FollowProgress
-from softform_ik.follow_codes import in_codes_of_following
-from softform_ik.follow_goal import (
+from softform_ik.follow.codes import in_codes_of_following
+from softform_ik.follow.follow import FollowOutcome, FollowProgress
+from softform_ik.follow.goal import (
     Code,
     FollowGoal,
     Path,
@@ -33,7 +33,7 @@ from softform_ik.follow_goal import (
     check_pressures,
     checked_waypoint,
 )
-from softform_ik.goal_checks import check_header, check_seed, check_shape, check_size
+from softform_ik.reach.goal import check_header, check_seed, check_shape, check_size
 from softform_interfaces.action import FollowWaypoints
 from softform_ros.conversions import cloud_from_points, points_from_cloud, seconds_from_stamp
 from softform_ros.goal_error import GoalError

@@ -11,9 +11,9 @@ from softform_core.planning.obstacles import check_obstacle
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
-from softform_ik.goal_checks import check_header, check_shape, check_size
-from softform_ik.plan import PlanOutcome
-from softform_ik.plan_goal import Code, PlanGoal, check_choice, check_given_pressures, check_limits, in_code
+from softform_ik.plan.goal import Code, PlanGoal, check_choice, check_given_pressures, check_limits, in_code
+from softform_ik.plan.plan import PlanOutcome
+from softform_ik.reach.goal import check_header, check_shape, check_size
 from softform_interfaces.action import PlanToShape
 from softform_ros.conversions import cloud_from_points, points_from_cloud, seconds_from_stamp
 

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
 from softform_core.pneumatic_robot import PneumaticRobot
-from softform_ik.capture_watch import Capture, CaptureWatch
-from softform_ik.commander import Commander
-from softform_ik.driver_watch import DriverWatch, MeasuredPressures
-from softform_ik.goal_checks import Code
+from softform_ik.reach.goal import Code
+from softform_ik.robot.capture_watch import Capture, CaptureWatch
+from softform_ik.robot.commander import Commander
+from softform_ik.robot.driver_watch import DriverWatch, MeasuredPressures
 from softform_ik.stop_request import StopRequest
 from softform_ros.goal_error import GoalError
 

@@ -7,14 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.pneumatic_robot import PneumaticRobot
-from softform_ik.commander import Commander
-from softform_ik.driver_watch import DriverWatch
 from softform_ik.feedback_throttle import FeedbackThrottle
-from softform_ik.follow import Follow, FollowOutcome
-from softform_ik.follow_codes import in_codes_of_following
-from softform_ik.follow_goal import FollowGoal
-from softform_ik.follow_messages import feedback_to_message, goal_from_message, result_to_message
+from softform_ik.follow.codes import in_codes_of_following
+from softform_ik.follow.follow import Follow, FollowOutcome
+from softform_ik.follow.goal import FollowGoal
+from softform_ik.follow.messages import feedback_to_message, goal_from_message, result_to_message
 from softform_ik.goal_server import MovingGoalServer
+from softform_ik.robot.commander import Commander
+from softform_ik.robot.driver_watch import DriverWatch
 from softform_ik.stop_request import StopRequest
 from softform_interfaces.action import FollowWaypoints
 from softform_ros.action_goals import GoalLedger

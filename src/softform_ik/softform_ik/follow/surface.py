@@ -15,10 +15,10 @@ from softform_core.kinematics.pipeline import ForwardPipeline
 from softform_core.robots import Robot
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
-from softform_ik.course import SolveSettings
-from softform_ik.follow_goal import FollowGoal, PointPath, PressurePath, ShapePath
-from softform_ik.follow_solver import SolvedWaypoint, given_pressures
-from softform_ik.reach import Pipelines
+from softform_ik.follow.goal import FollowGoal, PointPath, PressurePath, ShapePath
+from softform_ik.follow.solver import SolvedWaypoint, given_pressures
+from softform_ik.reach.course import SolveSettings
+from softform_ik.reach.reach import Pipelines
 
 Array = NDArray[np.float64]
 

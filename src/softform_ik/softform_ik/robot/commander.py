@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_ik.held_command import HeldCommand
+from softform_ik.robot.held_command import HeldCommand
 from softform_ik.stop_request import StopRequest
 
 Array = NDArray[np.float64]

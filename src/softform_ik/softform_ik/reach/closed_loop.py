@@ -20,8 +20,8 @@ from softform_core.kinematics.ik_result import IkResult
 from softform_core.kinematics.pipeline import ForwardPipeline
 from softform_core.kinematics.residual_field import ResidualField, surface_residuals
 from softform_core.units import MM_PER_M
-from softform_ik.goal_checks import Code
-from softform_ik.measured_errors import MeasuredErrors
+from softform_ik.reach.goal import Code
+from softform_ik.reach.measured_errors import MeasuredErrors
 from softform_ros.goal_error import GoalError
 
 Array = NDArray[np.float64]

@@ -14,8 +14,8 @@ from softform_core.kinematics.servo_target import ServoTarget
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_core.shapes.validate import check_count, check_target
-from softform_ik.goal_checks import check_header
-from softform_ik.messages import features_from_message
+from softform_ik.reach.goal import check_header
+from softform_ik.reach.messages import features_from_message
 from softform_interfaces.msg import TargetMesh, TargetPoints
 from softform_ros.conversions import nanoseconds_from_stamp, points_from_cloud, seconds_from_stamp
 

@@ -8,9 +8,9 @@ from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 from softform_ik.feedback_throttle import FeedbackThrottle
 from softform_ik.goal_server import GoalServer
-from softform_ik.plan import Plan, PlanOutcome
-from softform_ik.plan_goal import PlanGoal
-from softform_ik.plan_messages import feedback_to_message, goal_from_message, result_to_message
+from softform_ik.plan.goal import PlanGoal
+from softform_ik.plan.messages import feedback_to_message, goal_from_message, result_to_message
+from softform_ik.plan.plan import Plan, PlanOutcome
 from softform_ik.stop_request import StopRequest
 from softform_interfaces.action import PlanToShape
 from softform_ros.action_goals import GoalLedger

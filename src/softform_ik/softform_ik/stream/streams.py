@@ -13,10 +13,10 @@ from softform_core.kinematics.servo import Servo, ServoSettings
 from softform_core.kinematics.servo_target import ServoTarget
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
-from softform_ik.commander import Commander
-from softform_ik.driver_watch import DriverWatch
-from softform_ik.servo_intake import ServoIntake
-from softform_ik.servo_loop import ServoLoop, ServoReport
+from softform_ik.robot.commander import Commander
+from softform_ik.robot.driver_watch import DriverWatch
+from softform_ik.stream.intake import ServoIntake
+from softform_ik.stream.loop import ServoLoop, ServoReport
 from softform_interfaces.msg import ServoState, TargetMesh, TargetPoints
 from softform_ros import qos
 from softform_ros.conversions import stamp_from_nanoseconds

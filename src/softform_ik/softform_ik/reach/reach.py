@@ -9,11 +9,11 @@ from softform_core.kinematics.ik_result import IkResult
 from softform_core.kinematics.pipeline import ForwardPipeline
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
-from softform_ik.closed_loop import ClosedLoopSettings, Round, best_of
-from softform_ik.course import Course, Progress, SolveSettings
-from softform_ik.goal_checks import Code, ReachGoal
-from softform_ik.hardware import Hardware
-from softform_ik.measured_errors import MeasuredErrors
+from softform_ik.reach.closed_loop import ClosedLoopSettings, Round, best_of
+from softform_ik.reach.course import Course, Progress, SolveSettings
+from softform_ik.reach.goal import Code, ReachGoal
+from softform_ik.reach.measured_errors import MeasuredErrors
+from softform_ik.robot.hardware import Hardware
 from softform_ik.stop_request import STOP_MESSAGES, StopRequest
 from softform_ros.goal_error import GoalError
 

@@ -7,15 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.pneumatic_robot import PneumaticRobot
-from softform_ik.capture_watch import CaptureWatch
-from softform_ik.commander import Commander
-from softform_ik.driver_watch import DriverWatch
-from softform_ik.follow import Follow, FollowSettings
-from softform_ik.follow_motion import MotionSettings, PathMover
-from softform_ik.follow_server import FollowServer
-from softform_ik.follow_solver import PathSolver
-from softform_ik.hardware import Hardware, HardwareSettings
-from softform_ik.tip_record import TipRecord
+from softform_ik.follow.follow import Follow, FollowSettings
+from softform_ik.follow.motion import MotionSettings, PathMover
+from softform_ik.follow.server import FollowServer
+from softform_ik.follow.solver import PathSolver
+from softform_ik.follow.tip_record import TipRecord
+from softform_ik.robot.capture_watch import CaptureWatch
+from softform_ik.robot.commander import Commander
+from softform_ik.robot.driver_watch import DriverWatch
+from softform_ik.robot.hardware import Hardware, HardwareSettings
 from softform_ros.action_goals import GoalLedger
 from softform_ros.lifecycle import SoftformLifecycleNode
 

@@ -22,7 +22,7 @@ from softform_core.planning.motion_plan import (
 from softform_core.planning.obstacles import obstacle_of
 from softform_core.planning.predicted_surface import PredictedSurface
 from softform_core.robots import Robot
-from softform_ik.plan_goal import Code, PlanGoal
+from softform_ik.plan.goal import Code, PlanGoal
 from softform_ik.stop_request import StopRequest
 from softform_ros.goal_error import GoalError
 

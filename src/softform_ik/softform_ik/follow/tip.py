@@ -10,8 +10,8 @@ from softform_core.robots import TipRobot
 from softform_core.rods.follow_path import follow_path, start_near
 from softform_core.rods.tip_model import TipModel
 from softform_core.units import MM_PER_M
-from softform_ik.follow_goal import FollowGoal, PointPath, PressurePath
-from softform_ik.follow_solver import SolvedWaypoint, given_pressures
+from softform_ik.follow.goal import FollowGoal, PointPath, PressurePath
+from softform_ik.follow.solver import SolvedWaypoint, given_pressures
 
 Array = NDArray[np.float64]
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
 from softform_core.shapes.features import FeaturePoints
-from softform_ik.goal_checks import Code, ReachGoal
+from softform_ik.reach.goal import Code, ReachGoal
 from softform_ros.goal_error import GoalError
 
 

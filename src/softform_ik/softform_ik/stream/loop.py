@@ -18,8 +18,8 @@ from softform_core.kinematics.servo import Servo, ServoCommand
 from softform_core.kinematics.servo import ServoState as Doing
 from softform_core.kinematics.servo_solve import ServoErrors
 from softform_core.kinematics.servo_target import ServoTarget
-from softform_ik.commander import Commander
-from softform_ik.driver_watch import DriverWatch
+from softform_ik.robot.commander import Commander
+from softform_ik.robot.driver_watch import DriverWatch
 from softform_interfaces.msg import ServoState
 
 _EARLY = 0.25

@@ -15,9 +15,9 @@ from softform_core.robots import Robot
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
-from softform_ik.course import Progress
-from softform_ik.feature_checks import check_features, check_wanted
-from softform_ik.goal_checks import (
+from softform_ik.reach.course import Progress
+from softform_ik.reach.feature_checks import check_features, check_wanted
+from softform_ik.reach.goal import (
     Code,
     ReachGoal,
     check_header,
@@ -27,7 +27,7 @@ from softform_ik.goal_checks import (
     check_shape,
     check_size,
 )
-from softform_ik.reach import ReachOutcome
+from softform_ik.reach.reach import ReachOutcome
 from softform_interfaces.action import ReachShape
 from softform_interfaces.msg import TargetPoints
 from softform_ros.conversions import cloud_from_points, points_from_cloud, seconds_from_stamp

@@ -1,0 +1,1 @@
+"""The action `follow_waypoints`."""

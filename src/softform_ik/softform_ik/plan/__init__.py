@@ -1,0 +1,1 @@
+"""The action `plan_to_shape`."""

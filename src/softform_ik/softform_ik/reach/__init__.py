@@ -1,0 +1,1 @@
+"""The action `reach_shape`."""
