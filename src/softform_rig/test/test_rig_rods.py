@@ -18,6 +18,7 @@ from softform_rig.capture_tips import capture_tips, main
 from softform_rig.live_rod import LiveRod
 from softform_rig.reality import membrane_realities
 from softform_rig.rod_reality import load_rod_reality
+from softform_rig.waypoints_picture import main as draw
 
 THREE_CHAMBER, FINGERS = load_tip_robot("three_chamber"), load_tip_robot("planar_fingers")
 
@@ -98,6 +99,13 @@ def test_with_sim_to_real_the_real_tip_follows_the_eight_within_one_per_cent(rob
     without = tracking_in_reality(robot, reality, model.without_sim_to_real)
     assert with_transfer["tracking_max_percent"] <= 1.0
     assert without["tracking_mean_percent"] > 3.0 > 3.0 * with_transfer["tracking_mean_percent"]
+
+
+def test_the_picture_of_the_eight_is_drawn(tmp_path):
+    path = tmp_path / "waypoints.png"
+    draw(["--robot", "three_chamber", "--output", str(path)], standalone_mode=False)
+    assert path.read_bytes().startswith(b"\x89PNG")
+    assert path.stat().st_size > 20_000
 
 
 @pytest.mark.parametrize("robot", [THREE_CHAMBER, FINGERS], ids=lambda robot: robot.name)

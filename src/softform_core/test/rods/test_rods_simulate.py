@@ -2,12 +2,15 @@
 
 import numpy as np
 import pytest
+import yaml
 import zarr
 from click.testing import CliRunner
 
 from softform_core.cli.simulate import simulate
 from softform_core.errors import SoftformError
+from softform_core.paths import robot_file
 from softform_core.robots import load_tip_robot
+from softform_core.rods.learn import learn_tip_kinematics
 from softform_core.rods.rod import build_rod
 from softform_core.rods.simulate import (
     difference_step,
@@ -79,3 +82,29 @@ def test_the_command_takes_segments_for_a_tip_and_samples_for_a_surface(tmp_path
         refused = CliRunner().invoke(simulate, [*wrong, "--output", path])
         assert refused.exit_code == 2
         assert "does not fit the robot" in refused.output
+
+
+def test_an_actuation_without_equilibrium_is_kept_as_failed_and_left_out(tmp_path):
+    described = yaml.safe_load(robot_file("three_chamber").read_text())
+    # So soft, the actuator cannot stand under every pressure.
+    described["rod"]["section"]["material"] = {"law": "neo_hookean", "coefficients": [12000.0]}
+    path = tmp_path / "soft.yaml"
+    path.write_text(yaml.safe_dump(described))
+    robot = load_tip_robot(path)
+    store = generate_tips(robot, tmp_path / "tips.zarr", segments=3, progress=False)
+    failed = store.status == SampleStatus.FAILED
+    assert 0 < failed.sum() < len(store)
+    actuations, tips, jacobians = store.converged()
+    assert len(actuations) == (~failed).sum()
+    assert np.isfinite(tips).all()
+    assert np.isfinite(jacobians).all()
+    assert store.pending_blocks == []  # a failed sample is not tried again
+
+
+def test_an_unfinished_simulation_is_not_learned_from(tmp_path):
+    path = tmp_path / "tips.zarr"
+    generate_tips(THREE_CHAMBER, path, segments=3, progress=False)
+    zarr.open_group(path, mode="r+")["status"][5] = SampleStatus.PENDING
+    with pytest.raises(SoftformError, match="is not finished"):
+        learn_tip_kinematics(THREE_CHAMBER, path, tmp_path / "models", 0)
+    assert not (tmp_path / "models").exists()
