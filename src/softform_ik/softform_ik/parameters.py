@@ -1,15 +1,9 @@
 """Parameters of the node `inverse_kinematics`."""
 
-from softform_ros.parameters import Parameter
+from softform_ros.parameters import MODEL_PARAMETERS, Parameter
 
 PARAMETERS = (
-    Parameter("robot", "membrane", "robot to plan for: a name in `config/robots`, or the path of a description"),
-    Parameter("model", "", "folder of the trained N_fk; empty for the robot's own in `models`"),
-    Parameter(
-        "sim_to_real",
-        "auto",
-        "sim-to-real model: `auto` for the robot's own in `models` if there is one, `none`, or a folder",
-    ),
+    *MODEL_PARAMETERS,
     Parameter("frame", "base_link", "frame that targets and captured clouds must be in"),
     Parameter("surface_points", 1000, "points of the surface whose distances to the target are minimised", 100, 10000),
     Parameter("tolerance", 1e-4, "mean error at which a solve may stop when the goal does not say, m", 0.0, 0.1),

@@ -1,15 +1,9 @@
 """Parameters of the node `shape_predictor`."""
 
-from softform_ros.parameters import Parameter
+from softform_ros.parameters import MODEL_PARAMETERS, Parameter
 
 PARAMETERS = (
-    Parameter("robot", "membrane", "robot whose shape to predict: a name in `config/robots`, or a description's path"),
-    Parameter("model", "", "folder of the trained N_fk; empty for the robot's own in `models`"),
-    Parameter(
-        "sim_to_real",
-        "auto",
-        "sim-to-real model: `auto` for the robot's own in `models` if there is one, `none`, or a model's folder",
-    ),
+    *MODEL_PARAMETERS,
     Parameter("frame", "base_link", "frame of the predictions"),
     Parameter("surface_points", 1000, "points of `predicted_cloud`", 100, 100000),
     Parameter("rate", 10.0, "most predictions a second, Hz", 0.1, 50.0),

@@ -4,8 +4,9 @@ Anybody can write another one; docs/steps/write-a-reality.md explains every fiel
 scanner is told any of it.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal, TypeVar
 
 import numpy as np
 import yaml
@@ -103,7 +104,10 @@ class MotionCaptureDescription(_Description):
 
 
 class BodilessReality(_Description):
-    """What every reality has, whatever the robot's body."""
+    """What every reality has, whatever the robot's body; `body` and `help` are for messages."""
+
+    body: ClassVar[str] = "robot"
+    help: ClassVar[str] = "See docs/steps/write-a-reality.md."
 
     name: str
     title: str
@@ -121,6 +125,8 @@ class BodilessReality(_Description):
 class Reality(BodilessReality):
     """One reality of one robot with a membrane."""
 
+    body: ClassVar[str] = "membrane"
+
     membrane: RealMembrane = RealMembrane()
     scanner: ScannerDescription = ScannerDescription()
 
@@ -131,40 +137,69 @@ def membrane_realities() -> list[str]:
     return [path.stem for path in files if "rod" not in (yaml.safe_load(path.read_text(encoding="utf-8")) or {})]
 
 
-def load_reality(name_or_path: str | Path, robot: Robot) -> Reality:
-    """Read a reality by its name in `config/realities` or by path, and check that it fits the robot.
+R = TypeVar("R", bound=BodilessReality)
+
+
+def read_reality(name_or_path: str | Path, robot: PneumaticRobot, kind: type[R]) -> tuple[R, Path]:
+    """Read a reality by its name in `config/realities` or by path, and check that its sensors fit the robot.
+
+    Returns:
+        The reality, and where it lies.
 
     Raises:
         SoftformError: If the file is missing, is not YAML, or a field is wrong; the message names the field.
     """
     path = reality_file(name_or_path)
     try:
-        reality = Reality.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+        reality = kind.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise SoftformError(f"{path} is not valid YAML: {error}", "Mend the file.") from error
     except ValidationError as error:
         faults = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'reality'}: {e['msg']}" for e in error.errors())
-        raise SoftformError(f"{path} does not describe a reality: {faults}.", _HELP) from error
-    _check_lengths(reality, robot, path)
+        raise SoftformError(f"{path} does not describe a reality of a {kind.body}: {faults}.", kind.help) from error
+    sensors, chambers = reality.pressure_sensors, len(robot.chambers)
+    fields = {"pressure_sensors.gain": (sensors.gain, chambers), "pressure_sensors.offset": (sensors.offset, chambers)}
+    check_counts(reality, path, robot, fields)
+    return reality, path
+
+
+def check_counts(
+    reality: BodilessReality, path: Path, robot: PneumaticRobot, fields: Mapping[str, tuple[object, int]]
+) -> None:
+    """Refuse a list that does not have one number for each chamber, or wall, of the robot.
+
+    Args:
+        reality: Of this description.
+        path: Where it lies.
+        robot: Whose it is to be.
+        fields: Value of each field, and how many numbers it must have if it is a list.
+
+    Raises:
+        SoftformError: Naming the first field that does not fit.
+    """
+    for name, (value, count) in fields.items():
+        if isinstance(value, list) and len(value) != count:
+            raise SoftformError(
+                f"{path}: {name} has {len(value)} numbers, robot '{robot.name}' needs {count}.", reality.help
+            )
+
+
+def load_reality(name_or_path: str | Path, robot: Robot) -> Reality:
+    """Read a membrane's reality by its name in `config/realities` or by path, and check that it fits the robot.
+
+    Raises:
+        SoftformError: If the file is missing, is not YAML, or a field is wrong; the message names the field.
+    """
+    reality, path = read_reality(name_or_path, robot, Reality)
+    membrane, real = robot.membrane, reality.membrane
+    fields = {
+        "membrane.wall_stiffness_scale": (real.wall_stiffness_scale, robot.degrees_of_freedom),
+        "membrane.column_wall_shift": (real.column_wall_shift, membrane.columns - 1),
+        "membrane.row_wall_shift": (real.row_wall_shift, membrane.rows - 1),
+    }
+    check_counts(reality, path, robot, fields)
     build_real_membrane(robot, reality)
     return reality
-
-
-_HELP = "See docs/steps/write-a-reality.md."
-
-
-def _check_lengths(reality: Reality, robot: Robot, path: Path) -> None:
-    membrane = robot.membrane
-    expected = [
-        ("membrane.wall_stiffness_scale", reality.membrane.wall_stiffness_scale, robot.degrees_of_freedom),
-        ("membrane.column_wall_shift", reality.membrane.column_wall_shift, membrane.columns - 1),
-        ("membrane.row_wall_shift", reality.membrane.row_wall_shift, membrane.rows - 1),
-        ("pressure_sensors.gain", reality.pressure_sensors.gain, robot.degrees_of_freedom),
-        ("pressure_sensors.offset", reality.pressure_sensors.offset, robot.degrees_of_freedom),
-    ]
-    for name, value, count in expected:
-        if isinstance(value, list) and len(value) != count:
-            raise SoftformError(f"{path}: {name} has {len(value)} numbers, robot '{robot.name}' needs {count}.", _HELP)
 
 
 def build_real_membrane(robot: Robot, reality: Reality) -> Membrane:

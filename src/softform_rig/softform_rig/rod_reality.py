@@ -4,25 +4,20 @@ Read from `config/realities/*.yaml` like those of the membrane; docs/steps/waypo
 """
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
-from pydantic import Field, ValidationError
+from pydantic import Field
 from scipy.spatial.transform import Rotation
 
-from softform_core.errors import SoftformError
-from softform_core.paths import reality_file
 from softform_core.pneumatic_robot import Description, Finite, Material, NotNegative, Positive
 from softform_core.robots import TipRobot
 from softform_core.rods.rod import Rod, build_rod
 from softform_core.simulation.materials import shear_modulus
-from softform_rig.reality import BodilessReality
+from softform_rig.reality import BodilessReality, read_reality
 
 Array = NDArray[np.float64]
-
-_HELP = "See docs/steps/waypoints-001.md."
 
 Spread = Annotated[float, Field(ge=0.0, le=0.2)]
 
@@ -79,6 +74,9 @@ class RealRod(Description):
 class RodReality(BodilessReality):
     """One reality of robots with a tip."""
 
+    body: ClassVar[str] = "rod"
+    help: ClassVar[str] = "See docs/steps/waypoints-001.md."
+
     rod: RealRod = RealRod()
 
 
@@ -88,21 +86,7 @@ def load_rod_reality(name_or_path: str | Path, robot: TipRobot) -> RodReality:
     Raises:
         SoftformError: If the file is missing, is not YAML, or a field is wrong; the message names the field.
     """
-    path = reality_file(name_or_path)
-    try:
-        reality = RodReality.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise SoftformError(f"{path} is not valid YAML: {error}", "Mend the file.") from error
-    except ValidationError as error:
-        faults = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'reality'}: {e['msg']}" for e in error.errors())
-        raise SoftformError(f"{path} does not describe a reality of a rod: {faults}.", _HELP) from error
-    sensors, chambers = reality.pressure_sensors, len(robot.chambers)
-    for name, value in (("gain", sensors.gain), ("offset", sensors.offset)):
-        if isinstance(value, list) and len(value) != chambers:
-            raise SoftformError(
-                f"{path}: pressure_sensors.{name} has {len(value)} numbers, robot '{robot.name}' needs {chambers}.",
-                _HELP,
-            )
+    reality, _ = read_reality(name_or_path, robot, RodReality)
     build_real_rod(robot, reality)
     return reality
 

@@ -102,3 +102,15 @@ def parameter_table_markdown(table: Iterable[Parameter]) -> str:
         default = f"`{row.default}`" if row.default != "" else "(none)"
         lines.append(f"| `{row.name}` | {kind} | {default} | {bounds} | {row.description} |")
     return "\n".join(lines)
+
+
+MODEL_PARAMETERS = (
+    Parameter("robot", "membrane", "the robot: a name in `config/robots`, or the path of a description"),
+    Parameter("model", "", "folder of the trained N_fk; empty for the robot's own in `models`"),
+    Parameter(
+        "sim_to_real",
+        "auto",
+        "sim-to-real model: `auto` for the robot's own in `models` if there is one, `none`, or a folder",
+    ),
+)
+"""Of every node that predicts shapes."""

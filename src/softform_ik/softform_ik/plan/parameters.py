@@ -1,16 +1,10 @@
 """Parameters of the node `motion_planner`."""
 
 from softform_core.planning.planner_settings import ALGORITHMS
-from softform_ros.parameters import Parameter
+from softform_ros.parameters import MODEL_PARAMETERS, Parameter
 
 PARAMETERS = (
-    Parameter("robot", "membrane", "robot to plan for: a name in `config/robots`, or the path of a description"),
-    Parameter("model", "", "folder of the trained N_fk; empty for the robot's own in `models`"),
-    Parameter(
-        "sim_to_real",
-        "auto",
-        "sim-to-real model: `auto` for the robot's own in `models` if there is one, `none`, or a folder",
-    ),
+    *MODEL_PARAMETERS,
     Parameter("frame", "base_link", "frame that targets and obstacles must be in"),
     Parameter(
         "surface_points", 1681, "points of the surface; what the triangles between them cut off is kept", 400, 10000
