@@ -49,7 +49,7 @@ def approach(problem: Problem, monitor: Monitor) -> tuple[Evaluation, Terminatio
     afar = start_of(coarse)
     solver = LevenbergMarquardt(coarse, afar)
     iterations = 0
-    if afar.mean_error_mm > _NEAR_PART * problem.size:
+    if afar.mean_error_mm > max(_NEAR_PART * problem.size, problem.options.tolerance_mm):
         while iterations < _MOST_ITERATIONS:
             before = solver.best
             stop = solver.iterate(monitor.interrupted)

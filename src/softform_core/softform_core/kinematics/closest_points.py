@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from softform_core.errors import SoftformError
 from softform_core.kinematics.point_tree import PointTree
 from softform_core.kinematics.triangle_tree import TriangleTree
-from softform_core.shapes.target import NEIGHBOURS, TargetShape
+from softform_core.shapes.target import NEIGHBOURS, TargetShape, upwards
 from softform_core.units import MM_PER_M
 
 Array = NDArray[np.float64]
@@ -76,7 +76,7 @@ class CloudSearch:
 
     Args:
         points: (N, 3) mm.
-        normals: (N, 3) unit vectors, of either sign, or None to take them from the points.
+        normals: (N, 3) unit vectors, of either sign, or None to take them from the points (`upwards`).
     """
 
     def __init__(self, points: Array, normals: Array | None = None) -> None:
@@ -107,7 +107,7 @@ class CloudSearch:
         if not len(new):
             return
         normals, self._spacing[new] = self._tree.surroundings(new, NEIGHBOURS)
-        self._normals[new] = normals if self._given_normals is None else self._given_normals[new]
+        self._normals[new] = upwards(normals) if self._given_normals is None else self._given_normals[new]
         # Last, so that another thread that shares this target never takes half of it.
         self._known[new] = True
 

@@ -149,6 +149,11 @@ def estimate_normals(points: NDArray[np.float64], neighbours: int = NEIGHBOURS) 
         (N, 3) unit vectors.
     """
     normals, _ = PointTree(points).surroundings(np.arange(len(points)), neighbours)
+    return upwards(normals)
+
+
+def upwards(normals: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Normals (N, 3) with the sign that makes z positive: a cloud does not tell its sides apart."""
     return np.where(normals[:, 2:] < 0.0, -normals, normals)
 
 
