@@ -218,7 +218,8 @@ class ForwardPipeline:
             return Forward(actuation, simulated, simulated, nothing, nothing, hidden, ())
         points, centers = simulated[:, : len(self.uv)], simulated[:, len(self.uv) :]
         coefficients_hidden = self._coefficients.hidden(hidden[-1])
-        gamma = self._coefficients.output(coefficients_hidden[-1]).reshape(len(actuation), -1, 3)
+        last = (hidden[-1], *coefficients_hidden)[-1]  # N_rbf may be affine: it has no hidden layer then
+        gamma = self._coefficients.output(last).reshape(len(actuation), -1, 3)
         warped, gaussian = warp_with_kernels(points, centers, gamma, self.sim_to_real.width, self._precision)
         return Forward(actuation, warped, simulated, gaussian, gamma, hidden, coefficients_hidden)
 
