@@ -147,6 +147,17 @@ class StandIn:
         time.sleep(0.3)
         return len(self.commands) == before
 
+    def in_executor(self, work):
+        """Do something in the executor's thread: what is destroyed under its hands would end it."""
+        done = threading.Event()
+
+        def run():
+            work()
+            done.set()
+
+        self.executor.create_task(run)
+        assert done.wait(PATIENCE), "the stand-in does not spin"
+
     def close(self):
         rclpy.shutdown(context=self.context)
         self.thread.join()
@@ -197,7 +208,7 @@ class NodeProcess:
             self.process.kill()
             raise
         self.reader.join()
-        self.stand_in.node.destroy_client(self.client)
+        self.stand_in.in_executor(lambda: self.stand_in.node.destroy_client(self.client))
         return code
 
 

@@ -142,7 +142,7 @@ def test_the_learned_reality_is_used_and_a_broken_model_is_not(client, model, st
     wait_for(lambda: "not in use" in values["message"], "the broken model to be reported")
     again = client.reach(shape_of(HIDDEN), tolerance=1e-6)
     assert again.used_sim_to_real and again.pressures == seeing.pressures
-    stand_in.node.destroy_subscription(watch)
+    stand_in.in_executor(lambda: stand_in.node.destroy_subscription(watch))
 
 
 def test_killed_in_a_later_round_its_commands_cease(softer, node, stand_in, shape_of, wait_for):

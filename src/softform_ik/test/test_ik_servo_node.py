@@ -41,7 +41,8 @@ class Controller:
     """Streams targets from the test process, and hears what the servo says."""
 
     def __init__(self, stand_in, wait_for):
-        self.node, self.wait_for = stand_in.node, wait_for
+        self.node, self.stand_in, self.wait_for = stand_in.node, stand_in, wait_for
+        self.streaming = threading.Lock()
         self.states, self.health, self.target, self.period = [], [], None, 0.02
         self.publishers = {
             kind: self.node.create_publisher(kind, topic, qos.TARGET_SHAPE)
@@ -67,15 +68,17 @@ class Controller:
 
     def stream(self):
         while not self.ends.wait(self.period):
-            if self.target is not None:
-                self.publish(self.target())
+            with self.streaming:
+                if self.target is not None:
+                    self.publish(self.target())
 
     def publish(self, message):
         self.publishers[type(message)].publish(message)
 
     def follow(self, points):
         """Stream a cloud of (N, 3) m from now on, or nothing."""
-        self.target = None if points is None else lambda: cloud_from_points(points, "base_link", self.now())
+        with self.streaming:
+            self.target = None if points is None else lambda: cloud_from_points(points, "base_link", self.now())
 
     def wait_for_state(self, state, what=lambda one: True):
         """Wait until the servo says so from now on; returns that message."""
@@ -90,6 +93,9 @@ class Controller:
     def close(self):
         self.ends.set()
         self.thread.join()
+        self.stand_in.in_executor(self.destroy)
+
+    def destroy(self):
         for subscription in self.subscriptions:
             self.node.destroy_subscription(subscription)
         for publisher in self.publishers.values():
