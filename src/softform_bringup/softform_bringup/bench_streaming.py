@@ -13,8 +13,10 @@ from softform_bringup.run_folder import new_run_folder
 from softform_bringup.stack_state import wait_until_active
 from softform_bringup.streamed_path import StreamedPath, pressure_path
 from softform_bringup.streaming_record import StateSeen, StreamingRecord, Surface, punctuality, surface_error_mm
+from softform_core.bench.ik_prediction import SHIPPED
 from softform_core.errors import SoftformError
 from softform_core.kinematics.live_pipeline import LivePipeline
+from softform_core.paths import models_dir
 from softform_core.robots import load_robot
 from softform_interfaces.msg import ServoState
 from softform_ros import qos
@@ -108,12 +110,13 @@ def streaming(seconds: float = 60.0) -> dict[str, object]:
         seconds: How long the target moves.
     """
     robot = load_robot("membrane")
-    models = LivePipeline(robot)
+    model = str(models_dir() / robot.name / SHIPPED)
+    models = LivePipeline(robot, sim_to_real=model)
     path = StreamedPath(models.current, pressure_path(robot, round(ROUND_SECONDS * RATE), _SEED), POINTS, _FRAME)
     folder = new_run_folder("bench-streaming")
     # A domain of its own: a bench must not reach, or be reached by, another stack on this machine.
     os.environ["ROS_DOMAIN_ID"] = str(random.SystemRandom().randint(1, _HIGHEST_ROS_DOMAIN))
-    arguments = {"robot": robot.name, "run_dir": str(folder)}
+    arguments = {"robot": robot.name, "run_dir": str(folder), "sim_to_real": model}
     with (folder / "launch.log").open("wb") as log, LaunchedStack("softform", arguments, output=log) as stack:
         try:
             wait_until_active("softform", _START_TIMEOUT, lambda: stack.exit_code is not None)
