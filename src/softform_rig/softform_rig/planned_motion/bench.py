@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from softform_core.bench.ik_prediction import SHIPPED
 from softform_core.kinematics.live_pipeline import LivePipeline
 from softform_core.paths import models_dir
 from softform_core.planning.motion_plan import MotionSettings
@@ -17,8 +18,6 @@ from softform_rig.reality import Reality, load_reality
 
 SEEDS = 6
 SURFACE_POINTS = 41**2
-MODEL_OF_DEFAULT = "rig_default"
-"""Folder of the shipped sim-to-real model, beside N_fk: of the virtual rig's default reality."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ def compare(
         SoftformError: If a model is missing, or the reality has no shape somewhere.
     """
     reality: Reality = load_reality(reality_name, robot)
-    folder = models_dir() / robot.name / MODEL_OF_DEFAULT if sim_to_real is None else sim_to_real
+    folder = models_dir() / robot.name / SHIPPED if sim_to_real is None else sim_to_real
     models = LivePipeline(robot, SURFACE_POINTS, sim_to_real=str(folder))
     simulated = PredictedSurface(models.simulated, None)
     learned = PredictedSurface(models.current, models.models.uncertainty)
