@@ -12,7 +12,16 @@ from std_msgs.msg import Header
 from softform_core.errors import SoftformError
 from softform_interfaces.msg import MarkerFrame
 
-_FIELD_TYPES = {PointField.FLOAT32: "f4", PointField.FLOAT64: "f8"}
+_FIELD_TYPES = {
+    PointField.INT8: "i1",
+    PointField.UINT8: "u1",
+    PointField.INT16: "i2",
+    PointField.UINT16: "u2",
+    PointField.INT32: "i4",
+    PointField.UINT32: "u4",
+    PointField.FLOAT32: "f4",
+    PointField.FLOAT64: "f8",
+}
 NANOSECONDS_PER_SECOND = 1_000_000_000
 
 
@@ -73,42 +82,62 @@ def points_from_cloud(cloud: PointCloud2) -> NDArray[np.float64]:
     """Return the (N, 3) m points of a `PointCloud2`, NaN rows included.
 
     Raises:
-        SoftformError: If x, y or z is missing or not a float, or if the data is shorter than its header says.
+        SoftformError: As `values_from_cloud`.
     """
     return values_from_cloud(cloud, "xyz")
 
 
 def values_from_cloud(cloud: PointCloud2, names: Sequence[str]) -> NDArray[np.float64]:
-    """Return fields of a `PointCloud2`, (N, number of names).
+    """Return fields of a `PointCloud2`, (N, number of names), row by row of an organised cloud.
 
     Raises:
-        SoftformError: If a field is missing or not a float, or if the data is shorter than its header says.
+        SoftformError: If a field is not a float, and as `fields_from_cloud`.
+    """
+    kinds = {field.name: field.datatype for field in cloud.fields}
+    if any(kinds.get(name, PointField.FLOAT32) not in (PointField.FLOAT32, PointField.FLOAT64) for name in names):
+        raise SoftformError(f"{', '.join(names)} of the point cloud are not floats.", "Send float32 x, y, z in metres.")
+    table = fields_from_cloud(cloud, names)
+    return np.stack([table[name].ravel() for name in names], axis=1).astype(np.float64)
+
+
+def fields_from_cloud(cloud: PointCloud2, names: Sequence[str]) -> NDArray[np.void]:
+    """Return a view of some fields of a `PointCloud2` as a structured array, (height, width).
+
+    Points may be padded with other fields, and rows with bytes that belong to no point.
+
+    Raises:
+        SoftformError: If a field is missing or of unknown type, or if the layout does not fit the data.
     """
     fields = {field.name: field for field in cloud.fields}
     missing = [name for name in names if name not in fields]
     if missing:
         raise SoftformError(f"The point cloud has no field {', '.join(missing)}.", "Send float32 x, y, z in metres.")
-    if any(fields[name].datatype not in _FIELD_TYPES for name in names):
-        raise SoftformError(f"{', '.join(names)} of the point cloud are not floats.", "Send float32 x, y, z in metres.")
+    unknown = [name for name in names if fields[name].datatype not in _FIELD_TYPES]
+    if unknown:
+        raise SoftformError(f"The type of {', '.join(unknown)} of the point cloud is unknown.", "Check its driver.")
     order = ">" if cloud.is_bigendian else "<"
-    count = cloud.width * cloud.height
-    if len(cloud.data) < count * cloud.point_step:
+    types = [np.dtype(order + _FIELD_TYPES[fields[name].datatype]) for name in names]
+    ends = [fields[name].offset + kind.itemsize for name, kind in zip(names, types, strict=True)]
+    shape = cloud.height, cloud.width
+    row_bytes = cloud.width * cloud.point_step
+    row_step = cloud.row_step or row_bytes  # some drivers leave it 0
+    if 0 in shape:
+        return np.empty(shape, dtype=list(zip(names, types, strict=True)))
+    if max(ends) > cloud.point_step or (row_step < row_bytes and cloud.height > 1):
         raise SoftformError(
-            f"The point cloud says {count} points of {cloud.point_step} bytes but holds {len(cloud.data)} bytes.",
+            f"The layout of the point cloud contradicts itself: points of {cloud.point_step} bytes with fields up to "
+            f"byte {max(ends)}, {cloud.width} of them in rows of {row_step} bytes.",
+            "Check the driver that sends it.",
+        )
+    if len(cloud.data) < row_step * (cloud.height - 1) + row_bytes:
+        raise SoftformError(
+            f"The point cloud says {cloud.width * cloud.height} points of {cloud.point_step} bytes but holds "
+            f"{len(cloud.data)} bytes.",
             "The message is truncated: send it again.",
         )
-    layout = np.dtype(
-        {
-            "names": list(names),
-            "formats": [order + _FIELD_TYPES[fields[name].datatype] for name in names],
-            "offsets": [fields[name].offset for name in names],
-            "itemsize": cloud.point_step,
-        }
-    )
-    if count == 0:
-        return np.empty((0, len(names)))
-    table = np.frombuffer(cloud.data, dtype=layout, count=count)
-    return np.stack([table[name] for name in names], axis=1).astype(np.float64)
+    offsets = [fields[name].offset for name in names]
+    layout = np.dtype({"names": list(names), "formats": types, "offsets": offsets, "itemsize": cloud.point_step})
+    return np.ndarray(shape, layout, cloud.data, strides=(row_step, cloud.point_step))
 
 
 def marker_message(

@@ -8,6 +8,7 @@ from sensor_msgs.msg import PointCloud2, PointField
 from softform_core.errors import SoftformError
 from softform_ros.conversions import (
     cloud_from_points,
+    fields_from_cloud,
     marker_message,
     points_from_cloud,
     positions_from_markers,
@@ -80,3 +81,43 @@ def test_markers_with_unequal_lists_or_a_name_twice_are_refused():
     message.name = ["a", "b", "c"]
     with pytest.raises(SoftformError, match="3 names, 2 positions"):
         positions_from_markers(message)
+
+
+def organised_cloud(row_padding=5):
+    """A 2 x 3 cloud as a depth camera sends it: x, y, z, a colour, padding after each point and after each row."""
+    rows = []
+    for row in range(2):
+        points = np.zeros((3, 5), dtype="<f4")
+        points[:, :3] = np.arange(9).reshape(3, 3) + 9 * row
+        rows.append(points.tobytes() + b"\xff" * row_padding)
+    cloud = PointCloud2(height=2, width=3, point_step=20, row_step=60 + row_padding, data=b"".join(rows))
+    cloud.fields = [PointField(name=n, offset=4 * k, datatype=7, count=1) for k, n in enumerate("xyz")]
+    cloud.fields.append(PointField(name="rgb", offset=16, datatype=6, count=1))
+    return cloud
+
+
+def test_an_organised_cloud_with_padded_rows_is_read():
+    cloud = organised_cloud()
+    np.testing.assert_array_equal(points_from_cloud(cloud), np.arange(18.0).reshape(6, 3))
+    assert fields_from_cloud(cloud, ["rgb"])["rgb"].shape == (2, 3)
+    cloud.data = cloud.data[:-5]  # the last row's padding may be left out
+    np.testing.assert_array_equal(points_from_cloud(cloud), np.arange(18.0).reshape(6, 3))
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"row_step": 40}, "contradicts itself"),
+        ({"point_step": 8}, "contradicts itself"),
+        ({"row_step": 4_000_000_000}, "truncated"),
+        ({"width": 4_000_000_000, "row_step": 0}, "truncated"),
+        ({"fields": [PointField(name=n, offset=4 * k, datatype=5, count=1) for k, n in enumerate("xyz")]}, "floats"),
+        ({"fields": [PointField(name=n, offset=4 * k, datatype=77, count=1) for k, n in enumerate("xyz")]}, "floats"),
+    ],
+)
+def test_a_layout_that_contradicts_itself_is_refused(change, reason):
+    cloud = organised_cloud()
+    for name, value in change.items():
+        setattr(cloud, name, value)
+    with pytest.raises(SoftformError, match=reason):
+        points_from_cloud(cloud)
