@@ -165,6 +165,47 @@ def test_unusable_files_are_refused_with_the_reason(tmp_path, name, content, say
     assert str(tmp_path / name) in str(caught.value)
 
 
+XYZ = "0 0 0\n1 0 0\n1 1 0\n0 1 0.5\n"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        XYZ,
+        XYZ.replace(" ", ", "),
+        XYZ.replace(" ", ";").replace("\n", "\r\n"),
+        "# made by a scanner\n//X Y Z\n" + XYZ,
+        "X Y Z\n4\n\n" + XYZ,
+        XYZ.replace("\n", " 0.0 0.0 1.0 255 0 0\n"),
+    ],
+)
+def test_a_table_of_coordinates_is_a_cloud(tmp_path, content):
+    (tmp_path / "a.xyz").write_text(content, newline="")
+    shape = read_shape(tmp_path / "a.xyz", "mm")
+    assert shape.faces is None
+    assert np.allclose(shape.points * 1000.0, [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0.5]])
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (XYZ[:-1], "no line end"),
+        (XYZ[:-6] + "\n", "damaged or truncated"),
+        ("5\n" + XYZ, "4 rows of the 5"),
+        (XYZ.replace("0.5", "0,5"), "damaged or truncated"),
+        (XYZ.replace(" ", ";").replace("0.5", "0,5"), "damaged or truncated"),
+        ("1 2\n3 4\n5 6\n7 8\n", "2 numbers"),
+        ("X Y Z\n", "holds no points"),
+        (XYZ.replace("0.5", "nan"), "NaN"),
+        (XYZ + "end\n", "damaged or truncated"),
+    ],
+)
+def test_a_table_that_is_none_is_refused(tmp_path, content, says):
+    (tmp_path / "a.xyz").write_text(content, newline="")
+    with pytest.raises(SoftformError, match=says):
+        read_shape(tmp_path / "a.xyz")
+
+
 def test_missing_files_folders_and_units_are_refused(tmp_path):
     with pytest.raises(SoftformError, match="does not exist"):
         read_shape(tmp_path / "none.ply")

@@ -1,4 +1,4 @@
-"""Reads shapes from PLY, OBJ and STL files, in a stated unit."""
+"""Reads shapes from PLY, OBJ, STL and XYZ files, in a stated unit."""
 
 from pathlib import Path
 from typing import Literal
@@ -10,11 +10,12 @@ from softform_core.errors import SoftformError
 from softform_core.shapes.ply_header import check_ascii_rows, read_ply_header
 from softform_core.shapes.target import TargetShape
 from softform_core.shapes.validate import check_count, check_points
+from softform_core.shapes.xyz import read_xyz
 from softform_core.units import MM_PER_M
 
 Unit = Literal["m", "mm"]
 UNITS: tuple[Unit, ...] = ("m", "mm")
-EXTENSIONS = (".ply", ".obj", ".stl")
+EXTENSIONS = (".ply", ".obj", ".stl", ".xyz")
 
 MAX_FILE_BYTES = 256 * 1024**2
 """Larger files are refused unread: an ASCII file of 2 million points with normals is about as large."""
@@ -31,7 +32,7 @@ def read_shape(path: str | Path, unit: Unit = "m") -> TargetShape:
     merged in STL, which knows no shared vertices.
 
     Args:
-        path: A .ply (ascii or binary), .obj or .stl file.
+        path: A .ply (ascii or binary), .obj, .stl or .xyz file (`shapes.xyz`).
         unit: Unit of the file's coordinates.
 
     Returns:
@@ -50,7 +51,7 @@ def read_shape(path: str | Path, unit: Unit = "m") -> TargetShape:
             _check_ply(path, unit)
         elif path.suffix.lower() == ".stl":
             _check_stl(path)
-        loaded = _load(path)
+        loaded = trimesh.PointCloud(read_xyz(path)) if path.suffix.lower() == ".xyz" else _load(path)
     except SoftformError:
         raise
     except OSError as error:
@@ -74,7 +75,7 @@ def read_shape(path: str | Path, unit: Unit = "m") -> TargetShape:
 
 def _check_file(path: Path) -> None:
     if path.is_dir():
-        raise SoftformError(f"{path} is a folder.", "Give a .ply, .obj or .stl file.")
+        raise SoftformError(f"{path} is a folder.", f"Give a file of type {', '.join(EXTENSIONS)}.")
     if not path.exists():
         raise SoftformError(f"{path} does not exist.", "Check the path.")
     if path.suffix.lower() not in EXTENSIONS:
@@ -83,7 +84,7 @@ def _check_file(path: Path) -> None:
             f"Export it as one of: {', '.join(EXTENSIONS)}.",
         )
     if not path.is_file():
-        raise SoftformError(f"{path} is not a regular file.", "Give a .ply, .obj or .stl file.")
+        raise SoftformError(f"{path} is not a regular file.", f"Give a file of type {', '.join(EXTENSIONS)}.")
     size = path.stat().st_size
     if size == 0:
         raise SoftformError(f"{path} is empty.", "Export it again.")
