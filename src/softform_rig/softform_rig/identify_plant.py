@@ -60,11 +60,12 @@ def simulate_loop(
     """
     pressure, speed = np.array([start]), np.zeros((1, 2))
     inflate, deflate, vent = np.zeros(1), np.zeros(1), np.zeros(1, dtype=np.bool_)
+    shut, extra_leak, volume = np.zeros(1, dtype=np.bool_), np.zeros(1), np.ones(1)
     result = np.empty(len(targets))
     for tick in range(len(targets)):
         result[tick] = pressure[0]
         regulate(targets[tick : tick + 1], pressure, threshold, inflate, deflate, vent)
-        advance(pressure, speed, inflate, deflate, vent, coefficients, row)
+        advance(pressure, speed, inflate, deflate, vent, shut, extra_leak, volume, coefficients, row)
     return result
 
 

@@ -10,11 +10,11 @@ from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_core.simulation import solve_equilibrium
 from softform_rig.device_pose import DevicePose
+from softform_rig.faulty_scans import export_faulty_scan
 from softform_rig.live_membrane import LiveMembrane
 from softform_rig.markers import MARKERS, glue_markers, marker_layout
 from softform_rig.motion_capture import MotionCapture
 from softform_rig.plant import load_plant
-from softform_rig.ply_export import export_scan
 from softform_rig.reality import Reality, board_sensors
 from softform_rig.scanner import Scanner
 from softform_rig.virtual_rig import OnMarkers, RigSettings, VirtualRig
@@ -94,7 +94,8 @@ class MembraneRig(VirtualRig):
             self._on_surface(surface_points(vertices, self.membrane.faces), captured_at)
         scan = self.scanner.scan(vertices, self.membrane.faces)
         try:
-            export_scan(self.settings.scan_folder, scan, captured_at, self.settings.keep_scans)
+            folder, keep = self.settings.scan_folder, self.settings.keep_scans
+            export_faulty_scan(folder, scan, captured_at, keep, self.schedule)
             self.export_failure = None
             self.scans += 1
         except SoftformError as error:

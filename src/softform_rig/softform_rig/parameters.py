@@ -29,6 +29,11 @@ PARAMETERS = (
         0.0,
         100.0,
     ),
+    Parameter(
+        "faults",
+        [""],
+        "What goes wrong by itself: KIND[=VALUE][@START][+DURATION], s since the rig is active; see `inject-faults`.",
+    ),
     Parameter("keep_scans", 100, "Exports to keep; older ones are deleted.", 1, 100000),
     Parameter(
         "registration",

@@ -17,6 +17,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from softform_core.errors import SoftformError
 from softform_core.paths import config_dir
 
+SHARE_BEFORE_BLOCK = 0.1
+"""Of the volume of tube and chamber: what lies between the board and a kink in the tube."""
+
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 
 
@@ -68,6 +71,9 @@ def advance(
     inflate: NDArray[np.float64],
     deflate: NDArray[np.float64],
     vent: NDArray[np.bool_],
+    shut: NDArray[np.bool_],
+    extra_leak: NDArray[np.float64],
+    volume: NDArray[np.float64],
     coefficients: NDArray[np.float64],
     duration: float,
 ) -> None:
@@ -83,6 +89,9 @@ def advance(
         inflate: (n,) duty of the inflation pumps.
         deflate: (n,) duty of the deflation pumps.
         vent: (n,) valves that vent.
+        shut: (n,) valves that stick between their seats: nothing but leaks reaches the chamber.
+        extra_leak: (n,) leaks that a sound channel does not have, 1/s.
+        volume: (n,) what pumps and valve fill, over the whole of tube and chamber.
         coefficients: `Plant.coefficients()`.
         duration: s.
     """
@@ -93,14 +102,19 @@ def advance(
         speed[channel, 1], mean_out = _lagged(
             speed[channel, 1], _turning(deflate[channel], dead_out), lag_out, duration
         )
+        leak = volume[channel] / leak_time + extra_leak[channel]
+        if shut[channel]:
+            pressure[channel] *= math.exp(-leak * duration)
+            continue
         source = rate_in * mean_in - rate_out * mean_out
-        decay_rate = rate_in * mean_in / stall_in + rate_out * mean_out / stall_out + 1.0 / leak_time
+        decay_rate = rate_in * mean_in / stall_in + rate_out * mean_out / stall_out + leak
         if vent[channel]:
             decay_rate += 1.0 / vent_time
         elif inflate[channel] == 0.0 and deflate[channel] == 0.0:
             decay_rate += 1.0 / hold_time
         settled = source / decay_rate
-        pressure[channel] = settled + (pressure[channel] - settled) * math.exp(-decay_rate * duration)
+        decay = math.exp(-decay_rate / volume[channel] * duration)
+        pressure[channel] = settled + (pressure[channel] - settled) * decay
 
 
 def load_plant(path: Path | None = None) -> Plant:
@@ -123,7 +137,17 @@ def load_plant(path: Path | None = None) -> Plant:
 
 
 class Channels:
-    """All channels of one board as physical state: true chamber pressures and pump speeds."""
+    """All channels of one board as physical state.
+
+    Attributes:
+        pressure: (n,) kPa gauge at the board's sensors.
+        chamber_pressure: (n,) kPa gauge in the chambers; the same but where a tube is blocked.
+        inflate: (n,) duty of the inflation pumps.
+        deflate: (n,) duty of the deflation pumps.
+        vent: (n,) valves that vent.
+        shut: (n,) valves that stick between their seats.
+        extra_leak: (n,) leaks that a sound channel does not have, 1/s.
+    """
 
     def __init__(self, plant: Plant, count: int) -> None:
         """Start `count` channels at ambient pressure with standing pumps."""
@@ -131,8 +155,18 @@ class Channels:
         self.inflate: NDArray[np.float64] = np.zeros(count)
         self.deflate: NDArray[np.float64] = np.zeros(count)
         self.vent: NDArray[np.bool_] = np.ones(count, dtype=bool)
+        self.shut: NDArray[np.bool_] = np.zeros(count, dtype=bool)
+        self.extra_leak: NDArray[np.float64] = np.zeros(count)
+        self._blocked: NDArray[np.bool_] = np.zeros(count, dtype=bool)
+        self._beyond_block: NDArray[np.float64] = np.zeros(count)
         self._speed: NDArray[np.float64] = np.zeros((count, 2))
         self._coefficients = plant.coefficients()
+        self._leak = 1.0 / plant.leak_time
+
+    @property
+    def chamber_pressure(self) -> NDArray[np.float64]:
+        """(n,) kPa gauge in the chambers."""
+        return np.where(self._blocked, self._beyond_block, self.pressure)
 
     def stop(self, channels: list[int] | None = None) -> None:
         """Stop the pumps and open the valves of `channels`, by default of all."""
@@ -140,6 +174,18 @@ class Channels:
         self.inflate[chosen] = self.deflate[chosen] = 0.0
         self.vent[chosen] = True
 
+    def block(self, blocked: NDArray[np.bool_]) -> None:
+        """Say which tubes (n,) are blocked now; where one opens, what is before and behind it mixes by volume."""
+        opened = self._blocked & ~blocked
+        mixed = self._beyond_block + SHARE_BEFORE_BLOCK * (self.pressure - self._beyond_block)
+        self.pressure[opened] = mixed[opened]
+        self._beyond_block[blocked & ~self._blocked] = self.pressure[blocked & ~self._blocked]
+        self._blocked = blocked.copy()
+
     def advance(self, duration: float) -> None:
         """Let `duration` seconds pass with the present commands."""
-        advance(self.pressure, self._speed, self.inflate, self.deflate, self.vent, self._coefficients, duration)
+        volume = np.where(self._blocked, SHARE_BEFORE_BLOCK, 1.0)
+        leak = np.where(self._blocked, 0.0, self.extra_leak)
+        commands = (self.inflate, self.deflate, self.vent, self.shut)
+        advance(self.pressure, self._speed, *commands, leak, volume, self._coefficients, duration)
+        self._beyond_block *= np.exp(-(self._leak + self.extra_leak) * duration)

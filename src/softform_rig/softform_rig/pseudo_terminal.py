@@ -14,7 +14,9 @@ from pathlib import Path
 
 from softform_core.errors import SoftformError
 from softform_rig.control import CONTROL_RATE
-from softform_rig.firmware import Firmware
+from softform_rig.emulated_board import EmulatedBoard
+from softform_rig.fault_schedule import FaultSchedule
+from softform_rig.faulty_board import FaultyBoard
 
 _CHUNK = 4096
 _LEAVING_POLL = 0.02  # s
@@ -26,11 +28,16 @@ class PseudoTerminal:
     Args:
         firmware: the board.
         link: path of the symbolic link to make; a link that is there is replaced, anything else is refused.
+        schedule: of faults of board, line and air; none if not given.
+        seed: of what a faulty line loses.
     """
 
-    def __init__(self, firmware: Firmware, link: Path) -> None:
+    def __init__(
+        self, firmware: EmulatedBoard, link: Path, schedule: FaultSchedule | None = None, seed: int = 0
+    ) -> None:
         """Make neither terminal nor link yet."""
         self.firmware = firmware
+        self.board = FaultyBoard(firmware, schedule, seed)
         self.link = link
         self.failure: str | None = None
         self._master: int | None = None
@@ -41,9 +48,8 @@ class PseudoTerminal:
     @property
     def connected(self) -> bool:
         """Whether a host has the port open."""
-        if self._master is None:
-            return False
-        return not _hung_up(self._master)
+        master = self._master
+        return master is not None and not _hung_up(master)
 
     def start(self) -> None:
         """Open the terminal, make the link, start serving.
@@ -53,17 +59,7 @@ class PseudoTerminal:
         """
         if self._thread is not None:
             raise SoftformError(f"The board at {self.link} is served already.", "Stop it first.")
-        self._master, slave = os.openpty()
-        tty.setraw(slave)
-        self._device = os.ttyname(slave)
-        os.close(slave)  # from here on a hang-up of the master tells that no host has the port open
-        os.set_blocking(self._master, False)
-        try:
-            _replace_link(self.link, self._device)
-        except SoftformError:
-            os.close(self._master)
-            self._master = None
-            raise
+        self._plug_in()
         self._stop.clear()
         self._thread = threading.Thread(target=self._serve, name="openpneu-board", daemon=True)
         self._thread.start()
@@ -82,34 +78,65 @@ class PseudoTerminal:
         if self._thread is not None:
             self._thread.join()
             self._thread = None
-        if self._master is not None:
-            os.close(self._master)
-            self._master = None
+        self._unplug()
+
+    def _plug_in(self) -> None:
+        """Open a terminal and make the link.
+
+        Raises:
+            SoftformError: If the link cannot be made; then there is no terminal either.
+        """
+        master, slave = os.openpty()
+        tty.setraw(slave)
+        self._device = os.ttyname(slave)
+        os.close(slave)  # from here on a hang-up of the master tells that no host has the port open
+        os.set_blocking(master, False)
+        try:
+            _replace_link(self.link, self._device)
+        except SoftformError:
+            os.close(master)
+            raise
+        self._master = master
+
+    def _unplug(self) -> None:
+        """Remove the link and close the terminal: the host sees a disconnect."""
         with contextlib.suppress(OSError):
             if os.readlink(self.link) == self._device:
                 self.link.unlink()
+        if self._master is not None:
+            os.close(self._master)
+            self._master = None
 
     def _serve(self) -> None:
-        assert self._master is not None
         tick = 1.0 / CONTROL_RATE
         deadline = time.monotonic()
         was_open = False
         try:
             while not self._stop.is_set():
                 deadline = max(deadline + tick, time.monotonic() - 1.0)
-                is_open = not _hung_up(self._master)
+                self._follow_plug()
+                is_open = self.connected
                 if is_open and not was_open:
-                    self.firmware.boot(time.monotonic())
+                    self.board.boot(time.monotonic())
                 was_open = is_open
                 self._exchange(deadline, is_open)
         except Exception as error:  # a dead board thread must be seen by the node, not only in a traceback
             self.failure = f"{type(error).__name__}: {error}"
             raise
 
+    def _follow_plug(self) -> None:
+        """Pull the plug or put it back as the schedule of faults has it; the board keeps its power meanwhile."""
+        pulled = self.board.schedule.on("disconnect")
+        if pulled and self._master is not None:
+            self._unplug()
+            for fault in pulled:
+                self.board.schedule.shows(fault)
+        elif not pulled and self._master is None:
+            self._plug_in()
+
     def _exchange(self, deadline: float, is_open: bool) -> None:
-        assert self._master is not None
         while (left := deadline - time.monotonic()) > 0.0:
-            if not is_open:
+            if not is_open or self._master is None:
                 self._stop.wait(left)
                 break
             if not select.select([self._master], [], [], left)[0]:
@@ -119,10 +146,10 @@ class PseudoTerminal:
             except OSError:  # the host closed the port
                 is_open = False
                 continue
-            self.firmware.receive(data, time.monotonic())
-            self._send(self.firmware.take_output())
-        self.firmware.advance(time.monotonic())
-        output = self.firmware.take_output()
+            self.board.receive(data, time.monotonic())
+            self._send(self.board.take_output())
+        self.board.advance(time.monotonic())
+        output = self.board.take_output()
         if is_open:
             self._send(output)
 
@@ -136,7 +163,7 @@ class PseudoTerminal:
 def _hung_up(master: int) -> bool:
     poll = select.poll()
     poll.register(master, 0)
-    return any(event & select.POLLHUP for _, event in poll.poll(0))
+    return any(event & (select.POLLHUP | select.POLLNVAL) for _, event in poll.poll(0))
 
 
 def _replace_link(link: Path, device: str) -> None:

@@ -19,7 +19,7 @@ from softform_core.pneumatic_robot import PneumaticRobot
 from softform_core.robots import Material, Robot
 from softform_core.simulation import Membrane, build_membrane
 from softform_core.units import PA_PER_KPA
-from softform_rig.firmware import CHANNELS, Sensors
+from softform_rig.emulated_board import CHANNELS, Sensors
 
 _WAVES = 200
 """Plane waves whose sum makes a thickness field close to Gaussian."""

@@ -1,14 +1,19 @@
 """Node `rig`: parameters, life cycle, diagnostics, motion capture and the true surface of the virtual rig."""
 
+import time
 from pathlib import Path
 
 import numpy as np
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from numpy.typing import NDArray
 from sensor_msgs.msg import PointCloud2
+from std_msgs.msg import String
 
+from softform_core.errors import SoftformError
 from softform_core.paths import runs_dir
 from softform_core.robots import Robot, TipRobot, load_any_robot
 from softform_interfaces.msg import MarkerFrame
+from softform_rig.faults import CLEAR, parse_fault, parse_faults
 from softform_rig.membrane_rig import MembraneRig
 from softform_rig.parameters import PARAMETERS
 from softform_rig.reality import BodilessReality, load_reality
@@ -18,10 +23,11 @@ from softform_rig.virtual_rig import RigSettings, VirtualRig
 from softform_ros.conversions import cloud_from_points, marker_message, stamp_from_seconds
 from softform_ros.diagnostics import ERROR, OK, Health
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
-from softform_ros.qos import CAPTURED_MARKERS, TRUE_SURFACE
+from softform_ros.qos import CAPTURED_MARKERS, FAULT_EVENTS, INJECT_FAULT, TRUE_SURFACE
 
 FRAME = "base_link"
 CAMERAS_FRAME = "mocap"
+EVENTS_PERIOD = 0.02  # s
 DEFAULT, ROD_DEFAULT = "default", "rod_default"
 """The reality that a robot has when none is chosen, and its name where the robot is a rod."""
 
@@ -35,6 +41,9 @@ class RigNode(SoftformLifecycleNode):
         self._rig: VirtualRig | None = None
         self._true_surface = self.create_publisher(PointCloud2, "rig/true_surface", TRUE_SURFACE)
         self._markers = self.create_publisher(MarkerFrame, "mocap/markers", CAPTURED_MARKERS)
+        self._events = self.create_publisher(DiagnosticStatus, "rig/fault_events", FAULT_EVENTS)
+        self.create_subscription(String, "rig/inject_fault", self._inject, INJECT_FAULT)
+        self.create_timer(EVENTS_PERIOD, self._publish_events)
 
     def configure(self) -> None:
         """Build the reality."""
@@ -49,6 +58,7 @@ class RigNode(SoftformLifecycleNode):
             scan_period=given["scan_period"],
             keep_scans=given["keep_scans"],
             mocap_rate=given["mocap_rate"],
+            faults=parse_faults(given["faults"]),
         )
         self._rig, reality = self._built(robot, settings)
         self.get_logger().info(f"reality '{reality.name}': {reality.title}")
@@ -78,6 +88,44 @@ class RigNode(SoftformLifecycleNode):
         self.deactivate()
         self._rig = None
 
+    def _inject(self, message: String) -> None:
+        """Let go wrong what is written; whoever asked is told by an event, also of a refusal."""
+        text, now = message.data.strip(), time.monotonic()
+        try:
+            if self._rig is None or not self.is_active:
+                raise SoftformError("The rig is not active.", "Activate it first.")
+            if text == CLEAR:
+                self._rig.schedule.clear()
+            else:
+                self._rig.inject(parse_fault(text))
+            self._say_event(text, "accepted", now)
+        except SoftformError as error:
+            self._say_event(text, f"refused: {error}", now)
+
+    def _publish_events(self) -> None:
+        if self._rig is None:
+            return
+        for event in self._rig.schedule.events():
+            self._say_event(str(event.fault), event.event, event.time)
+        vents = self._rig.terminal.board.vent_times
+        while vents:
+            self._say_event("host", "vent on the wire", vents.popleft())
+
+    def _say_event(self, name: str, event: str, at: float) -> None:
+        """Publish and log one event at `at`, s of the steady clock, which all processes of this machine share."""
+        refused = event.startswith("refused")
+        if event != "accepted" and name != "host":
+            self.get_logger().info(f"fault {name} {event}")
+        self._events.publish(
+            DiagnosticStatus(
+                level=DiagnosticStatus.ERROR if refused else DiagnosticStatus.OK,
+                name=name,
+                message=event,
+                hardware_id="virtual rig",
+                values=[KeyValue(key="steady time (s)", value=f"{at:.6f}")],
+            )
+        )
+
     def health(self) -> Health:
         """Faults of board, membrane and scanner, and how far they have come."""
         assert self._rig is not None
@@ -89,6 +137,7 @@ class RigNode(SoftformLifecycleNode):
             "scans": rig.scans,
             "marker frames": rig.marker_frames,
             "solves": rig.body.solves,
+            "faults that are on": ", ".join(map(str, rig.schedule.all_on())) or "none",
             "last solve (s)": f"{rig.body.solve_seconds:.3f}",
         }
         return Health(ERROR if faults else OK, "; ".join(faults) or "the virtual rig runs", values)

@@ -7,7 +7,7 @@ at it, is the subclasses' matter.
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -17,7 +17,11 @@ from numpy.typing import NDArray
 
 from softform_core.pneumatic_robot import PneumaticRobot
 from softform_core.units import PA_PER_KPA
-from softform_rig.firmware import Firmware, FirmwareKind, Sensors
+from softform_rig.emulated_board import Sensors
+from softform_rig.fault_schedule import FaultSchedule
+from softform_rig.faults import Fault
+from softform_rig.faulty_markers import check_marker_names, faulty_markers
+from softform_rig.firmware import Firmware, FirmwareKind
 from softform_rig.motion_capture import MotionCapture
 from softform_rig.periodic import PeriodicThread
 from softform_rig.plant import load_plant
@@ -42,6 +46,7 @@ class RigSettings:
         scan_period: s between scans while the shape changes.
         keep_scans: exports to keep.
         mocap_rate: frames of motion capture a second; 0 for none.
+        faults: that come by themselves, counted from `start`.
     """
 
     port_link: Path
@@ -52,6 +57,7 @@ class RigSettings:
     scan_period: float = 1.0
     keep_scans: int = 100
     mocap_rate: float = 0.0
+    faults: Sequence[Fault] = ()
 
 
 class Body(Protocol):
@@ -84,6 +90,7 @@ class VirtualRig:
         marker_frames: Number of frames captured so far.
         body: What feels the pressures.
         cameras: The motion-capture system.
+        schedule: Of the faults of all devices; more may be injected at any time.
 
     Args:
         robot: The robot on the rig.
@@ -94,7 +101,7 @@ class VirtualRig:
         on_markers: What to do with frames of motion capture.
 
     Raises:
-        SoftformError: If the plant cannot be read.
+        SoftformError: If the plant cannot be read, or a fault names a marker that is not there.
     """
 
     scans = 0
@@ -111,7 +118,11 @@ class VirtualRig:
         """Build everything and compile what is compiled; nothing is opened yet."""
         self.settings, self.body, self.cameras = settings, body, cameras
         self.marker_frames = 0
-        self.terminal = PseudoTerminal(Firmware(load_plant(), sensors, settings.firmware), settings.port_link)
+        for fault in settings.faults:
+            check_marker_names(fault, cameras.names)
+        self.schedule = FaultSchedule(settings.faults)
+        firmware = Firmware(load_plant(), sensors, settings.firmware)
+        self.terminal = PseudoTerminal(firmware, settings.port_link, self.schedule, settings.seed)
         self._channels = robot.board.channels
         self._on_markers = on_markers
         self._one_at_a_time = threading.Lock()
@@ -131,6 +142,7 @@ class VirtualRig:
         Raises:
             SoftformError: If the port link cannot be made.
         """
+        self.schedule.begin()
         self.terminal.start()
         for thread in self._threads:
             thread.start()
@@ -140,6 +152,15 @@ class VirtualRig:
         for thread in self._threads:
             thread.stop(_PATIENCE)
         self.terminal.stop(_HOST_PATIENCE)
+
+    def inject(self, fault: Fault) -> None:
+        """Let something go wrong; its start counts from now.
+
+        Raises:
+            SoftformError: If it names a marker that is not there.
+        """
+        check_marker_names(fault, self.cameras.names)
+        self.schedule.inject(fault)
 
     @property
     def devices(self) -> str:
@@ -160,8 +181,8 @@ class VirtualRig:
     def capture_markers(self) -> None:
         """Capture the markers on the body as it is at the pressures of the moment."""
         shape, captured_at = self.look_at(self.body.shape_between_solves)
-        positions = self.cameras.capture(shape, captured_at)
-        if self._on_markers is not None:
+        positions = faulty_markers(self.cameras.capture(shape, captured_at), self.cameras.names, self.schedule)
+        if self._on_markers is not None and positions is not None:
             self._on_markers(positions, captured_at, self.marker_frames)
         self.marker_frames += 1
 

@@ -13,16 +13,17 @@ import numpy as np
 import pytest
 import rclpy
 import serial
-from diagnostic_msgs.msg import DiagnosticArray
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from sensor_msgs.msg import PointCloud2
+from std_msgs.msg import String
 
 from softform_interfaces.msg import MarkerFrame
 from softform_ros.conversions import points_from_cloud, positions_from_markers
-from softform_ros.qos import CAPTURED_MARKERS, DIAGNOSTICS, TRUE_SURFACE
+from softform_ros.qos import CAPTURED_MARKERS, DIAGNOSTICS, FAULT_EVENTS, INJECT_FAULT, TRUE_SURFACE
 
 DOMAIN = random.SystemRandom().randint(1, 100)
 NAMESPACE = "/softform"
@@ -123,6 +124,32 @@ def test_deactivating_takes_the_port_away_and_activating_brings_it_back(start) -
         assert rig.change(Transition.TRANSITION_DEACTIVATE)
         assert not rig.link.is_symlink()
     assert rig.change(Transition.TRANSITION_CLEANUP)
+
+
+def test_faults_come_by_schedule_and_by_topic_and_are_told(start) -> None:
+    rig = start(mocap_rate="20.0", faults="[mocap_occlude=1@0.5+0.5]")
+    events: list[DiagnosticStatus] = []
+    rig.node.create_subscription(DiagnosticStatus, "rig/fault_events", events.append, FAULT_EVENTS)
+    inject = rig.node.create_publisher(String, "rig/inject_fault", INJECT_FAULT)
+    assert rig.change(Transition.TRANSITION_CONFIGURE)
+    assert rig.change(Transition.TRANSITION_ACTIVATE)
+    rig.wait(lambda: any(event.message == "ends" for event in events))
+    assert [event.message for event in events] == ["starts", "shows", "ends"]
+    assert any(np.isnan(positions_from_markers(frame)).all() for frame in rig.markers)
+    times = [float(event.values[0].value) for event in events]
+    assert 0.0 < times[1] - times[0] < 0.5 and times[2] - times[0] == pytest.approx(0.5, abs=1e-3)
+    assert abs(time.monotonic() - times[2]) < 60.0, "the steady clock of this machine"
+    inject.publish(String(data="explode"))
+    inject.publish(String(data="mocap_swap=m01:m99"))
+    inject.publish(String(data="mocap_silent"))
+    rig.wait(lambda: any(event.name.startswith("mocap_silent") and event.message == "shows" for event in events))
+    refused = [event for event in events if event.level == DiagnosticStatus.ERROR]
+    assert ["no fault 'explode'" in refused[0].message, "no marker 'm99'" in refused[1].message] == [True, True]
+    rig.wait(lambda: rig.diagnostics and "mocap_silent" in str(rig.diagnostics[-1].status[0].values))
+    inject.publish(String(data="clear"))
+    rig.wait(lambda: events[-1].message == "ends")
+    seen = len(rig.markers)
+    rig.wait(lambda: len(rig.markers) > seen)
 
 
 def test_bad_parameters_fail_configure_with_a_reason(start, tmp_path) -> None:

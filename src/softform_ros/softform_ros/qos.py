@@ -25,6 +25,8 @@ TARGET_READER = _profile(depth=1)
 SERVO_STATE = _profile(depth=10)
 LATCHED_STATE = _profile(depth=1, latched=True)
 TRUE_SURFACE = _profile(depth=1)
+INJECT_FAULT = _profile(depth=10)
+FAULT_EVENTS = _profile(depth=100)
 DIAGNOSTICS = _profile(depth=10)
 ATTENDANCE = _profile(depth=1)
 ATTENDANCE.liveliness = LivelinessPolicy.AUTOMATIC

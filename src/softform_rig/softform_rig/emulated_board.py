@@ -1,0 +1,128 @@
+"""What every emulated board has, whatever it speaks: channels, sensors, a boot; bytes in, bytes out, time handed in.
+
+No port, no thread, no clock of its own. A protocol is a subclass, which takes requests, acts once a control tick and
+forgets all when it boots.
+"""
+
+import re
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_rig.control import CONTROL_RATE
+from softform_rig.plant import Channels, Plant
+
+CHANNELS = 10
+BOOT_SECONDS = 1.5
+_LONGEST_CATCH_UP = 1.0  # s; after a longer pause of the host process the missing time is dropped
+_QUANTUM = np.where(
+    np.arange(CHANNELS) % 2 == 0, 0.016, 0.008
+)  # kPa, ±15 psi sensors on even channels, 0–15 psi on odd
+_LOWEST = np.where(np.arange(CHANNELS) % 2 == 0, -np.inf, 0.0)  # kPa; a 0–15 psi sensor reads nothing below ambient
+
+
+@dataclass
+class Sensors:
+    """Pressure sensors of the board: reading = gain · true pressure + offset (kPa) + noise, rounded to the quantum."""
+
+    gain: NDArray[np.float64] = field(default_factory=lambda: np.ones(CHANNELS))
+    offset: NDArray[np.float64] = field(default_factory=lambda: np.zeros(CHANNELS))
+    noise: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Start the noise."""
+        self._random = np.random.default_rng(self.seed)
+
+    def read(self, pressure: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Readings (10,) kPa of true pressures (10,) kPa."""
+        seen = self.gain * pressure + self.offset + self.noise * self._random.standard_normal(CHANNELS)
+        return np.maximum(np.round(seen / _QUANTUM) * _QUANTUM, _LOWEST)
+
+
+class EmulatedBoard:
+    """A board that has just been powered and finished booting at time 0.
+
+    Attributes:
+        vent_request: What a host sends to have all channels vent, as it lies among other bytes on the wire.
+        channels: Its pneumatics.
+        sensors: Its pressure sensors.
+        boot_seconds: How long a boot takes.
+        is_hung: Whether its processor stands still: no request is heard, nothing is sent or regulated, and pumps and
+            valves stay as they are.
+
+    Args:
+        plant: Pneumatics of its channels.
+        sensors: Ideal if not given.
+    """
+
+    vent_request: ClassVar[re.Pattern[bytes]]
+
+    def __init__(self, plant: Plant, sensors: Sensors | None = None) -> None:
+        """Build it."""
+        self.channels = Channels(plant, CHANNELS)
+        self.sensors = sensors or Sensors()
+        self.boot_seconds = BOOT_SECONDS
+        self.is_hung = False
+        self._output = bytearray()
+        self._time = 0.0
+        self._ready_at = 0.0
+        self._restart()
+
+    def boot(self, now: float) -> None:
+        """Restart, as opening the port does: silent and deaf for a while, valves vent; pressures stay physical."""
+        self.advance(now)
+        self._output.clear()
+        self._restart()
+        self._ready_at = now + self.boot_seconds
+
+    def pressures(self) -> NDArray[np.float64]:
+        """True pressures (10,) kPa gauge: what the chambers feel, not what the sensors say."""
+        return self.channels.chamber_pressure.copy()
+
+    def take_output(self) -> bytes:
+        """Return and forget the bytes sent since the last call."""
+        sent = bytes(self._output)
+        self._output.clear()
+        return sent
+
+    def receive(self, data: bytes, now: float) -> None:
+        """Take bytes from the host at time `now`; bytes that come while it boots or hangs are lost."""
+        self.advance(now)
+        if now >= self._ready_at and not self.is_hung:
+            self._hear(data)
+
+    def advance(self, now: float) -> None:
+        """Let time pass up to `now` (s, monotonic): dynamics always, the board's own doing once a control tick."""
+        tick = 1.0 / CONTROL_RATE
+        if now - self._time > _LONGEST_CATCH_UP:
+            self._time = now - _LONGEST_CATCH_UP
+        while self._time + tick <= now:
+            self._time += tick
+            self.channels.advance(tick)
+            self._readings = self._read()
+            if self._time >= self._ready_at and not self.is_hung:
+                self._act()
+
+    def _restart(self) -> None:
+        """Stop the channels and forget everything."""
+        self.channels.stop()
+        self._forget()
+        self._readings = self._read()
+
+    def _read(self) -> NDArray[np.float64]:
+        return self.sensors.read(self.channels.pressure)
+
+    def _forget(self) -> None:
+        """Requests, targets and modes are as after power-up."""
+        raise NotImplementedError
+
+    def _hear(self, data: bytes) -> None:
+        """Take bytes from the host."""
+        raise NotImplementedError
+
+    def _act(self) -> None:
+        """Regulate and send what is due, once a control tick."""
+        raise NotImplementedError

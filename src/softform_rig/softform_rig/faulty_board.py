@@ -1,0 +1,86 @@
+"""An emulated board, its line and its air as the schedule of faults has them; a sound board while nothing is on."""
+
+from collections import deque
+
+import numpy as np
+
+from softform_rig.emulated_board import BOOT_SECONDS, CHANNELS, EmulatedBoard
+from softform_rig.fault_schedule import FaultSchedule
+from softform_rig.faults import Fault
+from softform_rig.faulty_line import FaultyLine
+
+_LONGEST_REQUEST = 64  # bytes of the wire kept to find a request that comes in pieces
+_REMEMBERED = 1000
+
+
+class FaultyBoard:
+    """Wraps a board; a terminal serves it as it would the board itself.
+
+    Attributes:
+        board: The board.
+        schedule: Of faults.
+        vent_times: When requests to vent passed on the wire, s, steady clock; the latest.
+
+    Args:
+        board: The board.
+        schedule: Of faults; none if not given.
+        seed: Of what the line loses.
+    """
+
+    def __init__(self, board: EmulatedBoard, schedule: FaultSchedule | None = None, seed: int = 0) -> None:
+        """Nothing is wrong yet."""
+        self.board = board
+        self.schedule = schedule or FaultSchedule()
+        self.vent_times: deque[float] = deque(maxlen=_REMEMBERED)
+        self._line = FaultyLine(self.schedule, seed)
+        self._heard = b""
+
+    def boot(self, now: float) -> None:
+        """Restart the board at time `now`, s."""
+        slow = self._showing("slow_boot")
+        self.board.boot_seconds = max((fault.number() for fault in slow), default=BOOT_SECONDS)
+        self.board.boot(now)
+
+    def receive(self, data: bytes, now: float) -> None:
+        """Take bytes from the host at time `now`, s."""
+        self._look_for_vent(data, now)
+        self._apply(now)
+        self.board.receive(self._line.to_board(data), now)
+
+    def advance(self, now: float) -> None:
+        """Let time pass up to `now`, s."""
+        self._apply(now)
+        self.board.advance(now)
+
+    def take_output(self) -> bytes:
+        """Return and forget what has arrived at the host's end since the last call."""
+        return self._line.to_host(self.board.take_output())
+
+    def _look_for_vent(self, data: bytes, now: float) -> None:
+        self._heard += data
+        end = 0
+        for found in self.board.vent_request.finditer(self._heard):
+            self.vent_times.append(now)
+            end = found.end()
+        self._heard = self._heard[end:][-_LONGEST_REQUEST:]
+
+    def _apply(self, now: float) -> None:
+        for _ in self.schedule.take("reboot"):
+            self.boot(now)
+        self.board.is_hung = bool(self._showing("stall"))
+        channels, blocked = self.board.channels, np.zeros(CHANNELS, dtype=bool)
+        channels.shut[:], channels.extra_leak[:] = False, 0.0
+        for fault in self._showing("stuck_valve"):
+            channels.shut[fault.channel] = True
+        for fault in self._showing("leak"):
+            channels.extra_leak[fault.channel] += 1.0 / fault.number(1)
+        for fault in self._showing("blocked_tube"):
+            blocked[fault.channel] = True
+        channels.block(blocked)
+
+    def _showing(self, kind: str) -> list[Fault]:
+        """Faults of one kind that are on and show by that alone."""
+        faults = self.schedule.on(kind)
+        for fault in faults:
+            self.schedule.shows(fault)
+        return faults

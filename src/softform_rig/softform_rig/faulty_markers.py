@@ -1,0 +1,54 @@
+"""What faults do to a frame of motion capture."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.errors import SoftformError
+from softform_rig.fault_schedule import FaultSchedule
+from softform_rig.faults import Fault
+
+Array = NDArray[np.float64]
+
+
+def check_marker_names(fault: Fault, names: list[str]) -> None:
+    """Refuse a fault that names a marker which is not there.
+
+    Raises:
+        SoftformError: Naming it.
+    """
+    for value in fault.values:
+        if fault.kind.device == "motion capture" and isinstance(value, str) and value and value not in names:
+            raise SoftformError(f"There is no marker '{value}'.", f"There are: {', '.join(names)}.")
+
+
+def faulty_markers(positions: Array, names: list[str], schedule: FaultSchedule) -> Array | None:
+    """A frame as the faults that are on have it.
+
+    Args:
+        positions: (M, 3) m, NaN where a marker is missing.
+        names: Of the M markers.
+        schedule: Of faults; told of those that show in this frame.
+
+    Returns:
+        (M, 3) m, or None if no frame comes.
+    """
+    for fault in schedule.on("mocap_silent"):
+        schedule.shows(fault)
+        return None
+    found = positions.copy()
+    for fault in schedule.on("mocap_swap"):
+        first, second = (_index(name, names, default) for default, name in enumerate(fault.values))
+        found[[first, second]] = found[[second, first]]
+        schedule.shows(fault)
+    for fault in schedule.on("mocap_teleport"):
+        found[_index(fault.values[1], names, 0), 0] += fault.number()
+        schedule.shows(fault)
+    for fault in schedule.on("mocap_occlude"):
+        found[: round(fault.number() * len(names))] = np.nan
+        schedule.shows(fault)
+    return found
+
+
+def _index(name: object, names: list[str], default: int) -> int:
+    """Where a marker stands, or a marker of the rig's choice where none is named or there is none of that name."""
+    return names.index(name) if isinstance(name, str) and name in names else default % len(names)
