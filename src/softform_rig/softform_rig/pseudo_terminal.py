@@ -17,6 +17,7 @@ from softform_rig.control import CONTROL_RATE
 from softform_rig.emulated_board import EmulatedBoard
 from softform_rig.fault_schedule import FaultSchedule
 from softform_rig.faulty_board import FaultyBoard
+from softform_rig.wire_log import WireLog
 
 _CHUNK = 4096
 _LEAVING_POLL = 0.02  # s
@@ -30,15 +31,22 @@ class PseudoTerminal:
         link: path of the symbolic link to make; a link that is there is replaced, anything else is refused.
         schedule: of faults of board, line and air; none if not given.
         seed: of what a faulty line loses.
+        wire_log: where what arrives is logged; nowhere if not given.
     """
 
     def __init__(
-        self, firmware: EmulatedBoard, link: Path, schedule: FaultSchedule | None = None, seed: int = 0
+        self,
+        firmware: EmulatedBoard,
+        link: Path,
+        schedule: FaultSchedule | None = None,
+        seed: int = 0,
+        wire_log: Path | None = None,
     ) -> None:
         """Make neither terminal nor link yet."""
         self.firmware = firmware
         self.board = FaultyBoard(firmware, schedule, seed)
         self.link = link
+        self._wire = WireLog(wire_log)
         self.failure: str | None = None
         self._master: int | None = None
         self._device = ""
@@ -116,6 +124,8 @@ class PseudoTerminal:
                 deadline = max(deadline + tick, time.monotonic() - 1.0)
                 self._follow_plug()
                 is_open = self.connected
+                if is_open != was_open:
+                    self._wire.note_port(is_open)
                 if is_open and not was_open:
                     self.board.boot(time.monotonic())
                 was_open = is_open
@@ -146,7 +156,9 @@ class PseudoTerminal:
             except OSError:  # the host closed the port
                 is_open = False
                 continue
-            self.board.receive(data, time.monotonic())
+            now = time.monotonic()
+            self._wire.hear(data, now)
+            self.board.receive(data, now)
             self._send(self.board.take_output())
         self.board.advance(time.monotonic())
         output = self.board.take_output()

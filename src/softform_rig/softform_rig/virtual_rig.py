@@ -47,6 +47,7 @@ class RigSettings:
         keep_scans: exports to keep.
         mocap_rate: frames of motion capture a second; 0 for none.
         faults: that come by themselves, counted from `start`.
+        wire_log: where what arrives on the board's wire is logged; None for nowhere.
     """
 
     port_link: Path
@@ -58,6 +59,7 @@ class RigSettings:
     keep_scans: int = 100
     mocap_rate: float = 0.0
     faults: Sequence[Fault] = ()
+    wire_log: Path | None = None
 
 
 class Body(Protocol):
@@ -122,7 +124,7 @@ class VirtualRig:
             check_marker_names(fault, cameras.names)
         self.schedule = FaultSchedule(settings.faults)
         firmware = Firmware(load_plant(), sensors, settings.firmware)
-        self.terminal = PseudoTerminal(firmware, settings.port_link, self.schedule, settings.seed)
+        self.terminal = PseudoTerminal(firmware, settings.port_link, self.schedule, settings.seed, settings.wire_log)
         self._channels = robot.board.channels
         self._on_markers = on_markers
         self._one_at_a_time = threading.Lock()
