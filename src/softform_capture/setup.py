@@ -16,8 +16,12 @@ setup(
     license="Apache-2.0",
     entry_points={
         "console_scripts": [
+            "camera_tracker_node = softform_capture.camera_tracker_node:main",
             "motion_capture_node = softform_capture.motion_capture_node:main",
             "scanner_node = softform_capture.scanner_node:main",
+        ],
+        "softform.commands": [
+            "print-code = softform_capture.cli_print_code:print_code",
         ],
     },
 )

@@ -18,6 +18,8 @@ PRESSURE_STATE = _profile(depth=10)
 PRESSURE_STATE_READER = _profile(depth=10, reliable=False)
 CAPTURED_CLOUD = _profile(depth=5)
 CAPTURED_MARKERS = _profile(depth=5, reliable=False)
+CAMERA_INPUT = _profile(depth=1, reliable=False)
+"""Hears cameras' drivers whichever way they send; of images and clouds only the newest counts."""
 PREDICTED_SURFACE = _profile(depth=1)
 TARGET_SHAPE = _profile(depth=1, latched=True)
 TARGET_READER = _profile(depth=1)

@@ -1,0 +1,109 @@
+"""The printed sheet of codes by which cameras know where they look: its layout, and its drawing.
+
+Paper 001 (Sec. III-C2) maps image to world with a QR code. Here the sheet is full of ArUco codes (Garrido-Jurado 2014):
+each is told from the others, so that the robot may hide some, and their many corners make the map exact.
+"""
+
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
+
+from softform_core.errors import SoftformError
+from softform_core.files import write_atomically
+from softform_core.units import MM_PER_M
+
+Array = NDArray[np.float64]
+
+DICTIONARY = cv2.aruco.getPredefinedDictionary(cv2.aruco.DICT_4X4_50)
+RULER_LENGTH = 0.2
+"""m between the ends of the printed ruler; measured on paper it tells how far the printer has scaled the sheet."""
+
+_PIXELS_PER_MM = 10
+"""254 dpi: every edge lies on a pixel."""
+_MARGIN_MM = 12.0
+
+
+@dataclass(frozen=True)
+class CodeSheet:
+    """Layout of a sheet in its own frame: origin in the middle of the codes, x along the long edge, y up, z to the eye.
+
+    Attributes:
+        paper: Width and height of the paper, mm.
+        columns: Codes along x.
+        rows: Codes along y.
+        code_side: Of a code, mm; a multiple of the six modules that a code is wide.
+        gap: Between codes, mm, at least a module: white that a code needs around itself.
+    """
+
+    paper: tuple[int, int]
+    columns: int
+    rows: int
+    code_side: int
+    gap: int
+
+    def corners(self, ruler_length: float = RULER_LENGTH) -> Array:
+        """Corners of every code, clockwise from its top left as seen, (codes, 4, 3) m with z = 0.
+
+        Args:
+            ruler_length: Of the ruler as measured on paper, m.
+        """
+        pitch = self.code_side + self.gap
+        column, row = np.meshgrid(np.arange(self.columns), np.arange(self.rows))
+        left = (column.ravel() - (self.columns - 1) / 2.0) * pitch - self.code_side / 2.0
+        top = ((self.rows - 1) / 2.0 - row.ravel()) * pitch + self.code_side / 2.0
+        around = np.array([[0, 0], [1, 0], [1, -1], [0, -1]]) * self.code_side
+        corners = np.zeros((len(left), 4, 3))
+        corners[:, :, :2] = np.stack([left, top], axis=1)[:, None] + around
+        return corners / MM_PER_M * (ruler_length / RULER_LENGTH)
+
+    def drawing(self) -> NDArray[np.uint8]:
+        """The sheet as it is printed, black on white, (height, width) pixels of 0.1 mm."""
+        width, height = (size * _PIXELS_PER_MM for size in self.paper)
+        picture = Image.new("L", (width, height), 255)
+        side = self.code_side * _PIXELS_PER_MM
+        for number, corners in enumerate(self.corners() * MM_PER_M * _PIXELS_PER_MM):
+            code = cv2.aruco.generateImageMarker(DICTIONARY, number, side)
+            picture.paste(Image.fromarray(code), (round(width / 2 + corners[0, 0]), round(height / 2 - corners[0, 1])))
+        self._annotate(ImageDraw.Draw(picture), width, height)
+        return np.asarray(picture, dtype=np.uint8)
+
+    def _annotate(self, draw: ImageDraw.ImageDraw, width: int, height: int) -> None:
+        """A cross at the origin, the name of the axis, and the ruler below the codes."""
+        thick = _PIXELS_PER_MM // 3
+        for arm in ((2 * _PIXELS_PER_MM, 0), (0, 2 * _PIXELS_PER_MM)):
+            draw.line((width / 2 - arm[0], height / 2 - arm[1], width / 2 + arm[0], height / 2 + arm[1]), 0, thick)
+        length = RULER_LENGTH * MM_PER_M * _PIXELS_PER_MM
+        y, tick = height - _MARGIN_MM * _PIXELS_PER_MM / 2, 1.5 * _PIXELS_PER_MM
+        left, right = (width - length) / 2, (width + length) / 2
+        draw.line((left, y, right, y), 0, thick)
+        for x in (left, right):
+            draw.line((x, y - tick, x, y + tick), 0, thick)
+        font = ImageFont.load_default(3 * _PIXELS_PER_MM)
+        draw.text((right + 20, y), f"{RULER_LENGTH * MM_PER_M:.0f} mm", 0, font, anchor="lm")
+        draw.text((left - 20, y), "print at 100 %; x to the right", 0, font, anchor="rm")
+
+
+SHEETS = {
+    "A4": CodeSheet((297, 210), columns=6, rows=4, code_side=36, gap=8),
+    "A3": CodeSheet((420, 297), columns=8, rows=5, code_side=42, gap=8),
+}
+
+
+def print_sheet(name: str, path: Path) -> None:
+    """Write a sheet as .pdf or .png, in the paper's size.
+
+    Raises:
+        SoftformError: If the type is another, or the file cannot be written.
+    """
+    kind = path.suffix.lower()
+    if kind not in (".pdf", ".png"):
+        raise SoftformError(f"{path} is neither .pdf nor .png.", "Name the file so.")
+    content, dots_per_inch = BytesIO(), 25.4 * _PIXELS_PER_MM
+    size = {"resolution": dots_per_inch} if kind == ".pdf" else {"dpi": (dots_per_inch, dots_per_inch)}
+    Image.fromarray(SHEETS[name].drawing()).save(content, kind[1:], **size)
+    write_atomically(path, content.getvalue())

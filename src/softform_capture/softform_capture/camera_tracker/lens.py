@@ -1,0 +1,60 @@
+"""A camera's lens: focal lengths, principal point and distortion, as ROS camera calibration stores them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import cv2
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+
+from softform_core.errors import SoftformError
+
+Array = NDArray[np.float64]
+
+_DISTORTION_SIZES = (0, 4, 5, 8, 12, 14)
+
+
+@dataclass(frozen=True)
+class Lens:
+    """Pin-hole camera with OpenCV's (`plumb_bob`, `rational_polynomial`) distortion.
+
+    Attributes:
+        matrix: (3, 3) camera matrix K, pixels.
+        distortion: (D,) coefficients.
+    """
+
+    matrix: Array
+    distortion: Array
+
+    def straightened(self, pixels: Array) -> Array:
+        """Where points (N, 2) of an image would be without distortion, pixels."""
+        if len(pixels) == 0:
+            return pixels
+        return cv2.undistortPoints(pixels[:, None], self.matrix, self.distortion, P=self.matrix)[:, 0].astype(float)
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> "Lens":
+        """Read a file as ROS camera calibration writes it (camera_matrix, distortion_coefficients).
+
+        Raises:
+            SoftformError: If it cannot be read or is no such calibration.
+        """
+        try:
+            content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+            matrix = np.array(content["camera_matrix"]["data"], dtype=np.float64).reshape(3, 3)
+            distortion = np.array(content["distortion_coefficients"]["data"], dtype=np.float64).ravel()
+        except OSError as error:
+            raise SoftformError(f"{path} cannot be read: {error.strerror or error}.", "Check the path.") from error
+        except (KeyError, TypeError, ValueError, yaml.YAMLError) as error:
+            raise SoftformError(
+                f"{path} is not a camera calibration ({type(error).__name__}: {error}).",
+                "Give the YAML file that ROS camera calibration writes.",
+            ) from error
+        is_camera = matrix[0, 0] > 0.0 and matrix[1, 1] > 0.0 and np.array_equal(matrix[2], [0.0, 0.0, 1.0])
+        finite = np.isfinite(matrix).all() and np.isfinite(distortion).all()
+        if not (is_camera and finite and len(distortion) in _DISTORTION_SIZES):
+            raise SoftformError(
+                f"The camera matrix or the distortion in {path} is none.", "Calibrate the camera again."
+            )
+        return cls(matrix, distortion)

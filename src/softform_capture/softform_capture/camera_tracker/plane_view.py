@@ -1,0 +1,106 @@
+"""How the plane of the robot appears in the image: the homography from the printed codes (paper 001, Sec. III-C2)."""
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_capture.camera_tracker.code_detection import CodeCorners
+from softform_capture.camera_tracker.lens import Lens
+from softform_core.errors import SoftformError
+
+Array = NDArray[np.float64]
+
+FEWEST_CODES = 3
+LARGEST_RESIDUAL = 2.0
+"""Pixels, root of the mean square: beyond, the sheet is bent or the lens distorts."""
+_OUTLIER_PIXELS = 3.0
+
+
+@dataclass(frozen=True)
+class SheetPlacement:
+    """Where the sheet of codes lies: its origin (x, y) m and the direction of its x axis (rad) in the robot's plane.
+
+    Attributes:
+        x: m.
+        y: m.
+        yaw: rad.
+        marker_height: Of the robot's marker above the sheet, m; other than 0 it takes a lens to correct the parallax.
+    """
+
+    x: float = 0.0
+    y: float = 0.0
+    yaw: float = 0.0
+    marker_height: float = 0.0
+
+    def matrix(self) -> Array:
+        """Sheet to robot in the plane, (3, 3) homogeneous."""
+        c, s = np.cos(self.yaw), np.sin(self.yaw)
+        return np.array([[c, -s, self.x], [s, c, self.y], [0.0, 0.0, 1.0]])
+
+
+@dataclass(frozen=True)
+class PlaneView:
+    """One look at the plane.
+
+    Attributes:
+        to_plane: (3, 3) homography from the image's (straightened) pixels to the robot's plane, m.
+        residual: Root of the mean squared distance of the codes' corners from where the map puts them, pixels.
+        codes: That it was made from.
+        lens: Straightens pixels; None for a lens that draws straight.
+    """
+
+    to_plane: Array
+    residual: float
+    codes: int
+    lens: Lens | None
+
+    def place(self, pixels: Array) -> Array:
+        """Places (N, 2) m in the robot's plane of points (N, 2) of the image."""
+        straight = pixels if self.lens is None else self.lens.straightened(pixels)
+        return _mapped(self.to_plane, straight)
+
+
+def view_plane(corners: CodeCorners, placement: SheetPlacement, lens: Lens | None) -> PlaneView:
+    """The map from image to plane that brings the codes' corners to their places.
+
+    Raises:
+        SoftformError: If too few codes are seen, or their corners do not lie as on a flat sheet.
+    """
+    if corners.codes < FEWEST_CODES:
+        raise SoftformError(
+            f"{corners.codes} codes of the sheet are seen, {FEWEST_CODES} are needed.",
+            "Lay the printed sheet flat into the camera's view, sharp and well lit.",
+        )
+    pixels = corners.pixels if lens is None else lens.straightened(corners.pixels)
+    sheet_to_image, _ = cv2.findHomography(corners.on_sheet[:, :2], pixels, cv2.RANSAC, _OUTLIER_PIXELS)
+    if sheet_to_image is None or not np.isfinite(sheet_to_image).all():
+        raise SoftformError("The codes do not lie in a plane.", "Lay the printed sheet flat.")
+    off = _mapped(sheet_to_image, corners.on_sheet[:, :2]) - pixels
+    residual = float(np.sqrt(np.square(off).sum(axis=1).mean()))
+    if residual > LARGEST_RESIDUAL:
+        raise SoftformError(
+            f"The codes lie {residual:.1f} pixels off a flat sheet, more than {LARGEST_RESIDUAL:.1f}.",
+            "Lay the sheet flat; give the calibration of a lens that distorts.",
+        )
+    if placement.marker_height != 0.0:
+        sheet_to_image = _raised(sheet_to_image, placement.marker_height, lens)
+    to_plane = placement.matrix() @ np.linalg.inv(sheet_to_image)
+    return PlaneView(to_plane, residual, corners.codes, lens)
+
+
+def _raised(sheet_to_image: Array, height: float, lens: Lens | None) -> Array:
+    """Homography of the plane at a height above the sheet: H = K (r1 r2 t) becomes K (r1 r2 t + h r3)."""
+    if lens is None:
+        raise SoftformError("A marker above the sheet needs the lens.", "Give camera_calibration, or marker_height 0.")
+    columns = np.linalg.inv(lens.matrix) @ sheet_to_image
+    columns /= np.sqrt(np.linalg.norm(columns[:, 0]) * np.linalg.norm(columns[:, 1]))
+    columns *= np.sign(columns[2, 2])  # the sheet lies in front of the camera
+    columns[:, 2] += height * np.cross(columns[:, 0], columns[:, 1])
+    return lens.matrix @ columns
+
+
+def _mapped(homography: Array, points: Array) -> Array:
+    mapped = np.column_stack([points, np.ones(len(points))]) @ homography.T
+    return mapped[:, :2] / mapped[:, 2:]

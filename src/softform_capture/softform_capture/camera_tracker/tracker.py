@@ -1,0 +1,95 @@
+"""Follows one marker through the images of a camera that stands still."""
+
+from dataclasses import dataclass, field
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_capture.camera_tracker.code_detection import CodeDetector, exposure_fault
+from softform_capture.camera_tracker.colour_marker import ColourMarker, find_marker
+from softform_capture.camera_tracker.lens import Lens
+from softform_capture.camera_tracker.plane_view import PlaneView, SheetPlacement, view_plane
+from softform_core.errors import SoftformError
+
+Array = NDArray[np.float64]
+Picture = NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class TrackerOptions:
+    """What is looked for, and where.
+
+    Attributes:
+        marker: The robot's.
+        placement: Of the sheet of codes.
+        lens: None for one that draws straight.
+        hold_codes: How long the last view of the codes counts after the robot has hidden them, s.
+    """
+
+    marker: ColourMarker = field(default_factory=ColourMarker)
+    placement: SheetPlacement = field(default_factory=SheetPlacement)
+    lens: Lens | None = None
+    hold_codes: float = 5.0
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """What one image shows.
+
+    Attributes:
+        position: (3,) m in the robot's frame, z = 0; NaN if the marker is lost.
+        problem: Why it is lost, or what else is wrong; empty if nothing is.
+    """
+
+    position: Array
+    problem: str
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the marker was not found."""
+        return not bool(np.isfinite(self.position).all())
+
+
+class CameraTracker:
+    """Finds the codes and the marker in image after image.
+
+    Attributes:
+        view: How the plane appeared last; None before the codes were seen.
+
+    Args:
+        detector: Of the sheet's codes.
+        options: See there.
+    """
+
+    def __init__(self, detector: CodeDetector, options: TrackerOptions) -> None:
+        """Know nothing yet."""
+        self.view: PlaneView | None = None
+        self._detector, self._options = detector, options
+        self._viewed_at = -np.inf
+
+    def look(self, image: Picture, time: float) -> Sighting:
+        """Find the marker in one image.
+
+        Args:
+            image: (height, width, 3), blue, green, red.
+            time: Of capture, s.
+        """
+        grey = np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2GRAY), dtype=np.uint8)
+        problem = self._renew_view(grey, time)
+        if self.view is None or not time - self._viewed_at <= self._options.hold_codes:
+            return Sighting(np.full(3, np.nan), problem)
+        try:
+            x, y = find_marker(image, self._options.marker, self.view)
+        except SoftformError as error:
+            return Sighting(np.full(3, np.nan), exposure_fault(grey) or str(error))
+        return Sighting(np.array([x, y, 0.0]), problem)
+
+    def _renew_view(self, grey: Picture, time: float) -> str:
+        """Take the view that the image gives, if it does; returns what hinders it."""
+        try:
+            self.view = view_plane(self._detector.find(grey), self._options.placement, self._options.lens)
+            self._viewed_at = time
+        except SoftformError as error:
+            return exposure_fault(grey) or str(error)
+        return ""

@@ -1,0 +1,176 @@
+"""Life-cycle node `camera_tracker`: images of a planar robot become `captured_markers` (paper 001, Sec. III-C2)."""
+
+import threading
+import time
+from collections import deque
+from pathlib import Path
+
+import numpy as np
+from rclpy.subscription import Subscription
+from sensor_msgs.msg import Image
+
+from softform_capture.camera_tracker.code_detection import CodeDetector
+from softform_capture.camera_tracker.code_sheet import SHEETS
+from softform_capture.camera_tracker.colour_marker import ColourMarker
+from softform_capture.camera_tracker.image_message import bgr_from_image
+from softform_capture.camera_tracker.image_source import (
+    TOPIC_PREFIX,
+    CapturedImages,
+    HandedImages,
+    ImageSource,
+    TimedImage,
+)
+from softform_capture.camera_tracker.lens import Lens
+from softform_capture.camera_tracker.plane_view import SheetPlacement
+from softform_capture.camera_tracker.tracker import CameraTracker, Sighting, TrackerOptions
+from softform_capture.camera_tracker_parameters import PARAMETERS
+from softform_core.errors import SoftformError
+from softform_interfaces.msg import MarkerFrame
+from softform_ros.conversions import marker_message, seconds_from_stamp, stamp_from_seconds
+from softform_ros.diagnostics import ERROR, OK, WARN, Health
+from softform_ros.lifecycle import SoftformLifecycleNode, run_node
+from softform_ros.qos import CAMERA_INPUT, CAPTURED_MARKERS
+
+_WATCHED = 3.0  # s over which rate, latency and share of lost markers are taken
+_STOP_PATIENCE = 10.0
+
+
+class CameraTrackerNode(SoftformLifecycleNode):
+    """Publishes the marker's place with every image, stamped with the time of capture."""
+
+    def __init__(self) -> None:
+        """Declare the parameters; nothing is opened before activation."""
+        super().__init__("camera_tracker", PARAMETERS, hardware_id="camera")
+        self._publisher = self.create_publisher(MarkerFrame, "captured_markers", CAPTURED_MARKERS)
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._subscription: Subscription | None = None
+        self._lock = threading.Lock()
+        self._recent: deque[tuple[float, float, bool]] = deque()  # steady time, latency s, whether the marker was lost
+
+    def configure(self) -> None:
+        """Check what is looked for, and read the lens."""
+        values = self.parameters
+        pose = values["sheet_pose"]
+        if len(pose) != 3 or not np.isfinite(pose).all():
+            raise SoftformError(f"Parameter sheet_pose is {pose}.", "Give x, y in metres and yaw in radians.")
+        lens = values["camera_calibration"]
+        self._options = TrackerOptions(
+            ColourMarker(
+                values["hue"],
+                values["hue_tolerance"],
+                values["least_saturation"],
+                values["least_value"],
+                values["diameter"],
+            ),
+            SheetPlacement(*pose, values["marker_height"]),
+            Lens.from_file(Path(lens).expanduser()) if lens else None,
+            values["hold_codes"],
+        )
+        if values["marker_height"] != 0.0 and not lens:
+            raise SoftformError(
+                "A marker above the sheet needs the lens.", "Give camera_calibration, or marker_height 0."
+            )
+
+    def activate(self) -> None:
+        """Open the source and follow the marker in a thread of its own."""
+        sheet = SHEETS[self.parameters["sheet"]]
+        self._tracker = CameraTracker(CodeDetector(sheet, self.parameters["ruler_length"]), self._options)
+        self._recent.clear()
+        self._sighting, self._frames = Sighting(np.full(3, np.nan), "no image yet"), 0
+        self._fault = self._unreadable = ""
+        self._active_since = time.monotonic()
+        self._source = self._open(self.parameters["source"])
+        self._stop.clear()
+        self._thread = threading.Thread(target=self._follow, name="camera_tracker", daemon=True)
+        self._thread.start()
+
+    def deactivate(self) -> None:
+        """Close the source."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join(_STOP_PATIENCE)
+            self._thread = None
+        if self._subscription is not None:
+            self.destroy_subscription(self._subscription)
+            self._subscription = None
+
+    def health(self) -> Health:
+        """Rate, latency, what is seen of codes and marker, and what hinders it."""
+        if self._thread is None:
+            return Health(OK, "inactive")
+        with self._lock:
+            now = time.monotonic()
+            while self._recent and self._recent[0][0] < now - _WATCHED:
+                self._recent.popleft()
+            recent, sighting, view = list(self._recent), self._sighting, self._tracker.view
+            fault, unreadable = self._fault, self._unreadable
+        rate = len(recent) / min(_WATCHED, max(now - self._active_since, 0.1))
+        latencies = sorted(latency for _, latency, _ in recent)
+        values = {
+            "source": self.parameters["source"],
+            "frames": self._frames,
+            "rate_hz": f"{rate:.1f}",
+            "latency_ms": f"{1000.0 * latencies[len(latencies) // 2]:.1f}" if latencies else "none",
+            "lost_share": f"{np.mean([lost for *_, lost in recent]):.3f}" if recent else "none",
+            "codes": "none" if view is None else view.codes,
+            "code_residual_pixels": "none" if view is None else f"{view.residual:.2f}",
+        }
+        if fault:
+            return Health(ERROR, fault, values)
+        if unreadable:
+            return Health(WARN, unreadable, values)
+        if not recent:
+            return Health(WARN, f"no image for {_WATCHED:.0f} s: is the camera running?", values)
+        if sighting.problem:
+            return Health(WARN, ("marker lost: " if sighting.is_lost else "") + sighting.problem, values)
+        if now - self._active_since > _WATCHED and rate < self.parameters["least_rate"]:
+            return Health(WARN, f"only {rate:.1f} images a second", values)
+        return Health(OK, "the marker is seen", values)
+
+    def _open(self, source: str) -> ImageSource:
+        if not source.startswith(TOPIC_PREFIX):
+            return CapturedImages(source)
+        handed = HandedImages()
+
+        def on_image(message: Image) -> None:
+            try:
+                handed.hand(TimedImage(bgr_from_image(message), seconds_from_stamp(message.header.stamp)))
+            except SoftformError as error:
+                with self._lock:
+                    self._unreadable = str(error)
+
+        self._subscription = self.create_subscription(Image, source[len(TOPIC_PREFIX) :], on_image, CAMERA_INPUT)
+        return handed
+
+    def _follow(self) -> None:
+        try:
+            while not self._stop.is_set():
+                image = self._source.read()
+                if image is not None:
+                    self._take(image)
+        except Exception as error:  # what ends the images is told in diagnostics, not in a silent end of the thread
+            self.get_logger().error(str(error))
+            with self._lock:
+                self._fault = str(error)
+        finally:
+            self._source.close()
+
+    def _take(self, image: TimedImage) -> None:
+        sighting = self._tracker.look(image.picture, image.captured_at)
+        self._frames += 1
+        stamp = stamp_from_seconds(image.captured_at)
+        names, frame = [self.parameters["marker"]], self.parameters["frame_id"]
+        self._publisher.publish(marker_message(names, sighting.position[None], frame, stamp, self._frames))
+        with self._lock:
+            self._sighting, self._unreadable = sighting, ""
+            self._recent.append((time.monotonic(), time.time() - image.captured_at, sighting.is_lost))
+
+
+def main() -> None:
+    """Run the node until it is told to stop."""
+    run_node(CameraTrackerNode)
+
+
+if __name__ == "__main__":
+    main()

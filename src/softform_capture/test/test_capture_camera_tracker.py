@@ -1,0 +1,214 @@
+"""Drawn pictures of the sheet and a red marker, with perspective, blur and noise: where the marker is found."""
+
+import re
+
+import cv2
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sensor_msgs.msg import Image
+
+from softform_capture.camera_tracker.code_detection import CodeCorners, CodeDetector
+from softform_capture.camera_tracker.code_sheet import RULER_LENGTH, SHEETS
+from softform_capture.camera_tracker.colour_marker import ColourMarker
+from softform_capture.camera_tracker.image_message import bgr_from_image
+from softform_capture.camera_tracker.image_source import CapturedImages
+from softform_capture.camera_tracker.lens import Lens
+from softform_capture.camera_tracker.plane_view import SheetPlacement, view_plane
+from softform_capture.camera_tracker.tracker import CameraTracker, TrackerOptions
+from softform_capture.cli_print_code import print_code
+from softform_core.errors import SoftformError
+
+SHEET = SHEETS["A4"]
+RED, GREEN, DIAMETER = (30, 30, 200), (40, 180, 30), 0.012
+EYE = [0.05, -0.2, 0.75]
+WORKSPACE_WIDTH = 0.556  # m, of the planar fingers
+
+
+@pytest.fixture(scope="module")
+def camera(sheet_camera):
+    return sheet_camera(EYE)
+
+
+def make_tracker(**options):
+    return CameraTracker(CodeDetector(SHEET), TrackerOptions(**options))
+
+
+def red_disc(x, y, height=0.0, diameter=DIAMETER):
+    return np.array([x, y, height]), diameter, RED
+
+
+def test_the_marker_is_found_to_a_fraction_of_a_millimetre_all_over_the_workspace(camera):
+    random, tracker = np.random.default_rng(0), make_tracker()
+    errors = []
+    for seed in range(8):
+        place = random.uniform([-0.26, -0.15], [0.26, 0.15])
+        sighting = tracker.look(camera.picture(SHEET, [red_disc(*place)], seed=seed), time=float(seed))
+        assert sighting.problem == ""
+        assert sighting.position[2] == 0.0
+        errors.append(1000.0 * np.linalg.norm(sighting.position[:2] - place))
+    print(f"camera tracker: mean {np.mean(errors):.2f} mm, max {np.max(errors):.2f} mm")  # noqa: T201 - cited in the docs
+    # Paper 001 leads the marker to 0.9 % of the workspace's width: what measures it must be far better.
+    assert np.mean(errors) < 0.4
+    assert np.max(errors) < 0.0018 * 1000.0 * WORKSPACE_WIDTH
+
+
+def test_the_sheet_may_lie_anywhere_and_the_marker_above_it(camera):
+    place, height = np.array([0.08, 0.06]), 0.03
+    picture = camera.picture(SHEET, [red_disc(*place, height)])
+    lens = Lens(camera.matrix, np.zeros(5))
+    placement = SheetPlacement(0.2, -0.1, np.pi / 2.0, height)
+    sighting = make_tracker(placement=placement, lens=lens).look(picture, 0.0)
+    assert sighting.position == pytest.approx([0.2 - place[1], -0.1 + place[0], 0.0], abs=1e-3)
+    without = make_tracker().look(picture, 0.0)
+    assert np.linalg.norm(without.position[:2] - place) > 0.005  # the parallax that the lens corrects
+
+
+def test_a_lens_that_distorts_is_corrected_and_without_its_calibration_refused(camera):
+    lens = Lens(camera.matrix, np.array([-0.35, 0.1, 0.0, 0.0, 0.0]))
+    corners = SHEET.corners().reshape(-1, 3)
+    straight = camera.project(corners)
+    rays = np.column_stack([straight, np.ones(len(straight))]) @ np.linalg.inv(camera.matrix).T
+    bent = cv2.projectPoints(rays, np.zeros(3), np.zeros(3), lens.matrix, lens.distortion)[0][:, 0]
+    view = view_plane(CodeCorners(bent, corners), SheetPlacement(), lens)
+    assert view.place(bent) == pytest.approx(corners[:, :2], abs=1e-4)
+    strong = bent + 0.02 * (bent - bent.mean(axis=0)) * np.linalg.norm(bent - bent.mean(axis=0), axis=1)[:, None] / 10
+    with pytest.raises(SoftformError, match="off a flat sheet"):
+        view_plane(CodeCorners(strong, corners), SheetPlacement(), None)
+
+
+def test_a_sheet_printed_too_small_is_known_by_its_ruler():
+    whole = SHEET.corners()
+    assert np.allclose(SHEET.corners(0.97 * RULER_LENGTH), 0.97 * whole)
+    assert np.ptp(whole[0, :, 0]) == pytest.approx(0.036)
+
+
+@pytest.mark.parametrize(
+    ("discs", "problem"),
+    [
+        ([], "Nothing in the image"),
+        ([(np.zeros(3), DIAMETER, GREEN)], "Nothing in the image"),
+        ([red_disc(0.1, 0.1), red_disc(-0.1, 0.1)], "2 things"),
+        ([red_disc(0.1, 0.1, diameter=0.03)], "times its area"),
+        ([red_disc(0.1, 0.1, diameter=0.008)], "times its area"),
+        ([red_disc(0.1, 0.14), (np.array([0.106, 0.14, 0.0]), 0.011, GREEN)], "not round|times its area"),
+    ],
+)
+def test_what_is_not_surely_the_marker_is_lost(camera, discs, problem):
+    sighting = make_tracker().look(camera.picture(SHEET, discs), 0.0)
+    assert sighting.is_lost
+    assert np.isnan(sighting.position).all()
+    assert re.search(problem, sighting.problem)
+
+
+def test_other_things_of_the_colour_do_not_disturb(camera):
+    discs = [red_disc(0.1, 0.14), red_disc(-0.2, 0.15, diameter=0.05), red_disc(0.2, -0.15, diameter=0.004)]
+    sighting = make_tracker().look(camera.picture(SHEET, discs), 0.0)
+    assert sighting.position[:2] == pytest.approx([0.1, 0.14], abs=1e-3)
+
+
+def test_hidden_codes_are_remembered_for_a_while_and_a_moved_camera_is_noticed(camera, sheet_camera):
+    tracker = make_tracker(hold_codes=5.0)
+    bare = camera.picture(SHEET, [red_disc(0.05, 0.13)])
+    hidden = bare.copy()
+    hidden[230:480, 450:840] = 128  # the robot lies over the sheet
+    assert tracker.look(hidden, 0.0).is_lost
+    assert not tracker.look(bare, 1.0).is_lost
+    held = tracker.look(hidden, 5.0)
+    assert not held.is_lost
+    assert "codes" in held.problem
+    assert tracker.look(hidden, 6.5).is_lost
+    moved = sheet_camera([0.0, 0.1, 0.9]).picture(SHEET, [red_disc(0.05, 0.13)])
+    assert tracker.look(moved, 7.0).position[:2] == pytest.approx([0.05, 0.13], abs=1e-3)
+
+
+@pytest.mark.parametrize(("exposure", "problem"), [(0.1, "too dark"), (6.0, "overexposed")])
+def test_wrong_exposure_is_told(camera, exposure, problem):
+    sighting = make_tracker().look(camera.picture(SHEET, [red_disc(0.1, 0.1)], exposure=exposure), 0.0)
+    assert sighting.is_lost
+    assert problem in sighting.problem
+
+
+@pytest.mark.parametrize("kind", ["pdf", "png"])
+@pytest.mark.parametrize("sheet", list(SHEETS))
+def test_the_sheet_is_printed_in_the_size_of_the_paper(tmp_path, sheet, kind):
+    path = tmp_path / f"sheet.{kind}"
+    result = CliRunner().invoke(print_code, ["--sheet", sheet, "--output", str(path)])
+    assert result.exit_code == 0, result.output
+    drawing = SHEETS[sheet].drawing()
+    assert drawing.shape == tuple(10 * size for size in reversed(SHEETS[sheet].paper))
+    found = CodeDetector(SHEETS[sheet]).find(drawing)
+    assert found.codes == SHEETS[sheet].columns * SHEETS[sheet].rows
+    if kind == "png":
+        assert np.array_equal(cv2.imread(str(path), cv2.IMREAD_GRAYSCALE), drawing)
+    else:
+        assert path.read_bytes().startswith(b"%PDF")
+
+
+def test_a_sheet_of_another_type_is_refused(tmp_path):
+    result = CliRunner().invoke(print_code, ["--output", str(tmp_path / "sheet.svg")])
+    assert isinstance(result.exception, SoftformError)
+
+
+def image(encoding, channels, height=2, width=4, padding=0, data=None):
+    step = width * channels + padding
+    content = np.arange(height * step, dtype=np.uint8).tobytes() if data is None else data
+    return Image(height=height, width=width, encoding=encoding, step=step, data=content)
+
+
+def test_images_of_every_known_layout_are_read():
+    bgr = bgr_from_image(image("bgr8", 3, padding=2))
+    assert bgr.shape == (2, 4, 3)
+    assert bgr[1, 0].tolist() == [14, 15, 16]
+    assert np.array_equal(bgr_from_image(image("rgb8", 3, padding=2)), bgr[:, :, ::-1])
+    assert bgr_from_image(image("rgba8", 4))[0, 1].tolist() == [6, 5, 4]
+    assert bgr_from_image(image("yuv422_yuy2", 2)).shape == (2, 4, 3)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.sampled_from(["bgr8", "rgba8", "yuv422_yuy2", "mono16", ""]),
+    st.integers(0, 2**32 - 1),
+    st.integers(0, 2**32 - 1),
+    st.integers(0, 2**32 - 1),
+    st.binary(max_size=64),
+)
+def test_an_image_message_of_any_kind_is_read_or_refused(encoding, height, width, step, data):
+    message = Image(height=height, width=width, encoding=encoding, step=step, data=data)
+    try:
+        picture = bgr_from_image(message)
+    except SoftformError as error:
+        assert error.next_step
+        return
+    assert picture.shape == (height, width, 3)
+
+
+def test_a_source_that_is_none_is_refused(tmp_path):
+    (tmp_path / "notes.mp4").write_text("no video")
+    for source in (str(tmp_path / "none.mp4"), str(tmp_path / "notes.mp4"), "77"):
+        with pytest.raises(SoftformError) as caught:
+            CapturedImages(source)
+        assert source in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "a: 1", "camera_matrix: {data: [1, 2]}", "camera_matrix: {data: [0, 0, 0, 0, 0, 0, 0, 0, 1]}\n"
+     "distortion_coefficients: {data: [0, 0, 0, 0]}"],
+)  # fmt: skip
+def test_a_lens_that_is_none_is_refused(tmp_path, content):
+    (tmp_path / "lens.yaml").write_text(content)
+    with pytest.raises(SoftformError, match="lens.yaml"):
+        Lens.from_file(tmp_path / "lens.yaml")
+
+
+def test_a_lens_is_read_as_ros_writes_it(tmp_path):
+    (tmp_path / "lens.yaml").write_text(
+        "image_width: 640\ncamera_matrix: {rows: 3, cols: 3, data: [600, 0, 320, 0, 610, 240, 0, 0, 1]}\n"
+        "distortion_model: plumb_bob\ndistortion_coefficients: {rows: 1, cols: 5, data: [0.1, 0, 0, 0, 0]}\n"
+    )
+    lens = Lens.from_file(tmp_path / "lens.yaml")
+    assert lens.matrix[1, 1] == 610.0
+    assert ColourMarker().area == pytest.approx(1.131e-4, rel=1e-3)
