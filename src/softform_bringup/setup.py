@@ -39,7 +39,8 @@ setup(
         "softform.commands": [
             "launch = softform_bringup.cli_launch:launch",
             "doctor = softform_bringup.doctor:doctor",
-            "repair-bag = softform_bringup.mcap_repair:repair_bag_command",
+            "record = softform_bringup.cli_record:record",
+            "replay = softform_bringup.cli_replay:replay",
             "demo = softform_bringup.cli_demo:demo",
             "collect = softform_bringup.cli_collect:collect",
         ],

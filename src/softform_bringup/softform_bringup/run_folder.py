@@ -1,6 +1,7 @@
-"""A folder of its own for everything that one run writes."""
+"""Folders of their own for what one run writes."""
 
 import time
+from datetime import datetime
 from pathlib import Path
 
 from softform_core.errors import SoftformError
@@ -27,3 +28,8 @@ def new_run_folder(kind: str) -> Path:
                 f"The folder {folder} cannot be made: {error.strerror}.",
                 "Free space or permissions, or set SOFTFORM_RUNS to another place.",
             ) from error
+
+
+def free_bag_folder(parent: str = "") -> Path:
+    """`DATE-TIME` in a folder; by default `bags` in the folder of runs."""
+    return Path(parent or runs_dir() / "bags") / datetime.now().strftime("%Y-%m-%d-%H-%M-%S")

@@ -19,9 +19,9 @@ from rclpy.serialization import serialize_message
 from rosbags.rosbag2 import Reader
 from std_msgs.msg import String
 
-from softform_bringup.bag_recorder import BagRecorder, RecordingStoppedError
-from softform_bringup.mcap_repair import repair_bag
-from softform_bringup.message_definitions import ensure_defined, standard_definitions
+from softform_bringup.recording.bag_recorder import BagRecorder, RecordingStoppedError
+from softform_bringup.recording.message_definitions import ensure_defined, standard_definitions
+from softform_bringup.recording.salvage import salvage_bag
 from softform_core.errors import SoftformError
 from softform_interfaces.msg import ChamberPressures
 from softform_ros.qos import LATCHED_STATE, PRESSURE_STATE
@@ -66,6 +66,12 @@ def test_round_trip(tmp_path):
     assert sorted(path.name for path in recorder.folder.iterdir()) == ["bag.mcap", "metadata.yaml"]
 
 
+def standard_hash():
+    definitions = standard_definitions()
+    ensure_defined(definitions, PRESSURES)
+    return definitions.hash_rihs01(PRESSURES)
+
+
 def test_type_hashes_are_those_of_ros(tmp_path):
     """`ros2 bag` compares them with its own."""
     share = Path(get_package_share_directory("softform_interfaces"))
@@ -85,6 +91,26 @@ def test_large_bags_go_on_in_a_new_folder(tmp_path):
     recorder.close()
     assert [folder.name for folder in recorder.folders] == ["bag", "bag_2"]
     assert [len(read(folder)) for folder in recorder.folders] == [100, 1]
+
+
+def test_long_bags_go_on_in_a_new_folder(tmp_path):
+    recorder = BagRecorder(tmp_path / "bag", longest_bag=2e-9)
+    recorder.add_topic("/p", PRESSURES)
+    for number in range(4):  # 1 ns apart
+        recorder.write("/p", 1000 + number, pressures(number))
+        recorder.flush()
+    recorder.write("/p", 1004, pressures(4))
+    recorder.close()
+    assert [len(read(folder)) for folder in recorder.folders] == [4, 1]
+    assert recorder.message_count == 5
+
+
+def test_another_definition_at_the_publisher_is_refused(tmp_path):
+    recorder = BagRecorder(tmp_path / "bag")
+    with pytest.raises(SoftformError, match="another definition"):
+        recorder.add_topic("/p", PRESSURES, (), "RIHS01_" + 64 * "0")
+    recorder.add_topic("/p", PRESSURES, (), standard_hash())
+    recorder.close()
 
 
 def test_an_existing_folder_is_refused(tmp_path):
@@ -166,7 +192,7 @@ def test_a_disk_without_room_for_a_bag(small_disk):
 
 
 @pytest.mark.parametrize(("cut", "expected"), [(0, 300), (1, 300), (400, 290), (5000, 250)])
-def test_repair_after_a_crash(tmp_path, cut, expected):
+def test_salvage_after_a_crash(tmp_path, cut, expected):
     """A killed recorder leaves a file without an end, or with a torn record."""
     recorder = BagRecorder(tmp_path / "bag")
     recorder.add_topic("/p", PRESSURES)
@@ -174,23 +200,51 @@ def test_repair_after_a_crash(tmp_path, cut, expected):
         recorder.write("/p", 1000 + number, pressures(number))
         if number % 10 == 9:
             recorder.flush()
+    recorder._storage(recorder._writer).abort()  # as the end of its process does
     file = recorder.folder / "bag.mcap"
     file.write_bytes(file.read_bytes()[: file.stat().st_size - cut])
     with pytest.raises(Exception, match="."):
         read(recorder.folder)
-    count = repair_bag(recorder.folder)
+    count = salvage_bag(recorder.folder)
     messages = read(recorder.folder)
     assert len(messages) == count
     assert count == expected
-    assert repair_bag(recorder.folder) == count
+    assert salvage_bag(recorder.folder) == count
 
 
-def test_repair_refuses_what_is_no_bag(tmp_path):
+def test_a_chunk_that_a_power_cut_left_empty_ends_the_bag(tmp_path):
+    recorder = BagRecorder(tmp_path / "bag")
+    recorder.add_topic("/p", PRESSURES)
+    file, ends = recorder.folder / "bag.mcap", []
+    for number in range(30):
+        recorder.write("/p", 1000 + number, pressures(number))
+        if number % 10 == 9:
+            recorder.flush()
+            ends.append(file.stat().st_size)
+    whole = file.read_bytes()
+    recorder.close()
+    (recorder.folder / "metadata.yaml").unlink()
+    # The last chunk's records are zeros from its middle on; the record around it is whole.
+    torn = (ends[1] + ends[2]) // 2
+    file.write_bytes(whole[:torn] + bytes(len(whole) - torn))
+    assert salvage_bag(recorder.folder) == 20
+
+
+def test_a_bag_that_is_being_recorded_is_not_salvaged(tmp_path):
+    recorder = record(tmp_path / "bag", range(10))
+    recorder.flush()
+    with pytest.raises(SoftformError, match="is being recorded"):
+        salvage_bag(recorder.folder)
+    recorder.close()
+    assert len(read(recorder.folder)) == 10
+
+
+def test_salvage_refuses_what_is_no_bag(tmp_path):
     with pytest.raises(SoftformError, match="holds 0 .mcap files"):
-        repair_bag(tmp_path)
+        salvage_bag(tmp_path)
     (tmp_path / "a.mcap").write_bytes(b"nonsense")
     with pytest.raises(SoftformError, match="no complete record"):
-        repair_bag(tmp_path)
+        salvage_bag(tmp_path)
 
 
 @pytest.fixture
@@ -229,7 +283,7 @@ def test_node_records_the_topics_and_closes_on_signals(tmp_path, talker, number)
     finally:
         process.kill()
     if number == signal.SIGKILL:
-        repair_bag(folder)
+        salvage_bag(folder)
     else:
         assert exit_code == 0
     messages = read(folder)

@@ -5,11 +5,11 @@ An MCAP file is a sequence of records (one byte of type, eight of length, the co
 valid one without a summary; readers then go through its records instead.
 """
 
+import fcntl
 import struct
 from pathlib import Path
 from typing import BinaryIO
 
-import click
 import yaml
 from rosbags.interfaces import ConnectionExtRosbag2
 from rosbags.rosbag2 import Reader
@@ -19,25 +19,48 @@ from softform_core.errors import SoftformError
 
 MAGIC = b"\x89MCAP0\r\n"
 FOOTER, DATA_END = 0x02, 0x0F
+CHUNK = 0x06
+IN_CHUNKS = (0x03, 0x04, 0x05)  # schema, channel, message
 DATA_RECORDS = range(0x01, 0x0E)  # header to metadata index; a data end would begin the ending
 # Data end without checksum; footer without summary, summary offsets and checksum.
 ENDING = struct.pack("<BQI", DATA_END, 4, 0) + struct.pack("<BQQQI", FOOTER, 20, 0, 0, 0) + MAGIC
 
 
-def repair_bag(folder: Path) -> int:
+def hold_for_writing(file: BinaryIO) -> None:
+    """Lock an open MCAP file until it is closed, also by the end of its process.
+
+    Raises:
+        SoftformError: If another process holds it: it is being recorded.
+    """
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise SoftformError(
+            f"{file.name} is being recorded.", "Stop that recording first: it closes its bag by itself."
+        ) from error
+
+
+def is_closed(folder: Path) -> bool:
+    """Whether the bag was closed in order, or salvaged."""
+    return (folder / "metadata.yaml").is_file()
+
+
+def salvage_bag(folder: Path) -> int:
     """Make the bag folder of an interrupted recording readable and return its number of messages.
 
     Every chunk of messages that was completely written is kept. A bag that was closed in order is left as it is.
 
     Raises:
-        SoftformError: If the folder does not hold one MCAP file, or one without a complete record.
+        SoftformError: If the folder does not hold one MCAP file, one without a complete record, or one that is being
+            recorded.
     """
     files = sorted(folder.glob("*.mcap"))
     if len(files) != 1:
         raise SoftformError(f"{folder} holds {len(files)} .mcap files.", "Give the folder of one recording.")
-    if not (folder / "metadata.yaml").is_file():
+    if not is_closed(folder):
         close_mcap(files[0])
         write_metadata(files[0])
+        (folder / "reserve").unlink(missing_ok=True)  # what the recorder held back of the disk
     with Reader(folder) as reader:
         return int(reader.message_count)
 
@@ -46,9 +69,10 @@ def close_mcap(file: Path) -> None:
     """Cut `file` behind its last complete record that leaves room for an ending on the disk, and write the ending.
 
     Raises:
-        SoftformError: If there is no complete record.
+        SoftformError: If there is no complete record, or the file is being recorded.
     """
     with file.open("r+b", buffering=0) as mcap:
+        hold_for_writing(mcap)
         for end in reversed(_record_ends(mcap)):
             try:
                 mcap.truncate(end)
@@ -70,10 +94,23 @@ def _record_ends(mcap: BinaryIO) -> list[int]:
     while len(head := mcap.read(9)) == 9:
         kind, length = struct.unpack("<BQ", head)
         end = mcap.tell() + length
-        if kind not in DATA_RECORDS or end > size:
+        if kind not in DATA_RECORDS or end > size or (kind == CHUNK and not _is_whole(mcap.read(length))):
             break
         ends.append(mcap.seek(end))
     return ends
+
+
+def _is_whole(chunk: bytes) -> bool:
+    """Whether an uncompressed chunk holds records from end to end: a power cut leaves zeros where they should be."""
+    if len(chunk) < 40 or chunk[28:32] != bytes(4):
+        return len(chunk) >= 40  # compressed by another recorder: its own reader checks it
+    place = 40  # behind times, size, checksum, compression and length
+    while place + 9 <= len(chunk):
+        kind, length = struct.unpack_from("<BQ", chunk, place)
+        if kind not in IN_CHUNKS:
+            return False
+        place += 9 + length
+    return place == len(chunk)
 
 
 def write_metadata(file: Path) -> None:
@@ -112,20 +149,3 @@ def write_metadata(file: Path) -> None:
     }
     text = yaml.safe_dump({"rosbag2_bagfile_information": information}, sort_keys=False)
     (file.parent / "metadata.yaml").write_text(text)
-
-
-@click.command("repair-bag")
-@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
-def repair_bag_command(folder: Path) -> None:
-    """Make the recording in FOLDER readable that was cut off by a crash or a power cut.
-
-    Every completely written chunk of messages is kept; a recording that was closed in order is left as it is.
-    """
-    try:
-        click.echo(f"{folder} holds {repair_bag(folder)} messages.")
-    except SoftformError as error:
-        raise click.ClickException(str(error)) from error
-
-
-if __name__ == "__main__":
-    repair_bag_command()

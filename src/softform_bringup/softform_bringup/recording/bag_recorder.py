@@ -10,8 +10,8 @@ from rosbags.interfaces import Connection, Qos
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.rosbag2.storage_mcap import McapWriter
 
-from softform_bringup.mcap_repair import repair_bag
-from softform_bringup.message_definitions import ensure_defined, standard_definitions
+from softform_bringup.recording.message_definitions import ensure_defined, standard_definitions
+from softform_bringup.recording.salvage import hold_for_writing, salvage_bag
 from softform_core.errors import SoftformError
 
 RESERVE = 256 * 1024  # bytes held back, so that a bag on a full disk can still be closed
@@ -25,22 +25,26 @@ class BagRecorder:
     """One recording, in one bag folder at a time.
 
     `flush` hands everything written to the operating system: a crash loses no more than what came after the last one.
+    While a bag is open it is locked, so that nobody salvages it.
     When the disk refuses, the bag is cut behind what is complete and closed with the room that the reserve gives back;
     `RecordingStoppedError` tells so once, and later messages are dropped.
     """
 
-    def __init__(self, folder: Path, largest_bag: int = 0) -> None:
+    def __init__(self, folder: Path, largest_bag: int = 0, longest_bag: float = 0.0) -> None:
         """Open a bag.
 
         Args:
             folder: Bag folder, which must not exist; its parents are made.
             largest_bag: Bytes after which the recording goes on in `<folder>_2`, `_3`, …; 0 for never.
+            longest_bag: Seconds after which it does so, too; 0 for never.
 
         Raises:
             SoftformError: If the folder exists or cannot be written.
         """
         self._first_folder = folder
         self._largest_bag = largest_bag
+        self._longest_bag = longest_bag
+        self._notes: dict[str, str] = {}
         self._definitions = standard_definitions()
         self._topics: dict[str, tuple[str, Sequence[Qos]]] = {}
         self._connections: dict[str, Connection] = {}
@@ -59,19 +63,28 @@ class BagRecorder:
         """Bag folder that is, or was last, written."""
         return self.folders[-1]
 
-    def add_topic(self, topic: str, message_type: str, offered_qos: Sequence[Qos] = ()) -> None:
+    def add_topic(
+        self, topic: str, message_type: str, offered_qos: Sequence[Qos] = (), expected_hash: str = ""
+    ) -> None:
         """Announce a topic.
 
         Args:
             topic: Full name.
             message_type: Such as `softform_interfaces/msg/Surface`.
-            offered_qos: Profiles that its publishers offer; `ros2 bag play` offers the same.
+            offered_qos: Profiles that its publishers offer; a replay offers the same.
+            expected_hash: Type hash (`RIHS01_…`) that its publishers tell; empty if they do not.
 
         Raises:
-            SoftformError: If the type is not known.
+            SoftformError: If the type is not known here, or is another one here than at the publishers.
         """
         if topic not in self._topics:
             ensure_defined(self._definitions, message_type)
+            known_hash = self._definitions.hash_rihs01(message_type)
+            if expected_hash.startswith("RIHS") and expected_hash != known_hash:
+                raise SoftformError(
+                    f"{topic} is published with another definition of {message_type} than is installed here.",
+                    "Build both ends from the same sources.",
+                )
             self._topics[topic] = (message_type, offered_qos)
             if self._writer:
                 self._connect(self._writer, topic)
@@ -95,8 +108,12 @@ class BagRecorder:
             self._stop_after(error)
         self.message_count += 1
 
+    def note(self, key: str, value: str) -> None:
+        """Keep a remark with the bag that is written (`custom_data` in its metadata)."""
+        self._notes[key] = value
+
     def flush(self) -> None:
-        """Hand everything over to the operating system, and go on in a new bag if this one is large.
+        """Hand everything over to the operating system, and go on in a new bag if this one is large or long.
 
         Raises:
             RecordingStoppedError: If the disk refused.
@@ -110,7 +127,7 @@ class BagRecorder:
             storage.bio.flush()
         except OSError as error:
             self._stop_after(error)
-        if self._largest_bag and storage.bio.tell() > self._largest_bag:
+        if self._is_full(storage):
             self.close()
             number = len(self.folders) + 1
             self._open(self._first_folder.with_name(f"{self._first_folder.name}_{number}"))
@@ -124,6 +141,8 @@ class BagRecorder:
         if self._writer is None:
             return
         self._reserve_file.unlink(missing_ok=True)
+        for key, value in self._notes.items():
+            self._writer.set_custom_data(key, value)
         try:
             self._writer.close()
         except OSError as error:
@@ -141,6 +160,7 @@ class BagRecorder:
             folder.parent.mkdir(parents=True, exist_ok=True)
             writer = Writer(folder, version=9, storage_plugin=StoragePlugin.MCAP)
             writer.open()
+            hold_for_writing(self._storage(writer).bio)
             with (folder / "reserve").open("wb") as reserve:
                 os.posix_fallocate(reserve.fileno(), 0, RESERVE)
         except OSError as error:
@@ -149,10 +169,17 @@ class BagRecorder:
                 f"The bag folder {folder} cannot be written: {error.strerror}.", "Free space, or choose another folder."
             ) from error
         self.folders.append(folder)
+        self._earlier_messages = self.message_count
         self._writer = writer
         self._connections = {}
         for topic in self._topics:
             self._connect(writer, topic)
+
+    def _is_full(self, storage: McapWriter) -> bool:
+        if self._largest_bag and storage.bio.tell() > self._largest_bag:
+            return True
+        span = storage.message_end_time - storage.message_start_time  # ns; negative without messages
+        return self._longest_bag > 0.0 and span > self._longest_bag * 1e9
 
     def _connect(self, writer: Writer, topic: str) -> None:
         message_type, offered_qos = self._topics[topic]
@@ -173,11 +200,11 @@ class BagRecorder:
         self._writer = None
         self._reserve_file.unlink(missing_ok=True)
         try:
-            self.message_count = repair_bag(self.folder)
+            self.message_count = self._earlier_messages + salvage_bag(self.folder)
         except (OSError, SoftformError) as failure:
             raise RecordingStoppedError(
                 f"Recording stopped: {error.strerror or error}; {self.folder} could not be closed: {failure}",
-                f"Free space on the disk, then run: ./softform repair-bag {self.folder}",
+                f"Free space on the disk, then run: ./softform record --salvage {self.folder}",
             ) from error
         raise RecordingStoppedError(
             f"Recording stopped: {error.strerror or error}; {self.message_count} messages are in {self.folder}.",

@@ -1,0 +1,39 @@
+"""Waits until a program that has just come knows who else is there."""
+
+import time
+
+from rclpy.node import Node
+
+QUIET_SECONDS = 1.0
+"""Without news from the graph, after which it counts as known."""
+
+DISCOVERY_TIMEOUT = 5.0
+"""Seconds, after which nobody else is there, or they come and go without end."""
+
+_LOOK_PERIOD = 0.1
+
+
+def await_discovery(node: Node, timeout: float = DISCOVERY_TIMEOUT) -> bool:
+    """Wait until nodes and topics of others are known; something else spins the node.
+
+    Args:
+        node: This program's.
+        timeout: s.
+
+    Returns:
+        Whether there are others.
+    """
+    deadline = time.monotonic() + timeout
+    seen: object = None
+    quiet_since = time.monotonic()
+    while True:
+        nodes = sorted(node.get_node_names_and_namespaces())
+        graph = nodes, sorted((topic, node.count_publishers(topic)) for topic, _ in node.get_topic_names_and_types())
+        now = time.monotonic()
+        if graph != seen:
+            seen, quiet_since = graph, now
+        if len(nodes) > 1 and now - quiet_since >= QUIET_SECONDS:
+            return True
+        if now >= deadline:
+            return len(nodes) > 1
+        time.sleep(_LOOK_PERIOD)

@@ -1,0 +1,30 @@
+"""What a recording's counts mean: for diagnostics, and for whoever reads its end."""
+
+from softform_bringup.recording.topic_recorder import RecordingCounts, TopicRecorder
+from softform_ros.diagnostics import ERROR, OK, WARN, Health
+
+
+def recording_health(recorder: TopicRecorder) -> Health:
+    """Health of whoever records."""
+    counts = recorder.counts
+    values = {
+        "bag": recorder.folders[-1],
+        "messages": counts.written,
+        "received": counts.received,
+        "dropped": counts.dropped,
+        "lost before arrival": counts.lost,
+        "waiting for the disk, bytes": counts.waiting_bytes,
+        "awaited": ", ".join(sorted(recorder.awaited)),
+        "refused": ", ".join(sorted(recorder.refused)),
+    }
+    if counts.failure:
+        return Health(ERROR, counts.failure, values)
+    missing = shortcomings(counts)
+    return Health(WARN if missing or recorder.refused else OK, missing or "recording", values)
+
+
+def shortcomings(counts: RecordingCounts) -> str:
+    """What is missing of a recording; empty if nothing is."""
+    dropped = f"{counts.dropped} messages were dropped: the disk does not keep up" if counts.dropped else ""
+    lost = f"{counts.lost} messages did not arrive: the machine is overloaded" if counts.lost else ""
+    return "; ".join(part for part in (counts.failure, "" if counts.failure else dropped, lost) if part)
