@@ -1,0 +1,44 @@
+"""From the clock of a capture system to this machine's."""
+
+import time
+from collections import deque
+
+
+def epoch_from_steady(steady: float) -> float:
+    """Seconds since the epoch at a moment of the steady clock, as the wall clock runs now."""
+    return steady + time.time() - time.monotonic()
+
+
+class DeviceClock:
+    """Follows a device whose packets carry its own time and arrive after an unknown, changing delay.
+
+    The packet that took least time within the window tells the difference between the clocks; the others' delay is
+    thereby measured. What even the fastest packet takes remains: a fraction of a millisecond in a lab's network.
+
+    Args:
+        window: s; clocks that drift apart by 1e-5 are off by no more than 1e-5 of it.
+    """
+
+    def __init__(self, window: float = 10.0) -> None:
+        """Know nothing yet."""
+        self._window = window
+        self._offsets: deque[tuple[float, float]] = deque()  # arrival and offset; the offsets rise: the first is least
+        self._last = -float("inf")
+
+    def host_time(self, device_time: float, arrival: float) -> float:
+        """Moment of this machine's clock at which the device's shows `device_time`.
+
+        Args:
+            device_time: s, of a packet; if it goes back, the device was started anew, and nothing before counts.
+            arrival: Of this packet, s of this machine's steady clock.
+        """
+        if device_time < self._last:
+            self._offsets.clear()
+        self._last = device_time
+        offset = arrival - device_time
+        while self._offsets and self._offsets[-1][1] >= offset:
+            self._offsets.pop()
+        self._offsets.append((arrival, offset))
+        while self._offsets[0][0] < arrival - self._window:
+            self._offsets.popleft()
+        return device_time + self._offsets[0][1]

@@ -1,0 +1,154 @@
+"""Qualisys Track Manager over its real-time protocol (TCP)."""
+
+import asyncio
+import contextlib
+import time
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+from qtm_rt import QRTCommandException, QRTConnection, QRTPacket
+from qtm_rt.protocol import QTMProtocol
+
+from softform_capture.motion_capture.captured_frame import CapturedFrame, MalformedPacketError, SourceLostError
+from softform_capture.motion_capture.device_clock import DeviceClock, epoch_from_steady
+from softform_capture.motion_capture.qualisys_packets import PacketCutter, check_packet, read_labels, read_markers
+from softform_core.errors import SoftformError
+
+_PROTOCOL_VERSION = "1.25"
+_SECONDS_PER_TICK = 1e-6
+_FRAMES_KEPT = 100  # that wait to be received; when more come, the oldest are left out
+_COMPONENTS = ["3d", "3dnolabels"]
+
+
+@dataclass(frozen=True)
+class QualisysSettings:
+    """Where QTM runs.
+
+    Attributes:
+        server: Address of QTM's computer.
+        port: Of the little-endian real-time server.
+        patience: s to wait for an answer.
+    """
+
+    server: str
+    port: int = 22223
+    patience: float = 3.0
+
+
+class _CheckedProtocol(QTMProtocol):
+    """The client's protocol behind a gate: only packets that are whole and consistent pass."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop=loop)
+        self.malformed = 0
+        self._cutter = PacketCutter()
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            for packet in self._cutter.cut(data):
+                self._pass(packet)
+        except MalformedPacketError:
+            self.malformed += 1
+            self.transport.abort()
+
+    def _pass(self, packet: bytes) -> None:
+        try:
+            check_packet(packet)
+            super().data_received(packet)
+        except Exception:  # whatever the client makes of an answer that nobody asked for
+            self.malformed += 1
+
+
+class QualisysSource:
+    """One connection to QTM.
+
+    Attributes:
+        malformed: Packets dropped because they could not be understood.
+    """
+
+    def __init__(self, settings: QualisysSettings) -> None:
+        """Nothing is opened yet."""
+        self._settings = settings
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._protocol: _CheckedProtocol | None = None
+        self._dropped = 0
+        self._labels: list[str] = []
+        self._clock = DeviceClock()
+        self._frames: deque[tuple[QRTPacket, float]] = deque(maxlen=_FRAMES_KEPT)
+
+    @property
+    def malformed(self) -> int:
+        """Packets dropped, of all connections."""
+        return self._dropped + (self._protocol.malformed if self._protocol is not None else 0)
+
+    def open(self) -> None:
+        """Connect, ask for the labels, start the stream.
+
+        Raises:
+            SoftformError: If QTM does not answer in time, or has no labels.
+        """
+        self.close()
+        self._loop = asyncio.new_event_loop()
+        settings = self._settings
+        try:
+            self._loop.run_until_complete(asyncio.wait_for(self._start(), settings.patience))
+        except (OSError, TimeoutError, QRTCommandException, SoftformError) as error:
+            self.close()
+            reason = str(error) or "no answer in time"
+            raise SoftformError(
+                f"QTM at {settings.server}:{settings.port} cannot be used: {reason}",
+                "Start a measurement or its preview in QTM, and let its firewall pass the port.",
+            ) from error
+
+    def receive(self, timeout: float) -> CapturedFrame | None:
+        """The next frame, or None.
+
+        Raises:
+            SourceLostError: If QTM closed the connection or its answers make no sense.
+        """
+        deadline = time.monotonic() + timeout
+        while not self._frames:
+            if self._loop is None or self._protocol is None or self._protocol.transport is None:
+                raise SourceLostError("QTM closed the connection.", "It is opened again as soon as QTM answers.")
+            if time.monotonic() >= deadline:
+                return None
+            self._loop.run_until_complete(asyncio.sleep(0.002))
+        return self._captured(*self._frames.popleft())
+
+    def close(self) -> None:
+        """Disconnect."""
+        loop, protocol = self._loop, self._protocol
+        self._dropped = self.malformed
+        self._loop = self._protocol = None
+        self._frames.clear()
+        if loop is None:
+            return
+        if protocol is not None and protocol.transport is not None:
+            protocol.transport.abort()
+        with contextlib.suppress(Exception):
+            loop.run_until_complete(asyncio.sleep(0.0))
+        loop.close()
+
+    async def _start(self) -> None:
+        loop = asyncio.get_running_loop()
+        settings = self._settings
+        _, self._protocol = await loop.create_connection(lambda: _CheckedProtocol(loop), settings.server, settings.port)
+        await self._protocol.set_version(_PROTOCOL_VERSION)
+        connection = QRTConnection(self._protocol, timeout=settings.patience)
+        self._labels = read_labels(await connection.get_parameters(["3d"]))
+        await connection.stream_frames(components=_COMPONENTS, on_packet=self._keep)
+
+    def _keep(self, packet: QRTPacket) -> None:
+        self._frames.append((packet, time.monotonic()))
+
+    def _captured(self, packet: QRTPacket, arrival: float) -> CapturedFrame | None:
+        positions, unlabelled = read_markers(packet)
+        if len(positions) != len(self._labels):
+            raise SourceLostError(
+                f"QTM sends {len(positions)} markers for {len(self._labels)} labels: its settings have changed.",
+                "They are asked for again.",
+            )
+        captured_at = epoch_from_steady(self._clock.host_time(packet.timestamp * _SECONDS_PER_TICK, arrival))
+        seen = np.isfinite(unlabelled).all(axis=1)
+        return CapturedFrame(packet.framenumber, captured_at, self._labels, positions, unlabelled[seen])

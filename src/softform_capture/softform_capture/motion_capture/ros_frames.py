@@ -1,0 +1,110 @@
+"""Frames that come by ROS topics, from any driver: labelled by name or number, or clouds without labels."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from sensor_msgs.msg import PointCloud2
+
+from softform_capture.motion_capture.captured_frame import CapturedFrame, no_points
+from softform_core.errors import SoftformError
+from softform_interfaces.msg import MarkerFrame
+from softform_ros.conversions import points_from_cloud, positions_from_markers, seconds_from_stamp
+
+
+@dataclass(frozen=True)
+class FrameTopic:
+    """How a topic's messages become frames.
+
+    Attributes:
+        message: Type of its messages.
+        read: A message -> the frame; raises SoftformError if it cannot be used.
+    """
+
+    message: type
+    read: Callable[[Any], CapturedFrame]
+
+
+def frame_topic(system: str) -> FrameTopic:
+    """The topic of one of the systems that are read by ROS: `marker_frame`, `mocap4r2`, `point_cloud`.
+
+    Raises:
+        SoftformError: If the message package that it needs is not there.
+    """
+    if system == "mocap4r2":
+        try:
+            messages = import_module("mocap4r2_msgs.msg")
+        except ImportError as error:
+            raise SoftformError(
+                f"The messages of mocap4r2 cannot be loaded: {error}.",
+                "Build the package mocap4r2_msgs, or install it (ros-jazzy-mocap4r2-msgs), and source its workspace.",
+            ) from error
+        return FrameTopic(messages.Markers, frame_from_mocap4r2)
+    if system == "point_cloud":
+        return FrameTopic(PointCloud2, CloudReader().read)
+    return FrameTopic(MarkerFrame, frame_from_markers)
+
+
+def frame_from_markers(message: MarkerFrame) -> CapturedFrame:
+    """Frame of a `MarkerFrame`.
+
+    Raises:
+        SoftformError: If its lists do not match, or it has no stamp.
+    """
+    return CapturedFrame(
+        message.frame_number, _captured_at(message), list(message.name), positions_from_markers(message)
+    )
+
+
+def frame_from_mocap4r2(message: Any) -> CapturedFrame:
+    """Frame of a `mocap4r2_msgs/Markers`, m: a marker's label is its name, or its number where it has no name.
+
+    Markers at exactly (0, 0, 0), as drivers put occluded ones, are missing; those with neither name nor number have
+    no label.
+
+    Raises:
+        SoftformError: If a label comes twice, or it has no stamp.
+    """
+    names, places, loose = [], [], []
+    for marker in message.markers:
+        place = [marker.translation.x, marker.translation.y, marker.translation.z]
+        seen = bool(np.isfinite(place).all()) and any(place)
+        numbered = marker.id_type != type(marker).USE_NAME
+        if marker.marker_name or numbered:
+            names.append(marker.marker_name or str(marker.marker_index))
+            places.append(place if seen else [np.nan] * 3)
+        elif seen:
+            loose.append(place)
+    if len(set(names)) < len(names):
+        raise SoftformError(f"Frame {message.frame_number} has a label twice.", "Label the markers.")
+    positions, unlabelled = (np.array(part, dtype=np.float64).reshape(-1, 3) for part in (places, loose))
+    return CapturedFrame(message.frame_number, _captured_at(message), names, positions, unlabelled)
+
+
+class CloudReader:
+    """Numbers the clouds, whose messages have no number."""
+
+    def __init__(self) -> None:
+        """Start at 0."""
+        self._number = -1
+
+    def read(self, message: PointCloud2) -> CapturedFrame:
+        """Frame of a `PointCloud2` with one point for each marker, m.
+
+        Raises:
+            SoftformError: If it cannot be read, or has no stamp.
+        """
+        points = points_from_cloud(message)
+        self._number += 1
+        seen = np.isfinite(points).all(axis=1) & points.any(axis=1)
+        return CapturedFrame(self._number, _captured_at(message), [], no_points(), points[seen])
+
+
+def _captured_at(message: Any) -> float:
+    """Time of the header, s."""
+    captured_at = seconds_from_stamp(message.header.stamp)
+    if captured_at <= 0.0:
+        raise SoftformError("A frame has no stamp.", "Let the driver stamp frames with their time of capture.")
+    return captured_at

@@ -1,0 +1,98 @@
+"""Keeps one motion-capture system connected: opens it, reads it, opens it again when it has gone."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from softform_capture.motion_capture.captured_frame import CapturedFrame, MotionCaptureSource, SourceLostError
+
+_LOOK = 0.2  # s between two looks whether to stop
+_SHORTEST_WAIT, _LONGEST_WAIT = 0.2, 5.0  # s before the next try
+
+
+@dataclass
+class ConnectionRecord:
+    """What has become of the connection.
+
+    Attributes:
+        connected: Whether frames can come.
+        opened: How often it was opened.
+        lost: How often it was lost.
+        failure: Why it is not connected, or was lost last; empty if it never was.
+    """
+
+    connected: bool = False
+    opened: int = 0
+    lost: int = 0
+    failure: str = ""
+
+
+class SourceThread:
+    """Reads a source in a thread of its own.
+
+    Attributes:
+        record: What has become of the connection.
+
+    Args:
+        source: The system.
+        on_frame: Called from the thread with every frame.
+        silence: s without a frame after which a connection counts as lost; UDP has no other sign.
+    """
+
+    def __init__(
+        self, source: MotionCaptureSource, on_frame: Callable[[CapturedFrame], None], silence: float = 3.0
+    ) -> None:
+        """Nothing runs yet."""
+        self.record = ConnectionRecord()
+        self._source, self._on_frame, self._silence = source, on_frame, silence
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="motion capture", daemon=True)
+
+    @property
+    def malformed(self) -> int:
+        """Packets that could not be understood, so far."""
+        return self._source.malformed
+
+    def start(self) -> None:
+        """Connect as soon as the system answers."""
+        self._thread.start()
+
+    def stop(self, patience: float = 10.0) -> None:
+        """Disconnect; waits for at most `patience` s for the connection to end."""
+        self._stopped.set()
+        if self._thread.is_alive():
+            self._thread.join(patience)
+
+    def _run(self) -> None:
+        wait = _SHORTEST_WAIT
+        while not self._stopped.is_set():
+            opened = self.record.opened
+            try:
+                self._source.open()
+                self.record.connected, self.record.opened = True, opened + 1
+                self._read()
+            except Exception as error:  # whatever a client library raises, the next try may go well
+                self.record.failure = str(error) or type(error).__name__
+            if self.record.connected:
+                self.record.connected = False
+                self.record.lost += not self._stopped.is_set()
+                wait = _SHORTEST_WAIT
+            self._source.close()
+            self._stopped.wait(wait)
+            wait = min(2.0 * wait, _LONGEST_WAIT)
+
+    def _read(self) -> None:
+        """Hand on frames until told to stop.
+
+        Raises:
+            SourceLostError: If the connection is lost, or nothing has come for too long.
+        """
+        last = time.monotonic()
+        while not self._stopped.is_set():
+            frame = self._source.receive(_LOOK)
+            if frame is not None:
+                self._on_frame(frame)
+                last = time.monotonic()
+            elif time.monotonic() - last > self._silence:
+                raise SourceLostError(f"No frame for {self._silence:g} s.", "Is the system streaming?")

@@ -1,0 +1,116 @@
+"""Vicon DataStream (Nexus, Tracker, Shogun) through the optional client `pyvicon-datastream`, in a process of its own.
+
+The client is C++ behind Python: it waits for frames while it holds the interpreter, and what it cannot cope with ends
+its process. There it can do no harm: one that hangs is killed, and started anew.
+"""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, Pipe
+
+from softform_capture.motion_capture.captured_frame import CapturedFrame, SourceLostError
+from softform_capture.motion_capture.device_clock import epoch_from_steady
+from softform_capture.motion_capture.vicon_reader import CLIENT, Complaint, ViconFrame, main
+from softform_core.errors import SoftformError
+
+_START_READER = f"from {main.__module__} import main; main()"  # not -m: its frames would be of a module `__main__`
+
+
+@dataclass(frozen=True)
+class ViconSettings:
+    """Where the DataStream server runs.
+
+    Attributes:
+        server: Address, with a port if it is not 801.
+        patience: s to wait for the first frame.
+    """
+
+    server: str
+    patience: float = 5.0
+
+
+class ViconSource:
+    """One connection to a DataStream server.
+
+    Attributes:
+        malformed: Frames dropped because the client gave no sense.
+    """
+
+    def __init__(self, settings: ViconSettings) -> None:
+        """Nothing is opened yet."""
+        self.malformed = 0
+        self._settings = settings
+        self._process: subprocess.Popen[bytes] | None = None
+        self._frames: Connection | None = None
+
+    def open(self) -> None:
+        """Start the client and wait until it is connected.
+
+        Raises:
+            SoftformError: If the client is not installed, or the server does not answer in time.
+        """
+        self.close()
+        if importlib.util.find_spec(CLIENT) is None:
+            raise SoftformError(
+                "The client of Vicon's DataStream is not installed.",
+                "Install it: .venv/bin/pip install pyvicon-datastream==0.2.4 (GPL-3, built from source: it needs "
+                "CMake, a C++ compiler and Boost).",
+            )
+        self._frames, theirs = Pipe(duplex=False)
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _START_READER, self._settings.server, str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+            )
+        try:
+            if self._next(self._settings.patience) is None:
+                raise SourceLostError(f"no answer within {self._settings.patience:g} s.")
+        except SourceLostError as error:
+            self.close()
+            raise SoftformError(
+                f"Vicon at {self._settings.server} cannot be used: {error}",
+                "Is the DataStream of Nexus, Tracker or Shogun on, and does its firewall pass port 801?",
+            ) from error
+
+    def receive(self, timeout: float) -> CapturedFrame | None:
+        """The next frame, or None.
+
+        Raises:
+            SourceLostError: If the client or its connection is gone.
+        """
+        frame = self._next(timeout)
+        if not isinstance(frame, ViconFrame):
+            return None
+        if not 0.0 <= frame.latency < 10.0:
+            self.malformed += 1
+            return None
+        captured_at = epoch_from_steady(frame.arrival - frame.latency)
+        return CapturedFrame(frame.number, captured_at, frame.names, frame.positions, frame.unlabelled)
+
+    def close(self) -> None:
+        """End the client, whatever it is at."""
+        if self._frames is not None:
+            self._frames.close()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        self._frames = self._process = None
+
+    def _next(self, timeout: float) -> object:
+        """What the client says next, or None; complaints are raised."""
+        if self._frames is None:
+            raise SourceLostError("The client of Vicon does not run.")
+        try:
+            if not self._frames.poll(timeout):
+                return None
+            said = self._frames.recv()
+        except (EOFError, OSError) as error:
+            raise SourceLostError("The client of Vicon has ended.") from error
+        if isinstance(said, Complaint):
+            raise SourceLostError(said.text)
+        return said
