@@ -79,9 +79,12 @@ class FaultKind:
     @property
     def form(self) -> str:
         """How it is written."""
-        values = ":".join(quantity.name.split(",")[0].upper().replace(" ", "_") for quantity in self.values)
-        optional = bool(self.values) and self.values[0].default is not None
-        written = f"[={values}]" if optional else f"={values}" if values else ""
+        names = [quantity.name.split(",")[0].upper() for quantity in self.values]
+        needed = sum(quantity.default is None for quantity in self.values)
+        written = "=" + ":".join(names[:needed]) if needed else ""
+        for name in names[needed:]:
+            written += f"[{':' if '=' in written else '='}{name}"
+        written += "]" * (len(names) - needed)
         return self.name + written + ("[@START]" if self.is_moment else "[@START][+DURATION]")
 
 
@@ -179,12 +182,12 @@ def parse_fault(text: str) -> Fault:
 
 
 def parse_faults(texts: Iterable[str]) -> list[Fault]:
-    """Read several; empty words are passed over.
+    """Read several, also several in one text with commas between them; empty words are passed over.
 
     Raises:
         SoftformError: As `parse_fault`.
     """
-    return [parse_fault(text) for text in texts if text.strip()]
+    return [parse_fault(word) for text in texts for word in text.split(",") if word.strip()]
 
 
 def _parse_values(kind: FaultKind, text: str | None) -> tuple[Value, ...]:

@@ -34,6 +34,8 @@ PARAMETERS = (
         [""],
         "What goes wrong by itself: KIND[=VALUE][@START][+DURATION], s since the rig is active; see `inject-faults`.",
     ),
+    Parameter("autostart", False, "Whether it configures and activates itself; without a bring-up manager."),
+    Parameter("wire_log", "", "File that gets a line for each request on the board's wire; empty: none."),
     Parameter("keep_scans", 100, "Exports to keep; older ones are deleted.", 1, 100000),
     Parameter(
         "registration",

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from numpy.typing import NDArray
+from rclpy.lifecycle import TransitionCallbackReturn
 from sensor_msgs.msg import PointCloud2
 from std_msgs.msg import String
 
@@ -38,7 +39,9 @@ class RigNode(SoftformLifecycleNode):
     def __init__(self) -> None:
         """Declare the parameters; nothing is opened before the node is active."""
         super().__init__("rig", PARAMETERS, hardware_id="virtual rig")
+        self.is_finished, self.exit_code = False, 0
         self._rig: VirtualRig | None = None
+        self._activated_at, self._had_host = 0.0, False
         self._true_surface = self.create_publisher(PointCloud2, "rig/true_surface", TRUE_SURFACE)
         self._markers = self.create_publisher(MarkerFrame, "mocap/markers", CAPTURED_MARKERS)
         self._events = self.create_publisher(DiagnosticStatus, "rig/fault_events", FAULT_EVENTS)
@@ -59,6 +62,7 @@ class RigNode(SoftformLifecycleNode):
             keep_scans=given["keep_scans"],
             mocap_rate=given["mocap_rate"],
             faults=parse_faults(given["faults"]),
+            wire_log=Path(given["wire_log"]) if given["wire_log"] else None,
         )
         self._rig, reality = self._built(robot, settings)
         self.get_logger().info(f"reality '{reality.name}': {reality.title}")
@@ -76,6 +80,7 @@ class RigNode(SoftformLifecycleNode):
         """Open the port and start scanning."""
         assert self._rig is not None
         self._rig.start()
+        self._activated_at, self._had_host = time.monotonic(), False
         self.get_logger().info(f"board at {self._rig.settings.port_link}, {self._rig.devices}")
 
     def deactivate(self) -> None:
@@ -105,6 +110,9 @@ class RigNode(SoftformLifecycleNode):
     def _publish_events(self) -> None:
         if self._rig is None:
             return
+        if self.is_active and self._rig.terminal.connected != self._had_host:
+            self._had_host = not self._had_host
+            self.get_logger().info(f"a host {'opens' if self._had_host else 'has left'} the port")
         for event in self._rig.schedule.events():
             self._say_event(str(event.fault), event.event, event.time)
         vents = self._rig.terminal.board.vent_times
@@ -114,8 +122,8 @@ class RigNode(SoftformLifecycleNode):
     def _say_event(self, name: str, event: str, at: float) -> None:
         """Publish and log one event at `at`, s of the steady clock, which all processes of this machine share."""
         refused = event.startswith("refused")
-        if event != "accepted" and name != "host":
-            self.get_logger().info(f"fault {name} {event}")
+        if event != "accepted":
+            self.get_logger().info(f"{at - self._activated_at:.2f} s: {name} {event}")
         self._events.publish(
             DiagnosticStatus(
                 level=DiagnosticStatus.ERROR if refused else DiagnosticStatus.OK,
@@ -151,9 +159,19 @@ class RigNode(SoftformLifecycleNode):
         self._markers.publish(marker_message(self._rig.cameras.names, positions, CAMERAS_FRAME, stamp, number))
 
 
+def make_node() -> RigNode:
+    """The node, active already if its parameter `autostart` says so; finished if that fails."""
+    node = RigNode()
+    if node.get_parameter("autostart").value:
+        steps = (node.trigger_configure, node.trigger_activate)
+        if any(step() != TransitionCallbackReturn.SUCCESS for step in steps):
+            node.is_finished, node.exit_code = True, 1
+    return node
+
+
 def main() -> None:
     """Run the node."""
-    run_node(RigNode)
+    run_node(make_node)
 
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ def test_what_is_no_fault_is_refused_with_a_reason(text: str, why: str) -> None:
 
 
 def test_empty_words_are_no_faults() -> None:
-    assert [str(fault) for fault in parse_faults(["", " ", "stall@1"])] == ["stall@1"]
+    assert [str(fault) for fault in parse_faults(["", " ", "stall@1, mute,"])] == ["stall@1", "mute@0"]
 
 
 @settings(max_examples=60)
