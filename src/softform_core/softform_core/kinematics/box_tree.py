@@ -1,10 +1,11 @@
 """Trees of bounding boxes, shared by the searches over points and over triangles; numba runs them without the GIL.
 
-Items lie in Morton order, `leaf` of them in a leaf; every node has four children, so that their boxes are measured
-together. Node i has the children 4i + 1 ... 4i + 4; nodes after the last inner one are the leaves.
+Items are sorted along the widest axis and cut into equal parts, each part again along its own, until `leaf` of them are
+left (a k-d tree); every node has four children, so that their boxes are measured together. Node i has the children
+4i + 1 ... 4i + 4; nodes after the last inner one are the leaves.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -18,76 +19,114 @@ STACK = 64
 FAST = {"contract", "nsz"}
 """Rounding may differ by fused operations; NaN and infinity stay what they are."""
 
-_CELLS = 2.0**21 - 1.0
+_CUTS = 4
+"""A sort cuts into 2^4 parts: one pass over the items does the work of four."""
+
+_MOST_BINS = 2048
 
 
-@dataclass(frozen=True)
-class BoxTree:
-    """Boxes over items in Morton order.
+class BoxTree(NamedTuple):
+    """Boxes over sorted items.
 
     Attributes:
         order: (N,) index of each item before it was put in order.
+        centres: (3, N) of the items, in order.
         boxes: (inner nodes, 6, 4) low x, y, z and high x, y, z of the four children.
         leaf: Items in a leaf.
     """
 
     order: NDArray[np.int64]
+    centres: Array
     boxes: Array
     leaf: int
 
 
 def box_tree(low: Array, high: Array, most: int) -> BoxTree:
-    """Build a tree over items, finite boxes low ... high, (N, 3) each, N > 0, with at most `most` items in a leaf."""
-    order = np.argsort(_morton_codes(0.5 * (low + high)), kind="stable")
+    """Build a tree.
+
+    Args:
+        low: (N, 3) lowest coordinates of the items, finite, N > 0.
+        high: (N, 3) their highest; the same array for points.
+        most: Items in a leaf, at most.
+    """
     levels = 1
     while most * 4**levels < len(low):
         levels += 1
     leaf = -(-len(low) // 4**levels)
+    middle = low if low is high else 0.5 * (low + high)
+    order, centres = _sorted_by_cuts(np.ascontiguousarray(middle.T), leaf, 2 * levels)
     boxes = np.empty(((4**levels - 1) // 3, 6, 4))
-    _fill_boxes(low, high, order, leaf, boxes)
-    return BoxTree(order, boxes, leaf)
+    if low is high:
+        _fill_boxes(centres, centres, leaf, boxes)
+    else:
+        _fill_boxes(np.ascontiguousarray(low[order].T), np.ascontiguousarray(high[order].T), leaf, boxes)
+    return BoxTree(order, centres, boxes, leaf)
 
 
-@njit(cache=True, nogil=True)
-def _every_third_bit(value):  # type: ignore[no-untyped-def]  # numba infers the types
-    value = (value | (value << 32)) & 0x1F00000000FFFF
-    value = (value | (value << 16)) & 0x1F0000FF0000FF
-    value = (value | (value << 8)) & 0x100F00F00F00F00F
-    value = (value | (value << 4)) & 0x10C30C30C30C30C3
-    return (value | (value << 2)) & 0x1249249249249249
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _extent(values):  # type: ignore[no-untyped-def]  # numba infers the types
+    low = high = values[0]
+    for value in values:
+        low = value if value < low else low
+        high = value if value > high else high
+    return low, high
 
 
-@njit(cache=True, nogil=True)
-def _morton_codes(points):  # type: ignore[no-untyped-def]  # numba infers the types
-    """Place of each point (N, 3) on a curve that fills space, (N,)."""
-    low, high = points[0].copy(), points[0].copy()
-    for point in range(len(points)):
-        for axis in range(3):
-            low[axis] = min(low[axis], points[point, axis])
-            high[axis] = max(high[axis], points[point, axis])
-    cells = _CELLS / max((high - low).max(), 1e-300)
-    codes = np.zeros(len(points), dtype=np.int64)
-    for point in range(len(points)):
-        for axis in range(3):
-            codes[point] |= _every_third_bit(np.int64((points[point, axis] - low[axis]) * cells)) << axis
-    return codes
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _sorted_by_cuts(points, leaf, cuts):  # type: ignore[no-untyped-def]  # numba infers the types
+    """Order of points (3, N) in which 2^cuts leaves of equal size are compact, and the points in it.
+
+    A part is sorted by counting, in bins along its widest axis. Where a bin lies on a cut its points fall on either
+    side as they come: boxes overlap there by the width of a bin, which no search minds.
+    """
+    count = points.shape[1]
+    here, there = points.copy(), np.empty_like(points)
+    order, order_there = np.arange(count), np.empty(count, dtype=np.int64)
+    bins, places = np.empty(count, dtype=np.int64), np.empty(_MOST_BINS + 1, dtype=np.int64)
+    span = leaf << cuts
+    while cuts > 0:
+        for start in range(0, count, span):
+            stop = min(start + span, count)
+            axis, low, width = 0, 0.0, -1.0
+            for candidate in range(3):
+                least, most = _extent(here[candidate, start:stop])
+                if most - least > width:
+                    axis, low, width = candidate, least, most - least
+            used = min(4 * (stop - start), _MOST_BINS)
+            scale = (used - 1) / max(width, 1e-300)
+            places[: used + 1] = 0
+            for place in range(start, stop):
+                bins[place] = np.int64((here[axis, place] - low) * scale)
+                places[bins[place] + 1] += 1
+            for each in range(used):
+                places[each + 1] += places[each]
+            for place in range(start, stop):
+                target = start + places[bins[place]]
+                places[bins[place]] += 1
+                order_there[target] = order[place]
+                for each in range(3):
+                    there[each, target] = here[each, place]
+        here, there, order, order_there = there, here, order_there, order
+        step = min(_CUTS, cuts)
+        span, cuts = span >> step, cuts - step
+    return order, here
 
 
-@njit(cache=True, nogil=True)
-def _fill_boxes(low, high, order, leaf, boxes):  # type: ignore[no-untyped-def]  # numba infers the types
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _fill_boxes(low, high, leaf, boxes):  # type: ignore[no-untyped-def]  # numba infers the types
     boxes[:, :3], boxes[:, 3:] = np.inf, -np.inf
-    inner = len(boxes)
-    for place in range(len(order)):
-        node = inner + place // leaf
+    inner, count = len(boxes), low.shape[1]
+    for first in range(0, count, leaf):
+        node, stop = inner + first // leaf, min(first + leaf, count)
         parent, child = (node - 1) // 4, (node - 1) % 4
         for axis in range(3):
-            boxes[parent, axis, child] = min(boxes[parent, axis, child], low[order[place], axis])
-            boxes[parent, 3 + axis, child] = max(boxes[parent, 3 + axis, child], high[order[place], axis])
+            boxes[parent, axis, child] = _extent(low[axis, first:stop])[0]
+            boxes[parent, 3 + axis, child] = _extent(high[axis, first:stop])[1]
     for node in range(inner - 1, 0, -1):
         parent, child = (node - 1) // 4, (node - 1) % 4
         for axis in range(3):
-            boxes[parent, axis, child] = boxes[node, axis].min()
-            boxes[parent, 3 + axis, child] = boxes[node, 3 + axis].max()
+            boxes[parent, axis, child] = _extent(boxes[node, axis])[0]
+            boxes[parent, 3 + axis, child] = _extent(boxes[node, 3 + axis])[1]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, inline="always")
@@ -110,5 +149,19 @@ def push_children(x, y, z, boxes, node, limit, stack, bound, depth):  # type: ig
                 bound[place], stack[place] = bound[place - 1], stack[place - 1]
                 place -= 1
             bound[place], stack[place] = distance, 4 * node + 1 + child
+            depth += 1
+    return depth
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, inline="always")
+def push_children_within(x, y, z, boxes, node, limit, stack, depth):  # type: ignore[no-untyped-def]  # as above
+    """`push_children` in any order, for searches whose limit does not shrink."""
+    box = boxes[node]
+    for child in range(4):
+        dx = max(box[0, child] - x, x - box[3, child], 0.0)
+        dy = max(box[1, child] - y, y - box[4, child], 0.0)
+        dz = max(box[2, child] - z, z - box[5, child], 0.0)
+        if dx * dx + dy * dy + dz * dz < limit:
+            stack[depth] = 4 * node + 1 + child
             depth += 1
     return depth

@@ -103,7 +103,7 @@ class CloudSearch:
 
     def _look_around(self, index: NDArray[np.int64]) -> None:
         """Fit the planes that are not known yet."""
-        new = np.unique(index[~self._known[index]])
+        new = index[~self._known[index]]
         if not len(new):
             return
         normals, self._spacing[new] = self._tree.surroundings(new, NEIGHBOURS)
@@ -134,7 +134,8 @@ def _on_planes(points, index, vertices, all_normals, spacing):  # type: ignore[n
         closest[point, 1] = vertices[vertex, 1] + part * ty
         closest[point, 2] = vertices[vertex, 2] + part * tz
         normals[point, 0], normals[point, 1], normals[point, 2] = nx, ny, nz
-        distances[point] = np.hypot(height, (1.0 - part) * length)
+        past = (1.0 - part) * length
+        distances[point] = np.sqrt(height * height + past * past)
     return closest, normals, distances, beyond
 
 

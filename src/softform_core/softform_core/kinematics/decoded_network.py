@@ -35,7 +35,9 @@ class DecodedNetwork:
         # (hidden, Q * 3): Eq. 1 applied to the last layer's columns.
         decode = (basis @ weight.reshape(control_points, -1)).reshape(len(uv) * 3, -1)
         self._decode = np.ascontiguousarray(decode.T)
-        self._decode_slopes = self._decode.astype(precision)
+        # (hidden, 3 * Q): points last, as the loops over them want it.
+        by_coordinate = self._decode.reshape(-1, len(uv), 3).swapaxes(1, 2)
+        self._decode_slopes = by_coordinate.reshape(len(self._decode), -1).astype(precision)
         self._offset = (basis @ bias.reshape(control_points, 3)).ravel()
         self._identity = np.eye(network.inputs, dtype=precision)
 
@@ -59,7 +61,7 @@ class DecodedNetwork:
             hidden: From `hidden`.
 
         Returns:
-            Of the points (n, Q, 3, k) mm/Pa and of the last hidden layer (n, width, k).
+            Of the points (n, k, 3, Q) mm/Pa and of the last hidden layer (n, width, k).
         """
         identity = np.broadcast_to(self._identity, (len(hidden[0]), *self._identity.shape))
         slope = self._slopes.hidden_jacobian(hidden, identity)
@@ -68,7 +70,7 @@ class DecodedNetwork:
         decode, motion = self._decode_slopes, slope
         if not moving.all():
             decode, motion = decode[moving], motion[:, moving]
-        return (decode.T @ motion).reshape(len(slope), -1, 3, slope.shape[2]), slope
+        return (motion.swapaxes(1, 2) @ decode).reshape(len(slope), slope.shape[2], 3, -1), slope
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "nsz"})

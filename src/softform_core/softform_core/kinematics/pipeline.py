@@ -86,8 +86,8 @@ class ForwardPipeline:
         rows: Control points along u.
         cols: Control points along v.
         degree: Polynomial degree of the B-spline (order minus one).
-        precision: Of the products in a Jacobian. Single is right to 1e-5 of its largest value, which no solver needs
-            better, in half the time; points are computed in double.
+        precision: Of the kernels and of the products in a Jacobian. Single is right to 1e-5 of its largest value, and
+            for points to 1e-5 mm, which no solver needs better, in half the time.
 
     Raises:
         SoftformError: If network, parameters and control grid do not fit together.
@@ -226,9 +226,9 @@ class ForwardPipeline:
     def jacobian(self, state: Forward) -> Array:
         """Derivative of `state.points` with respect to the actuation (Eq. 17), (n, P, 3, k) mm/Pa."""
         simulated, slope = self._surface.jacobian(state.hidden)
-        if self.sim_to_real is None:
-            return simulated.astype(np.float64)
-        return warp_jacobian(self._warp_inputs(state, simulated, slope))
+        if self.sim_to_real is not None:
+            simulated = warp_jacobian(self._warp_inputs(state, simulated, slope))
+        return simulated.transpose(0, 3, 2, 1).astype(np.float64, copy=False)
 
     def jacobian_along(self, state: Forward, directions: Array) -> Array:
         """Derivative of each point along a direction of its own, d . dp*/da, for a batch of one.
@@ -242,8 +242,8 @@ class ForwardPipeline:
         """
         simulated, slope = self._surface.jacobian(state.hidden)
         if self.sim_to_real is None:
-            return np.einsum("px,pxk->pk", directions, simulated[0].astype(np.float64))
-        return warp_jacobian_along(self._warp_inputs(state, simulated, slope), directions[None])[0]
+            return np.einsum("px,kxp->pk", directions, simulated[0].astype(np.float64))
+        return warp_jacobian_along(self._warp_inputs(state, simulated, slope), directions[None])[0].T
 
     def objective_gradient(self, state: Forward, residuals: Array) -> Array:
         """Eq. 16: 2 sum (dp*/da)^T (p* - (R c* + t)) for residuals (P, 3) mm and a batch of one, (k,) mm^2/Pa."""
@@ -258,8 +258,8 @@ class ForwardPipeline:
             state.simulated[:, count:],
             state.gaussian,
             state.gamma,
-            simulated[:, :count],
-            simulated[:, count:],
+            simulated[..., :count],
+            simulated[..., count:],
             gamma.reshape(n, -1, 3, k),
             self.sim_to_real.width,
         )

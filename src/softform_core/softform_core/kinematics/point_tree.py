@@ -4,14 +4,24 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from softform_core.kinematics.box_tree import FAST, STACK, box_tree, push_children
+from softform_core.kinematics.box_tree import FAST, STACK, box_tree, push_children, push_children_within
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 _LEAF = 24
-_SPACED_BY = 6
-"""Neighbours whose mean distance is the spacing around a point."""
+
+_SUM = FAST | {"reassoc"}
+"""Sums may also be taken in another order, several terms at a time."""
+
+_LEAST_PART, _MOST_PART = 0.4, 3.0
+"""A neighbourhood may hold this many times the points asked for."""
+
+_MOST_TRIALS = 30
+
+_MEAN_DISTANCE = 0.98
+"""Mean distance to the six nearest of points strewn at random in a plane, times the root of how many there are an
+area: the k-th is Gamma(k + 1/2) / Gamma(k) / sqrt(pi) away."""
 
 
 class PointTree:
@@ -25,7 +35,7 @@ class PointTree:
         """Order the points; about a millisecond for 20 000."""
         points = np.ascontiguousarray(points, dtype=np.float64)
         self._tree = box_tree(points, points, _LEAF)
-        self._points = np.ascontiguousarray(points[self._tree.order].T)
+        self._points = self._tree.centres
         self._place = np.empty_like(self._tree.order)
         self._place[self._tree.order] = np.arange(len(points))
 
@@ -47,139 +57,124 @@ class PointTree:
     def surroundings(self, index: Indices, neighbours: int) -> tuple[Array, Array]:
         """Planes through the surroundings of points of the cloud.
 
+        Neighbours count the less the farther away they are, 1 - (distance / radius)^2: no search for the nearest few,
+        and nothing jumps when one of them changes.
+
         Args:
             index: (M,) of the points.
-            neighbours: Points of a neighbourhood, itself included.
+            neighbours: About how many lie within the radius, itself included.
 
         Returns:
-            Unit normals (M, 3), the direction of least variance of the nearest neighbours, of either sign; and the
-            spacing (M,): the mean distance to the six nearest.
+            Unit normals (M, 3), the direction of least variance, of either sign; and the spacing (M,): the mean
+            distance to the six nearest in a surface as dense as the surroundings.
         """
-        count = min(neighbours, self._points.shape[1])
-        normals, spacing = np.empty((len(index), 3)), np.zeros(len(index))
-        _surroundings(self._place[index], self._points, self._tree.boxes, self._tree.leaf, count, normals, spacing)
+        # The weights of points that are spread evenly over a disk sum up to half their number.
+        wanted = 0.5 * min(neighbours, self._points.shape[1])
+        normals, spacing = np.empty((len(index), 3)), np.empty(len(index))
+        _surroundings(self._place[index], self._points, self._tree.boxes, self._tree.leaf, wanted, normals, spacing)
         return normals, spacing
-
-
-@njit(cache=True, nogil=True, fastmath=FAST, inline="always")
-def _squared_distances(x, y, z, points, start, stop, out):  # type: ignore[no-untyped-def]  # numba infers the types
-    for place in range(start, stop):
-        dx, dy, dz = points[0, place] - x, points[1, place] - y, points[2, place] - z
-        out[place - start] = dx * dx + dy * dy + dz * dz
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def _nearest(queries, points, boxes, leaf, found):  # type: ignore[no-untyped-def]  # numba infers the types
     """Replace the guesses in `found`, -1 where there is none, by the nearest."""
     inner, count = len(boxes), points.shape[1]
-    stack, bound, squared = np.empty(STACK, dtype=np.int64), np.empty(STACK), np.empty(leaf)
+    stack, bound = np.empty(STACK, dtype=np.int64), np.empty(STACK)
     for query in range(len(queries)):
         x, y, z = queries[query, 0], queries[query, 1], queries[query, 2]
         nearest = found[query]
         if nearest < 0:
             nearest = found[query - 1] if query > 0 else 0
-        _squared_distances(x, y, z, points, nearest, nearest + 1, squared)
-        best = squared[0]
+        best, nearest = _nearest_of_leaf(x, y, z, points, nearest // leaf * leaf, leaf, np.inf, nearest)
+        own = inner + nearest // leaf
         stack[0], bound[0], depth = 0, 0.0, 1
         while depth > 0:
             depth -= 1
-            if bound[depth] >= best:
-                continue
             node = stack[depth]
+            if bound[depth] >= best or node == own:
+                continue
             if node < inner:
                 depth = push_children(x, y, z, boxes, node, best, stack, bound, depth)
-                continue
-            start = (node - inner) * leaf
-            stop = min(start + leaf, count)
-            _squared_distances(x, y, z, points, start, stop, squared)
-            for place in range(start, stop):
-                if squared[place - start] < best:
-                    best, nearest = squared[place - start], place
+            else:
+                best, nearest = _nearest_of_leaf(x, y, z, points, (node - inner) * leaf, leaf, best, nearest)
         found[query] = nearest
-    return found
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, inline="always")
-def _neighbours(x, y, z, points, boxes, leaf, limit, nearest, distances, space):  # type: ignore[no-untyped-def]
-    """Fill the points nearer than `limit` (squared), at most as many as there is room for, the nearest first.
-
-    Returns:
-        How many there are.
-    """
-    inner, room, found = len(boxes), len(nearest), 0
-    stack, bound, squared = space
-    stack[0], bound[0], depth = 0, 0.0, 1
-    while depth > 0:
-        depth -= 1
-        if bound[depth] >= limit:
-            continue
-        node = stack[depth]
-        if node < inner:
-            depth = push_children(x, y, z, boxes, node, limit, stack, bound, depth)
-            continue
-        start = (node - inner) * leaf
-        stop = min(start + leaf, points.shape[1])
-        _squared_distances(x, y, z, points, start, stop, squared)
-        for place in range(start, stop):
-            distance = squared[place - start]
-            if distance < limit:
-                found = min(found + 1, room)
-                slot = found - 1
-                while slot > 0 and distances[slot - 1] > distance:
-                    distances[slot], nearest[slot] = distances[slot - 1], nearest[slot - 1]
-                    slot -= 1
-                distances[slot], nearest[slot] = distance, place
-                if found == room:
-                    limit = distances[room - 1]
-    return found
+def _nearest_of_leaf(x, y, z, points, start, leaf, best, nearest):  # type: ignore[no-untyped-def]  # as above
+    """The lesser of `best` (squared) and the distance of the points of a leaf, and whose it is."""
+    for place in range(start, min(start + leaf, points.shape[1])):
+        dx, dy, dz = points[0, place] - x, points[1, place] - y, points[2, place] - z
+        distance = dx * dx + dy * dy + dz * dz
+        if distance < best:
+            best, nearest = distance, place
+    return best, nearest
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _surroundings(places, points, boxes, leaf, room, normals, spacing):  # type: ignore[no-untyped-def]  # as above
-    nearest, distances = np.empty(room, dtype=np.int64), np.empty(room)
-    space = (np.empty(STACK, dtype=np.int64), np.empty(STACK), np.empty(leaf))
+def _surroundings(places, points, boxes, leaf, wanted, normals, spacing):  # type: ignore[no-untyped-def]  # as above
+    stack = np.empty(STACK, dtype=np.int64)
     for index in range(len(places)):
         place = places[index]
         x, y, z = points[0, place], points[1, place], points[2, place]
-        limit = _first_limit(points, (place // leaf) * leaf, leaf, room)
-        while _neighbours(x, y, z, points, boxes, leaf, limit, nearest, distances, space) < room:
-            limit *= 4.0
-        spaced = min(room - 1, _SPACED_BY)
-        for neighbour in range(1, spaced + 1):
-            spacing[index] += np.sqrt(distances[neighbour]) / spaced
-        sx = sy = sz = xx = xy = xz = yy = yz = zz = 0.0
-        for neighbour in nearest:
-            dx, dy, dz = points[0, neighbour] - x, points[1, neighbour] - y, points[2, neighbour] - z
-            sx, sy, sz = sx + dx, sy + dy, sz + dz
-            xx, xy, xz = xx + dx * dx, xy + dx * dy, xz + dx * dz
-            yy, yz, zz = yy + dy * dy, yz + dy * dz, zz + dz * dz
+        # Squared radius that holds what is wanted if the leaf of this point is a flat patch.
+        limit = 2.0 * wanted / np.pi * _area_of_point(boxes, len(boxes) + place // leaf, leaf)
+        grown = False
+        for _ in range(_MOST_TRIALS):
+            moments = _moments(x, y, z, points, boxes, leaf, limit, stack)
+            if moments[0] < _LEAST_PART * wanted:
+                # Nothing around it yet tells how far the others are.
+                limit *= 16.0 if moments[0] < 1.5 else 3.0
+                grown = True
+            elif moments[0] > _MOST_PART * wanted and not grown:
+                limit *= max(wanted / moments[0], 0.1)
+            else:
+                break
+        weight, sx, sy, sz, xx, xy, xz, yy, yz, zz = moments
         normals[index, 0], normals[index, 1], normals[index, 2] = _least_direction(
-            xx - sx * sx / room,
-            xy - sx * sy / room,
-            xz - sx * sz / room,
-            yy - sy * sy / room,
-            yz - sy * sz / room,
-            zz - sz * sz / room,
+            xx - sx * sx / weight,
+            xy - sx * sy / weight,
+            xz - sx * sz / weight,
+            yy - sy * sy / weight,
+            yz - sy * sz / weight,
+            zz - sz * sz / weight,
         )
+        around = max(weight - 1.0, 1e-3)
+        spacing[index] = _MEAN_DISTANCE * np.sqrt(0.5 * np.pi * limit / around)
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, inline="always")
-def _first_limit(points, start, leaf, room):  # type: ignore[no-untyped-def]  # numba infers the types
-    """Squared radius that would hold a few more than `room` points were the leaf that starts there a flat patch."""
-    stop = min(start + leaf, points.shape[1])
-    shortest, middle, longest = 0.0, 0.0, 0.0
-    for axis in range(3):
-        low = high = points[axis, start]
-        for place in range(start + 1, stop):
-            low, high = min(low, points[axis, place]), max(high, points[axis, place])
-        extent = high - low
-        shortest, middle, longest = (
-            min(extent, shortest),
-            max(min(extent, longest), min(max(extent, longest), middle)),
-            max(extent, longest),
-        )
-    area = max(middle * longest, 1e-6 * longest * longest, 1e-300)
-    return 1.5 * room * area / (np.pi * (stop - start))
+def _area_of_point(boxes, node, leaf):  # type: ignore[no-untyped-def]  # numba infers the types
+    """Area of a leaf's box, without its shortest side, for each of its points."""
+    box, child = boxes[(node - 1) // 4], (node - 1) % 4
+    x, y, z = box[3, child] - box[0, child], box[4, child] - box[1, child], box[5, child] - box[2, child]
+    longest, shortest = max(x, y, z), min(x, y, z)
+    middle = x + y + z - longest - shortest
+    return max(middle * longest, 1e-6 * longest * longest, 1e-300) / leaf
+
+
+@njit(cache=True, nogil=True, fastmath=_SUM)
+def _moments(x, y, z, points, boxes, leaf, limit, stack):  # type: ignore[no-untyped-def]  # numba infers the types
+    """Weight, first and second moments of the points nearer to x, y, z than `limit` (squared)."""
+    inner, count, inverse = len(boxes), points.shape[1], 1.0 / limit
+    weight = sx = sy = sz = xx = xy = xz = yy = yz = zz = 0.0
+    stack[0], depth = 0, 1
+    while depth > 0:
+        depth -= 1
+        node = stack[depth]
+        if node < inner:
+            depth = push_children_within(x, y, z, boxes, node, limit, stack, depth)
+            continue
+        start = (node - inner) * leaf
+        for place in range(start, min(start + leaf, count)):
+            dx, dy, dz = points[0, place] - x, points[1, place] - y, points[2, place] - z
+            here = max(1.0 - (dx * dx + dy * dy + dz * dz) * inverse, 0.0)
+            wx, wy, wz = here * dx, here * dy, here * dz
+            weight += here
+            sx, sy, sz = sx + wx, sy + wy, sz + wz
+            xx, xy, xz = xx + wx * dx, xy + wx * dy, xz + wx * dz
+            yy, yz, zz = yy + wy * dy, yz + wy * dz, zz + wz * dz
+    return weight, sx, sy, sz, xx, xy, xz, yy, yz, zz
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, inline="always")

@@ -7,7 +7,13 @@ from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
 from softform_core.kinematics.mlp import MlpWeights
-from softform_core.kinematics.rbf_loops import fill_gaussians, fill_jacobian, fill_jacobian_along, fill_warp
+from softform_core.kinematics.rbf_loops import (
+    fill_gaussians,
+    fill_jacobian,
+    fill_jacobian_along,
+    fill_warp,
+    fill_weights,
+)
 
 Array = NDArray[np.float64]
 Floats = NDArray[np.floating]
@@ -68,7 +74,7 @@ def warp_with_kernels(
         centers: (n, N, 3) mm.
         gamma: (n, N + 4, 3), see `warp`.
         width: c, 1/mm^2.
-        precision: Of the kernels that are kept; the points are computed in double.
+        precision: Of the kernels and of the displacement that is summed over them.
 
     Returns:
         (n, P, 3) mm, and (n, P, N) as `gaussians` gives them.
@@ -120,8 +126,8 @@ class WarpInputs:
         centers: (n, N, 3) mm.
         gaussian: (n, P, N), from `gaussians`.
         gamma: (n, N + 4, 3).
-        points_jacobian: (n, P, 3, k) of the simulated points, dB/da.
-        centers_jacobian: (n, N, 3, k) of the kernel centers, dQ/da.
+        points_jacobian: (n, k, 3, P) of the simulated points, dB/da.
+        centers_jacobian: (n, k, 3, N) of the kernel centers, dQ/da.
         gamma_jacobian: (n, N + 4, 3, k), dgamma/da.
         width: c, 1/mm^2.
     """
@@ -137,19 +143,17 @@ class WarpInputs:
 
 
 def warp_jacobian(at: WarpInputs) -> Array:
-    """Derivative of Eq. 2 with respect to the actuation, the three terms of Eq. 17 with Eqs. 23-30, (n, P, 3, k).
+    """Derivative of Eq. 2 with respect to the actuation, the three terms of Eq. 17 with Eqs. 23-30, (n, k, 3, P).
 
-    The kernels appear only in one product `gaussian @ columns`; no array of P x N x 3 is ever made. It is computed in
-    the precision of the kernels and the three Jacobians.
+    The kernels appear only in one product with the columns that belong to them; no array of P x N x 3 is ever made. It
+    is computed in the precision of the kernels and the three Jacobians.
     """
-    batch, kernels, _, k = at.centers_jacobian.shape
     beta, centers, motion, own = _kernel_factors(at)
     beta_center = beta[:, :, :, None] * centers[:, :, None, :]
     across = beta[:, :, :, None, None] * motion[:, :, None, :, :]
-    sums = at.gaussian @ _columns(beta, beta_center, own, across)
-    jacobian = np.empty((batch, at.points.shape[1], 3, k))
-    parts = (at.points, at.points_jacobian, sums, at.gamma, at.gamma_jacobian)
-    fill_jacobian(*(np.ascontiguousarray(part) for part in parts), at.width, jacobian)
+    sums = _columns(beta, beta_center, own, across) @ at.gaussian.swapaxes(1, 2)
+    jacobian = np.empty(at.points_jacobian.shape)
+    fill_jacobian(*_parts(at, sums), at.width, jacobian)
     return jacobian
 
 
@@ -164,19 +168,28 @@ def warp_jacobian_along(at: WarpInputs, directions: Array) -> Array:
         directions: (n, P, 3).
 
     Returns:
-        (n, P, k).
+        (n, k, P).
     """
-    batch, kernels, _, k = at.centers_jacobian.shape
+    batch, k, _, count = at.points_jacobian.shape
     beta, centers, motion, own = _kernel_factors(at)
-    along = directions.astype(beta.dtype)
-    weights = at.gaussian.swapaxes(1, 2) * (beta @ along.swapaxes(1, 2))
-    ones = np.ones((batch, kernels, 1), dtype=beta.dtype)
-    sums = weights.swapaxes(1, 2) @ _columns(ones, centers, motion)
-    own_sums = at.gaussian @ _columns(own)
-    jacobian = np.empty((batch, at.points.shape[1], k))
-    parts = (at.points, at.points_jacobian, along, sums, own_sums, at.gamma, at.gamma_jacobian)
-    fill_jacobian_along(*(np.ascontiguousarray(part) for part in parts), at.width, jacobian)
+    kernels = np.ascontiguousarray(at.gaussian.swapaxes(1, 2))
+    along = np.ascontiguousarray(directions.swapaxes(1, 2), dtype=beta.dtype)
+    weights = np.empty_like(kernels)
+    fill_weights(kernels, beta, along, weights)
+    sums = _columns(np.ones_like(beta[:, :, :1]), centers, motion) @ weights
+    own_sums = _columns(own) @ kernels
+    jacobian = np.empty((batch, k, count))
+    points, points_jacobian, sums, gamma, gamma_jacobian = _parts(at, sums)
+    fill_jacobian_along(points, points_jacobian, along, sums, own_sums, gamma, gamma_jacobian, at.width, jacobian)
     return jacobian
+
+
+def _parts(at: WarpInputs, sums: Floats) -> tuple[Floats, ...]:
+    """What the loops take, contiguous and in one precision."""
+    dtype = sums.dtype
+    points = np.ascontiguousarray(at.points.swapaxes(1, 2), dtype=dtype)
+    gamma, gamma_jacobian = at.gamma[:, :4].astype(dtype), np.ascontiguousarray(at.gamma_jacobian[:, :4])
+    return points, np.ascontiguousarray(at.points_jacobian), sums, gamma, gamma_jacobian
 
 
 def _kernel_factors(at: WarpInputs) -> tuple[Floats, Floats, Floats, Floats]:
@@ -188,16 +201,26 @@ def _kernel_factors(at: WarpInputs) -> tuple[Floats, Floats, Floats, Floats]:
         beta (n, N, 3), centers (n, N, 3), 2c dq (n, N, 3, k), and dbeta - beta 2c q . dq (n, N, 3, k): all that is
         multiplied with e_i alone.
     """
-    beta, centers = (part.astype(at.gaussian.dtype) for part in (at.gamma[:, 4:], at.centers))
-    motion = (2.0 * at.width) * at.centers_jacobian
-    toward = np.einsum("nix,nixk->nik", centers, motion)
+    dtype = at.gaussian.dtype
+    beta, centers = at.gamma[:, 4:].astype(dtype), at.centers.astype(dtype)
+    motion = np.multiply(at.centers_jacobian.transpose(0, 3, 2, 1), 2.0 * at.width, order="C")
+    toward = (centers[:, :, None, :] @ motion)[:, :, 0]
     own = at.gamma_jacobian[:, 4:] - beta[:, :, :, None] * toward[:, :, None, :]
     return beta, centers, motion, own
 
 
+_LANES = 16
+"""Products are quicker when a row more or less fills the registers."""
+
+
 def _columns(*factors: Floats) -> Floats:
-    """Factors of the kernels (n, N, ...) beside each other, (n, N, columns)."""
-    return np.concatenate([factor.reshape(*factor.shape[:2], -1) for factor in factors], axis=2)
+    """Factors of the kernels (n, N, ...) as rows above each other, (n, rows, N), with rows of zeros at the end."""
+    batch, kernels = factors[0].shape[:2]
+    parts = [factor.reshape(batch, kernels, -1) for factor in factors]
+    used = sum(part.shape[2] for part in parts)
+    columns = np.zeros((batch, kernels, -(-used // _LANES) * _LANES), dtype=factors[0].dtype)
+    np.concatenate(parts, axis=2, out=columns[:, :, :used])
+    return columns.swapaxes(1, 2)
 
 
 def _coordinates(points: Array) -> Array:

@@ -189,6 +189,12 @@ def corrected_membrane() -> ForwardPipeline:
     return ForwardPipeline(hand_made_membrane(), grid_uv(1000), random_sim_to_real(5))
 
 
+@pytest.fixture(scope="session")
+def exact_membrane() -> ForwardPipeline:
+    """`corrected_membrane` in double precision throughout, for finite differences."""
+    return ForwardPipeline(hand_made_membrane(), grid_uv(1000), random_sim_to_real(5), precision=np.float64)
+
+
 @pytest.fixture
 def bounds() -> dict[str, Array]:
     return {"pressure_min": np.zeros(CHAMBERS), "pressure_max": np.full(CHAMBERS, PRESSURE_MAX)}

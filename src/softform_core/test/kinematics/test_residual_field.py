@@ -75,11 +75,11 @@ def test_the_gain_goes_part_of_the_way(membrane, captured):
     assert half == pytest.approx(0.5 * whole)
 
 
-def test_a_corrected_pipeline_is_displaced_and_keeps_its_derivatives(corrected_membrane):
-    displacement = bump(corrected_membrane.uv)[:, None] * corrected_membrane.normals(PRESSURES)
-    displaced = CorrectedPipeline(corrected_membrane, lambda _: displacement)
+def test_a_corrected_pipeline_is_displaced_and_keeps_its_derivatives(exact_membrane):
+    displacement = bump(exact_membrane.uv)[:, None] * exact_membrane.normals(PRESSURES)
+    displaced = CorrectedPipeline(exact_membrane, lambda _: displacement)
     state = displaced.forward(PRESSURES[None])
-    assert state.points[0] == pytest.approx(corrected_membrane.points(PRESSURES) + displacement)
+    assert state.points[0] == pytest.approx(exact_membrane.points(PRESSURES) + displacement)
     jacobian = displaced.jacobian(state)[0]
     step = 0.5 * np.eye(9)
     for k in range(9):
