@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_capture.frame_order import FrameOrder
+from softform_capture.marker_gaps import MarkerGaps
 from softform_capture.marker_plausibility import MarkerPlausibility, PlausibilityLimits
 from softform_core.errors import SoftformError
 from softform_core.registration.base_alignment import base_alignment
@@ -26,11 +28,11 @@ class StreamRecord:
         frames: That were used.
         rejected: Frames that were not, and why the last one was not.
         rejection: See there.
-        lost: Frames that the numbering shows to be missing.
         jumps: Markers hidden as they moved as none can.
+        jumped: Their names in the last frame.
         exchanges: Markers hidden as their labels seem to be exchanged.
         exchanged: Their names in the last frame.
-        strangers: Names that the first frame did not have.
+        strangers: Names that were not expected.
         missing: Mean share of missing markers over the last frames.
         residual: Of the last alignment, m; NaN before there is one.
         misalignment: Why the last frame was not aligned by its own base markers; empty if it was.
@@ -39,8 +41,8 @@ class StreamRecord:
     frames: int = 0
     rejected: int = 0
     rejection: str = ""
-    lost: int = 0
     jumps: int = 0
+    jumped: list[str] = field(default_factory=list)
     exchanges: int = 0
     exchanged: list[str] = field(default_factory=list)
     strangers: set[str] = field(default_factory=set)
@@ -58,25 +60,32 @@ class MarkerStream:
 
     Attributes:
         record: What has come so far.
-        names: Of the surface's markers, those of the first frame; empty before it.
+        order: Of the frames: late and lost ones, steps of the clock.
+        gaps: How long markers are missing; None before the first frame.
+        names: Of the surface's markers: those expected, else those of the first frame; empty before it.
 
     Args:
         base_markers: Name -> place on the robot's base, m.
         max_residual: Of the alignment, m.
         limits: What a marker can do.
+        names: Of the surface's markers that are expected; empty for those of the first frame.
     """
 
     def __init__(
-        self, base_markers: Mapping[str, Sequence[float]], max_residual: float, limits: PlausibilityLimits
+        self,
+        base_markers: Mapping[str, Sequence[float]],
+        max_residual: float,
+        limits: PlausibilityLimits,
+        names: Sequence[str] = (),
     ) -> None:
         """Wait for the first frame."""
         self.record = StreamRecord()
-        self.names: list[str] = []
+        self.order = FrameOrder()
+        self.gaps: MarkerGaps | None = None
+        self.names = list(names)
         self._base_markers, self._max_residual, self._limits = base_markers, max_residual, limits
         self._alignment: RigidTransform | None = None
         self._plausibility: MarkerPlausibility | None = None
-        self._last_time = -np.inf
-        self._last_number: int | None = None
 
     def take(self, names: Sequence[str], positions: Array, time: float, number: int) -> Array:
         """Use one frame.
@@ -93,12 +102,8 @@ class MarkerStream:
         Raises:
             SoftformError: If the frame cannot be used: out of order, or nothing has aligned the system yet.
         """
-        if not time > self._last_time:
-            raise SoftformError(
-                f"Frame {number} was captured no later than the one before.", "Check the clock of the capture system."
-            )
-        self._count_lost(number)
-        self._last_time, self._last_number = time, number
+        if self.order.accept(time, number):
+            self._plausibility = None
         self._align(names, positions)
         if self._alignment is None:
             raise SoftformError(f"The system is not aligned yet: {self.record.misalignment}", "See there.")
@@ -114,10 +119,6 @@ class MarkerStream:
         self.record.rejected += 1
         self.record.rejection = reason
 
-    def _count_lost(self, number: int) -> None:
-        if self._last_number is not None and number > self._last_number + 1:
-            self.record.lost += number - self._last_number - 1
-
     def _align(self, names: Sequence[str], positions: Array) -> None:
         """Renew the alignment if the frame's base markers allow it; else the last good one stays."""
         try:
@@ -128,7 +129,7 @@ class MarkerStream:
             self.record.misalignment = str(error)
 
     def _in_order(self, names: Sequence[str], positions: Array) -> Array:
-        """The surface's markers in the order of the first frame; names that it did not have are strangers."""
+        """The surface's markers in the order of the names; other names are strangers."""
         surface = [name for name in names if name not in self._base_markers]
         if not self.names:
             self.names = surface
@@ -140,10 +141,14 @@ class MarkerStream:
         return ordered
 
     def _believed(self, aligned: Array, time: float) -> Array:
+        if self.gaps is None:
+            self.gaps = MarkerGaps(len(self.names))
+        self.gaps.see(np.isfinite(aligned).all(axis=1), time)
         if self._plausibility is None:
             self._plausibility = MarkerPlausibility(len(self.names), self._limits)
         jumped, exchanged = self._plausibility.judge(aligned, time)
         self.record.jumps += len(jumped)
+        self.record.jumped = [self.names[index] for index in jumped]
         self.record.exchanges += len(exchanged)
         self.record.exchanged = [self.names[index] for index in exchanged]
         believed = aligned.copy()

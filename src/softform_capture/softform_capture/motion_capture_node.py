@@ -1,36 +1,41 @@
-"""Life-cycle node `motion_capture`: frames of a capture system on `mocap/markers` become `captured_markers`."""
+"""Life-cycle node `motion_capture`: frames of a motion-capture system, however it is connected, become markers."""
 
-import time
-from collections import deque
+from functools import partial
+from typing import Any
 
+from rclpy.subscription import Subscription
+
+from softform_capture.capture_run import CaptureRun, CaptureSettings
 from softform_capture.marker_plausibility import PlausibilityLimits
-from softform_capture.marker_stream import MarkerStream
+from softform_capture.motion_capture.captured_frame import CapturedFrame, parse_renames
+from softform_capture.motion_capture.labelling import Labeller, read_rest_markers
+from softform_capture.motion_capture.ros_frames import FrameTopic, frame_topic
+from softform_capture.motion_capture.source_thread import SourceThread
+from softform_capture.motion_capture.sources import TOPICS, network_source
 from softform_capture.motion_capture_parameters import PARAMETERS
 from softform_core.errors import SoftformError
 from softform_core.robots import load_any_robot
 from softform_interfaces.msg import MarkerFrame
-from softform_ros.conversions import marker_message, positions_from_markers, seconds_from_stamp
+from softform_ros.conversions import marker_message, stamp_from_nanoseconds
 from softform_ros.diagnostics import OK, WARN, Health
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
 from softform_ros.qos import CAPTURED_MARKERS
-
-_WATCHED = 5.0  # s over which rate and latency are taken
 
 
 class MotionCaptureNode(SoftformLifecycleNode):
     """Publishes every frame of markers in the robot's frame, stamped with the time of capture."""
 
     def __init__(self) -> None:
-        """Declare the parameters; frames are passed over before activation."""
+        """Declare the parameters; nothing is connected before activation."""
         super().__init__("motion_capture", PARAMETERS, hardware_id="motion capture")
         self._publisher = self.create_publisher(MarkerFrame, "captured_markers", CAPTURED_MARKERS)
-        self.create_subscription(MarkerFrame, "mocap/markers", self._on_frame, CAPTURED_MARKERS)
-        self._stream: MarkerStream | None = None
-        self._arrivals: deque[tuple[float, float]] = deque()  # steady time and latency, s
-        self._active_since = 0.0
+        self._run: CaptureRun | None = None
+        self._topic: FrameTopic | None = None
+        self._subscription: Subscription | None = None
+        self._thread: SourceThread | None = None
 
     def configure(self) -> None:
-        """Load the robot and check that it says where its base markers are."""
+        """Load the robot, check the parameters, and listen to the topic if the frames come by one."""
         values = self.parameters
         self._robot = load_any_robot(values["robot"])
         if len(self._robot.base_markers) < 3:
@@ -38,74 +43,95 @@ class MotionCaptureNode(SoftformLifecycleNode):
                 f"Robot '{self._robot.name}' describes {len(self._robot.base_markers)} base markers.",
                 "Give base_markers in its description: three at least, name and place.",
             )
-        self._limits = PlausibilityLimits(values["max_speed"], values["max_departure"], values["settle_time"])
+        self._renames = parse_renames(values["rename"])
+        self._rest = read_rest_markers(values["rest_markers"]) if values["rest_markers"] else {}
+        if values["system"] in TOPICS:
+            self._topic = frame_topic(values["system"])
+            self._subscription = self.create_subscription(
+                self._topic.message, values["topic"], self._on_message, CAPTURED_MARKERS
+            )
+        else:
+            network_source(values)  # says now what is missing
 
     def activate(self) -> None:
         """Start with the next frame; nothing is kept of an earlier run."""
-        self._stream = MarkerStream(self._robot.base_markers, self.parameters["max_residual"], self._limits)
-        self._arrivals.clear()
-        self._active_since = time.monotonic()
+        values = self.parameters
+        nearest = values["labels"] == "nearest" or values["system"] == "point_cloud"
+        limits = PlausibilityLimits(values["max_speed"], values["max_departure"], values["settle_time"])
+        settings = CaptureSettings(
+            self._robot,
+            values["max_residual"],
+            limits,
+            self._renames,
+            [name for name in values["markers"] if name],
+            Labeller(self._robot.base_markers, self._rest, values["max_residual"], values["reach"])
+            if nearest
+            else None,
+            values["stale_after"],
+            values["max_gap"],
+            values["max_latency"],
+        )
+        self._run = CaptureRun(settings)
+        if self._topic is None:
+            take = partial(self._take, self._run)
+            self._thread = SourceThread(network_source(values), take, values["reconnect_after"])
+            self._thread.start()
 
     def deactivate(self) -> None:
-        """Pass frames over."""
-        self._stream = None
+        """Pass frames over, and disconnect."""
+        self._run = None
+        if self._thread is not None:
+            self._thread.stop()
+            self._thread = None
+
+    def cleanup(self) -> None:
+        """Leave the topic."""
+        self._topic = None
+        if self._subscription is not None:
+            self.destroy_subscription(self._subscription)
+            self._subscription = None
 
     def health(self) -> Health:
-        """Rate, latency, missing share and alignment of the frames, and what was wrong with them."""
-        stream = self._stream
-        if stream is None:
+        """Rate, latency, missing share and alignment of the frames, the connection, and what was wrong with them."""
+        run, thread = self._run, self._thread
+        if run is None:
             return Health(OK, "inactive")
-        record, now = stream.record, time.monotonic()
-        while self._arrivals and self._arrivals[0][0] < now - _WATCHED:
-            self._arrivals.popleft()
-        latencies = sorted(latency for _, latency in self._arrivals)
-        values = {
-            "rate_hz": f"{len(self._arrivals) / min(_WATCHED, max(now - self._active_since, 0.1)):.1f}",
-            "latency_ms": f"{1000.0 * latencies[len(latencies) // 2]:.1f}" if latencies else "none",
-            "frames": record.frames,
-            "frames_lost": record.lost,
-            "frames_rejected": record.rejected,
-            "last_rejection": record.rejection or "none",
-            "markers": len(stream.names),
-            "missing_share": f"{record.missing:.3f}",
-            "alignment_residual_mm": f"{1000.0 * record.residual:.3f}",
-            "jumps": record.jumps,
-            "exchanges": record.exchanges,
-        }
-        fault = self._fault(stream, now)
+        fault, values = run.health()
+        values = {"system": self.parameters["system"], **values}
+        if thread is not None:
+            record = thread.record
+            values |= {
+                "connected": record.connected,
+                "reconnections": record.lost,
+                "malformed_packets": thread.malformed,
+            }
+            if not record.connected:
+                fault = record.failure or "connecting"
         return Health(WARN if fault else OK, fault or "frames arrive", values)
 
-    def _fault(self, stream: MarkerStream, now: float) -> str:
-        """What needs somebody's attention, in a sentence; empty if nothing does."""
-        record = stream.record
-        last = self._arrivals[-1][0] if self._arrivals else self._active_since
-        if now - last > self.parameters["stale_after"]:
-            why = f", the last one was rejected: {record.rejection}" if record.rejected else ""
-            return f"no usable frame for {now - last:.0f} s{why}"
-        if record.misalignment:
-            return f"the last good alignment is used: {record.misalignment}" if record.frames else record.misalignment
-        if record.exchanged:
-            return f"labels {', '.join(record.exchanged)} seem to be exchanged: mend them in the capture system"
-        if record.strangers:
-            names = ", ".join(sorted(record.strangers))
-            return f"unknown markers {names}: were they renamed? Activate again to start with the new names"
-        return ""
-
-    def _on_frame(self, message: MarkerFrame) -> None:
-        stream = self._stream
-        if stream is None:
+    def _on_message(self, message: Any) -> None:
+        run, topic = self._run, self._topic
+        if run is None or topic is None:
             return
-        captured_at = seconds_from_stamp(message.header.stamp)
         try:
-            positions = positions_from_markers(message)
-            believed = stream.take(message.name, positions, captured_at, message.frame_number)
+            frame = topic.read(message)
         except SoftformError as error:
-            stream.reject(str(error))
+            run.refuse(str(error))
             self.get_logger().warning(str(error), throttle_duration_sec=5.0)
             return
-        frame_id, stamp = self.parameters["frame_id"], message.header.stamp
-        self._publisher.publish(marker_message(stream.names, believed, frame_id, stamp, message.frame_number))
-        self._arrivals.append((time.monotonic(), time.time() - captured_at))
+        self._take(run, frame)
+
+    def _take(self, run: CaptureRun, frame: CapturedFrame) -> None:
+        """Called by the executor's thread or the source's, never by both."""
+        try:
+            names, believed = run.take(frame)
+        except SoftformError as error:
+            self.get_logger().warning(str(error), throttle_duration_sec=5.0)
+            return
+        if run is not self._run:
+            return
+        stamp = stamp_from_nanoseconds(frame.captured_at)
+        self._publisher.publish(marker_message(names, believed, self.parameters["frame_id"], stamp, frame.number))
 
 
 def main() -> None:

@@ -1,10 +1,50 @@
 """Parameters of the motion-capture node; its page in the docs is made from this table."""
 
+from softform_capture.motion_capture.sources import NETWORK, TOPICS
 from softform_ros.parameters import Parameter
 
 PARAMETERS = (
     Parameter("robot", "membrane", "Robot that wears the markers: a name in `config/robots`, or a path."),
     Parameter("frame_id", "base_link", "Frame of the robot, written into the frames of markers."),
+    Parameter(
+        "system",
+        "marker_frame",
+        "Where frames come from: a topic of `MarkerFrame`, `mocap4r2_msgs/Markers` or `PointCloud2`, or a server.",
+        choices=(*TOPICS, *NETWORK),
+    ),
+    Parameter("topic", "mocap/markers", "Topic of the frames, for the systems that have one."),
+    Parameter("server", "", "Address of the computer on which Tracker, Nexus, Motive or QTM runs."),
+    Parameter("port", 0, "Its port (NatNet: the command port); 0 for the system's own.", minimum=0.0, maximum=65_535.0),
+    Parameter("local_address", "0.0.0.0", "NatNet: address of this machine's interface towards the server."),
+    Parameter("multicast_group", "239.255.42.99", "NatNet: multicast interface of Motive; empty for unicast."),
+    Parameter("data_port", 1511, "NatNet: data port, for multicast.", minimum=1.0, maximum=65_535.0),
+    Parameter(
+        "reconnect_after",
+        3.0,
+        "Without a frame for so long a server is connected to anew, s.",
+        minimum=0.2,
+        maximum=3600.0,
+    ),
+    Parameter("rename", [""], "Names of the system and the names to be used: `theirs=ours`, one string for each."),
+    Parameter("markers", [""], "Names of the markers on the robot; empty for those of the first frame."),
+    Parameter(
+        "labels",
+        "system",
+        "Who labels: the system; or `nearest`, the node: each point is the marker that was nearest to it last.",
+        choices=("system", "nearest"),
+    ),
+    Parameter(
+        "rest_markers",
+        "",
+        "`nearest`: YAML file of places at rest, `name: [x, y, z]`, m, robot frame; empty for m01, m02, ... in rows.",
+    ),
+    Parameter(
+        "reach",
+        0.015,
+        "`nearest`: farther from where it is expected a point is not that marker, m.",
+        minimum=0.001,
+        maximum=0.2,
+    ),
     Parameter(
         "max_residual",
         0.002,
@@ -28,4 +68,8 @@ PARAMETERS = (
         maximum=3600.0,
     ),
     Parameter("stale_after", 1.0, "Without a frame for this long the node warns, s.", minimum=0.1, maximum=86_400.0),
+    Parameter("max_gap", 10.0, "A marker that is missing for longer is named, s.", minimum=0.1, maximum=86_400.0),
+    Parameter(
+        "max_latency", 2.0, "Older frames mean that clocks differ: the node warns, s.", minimum=0.01, maximum=86_400.0
+    ),
 )

@@ -10,6 +10,7 @@ from sensor_msgs.msg import PointCloud2, PointField
 from std_msgs.msg import Header
 
 from softform_core.errors import SoftformError
+from softform_core.units import NANOSECONDS_PER_SECOND
 from softform_interfaces.msg import MarkerFrame
 
 _FIELD_TYPES = {
@@ -22,7 +23,6 @@ _FIELD_TYPES = {
     PointField.FLOAT32: "f4",
     PointField.FLOAT64: "f8",
 }
-NANOSECONDS_PER_SECOND = 1_000_000_000
 
 
 def stamp_from_seconds(seconds: float) -> Time:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
+from softform_core.units import NANOSECONDS_PER_SECOND
 
 Array = NDArray[np.float64]
 
@@ -24,17 +25,22 @@ class CapturedFrame:
 
     Attributes:
         number: Counted by the system.
-        time: Of capture, s since the epoch on this machine's clock.
+        captured_at: Nanoseconds since the epoch on this machine's clock.
         names: M different labels, those of missing markers among them where the system knows them.
         positions: (M, 3) m, NaN where a marker is missing.
         unlabelled: (U, 3) m, points that the system saw and did not label.
     """
 
     number: int
-    time: float
+    captured_at: int
     names: list[str]
     positions: Array
     unlabelled: Array = field(default_factory=no_points)
+
+    @property
+    def time(self) -> float:
+        """Of capture, s since the epoch."""
+        return self.captured_at / NANOSECONDS_PER_SECOND
 
     def renamed(self, names: Mapping[str, str]) -> "CapturedFrame":
         """The same frame with other names for some markers."""

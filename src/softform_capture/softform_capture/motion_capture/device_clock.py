@@ -3,10 +3,12 @@
 import time
 from collections import deque
 
+from softform_core.units import NANOSECONDS_PER_SECOND
 
-def epoch_from_steady(steady: float) -> float:
-    """Seconds since the epoch at a moment of the steady clock, as the wall clock runs now."""
-    return steady + time.time() - time.monotonic()
+
+def epoch_nanoseconds(steady: float) -> int:
+    """Nanoseconds since the epoch at a moment of the steady clock, s, as the wall clock runs now."""
+    return time.time_ns() - round((time.monotonic() - steady) * NANOSECONDS_PER_SECOND)
 
 
 class DeviceClock:

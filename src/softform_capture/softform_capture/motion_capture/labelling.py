@@ -140,7 +140,7 @@ class Labeller:
         others = [name for name in labelled if name not in self._names]
         positions = [base, surface, np.array([labelled[name] for name in others]).reshape(-1, 3)]
         return CapturedFrame(
-            frame.number, frame.time, [*self._base_names, *self._names, *others], np.concatenate(positions)
+            frame.number, frame.captured_at, [*self._base_names, *self._names, *others], np.concatenate(positions)
         )
 
     def _find_base(self, points: Array) -> Indices:

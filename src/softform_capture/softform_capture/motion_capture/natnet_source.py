@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from softform_capture.motion_capture import natnet_packets as packets
 from softform_capture.motion_capture.captured_frame import CapturedFrame, MalformedPacketError, SourceLostError
-from softform_capture.motion_capture.device_clock import DeviceClock, epoch_from_steady
+from softform_capture.motion_capture.device_clock import DeviceClock, epoch_nanoseconds
 from softform_core.errors import SoftformError
 
 _LARGEST_DATAGRAM = 65_535
@@ -185,5 +185,5 @@ class NatNetSource:
         if frame.strangers:
             self._ask(packets.REQUEST_DESCRIPTIONS)
         sent = self._clock.host_time(frame.transmitted, arrival)
-        captured_at = epoch_from_steady(sent - (frame.transmitted - frame.exposed))
+        captured_at = epoch_nanoseconds(sent - (frame.transmitted - frame.exposed))
         return CapturedFrame(frame.number, captured_at, labels.names, frame.positions, frame.unlabelled)

@@ -11,7 +11,7 @@ from qtm_rt import QRTCommandException, QRTConnection, QRTPacket
 from qtm_rt.protocol import QTMProtocol
 
 from softform_capture.motion_capture.captured_frame import CapturedFrame, MalformedPacketError, SourceLostError
-from softform_capture.motion_capture.device_clock import DeviceClock, epoch_from_steady
+from softform_capture.motion_capture.device_clock import DeviceClock, epoch_nanoseconds
 from softform_capture.motion_capture.qualisys_packets import PacketCutter, check_packet, read_labels, read_markers
 from softform_core.errors import SoftformError
 
@@ -149,6 +149,6 @@ class QualisysSource:
                 f"QTM sends {len(positions)} markers for {len(self._labels)} labels: its settings have changed.",
                 "They are asked for again.",
             )
-        captured_at = epoch_from_steady(self._clock.host_time(packet.timestamp * _SECONDS_PER_TICK, arrival))
+        captured_at = epoch_nanoseconds(self._clock.host_time(packet.timestamp * _SECONDS_PER_TICK, arrival))
         seen = np.isfinite(unlabelled).all(axis=1)
         return CapturedFrame(packet.framenumber, captured_at, self._labels, positions, unlabelled[seen])

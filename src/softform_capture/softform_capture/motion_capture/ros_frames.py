@@ -11,7 +11,7 @@ from sensor_msgs.msg import PointCloud2
 from softform_capture.motion_capture.captured_frame import CapturedFrame, no_points
 from softform_core.errors import SoftformError
 from softform_interfaces.msg import MarkerFrame
-from softform_ros.conversions import points_from_cloud, positions_from_markers, seconds_from_stamp
+from softform_ros.conversions import nanoseconds_from_stamp, points_from_cloud, positions_from_markers
 
 
 @dataclass(frozen=True)
@@ -102,9 +102,9 @@ class CloudReader:
         return CapturedFrame(self._number, _captured_at(message), [], no_points(), points[seen])
 
 
-def _captured_at(message: Any) -> float:
-    """Time of the header, s."""
-    captured_at = seconds_from_stamp(message.header.stamp)
-    if captured_at <= 0.0:
+def _captured_at(message: Any) -> int:
+    """Stamp of the header, nanoseconds."""
+    captured_at = nanoseconds_from_stamp(message.header.stamp)
+    if captured_at <= 0:
         raise SoftformError("A frame has no stamp.", "Let the driver stamp frames with their time of capture.")
     return captured_at

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, Pipe
 
 from softform_capture.motion_capture.captured_frame import CapturedFrame, SourceLostError
-from softform_capture.motion_capture.device_clock import epoch_from_steady
+from softform_capture.motion_capture.device_clock import epoch_nanoseconds
 from softform_capture.motion_capture.vicon_reader import CLIENT, Complaint, ViconFrame, main
 from softform_core.errors import SoftformError
 
@@ -89,7 +89,7 @@ class ViconSource:
         if not 0.0 <= frame.latency < 10.0:
             self.malformed += 1
             return None
-        captured_at = epoch_from_steady(frame.arrival - frame.latency)
+        captured_at = epoch_nanoseconds(frame.arrival - frame.latency)
         return CapturedFrame(frame.number, captured_at, frame.names, frame.positions, frame.unlabelled)
 
     def close(self) -> None:
