@@ -41,8 +41,12 @@ setup(
             "doctor = softform_bringup.doctor:doctor",
             "record = softform_bringup.cli_record:record",
             "replay = softform_bringup.cli_replay:replay",
+            "status = softform_bringup.cli_status:status",
             "demo = softform_bringup.cli_demo:demo",
             "collect = softform_bringup.cli_collect:collect",
+        ],
+        "softform.bench": [
+            "rig = softform_bringup.fault_injection.cli_bench_rig:rig",
         ],
         "softform.bench.ik": ["streaming = softform_bringup.bench_streaming:streaming"],
     },

@@ -1,0 +1,80 @@
+"""What one injected fault came to, and the figures of many."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+_MS_PER_S = 1000.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Of one injection.
+
+    Attributes:
+        fault_class: Such as `serial`.
+        variant: Which fault of the class.
+        safe: Whether the stack came to the state that is right for this fault, and stayed there.
+        found: What was seen, in a sentence.
+        vent_ms: From the moment at which the fault could be observed to the vent request on the board's wire; None
+            where no vent is due, or nothing is left to vent.
+        hung: Whether something did not end, answer or come back in time.
+        lost_frames: Frames that were stored before the fault and cannot be read after it.
+        seconds: How long the injection took, with bringing back what it broke.
+    """
+
+    fault_class: str
+    variant: str
+    safe: bool
+    found: str
+    vent_ms: float | None = None
+    hung: bool = False
+    lost_frames: int = 0
+    seconds: float = 0.0
+
+    def as_dict(self) -> dict[str, object]:
+        """As stored in the ledger."""
+        return asdict(self)
+
+
+def milliseconds(later: float, earlier: float) -> float:
+    """Between two moments, s."""
+    return round((later - earlier) * _MS_PER_S, 1)
+
+
+def figures(outcomes: Sequence[Outcome]) -> dict[str, object]:
+    """Totals, a table of the classes, and every outcome that was not safe."""
+    classes = sorted({outcome.fault_class for outcome in outcomes})
+    return {
+        **_totals(outcomes),
+        "classes": {name: _totals([one for one in outcomes if one.fault_class == name]) for name in classes},
+        "unsafe": [one.as_dict() for one in outcomes if not one.safe or one.hung or one.lost_frames],
+    }
+
+
+def _totals(outcomes: Iterable[Outcome]) -> dict[str, object]:
+    outcomes = list(outcomes)
+    vents = [one.vent_ms for one in outcomes if one.vent_ms is not None]
+    return {
+        "injected": len(outcomes),
+        "safe": sum(one.safe for one in outcomes),
+        "vents": len(vents),
+        "vented_within_ms_p99": round(float(np.percentile(vents, 99.0)), 1) if vents else None,
+        "vented_within_ms_max": max(vents) if vents else None,
+        "data_lost_frames": sum(one.lost_frames for one in outcomes),
+        "hung": sum(one.hung for one in outcomes),
+        "seconds": round(sum(one.seconds for one in outcomes), 1),
+    }
+
+
+def table(figures_of_all: dict[str, object]) -> str:
+    """The classes as lines of text."""
+    columns = ("injected", "safe", "hung", "data_lost_frames", "vents", "vented_within_ms_p99", "seconds")
+    rows = figures_of_all["classes"]
+    assert isinstance(rows, dict)
+    lines = [f"{'class':<14}" + "".join(f"  {name}" for name in columns)]
+    for name, row in [*rows.items(), ("all", figures_of_all)]:
+        cells = ("-" if row[column] is None else str(row[column]) for column in columns)
+        lines.append(f"{name:<14}" + "".join(f"  {cell:>{len(of)}}" for cell, of in zip(cells, columns, strict=True)))
+    return "\n".join(lines)

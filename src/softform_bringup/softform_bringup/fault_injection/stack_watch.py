@@ -1,0 +1,183 @@
+"""What the stack tells of itself while faults are injected, and the requests that are made of it."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from sensor_msgs.msg import PointCloud2
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+
+from softform_interfaces.msg import ChamberPressures, DriverState, MarkerFrame
+from softform_ros import qos
+from softform_ros.background_node import BackgroundNode
+from softform_ros.conversions import points_from_cloud
+
+_POLL_SECONDS = 0.02
+_FLUSH_SECONDS = 1.5  # the recorder hands over what it wrote once a second
+_REMEMBERED = 10
+
+
+def wait_for(condition: Callable[[], bool], seconds: float) -> bool:
+    """Wait until something holds; returns whether it did in time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_POLL_SECONDS)
+    return True
+
+
+class StackWatch:
+    """Listens while the `with` block lasts.
+
+    Attributes:
+        driver_states: Moment (s of `time.monotonic`), state and reason of each change that the driver told.
+        bringup_state: What the bring-up manager said last.
+        pressures: (k,) Pa measured last, None before that.
+        clouds: Captured clouds so far.
+        unfit_captures: Captures with a point or a visible marker that is not finite: none may ever come.
+        commands: Publisher of commands.
+        node: Of these topics, spun by a thread of its own.
+    """
+
+    def __init__(self, namespace: str) -> None:
+        """Nothing is heard yet."""
+        self._namespace = namespace
+        self._background = BackgroundNode("fault_injection", f"/{namespace}")
+        self._diagnostics: dict[str, DiagnosticStatus] = {}
+        self.driver_states: list[tuple[float, int, str]] = []
+        self._fault_events: list[tuple[str, str, float]] = []
+        self._written: deque[tuple[float, int]] = deque(maxlen=_REMEMBERED)
+        self.bringup_state = ""
+        self.pressures: np.ndarray | None = None
+        self.pressures_at = 0.0
+        self.clouds = 0
+        self.marker_frames = 0
+        self.unfit_captures = 0
+
+    def __enter__(self) -> "StackWatch":
+        """Open topics and services."""
+        node = self.node = self._background.__enter__()
+        node.create_subscription(DriverState, "driver_state", self._on_driver_state, qos.LATCHED_STATE)
+        node.create_subscription(String, "bringup_state", self._on_bringup_state, qos.LATCHED_STATE)
+        node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, qos.DIAGNOSTICS)
+        node.create_subscription(ChamberPressures, "pressure_state", self._on_pressures, qos.PRESSURE_STATE_READER)
+        node.create_subscription(PointCloud2, "captured_cloud", self._on_cloud, qos.CAPTURED_CLOUD)
+        node.create_subscription(MarkerFrame, "captured_markers", self._on_markers, qos.CAPTURED_MARKERS)
+        self.commands = node.create_publisher(ChamberPressures, "pressure_command", qos.PRESSURE_COMMAND)
+        node.create_subscription(DiagnosticStatus, "rig/fault_events", self._on_fault_event, qos.FAULT_EVENTS)
+        self._faults = node.create_publisher(String, "rig/inject_fault", qos.INJECT_FAULT)
+        self._triggers = {name: node.create_client(Trigger, name) for name in ("stop", "reset")}
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close them."""
+        self._background.__exit__(kind, error, trace)
+
+    @property
+    def driver_state(self) -> int:
+        """What the driver told last; OFFLINE before that."""
+        return self.driver_states[-1][1] if self.driver_states else int(DriverState.OFFLINE)
+
+    @property
+    def driver_reason(self) -> str:
+        """Why."""
+        return self.driver_states[-1][2] if self.driver_states else "nothing was heard of the driver"
+
+    def driver_left_running_since(self, moment: float) -> bool:
+        """Whether the driver was in another state than RUNNING at any time after `moment`."""
+        return any(at > moment and state != DriverState.RUNNING for at, state, _ in self.driver_states)
+
+    def is_warning(self, node: str) -> bool:
+        """Whether a node says that something is wrong."""
+        status = self._status(node)
+        return status is not None and bytes(status.level) != DiagnosticStatus.OK
+
+    def message(self, node: str) -> str:
+        """What a node says of itself."""
+        status = self._status(node)
+        return "" if status is None else str(status.message)
+
+    def value(self, node: str, key: str) -> str:
+        """One of the values of a node's diagnostics, or ""."""
+        status = self._status(node)
+        return "" if status is None else next((pair.value for pair in status.values if pair.key == key), "")
+
+    def count(self, node: str, key: str) -> int:
+        """A value that counts."""
+        text = self.value(node, key)
+        return int(text) if text.isdigit() else 0
+
+    @property
+    def written_messages(self) -> int:
+        """Messages that the recorder had written, and handed to the operating system, some time ago."""
+        old = [written for at, written in list(self._written) if at < time.monotonic() - _FLUSH_SECONDS]
+        return old[-1] if old else 0
+
+    def inject(self, fault: str) -> None:
+        """Have the rig's devices fail, as `KIND[=VALUE][+DURATION]`; `clear` ends all that is on."""
+        self._faults.publish(String(data=fault))
+
+    def fault_moment(self, kind: str, event: str, since: float, seconds: float) -> float | None:
+        """When a fault `starts`, `shows` or `ends`, s of `time.monotonic`; None if it does not in time."""
+
+        def found() -> float | None:
+            return next(
+                (
+                    at
+                    for name, what, at in list(self._fault_events)
+                    if at >= since and name.startswith(kind) and what == event
+                ),
+                None,
+            )
+
+        wait_for(lambda: found() is not None, seconds)
+        return found()
+
+    def trigger(self, service: str, seconds: float) -> Trigger.Response | None:
+        """Call `stop` or `reset`; None without an answer in time."""
+        client, answered = self._triggers[service], threading.Event()
+        if not client.wait_for_service(seconds):
+            return None
+        future = client.call_async(Trigger.Request())
+        future.add_done_callback(lambda _: answered.set())
+        return future.result() if answered.wait(seconds) else None
+
+    def _status(self, node: str) -> DiagnosticStatus | None:
+        return self._diagnostics.get(f"/{self._namespace}/{node}")
+
+    def _on_driver_state(self, message: DriverState) -> None:
+        self.driver_states.append((time.monotonic(), int(message.state), message.reason))
+
+    def _on_bringup_state(self, message: String) -> None:
+        self.bringup_state = message.data
+
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        self._diagnostics.update({status.name: status for status in message.status})
+        if any(status.name.endswith("/bag_recorder") for status in message.status):
+            self._written.append((time.monotonic(), self.count("bag_recorder", "messages")))
+
+    def _on_fault_event(self, message: DiagnosticStatus) -> None:
+        at = next(float(pair.value) for pair in message.values if pair.key == "steady time (s)")
+        self._fault_events.append((message.name, message.message, at))
+
+    def _on_pressures(self, message: ChamberPressures) -> None:
+        self.pressures, self.pressures_at = np.array(message.pressure), time.monotonic()
+
+    def _on_cloud(self, message: PointCloud2) -> None:
+        self.clouds += 1
+        points: Any = points_from_cloud(message)
+        self.unfit_captures += int(len(points) == 0 or not np.isfinite(points).all())
+
+    def _on_markers(self, message: MarkerFrame) -> None:
+        self.marker_frames += 1
+        visible = [place for place, is_seen in zip(message.position, message.visible, strict=True) if is_seen]
+        self.unfit_captures += int(not np.isfinite([(place.x, place.y, place.z) for place in visible]).all())

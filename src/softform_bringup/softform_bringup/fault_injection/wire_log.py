@@ -1,0 +1,111 @@
+"""What arrived on the emulated board's wire, with the steady clock's time, as the rig logs it.
+
+Each line of the log is `SECONDS TAB SIDE TAB TEXT`; the steady clock is the same for all processes of a machine.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from softform_core.units import PA_PER_KPA
+
+_POLL_SECONDS = 0.01
+_SELECT, _TARGET, _VENT, _START = "SC=", "T=", "V", "C"
+
+
+@dataclass(frozen=True)
+class WireEvent:
+    """One thing that happened on the wire.
+
+    Attributes:
+        time: s of `time.monotonic`.
+        side: `host` for a request, else what the rig tells of port, board and faults.
+        text: The request, or what happened.
+    """
+
+    time: float
+    side: str
+    text: str
+
+
+@dataclass(frozen=True)
+class SentTarget:
+    """A target that reached the board: which channel, Pa, when."""
+
+    time: float
+    channel: int
+    pressure: float
+
+
+class WireLog:
+    """Reads the log while the rig writes it."""
+
+    def __init__(self, path: Path) -> None:
+        """Keep where it is; it may not be there yet."""
+        self._path = path
+        self._offset = 0
+        self._rest = ""
+        self._events: list[WireEvent] = []
+        self._lock = threading.Lock()
+
+    def events(self, since: float) -> list[WireEvent]:
+        """Everything after a moment, s of `time.monotonic`."""
+        with self._lock:
+            self._read()
+            return list(self._newest_first(since))[::-1]
+
+    def first(self, matches: Callable[[WireEvent], bool], since: float, seconds: float) -> WireEvent | None:
+        """The first event after `since` that matches, waited for up to `seconds` from now; None if none came."""
+        deadline = time.monotonic() + seconds
+        while True:
+            found = next(filter(matches, self.events(since)), None)
+            if found is not None or time.monotonic() > deadline:
+                return found
+            time.sleep(_POLL_SECONDS)
+
+    def first_vent(self, since: float, seconds: float) -> WireEvent | None:
+        """The first vent request, as `first`."""
+        return self.first(is_vent, since, seconds)
+
+    def targets(self, since: float) -> list[SentTarget]:
+        """Targets that were sent, with the channel that was selected before."""
+        channel, sent = -1, []
+        for event in self.events(since):
+            if event.side == "host" and event.text.startswith(_SELECT):
+                channel = int(event.text.removeprefix(_SELECT))
+            elif event.side == "host" and event.text.startswith(_TARGET) and channel >= 0:
+                kilopascal = float(event.text.removeprefix(_TARGET))
+                sent.append(SentTarget(event.time, channel, kilopascal * PA_PER_KPA))
+        return sent
+
+    def _newest_first(self, since: float) -> Iterator[WireEvent]:
+        for event in reversed(self._events):
+            if event.time <= since:
+                return
+            yield event
+
+    def _read(self) -> None:
+        if not self._path.exists():
+            return
+        with self._path.open(encoding="latin-1", newline="\n") as file:
+            file.seek(self._offset)
+            text = file.read()
+            self._offset = file.tell()
+        *lines, self._rest = (self._rest + text).split("\n")
+        for line in lines:
+            moment, side, what = line.split("\t", 2)
+            self._events.append(WireEvent(float(moment), side, what.strip()))
+
+
+def is_vent(event: WireEvent) -> bool:
+    """Whether it asks the board to vent."""
+    return event.side == "host" and event.text == _VENT
+
+
+def lets_air_in(event: WireEvent) -> bool:
+    """Whether it starts the board, or gives a chamber a target above ambient."""
+    if event.side != "host":
+        return False
+    return event.text == _START or (event.text.startswith(_TARGET) and float(event.text.removeprefix(_TARGET)) > 0.0)
