@@ -78,8 +78,7 @@ class PointTree:
 @njit(cache=True, nogil=True, fastmath=FAST)
 def _nearest(queries, points, boxes, leaf, found):  # type: ignore[no-untyped-def]  # numba infers the types
     """Replace the guesses in `found`, -1 where there is none, by the nearest."""
-    inner, count = len(boxes), points.shape[1]
-    stack, bound = np.empty(STACK, dtype=np.int64), np.empty(STACK)
+    inner, stack, bound = len(boxes), np.empty(STACK, dtype=np.int64), np.empty(STACK)
     for query in range(len(queries)):
         x, y, z = queries[query, 0], queries[query, 1], queries[query, 2]
         nearest = found[query]

@@ -172,11 +172,11 @@ def warp_jacobian_along(at: WarpInputs, directions: Array) -> Array:
     """
     batch, k, _, count = at.points_jacobian.shape
     beta, centers, motion, own = _kernel_factors(at)
-    kernels = np.ascontiguousarray(at.gaussian.swapaxes(1, 2))
-    along = np.ascontiguousarray(directions.swapaxes(1, 2), dtype=beta.dtype)
+    kernels: Floats = np.ascontiguousarray(at.gaussian.swapaxes(1, 2))
+    along: Floats = np.ascontiguousarray(directions.swapaxes(1, 2), dtype=beta.dtype)
     weights = np.empty_like(kernels)
     fill_weights(kernels, beta, along, weights)
-    sums = _columns(np.ones_like(beta[:, :, :1]), centers, motion) @ weights
+    sums: Floats = _columns(np.ones_like(beta[:, :, :1]), centers, motion) @ weights
     own_sums = _columns(own) @ kernels
     jacobian = np.empty((batch, k, count))
     points, points_jacobian, sums, gamma, gamma_jacobian = _parts(at, sums)
