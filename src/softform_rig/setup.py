@@ -18,7 +18,11 @@ setup(
         "console_scripts": [
             "rig_node = softform_rig.rig_node:main",
         ],
-        "softform.commands": ["study = softform_rig.cli_study:study"],
+        "softform.commands": [
+            "rig = softform_rig.cli_rig:rig",
+            "identify-plant = softform_rig.cli_identify_plant:identify_plant",
+            "study = softform_rig.cli_study:study",
+        ],
         "softform.bench": [
             "sim2real = softform_rig.cli_bench:sim2real",
             "planning = softform_rig.cli_planning:planning",

@@ -1,59 +1,59 @@
-"""Identify the pneumatic plant from recordings of the real board.
+"""Identify the pneumatic plant of a board's channel from recordings: pumps, valve, leaks (`plant.Plant`).
 
-`python -m softform_rig.identify_plant STEP_CSV STEPS_CSV` fits the plant to the first recording, checks it on the
-second and prints parameters and errors as JSON. A recording has five columns without header: measured and target
-pressure (kPa), inflation and deflation command (counts, full scale 4090) and rate.
-
-The whole closed loop is simulated freely: only the recorded targets go in, the board's own law drives the plant, and
-the simulated pressure is compared with the measured one in every row (output-error identification). A row's pressure is
-read up to one tick after its target was set (vents show in the very row of the change), so targets lead by one row.
+Output-error identification: the plant is simulated freely over the whole recording, and the simulated pressure is
+compared with the measured one in every row. The closed loop is simulated by the board's known law (`control`), and only
+the targets go in. Where the recorded commands are not those of that law, they may drive the pumps instead, if that fits
+better: the valve then opens as the law has it, and each step begins anew at its first reading.
 """
 
-import json
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-import click
 import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import differential_evolution, least_squares
 
-from softform_core.errors import SoftformError
-from softform_rig.control import DEFAULT_THRESHOLD, regulate
-from softform_rig.plant import Plant, Pump, advance
+from softform_rig.control import CONTROL_RATE, DEFAULT_THRESHOLD, PUMP_DEFLATE, PUMP_INFLATE, proportional_control
+from softform_rig.plant import Plant, Pump, advance, load_plant
+from softform_rig.plant_log import PlantLog
 
-STEP_ROW = 0.0427  # s a row of the 5 s steps: 117 rows between changes of the target
-STEPS_ROW = 0.0417  # s a row of the 1 s steps: 24 rows
-_BOUNDS = [(20.0, 200.0), (60.0, 250.0), (0.0, 0.3), (0.005, 0.15)] * 2 + [(0.5, 100.0), (0.5, 100.0), (0.05, 0.6)]
+Array = NDArray[np.float64]
+
+_BOUNDS = [(5.0, 500.0), (55.0, 250.0), (0.0, 0.3), (0.005, 0.15)] * 2 + [(0.5, 100.0), (0.5, 100.0), (0.03, 1.0)]
+_SAME_DUTY = 0.02  # readings are recorded with two decimals, which the steepest gain makes 0.02 of
+_FOLLOWS_LAW = 0.9  # share of rows
+_QUIET = 2.0  # s after a change of the target, when the pumps only hold
+_LOWEST_QUIET = 10.0  # kPa, above which the pumps' pulsation is in the reading
+_FEWEST_QUIET_ROWS = 30
 
 
-def read_recording(path: Path) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Measured pressure and the target that acts on it of a recording, (n − 1,) each, kPa.
+@dataclass(frozen=True)
+class Drive:
+    """How a recording drives the simulation.
 
-    Raises:
-        SoftformError: If the file is not five columns of finite numbers.
+    Attributes:
+        closed_loop: Whether the board's law does, from the targets; else the recorded commands do.
+        lead: Rows by which a target acts before it is recorded: a reading may be from after its row's target was set.
     """
-    try:
-        table = np.loadtxt(path, delimiter=",", ndmin=2)
-    except (OSError, ValueError) as error:
-        raise SoftformError(f"{path} is not a recording: {error}", "Give a CSV of five columns.") from error
-    if table.shape[1] != 5 or not np.isfinite(table).all() or len(table) < 10:
-        raise SoftformError(f"{path} is not five columns of finite numbers.", "Give a recording of the board.")
-    return table[:-1, 0], table[1:, 1]
+
+    closed_loop: bool = True
+    lead: int = 1
 
 
 @numba.njit(cache=True)
 def simulate_loop(
-    start: float, targets: NDArray[np.float64], coefficients: NDArray[np.float64], threshold: float, row: float
-) -> NDArray[np.float64]:
-    """Pressure of one channel under its own control, one value a control tick.
+    start: float, targets: Array, coefficients: Array, threshold: float, row: float, ticks: int = 1
+) -> Array:
+    """Pressure of one channel under its own control, one value a row.
 
     Args:
         start: first pressure, kPa.
         targets: (n,) kPa.
         coefficients: `Plant.coefficients()`.
         threshold: vent threshold, kPa.
-        row: s a tick.
+        row: s a row.
+        ticks: of control in a row.
 
     Returns:
         (n,) kPa, the first being `start`.
@@ -62,14 +62,142 @@ def simulate_loop(
     inflate, deflate, vent = np.zeros(1), np.zeros(1), np.zeros(1, dtype=np.bool_)
     shut, extra_leak, volume = np.zeros(1, dtype=np.bool_), np.zeros(1), np.ones(1)
     result = np.empty(len(targets))
-    for tick in range(len(targets)):
-        result[tick] = pressure[0]
-        regulate(targets[tick : tick + 1], pressure, threshold, inflate, deflate, vent)
-        advance(pressure, speed, inflate, deflate, vent, shut, extra_leak, volume, coefficients, row)
+    for index in range(len(targets)):
+        result[index] = pressure[0]
+        target = targets[index]
+        for _ in range(ticks):
+            pump, duty, opened = proportional_control(target, pressure[0], threshold)
+            inflate[0] = duty if pump == PUMP_INFLATE else 0.0
+            deflate[0] = duty if pump == PUMP_DEFLATE else 0.0
+            vent[0] = opened
+            advance(pressure, speed, inflate, deflate, vent, shut, extra_leak, volume, coefficients, row / ticks)
     return result
 
 
-def as_plant(coefficients: NDArray[np.float64], sensor_noise: float) -> Plant:
+@numba.njit(cache=True)
+def simulate_commands(
+    anchors: Array,
+    inflating: Array,
+    deflating: Array,
+    venting: NDArray[np.bool_],
+    coefficients: Array,
+    row: float,
+) -> Array:
+    """Pressure of one channel under recorded commands, one value a row.
+
+    Args:
+        anchors: (n,) kPa to begin anew with, NaN where the simulation goes on; the first must be a number.
+        inflating: (n,) duty of the inflation pump.
+        deflating: (n,) duty of the deflation pump.
+        venting: (n,) whether the valve is open.
+        coefficients: `Plant.coefficients()`.
+        row: s a row.
+
+    Returns:
+        (n,) kPa.
+    """
+    pressure, speed = np.zeros(1), np.zeros((1, 2))
+    shut, extra_leak, volume = np.zeros(1, dtype=np.bool_), np.zeros(1), np.ones(1)
+    result = np.empty(len(anchors))
+    for index in range(len(anchors)):
+        if not np.isnan(anchors[index]):
+            pressure[0] = anchors[index]
+        result[index] = pressure[0]
+        now = slice(index, index + 1)
+        commands = (inflating[now], deflating[now], venting[now], shut, extra_leak, volume)
+        advance(pressure, speed, *commands, coefficients, row)
+    return result
+
+
+def simulate(log: PlantLog, coefficients: Array, drive: Drive) -> Array:
+    """Simulated pressures (n,) kPa of a recording."""
+    first = float(log.measured[~np.isnan(log.measured)][0])
+    if drive.closed_loop:
+        targets = np.concatenate([log.targets[drive.lead :], np.repeat(log.targets[-1:], drive.lead)])
+        ticks = max(1, round(log.row_period * CONTROL_RATE))
+        return simulate_loop(first, targets, coefficients, DEFAULT_THRESHOLD, log.row_period, ticks)
+    anchors = np.full(len(log), np.nan)
+    for begin, end in log.steps():
+        known = begin + np.flatnonzero(~np.isnan(log.measured[begin:end]))[:1]
+        anchors[known] = log.measured[known]
+    anchors[0] = first
+    beyond = np.where(log.targets >= 0.0, 1.0, -1.0) * (np.nan_to_num(log.measured) - log.targets)
+    venting = (beyond > DEFAULT_THRESHOLD) & (log.inflate == 0.0) & (log.deflate == 0.0)
+    return simulate_commands(anchors, log.inflate, log.deflate, venting, coefficients, log.row_period)
+
+
+def law_agreement(log: PlantLog) -> float:
+    """Share of rows whose recorded commands are those of the board's law at the recorded reading and target."""
+    decided = np.zeros((len(log), 2))
+    for row, (target, reading) in enumerate(zip(log.targets, log.measured, strict=True)):
+        pump, duty, _ = proportional_control(target, reading, DEFAULT_THRESHOLD)
+        decided[row] = (duty * (pump == PUMP_INFLATE), duty * (pump == PUMP_DEFLATE))
+    difference = np.abs(decided - np.stack([log.inflate, log.deflate], axis=1)).max(axis=1)
+    return float(np.mean(difference[~np.isnan(log.measured)] <= _SAME_DUTY))
+
+
+def errors(log: PlantLog, coefficients: Array, drive: Drive) -> Array:
+    """Simulated minus measured pressure (n,) kPa; NaN where nothing was measured."""
+    return simulate(log, coefficients, drive) - log.measured
+
+
+def rmse(differences: Array) -> float:
+    """Root mean square of differences, kPa, where there are any."""
+    return float(np.sqrt(np.nanmean(differences**2)))
+
+
+def identify(logs: Sequence[PlantLog], seed: int = 0, start: Plant | None = None) -> tuple[Plant, Drive]:
+    """Fit all eleven coefficients by least squares, every recording counting alike.
+
+    Args:
+        logs: The recordings.
+        seed: Of the global search.
+        start: Where to begin instead of searching everywhere.
+
+    Returns:
+        The plant, and how the recordings drive it best.
+
+    Raises:
+        SoftformError: If the shipped plant, from which the fit begins too, cannot be read.
+    """
+    drives = [Drive(True, 1), Drive(True, 0)]
+    if any(law_agreement(log) < _FOLLOWS_LAW for log in logs):
+        drives.append(Drive(False, 0))
+    starts = [np.clip((start or load_plant()).coefficients(), *np.array(_BOUNDS).T)]
+    if start is None:
+        starts += [_search(logs, drive, seed) for drive in drives if drive.lead == 1 or not drive.closed_loop]
+    _, best, drive = min(
+        (_polished(logs, drive, begin) for drive in drives for begin in starts), key=lambda found: found[0]
+    )
+    return as_plant(best, min(quiet_noise(log) for log in logs)), drive
+
+
+def _residual(logs: Sequence[PlantLog], drive: Drive, coefficients: Array) -> Array:
+    """Errors of all recordings, scaled so that each has the same weight; the sum of squares is their mean square."""
+    scaled = [errors(log, coefficients, drive) / np.sqrt(len(log) * len(logs)) for log in logs]
+    return np.nan_to_num(np.concatenate(scaled))
+
+
+def _search(logs: Sequence[PlantLog], drive: Drive, seed: int) -> Array:
+    return differential_evolution(
+        lambda coefficients: float(np.sum(_residual(logs, drive, coefficients) ** 2)),
+        _BOUNDS, seed=seed, popsize=8, maxiter=120, tol=1e-6, polish=False,
+    ).x  # fmt: skip
+
+
+def _polished(logs: Sequence[PlantLog], drive: Drive, begin: Array) -> tuple[float, Array, Drive]:
+    """Mean square, coefficients and drive of the least-squares fit that begins somewhere."""
+    found = least_squares(
+        lambda coefficients: _residual(logs, drive, coefficients),
+        begin, bounds=np.array(_BOUNDS).T, x_scale=begin + 1e-3, diff_step=1e-3,
+    ).x  # fmt: skip
+    return min(
+        ((float(np.sum(_residual(logs, drive, each) ** 2)), each, drive) for each in (begin, found)),
+        key=lambda candidate: candidate[0],
+    )
+
+
+def as_plant(coefficients: Array, sensor_noise: float) -> Plant:
     """The typed plant of (11,) coefficients."""
     names = ("rate", "stall", "dead_duty", "spin_up")
     values = [round(float(value), 4) for value in coefficients]
@@ -83,66 +211,16 @@ def as_plant(coefficients: NDArray[np.float64], sensor_noise: float) -> Plant:
     )
 
 
-def quiet_noise(measured: NDArray[np.float64], targets: NDArray[np.float64]) -> float:
-    """Standard deviation of the reading's high-frequency part while settled at low pressure, kPa.
+def quiet_noise(log: PlantLog) -> float:
+    """Standard deviation of the reading's high-frequency part, kPa.
 
-    Taken from second differences, whose variance is six times that of white noise, where the target has not changed for
-    2 s; the median absolute deviation keeps the pumps' own pulsation out.
+    From second differences, whose variance is six times that of white noise, where the board only holds a low pressure
+    (anywhere, if a recording hardly has such rows); the median absolute deviation keeps the pumps' own pulsation out.
     """
-    rows = np.arange(len(targets))
-    since = rows - np.maximum.accumulate(np.where(np.diff(targets, prepend=targets[0]) != 0.0, rows, 0))
-    quiet = (since > 48) & (np.abs(targets) <= 10.0)
-    second = measured[2:] - 2.0 * measured[1:-1] + measured[:-2]
-    return float(1.4826 * np.median(np.abs(second[quiet[2:]])) / np.sqrt(6.0))
-
-
-def identify(measured: NDArray[np.float64], targets: NDArray[np.float64], row: float, seed: int = 0) -> Plant:
-    """Fit all eleven coefficients by differential evolution, then least squares.
-
-    Args:
-        measured: (n,) kPa.
-        targets: (n,) kPa.
-        row: s a row.
-        seed: of the evolution.
-    """
-
-    def residual(coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
-        return simulate_loop(measured[0], targets, coefficients, DEFAULT_THRESHOLD, row) - measured
-
-    found = differential_evolution(
-        lambda c: float(np.mean(residual(c) ** 2)), _BOUNDS, seed=seed, popsize=12, maxiter=300, tol=1e-6, polish=False
-    )
-    polished = least_squares(residual, found.x, bounds=np.array(_BOUNDS).T, x_scale=found.x, diff_step=1e-3)
-    best = min((found.x, polished.x), key=lambda c: float(np.mean(residual(c) ** 2)))
-    return as_plant(best, quiet_noise(measured, targets))
-
-
-def loop_error(
-    plant: Plant, measured: NDArray[np.float64], targets: NDArray[np.float64], row: float, reach: float = np.inf
-) -> float:
-    """Root mean square of simulated minus measured pressure, kPa, over the rows whose target is 0…`reach` kPa."""
-    simulated = simulate_loop(measured[0], targets, plant.coefficients(), DEFAULT_THRESHOLD, row)
-    counted = (targets >= 0.0) & (targets <= reach) if np.isfinite(reach) else np.ones(len(targets), dtype=bool)
-    return float(np.sqrt(np.mean((simulated - measured)[counted] ** 2)))
-
-
-@click.command()
-@click.argument("step_csv", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.argument("steps_csv", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--seed", default=0, show_default=True, help="Seed of the search.")
-def main(step_csv: Path, steps_csv: Path, seed: int) -> None:
-    """Fit the plant to STEP_CSV (5 s steps), check it on STEPS_CSV (1 s steps), print both as JSON."""
-    fitted, checked = read_recording(step_csv), read_recording(steps_csv)
-    plant = identify(*fitted, STEP_ROW, seed)
-    report = {
-        "plant": plant.model_dump(),
-        "fit_rmse_kpa": round(loop_error(plant, *fitted, STEP_ROW), 3),
-        "check_rmse_kpa": round(loop_error(plant, *checked, STEPS_ROW), 3),
-        "check_rmse_within_5_kpa": round(loop_error(plant, *checked, STEPS_ROW, reach=5.0), 3),
-        "rows": [len(fitted[0]), len(checked[0])],
-    }
-    click.echo(json.dumps(report, indent=2))
-
-
-if __name__ == "__main__":
-    main()
+    rows = np.arange(len(log))
+    since = rows - np.maximum.accumulate(np.where(np.diff(log.targets, prepend=log.targets[0]) != 0.0, rows, 0))
+    quiet = (since * log.row_period > _QUIET) & (np.abs(log.targets) <= _LOWEST_QUIET)
+    second = log.measured[2:] - 2.0 * log.measured[1:-1] + log.measured[:-2]
+    known = ~np.isnan(second)
+    chosen = known & quiet[2:] if (known & quiet[2:]).sum() >= _FEWEST_QUIET_ROWS else known
+    return float(1.4826 * np.median(np.abs(second[chosen])) / np.sqrt(6.0)) if chosen.any() else 0.0

@@ -1,0 +1,110 @@
+"""How well an identified plant reproduces its recordings: fitted on a part, checked on what it has not seen."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from softform_rig.identify_plant import Drive, errors, identify, law_agreement, rmse
+from softform_rig.plant import Plant, load_plant
+from softform_rig.plant_log import PlantLog
+
+FITTED_SHARE = 0.6
+"""Of a recording's rows, from its beginning, that the held-out check is fitted to."""
+
+_FEWEST_HELD_OUT = 100  # rows
+
+
+@dataclass(frozen=True)
+class StepError:
+    """How one step, or one piece of a trajectory, is reproduced.
+
+    Attributes:
+        first_row: Of the step.
+        rows: Number of them.
+        before: Target before the step, kPa.
+        target: Its target, kPa.
+        rmse: Simulated minus measured pressure, kPa; None if nothing was measured.
+        largest: The largest difference, kPa.
+    """
+
+    first_row: int
+    rows: int
+    before: float
+    target: float
+    rmse: float | None
+    largest: float | None
+
+
+def step_errors(log: PlantLog, plant: Plant, drive: Drive) -> list[StepError]:
+    """Errors of each step of a recording that is simulated as a whole."""
+    found = errors(log, plant.coefficients(), drive)
+    steps = []
+    for first, end in log.steps():
+        known = found[first:end][~np.isnan(found[first:end])]
+        before, target = log.targets[max(0, first - 1)], log.targets[first]
+        figures = (round(rmse(known), 3), round(float(np.abs(known).max()), 3)) if len(known) else (None, None)
+        steps.append(StepError(first, end - first, float(before), float(target), *figures))
+    return steps
+
+
+def overall(log: PlantLog, plant: Plant, drive: Drive) -> float:
+    """RMSE over all rows of a recording, kPa."""
+    return round(rmse(errors(log, plant.coefficients(), drive)), 3)
+
+
+def report_plant(logs: Sequence[PlantLog], seed: int, say: Callable[[str], object]) -> tuple[Plant, dict[str, object]]:
+    """Identify the plant from all recordings together, and check it in every way that they allow.
+
+    Args:
+        logs: The recordings.
+        seed: Of the searches.
+        say: Told of each step of the work.
+
+    Returns:
+        The plant, and JSON-ready figures, kPa.
+
+    Raises:
+        SoftformError: If the shipped plant cannot be read.
+    """
+    alone: list[Plant] = []
+    figures: list[dict[str, object]] = []
+    shipped = load_plant()
+    for log in logs:
+        say(f"{log.name}: {len(log)} rows, fitted on its first {100 * FITTED_SHARE:.0f} %, checked on the rest")
+        plant, held_out = _held_out_check(log, seed)
+        alone.append(identify([log], seed, plant)[0])
+        figures.append({"name": log.name, "held_out_rmse_kpa": held_out})
+    say("all recordings together")
+    plant, drive = identify(logs, seed)
+    for log, found in zip(logs, figures, strict=True):
+        found |= {
+            "rows": len(log),
+            "rows_without_reading": log.lost_rows,
+            "row_period_s": log.row_period,
+            "law_agreement": round(law_agreement(log), 3),
+            "rmse_kpa": overall(log, plant, drive),
+            "shipped_plant_rmse_kpa": overall(log, shipped, drive),
+            "steps": [asdict(step) for step in step_errors(log, plant, drive)],
+        }
+    crossed = {
+        fitted.name: {log.name: overall(log, found, drive) for log in logs}
+        for fitted, found in zip(logs, alone, strict=True)
+    }
+    return plant, {
+        "plant": plant.model_dump(),
+        "driven_by": "targets, through the board's law" if drive.closed_loop else "recorded commands, anew each step",
+        "rmse_kpa": round(float(np.sqrt(np.mean([overall(log, plant, drive) ** 2 for log in logs]))), 3),
+        "logs": figures,
+        "cross_check_rmse_kpa": crossed if len(logs) > 1 else {},
+    }
+
+
+def _held_out_check(log: PlantLog, seed: int) -> tuple[Plant | None, float | None]:
+    """Plant of a recording's first part, and its RMSE over the rest; None where the rest is too short to tell."""
+    edges = [end for _, end in log.steps() if end <= FITTED_SHARE * len(log)]
+    edge = edges[-1] if edges else 0
+    if edge < _FEWEST_HELD_OUT or len(log) - edge < _FEWEST_HELD_OUT:
+        return None, None
+    plant, drive = identify([log.part(0, edge)], seed)
+    return plant, overall(log.part(edge, len(log)), plant, drive)

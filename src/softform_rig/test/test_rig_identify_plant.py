@@ -1,0 +1,178 @@
+"""Identification of a plant from logs that a known plant made, as labs record them: gaps, headers, other periods."""
+
+import json
+
+import numpy as np
+import pytest
+import yaml
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from softform_core.errors import SoftformError
+from softform_rig.cli_identify_plant import identify_plant
+from softform_rig.control import DEFAULT_THRESHOLD, PUMP_DEFLATE, PUMP_INFLATE, proportional_control
+from softform_rig.identify_plant import Drive, errors, identify, law_agreement, quiet_noise, rmse, simulate_loop
+from softform_rig.plant import Channels, Plant, Pump, load_plant
+from softform_rig.plant_log import FULL_SCALE, ROW_PERIOD, PlantLog, read_plant_log
+from softform_rig.plant_report import report_plant, step_errors
+
+KNOWN = Plant(
+    inflation=Pump(rate=70.0, stall=100.0, dead_duty=0.05, spin_up=0.03),
+    deflation=Pump(rate=50.0, stall=75.0, dead_duty=0.1, spin_up=0.02),
+    leak_time=15.0, hold_time=4.0, vent_time=0.2, sensor_noise=0.0,
+)  # fmt: skip
+LEVELS = [10.0, 30.0, 50.0, 70.0, 40.0, 10.0, -10.0, -30.0, -50.0, -20.0, 5.0]
+HEADER = "measured,target,inflation,deflation,rate"
+
+
+def recorded(
+    plant: Plant = KNOWN, row: float = 0.04, noise: float = 0.0, targets: np.ndarray | None = None
+) -> PlantLog:
+    targets = np.repeat(LEVELS, 60) if targets is None else targets
+    measured = simulate_loop(0.0, targets, plant.coefficients(), DEFAULT_THRESHOLD, row)
+    commands = np.zeros((len(targets), 2))
+    for index, (target, reading) in enumerate(zip(targets, measured, strict=True)):
+        pump, duty, _ = proportional_control(target, reading, DEFAULT_THRESHOLD)
+        commands[index] = duty * (pump == PUMP_INFLATE), duty * (pump == PUMP_DEFLATE)
+    measured = measured + noise * np.random.default_rng(0).standard_normal(len(measured))
+    return PlantLog("known", row, measured, targets, commands[:, 0], commands[:, 1])
+
+
+def as_lines(log: PlantLog) -> list[str]:
+    columns = (log.measured, log.targets, log.inflate * FULL_SCALE, -log.deflate * FULL_SCALE)
+    return [",".join(f"{value:.6e}" for value in row) + ",0.0" for row in zip(*columns, strict=True)]
+
+
+def test_a_known_plant_is_found_again() -> None:
+    log = recorded(noise=0.03)
+    plant, drive = identify([log], start=load_plant())
+    assert drive.lead == 0
+    assert rmse(errors(log, plant.coefficients(), drive)) < 0.25
+    assert plant.vent_time == pytest.approx(KNOWN.vent_time, rel=0.15)
+    assert plant.inflation.rate == pytest.approx(KNOWN.inflation.rate, rel=0.15)
+    assert plant.deflation.stall == pytest.approx(KNOWN.deflation.stall, rel=0.25)
+
+
+def test_commands_of_another_law_drive_the_plant_themselves() -> None:
+    """A board whose pumps get a fifth of what the known law gives them."""
+    channel, targets, row = Channels(KNOWN, 1), np.repeat(LEVELS, 60), 0.04
+    readings, commands = np.zeros(len(targets)), np.zeros((len(targets), 2))
+    for index, target in enumerate(targets):
+        readings[index] = channel.pressure[0]
+        pump, duty, channel.vent[0] = proportional_control(target, readings[index], DEFAULT_THRESHOLD)
+        commands[index] = channel.inflate[0], channel.deflate[0] = (
+            0.2 * duty * (pump == PUMP_INFLATE),
+            0.2 * duty * (pump == PUMP_DEFLATE),
+        )
+        channel.advance(row)
+    log = PlantLog("weak", row, readings, targets, commands[:, 0], commands[:, 1])
+    assert law_agreement(recorded()) == 1.0 and law_agreement(log) < 0.9
+    plant, drive = identify([log], start=load_plant())
+    assert drive == Drive(closed_loop=False, lead=0)
+    assert rmse(errors(log, plant.coefficients(), drive)) < 0.5
+
+
+def test_gaps_in_the_readings_do_not_count() -> None:
+    log = recorded()
+    measured = log.measured.copy()
+    measured[50:80] = np.nan
+    gappy = PlantLog("gappy", log.row_period, measured, log.targets, log.inflate, log.deflate)
+    found = errors(gappy, KNOWN.coefficients(), Drive(lead=0))
+    assert np.isnan(found[50:80]).all() and rmse(found) < 1e-9
+    assert [step.rmse for step in step_errors(gappy, KNOWN, Drive(lead=0))] == [0.0] * len(LEVELS)
+
+
+def test_rows_slower_than_control_hold_several_ticks() -> None:
+    fine = recorded(row=1.0 / 30.0)
+    coarse = PlantLog(
+        "coarse", 0.1, *(column[::3] for column in (fine.measured, fine.targets, fine.inflate, fine.deflate))
+    )
+    assert rmse(errors(coarse, KNOWN.coefficients(), Drive(lead=0))) < 1e-9
+
+
+def test_a_trajectory_is_reported_in_pieces() -> None:
+    log = recorded(targets=20.0 + 15.0 * np.sin(np.arange(450) * 0.05))
+    assert [step.rows for step in step_errors(log, KNOWN, Drive(lead=0))] == [100, 100, 100, 150]
+
+
+def test_a_log_as_labs_have_it_is_read(tmp_path) -> None:
+    log = recorded(noise=0.05)
+    lines = as_lines(log)
+    lines[100] = "nan,nan,nan,nan,nan"
+    lines[200] = "999," + lines[200].split(",", 1)[1]
+    lines[310] = "12.0,1"
+    file = tmp_path / "log.csv"
+    file.write_bytes(("\ufeff" + "\r\n".join([HEADER, *lines]) + "\r\n12.0,10.0,20").encode())
+    read = read_plant_log(file, 0.04)
+    assert len(read) == len(log) and read.row_period == 0.04
+    assert np.flatnonzero(np.isnan(read.measured)).tolist() == [100, 200, 310]
+    assert read.lost_rows == 3
+    np.testing.assert_allclose(read.targets, log.targets)
+    np.testing.assert_allclose(np.delete(read.deflate, [100, 310]), np.delete(log.deflate, [100, 310]), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("", "0 rows"),
+        (HEADER, "0 rows"),
+        ("1,2,3,4,5\n" * 20, "20 rows"),
+        ("1,2,3\n" * 200, "0 rows"),
+        ("nan,10,0,0,0\n1,10,0,0,0\n" * 10 + "nan,10,0,0,0\n" * 100, "valid reading"),
+        ("1,nan,0,0,0\n" * 100, "no target"),
+    ],
+)
+def test_what_is_no_log_is_refused(tmp_path, content: str, why: str) -> None:
+    file = tmp_path / "log.csv"
+    file.write_text(content)
+    with pytest.raises(SoftformError, match=why):
+        read_plant_log(file)
+    with pytest.raises(SoftformError, match="cannot be read"):
+        read_plant_log(tmp_path / "none.csv")
+
+
+@settings(max_examples=30)
+@given(st.binary(max_size=400))
+def test_no_bytes_crash_the_reader(tmp_path_factory, data: bytes) -> None:
+    file = tmp_path_factory.mktemp("logs") / "log.csv"
+    file.write_bytes(data)
+    with pytest.raises(SoftformError):
+        read_plant_log(file)
+
+
+def test_noise_estimate_ignores_steps_and_drift() -> None:
+    targets = np.repeat([0.0, 5.0, 10.0], 400)
+    drift = targets + np.linspace(0.0, 2.0, len(targets))
+    noisy = drift + 0.05 * np.random.default_rng(1).standard_normal(len(targets))
+    nothing = np.zeros(len(targets))
+    assert quiet_noise(PlantLog("", ROW_PERIOD, noisy, targets, nothing, nothing)) == pytest.approx(0.05, rel=0.15)
+
+
+def test_the_command_prints_errors_and_writes_a_plant(tmp_path, monkeypatch) -> None:
+    # The search is tested above; here a fit takes no time.
+    monkeypatch.setattr("softform_rig.plant_report.identify", lambda logs, seed, start=None: (KNOWN, Drive(lead=0)))
+    file, output, figures = tmp_path / "log.csv", tmp_path / "plant.yaml", tmp_path / "figures.json"
+    file.write_text("\n".join(as_lines(recorded())))
+    arguments = [str(file), str(file), "--row-period", "0.04", "--output", str(output), "--json", str(figures)]
+    result = CliRunner().invoke(identify_plant, arguments)
+    assert result.exit_code == 0, result.output
+    assert f"{LEVELS[0]:7.2f} {LEVELS[1]:7.2f}" in result.output
+    assert "RMSE 0.0 kPa" in result.output
+    assert load_plant(output) == KNOWN
+    report = json.loads(figures.read_text())
+    assert [step["target"] for step in report["logs"][0]["steps"]] == LEVELS
+    assert yaml.safe_load(output.read_text())["plant"] == report["plant"]
+    refused = CliRunner().invoke(identify_plant, [str(file), "--row-period", "1", "--row-period", "2"])
+    assert isinstance(refused.exception, SoftformError)
+
+
+def test_what_was_not_fitted_is_told_apart(monkeypatch) -> None:
+    fitted = []
+    monkeypatch.setattr(
+        "softform_rig.plant_report.identify",
+        lambda logs, seed, start=None: (fitted.append([len(log) for log in logs]), (KNOWN, Drive(lead=0)))[1],
+    )
+    _, report = report_plant([recorded()], 0, lambda _: None)
+    assert fitted == [[360], [660], [660]], "first the first steps within 60 % of the rows, then all"
+    assert report["logs"][0]["held_out_rmse_kpa"] is not None
