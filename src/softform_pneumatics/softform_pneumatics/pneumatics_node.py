@@ -1,7 +1,10 @@
 """Node `pneumatics`: parameters, topics, services and life cycle of the pneumatic driver."""
 
 import collections
+import sys
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 from rclpy.time import Duration
 from std_srvs.srv import Trigger
@@ -9,15 +12,19 @@ from std_srvs.srv import Trigger
 from softform_core.errors import SoftformError
 from softform_core.robots import PneumaticRobot, load_any_robot
 from softform_interfaces.msg import ChamberPressures, DriverState
-from softform_pneumatics.board import OpenPneuBoard
-from softform_pneumatics.driver import ChamberState, DriverSettings, PneumaticsDriver, State
+from softform_pneumatics.assembly import latch_of, make_driver
+from softform_pneumatics.driver import PneumaticsDriver
 from softform_pneumatics.parameters import PARAMETERS
 from softform_pneumatics.regulation import CommandRejectedError
+from softform_pneumatics.states import ChamberState, State
 from softform_ros import qos
+from softform_ros.action_goals import in_worker
 from softform_ros.diagnostics import ERROR, OK, WARN, Health
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
+from softform_ros.parameters import read_parameters
 
 _QUEUED_STATES = 64
+_SWITCH_SECONDS = 0.0005  # how long the executor may keep the interpreter while the driver's thread is due
 
 
 class PneumaticsNode(SoftformLifecycleNode):
@@ -25,40 +32,31 @@ class PneumaticsNode(SoftformLifecycleNode):
 
     def __init__(self) -> None:
         """Make topics and services; the board is opened by `configure`."""
-        super().__init__("pneumatics", PARAMETERS, hardware_id="openpneu")
+        super().__init__("pneumatics", PARAMETERS, hardware_id="pneumatics")
         self._driver: PneumaticsDriver | None = None
         self._robot: PneumaticRobot | None = None
         # The driver's thread must never wait for the middleware: it queues, and the executor publishes.
         self._states: collections.deque[tuple[State, str]] = collections.deque()
         self._pressures: collections.deque[ChamberState] = collections.deque(maxlen=_QUEUED_STATES)
+        self._workers = ThreadPoolExecutor(max_workers=1, thread_name_prefix="pneumatics-request")
         self._news = self.create_guard_condition(self._publish_news)
         self._pressure_publisher = self.create_publisher(ChamberPressures, "pressure_state", qos.PRESSURE_STATE)
         self._state_publisher = self.create_publisher(DriverState, "driver_state", qos.LATCHED_STATE)
         self.create_subscription(ChamberPressures, "pressure_command", self._on_command, qos.PRESSURE_COMMAND)
         self.create_service(Trigger, "stop", self._on_stop)
         self.create_service(Trigger, "reset", self._on_reset)
+        self.create_service(Trigger, "calibrate", self._on_calibrate)
         self._publish_state(State.OFFLINE, "not configured")
 
     def configure(self) -> None:
         """Open the board and refuse a robot that it cannot drive; takes about five seconds."""
         values = self.parameters
         self._robot = load_any_robot(values["robot"])
-        self.diagnostics.hardware_id = f"openpneu {values['port']}"
-        settings = DriverSettings(
-            loop_rate=values["loop_rate"],
-            command_timeout=values["command_timeout"],
-            stream_timeout=values["stream_timeout"],
-            settle_tolerance=values["settle_tolerance"],
-            settle_time=values["settle_time"],
-            overpressure_margin=values["overpressure_margin"],
-            follow_tolerance=values["follow_tolerance"],
-            follow_timeout=values["follow_timeout"],
-        )
-        board = OpenPneuBoard(values["port"], values["vent_threshold"])
-        self._driver = PneumaticsDriver(board, self._robot, settings, self._queue_state, self._queue_pressures)
-        self.get_logger().info(f"opening {values['port']} and testing that the board regulates every chamber")
+        self.diagnostics.hardware_id = f"{values['board']} {values['port']}"
+        self.get_logger().info(f"opening {values['port']}, and testing that the board regulates every chamber")
+        self._driver = make_driver(values, self._robot, self._queue_state, self._queue_pressures)
         self._driver.connect()
-        self.get_logger().info(f"{board.identity} drives '{self._robot.name}'; vented")
+        self.get_logger().info(f"{self._driver.health()['board']} drives '{self._robot.name}'; vented")
 
     def activate(self) -> None:
         """Let commands through; the driver's thread starts the board."""
@@ -82,8 +80,11 @@ class PneumaticsNode(SoftformLifecycleNode):
         """Say how the driver is, with the statistics of its loop."""
         assert self._driver is not None
         values = self._driver.health()
-        if self._driver.state is State.FAULT or values["still inflated"]:
-            return Health(ERROR, str(values["still inflated"] or self._driver.reason), values)
+        wrong = values["still inflated"] or values["latch"]
+        if self._driver.state is State.FAULT or wrong:
+            return Health(ERROR, str(wrong or self._driver.reason), values)
+        if values["leaks"]:
+            return Health(WARN, f"leaks, though the pressure is held: {values['leaks']}", values)
         return Health(WARN if values["last rejection"] else OK, self._driver.reason, values)
 
     def _queue_state(self, state: State, reason: str) -> None:
@@ -131,27 +132,39 @@ class PneumaticsNode(SoftformLifecycleNode):
 
     def _on_stop(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         if self._driver is None:
-            response.success, response.message = True, "The driver is not configured; it has inflated nothing."
+            latch = latch_of(read_parameters(self, PARAMETERS))
+            latch.set("stopped by request while it was not configured")
+            response.success = not latch.failure
+            response.message = latch.failure or "The driver is not configured; it has inflated nothing. Latched."
             return response
-        try:
-            response.success, response.message = True, self._driver.stop()
-        except SoftformError as error:
-            response.success, response.message = False, str(error)
-        return response
+        return _answer(self._driver.stop, response)
 
-    def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        if self._driver is None:
+    async def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        return await self._in_worker(PneumaticsDriver.reset, response)
+
+    async def _on_calibrate(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        return await self._in_worker(PneumaticsDriver.calibrate, response)
+
+    async def _in_worker(self, work: Callable[[PneumaticsDriver], str], response: Trigger.Response) -> Trigger.Response:
+        """Answer what takes seconds without keeping the executor: a `stop` must get through meanwhile."""
+        driver = self._driver
+        if driver is None:
             response.success, response.message = False, "The driver is not configured. Configure it first."
             return response
-        try:
-            response.success, response.message = True, self._driver.reset()
-        except SoftformError as error:
-            response.success, response.message = False, str(error)
-        return response
+        return await in_worker(self, self._workers, lambda: _answer(lambda: work(driver), response))
+
+
+def _answer(work: Callable[[], str], response: Trigger.Response) -> Trigger.Response:
+    try:
+        response.success, response.message = True, work()
+    except SoftformError as error:
+        response.success, response.message = False, str(error)
+    return response
 
 
 def main() -> None:
     """Run the node until SIGINT or SIGTERM; the robot is vented on the way out."""
+    sys.setswitchinterval(_SWITCH_SECONDS)
     run_node(PneumaticsNode)
 
 

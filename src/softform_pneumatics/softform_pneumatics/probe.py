@@ -8,14 +8,14 @@ when told to, or moves when its neighbour is told to, is not independent.
 """
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.robots import PneumaticRobot
-from softform_pneumatics.board import BoardError, Measurement, PressureBoard
+from softform_pneumatics.boards.interface import BoardError, Measurement, PressureBoard, never
 
 LARGEST_PROBE = 400.0
 """Pa; a soft membrane of 2 mm bulges by millimetres only, and it is far above the sensors' noise."""
@@ -25,6 +25,7 @@ _MOVED_SHARE = 0.5
 _RISE_SECONDS = 3.0
 _DWELL_SECONDS = 0.3
 _STREAM_SECONDS = 1.0
+_READ_SECONDS = 0.05
 _VENT_SECONDS = 0.4
 _AVERAGED = 3
 
@@ -50,11 +51,13 @@ def probe_pressure(robot: PneumaticRobot) -> float:
     return max(-LARGEST_PROBE, _PROBE_SHARE_OF_RANGE * lowest)
 
 
-def probe_regulation(board: PressureBoard, channels: Sequence[int], pressure: float) -> Regulation:
+def probe_regulation(
+    board: PressureBoard, channels: Sequence[int], pressure: float, interrupted: Callable[[], bool] = never
+) -> Regulation:
     """Move `channels` to `pressure` (Pa), first the even then the odd ones, and return which moved; ends vented.
 
     Raises:
-        BoardError: If the board stops answering or does not stream.
+        BoardError: If the board stops answering or does not stream, or if it is interrupted.
     """
     regulated: set[int] = set()
     followers: set[int] = set()
@@ -62,7 +65,7 @@ def probe_regulation(board: PressureBoard, channels: Sequence[int], pressure: fl
         for group in ([c for c in channels if c % 2 == 0], [c for c in channels if c % 2 == 1]):
             if not group:
                 continue
-            moved = _moved_channels(board, group, pressure)
+            moved = _moved_channels(board, group, pressure, interrupted)
             regulated |= moved & set(group)
             followers |= moved - set(group)
             _vent(board)
@@ -100,22 +103,25 @@ def _listed(items: Iterable[object]) -> str:
     return ", ".join(map(str, items))
 
 
-def _moved_channels(board: PressureBoard, group: Sequence[int], pressure: float) -> set[int]:
-    board.start()
-    baseline = _average(_stream_for(board, 0.0))
-    for channel in group:
-        board.set_target(channel, pressure)
+def _moved_channels(
+    board: PressureBoard, group: Sequence[int], pressure: float, interrupted: Callable[[], bool]
+) -> set[int]:
+    def stream(seconds: float) -> NDArray[np.float64]:
+        return _average(_stream_for(board, targets, seconds, interrupted))
+
+    targets = np.zeros(len(board.pressure_min))
+    board.start(targets)
+    baseline = stream(0.0)
+    # The others are told nothing: in firmware that sets pairs, a neighbour's zero would undo what is looked for.
+    targets = np.full(len(targets), np.nan)
+    targets[list(group)] = pressure
     started = time.monotonic()
     moved = np.zeros(len(baseline), dtype=bool)
     while time.monotonic() - started < _RISE_SECONDS and not moved[list(group)].all():
-        moved = _share(board, baseline, pressure, 0.0) > _MOVED_SHARE
+        moved = (stream(0.0) - baseline) / pressure > _MOVED_SHARE
     # A neighbour that follows may have a larger chamber: give it time to show.
-    moved |= _share(board, baseline, pressure, _DWELL_SECONDS) > _MOVED_SHARE
+    moved |= (stream(_DWELL_SECONDS) - baseline) / pressure > _MOVED_SHARE
     return set(np.flatnonzero(moved).tolist())
-
-
-def _share(board: PressureBoard, baseline: NDArray[np.float64], pressure: float, seconds: float) -> NDArray[np.float64]:
-    return (_average(_stream_for(board, seconds)) - baseline) / pressure
 
 
 def _average(measurements: Sequence[Measurement]) -> NDArray[np.float64]:
@@ -123,12 +129,19 @@ def _average(measurements: Sequence[Measurement]) -> NDArray[np.float64]:
     return np.asarray(np.median([m.pressures for m in measurements[-_AVERAGED:]], axis=0))
 
 
-def _stream_for(board: PressureBoard, seconds: float) -> list[Measurement]:
+def _stream_for(
+    board: PressureBoard, targets: NDArray[np.float64], seconds: float, interrupted: Callable[[], bool]
+) -> list[Measurement]:
     measurements: list[Measurement] = []
-    started = time.monotonic()
+    started = heard = time.monotonic()
     while time.monotonic() - started < seconds or len(measurements) < _AVERAGED:
-        arrived = board.read(_STREAM_SECONDS)
-        if not arrived:
+        if interrupted():
+            raise BoardError("The test of the chambers was interrupted.", "Reset when nothing else is asked.")
+        board.set_targets(targets)
+        arrived = board.read(_READ_SECONDS)
+        if arrived:
+            heard = time.monotonic()
+        elif time.monotonic() - heard > _STREAM_SECONDS:
             raise BoardError(f"{board.identity} does not stream its pressures.", "Check its firmware and cable.")
         measurements += arrived
     return measurements

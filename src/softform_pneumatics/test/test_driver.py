@@ -11,10 +11,13 @@ import pytest
 
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
-from softform_pneumatics import driver as driver_module
-from softform_pneumatics.board import BoardError, Measurement, OpenPneuBoard
-from softform_pneumatics.driver import ChamberState, ChamberStatus, DriverSettings, PneumaticsDriver, State
+from softform_pneumatics import supervisor as supervisor_module
+from softform_pneumatics.boards.interface import BoardError, Measurement
+from softform_pneumatics.boards.link import SerialLink
+from softform_pneumatics.boards.openpneu_a import OpenPneuBoardA
+from softform_pneumatics.driver import PneumaticsDriver
 from softform_pneumatics.regulation import CommandRejectedError
+from softform_pneumatics.states import ChamberState, ChamberStatus, DriverSettings, State
 
 SETTINGS = DriverSettings(command_timeout=0.4, stream_timeout=0.3, settle_time=0.1, follow_timeout=0.5)
 WaitUntil = Callable[..., None]
@@ -60,14 +63,14 @@ def seen() -> Seen:
 def make_driver(
     scripted_board: Any, robot: Robot, seen: Seen, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[..., PneumaticsDriver]]:
-    monkeypatch.setattr(driver_module, "_VENT_REST_SECONDS", 0.1)
-    monkeypatch.setattr(driver_module, "_ALIVE_CHECK_SECONDS", 0.1)
+    monkeypatch.setattr(supervisor_module, "_VENT_REST_SECONDS", 0.1)
+    monkeypatch.setattr(supervisor_module, "_ALIVE_CHECK_SECONDS", 0.1)
     monkeypatch.setattr("softform_pneumatics.probe._DWELL_SECONDS", 0.05)
     monkeypatch.setattr("softform_pneumatics.probe._VENT_SECONDS", 0.1)
     drivers = []
 
     def make(settings: DriverSettings = SETTINGS, robot: Robot = robot) -> PneumaticsDriver:
-        board = OpenPneuBoard(scripted_board.path, vent_threshold=100.0, boot_seconds=0.05)
+        board = OpenPneuBoardA(SerialLink(scripted_board.path), vent_threshold=100.0, boot_seconds=0.05)
         driver = PneumaticsDriver(
             board, robot, settings, lambda *state: seen.states.append(state), seen.pressures.append
         )
@@ -201,11 +204,11 @@ def test_over_pressure_vents_and_latches(
 def test_one_corrupt_reading_is_no_over_pressure(robot: Robot, make_driver: Callable[..., PneumaticsDriver]) -> None:
     driver = make_driver()
     good, bad = np.zeros(10), np.full(10, 90_000.0)
-    driver._streams = True
+    driver._supervisor._regulates = True
     for moment in range(10):
-        driver._take(Measurement(bad if moment % 2 else good, float(moment)))
+        driver._supervisor._take(Measurement(bad if moment % 2 else good, float(moment)))
     with pytest.raises(SoftformError, match="Chamber c1 is at 90000 Pa"):
-        driver._take(Measurement(bad, 10.0))
+        driver._supervisor._take(Measurement(bad, 10.0))
 
 
 def test_a_chamber_that_does_not_follow_vents_and_latches(
@@ -235,7 +238,7 @@ def test_an_exception_in_the_loop_vents_and_latches(
     def fail(state: ChamberState) -> None:
         raise ZeroDivisionError("planted")
 
-    driver._on_pressures = fail
+    driver._supervisor._on_pressures = fail
     wait_until(lambda: driver.state is State.FAULT)
     wait_until(vented(scripted_board))
     assert "planted" in driver.reason
@@ -247,7 +250,7 @@ def test_a_listener_that_fails_cannot_keep_the_driver_from_venting(
     def fail(state: State, reason: str) -> None:
         raise RuntimeError("planted")
 
-    driver._on_state = fail
+    driver._supervisor._on_state = fail
     assert "latched" in driver.stop()
     wait_until(vented(scripted_board))
     assert driver.state is State.FAULT
@@ -286,7 +289,7 @@ def test_close_vents_during_motion_and_ends_the_guardian(
 ) -> None:
     before = time.monotonic()
     board = driver._board
-    assert isinstance(board, OpenPneuBoard)
+    assert isinstance(board, OpenPneuBoardA)
     driver.close()
     assert scripted_board.requests_since(before, "V") == 1
     assert board.guardian_process_id is None
@@ -328,10 +331,13 @@ def test_a_board_that_dies_at_rest_is_a_fault(
     assert driver.state is State.VENTED
 
 
-def test_activation_is_refused_while_a_fault_is_latched(driver: PneumaticsDriver) -> None:
+def test_activation_does_not_clear_a_latch(scripted_board: Any, driver: PneumaticsDriver) -> None:
     driver.stop()
-    with pytest.raises(SoftformError, match="latched"):
-        driver.activate()
+    driver.activate()
+    with pytest.raises(CommandRejectedError, match="latched"):
+        driver.command([f"c{i + 1}" for i in range(9)], [1000.0] * 9)
+    time.sleep(0.3)
+    assert driver.state is State.FAULT and not scripted_board.runs
 
 
 def test_the_shipped_firmware_is_refused_vented_and_its_port_let_go(
@@ -344,7 +350,7 @@ def test_the_shipped_firmware_is_refused_vented_and_its_port_let_go(
         driver.connect()
     assert not scripted_board.runs
     assert driver.state is State.OFFLINE
-    OpenPneuBoard(scripted_board.path, vent_threshold=100.0, boot_seconds=0.05).open()
+    OpenPneuBoardA(SerialLink(scripted_board.path), vent_threshold=100.0, boot_seconds=0.05).open()
 
 
 def test_a_robot_beyond_a_channels_range_is_refused_before_anything_is_opened(

@@ -12,7 +12,8 @@ from typing import Any
 import psutil
 import pytest
 
-from softform_pneumatics.board import OpenPneuBoard
+from softform_pneumatics.boards.link import SerialLink
+from softform_pneumatics.boards.openpneu_a import OpenPneuBoardA
 
 WaitUntil = Callable[..., None]
 
@@ -21,12 +22,14 @@ DRIVER_PROGRAM = """
 import sys, time
 from softform_core.robots import load_robot
 from softform_pneumatics import probe
-from softform_pneumatics.board import OpenPneuBoard
-from softform_pneumatics.driver import DriverSettings, PneumaticsDriver
+from softform_pneumatics.boards.link import SerialLink
+from softform_pneumatics.boards.openpneu_a import OpenPneuBoardA
+from softform_pneumatics.driver import PneumaticsDriver
+from softform_pneumatics.states import DriverSettings
 
 probe._DWELL_SECONDS = probe._VENT_SECONDS = 0.05
 robot = load_robot("membrane")
-board = OpenPneuBoard(sys.argv[1], vent_threshold=100.0, boot_seconds=0.05)
+board = OpenPneuBoardA(SerialLink(sys.argv[1]), vent_threshold=100.0, boot_seconds=0.05)
 def say(state, reason):
     print("state", state.name, reason, flush=True)
 with PneumaticsDriver(board, robot, DriverSettings(), say, lambda state: None) as driver:
@@ -85,7 +88,7 @@ def test_a_new_driver_can_take_over_after_kill_9(
 ) -> None:
     running_driver.process.kill()
     running_driver.process.wait()
-    board = OpenPneuBoard(scripted_board.path, vent_threshold=100.0, boot_seconds=0.05)
+    board = OpenPneuBoardA(SerialLink(scripted_board.path), vent_threshold=100.0, boot_seconds=0.05)
     board.open()
     board.close()
 

@@ -9,20 +9,22 @@ import pytest
 
 from softform_core.robots import Robot
 from softform_pneumatics import probe
-from softform_pneumatics.board import BoardError, OpenPneuBoard
+from softform_pneumatics.boards.interface import BoardError
+from softform_pneumatics.boards.link import SerialLink
+from softform_pneumatics.boards.openpneu_a import OpenPneuBoardA
 from softform_pneumatics.probe import Regulation, probe_pressure, probe_regulation, require_independent
 
 
 @pytest.fixture
-def board(scripted_board: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenPneuBoard]:
+def board(scripted_board: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenPneuBoardA]:
     monkeypatch.setattr(probe, "_RISE_SECONDS", 0.5)  # the scripted plant moves in 0.03 s
-    board = OpenPneuBoard(scripted_board.path, vent_threshold=100.0, boot_seconds=0.05)
+    board = OpenPneuBoardA(SerialLink(scripted_board.path), vent_threshold=100.0, boot_seconds=0.05)
     board.open()
     yield board
     board.close()
 
 
-def test_ten_independent_channels_pass_and_end_vented(scripted_board: Any, board: OpenPneuBoard, robot: Robot) -> None:
+def test_ten_independent_channels_pass_and_end_vented(scripted_board: Any, board: OpenPneuBoardA, robot: Robot) -> None:
     regulation = probe_regulation(board, range(9), probe_pressure(robot))
     assert regulation == Regulation(frozenset(range(9)), frozenset())
     require_independent(robot, regulation)
@@ -30,7 +32,7 @@ def test_ten_independent_channels_pass_and_end_vented(scripted_board: Any, board
 
 
 def test_the_probe_never_asks_for_more_than_a_fraction_of_a_kilopascal(
-    scripted_board: Any, board: OpenPneuBoard, robot: Robot
+    scripted_board: Any, board: OpenPneuBoardA, robot: Robot
 ) -> None:
     probe_regulation(board, range(9), probe_pressure(robot))
     targets = [float(text[2:]) for _, text in scripted_board.requests if text.startswith("T=")]
@@ -39,7 +41,7 @@ def test_the_probe_never_asks_for_more_than_a_fraction_of_a_kilopascal(
 
 
 def test_the_firmware_as_shipped_is_refused_for_nine_chambers(
-    scripted_board: Any, board: OpenPneuBoard, robot: Robot
+    scripted_board: Any, board: OpenPneuBoardA, robot: Robot
 ) -> None:
     scripted_board.behave_as_shipped()
     regulation = probe_regulation(board, range(9), probe_pressure(robot))
@@ -52,7 +54,7 @@ def test_the_firmware_as_shipped_is_refused_for_nine_chambers(
 
 
 def test_pairs_are_found_even_where_every_channel_regulates(
-    scripted_board: Any, board: OpenPneuBoard, robot: Robot
+    scripted_board: Any, board: OpenPneuBoardA, robot: Robot
 ) -> None:
     scripted_board.paired = True
     regulation = probe_regulation(board, range(9), probe_pressure(robot))
@@ -61,13 +63,13 @@ def test_pairs_are_found_even_where_every_channel_regulates(
         require_independent(robot, regulation)
 
 
-def test_a_dead_channel_is_named_with_its_chamber(scripted_board: Any, board: OpenPneuBoard, robot: Robot) -> None:
+def test_a_dead_channel_is_named_with_its_chamber(scripted_board: Any, board: OpenPneuBoardA, robot: Robot) -> None:
     scripted_board.regulates[5] = False
     with pytest.raises(BoardError, match=r"regulates 8 of the 9 .*channels 5 \(chambers c6\) do not inflate"):
         require_independent(robot, probe_regulation(board, range(9), probe_pressure(robot)))
 
 
-def test_sensor_offsets_do_not_mislead(scripted_board: Any, board: OpenPneuBoard, robot: Robot) -> None:
+def test_sensor_offsets_do_not_mislead(scripted_board: Any, board: OpenPneuBoardA, robot: Robot) -> None:
     regulate = scripted_board._regulate
 
     def with_offset() -> None:
@@ -84,7 +86,7 @@ def test_sensor_offsets_do_not_mislead(scripted_board: Any, board: OpenPneuBoard
 
 
 def test_a_board_that_stops_streaming_ends_the_probe_vented(
-    scripted_board: Any, board: OpenPneuBoard, robot: Robot
+    scripted_board: Any, board: OpenPneuBoardA, robot: Robot
 ) -> None:
     scripted_board.stalls = True
     before = time.monotonic()

@@ -28,7 +28,11 @@ class Guardian:
     """The driver's side: starts the process, sends heartbeats, and says goodbye."""
 
     def __init__(self, port_descriptor: int, vent_request: bytes) -> None:
-        """Start guarding the open port; `vent_request` is what it writes there in an emergency."""
+        """Start guarding the open port.
+
+        `vent_request` is what it writes there in an emergency; the driver may have died within another request, so it
+        must be understood behind half of one.
+        """
         self._port_descriptor = port_descriptor
         self._vent_request = vent_request
         self._last_beat = 0.0
@@ -101,11 +105,10 @@ def guard(heartbeats: int, port: int, vent_request: bytes) -> None:
 
 
 def _vent(port: int, vent_request: bytes) -> None:
-    # The driver may have died within a request: the first line end closes that one. The board answers nobody here, so
-    # the request is sent twice instead of confirmed.
+    # The board answers nobody here, so the request is sent twice instead of confirmed.
     for _ in range(2):
         try:
-            os.write(port, b"\r\n" + vent_request)
+            os.write(port, vent_request)
         except OSError:
             return  # the board is gone, or takes nothing any more
         time.sleep(_REPEAT_SECONDS)

@@ -1,5 +1,6 @@
 """The OpenPneu board over a pseudo-terminal: handshake, targets, venting, and every way a port can be wrong."""
 
+import functools
 import os
 import pty
 import stat
@@ -13,49 +14,50 @@ from typing import Any
 import numpy as np
 import pytest
 
-from softform_pneumatics import ports
-from softform_pneumatics.board import BoardError, BoardLostError, OpenPneuBoard
-from softform_pneumatics.ports import PortError, open_port
+from softform_pneumatics.boards import ports
+from softform_pneumatics.boards.interface import BoardError, BoardLostError
+from softform_pneumatics.boards.link import SerialLink
+from softform_pneumatics.boards.openpneu_a import OpenPneuBoardA
+from softform_pneumatics.boards.ports import PortError, open_port
 
 BOOT_SECONDS = 0.05
 
 
 @pytest.fixture
-def board(scripted_board: Any) -> Iterator[OpenPneuBoard]:
-    board = OpenPneuBoard(scripted_board.path, vent_threshold=100.0, boot_seconds=BOOT_SECONDS)
+def board(scripted_board: Any) -> Iterator[OpenPneuBoardA]:
+    board = OpenPneuBoardA(SerialLink(scripted_board.path), vent_threshold=100.0, boot_seconds=BOOT_SECONDS)
     yield board
     board.close()
 
 
-def test_open_shakes_hands_vents_and_sets_the_threshold(scripted_board: Any, board: OpenPneuBoard) -> None:
+def test_open_shakes_hands_and_vents(scripted_board: Any, board: OpenPneuBoardA) -> None:
     board.open()
     assert [text for _, text in scripted_board.requests] == [
         "AT",
         "AT+ADDRESS",
         "AT+VERSION",
         "V",
-        "ST=0.100",
     ]
     assert "firmware 2.0" in board.identity and scripted_board.path in board.identity
 
 
-def test_start_zeroes_all_targets_before_it_runs(scripted_board: Any, board: OpenPneuBoard) -> None:
+def test_start_zeroes_all_targets_before_it_runs(scripted_board: Any, board: OpenPneuBoardA) -> None:
     scripted_board.targets[:] = 3.0
     board.open()
-    board.start()
+    board.start(np.zeros(10))
     assert np.all(scripted_board.targets == 0.0)
+    assert scripted_board.threshold == 0.1  # a board that has booted has forgotten it
     texts = [text for _, text in scripted_board.requests]
     assert texts.index("C") > max(i for i, text in enumerate(texts) if text.startswith("T="))
 
 
 def test_targets_reach_their_channels_and_measurements_come_back_in_pascal(
-    scripted_board: Any, board: OpenPneuBoard, wait_until: Callable[..., None]
+    scripted_board: Any, board: OpenPneuBoardA, wait_until: Callable[..., None]
 ) -> None:
     board.open()
-    board.start()
+    board.start(np.zeros(10))
     wanted = np.array([100.0 * (channel + 1) for channel in range(10)])
-    for channel, pressure in enumerate(wanted):
-        board.set_target(channel, pressure)
+    assert board.set_targets(wanted)
     last = np.zeros(10)
 
     def arrived() -> bool:
@@ -68,9 +70,9 @@ def test_targets_reach_their_channels_and_measurements_come_back_in_pascal(
     wait_until(arrived)
 
 
-def test_vent_is_confirmed_and_stops_the_stream(scripted_board: Any, board: OpenPneuBoard) -> None:
+def test_vent_is_confirmed_and_stops_the_stream(scripted_board: Any, board: OpenPneuBoardA) -> None:
     board.open()
-    board.start()
+    board.start(np.zeros(10))
     assert board.read(1.0)
     assert board.vent()
     board.read(0.0)
@@ -79,7 +81,7 @@ def test_vent_is_confirmed_and_stops_the_stream(scripted_board: Any, board: Open
     assert board.check_alive() == {0: pytest.approx(0.0, abs=50.0)}
 
 
-def test_a_vent_that_is_not_confirmed_is_tried_again_and_reported(scripted_board: Any, board: OpenPneuBoard) -> None:
+def test_a_vent_that_is_not_confirmed_is_tried_again_and_reported(scripted_board: Any, board: OpenPneuBoardA) -> None:
     board.open()
     before = time.monotonic()
     scripted_board.ignores_vent = True
@@ -87,7 +89,7 @@ def test_a_vent_that_is_not_confirmed_is_tried_again_and_reported(scripted_board
     assert scripted_board.requests_since(before, "V") == 3
 
 
-def test_a_board_left_running_is_vented_at_once(scripted_board: Any, board: OpenPneuBoard) -> None:
+def test_a_board_left_running_is_vented_at_once(scripted_board: Any, board: OpenPneuBoardA) -> None:
     scripted_board.targets[:] = 3.0
     scripted_board.runs = True
     board.open()
@@ -95,41 +97,57 @@ def test_a_board_left_running_is_vented_at_once(scripted_board: Any, board: Open
     assert not scripted_board.runs
 
 
-def test_corrupt_lines_are_counted_and_good_ones_between_them_read(scripted_board: Any, board: OpenPneuBoard) -> None:
+def test_corrupt_lines_are_counted_and_good_ones_between_them_read(scripted_board: Any, board: OpenPneuBoardA) -> None:
     scripted_board.noise = b"\xff\x00 T1.0,2\r\nGlobal Cha\r\n"
     board.open()
-    board.start()
+    board.start(np.zeros(10))
     assert board.read(1.0)
-    assert board.corrupt_lines >= 2
+    assert board.counters.corrupt >= 2 and board.counters.bytes_dropped >= 15
 
 
 def test_a_refused_request_is_counted(
-    scripted_board: Any, board: OpenPneuBoard, wait_until: Callable[..., None]
+    scripted_board: Any, board: OpenPneuBoardA, wait_until: Callable[..., None]
 ) -> None:
     board.open()
-    board.start()
-    os.write(board._opened().fileno(), b"T3.0\r\n")
+    board.start(np.zeros(10))
+    board._link.write(b"T3.0\r\n")
 
     def refused() -> bool:
         board.read(0.02)
-        return board.refused_requests == 1
+        return board.counters.refused_requests == 1
 
     wait_until(refused)
 
 
-def test_a_target_is_not_sent_when_its_channel_is_not_confirmed(scripted_board: Any, board: OpenPneuBoard) -> None:
+def test_a_target_is_not_sent_when_its_channel_is_not_confirmed(scripted_board: Any, board: OpenPneuBoardA) -> None:
     board.open()
-    board.start()
+    board.start(np.zeros(10))
     scripted_board.silent = True
     before = time.monotonic()
-    with pytest.raises(BoardError, match="SC=4"):
-        board.set_target(4, 1000.0)
+    wanted = np.where(np.arange(10) == 4, 1000.0, 0.0)
+    with pytest.raises(BoardError, match="SC="):
+        for _ in range(50):
+            assert not board.set_targets(wanted)
+    assert time.monotonic() - before < 2.0
     assert scripted_board.requests_since(before, "T=1.000") == 0
 
 
-def test_a_pulled_cable_is_a_lost_board(scripted_board: Any, board: OpenPneuBoard) -> None:
+def test_what_an_interruption_left_comes_first_the_next_time(scripted_board: Any, board: OpenPneuBoardA) -> None:
     board.open()
-    board.start()
+    board.start(np.zeros(10))
+    wanted = np.arange(10) * 100.0
+    for _ in range(20):
+        calls = iter([False] * 5)
+        board.set_targets(wanted, functools.partial(next, calls, True))
+    board.check_alive()
+    assert np.allclose(scripted_board.targets * 1000.0, wanted)
+    sent = [text for _, text in scripted_board.requests if text.startswith("T=") and text != "T=0.000"]
+    assert sent[0] == "T=0.900"  # the largest change first
+
+
+def test_a_pulled_cable_is_a_lost_board(scripted_board: Any, board: OpenPneuBoardA) -> None:
+    board.open()
+    board.start(np.zeros(10))
     scripted_board.unplug()
     with pytest.raises(BoardLostError, match="is lost"):
         for _ in range(100):
@@ -138,7 +156,7 @@ def test_a_pulled_cable_is_a_lost_board(scripted_board: Any, board: OpenPneuBoar
         board.vent()
 
 
-def test_something_else_on_the_port_is_shown_by_its_first_bytes(scripted_board: Any, board: OpenPneuBoard) -> None:
+def test_something_else_on_the_port_is_shown_by_its_first_bytes(scripted_board: Any, board: OpenPneuBoardA) -> None:
     scripted_board.greeting = b"$GPGGA,123519,4807.038,N*47\r\n"
     scripted_board.address = b"?"
     scripted_board._answer = lambda line: None
@@ -146,13 +164,13 @@ def test_something_else_on_the_port_is_shown_by_its_first_bytes(scripted_board: 
         board.open()
 
 
-def test_a_silent_port_is_reported_as_silent(scripted_board: Any, board: OpenPneuBoard) -> None:
+def test_a_silent_port_is_reported_as_silent(scripted_board: Any, board: OpenPneuBoardA) -> None:
     scripted_board.silent = True
     with pytest.raises(BoardError, match="Nothing answers"):
         board.open()
 
 
-def test_another_board_of_the_family_is_refused(scripted_board: Any, board: OpenPneuBoard) -> None:
+def test_another_board_of_the_family_is_refused(scripted_board: Any, board: OpenPneuBoardA) -> None:
     scripted_board.address = b"OpenPneu3.1"
     with pytest.raises(BoardError, match=r"OpenPneu3\.1"):
         board.open()

@@ -11,14 +11,12 @@ from enum import Enum
 
 from softform_core.errors import SoftformError
 from softform_core.units import PA_PER_KPA
+from softform_pneumatics.boards.lines import LineParser
 
 CHANNELS = 10
 """Channels of the board."""
 
 BAUD_RATE = 115200
-
-LONGEST_LINE = 512
-"""Bytes after which a line without an end is garbage; the board's longest, a stream line, has 82."""
 
 _WIRE_LIMIT_KPA = 1000.0
 _TERMINATOR = b"\r\n"
@@ -134,57 +132,20 @@ def _reply(kind: ReplyKind, text: str) -> Reply:
     return Reply(kind)
 
 
-class LineParser:
-    """Turns the board's bytes, in pieces of any size, into messages.
+class StreamParser(LineParser[Message]):
+    """Lines of the board; a stream line may also be printed into the middle of a reply."""
 
-    Lines may arrive partial, merged, corrupt, or with a stream line printed into the middle of a reply. What cannot be
-    understood is dropped and counted; nothing raises, and memory stays bounded. Messages depend on the bytes alone,
-    not on how they were cut into pieces.
-    """
-
-    def __init__(self) -> None:
-        """Start with an empty line."""
-        self._line = bytearray()
-        self._in_overlong_line = False
-        self.corrupt_lines = 0
-
-    def feed(self, data: bytes) -> list[Message]:
-        """Take the next bytes and return the messages that they complete, oldest first."""
-        messages: list[Message] = []
-        *completed, rest = data.split(b"\n")
-        for piece in completed:
-            self._append(piece)
-            if self._in_overlong_line:
-                self._in_overlong_line = False
-            else:
-                messages += self._parse(bytes(self._line))
-            self._line.clear()
-        self._append(rest)
-        return messages
-
-    def _append(self, piece: bytes) -> None:
-        if self._in_overlong_line:
-            return
-        self._line += piece
-        if len(self._line) > LONGEST_LINE:
-            self._in_overlong_line = True
-            self.corrupt_lines += 1
-            self._line.clear()
-
-    def _parse(self, line: bytes) -> list[Message]:
-        # Every byte is a character in Latin-1, so that garbage cannot raise here.
-        text = line.decode("latin-1").replace("\r", "").strip()
+    def parse(self, line: str) -> tuple[list[Message], str]:
+        """Return stream lines and replies, and what is left of the line without them."""
         messages: list[Message] = [
             StreamLine(tuple(float(number) * PA_PER_KPA for number in found[1].split(",")))
-            for found in _STREAM_LINE.finditer(text)
+            for found in _STREAM_LINE.finditer(line)
         ]
-        remainder = _STREAM_LINE.sub("", text).strip()
+        remainder = _STREAM_LINE.sub("", line).strip()
         if _BARE_NUMBER.fullmatch(remainder):
             messages.append(_reply(ReplyKind.PRESSURE, remainder))
-            return messages
+            return messages, ""
         for found in _REPLY.finditer(remainder):
             kind = str(found.lastgroup)
             messages.append(_reply(ReplyKind[kind], found[kind]))
-        if _REPLY.sub("", remainder).strip():
-            self.corrupt_lines += 1
-        return messages
+        return messages, _REPLY.sub("", remainder).strip()

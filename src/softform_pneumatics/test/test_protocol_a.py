@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softform_core.errors import SoftformError
-from softform_pneumatics import protocol
-from softform_pneumatics.protocol import LONGEST_LINE, LineParser, Reply, ReplyKind, StreamLine
+from softform_pneumatics.boards import protocol_a as protocol
+from softform_pneumatics.boards.lines import LONGEST_LINE
+from softform_pneumatics.boards.protocol_a import Reply, ReplyKind, StreamLine, StreamParser
 
 pressures_pa = st.floats(min_value=-100_000.0, max_value=100_000.0)
 stream_values = st.lists(st.integers(-9999, 9999), min_size=10, max_size=10)  # hundredths of a kPa
@@ -72,14 +73,14 @@ def test_a_channel_that_the_board_lacks_is_refused(channel: int) -> None:
 
 @given(stream_values)
 def test_a_stream_line_reads_back_in_pascal(hundredths: list[int]) -> None:
-    (message,) = LineParser().feed(stream_bytes(hundredths))
+    (message,) = StreamParser().feed(stream_bytes(hundredths))
     assert isinstance(message, StreamLine)
     assert message.pressures == pytest.approx([10.0 * value for value in hundredths], abs=1e-6)
 
 
 @pytest.mark.parametrize(("line", "reply"), REPLIES)
 def test_every_reply_is_understood(line: bytes, reply: Reply) -> None:
-    parser = LineParser()
+    parser = StreamParser()
     assert parser.feed(line) == [reply]
     assert parser.corrupt_lines == 0
 
@@ -98,10 +99,10 @@ pieces = st.lists(
 
 @given(pieces, st.lists(st.integers(0, 4000), max_size=20))
 def test_messages_do_not_depend_on_how_the_bytes_were_cut(data: bytes, cuts: list[int]) -> None:
-    whole = LineParser()
+    whole = StreamParser()
     expected = whole.feed(data)
     edges = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
-    cut_parser = LineParser()
+    cut_parser = StreamParser()
     received = [message for a, b in zip(edges, edges[1:], strict=False) for message in cut_parser.feed(data[a:b])]
     assert received == expected
     assert cut_parser.corrupt_lines == whole.corrupt_lines
@@ -109,7 +110,7 @@ def test_messages_do_not_depend_on_how_the_bytes_were_cut(data: bytes, cuts: lis
 
 @given(st.lists(st.binary(max_size=600), max_size=8))
 def test_rubbish_never_raises_and_the_next_good_line_is_read(rubbish: list[bytes]) -> None:
-    parser = LineParser()
+    parser = StreamParser()
     for piece in rubbish:
         parser.feed(piece)
     parser.feed(b"\r\n")
@@ -117,7 +118,7 @@ def test_rubbish_never_raises_and_the_next_good_line_is_read(rubbish: list[bytes
 
 
 def test_an_endless_line_is_dropped_counted_once_and_takes_no_memory() -> None:
-    parser = LineParser()
+    parser = StreamParser()
     for _ in range(1000):
         assert parser.feed(b"x" * 100) == []
     assert parser.corrupt_lines == 1
@@ -127,7 +128,7 @@ def test_an_endless_line_is_dropped_counted_once_and_takes_no_memory() -> None:
 
 def test_merged_lines_give_all_their_messages() -> None:
     line = stream_bytes([100] * 10).strip()
-    parser = LineParser()
+    parser = StreamParser()
     assert parser.feed(line + line + b"Timer Pauses...Stop All Motors\r\n") == [
         StreamLine((1000.0,) * 10),
         StreamLine((1000.0,) * 10),
@@ -139,7 +140,7 @@ def test_merged_lines_give_all_their_messages() -> None:
 
 def test_a_stream_line_printed_into_a_reply_spoils_neither() -> None:
     line = stream_bytes([-5] * 10).strip()
-    messages = LineParser().feed(b"Global Chan" + line + b"nel is 4\r\n")
+    messages = StreamParser().feed(b"Global Chan" + line + b"nel is 4\r\n")
     assert messages == [StreamLine((-50.0,) * 10), Reply(ReplyKind.CHANNEL_SELECTED, 4)]
 
 
@@ -158,6 +159,6 @@ def test_a_stream_line_printed_into_a_reply_spoils_neither() -> None:
     ],
 )
 def test_a_corrupt_line_is_counted_and_gives_nothing(line: bytes) -> None:
-    parser = LineParser()
+    parser = StreamParser()
     assert parser.feed(line + b"\r\n") == []
     assert parser.corrupt_lines == 1

@@ -1,0 +1,61 @@
+"""The driver that a set of parameters describes, and the files that it keeps between its lives."""
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from softform_core.paths import runs_dir
+from softform_core.robots import PneumaticRobot
+from softform_pneumatics.balance import Air
+from softform_pneumatics.boards.detection import BoardSettings, make_board
+from softform_pneumatics.driver import PneumaticsDriver
+from softform_pneumatics.latch import Latch
+from softform_pneumatics.offsets import OffsetStore
+from softform_pneumatics.plant import load_plant
+from softform_pneumatics.states import ChamberState, DriverSettings, State
+
+
+def make_driver(
+    values: Mapping[str, Any],
+    robot: PneumaticRobot,
+    on_state: Callable[[State, str], None],
+    on_pressures: Callable[[ChamberState], None],
+) -> PneumaticsDriver:
+    """Return the driver of these parameters (see `parameters.PARAMETERS`), not connected.
+
+    With `board: auto` the port is opened here, to find out what is on it.
+
+    Raises:
+        SoftformError: If the board cannot be found out, or the identified plant cannot be read.
+    """
+    settings = DriverSettings(
+        loop_rate=values["loop_rate"],
+        command_timeout=values["command_timeout"],
+        stream_timeout=values["stream_timeout"],
+        settle_tolerance=values["settle_tolerance"],
+        settle_time=values["settle_time"],
+        overpressure_margin=values["overpressure_margin"],
+        follow_tolerance=values["follow_tolerance"],
+        follow_timeout=values["follow_timeout"],
+        response_timeout=values["response_timeout"],
+        offset_limit=values["offset_limit"],
+    )
+    air = None if values["plant"] == "none" else Air(load_plant(), values["chamber_volume"])
+    highest = float(robot.pressure_max.max()) + settings.overpressure_margin + settings.offset_limit
+    board = make_board(
+        values["board"], values["port"], BoardSettings(robot.board.channels, values["vent_threshold"], highest)
+    )
+    offsets = OffsetStore(_state_file(values, f"{robot.name}.offsets"), robot, values["port"], settings.offset_limit)
+    return PneumaticsDriver(board, robot, settings, on_state, on_pressures, latch_of(values), offsets, air)
+
+
+def latch_of(values: Mapping[str, Any]) -> Latch:
+    """Return the latch of the port that these parameters name."""
+    return Latch(_state_file(values, "latch"))
+
+
+def _state_file(values: Mapping[str, Any], what: str) -> Path:
+    folder = Path(values["state_folder"]) if values["state_folder"] else runs_dir() / "pneumatics"
+    port = re.sub(r"[^A-Za-z0-9]+", "_", values["port"]).strip("_")
+    return folder / f"{port}.{what}.json"

@@ -1,0 +1,1 @@
+"""Pneumatic boards behind one interface; their wire formats are in docs/boards.md."""

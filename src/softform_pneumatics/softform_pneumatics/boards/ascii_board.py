@@ -1,0 +1,188 @@
+"""What the two ASCII boards have in common: a guarded line, requests that are confirmed, and measurements set aside."""
+
+import collections
+import time
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.units import PA_PER_KPA
+from softform_pneumatics.boards.interface import BoardError, BoardLostError, Measurement, WireCounters, never
+from softform_pneumatics.boards.lines import LineParser
+from softform_pneumatics.boards.link import SerialLink
+
+CHANNELS = 10
+BAUD_RATE = 115200
+BOOT_SECONDS = 1.5
+REPLY_SECONDS = 0.3
+ATTEMPTS = 3
+_MEASUREMENTS_KEPT = 256
+_REPLIES_KEPT = 64
+_EVEN_CHANNEL_MIN_KPA, _ODD_CHANNEL_MIN_KPA, _CHANNEL_MAX_KPA = -100.0, 0.0, 100.0
+
+Message = TypeVar("Message")
+
+
+class AsciiBoard(Generic[Message]):
+    """An OpenPneu board, whichever of its two protocols it speaks.
+
+    A subclass says how to shake hands, what the vent request is, and what a message means.
+    """
+
+    vent_request: bytes
+
+    def __init__(self, link: SerialLink, parser: LineParser[Message], boot_seconds: float = BOOT_SECONDS) -> None:
+        """Describe the board; nothing is opened before `open`, but a link that is open already is taken over.
+
+        Args:
+            link: The line to it.
+            parser: Of its protocol.
+            boot_seconds: How long the board boots once its port is opened.
+        """
+        self._link = link
+        self._parser = parser
+        self._boot_seconds = boot_seconds
+        self._replies: collections.deque[Message] = collections.deque(maxlen=_REPLIES_KEPT)
+        self._measurements: collections.deque[Measurement] = collections.deque(maxlen=_MEASUREMENTS_KEPT)
+        self._is_vented = False
+        self._refused_requests = 0
+        self._unanswered_requests = 0
+        even = np.arange(CHANNELS) % 2 == 0
+        self._pressure_min = np.where(even, _EVEN_CHANNEL_MIN_KPA, _ODD_CHANNEL_MIN_KPA) * PA_PER_KPA
+        self._pressure_max = np.full(CHANNELS, _CHANNEL_MAX_KPA * PA_PER_KPA)
+
+    @property
+    def identity(self) -> str:
+        """Which board, on which port."""
+        raise NotImplementedError
+
+    @property
+    def pressure_min(self) -> NDArray[np.float64]:
+        """Lowest pressure that each channel can measure, (10,) Pa: the odd channels' sensors know no vacuum."""
+        return self._pressure_min
+
+    @property
+    def pressure_max(self) -> NDArray[np.float64]:
+        """Highest pressure that each channel can measure, (10,) Pa."""
+        return self._pressure_max
+
+    @property
+    def counters(self) -> WireCounters:
+        """What went wrong on the wire so far."""
+        return WireCounters(
+            self._link.bytes_received,
+            self._parser.dropped_bytes,
+            self._parser.corrupt_lines,
+            self._refused_requests,
+            self._unanswered_requests,
+        )
+
+    @property
+    def guardian_process_id(self) -> int | None:
+        """Process id of the guardian that vents the board should this process die; None while closed."""
+        return self._link.guardian_process_id
+
+    def open(self) -> None:
+        """Open the port, wait for the board to boot, make sure what it is, and vent it.
+
+        Raises:
+            PortError: If the port cannot be opened.
+            BoardError: If what is there is another board, or does not confirm that it vents.
+        """
+        booted = time.monotonic()
+        if not self._link.is_open:
+            self._link.open(BAUD_RATE)
+            booted += self._boot_seconds
+        try:
+            self._is_vented = True  # until it is known to be this board, nothing may be sent to it unasked
+            # A line end first: the driver may have died within another request.
+            self._link.guard(b"\r\n" + self.vent_request)
+            self._wait_for_boot(booted)
+            self._shake_hands()
+            self._is_vented = False
+            if not self.vent():
+                raise BoardError(f"{self.identity} does not confirm that it vents.", "Cut its power and check it.")
+        except BaseException:
+            self.close()
+            raise
+
+    def vent(self) -> bool:
+        """Send the vent request, at most three times, until the board confirms it.
+
+        Raises:
+            BoardLostError: If the connection is gone.
+        """
+        try:
+            self._request(self.vent_request, self._confirms_vent)
+        except BoardLostError:
+            raise
+        except BoardError:
+            return False
+        self._is_vented = True
+        return True
+
+    def close(self) -> None:
+        """Close the port; the guardian leaves with it, and vents the board first if that was never confirmed."""
+        self._link.close(vent=not self._is_vented)
+
+    def _wait_for_boot(self, booted: float) -> None:
+        while (remaining := booted - time.monotonic()) > 0.0:
+            self._receive(remaining)
+            if self._measurements:
+                # It streams: a driver that died left it holding pressure. Nothing else prints such lines.
+                self.vent()
+                return
+
+    def _shake_hands(self) -> None:
+        raise NotImplementedError
+
+    def _confirms_vent(self, message: Message) -> bool:
+        raise NotImplementedError
+
+    def _take(self, message: Message, arrived: float) -> None:
+        """Set one message aside."""
+        raise NotImplementedError
+
+    def _request(self, request: bytes, confirms: Callable[[Message], bool]) -> Message:
+        for _ in range(ATTEMPTS):
+            reply = self._ask(request, confirms, time.monotonic() + REPLY_SECONDS)
+            if reply is not None:
+                return reply
+        raise BoardError(
+            f"{self.identity} does not answer {request.decode().strip()!r} as it should.",
+            "Check its power, its cable and its firmware.",
+        )
+
+    def _ask(
+        self,
+        request: bytes,
+        confirms: Callable[[Message], bool],
+        deadline: float,
+        interrupted: Callable[[], bool] = never,
+    ) -> Message | None:
+        """Send once and return the reply that confirms; None after `deadline` or once `interrupted`."""
+        self._replies.clear()
+        self._link.write(request)
+        while (remaining := deadline - time.monotonic()) > 0.0:
+            if interrupted():
+                return None
+            self._receive(remaining)
+            while self._replies:
+                reply = self._replies.popleft()
+                if confirms(reply):
+                    return reply
+        self._unanswered_requests += 1
+        return None
+
+    def _receive(self, timeout: float) -> None:
+        data = self._link.receive(timeout)
+        arrived = time.monotonic()
+        for message in self._parser.feed(data):
+            self._take(message, arrived)
+
+    def _taken_measurements(self) -> list[Measurement]:
+        measurements = list(self._measurements)
+        self._measurements.clear()
+        return measurements

@@ -1,0 +1,312 @@
+"""Modules of four channels on one RS-485 bus, with a watchdog of their own: the binary board of docs/boards.md."""
+
+import collections
+import itertools
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.units import PA_PER_KPA
+from softform_pneumatics.boards import protocol_binary as protocol
+from softform_pneumatics.boards.interface import BoardError, BoardLostError, Measurement, WireCounters, never
+from softform_pneumatics.boards.link import SerialLink
+from softform_pneumatics.boards.protocol_binary import CHANNELS_OF_A_MODULE, Answer, Command, PacketParser, Status
+
+WATCHDOG_SECONDS = 0.25
+HIGHEST_PRESSURE = 689.0 * PA_PER_KPA
+_REPLY_SECONDS = 0.04
+_DEAF_SECONDS = 0.25
+_ATTEMPTS = 5
+_OBSERVING_SECONDS = 0.03
+_MEASUREMENTS_KEPT = 256
+
+
+class BinaryBoard:
+    """The modules that a robot's channels lie on; a `PressureBoard`."""
+
+    def __init__(self, link: SerialLink, channels: Sequence[int], highest_pressure: float = HIGHEST_PRESSURE) -> None:
+        """Describe the board; nothing is opened before `open`, but a link that is open already is taken over.
+
+        Args:
+            link: The line to the bus.
+            channels: Those that are used: channel n is valve n mod 4 of module 1 + n div 4.
+            highest_pressure: Pa; a module that measures more vents by itself.
+        """
+        self._link = link
+        self._highest_pressure = min(highest_pressure, HIGHEST_PRESSURE)
+        self._parser = PacketParser()
+        self._pairs = sorted({channel // 2 for channel in channels})
+        self._modules = sorted({1 + pair // 2 for pair in self._pairs})
+        self._sequences = itertools.cycle(range(256))
+        self._answers: collections.deque[Answer] = collections.deque(maxlen=64)
+        self._measurements: collections.deque[Measurement] = collections.deque(maxlen=_MEASUREMENTS_KEPT)
+        self._channels = CHANNELS_OF_A_MODULE * self._modules[-1]
+        self._targets = np.zeros(self._channels)
+        self._pressures = np.zeros(self._channels)
+        self._firmware = ""
+        self._is_vented = False
+        self._observes = False
+        self._deaf_since: dict[int, float] = {}
+        self._refused_requests = 0
+        self._unanswered_requests = 0
+
+    @property
+    def identity(self) -> str:
+        """Which modules, on which port."""
+        modules = ", ".join(map(str, self._modules))
+        return f"binary board (modules {modules}{self._firmware}) on {self._link.path}"
+
+    @property
+    def pressure_min(self) -> NDArray[np.float64]:
+        """Lowest pressure that each channel can hold, (channels,) Pa: ambient."""
+        return np.zeros(self._channels)
+
+    @property
+    def pressure_max(self) -> NDArray[np.float64]:
+        """Highest pressure that each channel can hold, (channels,) Pa."""
+        return np.full(self._channels, HIGHEST_PRESSURE)
+
+    @property
+    def counters(self) -> WireCounters:
+        """What went wrong on the wire so far."""
+        return WireCounters(
+            self._link.bytes_received,
+            self._parser.dropped_bytes,
+            self._parser.corrupt_packets,
+            self._refused_requests,
+            self._unanswered_requests,
+        )
+
+    @property
+    def guardian_process_id(self) -> int | None:
+        """Process id of the guardian that vents the board should this process die; None while closed."""
+        return self._link.guardian_process_id
+
+    def open(self) -> None:
+        """Open the port, make sure that every module is there, and vent them.
+
+        Raises:
+            PortError: If the port cannot be opened.
+            BoardError: If a module does not answer, or does not confirm that it vents.
+        """
+        if not self._link.is_open:
+            self._link.open(protocol.BAUD_RATE)
+        try:
+            self._is_vented = True  # until it is known to be this board, nothing may be sent to it unasked
+            self._link.guard(protocol.request(protocol.ALL_MODULES, Command.VENT, 0))
+            for module in self._modules:
+                self._shake_hands(module)
+            self._is_vented = False
+            if not self.vent():
+                raise BoardError(f"{self.identity} does not confirm that it vents.", "Cut its power and check it.")
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def vent_threshold(self) -> None:
+        """Not known: another firmware regulates."""
+        return None
+
+    def _shake_hands(self, module: int) -> None:
+        try:
+            answer = self._request(module, Command.WHO)
+        except BoardLostError:
+            raise
+        except BoardError as error:
+            raise BoardError(
+                f"Module {module} does not answer on {self._link.path} at {protocol.BAUD_RATE} baud; the first bytes "
+                f"from there are {self._link.first_bytes!r}.",
+                "Check power, wiring and address of the module, and the parameters 'port' and 'board'.",
+            ) from error
+        if (answer.argument, answer.words[0]) != (protocol.DEFINITION, protocol.MARK):
+            raise BoardError(
+                f"Module {module} on {self._link.path} answers WHO with version {answer.argument} and mark "
+                f"{answer.words[0]:#06x}.",
+                f"This driver is for version {protocol.DEFINITION} and mark {protocol.MARK:#06x}.",
+            )
+        self._firmware = f", firmware {answer.words[1] >> 8}.{answer.words[1] & 0xFF}"
+
+    def start(self, targets: NDArray[np.float64]) -> None:
+        """Set watchdogs, highest pressures and targets (channels,) Pa, then regulate.
+
+        Raises:
+            BoardError: If a module does not confirm; all are vented then.
+        """
+        limits = (round(1000.0 * WATCHDOG_SECONDS), protocol.word_of_pressure(self._highest_pressure))
+        try:
+            self._observes = False
+            self._targets = targets.copy()
+            self._deaf_since.clear()
+            for module in self._modules:
+                if self._request(module, Command.CONFIGURE, words=limits).words != limits:
+                    raise BoardError(f"Module {module} does not take its limits.", "Check its firmware.")
+            for pair in self._pairs:
+                self._request(1 + pair // 2, Command.SET, pair % 2, self._words(targets, pair))
+            self._is_vented = False
+            for module in self._modules:
+                if not self._request(module, Command.START).status & Status.RUNNING:
+                    raise BoardError(f"Module {module} does not start.", "Check its supply and firmware.")
+            self._measurements.clear()
+        except BoardLostError:
+            raise
+        except BoardError:
+            self.vent()
+            raise
+
+    def set_targets(self, targets: NDArray[np.float64], interrupted: Callable[[], bool] = never) -> bool:
+        """Send the targets of every pair, and take the measured pressures from the answers; see `PressureBoard`.
+
+        Raises:
+            BoardError: If a module vented by itself, booted, refused a target, has a bad sensor, or has not answered
+                for as long as its watchdog waits.
+        """
+        started = time.monotonic()
+        self._targets = np.where(np.isnan(targets), self._targets, targets)
+        complete = True
+        for pair in self._pairs:
+            if interrupted():
+                return False
+            module = 1 + pair // 2
+            answer = self._ask(module, Command.SET, pair % 2, self._words(self._targets, pair))
+            if answer is None:
+                complete = False
+                self._count_as_deaf(module, started)
+                continue
+            self._deaf_since.pop(module, None)
+            self._require_running(answer)
+            self._keep(pair, answer)
+        if complete:
+            self._measurements.append(Measurement(self._pressures.copy(), started))
+        return complete
+
+    def observe(self) -> None:
+        """Ask for pressures from now on, without regulating."""
+        self._measurements.clear()
+        self._observes = True
+
+    def vent(self) -> bool:
+        """Vent all modules at once, then ask each until it says that it does not regulate.
+
+        Raises:
+            BoardLostError: If the connection is gone.
+        """
+        self._observes = False
+        self._link.write(protocol.request(protocol.ALL_MODULES, Command.VENT, next(self._sequences)))
+        try:
+            answers = [self._request(module, Command.VENT) for module in self._modules]
+        except BoardLostError:
+            raise
+        except BoardError:
+            return False
+        self._is_vented = not any(answer.status & Status.RUNNING for answer in answers)
+        return self._is_vented
+
+    def read(self, timeout: float) -> list[Measurement]:
+        """Return the measurements since the last call, waiting up to `timeout` seconds; see `observe`.
+
+        Raises:
+            BoardLostError: If the connection is gone.
+        """
+        deadline = time.monotonic() + timeout
+        while not self._measurements:
+            if self._observes and self._read_all():
+                self._receive(_OBSERVING_SECONDS)
+                break
+            remaining = deadline - time.monotonic()
+            self._receive(remaining)
+            if remaining <= 0.0:
+                break
+        measurements = list(self._measurements)
+        self._measurements.clear()
+        return measurements
+
+    def check_alive(self) -> dict[int, float]:
+        """Ask for all pressures.
+
+        Raises:
+            BoardError: If a module does not answer, or regulates although it was vented.
+        """
+        told: dict[int, float] = {}
+        for pair in self._pairs:
+            answer = self._request(1 + pair // 2, Command.READ, pair % 2)
+            if answer.status & Status.RUNNING:
+                self._is_vented = False
+                raise BoardError(f"{self.identity} regulates although it was vented.", "Cut its power and check it.")
+            for channel, word in zip((2 * pair, 2 * pair + 1), answer.words, strict=True):
+                told[channel] = protocol.pressure_of_word(word)
+        return told
+
+    def close(self) -> None:
+        """Close the port; the guardian leaves with it, and vents the modules first if that was never confirmed."""
+        self._link.close(vent=not self._is_vented)
+
+    def _words(self, targets: NDArray[np.float64], pair: int) -> tuple[int, int]:
+        first, second = (protocol.word_of_pressure(float(target)) for target in targets[2 * pair : 2 * pair + 2])
+        return first, second
+
+    def _read_all(self) -> bool:
+        started = time.monotonic()
+        for pair in self._pairs:
+            answer = self._ask(1 + pair // 2, Command.READ, pair % 2)
+            if answer is None:
+                return False
+            self._keep(pair, answer)
+        self._measurements.append(Measurement(self._pressures.copy(), started))
+        return True
+
+    def _keep(self, pair: int, answer: Answer) -> None:
+        pressures = [protocol.pressure_of_word(word) for word in answer.words]
+        if answer.status & Status.SENSOR_FAULT or not np.isfinite(pressures).all():
+            raise BoardError(f"A sensor of module {answer.module} has no valid reading.", "Check it, then reset.")
+        self._pressures[2 * pair : 2 * pair + 2] = pressures
+
+    def _require_running(self, answer: Answer) -> None:
+        status = answer.status
+        if status & Status.RUNNING and not status & Status.REFUSED:
+            return
+        if status & Status.TRIPPED:
+            what = "vented by itself: its watchdog ran out, or a channel measured too high a pressure"
+        elif status & Status.BOOTED:
+            what = "has booted"
+        elif status & Status.REFUSED:
+            what = "refused a target"
+        else:
+            what = "does not regulate"
+        raise BoardError(f"Module {answer.module} of {self.identity} {what}.", "Check power and wiring, then reset.")
+
+    def _count_as_deaf(self, module: int, moment: float) -> None:
+        since = self._deaf_since.setdefault(module, moment)
+        if time.monotonic() - since > _DEAF_SECONDS:
+            self._deaf_since.clear()
+            raise BoardError(f"Module {module} of {self.identity} does not answer.", "Check power and wiring.")
+
+    def _request(self, module: int, command: Command, argument: int = 0, words: tuple[int, int] = (0, 0)) -> Answer:
+        for _ in range(_ATTEMPTS):
+            answer = self._ask(module, command, argument, words)
+            if answer is not None:
+                if command is not Command.WHO and answer.status & Status.REFUSED:
+                    self._refused_requests += 1
+                    raise BoardError(f"Module {module} refused {command.name}.", "Check its firmware and supply.")
+                return answer
+        raise BoardError(f"Module {module} does not answer {command.name}.", "Check power and wiring.")
+
+    def _ask(self, module: int, command: Command, argument: int = 0, words: tuple[int, int] = (0, 0)) -> Answer | None:
+        """Send once and return the module's answer; None if it does not come in time."""
+        sequence = next(self._sequences)
+        self._answers.clear()
+        self._link.write(protocol.request(module, command, sequence, argument, words))
+        deadline = time.monotonic() + _REPLY_SECONDS
+        while (remaining := deadline - time.monotonic()) > 0.0:
+            self._receive(remaining)
+            while self._answers:
+                answer = self._answers.popleft()
+                if (answer.module, answer.command, answer.sequence) == (module, command, sequence):
+                    return answer
+        self._unanswered_requests += 1
+        return None
+
+    def _receive(self, timeout: float) -> None:
+        self._answers.extend(self._parser.feed(self._link.receive(timeout)))

@@ -1,0 +1,123 @@
+"""Finding out which board is on a port, and making the one that is asked for."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from softform_pneumatics.boards import protocol_a, protocol_b, protocol_binary
+from softform_pneumatics.boards.ascii_board import ATTEMPTS, BAUD_RATE, BOOT_SECONDS, REPLY_SECONDS
+from softform_pneumatics.boards.binary_board import HIGHEST_PRESSURE, BinaryBoard
+from softform_pneumatics.boards.interface import BoardError, PressureBoard
+from softform_pneumatics.boards.link import SerialLink
+from softform_pneumatics.boards.openpneu_a import OpenPneuBoardA
+from softform_pneumatics.boards.openpneu_b import OpenPneuBoardB
+
+AUTO, PROTOCOL_A, PROTOCOL_B, BINARY = "auto", "openpneu_a", "openpneu_b", "binary"
+BOARDS = (AUTO, PROTOCOL_A, PROTOCOL_B, BINARY)
+
+
+@dataclass(frozen=True)
+class BoardSettings:
+    """What a board is told of the robot.
+
+    Args:
+        channels: Those that the robot's chambers are on.
+        vent_threshold: How far (Pa) above its target a channel is vented, where that can be set.
+        highest_pressure: Pa; beyond it a board that watches over that vents by itself.
+        boot_seconds: How long an ASCII board boots once its port is opened.
+    """
+
+    channels: Sequence[int]
+    vent_threshold: float
+    highest_pressure: float = HIGHEST_PRESSURE
+    boot_seconds: float = BOOT_SECONDS
+
+
+def make_board(kind: str, port: str, settings: BoardSettings) -> PressureBoard:
+    """Return the board of this kind on `port`, closed; `auto` opens the port to find out, and leaves it open.
+
+    Raises:
+        PortError: If the port has to be opened and cannot be.
+        BoardError: If no known board is there.
+    """
+    link = SerialLink(port)
+    if kind == AUTO:
+        try:
+            kind = identify(link, settings.boot_seconds)
+        except BaseException:
+            link.close(vent=False)
+            raise
+    if kind == PROTOCOL_A:
+        return OpenPneuBoardA(link, settings.vent_threshold, settings.boot_seconds)
+    if kind == PROTOCOL_B:
+        return OpenPneuBoardB(link, settings.channels, settings.boot_seconds)
+    return BinaryBoard(link, settings.channels, settings.highest_pressure)
+
+
+def identify(link: SerialLink, boot_seconds: float = BOOT_SECONDS) -> str:
+    """Return which kind of board is on the link, which is left open at that board's speed.
+
+    Only `AT` and WHO are sent, which the other kinds take for nothing they know.
+
+    Raises:
+        PortError: If the port cannot be opened.
+        BoardError: If no known board is there.
+    """
+    link.open(BAUD_RATE)
+    kind = _listen(link, boot_seconds) or _ask_alive(link)
+    if kind is not None:
+        return kind
+    seen = link.first_bytes
+    link.close(vent=False)
+    link.open(protocol_binary.BAUD_RATE)
+    if _ask_who(link):
+        return BINARY
+    seen = (seen + link.first_bytes)[:64]
+    if not seen:
+        raise BoardError(
+            f"Nothing answers on {link.path} at {BAUD_RATE} or {protocol_binary.BAUD_RATE} baud.",
+            "Check the board's power and cable, and that 'port' names the right device.",
+        )
+    raise BoardError(
+        f"What is on {link.path} does not speak any protocol that is known ({', '.join(BOARDS[1:])}); its first bytes "
+        f"are {seen!r}.",
+        "Check that 'port' names the board; docs/boards.md says what each board speaks.",
+    )
+
+
+def _listen(link: SerialLink, seconds: float) -> str | None:
+    stream = protocol_a.StreamParser()
+    booted = time.monotonic() + seconds
+    while (remaining := booted - time.monotonic()) > 0.0:
+        if any(isinstance(message, protocol_a.StreamLine) for message in stream.feed(link.receive(remaining))):
+            # A driver that died left it holding pressure.
+            link.write(protocol_a.VENT_REQUEST)
+            return PROTOCOL_A
+    return None
+
+
+def _ask_alive(link: SerialLink) -> str | None:
+    stream, replies = protocol_a.StreamParser(), protocol_b.ReplyParser()
+    for _ in range(ATTEMPTS):
+        link.write(protocol_a.ALIVE_REQUEST)
+        deadline = time.monotonic() + REPLY_SECONDS
+        while (remaining := deadline - time.monotonic()) > 0.0:
+            data = link.receive(remaining)
+            if protocol_a.Reply(protocol_a.ReplyKind.ALIVE) in stream.feed(data):
+                return PROTOCOL_A
+            if protocol_b.Reply(protocol_b.ReplyKind.DONE) in replies.feed(data):
+                return PROTOCOL_B
+    return None
+
+
+def _ask_who(link: SerialLink) -> bool:
+    parser = protocol_binary.PacketParser()
+    for attempt in range(ATTEMPTS):
+        for module in range(1, protocol_binary.MOST_MODULES + 1):
+            link.write(protocol_binary.request(module, protocol_binary.Command.WHO, attempt))
+            deadline = time.monotonic() + REPLY_SECONDS / protocol_binary.MOST_MODULES
+            while (remaining := deadline - time.monotonic()) > 0.0:
+                for answer in parser.feed(link.receive(remaining)):
+                    if answer.command is protocol_binary.Command.WHO and answer.words[0] == protocol_binary.MARK:
+                        return True
+    return False

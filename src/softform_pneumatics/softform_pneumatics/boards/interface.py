@@ -1,0 +1,126 @@
+"""What the driver needs of a pneumatic board, whatever is spoken on its wire."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.errors import SoftformError
+
+
+class BoardError(SoftformError):
+    """The board does not do what it was asked."""
+
+
+class BoardLostError(BoardError):
+    """The connection to the board is gone."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Pressures of all channels at one moment.
+
+    Args:
+        pressures: (channels,) Pa gauge.
+        captured: When the board measured them, in seconds of `time.monotonic`.
+    """
+
+    pressures: NDArray[np.float64]
+    captured: float
+
+
+@dataclass
+class WireCounters:
+    """What went wrong on the wire so far; `corrupt` counts lines or packets, the others bytes and requests."""
+
+    bytes_received: int = 0
+    bytes_dropped: int = 0
+    corrupt: int = 0
+    refused_requests: int = 0
+    unanswered_requests: int = 0
+
+
+def never() -> bool:
+    """Say that nobody interrupts."""
+    return False
+
+
+class PressureBoard(Protocol):
+    """What the driver needs of a board that regulates pressures by itself.
+
+    Channels are numbered from 0; pressures are Pa gauge. Every method may raise `BoardError`, and `BoardLostError` once
+    the connection is gone.
+    """
+
+    @property
+    def identity(self) -> str:
+        """Which board, on which port: for logs and diagnostics."""
+        ...
+
+    @property
+    def pressure_min(self) -> NDArray[np.float64]:
+        """Lowest pressure that each channel can measure and hold, (channels,) Pa."""
+        ...
+
+    @property
+    def pressure_max(self) -> NDArray[np.float64]:
+        """Highest pressure that each channel can measure and hold, (channels,) Pa."""
+        ...
+
+    @property
+    def vent_threshold(self) -> float | None:
+        """How far (Pa) above its target it vents a channel.
+
+        None unless each measurement is a reading by which the firmware of OpenPneu decided what pump and valve do next.
+        """
+        ...
+
+    @property
+    def counters(self) -> WireCounters:
+        """What went wrong on the wire so far."""
+        ...
+
+    @property
+    def guardian_process_id(self) -> int | None:
+        """Process id of the guardian that vents the board should this process die; None while closed."""
+        ...
+
+    def open(self) -> None:
+        """Connect, make sure that it is the right board, and vent it."""
+        ...
+
+    def start(self, targets: NDArray[np.float64]) -> None:
+        """Set every target, (channels,) Pa, then regulate and stream measurements."""
+        ...
+
+    def set_targets(self, targets: NDArray[np.float64], interrupted: Callable[[], bool] = never) -> bool:
+        """Keep the board at these targets, (channels,) Pa: called again and again, for what is lost is sent anew.
+
+        NaN leaves a channel at the target it has.
+
+        Stops early once `interrupted` says so; what was left comes first the next time. Returns whether the board has
+        been told all that changed.
+        """
+        ...
+
+    def observe(self) -> None:
+        """Stream measurements while everything is open to the atmosphere and nothing is regulated; `vent` ends it."""
+        ...
+
+    def vent(self) -> bool:
+        """Open everything to the atmosphere and stop regulating; return whether the board confirmed it."""
+        ...
+
+    def read(self, timeout: float) -> list[Measurement]:
+        """Return the measurements that arrived, oldest first, waiting up to `timeout` seconds for the first."""
+        ...
+
+    def check_alive(self) -> dict[int, float]:
+        """Ask a vented board for a sign of life; return what pressures it tells, Pa by channel."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the board; never raises."""
+        ...

@@ -1,0 +1,59 @@
+"""Lines of an ASCII board out of bytes in pieces of any size, with what cannot be understood counted and dropped."""
+
+import abc
+from typing import Generic, TypeVar
+
+LONGEST_LINE = 512
+"""Bytes after which a line without an end is garbage; the longest that a board prints, a stream line, has 82."""
+
+
+Message = TypeVar("Message")
+
+
+class LineParser(abc.ABC, Generic[Message]):
+    """Turns a board's bytes, in pieces of any size, into messages.
+
+    Lines may arrive partial, merged or corrupt. What cannot be understood is dropped and counted; nothing raises, and
+    memory stays bounded. Messages depend on the bytes alone, not on how they were cut into pieces.
+    """
+
+    def __init__(self) -> None:
+        """Start with an empty line."""
+        self._line = bytearray()
+        self._in_overlong_line = False
+        self.corrupt_lines = 0
+        self.dropped_bytes = 0
+
+    def feed(self, data: bytes) -> list[Message]:
+        """Take the next bytes and return the messages that they complete, oldest first."""
+        messages: list[Message] = []
+        *completed, rest = data.split(b"\n")
+        for piece in completed:
+            self._append(piece)
+            if self._in_overlong_line:
+                self._in_overlong_line = False
+            else:
+                # Every byte is a character in Latin-1, so that garbage cannot raise here.
+                found, left = self.parse(bytes(self._line).decode("latin-1").replace("\r", "").strip())
+                messages += found
+                if left:
+                    self.corrupt_lines += 1
+                    self.dropped_bytes += len(left)
+            self._line.clear()
+        self._append(rest)
+        return messages
+
+    @abc.abstractmethod
+    def parse(self, line: str) -> tuple[list[Message], str]:
+        """Return the messages of one line, and the part of it that is none."""
+
+    def _append(self, piece: bytes) -> None:
+        if self._in_overlong_line:
+            self.dropped_bytes += len(piece)
+            return
+        self._line += piece
+        if len(self._line) > LONGEST_LINE:
+            self._in_overlong_line = True
+            self.corrupt_lines += 1
+            self.dropped_bytes += len(self._line)
+            self._line.clear()

@@ -1,0 +1,101 @@
+"""The serial line to a board: one user, heartbeats for its guardian, and one error for every way of losing it."""
+
+import select
+
+import serial
+
+from softform_pneumatics.boards.guardian import Guardian
+from softform_pneumatics.boards.interface import BoardLostError
+from softform_pneumatics.boards.ports import open_port
+
+_FIRST_BYTES = 64
+_LONGEST_WAIT = 0.1  # s; a heartbeat is due even while the board is silent
+_CHUNK = 4096
+
+
+class SerialLink:
+    """Bytes to and from one port.
+
+    Args:
+        path: Device path, e.g. /dev/ttyUSB0.
+    """
+
+    def __init__(self, path: str) -> None:
+        """Describe the link; nothing is opened before `open`."""
+        self.path = path
+        self.first_bytes = b""
+        self.bytes_received = 0
+        self._port: serial.Serial | None = None
+        self._guardian: Guardian | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the port is held."""
+        return self._port is not None
+
+    @property
+    def guardian_process_id(self) -> int | None:
+        """Process id of the guardian; None while there is none."""
+        return None if self._guardian is None else self._guardian.process_id
+
+    def open(self, baud_rate: int) -> None:
+        """Take the port for this process alone.
+
+        Raises:
+            PortError: If that is not possible, and why.
+        """
+        self._port = open_port(self.path, baud_rate)
+        self.first_bytes = b""
+
+    def guard(self, emergency: bytes) -> None:
+        """Start the guardian, which writes `emergency` to the port should this process die or hang."""
+        self._guardian = Guardian(self._opened().fileno(), emergency)
+
+    def receive(self, timeout: float) -> bytes:
+        """Return what arrived, waiting up to `timeout` seconds (0.1 at most) for the first byte.
+
+        Raises:
+            BoardLostError: If the connection is gone.
+        """
+        port = self._opened()
+        if self._guardian is not None:
+            self._guardian.beat()
+        try:
+            ready, _, _ = select.select([port.fileno()], [], [], min(max(timeout, 0.0), _LONGEST_WAIT))
+            data = bytes(port.read(_CHUNK)) if ready else b""
+        except OSError as error:
+            raise self._lost(error) from error
+        self.bytes_received += len(data)
+        self.first_bytes = (self.first_bytes + data)[:_FIRST_BYTES]
+        return data
+
+    def write(self, data: bytes) -> None:
+        """Send bytes.
+
+        Raises:
+            BoardLostError: If the connection is gone, or takes nothing any more.
+        """
+        try:
+            self._opened().write(data)
+        except OSError as error:
+            raise self._lost(error) from error
+
+    def close(self, vent: bool) -> None:
+        """Let go of the port; `vent` says whether the guardian shall write the emergency bytes as it leaves."""
+        if self._guardian is not None:
+            self._guardian.end(vent)
+            self._guardian = None
+        if self._port is not None:
+            self._port.close()
+            self._port = None
+
+    def _opened(self) -> serial.Serial:
+        if self._port is None:
+            raise BoardLostError(f"{self.path} is not open.", "Configure the driver.")
+        return self._port
+
+    def _lost(self, error: OSError) -> BoardLostError:
+        return BoardLostError(
+            f"The connection to {self.path} is lost: {error}.",
+            "Cut the pressure supply if the robot stays inflated; check cable and power.",
+        )

@@ -1,0 +1,216 @@
+"""The OpenPneu board over Protocol A, as its published firmware speaks it."""
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_pneumatics.boards import protocol_a as protocol
+from softform_pneumatics.boards.ascii_board import ATTEMPTS, BAUD_RATE, BOOT_SECONDS, CHANNELS, AsciiBoard
+from softform_pneumatics.boards.interface import BoardError, BoardLostError, Measurement, never
+from softform_pneumatics.boards.link import SerialLink
+from softform_pneumatics.boards.protocol_a import Message, Reply, ReplyKind, StreamLine, StreamParser
+
+_ADDRESS = "OpenPneu2.0"
+_CONFIRM_SECONDS = 0.1
+_DEAF_SECONDS = 0.5
+_WIRE_RESOLUTION = 1.0  # Pa: the codec's last decimal
+
+# A stream line of about 62 bytes, 10 bits each, leaves the board after the measurement and arrives this much later.
+_STREAM_LINE_SECONDS = 62 * 10 / BAUD_RATE
+
+
+class OpenPneuBoardA(AsciiBoard[Message]):
+    """The OpenPneu board over Protocol A (see `protocol_a`); a `PressureBoard`."""
+
+    vent_request = protocol.VENT_REQUEST
+
+    def __init__(self, link: SerialLink, vent_threshold: float, boot_seconds: float = BOOT_SECONDS) -> None:
+        """Describe the board; nothing is opened before `open`.
+
+        Args:
+            link: The line to it.
+            vent_threshold: By how much (Pa) a channel may lie above its target before the board vents it. The board's
+                own 2 kPa are two fifths of a soft membrane's range.
+            boot_seconds: How long the board boots once its port is opened.
+        """
+        super().__init__(link, StreamParser(), boot_seconds)
+        self._vent_threshold = vent_threshold
+        self._version = ""
+        self._sent = np.full(CHANNELS, np.nan)
+        self._refresh = 0
+        self._refused_seen = 0
+        self._deaf_since: float | None = None
+
+    @property
+    def identity(self) -> str:
+        """Which board, on which port."""
+        return f"{_ADDRESS}{f' (firmware {self._version})' if self._version else ''} on {self._link.path}"
+
+    @property
+    def vent_threshold(self) -> float:
+        """How far (Pa) above its target a channel is vented."""
+        return self._vent_threshold
+
+    def _shake_hands(self) -> None:
+        try:
+            self._request(protocol.ALIVE_REQUEST, _of_kind(ReplyKind.ALIVE))
+            address = self._request(protocol.ADDRESS_REQUEST, _of_kind(ReplyKind.ADDRESS))
+        except BoardLostError:
+            raise
+        except BoardError as error:
+            if not self._link.first_bytes:
+                raise BoardError(
+                    f"Nothing answers on {self._link.path} at {BAUD_RATE} baud.",
+                    "Check the board's power and cable, and that 'port' names the right device.",
+                ) from error
+            raise BoardError(
+                f"What is on {self._link.path} does not speak the OpenPneu protocol (AT, AT+ADDRESS); its first bytes "
+                f"are {self._link.first_bytes!r}.",
+                "Check that 'port' names the board, and that its firmware is OpenPneu 2.0.",
+            ) from error
+        if not isinstance(address, Reply) or address.value != _ADDRESS:
+            raise BoardError(f"The board on {self._link.path} is '{address}'.", f"This driver is for {_ADDRESS}.")
+        version = self._request(protocol.VERSION_REQUEST, _of_kind(ReplyKind.VERSION))
+        self._version = str(version.value) if isinstance(version, Reply) else ""
+
+    def start(self, targets: NDArray[np.float64]) -> None:
+        """Set the vent threshold and all ten targets (Pa), then start control and stream (`C`).
+
+        Raises:
+            BoardError: If a request is not confirmed; the board is vented then.
+        """
+        try:
+            # A board that has booted meanwhile has forgotten its threshold.
+            self._request(protocol.threshold_request(self._vent_threshold), _of_kind(ReplyKind.THRESHOLD_SET))
+            self._put_targets(targets)
+            self._stream()
+        except BoardLostError:
+            raise
+        except BoardError:
+            self.vent()
+            raise
+
+    def observe(self) -> None:
+        """Start the stream with all channels stopped: `PP` before and after `C`, and targets of zero.
+
+        Raises:
+            BoardError: If a request is not confirmed; the board is vented then.
+        """
+        try:
+            self._put_targets(np.zeros(CHANNELS))
+            self._link.write(protocol.STOP_ALL_CHANNELS_REQUEST)
+            self._stream()
+            self._link.write(protocol.STOP_ALL_CHANNELS_REQUEST)
+        except BoardLostError:
+            raise
+        except BoardError:
+            self.vent()
+            raise
+
+    def _put_targets(self, targets: NDArray[np.float64]) -> None:
+        refused = self._refused_requests
+        self._sent[:] = np.nan
+        for attempt in range(ATTEMPTS):
+            if self.set_targets(targets):
+                break
+            if attempt == ATTEMPTS - 1:
+                raise BoardError(f"{self.identity} does not confirm its channels.", "Check power, cable and firmware.")
+        # `T=` is not answered when it is understood, and in order when it is not: this reply closes the account.
+        self._request(protocol.ALIVE_REQUEST, _of_kind(ReplyKind.ALIVE))
+        if self._refused_requests != refused:
+            raise BoardError(f"{self.identity} refused a target.", "Check the cable for disturbances.")
+        self._refused_seen = self._refused_requests
+
+    def _stream(self) -> None:
+        self._is_vented = False
+        self._measurements.clear()
+        self._request(protocol.START_REQUEST, _of_kind(ReplyKind.STARTED))
+
+    def set_targets(self, targets: NDArray[np.float64], interrupted: Callable[[], bool] = never) -> bool:
+        """Send the targets that changed, the largest change first, and one that did not; see `PressureBoard`.
+
+        A target has no reply: only its channel is confirmed beforehand, and a target that gets lost is not reported. So
+        one unchanged target is sent again each time, and all are once the board has refused something.
+
+        Raises:
+            BoardError: If the board has confirmed no channel for half a second.
+        """
+        if self._refused_requests != self._refused_seen:
+            self._refused_seen = self._refused_requests
+            self._sent[:] = np.nan
+        self._refresh = (self._refresh + 1) % CHANNELS
+        for channel in self._due(targets):
+            if interrupted() or not self._set_target(channel, float(targets[channel]), interrupted):
+                return False
+        return True
+
+    def _due(self, targets: NDArray[np.float64]) -> list[int]:
+        change = np.where(np.isnan(self._sent), np.inf, np.abs(targets - self._sent))
+        change[np.isnan(targets)] = 0.0
+        due = [int(c) for c in np.argsort(-change, kind="stable") if change[c] >= _WIRE_RESOLUTION / 2]
+        if self._refresh not in due and not np.isnan(targets[self._refresh]):
+            due.append(self._refresh)
+        return due
+
+    def _set_target(self, channel: int, pressure: float, interrupted: Callable[[], bool]) -> bool:
+        started = time.monotonic()
+        confirmed = self._ask(
+            protocol.select_channel_request(channel),
+            lambda reply: reply == Reply(ReplyKind.CHANNEL_SELECTED, channel),
+            started + _CONFIRM_SECONDS,
+            interrupted,
+        )
+        if confirmed is None:
+            self._deaf_since = self._deaf_since or started
+            if time.monotonic() - self._deaf_since > _DEAF_SECONDS:
+                self._deaf_since = None
+                raise BoardError(
+                    f"{self.identity} does not confirm 'SC={channel}'.", "Check its power, its cable and its firmware."
+                )
+            return False
+        self._deaf_since = None
+        self._link.write(protocol.target_request(pressure))
+        self._sent[channel] = pressure
+        return True
+
+    def check_alive(self) -> dict[int, float]:
+        """Ask for the pressure of channel 0, the only one that a vented board tells.
+
+        Raises:
+            BoardError: If it does not answer.
+        """
+        reply = self._request(protocol.PRESSURE_REQUEST, _of_kind(ReplyKind.PRESSURE))
+        assert isinstance(reply, Reply)
+        return {0: float(reply.value)}
+
+    def read(self, timeout: float) -> list[Measurement]:
+        """Return the measurements that arrived, waiting up to `timeout` seconds for the first one.
+
+        Raises:
+            BoardLostError: If the connection is gone.
+        """
+        deadline = time.monotonic() + timeout
+        while not self._measurements:
+            remaining = deadline - time.monotonic()
+            self._receive(remaining)
+            if remaining <= 0.0:
+                break
+        return self._taken_measurements()
+
+    def _confirms_vent(self, message: Message) -> bool:
+        return _of_kind(ReplyKind.STOPPED)(message)
+
+    def _take(self, message: Message, arrived: float) -> None:
+        match message:
+            case StreamLine(pressures):
+                self._measurements.append(Measurement(np.array(pressures), arrived - _STREAM_LINE_SECONDS))
+            case Reply(kind):
+                self._replies.append(message)
+                if kind in (ReplyKind.UNKNOWN_REQUEST, ReplyKind.UNTERMINATED_REQUEST):
+                    self._refused_requests += 1
+
+
+def _of_kind(kind: ReplyKind) -> Callable[[Message], bool]:
+    return lambda message: isinstance(message, Reply) and message.kind is kind

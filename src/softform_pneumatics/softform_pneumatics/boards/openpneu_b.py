@@ -1,0 +1,198 @@
+"""The OpenPneu board over Protocol B: documented by its authors, never seen on hardware (see docs/boards.md).
+
+The board speaks only when it is asked, and does not say of which channel a pressure is: so one pressure is asked for at
+a time, and after an answer that did not come everything is dropped up to the answer to `AT+ADD`.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_pneumatics.boards import protocol_b as protocol
+from softform_pneumatics.boards.ascii_board import BAUD_RATE, BOOT_SECONDS, CHANNELS, AsciiBoard
+from softform_pneumatics.boards.interface import BoardError, BoardLostError, Measurement, never
+from softform_pneumatics.boards.link import SerialLink
+from softform_pneumatics.boards.protocol_b import Reply, ReplyKind, ReplyParser
+
+_READ_SECONDS = 0.1
+_ROUND_TRIP_SECONDS = 0.005
+_SET_SECONDS = 0.1
+_DEAF_SECONDS = 0.5
+
+
+class OpenPneuBoardB(AsciiBoard[Reply]):
+    """The OpenPneu board over Protocol B (see `protocol_b`); a `PressureBoard`."""
+
+    vent_request = protocol.VENT_REQUEST
+
+    def __init__(self, link: SerialLink, channels: Sequence[int], boot_seconds: float = BOOT_SECONDS) -> None:
+        """Describe the board; nothing is opened before `open`.
+
+        Args:
+            link: The line to it.
+            channels: Whose pressures are asked for.
+            boot_seconds: How long the board boots once its port is opened.
+        """
+        super().__init__(link, ReplyParser(), boot_seconds)
+        self._channels = list(channels)
+        self._address: int | None = None
+        self._measures = False
+        self._in_step = True
+        self._deaf_since: float | None = None
+        self._targets = np.zeros(CHANNELS)
+        self._pressures = np.zeros(CHANNELS)
+        self._unread = list(self._channels)
+        self._round_started = 0.0
+
+    @property
+    def identity(self) -> str:
+        """Which board, on which port."""
+        address = "" if self._address is None else f" (address {self._address:02d})"
+        return f"OpenPneu, Protocol B{address} on {self._link.path}"
+
+    @property
+    def vent_threshold(self) -> None:
+        """Not known: Protocol B tells its readings only now and then."""
+        return None
+
+    def _shake_hands(self) -> None:
+        try:
+            self._request(protocol.ALIVE_REQUEST, _of_kind(ReplyKind.DONE))
+            self._address = int(self._request(protocol.ADDRESS_REQUEST, _of_kind(ReplyKind.ADDRESS)).value)
+        except BoardLostError:
+            raise
+        except BoardError as error:
+            raise BoardError(
+                f"What is on {self._link.path} does not speak OpenPneu's Protocol B (AT, AT+ADD) at {BAUD_RATE} baud; "
+                f"its first bytes are {self._link.first_bytes!r}.",
+                "Check the board's power and cable, and the parameters 'port' and 'board'.",
+            ) from error
+
+    def start(self, targets: NDArray[np.float64]) -> None:
+        """Set all ten targets (Pa), then regulate all channels; pressures are asked for from now on.
+
+        Raises:
+            BoardError: If a request is not confirmed; the board is vented then.
+        """
+        try:
+            self._targets = targets.copy()
+            self._request(protocol.targets_request(targets.tolist()), _of_kind(ReplyKind.DONE))
+            self._is_vented = False
+            self._request(protocol.CONTROL_ALL_REQUEST, _of_kind(ReplyKind.CONTROL_ALL))
+        except BoardLostError:
+            raise
+        except BoardError:
+            self.vent()
+            raise
+        self._begin_round()
+
+    def observe(self) -> None:
+        """Ask for pressures from now on, without regulating."""
+        self._begin_round()
+
+    def vent(self) -> bool:
+        """Send `COFF:ALL`, at most three times, until the board says `ALL OFF`."""
+        self._measures = False
+        return super().vent()
+
+    def set_targets(self, targets: NDArray[np.float64], interrupted: Callable[[], bool] = never) -> bool:
+        """Send all targets in one request, each time; see `PressureBoard`.
+
+        Raises:
+            BoardError: If the board has confirmed none for half a second.
+        """
+        refused = self._refused_requests
+        self._targets = np.where(np.isnan(targets), self._targets, targets)
+        request = protocol.targets_request(self._targets.tolist())
+        deadline = time.monotonic() + _SET_SECONDS
+        done = self._ask(request, _of_kind(ReplyKind.DONE), deadline, interrupted) is not None
+        if done and refused == self._refused_requests:
+            self._deaf_since = None
+            return True
+        self._count_as_deaf(request)
+        return False
+
+    def read(self, timeout: float) -> list[Measurement]:
+        """Ask for one pressure after the other up to `timeout` seconds, until all of the robot's are new.
+
+        Raises:
+            BoardLostError: If the connection is gone.
+        """
+        deadline = time.monotonic() + timeout
+        while not self._measurements:
+            remaining = deadline - time.monotonic()
+            if self._measures and remaining >= _ROUND_TRIP_SECONDS:
+                self._read_next(min(deadline, time.monotonic() + _READ_SECONDS))
+            else:
+                self._receive(remaining)
+            if remaining <= 0.0:
+                break
+        return self._taken_measurements()
+
+    def check_alive(self) -> dict[int, float]:
+        """Ask for all pressures of the robot's channels.
+
+        Raises:
+            BoardError: If the board does not answer.
+        """
+        told = {}
+        for channel in self._channels:
+            if not self._get_in_step(time.monotonic() + _READ_SECONDS):
+                raise BoardError(f"{self.identity} does not answer.", "Check its power, its cable and its firmware.")
+            unanswered = self._unanswered_requests
+            told[channel] = self._request(protocol.read_request(channel), _of_kind(ReplyKind.PRESSURE)).value
+            self._in_step = unanswered == self._unanswered_requests
+        return told
+
+    def _begin_round(self) -> None:
+        self._measurements.clear()
+        self._measures = True
+        self._unread = list(self._channels)
+
+    def _read_next(self, deadline: float) -> None:
+        channel = self._unread[0]
+        if not self._get_in_step(deadline):
+            return
+        if len(self._unread) == len(self._channels):
+            self._round_started = time.monotonic()
+        refused = self._refused_requests
+        reply = self._ask(protocol.read_request(channel), _of_kind(ReplyKind.PRESSURE), deadline)
+        if reply is None or refused != self._refused_requests:
+            self._in_step = False
+            return
+        self._pressures[channel] = reply.value
+        self._unread.pop(0)
+        if not self._unread:
+            self._measurements.append(Measurement(self._pressures.copy(), self._round_started))
+            self._unread = list(self._channels)
+
+    def _get_in_step(self, deadline: float) -> bool:
+        """Make sure that no late answer is still to come."""
+        if not self._in_step:
+            self._in_step = self._ask(protocol.ADDRESS_REQUEST, _of_kind(ReplyKind.ADDRESS), deadline) is not None
+        return self._in_step
+
+    def _count_as_deaf(self, request: bytes) -> None:
+        self._in_step = False
+        now = time.monotonic()
+        self._deaf_since = self._deaf_since or now
+        if now - self._deaf_since > _DEAF_SECONDS:
+            self._deaf_since = None
+            raise BoardError(
+                f"{self.identity} does not confirm {request.decode().strip()!r}.",
+                "Check its power, its cable and its firmware.",
+            )
+
+    def _confirms_vent(self, message: Reply) -> bool:
+        return message.kind is ReplyKind.STOPPED_ALL
+
+    def _take(self, message: Reply, arrived: float) -> None:
+        self._replies.append(message)
+        if message.kind in (ReplyKind.UNKNOWN_REQUEST, ReplyKind.UNTERMINATED_REQUEST):
+            self._refused_requests += 1
+
+
+def _of_kind(kind: ReplyKind) -> Callable[[Reply], bool]:
+    return lambda reply: reply.kind is kind

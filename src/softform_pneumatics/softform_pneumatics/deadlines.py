@@ -1,0 +1,57 @@
+"""Monotonic deadlines of a loop, and how punctually it keeps them."""
+
+import collections
+from dataclasses import dataclass
+
+import numpy as np
+
+_KEPT = 1000
+
+
+@dataclass(frozen=True)
+class Punctuality:
+    """Of the loop's last 1000 ticks, seconds; `jitter` is the standard deviation of the period."""
+
+    period_mean: float
+    period_p99: float
+    jitter: float
+
+
+class Deadlines:
+    """Deadlines at a fixed period on the steady clock; a tick that comes a whole period late is an overrun.
+
+    Args:
+        period: s.
+        now: Moment of the first deadline, s of `time.monotonic`.
+    """
+
+    def __init__(self, period: float, now: float) -> None:
+        """Put the first deadline at `now`."""
+        self._period = period
+        self.next = now
+        self.ticks = 0
+        self.overruns = 0
+        self.worst_lateness = 0.0
+        self._started: collections.deque[float] = collections.deque(maxlen=_KEPT + 1)
+
+    def is_due(self, now: float) -> bool:
+        """Whether the next deadline has come; it then is this tick's, and the one after it the next.
+
+        What was missed is not made up for: setpoints of moments that are gone help nobody.
+        """
+        if now < self.next:
+            return False
+        lateness = now - self.next
+        self.ticks += 1
+        self.overruns += int(lateness // self._period)
+        self.worst_lateness = max(self.worst_lateness, lateness)
+        self.next += self._period * (1 + lateness // self._period)
+        self._started.append(now)
+        return True
+
+    def punctuality(self) -> Punctuality:
+        """How far apart the last ticks were; zeros before the second."""
+        periods = np.diff(np.array(self._started.copy()))
+        if not len(periods):
+            return Punctuality(0.0, 0.0, 0.0)
+        return Punctuality(float(periods.mean()), float(np.percentile(periods, 99)), float(periods.std()))

@@ -1,0 +1,76 @@
+"""What other threads hand over to the driver's: the newest command, and requests that wait for their answer."""
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.errors import SoftformError
+
+
+class CommandBox:
+    """The newest command, (k,) Pa, and when it was taken over, s of `time.monotonic`."""
+
+    def __init__(self) -> None:
+        """Hold no command."""
+        self._lock = threading.Lock()
+        self._command: tuple[NDArray[np.float64], float] | None = None
+
+    def put(self, goal: NDArray[np.float64]) -> None:
+        """Take a command over; it replaces the one before it."""
+        with self._lock:
+            self._command = goal, time.monotonic()
+
+    def clear(self) -> None:
+        """Forget the command."""
+        with self._lock:
+            self._command = None
+
+    def look(self) -> tuple[NDArray[np.float64], float] | None:
+        """Return the command and its moment; None if there is none."""
+        with self._lock:
+            return self._command
+
+
+class Requests:
+    """Work that other threads ask of one thread."""
+
+    def __init__(self) -> None:
+        """Hold no request."""
+        self._lock = threading.Lock()
+        self._waiting: list[tuple[Callable[[], str], Future[str]]] = []
+
+    @property
+    def are_waiting(self) -> bool:
+        """Whether somebody waits."""
+        return bool(self._waiting)
+
+    def ask(self, work: Callable[[], str], seconds: float) -> str:
+        """Have `work` done by the thread that calls `answer`, and return what it returns.
+
+        Raises:
+            SoftformError: If it does not answer within `seconds`.
+        """
+        future: Future[str] = Future()
+        with self._lock:
+            self._waiting.append((work, future))
+        try:
+            return future.result(seconds)
+        except FutureTimeoutError:
+            raise SoftformError(
+                "The driver's loop does not answer.", "Cut the pressure supply, then end the driver."
+            ) from None
+
+    def answer(self) -> None:
+        """Do what is asked; what a request raises goes to who asked."""
+        with self._lock:
+            waiting, self._waiting = self._waiting, []
+        for work, future in waiting:
+            try:
+                future.set_result(work())
+            except Exception as error:
+                future.set_exception(error)

@@ -1,0 +1,401 @@
+"""What the driver's thread does with the board: rest, follow, vent, latch, find a lost board again.
+
+Every way out of RUNNING sends the vent request first and reports afterwards. A board that was lost is opened and vented
+as soon as it is back; that clears no latch.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.errors import SoftformError
+from softform_core.robots import PneumaticRobot
+from softform_pneumatics.balance import Air
+from softform_pneumatics.boards.interface import BoardError, BoardLostError, Measurement, PressureBoard, never
+from softform_pneumatics.latch import LEFT_ACTIVE, Latch
+from softform_pneumatics.mailbox import CommandBox
+from softform_pneumatics.offsets import OffsetStore, measure_offsets
+from softform_pneumatics.probe import probe_pressure, probe_regulation, require_independent
+from softform_pneumatics.regulator import Regulator
+from softform_pneumatics.states import ChamberState, DriverSettings, State, UnsafeError
+from softform_pneumatics.statistics import LoopStatistics
+from softform_pneumatics.wiring import Wiring
+
+_log = logging.getLogger(__name__)
+
+_VENT_REST_SECONDS = 0.5
+_ALIVE_CHECK_SECONDS = 1.0
+_VENTED_WITHIN_SECONDS = 5.0
+_SILENT_SECONDS = 5.0
+_LATE_STREAM_SECONDS = 0.3
+
+
+class Supervisor:
+    """The state machine over one board.
+
+    Attributes:
+        state: What the driver is doing.
+        reason: Why, and what to do about it.
+        is_active: Whether commands are let through.
+        is_calibrating: Whether offsets are being measured.
+        is_vent_confirmed: Whether the board has said that it vents.
+        still_inflated: What is wrong with a vented chamber; empty if nothing.
+    """
+
+    def __init__(
+        self,
+        board: PressureBoard,
+        robot: PneumaticRobot,
+        settings: DriverSettings,
+        commands: CommandBox,
+        statistics: LoopStatistics,
+        on_state: Callable[[State, str], None],
+        on_pressures: Callable[[ChamberState], None],
+        latch: Latch,
+        offsets: OffsetStore,
+        air: Air | None,
+    ) -> None:
+        """Describe; nothing is opened before `connect`."""
+        self._board = board
+        self._robot = robot
+        self._settings = settings
+        self._commands = commands
+        self._statistics = statistics
+        self._on_state = on_state
+        self._on_pressures = on_pressures
+        self._latch = latch
+        self._offsets = offsets
+        self._wiring = Wiring(robot, board)
+        self._regulator = Regulator(board, robot, self._wiring, settings, statistics, air)
+        self.state = State.OFFLINE
+        self.reason = "not connected"
+        self.is_active = False
+        self.is_calibrating = False
+        self.is_vent_confirmed = False
+        self.still_inflated = ""
+        self._regulates = False
+        self._is_lost = False
+        self._is_probed = False
+        self._rest_until = 0.0
+        self._rest_reason = ""
+        self._vented_since = 0.0
+        self._confirmed_at = 0.0
+        self._next_alive_check = 0.0
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the connection is gone."""
+        return self._is_lost
+
+    @property
+    def leaks(self) -> dict[str, float]:
+        """Chambers that leak: name -> time constant, s."""
+        return self._regulator.leaks
+
+    @property
+    def offsets(self) -> NDArray[np.float64]:
+        """Offsets that are taken off, (k,) Pa."""
+        return self._wiring.offsets
+
+    def connect(self) -> None:
+        """Open the board, vent it and, if nothing is latched, find out whether it regulates all chambers one by one.
+
+        Raises:
+            SoftformError: If the port cannot be opened, holds no such board, or the robot does not fit the board.
+        """
+        self._wiring.require_ranges()
+        self._wiring.offsets = self._offsets.read()
+        latched = self._latch.read()
+        self._open()
+        if latched is not None:
+            self._set_state(State.FAULT, f"Latched before this start: {latched}. Vented; call 'reset' to go on.")
+            return
+        self._probe(never)
+        self._set_state(State.VENTED, "connected and inactive: activate the driver to send commands")
+
+    def activate(self) -> None:
+        """Let commands through, unless a fault is latched; a reset then is all that is missing."""
+        self._commands.clear()
+        if self.state is not State.FAULT:
+            self._latch.set(LEFT_ACTIVE)
+            self._rest_reason = "ready: all targets are zero, waiting for commands"
+        self.is_active = True
+
+    def _open(self) -> None:
+        self._is_probed = False
+        self._board.open()
+        self._is_lost = False
+        self._regulates = False
+        self.is_vent_confirmed = True
+        self._vented_since = self._confirmed_at = time.monotonic()
+
+    def _probe(self, interrupted: Callable[[], bool]) -> None:
+        try:
+            channels, pressure = self._wiring.channels.tolist(), probe_pressure(self._robot)
+            require_independent(self._robot, probe_regulation(self._board, channels, pressure, interrupted))
+            self.is_vent_confirmed = self._board.vent()
+        except BaseException:
+            self._board.close()
+            self._is_lost = True
+            raise
+        self._is_probed = True
+        self._vented_since = time.monotonic()
+
+    def _set_state(self, state: State, reason: str) -> None:
+        changed = (state, reason) != (self.state, self.reason)
+        self.state, self.reason = state, reason
+        if changed:
+            try:
+                self._on_state(state, reason)
+            except Exception:  # a listener's failure must never stand between a fault and the venting
+                _log.exception("the listener of the driver's state failed")
+
+    def watch_until(self, deadline: float, interrupted: Callable[[], bool]) -> None:
+        """Take measurements up to `deadline` (s), or until interrupted.
+
+        Raises:
+            SoftformError: If something is wrong.
+        """
+        while not interrupted():
+            remaining = deadline - time.monotonic()
+            if self._is_lost:
+                time.sleep(max(min(remaining, 0.05), 0.0))
+            else:
+                for measurement in self._board.read(max(remaining, 0.0)):
+                    self._take(measurement)
+            if remaining <= 0.0:
+                return
+
+    def tick(self, now: float, interrupted: Callable[[], bool]) -> None:
+        """Do what is due in one period of the loop.
+
+        Raises:
+            SoftformError: If something is wrong.
+        """
+        if self._regulates:
+            self._regulator.require_stream(now)
+            self._follow_command(now, interrupted)
+        elif self.is_active and self.state is State.VENTED and self.is_vent_confirmed:
+            if now >= self._rest_until:
+                self._start()
+        elif now >= self._next_alive_check:
+            self._check_vented(now)
+            self._next_alive_check = time.monotonic() + _ALIVE_CHECK_SECONDS
+
+    def _start(self) -> None:
+        self.is_vent_confirmed = False
+        self.still_inflated = ""
+        self._regulates = True
+        self._regulator.begin(time.monotonic())
+        self._set_state(State.VENTED, self._rest_reason)
+
+    def _follow_command(self, now: float, interrupted: Callable[[], bool]) -> None:
+        command = self._commands.look()
+        if command is not None and now - command[1] > self._settings.command_timeout:
+            self._commands.clear()
+            self._rest_reason = (
+                f"vented, because no command came for {self._settings.command_timeout:g} s: the commander is gone, or "
+                "slower than 'command_timeout'; waiting for commands"
+            )
+            self._rest(self._rest_reason)
+            return
+        if command is not None and self.state is State.VENTED:
+            self._set_state(State.RUNNING, "following commands")
+        self._regulator.step(command, time.monotonic, interrupted)
+
+    def _take(self, measurement: Measurement) -> None:
+        if not self._regulates:
+            if measurement.captured > self._vented_since + _LATE_STREAM_SECONDS:
+                # A vented board is silent: this one regulates on.
+                self.is_vent_confirmed = False
+                self._next_alive_check = 0.0
+            return
+        goal = None
+        if self.state is State.RUNNING and (command := self._commands.look()) is not None:
+            goal = command[0]
+        self._on_pressures(self._regulator.take(measurement, goal))
+
+    def _check_vented(self, now: float) -> None:
+        """Ask a board at rest for a sign of life; vent it until it confirms that, and look for it if it is gone."""
+        try:
+            if self._is_lost:
+                self._reconnect()
+                return
+            if not self.is_vent_confirmed:
+                self.is_vent_confirmed = self._board.vent()
+                self._vented_since = time.monotonic()
+            told = self._board.check_alive()
+        except SoftformError as error:
+            self._note_lost(error)
+            if self.state is not State.FAULT:
+                self.fault(str(error))
+            if now - self._confirmed_at > _SILENT_SECONDS and not self._is_lost:
+                self._give_up_on_connection()
+            return
+        self._confirmed_at = now
+        self.still_inflated = ""
+        for chamber, channel in zip(self._robot.chambers, self._wiring.channels, strict=True):
+            pressure = told.get(int(channel), 0.0)
+            if abs(pressure) > self._settings.follow_tolerance and now - self._vented_since > _VENTED_WITHIN_SECONDS:
+                self.still_inflated = f"{chamber} is still at {pressure:.0f} Pa: cut the supply and open its tube"
+
+    def _reconnect(self) -> None:
+        self._open()
+        self._statistics.reconnections += 1
+        self._set_state(State.FAULT, f"{self.reason} The board is back on its port and vented; call 'reset' to go on.")
+
+    def _note_lost(self, error: Exception) -> None:
+        if isinstance(error, BoardLostError) and not self._is_lost:
+            self._give_up_on_connection()
+
+    def _give_up_on_connection(self) -> None:
+        # Let go at once, so that the device can come back under the same name.
+        self._is_lost = True
+        self.is_vent_confirmed = False
+        self._board.close()
+
+    def fault(self, reason: str) -> None:
+        """Vent, then latch and report."""
+        self.vent_quietly()
+        self._commands.clear()
+        if self.state is State.FAULT:
+            _log.warning("further fault: %s", reason)
+            return
+        unconfirmed = "" if self.is_vent_confirmed else " The board did not confirm that it vents."
+        self._set_state(State.FAULT, reason + unconfirmed)
+        self._latch.set(reason)
+
+    def vent_quietly(self) -> None:
+        """Vent as well as can be done; raises nothing."""
+        self._regulates = False
+        self.is_vent_confirmed = False
+        try:
+            self.is_vent_confirmed = self._board.vent()
+        except BoardLostError as error:
+            self._note_lost(error)
+        except Exception:
+            _log.exception("venting failed")
+        self._vented_since = time.monotonic()
+        if self.is_vent_confirmed:
+            self._confirmed_at = self._vented_since
+        self._next_alive_check = self._vented_since + _ALIVE_CHECK_SECONDS
+
+    def _rest(self, reason: str) -> None:
+        self.vent_quietly()
+        self._rest_until = time.monotonic() + _VENT_REST_SECONDS
+        if not self.is_vent_confirmed:
+            raise UnsafeError(
+                f"{self._board.identity} does not confirm that it vents ({reason}).",
+                "Cut the pressure supply, check the board, then reset.",
+            )
+        self._set_state(State.VENTED, reason)
+
+    def rest_inactive(self) -> str:
+        """Vent, and wait for nothing.
+
+        Raises:
+            SoftformError: If the board does not confirm it; it is then tried on.
+        """
+        self._commands.clear()
+        if self.state is State.FAULT:
+            self.vent_quietly()
+            return "vented"
+        try:
+            self._rest("inactive: activate the driver to send commands")
+        except SoftformError as error:
+            self.fault(str(error))
+            raise
+        self._latch.clear()
+        return "vented"
+
+    def stop(self) -> str:
+        """Vent and latch until `reset`; return what was done.
+
+        Raises:
+            SoftformError: If the board does not confirm that it vents, or the latch would not survive a restart.
+        """
+        reason = "stopped by request; call 'reset' to go on"
+        self.fault(reason)
+        self._latch.set(reason)
+        if not self.is_vent_confirmed:
+            raise SoftformError(
+                "The board did not confirm that it vents; the driver keeps trying.", "Cut the pressure supply."
+            )
+        if self._latch.failure:
+            raise SoftformError(f"Vented and latched, but: {self._latch.failure}", "Mend it, then stop again.")
+        return "Vented and latched; call 'reset' to go on."
+
+    def reset(self, interrupted: Callable[[], bool]) -> str:
+        """Leave a latched fault; return what was done. A board that was opened anew is tested first.
+
+        Raises:
+            SoftformError: If the cause of the fault persists, or something else is asked meanwhile.
+        """
+        if self.state is not State.FAULT:
+            return "Nothing is latched."
+        if self._is_lost:
+            self._board.close()
+            self._open()
+        elif not self.is_vent_confirmed:
+            self.is_vent_confirmed = self._board.vent()
+        if not self.is_vent_confirmed:
+            raise SoftformError("The board does not confirm that it vents.", "Check its power and cable.")
+        if not self._is_probed:
+            self._probe(interrupted)
+        self._board.check_alive()
+        if self.is_active:
+            self._latch.set(LEFT_ACTIVE)
+        else:
+            self._latch.clear()
+        self._commands.clear()
+        self._rest_until = time.monotonic() + _VENT_REST_SECONDS
+        self._rest_reason = "ready after a reset: all targets are zero, waiting for commands"
+        self._set_state(State.VENTED, "reset" if self.is_active else "reset; activate the driver to send commands")
+        return "The fault is cleared; the next command moves the robot."
+
+    def calibrate(self, interrupted: Callable[[], bool]) -> str:
+        """Measure the sensors' offsets at rest, store and apply them; return what was found.
+
+        Raises:
+            SoftformError: If the robot is not vented and steady, or an offset is too large; the ones before stay.
+        """
+        if self.state is not State.VENTED:
+            raise SoftformError(
+                f"Offsets are measured at rest, but the driver is {self.state.name}: {self.reason}.",
+                "End the commander or deactivate the driver, wait until it is vented, then calibrate.",
+            )
+        self.is_calibrating = True
+        try:
+            self._rest("vented for the calibration of its sensors")
+            found = measure_offsets(
+                self._board, lambda m: self._wiring.pressures(m) + self._wiring.offsets, interrupted
+            )
+            self._offsets.write(self._offsets.checked(found))
+            self._wiring.offsets = found
+        except (BoardError, UnsafeError) as error:
+            self.fault(str(error))
+            raise
+        finally:
+            self.is_calibrating = False
+            self._commands.clear()
+            self._rest_until = time.monotonic() + _VENT_REST_SECONDS
+        listed = ", ".join(f"{c} {o:.0f}" for c, o in zip(self._robot.chambers, found, strict=True))
+        return f"Stored and applied, Pa: {listed}."
+
+    def close(self) -> None:
+        """Vent and let go of the board."""
+        self.vent_quietly()
+        was_in_order = self.state is not State.FAULT and self.is_vent_confirmed
+        self._board.close()
+        if was_in_order:
+            try:
+                self._latch.clear()
+            except SoftformError as error:
+                _log.error("%s", error)
+
+    def set_offline(self) -> None:
+        """Say that nothing is connected any more."""
+        self._set_state(State.OFFLINE, "not connected")

@@ -1,0 +1,55 @@
+"""Between the robot's chambers and the board's channels, with the offsets of the sensors taken off."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.robots import PneumaticRobot
+from softform_pneumatics.boards.interface import BoardError, Measurement, PressureBoard
+
+
+class Wiring:
+    """Which channel feeds which chamber, and how far its sensor is off.
+
+    Attributes:
+        channels: (k,) channel of each chamber.
+        offsets: (k,) Pa: what a sensor reads at ambient pressure.
+    """
+
+    def __init__(self, robot: PneumaticRobot, board: PressureBoard) -> None:
+        """Take the channels of the robot's description; no offsets."""
+        self._robot = robot
+        self._board = board
+        self.channels = np.array(robot.board.channels)
+        self.offsets: NDArray[np.float64] = np.zeros(len(self.channels))
+
+    def require_ranges(self) -> None:
+        """Refuse a robot whose channels the board does not have, or cannot measure in the robot's range.
+
+        Raises:
+            BoardError: If so, with the chamber.
+        """
+        robot, count = self._robot, len(self._board.pressure_min)
+        if self.channels.max() >= count:
+            index = int(np.argmax(self.channels))
+            raise BoardError(
+                f"Chamber {robot.chambers[index]} is on channel {self.channels[index]}, but the board has {count}.",
+                "Change 'board.channels' in the robot's description, or choose the other board.",
+            )
+        low, high = self._board.pressure_min[self.channels], self._board.pressure_max[self.channels]
+        for index in map(int, np.flatnonzero((robot.pressure_min < low) | (robot.pressure_max > high))):
+            raise BoardError(
+                f"Chamber {robot.chambers[index]} works between {robot.pressure_min[index]:g} and "
+                f"{robot.pressure_max[index]:g} Pa, but channel {self.channels[index]} measures "
+                f"{low[index]:g} … {high[index]:g} Pa only.",
+                "Change 'board.channels' in the robot's description: OpenPneu's even channels measure vacuum too.",
+            )
+
+    def pressures(self, measurement: Measurement) -> NDArray[np.float64]:
+        """Pressures of the chambers, (k,) Pa."""
+        return measurement.pressures[self.channels] - self.offsets
+
+    def targets(self, setpoint: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Targets of all channels, (channels,) Pa, for the chambers' setpoint (k,) Pa; unused channels get zero."""
+        targets = np.zeros(len(self._board.pressure_min))
+        targets[self.channels] = setpoint + self.offsets
+        return np.clip(targets, self._board.pressure_min, self._board.pressure_max)
