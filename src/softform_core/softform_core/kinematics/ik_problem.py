@@ -23,7 +23,7 @@ from softform_core.kinematics.icp import posed_query
 from softform_core.kinematics.ik_options import IkOptions
 from softform_core.kinematics.pressure_cost import PressureCost
 from softform_core.kinematics.robust_loss import tukey_loss, tukey_scale, tukey_weights
-from softform_core.registration.rigid import RigidTransform
+from softform_core.registration.rigid import RigidTransform, centroid
 
 Array = NDArray[np.float64]
 
@@ -157,14 +157,14 @@ class Problem:
     def centre_of_target(self) -> Array:
         """Mean of the target's vertices, or of the places where feature points are wanted, (3,) mm, before any pose."""
         if self.target is not None:
-            return np.asarray(self.target.vertices.mean(axis=0))
+            return centroid(self.target.vertices)
         assert self.features is not None
-        return np.asarray(self.features.positions.mean(axis=0))
+        return centroid(self.features.positions)
 
     def centre_of_shape(self, at: Evaluation) -> Array:
         """Mean of the predicted points that `centre_of_target` is to lie on, (3,) mm."""
         points = at.points if at.features is None or self.target is not None else at.features.points
-        return np.asarray(points.mean(axis=0))
+        return centroid(points)
 
     def evaluate(self, actuation: Array, pose: RigidTransform) -> Evaluation:
         """The merit at an actuation (k,) Pa and a pose."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from softform_core.kinematics.feature_term import FeatureMatches, FeatureTerm
 from softform_core.kinematics.ik_problem import Evaluation, Problem
-from softform_core.registration.rigid import RigidTransform
+from softform_core.registration.rigid import RigidTransform, centroid
 
 Array = NDArray[np.float64]
 
@@ -62,7 +62,7 @@ def weighted_rows(problem: Problem, at: Evaluation) -> tuple[Array, Array, Array
     places = at.points[at.covered]
     if at.features is not None:
         places = np.concatenate([places, at.features.points])
-    pivot = places.mean(axis=0) if len(places) else np.zeros(3)
+    pivot = centroid(places) if len(places) else np.zeros(3)
     parts = []
     if at.covered.any():
         parts.append(_surface_rows(problem, at, pivot))
@@ -121,9 +121,9 @@ def _pose_rows(directions: Array, arms: Array) -> Array:
 def _pose_motion(problem: Problem, at: Evaluation, pivot: Array) -> Array:
     """Hessian of the mean squared motion of the matched points under the pose, (6, 6) mm^2."""
     arms = (at.matches.points[at.covered] - pivot) * (2.0 / problem.size)
-    mean = arms.mean(axis=0)
+    x, y, z = centroid(arms)
     spread = arms.T @ arms / len(arms)
-    across = np.cross(mean, _AXES).T
+    across = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     motion = np.empty((6, 6))
     motion[:3, :3] = np.trace(spread) * _AXES - spread
     motion[:3, 3:], motion[3:, :3] = across, across.T

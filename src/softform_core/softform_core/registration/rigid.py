@@ -55,6 +55,11 @@ class RigidTransform:
         return RigidTransform(self.rotation, self.translation * factor)
 
 
+def centroid(points: Array) -> Array:
+    """Mean of points (N, 3), N > 0, as a product: numpy adds rows of three a hundred times as slowly."""
+    return np.full(len(points), 1.0 / len(points)) @ points
+
+
 def kabsch(source: Array, destination: Array, weights: Array | None = None) -> RigidTransform:
     """Rigid motion that brings paired points together with the least squared error (Kabsch 1976, no mirroring).
 
