@@ -21,6 +21,7 @@ setup(
             "scanner_node = softform_capture.scanner_node:main",
         ],
         "softform.commands": [
+            "calibrate-cameras = softform_capture.cli_calibrate_cameras:calibrate_cameras",
             "print-code = softform_capture.cli_print_code:print_code",
         ],
     },

@@ -1,17 +1,14 @@
 """Scans from a watched folder: what a scanner's software exports, and what the virtual rig's scanner writes alike."""
 
 import os
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from softform_capture.capture_time import check_capture_time
 from softform_core.errors import SoftformError
 from softform_core.shapes.ply_header import read_ply_header
 from softform_core.shapes.read import EXTENSIONS, Unit, read_shape
 from softform_core.shapes.target import TargetShape
-
-CLOCK_TOLERANCE = 1.0
-"""A capture time further in the future than this, in seconds, means that the scanner's clock is wrong."""
 
 _Signature = tuple[int, int, int]
 
@@ -130,11 +127,5 @@ def capture_time(path: Path) -> float:
             raise SoftformError(
                 f"The capture time '{stated}' in {path} is not a number.", "Write seconds since the epoch."
             ) from error
-    ahead = captured_at - time.time()
-    if not (captured_at > 0.0 and ahead <= CLOCK_TOLERANCE):
-        raise SoftformError(
-            f"{path} claims to be captured {ahead:.1f} s in the future." if captured_at > 0.0
-            else f"The capture time {captured_at} of {path} is not a time.",
-            "Synchronise the clocks of the scanner's computer and this one (NTP).",
-        )  # fmt: skip
+    check_capture_time(captured_at, str(path))
     return captured_at

@@ -1,22 +1,30 @@
-"""Life-cycle node `scanner`: exports of a watched folder become `captured_cloud`."""
+"""Life-cycle node `scanner`: exports of a watched folder, or clouds of depth cameras, become `captured_cloud`."""
 
-import time
+from functools import partial
 from pathlib import Path
 from threading import Lock
 
+from rclpy.subscription import Subscription
 from sensor_msgs.msg import PointCloud2
 
-from softform_capture.captured_cloud import CloudOptions, captured_cloud
+from softform_capture.captured_cloud import CapturedCloud, CloudOptions, captured_cloud, cloud_on_robot
+from softform_capture.depth_cameras.calibration import SECONDS_PER_DAY, default_calibration, load_calibration
+from softform_capture.depth_cameras.cloud_watcher import CloudWatcher
+from softform_capture.depth_cameras.merging import CloudMerger, MergedCloud
 from softform_capture.folder_source import FolderSource, RejectedFile, ScanFile
 from softform_capture.folder_watcher import FolderWatcher
 from softform_capture.parameters import PARAMETERS
 from softform_capture.registration import Registration
+from softform_capture.scan_record import ScanRecord
 from softform_core.errors import SoftformError
 from softform_core.robots import load_robot
+from softform_core.units import MM_PER_M
 from softform_ros.conversions import cloud_from_points, stamp_from_seconds
-from softform_ros.diagnostics import OK, WARN, Health
+from softform_ros.diagnostics import OK, Health
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
-from softform_ros.qos import CAPTURED_CLOUD
+from softform_ros.qos import CAMERA_INPUT, CAPTURED_CLOUD
+
+_LONGEST_SILENCE = 3.0  # s, of a camera
 
 
 class ScannerNode(SoftformLifecycleNode):
@@ -26,104 +34,136 @@ class ScannerNode(SoftformLifecycleNode):
         """Declare the parameters; nothing is watched before activation."""
         super().__init__("scanner", PARAMETERS, hardware_id="scanner")
         self._publisher = self.create_publisher(PointCloud2, "captured_cloud", CAPTURED_CLOUD)
-        self._watcher: FolderWatcher | None = None
+        self._watcher: FolderWatcher | CloudWatcher | None = None
+        self._camera_subscriptions: list[Subscription] = []
         self._lock = Lock()
-        self._reset_record()
-
-    def _reset_record(self) -> None:
-        self._published = 0
-        self._rejected = 0
-        self._last_scan = ""
-        self._last_points = 0
-        self._last_captured_at = 0.0
-        self._last_rejected: RejectedFile | None = None
-        self._last_was_rejected = False
-        self._folder_fault = ""
-        self._active_since = 0.0
 
     def configure(self) -> None:
-        """Load the robot and check folder, unit and registration."""
+        """Load the robot and check the source: folder, unit and registration, or the cameras' calibration."""
+        values = self.parameters
+        self._robot = load_robot(values["robot"])
+        self._options = CloudOptions(
+            values["crop"],
+            values["crop_margin"],
+            values["remove_outliers"],
+            values["max_points"],
+            values["workspace"],
+            values["spacing"],
+            values["normals"],
+        )
+        if values["source"] == "cameras":
+            self._configure_cameras()
+        else:
+            self._configure_folder()
+
+    def _configure_folder(self) -> None:
         values = self.parameters
         if not values["watch_folder"]:
             raise SoftformError(
                 "Parameter watch_folder is empty.", "Set it to the folder where the scanner writes its exports."
             )
-        self._robot = load_robot(values["robot"])
         self._registration = Registration.from_pose(values["registration"])
-        self._options = CloudOptions(
-            values["crop"], values["crop_margin"], values["remove_outliers"], values["max_points"]
-        )
         self._source = FolderSource(Path(values["watch_folder"]).expanduser(), values["unit"])
+
+    def _configure_cameras(self) -> None:
+        values = self.parameters
+        path = Path(values["camera_calibration"] or default_calibration(self._robot.name)).expanduser()
+        self._calibration = load_calibration(path)
+        longest_age = values["max_calibration_age"] * SECONDS_PER_DAY
+        self._calibration.check(self._robot.name, values["max_calibration_residual"], longest_age)
 
     def activate(self) -> None:
         """Start watching."""
-        self._reset_record()
-        self._active_since = time.monotonic()
+        if self.parameters["source"] == "cameras":
+            self._watch_cameras()
+        else:
+            self._watch_folder()
+
+    def _watch_folder(self) -> None:
+        self._record = ScanRecord(f"is {self._source.folder} the right folder?")
         if not self.parameters["include_existing"] and self._source.folder.is_dir():
             skipped = self._source.skip_existing()
             if skipped:
                 self.get_logger().info(f"passing over {skipped} older exports in {self._source.folder}")
         self._watcher = FolderWatcher(
-            self._source, self.parameters["poll_period"], self._on_scan, self._on_rejected, self._on_folder
+            self._source, self.parameters["poll_period"], self._on_scan, self._on_rejected, self._on_fault
         )
         self._watcher.start()
 
+    def _watch_cameras(self) -> None:
+        values, cameras = self.parameters, self._calibration.cameras
+        self._record = ScanRecord("do the cameras see the robot?")
+        merger = CloudMerger(
+            self._calibration, self._robot, self._options, values["max_stamp_gap"], values["max_disagreement"]
+        )
+        self._watcher = watcher = CloudWatcher(
+            merger,
+            list(cameras),
+            values["merge_period"],
+            _LONGEST_SILENCE,
+            self._on_merged,
+            lambda reason: self._on_rejected(RejectedFile(Path("clouds"), reason)),
+            self._on_fault,
+        )
+        self._camera_subscriptions = [
+            self.create_subscription(PointCloud2, camera.topic, partial(watcher.take, name), CAMERA_INPUT)
+            for name, camera in cameras.items()
+        ]
+        watcher.start()
+
     def deactivate(self) -> None:
         """Stop watching."""
+        for subscription in self._camera_subscriptions:
+            self.destroy_subscription(subscription)
+        self._camera_subscriptions = []
         if self._watcher is not None:
             self._watcher.stop()
             self._watcher = None
 
     def health(self) -> Health:
-        """Age of the last scan, and what was rejected and why."""
-        with self._lock:
-            rejected, was_rejected, fault = self._last_rejected, self._last_was_rejected, self._folder_fault
-            age = time.time() - self._last_captured_at if self._published else None
-            values = {
-                "watch_folder": self._source.folder,
-                "published": self._published,
-                "rejected": self._rejected,
-                "last_scan": self._last_scan or "none",
-                "last_scan_points": self._last_points,
-                "last_scan_age_s": "none" if age is None else f"{age:.1f}",
-                "last_rejected": rejected.path.name if rejected else "none",
-                "last_rejected_reason": rejected.reason if rejected else "none",
-            }
+        """Age and quality of the last scan, and what was rejected and why."""
         if not self.is_active:
-            return Health(OK, "inactive", values)
-        if fault:
-            return Health(WARN, fault, values)
-        if rejected is not None and was_rejected:
-            return Health(WARN, f"rejected {rejected.path.name}: {rejected.reason}", values)
-        stale_after = self.parameters["stale_after"]
-        if age is not None and age > stale_after:
-            return Health(WARN, f"no scan for {age:.0f} s", values)
-        if age is None and time.monotonic() - self._active_since > stale_after:
-            return Health(WARN, f"no usable scan since activation: is {self._source.folder} the right folder?", values)
-        return Health(OK, "waiting for the first scan" if age is None else "scans arrive", values)
+            return Health(OK, "inactive")
+        values: dict[str, object] = {"source": self.parameters["source"]}
+        if self.parameters["source"] == "cameras":
+            values["cameras"] = ", ".join(self._calibration.cameras)
+            values["calibration_age_days"] = f"{self._calibration.age / SECONDS_PER_DAY:.1f}"
+            worst = max(camera.residual for camera in self._calibration.cameras.values())
+            values["calibration_residual_mm"] = f"{worst * MM_PER_M:.2f}"
+        else:
+            values["watch_folder"] = self._source.folder
+        with self._lock:
+            return self._record.health(values, self.parameters["stale_after"], self.parameters["least_coverage"])
 
     def _on_scan(self, scan: ScanFile) -> None:
-        points = captured_cloud(scan.shape, self._registration, self._robot, self._options)
-        stamp = stamp_from_seconds(scan.captured_at)
-        self._publisher.publish(cloud_from_points(points, self.parameters["frame_id"], stamp))
+        cloud = captured_cloud(scan.shape, self._registration, self._robot, self._options)
+        self._publish(scan.path.name, cloud, scan.captured_at, {})
+
+    def _on_merged(self, merged: MergedCloud) -> None:
+        cloud = cloud_on_robot(merged.points, self._robot, self._options)
+        disagreement = {"disagreement_mm": f"{merged.disagreement * MM_PER_M:.2f}"}
+        self._publish(" + ".join(self._calibration.cameras), cloud, merged.captured_at, disagreement)
+
+    def _publish(self, name: str, cloud: CapturedCloud, captured_at: float, figures: dict[str, str]) -> None:
+        normals = {} if cloud.normals is None else dict(
+            zip(("normal_x", "normal_y", "normal_z"), cloud.normals.T, strict=True)
+        )  # fmt: skip
+        stamp = stamp_from_seconds(captured_at)
+        self._publisher.publish(cloud_from_points(cloud.points, self.parameters["frame_id"], stamp, normals))
         with self._lock:
-            self._published += 1
-            self._last_scan, self._last_points = scan.path.name, len(points)
-            self._last_captured_at = scan.captured_at
-            self._last_was_rejected = False
+            self._record.note(name, len(cloud.points), captured_at, cloud.quality, figures)
 
     def _on_rejected(self, rejected: RejectedFile) -> None:
-        self.get_logger().warning(f"rejected {rejected.path.name}: {rejected.reason}")
         with self._lock:
-            self._rejected += 1
-            self._last_rejected = rejected
-            self._last_was_rejected = True
+            is_news = self._record.reject(rejected.path.name, rejected.reason)
+        if is_news:
+            self.get_logger().warning(f"rejected {rejected.path.name}: {rejected.reason}")
 
-    def _on_folder(self, fault: str) -> None:
-        if fault and fault != self._folder_fault:
-            self.get_logger().warning(fault)
+    def _on_fault(self, fault: str) -> None:
         with self._lock:
-            self._folder_fault = fault
+            is_news, self._record.fault = fault != self._record.fault, fault
+        if fault and is_news:
+            self.get_logger().warning(fault)
 
 
 def main() -> None:

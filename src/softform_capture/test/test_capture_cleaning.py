@@ -4,8 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softform_capture.captured_cloud import CloudOptions, captured_cloud
-from softform_capture.cleaning import inside_box, not_stray, robot_box
+from softform_capture.cleaning import not_stray, thinned_evenly
 from softform_capture.registration import Registration
+from softform_capture.workspace import inside_workspace
 from softform_core.errors import SoftformError
 from softform_core.robots import load_robot
 from softform_core.shapes.dem import dem_target
@@ -74,7 +75,44 @@ def test_few_points_are_all_kept():
 
 def test_the_box_holds_the_robot_inflated_and_sagging(robot):
     points = np.array([[0.16, 0.16, 0.0], [0.0, 0.0, 0.15], [0.0, 0.0, -0.05], [0.2, 0.0, 0.0], [0.0, 0.0, 0.4]])
-    assert inside_box(points, robot_box(robot, 0.01)).tolist() == [True, True, True, False, False]
+    assert inside_workspace(points, robot, "box", 0.01).tolist() == [True, True, True, False, False]
+
+
+def test_the_hemisphere_of_paper_004_is_centred_at_the_base(robot):
+    reach = float(np.hypot(*robot.extent)) / 2.0
+    points = np.array([[0.0, 0.0, reach], [0.16, 0.16, 0.0], [0.0, 0.0, reach + 0.02], [0.0, 0.0, -0.02]])
+    assert inside_workspace(points, robot, "hemisphere", 0.01).tolist() == [True, True, False, False]
+
+
+def test_even_thinning_leaves_one_mean_in_every_cube():
+    dense = np.random.default_rng(0).uniform(0.0, 0.01, (5000, 3))
+    sparse = dense[:5] + [0.1, 0.0, 0.0]
+    thinned = thinned_evenly(np.vstack([dense, sparse]), 0.02)
+    assert thinned.shape == (2, 3)
+    assert thinned[0] == pytest.approx(dense.mean(axis=0))
+    assert thinned[1] == pytest.approx(sparse.mean(axis=0))
+    even = thinned_evenly(dense, 0.002)
+    assert 100 < len(even) <= 6**3
+
+
+def test_quality_tells_how_much_of_the_robot_is_seen_how_densely_and_how_clean(robot, surface):
+    whole = captured_cloud(surface, AS_IS, robot, CloudOptions(remove_outliers=False)).quality
+    assert whole.coverage == 1.0
+    assert whole.density == pytest.approx(len(surface.points) / np.prod(robot.extent), rel=0.15)
+    assert whole.outlier_share == 0.0
+    half = TargetShape(surface.points[surface.points[:, 0] < 0.0])
+    assert captured_cloud(half, AS_IS, robot, CloudOptions()).quality.coverage == pytest.approx(0.5)
+    random = np.random.default_rng(1)
+    stray = random.uniform([-0.15, -0.15, 0.06], [0.15, 0.15, 0.12], (300, 3))
+    dirty = captured_cloud(TargetShape(np.vstack([surface.points, stray])), AS_IS, robot, CloudOptions()).quality
+    assert dirty.outlier_share == pytest.approx(300 / 6300, rel=0.6)
+
+
+def test_normals_are_those_of_the_surface_upwards(robot, surface):
+    cloud = captured_cloud(surface, AS_IS, robot, CloudOptions(remove_outliers=False, normals=True))
+    truth = dem_target(robot).sample(6000).normals
+    assert np.abs(np.einsum("ni,ni->n", cloud.normals, truth)).mean() > 0.98
+    assert (cloud.normals[:, 2] >= 0.0).all()
 
 
 def test_a_scan_becomes_the_cloud_of_the_robot_alone(robot, surface):
@@ -82,15 +120,16 @@ def test_a_scan_becomes_the_cloud_of_the_robot_alone(robot, surface):
     table = np.random.default_rng(0).uniform([-1.0, -1.0, -0.3], [1.0, 1.0, -0.25], (3000, 3))
     seen = np.vstack([surface.points, table])
     in_scanner = (seen - registration.translation) @ registration.rotation
-    cloud = captured_cloud(TargetShape(in_scanner), registration, robot, CloudOptions(remove_outliers=False))
+    options = CloudOptions(remove_outliers=False)
+    cloud = captured_cloud(TargetShape(in_scanner), registration, robot, options).points
     assert np.allclose(cloud, surface.points)
 
 
 def test_a_large_scan_is_thinned_and_a_mesh_is_sampled(robot, surface):
     options = CloudOptions(max_points=1000, remove_outliers=False)
-    assert len(captured_cloud(surface, AS_IS, robot, options)) == 1000
+    assert len(captured_cloud(surface, AS_IS, robot, options).points) == 1000
     square = [[-0.1, -0.1, 0.01], [0.1, -0.1, 0.01], [0.1, 0.1, 0.01], [-0.1, 0.1, 0.01]]
-    cloud = captured_cloud(TargetShape.from_mesh(square, [[0, 1, 2], [0, 2, 3]]), AS_IS, robot, options)
+    cloud = captured_cloud(TargetShape.from_mesh(square, [[0, 1, 2], [0, 2, 3]]), AS_IS, robot, options).points
     assert len(cloud) == 1000
     assert np.allclose(cloud[:, 2], 0.01)
 

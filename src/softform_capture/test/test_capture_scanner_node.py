@@ -1,4 +1,4 @@
-"""The node as its own process: exports are dropped into its folder, clouds and diagnostics come out."""
+"""The node as its own process: exports or cameras' clouds go in, clouds of the robot and diagnostics come out."""
 
 import signal
 import time
@@ -7,15 +7,25 @@ import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 from lifecycle_msgs.msg import Transition
+from scipy.spatial import cKDTree
 from sensor_msgs.msg import PointCloud2
 
+from softform_capture.depth_cameras.calibration import made_calibration
+from softform_capture.depth_cameras.extrinsics import CameraExtrinsics
 from softform_capture.registration import Registration
+from softform_core.registration.rigid import RigidTransform
 from softform_core.robots import load_robot
 from softform_core.shapes.dem import dem_target
 from softform_core.shapes.target import TargetShape
 from softform_core.shapes.write import write_ply
 from softform_ros import qos
-from softform_ros.conversions import points_from_cloud, seconds_from_stamp
+from softform_ros.conversions import (
+    cloud_from_points,
+    points_from_cloud,
+    seconds_from_stamp,
+    stamp_from_seconds,
+    values_from_cloud,
+)
 
 POSE = [0.02, -0.01, 0.8, 1.0, 0.0, 0.0, 0.0]
 PATIENCE = 30.0
@@ -109,6 +119,58 @@ def test_a_millimetre_export_is_not_taken_for_metres(tmp_path, surface, start_sc
     _, values = scanner.wait_for_status("rejected unstated.ply")
     assert "seems to be in millimetres" in values["last_rejected_reason"]
     assert scanner.messages == []
+
+
+def test_clouds_of_two_cameras_become_one_and_a_silent_camera_is_told(tmp_path, surface, start_scanner):
+    motions = {
+        "left": Registration.from_pose([-0.3, 0.0, 0.6, 1.0, 0.0, 0.0, 0.0]),
+        "right": Registration.from_pose(POSE),
+    }
+    cameras = {
+        name: CameraExtrinsics(RigidTransform(motion.rotation, motion.translation), 0.001, 0.002, "tip", 5)
+        for name, motion in motions.items()
+    }
+    streams = {name: (f"{name}/points", f"{name}_frame") for name in cameras}
+    path = tmp_path / "cameras.yaml"
+    made_calibration("membrane", "test", cameras, streams).save(path)
+    scanner = start_scanner(source="cameras", camera_calibration=path, spacing=0.004, merge_period=0.2, normals=True)
+    publishers = {
+        name: scanner.node.create_publisher(PointCloud2, topic, qos.CAMERA_INPUT)
+        for name, (topic, _) in streams.items()
+    }
+    scanner.start()
+    scanner.wait(lambda: all(publisher.get_subscription_count() == 1 for publisher in publishers.values()))
+    captured_at = time.time() - 1.0
+
+    def send(names, frame_suffix="_frame"):
+        for name in names:
+            motion = motions[name]
+            points = (surface.points - motion.translation) @ motion.rotation
+            stamp = stamp_from_seconds(captured_at)
+            publishers[name].publish(cloud_from_points(points, f"{name}{frame_suffix}", stamp))
+        time.sleep(0.3)
+
+    def merged():
+        if not scanner.messages:
+            send(motions)
+        return scanner.messages
+
+    scanner.wait(merged)
+    cloud = scanner.messages[0]
+    assert seconds_from_stamp(cloud.header.stamp) == pytest.approx(captured_at, abs=1e-6)
+    assert cKDTree(surface.points).query(points_from_cloud(cloud))[0].max() < 0.004
+    assert values_from_cloud(cloud, ["normal_z"]).min() >= 0.0
+    _, values = scanner.wait_for_status("scans arrive")
+    assert values["last_scan"] == "left + right"
+    assert float(values["coverage"]) == 1.0
+    assert float(values["disagreement_mm"]) < 0.5
+    assert values["calibration_residual_mm"] == "1.00"
+
+    def is_told(words):
+        return any(words in status.message for status in scanner.statuses)
+
+    scanner.wait(lambda: send(["left"]) or is_told("camera right sends no clouds"))
+    scanner.wait(lambda: send(motions, "_other") or is_told("frame 'left_frame'"))
 
 
 def test_wrong_parameters_fail_configuration_with_the_reason(start_scanner):

@@ -1,0 +1,28 @@
+"""Times of capture that can be believed."""
+
+import time
+
+from softform_core.errors import SoftformError
+
+CLOCK_TOLERANCE = 1.0
+"""A capture time further in the future than this, in seconds, means that the scanner's clock is wrong."""
+
+
+def check_capture_time(captured_at: float, what: str) -> None:
+    """Refuse a time of capture that cannot be.
+
+    Args:
+        captured_at: s since the epoch.
+        what: Was captured, for the message.
+
+    Raises:
+        SoftformError: If it is no time, or lies in the future.
+    """
+    if not captured_at > 0.0:
+        raise SoftformError(f"The capture time {captured_at} of {what} is not a time.", "Set the scanner's clock.")
+    ahead = captured_at - time.time()
+    if ahead > CLOCK_TOLERANCE:
+        raise SoftformError(
+            f"{what} claims to be captured {ahead:.1f} s in the future.",
+            "Synchronise the clocks of the scanner's computer and this one (NTP).",
+        )

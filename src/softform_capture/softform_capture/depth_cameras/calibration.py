@@ -1,0 +1,136 @@
+"""Calibration of the depth cameras on disk: where each is, how well that fits, and where it comes from."""
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import yaml
+from pydantic import AwareDatetime, Field, ValidationError
+
+from softform_capture.depth_cameras.extrinsics import CameraExtrinsics
+from softform_capture.registration import Registration
+from softform_core.errors import SoftformError
+from softform_core.files import write_atomically
+from softform_core.paths import data_dir
+from softform_core.pneumatic_robot import Description, Finite, NotNegative
+from softform_core.units import MM_PER_M
+
+SECONDS_PER_DAY = 86_400.0
+_REMEDY = "Calibrate again: ./softform calibrate-cameras."
+_Counted = Annotated[int, Field(ge=3)]
+_Pose = tuple[Finite, Finite, Finite, Finite, Finite, Finite, Finite]
+
+
+class CameraDescription(Description):
+    """One camera: the topic of its clouds, their frame, and its pose (x, y, z, qx, qy, qz, qw) in the robot's frame.
+
+    `residual` is the root of the mean squared distance of the `points` that it was calibrated with, m.
+    """
+
+    topic: str
+    frame_id: str
+    pose: _Pose
+    residual: NotNegative
+    points: _Counted
+
+    def registration(self) -> Registration:
+        """The pose as what moves its clouds."""
+        return Registration.from_pose(self.pose)
+
+
+class CameraCalibration(Description):
+    """All cameras of one robot, and when and by which command they were calibrated."""
+
+    robot: str
+    created_at: AwareDatetime
+    command: str
+    cameras: Annotated[dict[str, CameraDescription], Field(min_length=1)]
+
+    @property
+    def age(self) -> float:
+        """Time since it was made, s."""
+        return time.time() - self.created_at.timestamp()
+
+    def save(self, path: Path) -> None:
+        """Write it as YAML.
+
+        Raises:
+            SoftformError: If the file cannot be written.
+        """
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, default_flow_style=None, width=120)
+        write_atomically(path, text.encode())
+
+    def check(self, robot: str, largest_residual: float, longest_age: float) -> None:
+        """Refuse what cannot be trusted any more.
+
+        Args:
+            robot: Name of the robot that is scanned.
+            largest_residual: Of any camera, m.
+            longest_age: s.
+
+        Raises:
+            SoftformError: If it is of another robot, too old, from the future, or a camera's residual is too large.
+        """
+        if self.robot != robot:
+            raise SoftformError(f"The cameras were calibrated for robot '{self.robot}', not '{robot}'.", _REMEDY)
+        if not 0.0 <= self.age <= longest_age:
+            raise SoftformError(
+                f"The calibration of the cameras was made {self.age / SECONDS_PER_DAY:.1f} days ago; "
+                f"at most {longest_age / SECONDS_PER_DAY:.1f} are allowed.",
+                _REMEDY,
+            )
+        for name, camera in self.cameras.items():
+            if camera.residual > largest_residual:
+                raise SoftformError(
+                    f"Camera {name} was calibrated to {camera.residual * MM_PER_M:.1f} mm; "
+                    f"at most {largest_residual * MM_PER_M:.1f} mm are allowed.",
+                    _REMEDY,
+                )
+
+
+def default_calibration(robot: str) -> Path:
+    """Where a robot's calibration lies if nothing else is said."""
+    return data_dir() / robot / "cameras.yaml"
+
+
+def made_calibration(
+    robot: str, command: str, found: dict[str, CameraExtrinsics], clouds: dict[str, tuple[str, str]]
+) -> CameraCalibration:
+    """Calibration of now.
+
+    Args:
+        robot: Name.
+        command: By which it was made.
+        found: The cameras' poses.
+        clouds: Topic and frame of each camera's clouds.
+    """
+    cameras = {
+        name: CameraDescription(
+            topic=clouds[name][0],
+            frame_id=clouds[name][1],
+            pose=(*each.motion.translation.tolist(), *each.motion.quaternion().tolist()),
+            residual=each.residual,
+            points=each.points,
+        )
+        for name, each in found.items()
+    }
+    return CameraCalibration(robot=robot, created_at=datetime.now(UTC), command=command, cameras=cameras)
+
+
+def load_calibration(path: Path) -> CameraCalibration:
+    """Read a calibration.
+
+    Raises:
+        SoftformError: If there is none, or it is damaged.
+    """
+    try:
+        calibration = CameraCalibration.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+        for camera in calibration.cameras.values():
+            camera.registration()
+    except OSError as error:
+        raise SoftformError(f"{path} cannot be read: {error.strerror or error}.", _REMEDY) from error
+    except (ValidationError, ValueError, yaml.YAMLError) as error:
+        raise SoftformError(f"{path} is no calibration of cameras: {error}", _REMEDY) from error
+    return calibration

@@ -1,0 +1,43 @@
+"""Waits for clouds of several cameras."""
+
+import time
+from collections.abc import Mapping
+from functools import partial
+
+from sensor_msgs.msg import PointCloud2
+
+from softform_core.errors import SoftformError
+from softform_ros.background_node import BackgroundNode
+from softform_ros.qos import CAMERA_INPUT
+
+
+def listen(topics: Mapping[str, str], count: int, time_limit: float, namespace: str) -> dict[str, list[PointCloud2]]:
+    """Return `count` clouds of each camera.
+
+    Args:
+        topics: Camera -> topic, relative to the namespace.
+        count: Clouds wanted of each.
+        time_limit: s.
+        namespace: Where the topics are.
+
+    Raises:
+        SoftformError: If a camera does not send so many in time.
+    """
+    heard: dict[str, list[PointCloud2]] = {camera: [] for camera in topics}
+    with BackgroundNode("calibrate_cameras", namespace) as node:
+        for camera, topic in topics.items():
+            node.create_subscription(PointCloud2, topic, partial(_keep, heard[camera], count), CAMERA_INPUT)
+        deadline = time.monotonic() + time_limit
+        while any(len(clouds) < count for clouds in heard.values()):
+            if time.monotonic() > deadline:
+                got = ", ".join(f"{len(heard[camera])} of {count} on {topic}" for camera, topic in topics.items())
+                raise SoftformError(
+                    f"In {time_limit:.0f} s these clouds came: {got}.", "Are the cameras' drivers running?"
+                )
+            time.sleep(0.02)
+    return heard
+
+
+def _keep(clouds: list[PointCloud2], count: int, message: PointCloud2) -> None:
+    if len(clouds) < count:
+        clouds.append(message)

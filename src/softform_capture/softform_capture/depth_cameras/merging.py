@@ -1,0 +1,155 @@
+"""Clouds of two or more depth cameras that look at one robot, brought together (paper 004, Sec. V-A)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from softform_capture.captured_cloud import CloudOptions
+from softform_capture.depth_cameras.calibration import CameraCalibration
+from softform_capture.workspace import inside_workspace
+from softform_core.errors import SoftformError
+from softform_core.robots import Robot
+from softform_core.shapes.target import estimate_normals
+from softform_core.units import MM_PER_M
+
+Array = NDArray[np.float64]
+
+NEAREST, FARTHEST = 0.03, 20.0
+"""m; depth cameras measure between them. A cloud whose points lie elsewhere is not in metres."""
+
+_COMPARED = 3000
+"""Points of a cloud by which it is compared with another."""
+_REACH = 0.05
+"""m; points with none of the other cloud so close are not seen by both cameras."""
+_FEWEST_COMMON = 200
+
+
+@dataclass(frozen=True)
+class CameraCloud:
+    """What one camera saw.
+
+    Attributes:
+        points: (N, 3) m in the camera's frame; not finite where nothing was measured.
+        frame_id: Of the points.
+        captured_at: s since the epoch.
+    """
+
+    points: Array
+    frame_id: str
+    captured_at: float
+
+
+@dataclass(frozen=True)
+class MergedCloud:
+    """What all cameras saw together.
+
+    Attributes:
+        points: (N, 3) m in the robot's frame, within its workspace.
+        captured_at: When the first of them saw it, s since the epoch: what it shows may not be newer.
+        disagreement: Median distance of two cameras' surfaces where both see the robot, largest of all pairs, m; NaN if
+            no two see the same part.
+    """
+
+    points: Array
+    captured_at: float
+    disagreement: float
+
+
+class CloudMerger:
+    """Brings clouds into the robot's frame by the cameras' calibration, segments the robot, and concatenates.
+
+    Args:
+        calibration: Of the cameras.
+        robot: Who is seen.
+        options: The workspace.
+        largest_gap: Between the times of capture of clouds that are merged, s.
+        largest_disagreement: Between two cameras, m: beyond, one was moved since it was calibrated.
+    """
+
+    def __init__(
+        self,
+        calibration: CameraCalibration,
+        robot: Robot,
+        options: CloudOptions,
+        largest_gap: float,
+        largest_disagreement: float,
+    ) -> None:
+        """Take over the calibration."""
+        self._calibration, self._robot, self._options = calibration, robot, options
+        self._largest_gap, self._largest_disagreement = largest_gap, largest_disagreement
+
+    def merge(self, clouds: Mapping[str, CameraCloud]) -> MergedCloud:
+        """Merge one cloud of each camera.
+
+        Raises:
+            SoftformError: If a cloud is in another frame or not in metres, if the clouds were not captured together, or
+                if the cameras disagree about where the robot is.
+        """
+        times = {name: cloud.captured_at for name, cloud in clouds.items()}
+        first, last = min(times, key=times.__getitem__), max(times, key=times.__getitem__)
+        if times[last] - times[first] > self._largest_gap:
+            raise SoftformError(
+                f"The cloud of camera {first} is {times[last] - times[first]:.2f} s older than that of {last}.",
+                "Synchronise the cameras' clocks, or let both send at the same rate.",
+            )
+        parts = [self._on_robot(name, cloud) for name, cloud in clouds.items()]
+        disagreements = {
+            (a, b): disagreement(first_part, second_part)
+            for (a, first_part), (b, second_part) in combinations(zip(clouds, parts, strict=True), 2)
+        }
+        for (a, b), distance in disagreements.items():
+            if distance > self._largest_disagreement:
+                raise SoftformError(
+                    f"Cameras {a} and {b} see the robot {distance * MM_PER_M:.1f} mm apart.",
+                    "One was moved since it was calibrated: ./softform calibrate-cameras.",
+                )
+        known = [distance for distance in disagreements.values() if np.isfinite(distance)]
+        return MergedCloud(np.concatenate(parts), times[first], max(known, default=float("nan")))
+
+    def _on_robot(self, name: str, cloud: CameraCloud) -> Array:
+        camera = self._calibration.cameras[name]
+        if cloud.frame_id != camera.frame_id:
+            raise SoftformError(
+                f"Camera {name} was calibrated in frame '{camera.frame_id}' but sends clouds in '{cloud.frame_id}'.",
+                "Set its driver as it was then, or calibrate again.",
+            )
+        measured = cloud.points[np.isfinite(cloud.points).all(axis=1)]
+        # Drivers write (0, 0, 0) where nothing was measured, if they do not write NaN.
+        measured = measured[measured.any(axis=1)]
+        if len(measured):
+            distance = float(np.median(np.linalg.norm(measured, axis=1)))
+            if not NEAREST <= distance <= FARTHEST:
+                raise SoftformError(
+                    f"The points of camera {name} are {distance:.4g} m away from it.",
+                    "Clouds must be in metres: check its driver.",
+                )
+        registration = camera.registration()
+        placed = measured @ registration.rotation.T + registration.translation
+        if not self._options.crop:
+            return placed
+        return placed[inside_workspace(placed, self._robot, self._options.workspace, self._options.crop_margin)]
+
+
+def disagreement(first: Array, second: Array) -> float:
+    """Median distance of a cloud's points from the other's surface, where both are.
+
+    Args:
+        first: (N, 3) m.
+        second: (M, 3) m.
+
+    Returns:
+        m, along the other's normals; NaN if they have too little in common.
+    """
+    a, b = (part[:: max(1, len(part) // _COMPARED)] for part in (first, second))
+    if min(len(a), len(b)) < _FEWEST_COMMON:
+        return float("nan")
+    distance, nearest = cKDTree(b).query(a, distance_upper_bound=_REACH)
+    common = np.isfinite(distance)
+    if common.sum() < _FEWEST_COMMON:
+        return float("nan")
+    normals = estimate_normals(b)[nearest[common]]
+    return float(np.median(np.abs(np.einsum("ni,ni->n", a[common] - b[nearest[common]], normals))))

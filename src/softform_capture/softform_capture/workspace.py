@@ -1,0 +1,51 @@
+"""Which points of a cloud can belong to the robot: the segmentation of its workspace."""
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.robots import Robot
+
+Array = NDArray[np.float64]
+Workspace = Literal["box", "hemisphere"]
+WORKSPACES: tuple[Workspace, ...] = ("box", "hemisphere")
+
+DEPTH_BELOW = 0.25
+"""Depth of the robot's box below its resting surface, of its longer side: a soft sheet sags."""
+
+HEIGHT_ABOVE = 0.5
+"""Height of the robot's box above its resting surface, of its longer side."""
+
+
+def inside_workspace(points: Array, robot: Robot, workspace: Workspace, margin: float) -> NDArray[np.bool_]:
+    """Which of the points (N, 3) m, in the robot's frame, lie where it can be, (N,).
+
+    Args:
+        points: See above.
+        robot: Who was scanned.
+        workspace: `box` is close around every shape that a membrane takes. `hemisphere` is that of paper 004, Sec. V-A:
+            about the base, above it, of the robot's reach, here half the membrane's diagonal.
+        margin: Added on every side, m; the paper's epsilon.
+    """
+    if workspace == "hemisphere":
+        reach = float(np.linalg.norm(robot.extent)) / 2.0 + margin
+        return np.asarray((np.square(points).sum(axis=1) <= reach**2) & (points[:, 2] >= -margin))
+    low, high = robot_box(robot, margin)
+    return np.all((points >= low) & (points <= high), axis=1)
+
+
+def robot_box(robot: Robot, margin: float) -> tuple[Array, Array]:
+    """Box around a robot in its frame that holds every shape it can take.
+
+    Args:
+        robot: Whose box.
+        margin: Added on every side, m.
+
+    Returns:
+        Lower and upper corner, each (3,) m.
+    """
+    half, longer = robot.extent / 2.0, float(robot.extent.max())
+    low = np.array([-half[0], -half[1], -DEPTH_BELOW * longer])
+    high = np.array([half[0], half[1], HEIGHT_ABOVE * longer])
+    return low - margin, high + margin
