@@ -35,13 +35,13 @@ def frame_topic(system: str) -> FrameTopic:
     """
     if system == "mocap4r2":
         try:
-            messages = import_module("mocap4r2_msgs.msg")
-        except ImportError as error:
+            markers = import_module("mocap4r2_msgs.msg").Markers
+        except (ImportError, AttributeError) as error:
             raise SoftformError(
                 f"The messages of mocap4r2 cannot be loaded: {error}.",
                 "Build the package mocap4r2_msgs, or install it (ros-jazzy-mocap4r2-msgs), and source its workspace.",
             ) from error
-        return FrameTopic(messages.Markers, frame_from_mocap4r2)
+        return FrameTopic(markers, frame_from_mocap4r2)
     if system == "point_cloud":
         return FrameTopic(PointCloud2, CloudReader().read)
     return FrameTopic(MarkerFrame, frame_from_markers)

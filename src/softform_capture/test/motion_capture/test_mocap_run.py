@@ -1,0 +1,219 @@
+"""Runs without ROS: clocks, order, gaps, connections that come and go, and a NatNet server behind all of it."""
+
+import threading
+import time
+
+import emulated_natnet as natnet
+import numpy as np
+import pytest
+from captured_scene import BASE, NAMES, SHEET_NAMES, seen, sheet
+
+from softform_capture.capture_run import CaptureRun, CaptureSettings
+from softform_capture.frame_order import FrameOrder
+from softform_capture.marker_gaps import MarkerGaps
+from softform_capture.marker_plausibility import PlausibilityLimits
+from softform_capture.motion_capture.captured_frame import CapturedFrame, SourceLostError
+from softform_capture.motion_capture.device_clock import DeviceClock, epoch_nanoseconds
+from softform_capture.motion_capture.natnet_source import NatNetSettings, NatNetSource
+from softform_capture.motion_capture.source_thread import SourceThread
+from softform_capture.motion_capture.sources import network_source
+from softform_core.errors import SoftformError
+from softform_core.robots import load_robot
+
+PATIENCE = 20.0
+
+
+def capture_run(**options):
+    return CaptureRun(CaptureSettings(load_robot("membrane"), 0.002, PlausibilityLimits(), **options))
+
+
+def frame(number, age=0.0, spoil=lambda positions: None, rate=100.0):
+    positions = seen(number)
+    spoil(positions)
+    return CapturedFrame(number, time.time_ns() + int(1e9 * (number / rate - age)), NAMES, positions)
+
+
+def wait(condition):
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_device_clock_takes_no_delay_for_time():
+    random, clock = np.random.default_rng(0), DeviceClock(window=1.0)
+    sent = 0.01 * np.arange(300)
+    delay = 0.001 + random.exponential(0.01, len(sent))
+    found = [clock.host_time(device, 50.0 + device + late) for device, late in zip(sent, delay, strict=True)]
+    error = np.array(found) - 50.0 - sent
+    assert (error[100:] < 0.003).all() and (error >= 0.001 - 1e-9).all()
+    assert clock.host_time(0.0, 900.0) == pytest.approx(900.0), "started anew"
+
+
+def test_a_device_clock_that_drifts_is_followed():
+    clock = DeviceClock(window=1.0)
+    for device in np.arange(0.0, 100.0, 0.01):
+        host = 1.001 * device
+        error = clock.host_time(device, host) - host
+    assert abs(error) < 0.002
+
+
+def test_steady_moments_on_the_wall_clock():
+    assert abs(epoch_nanoseconds(time.monotonic() - 5.0) - (time.time_ns() - 5_000_000_000)) < 50_000_000
+
+
+def test_a_clock_that_is_set_back_is_followed_after_one_frame_and_late_frames_are_refused():
+    order = FrameOrder()
+    assert not order.accept(100.0, 1)
+    with pytest.raises(SoftformError, match="no later"):
+        order.accept(99.98, 2)
+    assert not order.accept(100.1, 5)
+    assert order.lost == 3
+    with pytest.raises(SoftformError, match="no later"):
+        order.accept(40.0, 6)  # one frame may be a straggler
+    assert not order.accept(100.2, 7)
+    with pytest.raises(SoftformError, match="no later"):
+        order.accept(40.0, 8)
+    assert order.accept(40.1, 9)
+    assert not order.accept(40.2, 10)
+    assert (order.lost, order.clock_steps) == (4, 1)
+    assert not order.accept(40.3, 2_000_000)
+    assert order.lost == 4, "a system that counts anew has lost nothing"
+
+
+def test_gaps_are_counted_and_the_lasting_ones_named():
+    gaps = MarkerGaps(3)
+    for number in range(100):
+        gaps.see(np.array([True, not 10 <= number < 20, number < 50]), 0.1 * number)
+    assert gaps.count == 2
+    assert gaps.lasting(["a", "b", "c"], 3.0) == {"c": pytest.approx(5.0)}
+    assert gaps.longest == pytest.approx(5.0)
+    gaps.see(np.array([True, True, True]), 0.0)
+    assert gaps.lasting(["a", "b", "c"], 0.0) == {}
+
+
+def test_a_run_reports_what_somebody_should_mend():
+    def hide(positions):
+        positions[5] = np.nan
+
+    def teleport(positions):
+        positions[6] += 0.2
+
+    def swap(positions):
+        positions[[4, 12]] = positions[[12, 4]]
+
+    run = capture_run(max_gap=0.05)
+    for number in range(10):
+        names, believed = run.take(frame(number, age=1.0))
+    assert names == SHEET_NAMES and np.abs(believed - sheet(9)).max() < 1e-9
+    fault, values = run.health()
+    assert fault == ""
+    assert (values["gaps"], values["frames_lost"], values["markers"]) == (0, 0, 9)
+    assert 800.0 < float(values["latency_ms"]) < 1000.0 * PATIENCE
+    for number in range(10, 20):
+        run.take(frame(number, age=1.0, spoil=hide))
+    assert run.health()[0].startswith("m02 missing for up to 0 s")
+    for number, spoil, fault in ((20, teleport, "m03 jumped"), (21, swap, "labels m01, m09 seem to be exchanged")):
+        _, believed = run.take(frame(number, age=1.0, spoil=spoil))
+        assert np.isnan(believed).any()
+        assert fault in run.health()[0]
+
+
+@pytest.mark.parametrize("age, complaint", [(-0.5, "ahead of this machine's clock"), (7.0, "before they come")])
+def test_clocks_that_differ_are_reported(age, complaint):
+    run = capture_run()
+    for number in range(3):
+        run.take(frame(number, age))
+    assert complaint in run.health()[0] and "NTP" in run.health()[0]
+
+
+def test_expected_markers_are_there_from_the_start():
+    run = capture_run(markers=[*SHEET_NAMES, "m10"], renames={"tip": "m10"})
+    part = frame(0, 1.0)
+    names, believed = run.take(CapturedFrame(0, part.captured_at, NAMES[:6], part.positions[:6]))
+    assert names == [*SHEET_NAMES, "m10"] and np.isfinite(believed).all(axis=1).sum() == 2
+    full = CapturedFrame(1, part.captured_at + 10_000_000, [*NAMES, "tip"], np.vstack([seen(1), seen(1)[4:5] + 0.01]))
+    assert np.isfinite(run.take(full)[1]).all()
+
+
+class Flaky:
+    """A source that fails in every way: it does not open, says nothing, is lost, raises what it should not."""
+
+    def __init__(self):
+        self.malformed, self.opened, self.closed = 0, 0, 0
+
+    def open(self):
+        self.opened += 1
+        if self.opened == 1:
+            raise SoftformError("It is switched off.")
+
+    def receive(self, timeout):
+        if self.opened == 2:
+            raise SourceLostError("The cable is out.")
+        if self.opened == 3:
+            raise ZeroDivisionError("a client's own mistake")
+        if self.opened == 4:
+            time.sleep(timeout)
+            return None
+        time.sleep(0.001)
+        return frame(self.opened)
+
+    def close(self):
+        self.closed += 1
+
+
+def test_a_connection_is_made_again_whatever_ended_it():
+    frames, failures, source = [], [], Flaky()
+    thread = SourceThread(source, frames.append, silence=0.3)
+    thread.start()
+
+    def note():
+        if thread.record.failure not in failures:
+            failures.append(thread.record.failure)
+        return frames
+
+    wait(note)
+    thread.stop()
+    assert failures[-4:] == [
+        "It is switched off.",
+        "The cable is out.",
+        "a client's own mistake",
+        "No frame for 0.3 s. Is the system streaming?",
+    ]
+    assert (thread.record.opened, thread.record.lost, thread.record.connected) == (4, 3, False)
+    assert source.closed == source.opened
+    assert not any(one.name == "motion capture" for one in threading.enumerate())
+
+
+def test_a_natnet_server_that_restarts_is_followed_and_labels_hold():
+    run = capture_run()
+    given = []
+    server = natnet.NatNetServer()
+    source = NatNetSource(NatNetSettings("127.0.0.1", "127.0.0.1", server.port, patience=0.5))
+    thread = SourceThread(source, lambda one: given.append(run.take(one)), silence=0.4)
+    thread.start()
+    try:
+        wait(lambda: len(given) > 20)
+        port = server.port
+        server.stop()
+        wait(lambda: thread.record.lost == 1)
+        before = len(given)
+        server = natnet.NatNetServer(port=port)
+        wait(lambda: len(given) > before + 20)
+    finally:
+        thread.stop()
+        server.stop()
+    names, believed = given[-1]
+    assert names == SHEET_NAMES and np.isfinite(believed).all()
+    assert np.abs(np.delete(believed - sheet(), 4, axis=0)).max() < 1e-5
+    assert run.stream.record.residual < 1e-5
+    assert run.stream.record.jumps == 0
+
+
+def test_a_network_system_needs_a_server():
+    for system in ("vicon", "natnet", "qualisys"):
+        with pytest.raises(SoftformError, match="Set `server`"):
+            network_source({"system": system, "server": "", "port": 0})
+    source = network_source({"system": "qualisys", "server": "127.0.0.1", "port": 0})
+    assert source._settings.port == 22223
+    assert len(BASE) == 4
