@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from abc import abstractmethod
 from typing import Annotated, Literal
 
 import numpy as np
@@ -71,9 +72,9 @@ class PneumaticRobot(Description):
         return self
 
     @property
+    @abstractmethod
     def chambers(self) -> list[str]:
         """Names of the chambers, each fed by a channel of the board."""
-        raise NotImplementedError
 
     @property
     def degrees_of_freedom(self) -> int:
@@ -95,9 +96,9 @@ class PneumaticRobot(Description):
         """Fastest change of a pressure command, Pa/s."""
         return self.actuation.slew_rate
 
+    @abstractmethod
     def fingerprint(self) -> str:
         """Digest of all that decides simulated shapes; a store or model made for another body does not match."""
-        raise NotImplementedError
 
     def check_pressures(self, pressures: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return `pressures` as a (k,) float array if this robot may be given them.
