@@ -9,6 +9,11 @@ setup(
         ("share/softform_capture", ["package.xml"]),
     ],
     install_requires=["setuptools"],
+    extras_require={
+        "optitrack": ["natnet==0.3.0"],
+        "qualisys": ["qtm-rt==3.1.0"],
+        "vicon": ["pyvicon-datastream==0.2.4"],  # GPL-3, built from source: only who wants it installs it
+    },
     zip_safe=True,
     maintainer="Softform maintainers",
     maintainer_email="softform@users.noreply.example",
@@ -19,6 +24,11 @@ setup(
             "camera_tracker_node = softform_capture.camera_tracker_node:main",
             "motion_capture_node = softform_capture.motion_capture_node:main",
             "scanner_node = softform_capture.scanner_node:main",
+        ],
+        "softform.fuzz": [
+            "natnet = softform_capture.motion_capture.fuzz_targets:fuzz_natnet",
+            "qualisys_settings = softform_capture.motion_capture.fuzz_targets:fuzz_qualisys_settings",
+            "qualisys_stream = softform_capture.motion_capture.fuzz_targets:fuzz_qualisys_stream",
         ],
         "softform.commands": [
             "calibrate-cameras = softform_capture.cli_calibrate_cameras:calibrate_cameras",

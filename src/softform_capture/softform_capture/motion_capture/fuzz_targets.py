@@ -13,6 +13,9 @@ from qtm_rt.packet import QRTPacketType, RTheader
 
 from softform_capture.motion_capture import natnet_packets, qualisys_packets
 from softform_capture.motion_capture.captured_frame import Array, MalformedPacketError
+from softform_capture.motion_capture.fuzz_seeds import SEEDS
+
+__all__ = ["SEEDS", "TARGETS", "fuzz_natnet", "fuzz_one", "fuzz_qualisys_settings", "fuzz_qualisys_stream"]
 
 _SERVERS = [natnet_packets.Server(Version(*numbers), 1e7) for numbers in ((3, 0), (4, 0), (4, 1))]
 _LABELS = natnet_packets.Labels(["base_1", "m01", "m02"], {(1, 1): 0, (2, 1): 1, (2, 2): 2})

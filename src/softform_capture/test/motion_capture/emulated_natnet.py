@@ -127,12 +127,3 @@ class NatNetServer:
                 self._clients.add(client)
         elif kind == 4:
             self._socket.sendto(descriptions(self.version), client)
-
-
-def seed_packets():
-    """Valid packets, for fuzzers: bytes for `fuzz_natnet`, the choice of the version in front."""
-    return [
-        bytes([choice]) + packet
-        for choice, version in ((0, (3, 0)), (2, (4, 1)))
-        for packet in (server_info(version), descriptions(version), frame(7, version, (3,), [(0.1, 0.2, 0.3)]))
-    ]

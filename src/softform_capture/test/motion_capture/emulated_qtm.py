@@ -101,9 +101,3 @@ class QtmServer:
                 positions[self.hidden] = np.nan
                 client.sendall(self.extra + frame(self.number, positions, self.loose))
                 self.number += 1
-
-
-def seed_packets():
-    """Valid stretches of the stream, for fuzzers: bytes for `fuzz_qualisys_stream`, the cut in front."""
-    event = packet(EVENT, b"\x03")
-    return [b"\x20" + settings(), b"\x05" + frame(7, loose=[(0.1, 0.2, 0.3)]) + event, b"\0" + packet(COMMAND, b"Ok\0")]

@@ -2,8 +2,6 @@
 
 import random
 
-import emulated_natnet
-import emulated_qtm
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -11,10 +9,7 @@ from hypothesis import strategies as st
 from softform_capture.motion_capture import fuzz_targets
 
 SETTINGS = settings(max_examples=250, deadline=2000, suppress_health_check=[HealthCheck.too_slow])
-SEEDS = {
-    fuzz_targets.fuzz_natnet: emulated_natnet.seed_packets(),
-    fuzz_targets.fuzz_qualisys_stream: emulated_qtm.seed_packets(),
-}
+SEEDS = {target: fuzz_targets.SEEDS[target.__name__] for target in fuzz_targets.TARGETS}
 
 
 @pytest.mark.parametrize("target", fuzz_targets.TARGETS, ids=lambda target: target.__name__)
