@@ -89,7 +89,7 @@ def record(
     if not recorded.counts.received and not missing:
         raise SoftformError(
             f"No message came in namespace {namespace}.",
-            "Launch the stack first, and check namespace and ROS_DOMAIN_ID.",
+            "See what runs: ./softform status",
         )
     if missing:
         raise SoftformError(f"The recording is not complete: {missing}.", "What was written can be read.")

@@ -1,0 +1,1 @@
+"""The health of the whole stack on one screen."""

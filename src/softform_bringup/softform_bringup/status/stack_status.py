@@ -1,0 +1,167 @@
+"""What is known of a running stack at one moment, and whether that is healthy; without ROS."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+from softform_core.errors import SoftformError
+
+ACTIVE = "active"
+NO_ANSWER = "no answer"
+GONE = "gone"
+UNMANAGED = ""
+"""State of a node without a life cycle."""
+
+LEVELS = ("OK", "WARN", "ERROR", "STALE")
+DRIVER_STATES = ("vented", "running", "fault", "offline")
+
+SILENT_AFTER = 3.5
+"""Seconds without diagnostics, which come once a second, after which a node's health is stale."""
+
+
+@dataclass(frozen=True)
+class NodeStatus:
+    """One node.
+
+    Attributes:
+        name: Relative to the namespace.
+        state: Of its life cycle; `UNMANAGED`, `NO_ANSWER` or `GONE`.
+        level: One of `LEVELS`, or empty if it has reported nothing.
+        message: Its diagnostics in one sentence.
+    """
+
+    name: str
+    state: str
+    level: str
+    message: str
+
+    @property
+    def trouble(self) -> str:
+        """What is wrong with it; empty if nothing is."""
+        if self.state not in (ACTIVE, UNMANAGED):
+            return f"{self.name} is {self.state}" if self.state != NO_ANSWER else f"{self.name} does not answer"
+        if self.level in ("ERROR", "STALE"):
+            return f"{self.name}: {self.message}"
+        return ""
+
+
+@dataclass(frozen=True)
+class TopicStatus:
+    """One topic that somebody publishes.
+
+    Attributes:
+        name: Relative to the namespace; absolute outside of it.
+        publishers: How many.
+        rate: Messages a second over the last seconds; 0 without any.
+        age: s since the last message was sent; None if none is known.
+    """
+
+    name: str
+    publishers: int
+    rate: float
+    age: float | None
+
+
+@dataclass(frozen=True)
+class DriverStatus:
+    """The pneumatic driver: one of `DRIVER_STATES`, and why."""
+
+    state: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class RecorderStatus:
+    """A recording that goes on."""
+
+    node: str
+    bag: str
+    messages: int
+    missing: int
+
+
+@dataclass(frozen=True)
+class DiskStatus:
+    """Room where runs or data are kept, bytes."""
+
+    folder: str
+    free: int
+    total: int
+
+
+@dataclass(frozen=True)
+class StackStatus:
+    """The whole stack.
+
+    Attributes:
+        namespace: Where it runs.
+        domain: ROS domain.
+        bringup: What the bring-up manager says; empty without one.
+        driver: None without one.
+        robots: That the nodes were started for; one, if all is well.
+        models: In use, by node.
+        nodes: By name.
+        topics: By name.
+        recorders: Recordings that go on.
+        disks: Of runs and data.
+    """
+
+    namespace: str
+    domain: int
+    bringup: str
+    driver: DriverStatus | None
+    robots: tuple[str, ...]
+    models: dict[str, str]
+    nodes: tuple[NodeStatus, ...]
+    topics: tuple[TopicStatus, ...]
+    recorders: tuple[RecorderStatus, ...]
+    disks: tuple[DiskStatus, ...]
+
+    @property
+    def troubles(self) -> list[str]:
+        """What is wrong, most important first; empty for a healthy stack."""
+        return list(self._troubles())
+
+    def _troubles(self) -> Iterator[str]:
+        if self.driver is not None and self.driver.state in ("fault", "offline"):
+            yield f"the driver is {'at fault' if self.driver.state == 'fault' else 'offline'}: {self.driver.reason}"
+        if self.bringup and self.bringup != ACTIVE:
+            yield f"the stack is {self.bringup}"
+        yield from (node.trouble for node in self.nodes if node.trouble)
+        yield from (f"{one.missing} messages are missing in {one.bag}" for one in self.recorders if one.missing)
+        if len(self.robots) > 1:
+            yield f"nodes were started for different robots: {', '.join(self.robots)}"
+        yield from (
+            f"the disk of {disk.folder} has {disk.free / 1e6:.0f} MB left" for disk in self.disks if _is_full(disk)
+        )
+
+    def as_dict(self) -> dict[str, object]:
+        """For JSON; SI units and bytes."""
+        return {"healthy": not self.troubles, "troubles": self.troubles, **asdict(self)}
+
+
+LEAST_FREE = 1_000_000_000
+"""Bytes; hours of recording need more."""
+
+
+def _is_full(disk: DiskStatus) -> bool:
+    return disk.free < LEAST_FREE
+
+
+def nothing_runs(namespace: str, domain: int, elsewhere: list[str], other_domains: list[int]) -> SoftformError:
+    """What to say, and to do, if no node runs where it was looked for.
+
+    Args:
+        namespace: Where.
+        domain: ROS domain.
+        elsewhere: Namespaces in this domain in which nodes run.
+        other_domains: Domains in which stacks of this machine run.
+    """
+    if elsewhere:
+        step = f"Nodes run in {', '.join(elsewhere)}: ./softform status --namespace {elsewhere[0]}"
+    elif other_domains:
+        step = f"A stack runs in another domain: ROS_DOMAIN_ID={other_domains[0]} ./softform status"
+        if len(other_domains) > 1:
+            step += f" (or {', '.join(str(one) for one in other_domains[1:])})"
+    else:
+        step = "Start one: ./softform launch softform"
+    return SoftformError(f"No node runs in {namespace} (ROS_DOMAIN_ID {domain}).", step)
