@@ -22,6 +22,13 @@ from softform_rig.faults import KINDS, Quantity, parse_faults
 )
 @click.option("--list-faults", is_flag=True, help="List all kinds of faults, and start nothing.")
 @click.option("--robot", default="membrane", show_default=True, help="A robot of config/robots, or a .yaml.")
+@click.option(
+    "--board",
+    type=click.Choice(["openpneu_a", "openpneu_b", "binary"]),
+    default="openpneu_a",
+    show_default=True,
+    help="What the board speaks; docs/boards.md.",
+)
 @click.option("--reality", default="default", show_default=True, help="A reality of config/realities, or a .yaml.")
 @click.option(
     "--port-link", type=click.Path(path_type=Path), help="Where the board's port appears.  [default: runs/openpneu]"
@@ -36,6 +43,7 @@ def rig(
     faults: tuple[str, ...],
     list_faults: bool,
     robot: str,
+    board: str,
     reality: str,
     port_link: Path | None,
     scan_folder: Path | None,
@@ -57,6 +65,7 @@ def rig(
       softform rig --list-faults
       softform rig --fault stall@10+2                  the board hangs for two seconds
       softform rig --fault slow_boot=4 --fault disconnect@12+3
+      softform rig --board binary --fault drop_bytes=0.01@10
       softform rig --fault corrupt=0.01 --fault leak=3:0.5@20
       softform launch driver port:=runs/openpneu       the driver on it, in another terminal
       softform launch softform faults:=stall@20+2,mocap_swap@30+5     the whole stack on a faulty rig
@@ -77,6 +86,7 @@ def rig(
         "autostart": True,
         "robot": robot,
         "reality": reality,
+        "board": board,
         "seed": seed,
         "port_link": str(port),
         "scan_folder": str(scans),

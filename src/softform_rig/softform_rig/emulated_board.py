@@ -4,7 +4,6 @@ No port, no thread, no clock of its own. A protocol is a subclass, which takes r
 forgets all when it boots.
 """
 
-import re
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -46,7 +45,10 @@ class EmulatedBoard:
     """A board that has just been powered and finished booting at time 0.
 
     Attributes:
-        vent_request: What a host sends to have all channels vent, as it lies among other bytes on the wire.
+        channel_count: Number of its channels.
+        control_rate: How often it regulates, Hz.
+        usual_boot_seconds: How long a boot takes if nothing is wrong.
+        boots_on_open: Whether opening the port restarts it.
         channels: Its pneumatics.
         sensors: Its pressure sensors.
         boot_seconds: How long a boot takes.
@@ -58,13 +60,16 @@ class EmulatedBoard:
         sensors: Ideal if not given.
     """
 
-    vent_request: ClassVar[re.Pattern[bytes]]
+    channel_count: ClassVar[int] = CHANNELS
+    control_rate: ClassVar[float] = CONTROL_RATE
+    usual_boot_seconds: ClassVar[float] = BOOT_SECONDS
+    boots_on_open: ClassVar[bool] = True
 
     def __init__(self, plant: Plant, sensors: Sensors | None = None) -> None:
         """Build it."""
-        self.channels = Channels(plant, CHANNELS)
+        self.channels = Channels(plant, self.channel_count)
         self.sensors = sensors or Sensors()
-        self.boot_seconds = BOOT_SECONDS
+        self.boot_seconds = self.usual_boot_seconds
         self.is_hung = False
         self._output = bytearray()
         self._time = 0.0
@@ -72,15 +77,19 @@ class EmulatedBoard:
         self._restart()
 
     def boot(self, now: float) -> None:
-        """Restart, as opening the port does: silent and deaf for a while, valves vent; pressures stay physical."""
+        """Restart: silent and deaf for a while, valves vent; pressures stay physical."""
         self.advance(now)
         self._output.clear()
         self._restart()
         self._ready_at = now + self.boot_seconds
 
     def pressures(self) -> NDArray[np.float64]:
-        """True pressures (10,) kPa gauge: what the chambers feel, not what the sensors say."""
+        """True pressures of all channels, kPa gauge: what the chambers feel, not what the sensors say."""
         return self.channels.chamber_pressure.copy()
+
+    def vent_ends(self, data: bytes) -> list[int]:
+        """Where requests to vent all channels, or all that one module has, end among bytes from the wire."""
+        raise NotImplementedError
 
     def take_output(self) -> bytes:
         """Return and forget the bytes sent since the last call."""
@@ -96,7 +105,7 @@ class EmulatedBoard:
 
     def advance(self, now: float) -> None:
         """Let time pass up to `now` (s, monotonic): dynamics always, the board's own doing once a control tick."""
-        tick = 1.0 / CONTROL_RATE
+        tick = 1.0 / self.control_rate
         if now - self._time > _LONGEST_CATCH_UP:
             self._time = now - _LONGEST_CATCH_UP
         while self._time + tick <= now:

@@ -4,7 +4,7 @@ from collections import deque
 
 import numpy as np
 
-from softform_rig.emulated_board import BOOT_SECONDS, CHANNELS, EmulatedBoard
+from softform_rig.emulated_board import EmulatedBoard
 from softform_rig.fault_schedule import FaultSchedule
 from softform_rig.faults import Fault
 from softform_rig.faulty_line import FaultyLine
@@ -38,7 +38,7 @@ class FaultyBoard:
     def boot(self, now: float) -> None:
         """Restart the board at time `now`, s."""
         slow = self._showing("slow_boot")
-        self.board.boot_seconds = max((fault.number() for fault in slow), default=BOOT_SECONDS)
+        self.board.boot_seconds = max((fault.number() for fault in slow), default=self.board.usual_boot_seconds)
         self.board.boot(now)
 
     def receive(self, data: bytes, now: float) -> None:
@@ -58,17 +58,15 @@ class FaultyBoard:
 
     def _look_for_vent(self, data: bytes, now: float) -> None:
         self._heard += data
-        end = 0
-        for found in self.board.vent_request.finditer(self._heard):
-            self.vent_times.append(now)
-            end = found.end()
-        self._heard = self._heard[end:][-_LONGEST_REQUEST:]
+        ends = self.board.vent_ends(self._heard)
+        self.vent_times.extend([now] * len(ends))
+        self._heard = self._heard[ends[-1] if ends else 0 :][-_LONGEST_REQUEST:]
 
     def _apply(self, now: float) -> None:
         for _ in self.schedule.take("reboot"):
             self.boot(now)
         self.board.is_hung = bool(self._showing("stall"))
-        channels, blocked = self.board.channels, np.zeros(CHANNELS, dtype=bool)
+        channels, blocked = self.board.channels, np.zeros(self.board.channel_count, dtype=bool)
         channels.shut[:], channels.extra_leak[:] = False, 0.0
         for fault in self._showing("stuck_valve"):
             channels.shut[fault.channel] = True

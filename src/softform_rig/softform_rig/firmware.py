@@ -4,24 +4,22 @@ Requests end in CR LF, so do replies; the stream line comes once a control tick 
 public description leaves open is decided here and listed in docs/nodes/rig.md.
 """
 
-import math
-import re
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softform_rig.control import DEFAULT_THRESHOLD, regulate
-from softform_rig.emulated_board import CHANNELS, EmulatedBoard, Sensors
+from softform_rig.emulated_board import CHANNELS, Sensors
+from softform_rig.line_board import LineBoard, finite_number
 from softform_rig.plant import Plant
 
-LONGEST_REQUEST = 64  # bytes, the receive buffer of the board
 _SHIPPED_REGULATED = (2, 3)
 
 FirmwareKind = Literal["regulated", "shipped"]
 
 
-class Firmware(EmulatedBoard):
+class Firmware(LineBoard):
     """State machine of the board.
 
     Args:
@@ -31,7 +29,7 @@ class Firmware(EmulatedBoard):
             odd channels show their even neighbour's sensor, only channels 2 and 3 are regulated).
     """
 
-    vent_request = re.compile(rb"(?<![^\n])V\r\n")
+    vent_request = "V"
 
     def __init__(self, plant: Plant, sensors: Sensors | None = None, kind: FirmwareKind = "regulated") -> None:
         """Build a board that has just been powered and finished booting at time 0."""
@@ -39,22 +37,12 @@ class Firmware(EmulatedBoard):
         super().__init__(plant, sensors)
 
     def _forget(self) -> None:
-        self._request = bytearray()
-        self._overrun = False
+        super()._forget()
         self._selected = 0
         self._targets: NDArray[np.float64] = np.zeros(CHANNELS)
         self._stopped: NDArray[np.bool_] = np.zeros(CHANNELS, dtype=bool)
         self._threshold = DEFAULT_THRESHOLD
         self._running = False
-
-    def _hear(self, data: bytes) -> None:
-        for byte in data:
-            if byte == ord("\n"):
-                self._end_of_request()
-            elif len(self._request) < LONGEST_REQUEST:
-                self._request.append(byte)
-            else:
-                self._overrun = True
 
     def _act(self) -> None:
         if self._running:
@@ -75,24 +63,10 @@ class Firmware(EmulatedBoard):
             idle[[c for c in range(CHANNELS) if c not in _SHIPPED_REGULATED]] = True
         channels.stop(np.flatnonzero(idle).tolist())
 
-    def _say(self, line: str) -> None:
-        self._output += line.encode("ascii") + b"\r\n"
-
-    def _end_of_request(self) -> None:
-        request, overrun = bytes(self._request), self._overrun
-        self._request.clear()
-        self._overrun = False
-        if overrun:
-            self._say("Error command")
-        elif not request.endswith(b"\r"):
-            self._say("Error end check")
-        else:
-            self._answer(request[:-1].decode("latin-1"))
-
-    def _answer(self, request: str) -> None:
+    def _answer(self, request: str) -> bool:
         fixed = {"AT": "OK;Successful", "AT+VERSION": "Version 2.0OK", "AT+ADDRESS": "OpenPneu2.0"}
         name, equals, value = request.partition("=")
-        number = _number(value) if equals else None
+        number = finite_number(value) if equals else None
         if request in fixed:
             self._say(fixed[request])
         elif request == "AT+PRESSURE":
@@ -116,7 +90,8 @@ class Firmware(EmulatedBoard):
         elif name == "T" and number is not None:
             self._set_target(number)
         else:
-            self._say("Error command")
+            return False
+        return True
 
     def _set_target(self, target: float) -> None:
         chosen = [self._selected, self._selected ^ 1] if self.kind == "shipped" else [self._selected]
@@ -126,11 +101,3 @@ class Firmware(EmulatedBoard):
     def _stop_channels(self, channels: list[int]) -> None:
         self._stopped[channels] = True
         self.channels.stop(channels)
-
-
-def _number(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None

@@ -14,9 +14,15 @@ PARAMETERS = (
     ),
     Parameter("seed", 0, "Seed of sensor and scanner noise.", 0, 2**31 - 1),
     Parameter(
+        "board",
+        "openpneu_a",
+        "Board that is emulated, as docs/boards.md names them.",
+        choices=("openpneu_a", "openpneu_b", "binary"),
+    ),
+    Parameter(
         "firmware",
         "regulated",
-        "Behaviour of the board: all ten channels regulated, or like the published snapshot (pairs, two regulated).",
+        "An openpneu_a: all ten channels regulated, or like the published snapshot (pairs, two regulated).",
         choices=("regulated", "shipped"),
     ),
     Parameter("port_link", "", "Symbolic link to the board's terminal; by default `openpneu` in the folder of runs."),

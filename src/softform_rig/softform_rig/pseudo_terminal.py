@@ -1,6 +1,6 @@
 """Serve the emulated board on a pseudo-terminal, behind a symbolic link where a driver expects its serial port.
 
-The rate of the line is not simulated. Opening the port restarts the board, as the real one does; closing it does not
+The rate of the line is not simulated. Opening the port restarts a board that does so; closing it does not
 stop the board, which has no watchdog. What the host does not read is lost, as on a real line.
 """
 
@@ -126,7 +126,7 @@ class PseudoTerminal:
                 is_open = self.connected
                 if is_open != was_open:
                     self._wire.note_port(is_open)
-                if is_open and not was_open:
+                if is_open and not was_open and self.firmware.boots_on_open:
                     self.board.boot(time.monotonic())
                 was_open = is_open
                 self._exchange(deadline, is_open)

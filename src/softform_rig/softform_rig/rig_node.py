@@ -56,6 +56,7 @@ class RigNode(SoftformLifecycleNode):
             port_link=Path(given["port_link"] or runs_dir() / "openpneu"),
             scan_folder=Path(given["scan_folder"] or runs_dir() / "scans"),
             registration=given["registration"],
+            board=given["board"],
             firmware=given["firmware"],
             seed=given["seed"],
             scan_period=given["scan_period"],

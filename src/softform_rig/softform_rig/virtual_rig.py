@@ -17,11 +17,13 @@ from numpy.typing import NDArray
 
 from softform_core.pneumatic_robot import PneumaticRobot
 from softform_core.units import PA_PER_KPA
+from softform_rig.control import regulate
 from softform_rig.emulated_board import Sensors
 from softform_rig.fault_schedule import FaultSchedule
 from softform_rig.faults import Fault
 from softform_rig.faulty_markers import check_marker_names, faulty_markers
-from softform_rig.firmware import Firmware, FirmwareKind
+from softform_rig.firmware import FirmwareKind
+from softform_rig.make_board import BoardName, make_board
 from softform_rig.motion_capture import MotionCapture
 from softform_rig.periodic import PeriodicThread
 from softform_rig.plant import load_plant
@@ -42,6 +44,7 @@ class RigSettings:
         scan_folder: folder of the scanner's exports.
         registration: pose of the scanner in the robot's frame: x, y, z (m), qx, qy, qz, qw.
         firmware: see `Firmware`.
+        board: see `make_board`.
         seed: of sensor and scanner noise.
         scan_period: s between scans while the shape changes.
         keep_scans: exports to keep.
@@ -54,6 +57,7 @@ class RigSettings:
     scan_folder: Path
     registration: list[float]
     firmware: FirmwareKind = "regulated"
+    board: BoardName = "openpneu_a"
     seed: int = 0
     scan_period: float = 1.0
     keep_scans: int = 100
@@ -123,7 +127,7 @@ class VirtualRig:
         for fault in settings.faults:
             check_marker_names(fault, cameras.names)
         self.schedule = FaultSchedule(settings.faults)
-        firmware = Firmware(load_plant(), sensors, settings.firmware)
+        firmware = make_board(settings.board, load_plant(), sensors, settings.firmware)
         self.terminal = PseudoTerminal(firmware, settings.port_link, self.schedule, settings.seed, settings.wire_log)
         self._channels = robot.board.channels
         self._on_markers = on_markers
@@ -195,7 +199,6 @@ class VirtualRig:
             return shape(self.pressures()), now
 
     def _warm_up_board(self) -> None:
-        firmware = self.terminal.firmware
-        firmware.receive(b"C\r\n", 0.0)
-        firmware.advance(0.1)
-        firmware.boot(0.1)
+        regulate(np.zeros(1), np.zeros(1), 0.0, np.zeros(1), np.zeros(1), np.zeros(1, dtype=bool))
+        self.terminal.firmware.advance(0.1)
+        self.terminal.firmware.boot(0.1)

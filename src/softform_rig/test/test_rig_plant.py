@@ -25,7 +25,10 @@ def response(plant: Plant, before: float, after: float, seconds: float = 5.0) ->
 
 
 def time_to_90_percent(pressure: np.ndarray, after: float) -> float:
-    return float(np.argmax((pressure - pressure[0]) / (after - pressure[0]) >= 0.9) * TICK)
+    """Where the line through the readings crosses 90 % for the first time, s."""
+    share = (pressure - pressure[0]) / (after - pressure[0])
+    past = int(np.argmax(share >= 0.9))
+    return float((past - (share[past] - 0.9) / (share[past] - share[past - 1])) * TICK)
 
 
 @pytest.mark.parametrize(
