@@ -47,6 +47,7 @@ setup(
         ],
         "softform.bench": [
             "rig = softform_bringup.fault_injection.cli_bench_rig:rig",
+            "fuzz = softform_bringup.fuzzing.cli_bench_fuzz:fuzz",
         ],
         "softform.bench.ik": ["streaming = softform_bringup.bench_streaming:streaming"],
     },
