@@ -15,6 +15,9 @@ from softform_core.registration.rigid import RigidTransform
 _NEAR_PART = 0.001
 """A start with a mean error below this part of the robot's size is near: coarse steps would gain nothing."""
 
+_DONE_PART = 0.0001
+"""Coarse steps end below this part of the robot's size: few points tell no more."""
+
 _MOST_ITERATIONS = 6
 _RELATIVE_DECREASE = 0.1
 
@@ -50,7 +53,7 @@ def approach(problem: Problem, monitor: Monitor) -> tuple[Evaluation, Terminatio
     solver = LevenbergMarquardt(coarse, afar)
     iterations = 0
     if afar.mean_error_mm > max(_NEAR_PART * problem.size, problem.options.tolerance_mm):
-        while iterations < _MOST_ITERATIONS:
+        while iterations < _MOST_ITERATIONS and solver.best.mean_error_mm > _DONE_PART * problem.size:
             before = solver.best
             stop = solver.iterate(monitor.interrupted)
             iterations += solver.best is not before

@@ -63,8 +63,7 @@ class DecodedNetwork:
         Returns:
             Of the points (n, k, 3, Q) mm/Pa and of the last hidden layer (n, width, k).
         """
-        identity = np.broadcast_to(self._identity, (len(hidden[0]), *self._identity.shape))
-        slope = self._slopes.hidden_jacobian(hidden, identity)
+        slope = self._slopes.hidden_jacobian(hidden, self._identity)
         # With ReLU more than half of the units stand still at any one actuation.
         moving = slope.any(axis=(0, 2))
         decode, motion = self._decode_slopes, slope

@@ -235,9 +235,10 @@ class Problem:
         features: FeatureMatches | None,
     ) -> Evaluation:
         covered = np.ones(len(points), dtype=bool)
+        distances = matches.distances
         if self.ignore_uncovered:
             covered &= ~self.uncovered(points, matches)
-        distances = matches.distances[covered]
+            distances = distances[covered]
         weights = np.zeros(len(points))
         weights[covered] = tukey_weights(distances, self.scale)
         merit = self.cost.value(actuation)

@@ -90,14 +90,14 @@ class AffineLayers:
 
         Args:
             hidden: From `hidden`.
-            dx: (n, in, k), derivative of the input with respect to k variables.
+            dx: (n, in, k), derivative of the input with respect to k variables; (in, k) if it is the same for all n.
 
         Returns:
             (n, width, k) in the precision of `dx` and the weights.
         """
         for weight, x in zip(self.weights[:-1], hidden, strict=True):
-            slope = x > 0.0 if self.activation == "relu" else 1.0 - x * x
-            dx = slope.astype(dx.dtype)[:, :, None] * _times(weight, dx)
+            slope = x > 0.0 if self.activation == "relu" else (1.0 - x * x).astype(dx.dtype)
+            dx = slope[:, :, None] * _times(weight, dx)
         return dx
 
     def jacobian(self, hidden: tuple[Array, ...], dx: Floats) -> Floats:

@@ -59,7 +59,7 @@ def weighted_rows(problem: Problem, at: Evaluation) -> tuple[Array, Array, Array
     Returns:
         Their Jacobian (n, m) mm, the residuals (n,) mm, and the point (3,) mm that the pose turns about.
     """
-    places = at.points[at.covered]
+    places = at.points if at.covered.all() else at.points[at.covered]
     if at.features is not None:
         places = np.concatenate([places, at.features.points])
     pivot = centroid(places) if len(places) else np.zeros(3)
@@ -90,10 +90,9 @@ def _surface_rows(problem: Problem, at: Evaluation, pivot: Array) -> tuple[Array
     matches, covered = at.matches, at.covered
     distances = np.where(covered, matches.distances, 0.0)
     apart = distances > 1e-9
-    directions = np.where(
-        apart[:, None], (at.points - matches.points) / np.maximum(distances, 1e-9)[:, None], matches.normals
-    )
-    roots = np.sqrt(at.weights / covered.sum())
+    directions = (at.points - matches.points) / np.maximum(distances, 1e-9)[:, None]
+    directions[~apart] = matches.normals[~apart]
+    roots = np.sqrt(at.weights / np.count_nonzero(covered))
     directions *= roots[:, None]
     rows = problem.jacobian_along(at, directions) * problem.range
     if not problem.options.fix_pose:

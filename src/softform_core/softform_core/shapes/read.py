@@ -20,6 +20,9 @@ EXTENSIONS = (".ply", ".obj", ".stl", ".xyz")
 MAX_FILE_BYTES = 256 * 1024**2
 """Larger files are refused unread: an ASCII file of 2 million points with normals is about as large."""
 
+LARGEST_COORDINATE = 1e9
+"""In the file's unit; a number beyond it is a damaged one, whatever was scanned."""
+
 STL_HEADER_BYTES = 84
 STL_TRIANGLE_BYTES = 50
 
@@ -67,7 +70,11 @@ def read_shape(path: str | Path, unit: Unit = "m") -> TargetShape:
     if len(vertices) == 0:
         raise SoftformError(f"{path} holds no shape.", "It is empty, damaged or truncated: export it again.")
     try:
-        points = check_points(vertices, "file") / (MM_PER_M if unit == "mm" else 1.0)
+        points = check_points(vertices, "file")
+        largest = float(np.abs(points).max())
+        if largest > LARGEST_COORDINATE:
+            raise SoftformError(f"A coordinate is {largest:.3g}.", "The file is damaged: export it again.")
+        points = points / (MM_PER_M if unit == "mm" else 1.0)
         return TargetShape.from_mesh(points, faces) if len(faces) else TargetShape.from_cloud(points)
     except SoftformError as error:
         raise SoftformError(f"{path} cannot be used: {error.message}", error.next_step) from error
