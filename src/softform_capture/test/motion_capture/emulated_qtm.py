@@ -46,6 +46,7 @@ class QtmServer:
     def __init__(self, port=0, rate=100.0, names=NAMES):
         self.rate, self.names = rate, names
         self.number, self.hidden, self.loose, self.extra = 0, [], (), b""
+        self.connected = False
         self._listener = socket.create_server(("127.0.0.1", port))
         self._listener.settimeout(0.05)
         self.port = self._listener.getsockname()[1]
@@ -69,8 +70,10 @@ class QtmServer:
             except TimeoutError:
                 continue
             self._hang_up.clear()
+            self.connected = True
             with client, contextlib.suppress(ConnectionError):
                 self._serve(client)
+            self.connected = False
 
     def _serve(self, client):
         client.sendall(packet(COMMAND, b"QTM RT Interface connected\0"))
