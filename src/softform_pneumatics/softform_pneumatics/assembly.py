@@ -31,6 +31,7 @@ def make_driver(
     """
     settings = DriverSettings(
         loop_rate=values["loop_rate"],
+        realtime_priority=values["realtime_priority"],
         command_timeout=values["command_timeout"],
         stream_timeout=values["stream_timeout"],
         settle_tolerance=values["settle_tolerance"],

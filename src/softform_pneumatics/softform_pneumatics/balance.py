@@ -4,6 +4,9 @@ A reading and its target tell what the board's pump and valve do until the next 
 over a window, what the pressure changed must be what was pumped in less what was let out. What is missing leaks, or
 never came; what is too much did not get out. A kinked tube leaves so little volume at the sensor that every change is
 several times as large as expected.
+
+Which target the board had at a reading is not known to the tenth of a second. So both the lowest and the highest of
+that time are reckoned with, and only what neither explains counts.
 """
 
 import collections
@@ -18,6 +21,7 @@ from softform_pneumatics.states import UnsafeError
 
 _CONTROL_SECONDS = 1.0 / 30.0  # the firmware's tick: one reading, one decision
 _LONGEST_INTERVAL = 0.06  # s; beyond it a reading was lost, and nobody knows what happened in between
+_TARGET_SECONDS = 0.15  # a target that was sent longer ago than this is what the board has
 _LARGE_SHARE = 0.6  # of the flows that are expected; a chamber of 2/3 or 3/2 the volume stays below 0.45
 _MANY_TIMES = 3.0  # a sound chamber of 2/3 the volume stays below 1.7
 _TIMELY_SHARE = 0.7  # of the window's readings must be there for a verdict
@@ -38,10 +42,13 @@ class Air:
 
 @dataclass(frozen=True)
 class _Interval:
+    """From one reading to the next, (k,) Pa away from ambient: change, and what the two extreme targets explain."""
+
     moment: float
     change: NDArray[np.float64]
-    gained: NDArray[np.float64]
-    lost: NDArray[np.float64]
+    least: NDArray[np.float64]
+    most: NDArray[np.float64]
+    flow: NDArray[np.float64]
     pressure: NDArray[np.float64]
 
 
@@ -71,45 +78,65 @@ class BalanceWatch:
         self._tolerance = tolerance
         self._seconds = seconds
         self._window: collections.deque[_Interval] = collections.deque()
-        self._last: tuple[float, NDArray[np.float64], NDArray[np.float64]] | None = None
+        self._last: tuple[float, NDArray[np.float64]] | None = None
+        self._setpoints: collections.deque[tuple[float, NDArray[np.float64]]] = collections.deque()
         self.leaks: dict[str, float] = {}
 
     def reset(self) -> None:
         """Forget what was measured."""
         self._window.clear()
+        self._setpoints.clear()
         self._last = None
         self.leaks = {}
 
-    def check(self, pressures: NDArray[np.float64], setpoint: NDArray[np.float64], moment: float) -> None:
-        """Take pressures (k,) Pa measured at `moment` (s), and the setpoint (k,) Pa that the board has.
+    def note_setpoint(self, setpoint: NDArray[np.float64], moment: float) -> None:
+        """Take the setpoint (k,) Pa that the board was told at `moment` (s)."""
+        self._setpoints.append((moment, setpoint))
+
+    def check(self, pressures: NDArray[np.float64], moment: float) -> None:
+        """Take pressures (k,) Pa measured at `moment` (s).
 
         Raises:
             UnsafeError: If a chamber does not fill, does not empty, or is cut off from its sensor.
         """
-        last, self._last = self._last, (moment, pressures, setpoint)
-        if last is None or moment - last[0] > _LONGEST_INTERVAL:
+        last, self._last = self._last, (moment, pressures)
+        while len(self._setpoints) > 1 and self._setpoints[1][0] < moment - _TARGET_SECONDS:
+            self._setpoints.popleft()
+        if last is None or not self._setpoints or moment - last[0] > _LONGEST_INTERVAL:
             return
-        gained, lost = expected_flows(self._air.plant, self._air.volume, last[2], last[1], self._vent_threshold)
-        side = np.where(last[2] >= 0.0, 1.0, -1.0)
-        change = side * (pressures - last[1])
-        self._window.append(
-            _Interval(moment, change, _CONTROL_SECONDS * gained, _CONTROL_SECONDS * lost, side * pressures)
-        )
+        setpoints = np.array([setpoint for _, setpoint in self._setpoints])
+        self._window.append(self._interval(last[1], pressures, setpoints, moment))
         while moment - self._window[0].moment > self._seconds:
             self._window.popleft()
         if len(self._window) * _CONTROL_SECONDS >= _TIMELY_SHARE * self._seconds:
-            self._judge(side * (setpoint - pressures))
+            self._judge(np.where(setpoints[-1] >= 0.0, 1.0, -1.0) * (setpoints[-1] - pressures))
+
+    def _interval(
+        self,
+        before: NDArray[np.float64],
+        after: NDArray[np.float64],
+        setpoints: NDArray[np.float64],
+        moment: float,
+    ) -> _Interval:
+        side = np.where(setpoints[-1] >= 0.0, 1.0, -1.0)
+        nets, flow = [], np.zeros(len(before))
+        for targets in (setpoints.min(axis=0), setpoints.max(axis=0)):
+            gained, lost = expected_flows(self._air.plant, self._air.volume, targets, before, self._vent_threshold)
+            nets.append(_CONTROL_SECONDS * np.where(targets >= 0.0, side, -side) * (gained - lost))
+            flow = np.maximum(flow, _CONTROL_SECONDS * (gained + lost))
+        return _Interval(moment, side * (after - before), np.minimum(*nets), np.maximum(*nets), flow, side * after)
 
     def _judge(self, missing: NDArray[np.float64]) -> None:
         changes = np.array([interval.change for interval in self._window])
-        gained = np.array([interval.gained for interval in self._window])
-        lost = np.array([interval.lost for interval in self._window])
+        least = np.array([interval.least for interval in self._window])
+        most = np.array([interval.most for interval in self._window])
+        flows = np.array([interval.flow for interval in self._window])
         seconds = len(self._window) * _CONTROL_SECONDS
-        residual = (changes - gained + lost).sum(axis=0) / seconds
-        flows = (gained + lost).sum(axis=0) / seconds
-        large = (np.abs(residual) > _LARGE_SHARE * flows) & (np.abs(residual) > self._tolerance)
+        change = changes.sum(axis=0)
+        residual = (change - np.clip(change, least.sum(axis=0), most.sum(axis=0))) / seconds
+        large = (np.abs(residual) > _LARGE_SHARE * flows.sum(axis=0) / seconds) & (np.abs(residual) > self._tolerance)
         movement = np.abs(changes).sum(axis=0) / seconds
-        expected = np.maximum(np.abs(gained - lost).sum(axis=0) / seconds, 2.0 * self._tolerance)
+        expected = np.maximum(np.maximum(np.abs(least), np.abs(most)).sum(axis=0) / seconds, 2.0 * self._tolerance)
         self._refuse(
             large & (residual < 0.0) & (missing > self._tolerance),
             "does not fill as its pump should fill it",

@@ -1,11 +1,28 @@
 """Monotonic deadlines of a loop, and how punctually it keeps them."""
 
 import collections
+import os
 from dataclasses import dataclass
 
 import numpy as np
 
 _KEPT = 1000
+
+
+def ask_for_priority(priority: int) -> str:
+    """Ask the system to run this thread before all ordinary ones; return what it runs as now.
+
+    Args:
+        priority: 1 … 99 of SCHED_FIFO; 0 to stay an ordinary thread. Without the right to it the thread stays one too.
+    """
+    if priority > 0:
+        try:
+            # What this thread starts, such as a guardian, is ordinary again.
+            os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(priority))
+        except OSError:
+            return "ordinary (no right to SCHED_FIFO)"
+        return f"SCHED_FIFO {priority}"
+    return "ordinary"
 
 
 @dataclass(frozen=True)
@@ -32,7 +49,8 @@ class Deadlines:
         self.ticks = 0
         self.overruns = 0
         self.worst_lateness = 0.0
-        self._started: collections.deque[float] = collections.deque(maxlen=_KEPT + 1)
+        self._periods: collections.deque[float] = collections.deque(maxlen=_KEPT)
+        self._last: float | None = None
 
     def is_due(self, now: float) -> bool:
         """Whether the next deadline has come; it then is this tick's, and the one after it the next.
@@ -46,12 +64,19 @@ class Deadlines:
         self.overruns += int(lateness // self._period)
         self.worst_lateness = max(self.worst_lateness, lateness)
         self.next += self._period * (1 + lateness // self._period)
-        self._started.append(now)
+        if self._last is not None:
+            self._periods.append(now - self._last)
+        self._last = now
         return True
+
+    def resume(self, now: float) -> None:
+        """Begin anew after something that took its time, and was not the loop's."""
+        self.next = now
+        self._last = None
 
     def punctuality(self) -> Punctuality:
         """How far apart the last ticks were; zeros before the second."""
-        periods = np.diff(np.array(self._started.copy()))
+        periods = np.array(self._periods.copy())
         if not len(periods):
             return Punctuality(0.0, 0.0, 0.0)
         return Punctuality(float(periods.mean()), float(np.percentile(periods, 99)), float(periods.std()))

@@ -26,7 +26,7 @@ from softform_core.errors import SoftformError
 from softform_core.robots import PneumaticRobot
 from softform_pneumatics.balance import Air
 from softform_pneumatics.boards.interface import PressureBoard
-from softform_pneumatics.deadlines import Deadlines
+from softform_pneumatics.deadlines import Deadlines, ask_for_priority
 from softform_pneumatics.latch import Latch
 from softform_pneumatics.mailbox import CommandBox, Requests
 from softform_pneumatics.offsets import OffsetStore
@@ -79,6 +79,7 @@ class PneumaticsDriver:
         self._thread: threading.Thread | None = None
         self._latch = latch or Latch(None)
         self._deadlines = Deadlines(1.0 / settings.loop_rate, time.monotonic())
+        self._scheduling = "not running"
         self.statistics = LoopStatistics()
         self._supervisor = Supervisor(
             board,
@@ -222,6 +223,7 @@ class PneumaticsDriver:
             "reason": supervisor.reason,
             "active": supervisor.is_active,
             "vent confirmed": supervisor.is_vent_confirmed,
+            "loop thread": self._scheduling,
             "loop ticks": self._deadlines.ticks,
             "loop overruns": self._deadlines.overruns,
             "loop period mean (ms)": f"{1000.0 * punctuality.period_mean:.2f}",
@@ -253,12 +255,15 @@ class PneumaticsDriver:
         return self._exit.is_set() or self._requests.are_waiting
 
     def _run(self) -> None:
+        self._scheduling = ask_for_priority(self._settings.realtime_priority)
         deadlines = self._deadlines = Deadlines(1.0 / self._settings.loop_rate, time.monotonic())
         supervisor = self._supervisor
         try:
             while not self._exit.is_set():
                 try:
-                    self._requests.answer()
+                    if self._requests.are_waiting:
+                        self._requests.answer()
+                        deadlines.resume(time.monotonic())
                     now = time.monotonic()
                     if deadlines.is_due(now):
                         supervisor.tick(now, lambda: self._is_wanted_elsewhere() or time.monotonic() > deadlines.next)

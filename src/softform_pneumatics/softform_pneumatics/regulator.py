@@ -116,6 +116,8 @@ class Regulator:
             self._setpoint = setpoint
         self._last_step = started
         self._board.set_targets(self._wiring.targets(self._setpoint), interrupted)
+        if self._balance is not None:
+            self._balance.note_setpoint(self._setpoint, started)
         if command is not None:
             sent = now()
             self._statistics.command_age = sent - command[1]
@@ -135,7 +137,7 @@ class Regulator:
         self._range.check(pressures)
         self._follow.check(pressures, self._setpoint, measurement.captured)
         if self._balance is not None:
-            self._balance.check(pressures, self._setpoint, measurement.captured)
+            self._balance.check(pressures, measurement.captured)
         status = np.full(len(pressures), ChamberStatus.VENTED, dtype=np.uint8)
         if goal is not None:
             settled = self._settle.update(pressures - goal, measurement.captured) & (self._setpoint == goal)

@@ -47,6 +47,7 @@ class DriverSettings:
     """How the driver watches and regulates; Hz, Pa and seconds."""
 
     loop_rate: float = 50.0
+    realtime_priority: int = 0
     command_timeout: float = 1.0
     stream_timeout: float = 1.0
     settle_tolerance: float = 100.0

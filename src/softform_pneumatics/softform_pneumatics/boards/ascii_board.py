@@ -1,6 +1,7 @@
 """What the two ASCII boards have in common: a guarded line, requests that are confirmed, and measurements set aside."""
 
 import collections
+import math
 import time
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -18,11 +19,17 @@ BAUD_RATE = 115200
 BOOT_SECONDS = 1.5
 REPLY_SECONDS = 0.3
 ATTEMPTS = 3
+_PATIENCE = 3.0  # boots may take so many times as long as they should, before the board counts as silent
 _MEASUREMENTS_KEPT = 256
 _REPLIES_KEPT = 64
 _EVEN_CHANNEL_MIN_KPA, _ODD_CHANNEL_MIN_KPA, _CHANNEL_MAX_KPA = -100.0, 0.0, 100.0
 
 Message = TypeVar("Message")
+
+
+def first_attempts(boot_seconds: float) -> int:
+    """How often the first request is sent to a board that may boot slowly."""
+    return max(ATTEMPTS, math.ceil(_PATIENCE * boot_seconds / REPLY_SECONDS))
 
 
 class AsciiBoard(Generic[Message]):
@@ -135,6 +142,10 @@ class AsciiBoard(Generic[Message]):
                 self.vent()
                 return
 
+    @property
+    def _first_attempts(self) -> int:
+        return first_attempts(self._boot_seconds)
+
     def _shake_hands(self) -> None:
         raise NotImplementedError
 
@@ -145,8 +156,8 @@ class AsciiBoard(Generic[Message]):
         """Set one message aside."""
         raise NotImplementedError
 
-    def _request(self, request: bytes, confirms: Callable[[Message], bool]) -> Message:
-        for _ in range(ATTEMPTS):
+    def _request(self, request: bytes, confirms: Callable[[Message], bool], attempts: int = ATTEMPTS) -> Message:
+        for _ in range(attempts):
             reply = self._ask(request, confirms, time.monotonic() + REPLY_SECONDS)
             if reply is not None:
                 return reply

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from softform_pneumatics.boards import protocol_a, protocol_b, protocol_binary
-from softform_pneumatics.boards.ascii_board import ATTEMPTS, BAUD_RATE, BOOT_SECONDS, REPLY_SECONDS
+from softform_pneumatics.boards.ascii_board import ATTEMPTS, BAUD_RATE, BOOT_SECONDS, REPLY_SECONDS, first_attempts
 from softform_pneumatics.boards.binary_board import HIGHEST_PRESSURE, BinaryBoard
 from softform_pneumatics.boards.interface import BoardError, PressureBoard
 from softform_pneumatics.boards.link import SerialLink
@@ -64,7 +64,7 @@ def identify(link: SerialLink, boot_seconds: float = BOOT_SECONDS) -> str:
         BoardError: If no known board is there.
     """
     link.open(BAUD_RATE)
-    kind = _listen(link, boot_seconds) or _ask_alive(link)
+    kind = _listen(link, boot_seconds) or _ask_alive(link, first_attempts(boot_seconds))
     if kind is not None:
         return kind
     seen = link.first_bytes
@@ -96,9 +96,9 @@ def _listen(link: SerialLink, seconds: float) -> str | None:
     return None
 
 
-def _ask_alive(link: SerialLink) -> str | None:
+def _ask_alive(link: SerialLink, attempts: int) -> str | None:
     stream, replies = protocol_a.StreamParser(), protocol_b.ReplyParser()
-    for _ in range(ATTEMPTS):
+    for _ in range(attempts):
         link.write(protocol_a.ALIVE_REQUEST)
         deadline = time.monotonic() + REPLY_SECONDS
         while (remaining := deadline - time.monotonic()) > 0.0:

@@ -55,7 +55,7 @@ class OpenPneuBoardA(AsciiBoard[Message]):
 
     def _shake_hands(self) -> None:
         try:
-            self._request(protocol.ALIVE_REQUEST, _of_kind(ReplyKind.ALIVE))
+            self._request(protocol.ALIVE_REQUEST, _of_kind(ReplyKind.ALIVE), self._first_attempts)
             address = self._request(protocol.ADDRESS_REQUEST, _of_kind(ReplyKind.ADDRESS))
         except BoardLostError:
             raise

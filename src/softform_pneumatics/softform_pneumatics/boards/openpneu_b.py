@@ -59,7 +59,7 @@ class OpenPneuBoardB(AsciiBoard[Reply]):
 
     def _shake_hands(self) -> None:
         try:
-            self._request(protocol.ALIVE_REQUEST, _of_kind(ReplyKind.DONE))
+            self._request(protocol.ALIVE_REQUEST, _of_kind(ReplyKind.DONE), self._first_attempts)
             self._address = int(self._request(protocol.ADDRESS_REQUEST, _of_kind(ReplyKind.ADDRESS)).value)
         except BoardLostError:
             raise
