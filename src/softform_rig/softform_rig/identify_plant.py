@@ -58,7 +58,8 @@ def simulate_loop(
     Returns:
         (n,) kPa, the first being `start`.
     """
-    pressure, speed = np.array([start]), np.zeros((1, 2))
+    pressure, speed = np.zeros(1), np.zeros((1, 2))
+    pressure[0] = start
     inflate, deflate, vent = np.zeros(1), np.zeros(1), np.zeros(1, dtype=np.bool_)
     shut, extra_leak, volume = np.zeros(1, dtype=np.bool_), np.zeros(1), np.ones(1)
     result = np.empty(len(targets))
