@@ -1,5 +1,6 @@
 """`softform collect`: what the real robot does under known pressures, for sim-to-real learning."""
 
+import contextlib
 import json
 import sys
 from pathlib import Path
@@ -26,6 +27,14 @@ from softform_core.errors import SoftformError
     help="Launch a stack on the virtual rig and record it, or use the one that runs, as on hardware.",
 )
 @click.option("--namespace", default="softform", show_default=True, help="With --attach: where the stack runs.")
+@click.option(
+    "--reference-every",
+    default=0,
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="With mocap: every N frames look whether the robot has drifted.  [default: never]",
+)
+@click.option("--record/--no-record", default=True, show_default=True, help="Whether a launched stack is recorded.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object.")
 def collect(
     robot: str,
@@ -36,54 +45,61 @@ def collect(
     reality: str,
     launches: bool,
     namespace: str,
+    reference_every: int,
+    record: bool,
     as_json: bool,
 ) -> None:
     """Actuate the robot at random, and keep what a scanner or a motion-capture system sees of each shape.
 
-    Every frame is commanded, settled, captured, checked and stored. Press Ctrl-C, or lose the power: the robot vents,
-    and the same command again goes on where it stopped; a larger --frames adds to what is there. A frame that shows
-    too little, noise, an old scan, exchanged markers or a shape that these pressures do not make is taken anew, and
-    rejected with its number and reason if that does not help.
+    Every frame is commanded, settled, captured, checked and stored. Ctrl-C pauses: the robot vents, Enter goes on,
+    Ctrl-C again ends. However it ends, the same command again goes on where it stopped; a larger --frames adds to what
+    is there. It ends by itself before the disk is full, and when the robot has drifted (--reference-every).
+
+    A frame that shows too little, noise, an old scan, exchanged markers or a shape that these pressures do not make is
+    taken anew, and rejected with its number and reason if that does not help.
 
     \b
     Examples:
       softform collect                             40 frames on the virtual rig
       softform collect --reality worn --output worn.zarr
       softform collect --via mocap                 markers instead of scans; begins with a rest frame
+      softform collect --attach --via mocap --frames 5000 --reference-every 100      for hours, unattended
       softform collect --attach                    on the stack that runs: `softform launch softform rig:=false`
     """  # noqa: D301 - click reads the escape as "keep these lines"
     from tqdm import tqdm
 
-    from softform_bringup.collect import CollectRequest
-    from softform_bringup.collect import collect as run
+    from softform_bringup.collecting.client import CollectRequest
+    from softform_bringup.collecting.client import collect as run
+    from softform_bringup.collecting.data_set import default_output
+    from softform_bringup.collecting.summary import summary_figures, summary_lines
     from softform_core.frames.sources import open_recording
+    from softform_core.robots import load_robot
 
-    request = CollectRequest(robot, frames, via, output, seed, not launches, reality, namespace)
+    request = CollectRequest(
+        robot, frames, via, output, seed, not launches, reality, namespace, reference_every, record
+    )
+    path = output or default_output(load_robot(robot))
     try:
-        result = run(request, lambda line: tqdm.write(line, file=sys.stderr))
+        path = Path(run(request, lambda line: tqdm.write(line, file=sys.stderr), _asked_to_go_on).store)
+    except (KeyboardInterrupt, SoftformError) as error:
+        stopped = isinstance(error, KeyboardInterrupt)
+        reason = "stopped; the robot vents. The same command goes on." if stopped else str(error)
+        with contextlib.suppress(SoftformError):
+            click.echo("\n".join(summary_lines(open_recording(path))), err=True)
+        raise click.ClickException(reason) from error
+    store = open_recording(path)
+    click.echo(json.dumps(summary_figures(store)) if as_json else "\n".join(summary_lines(store)))
+
+
+def _asked_to_go_on() -> bool:
+    """Ask whoever pressed Ctrl-C; without a terminal nobody can answer, and collecting ends."""
+    if not sys.stdin.isatty():
+        return False
+    click.echo("\npaused; the robot vents. Enter goes on, Ctrl-C ends.", err=True)
+    try:
+        return bool(sys.stdin.readline())
     except KeyboardInterrupt:
-        raise click.ClickException("stopped; the robot vents. The same command goes on.") from None
-    except SoftformError as error:
-        raise click.ClickException(str(error)) from error
-    store = open_recording(result.store)
-    coverage = store.coverage[store.captured]
-    figures = {
-        "path": str(store.path),
-        "captured": len(store.captured),
-        "rejected": len(store.rejections),
-        "coverage_mean": round(float(coverage.mean()), 4) if len(coverage) else None,
-        "coverage_min": round(float(coverage.min()), 4) if len(coverage) else None,
-    }
-    if as_json:
-        click.echo(json.dumps(figures))
-        return
-    line = f"{store.path}: {len(store.captured)} of {len(store)} frames captured"
-    if len(coverage):
-        seen = "the robot" if via == "scanner" else "the markers"
-        line += f", {coverage.mean():.0%} of {seen} seen on average, {coverage.min():.0%} at least"
-    click.echo(f"{line}.")
-    for number, reason in sorted(store.rejections.items()):
-        click.echo(f"  frame {number} is rejected: {reason}")
+        return False
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Node `collector`: parameters, the `collect_dataset` action, life cycle; the work is done in `collect_frames`."""
+"""Node `collector`: parameters, the `collect_dataset` action, life cycle; the work is done in `collecting`."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -8,16 +8,10 @@ from rclpy.action.server import ServerGoalHandle
 from rclpy.event_handler import QoSLivelinessChangedInfo, SubscriptionEventCallbacks
 from std_msgs.msg import Empty
 
-from softform_bringup.collect_frames import (
-    Code,
-    CollectError,
-    CollectGoal,
-    CollectOutcome,
-    CollectSettings,
-    FrameCollector,
-)
-from softform_bringup.collect_messages import feedback_to_message, goal_from_message, result_to_message
-from softform_bringup.robot_link import RobotLink
+from softform_bringup.collecting.frame_collector import FrameCollector
+from softform_bringup.collecting.goal import Code, CollectError, CollectGoal, CollectOutcome, CollectSettings
+from softform_bringup.collecting.messages import feedback_to_message, goal_from_message, result_to_message
+from softform_bringup.collecting.robot_link import RobotLink
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot, load_robot
 from softform_interfaces.action import CollectDataset
@@ -40,6 +34,11 @@ PARAMETERS = (
     Parameter("ready_timeout", 10.0, "Time within which the driver must be heard, s.", 0.1, 3600.0),
     Parameter("captures_a_frame", 3, "Captures of one actuation that are tried before its frame is rejected.", 1, 100),
     Parameter("averaged_markers", 10, "Marker frames whose mean is one stored frame.", 1, 10_000),
+    Parameter(
+        "least_free_disk", 1000, "Room that is left on the disk; collecting ends before less is, MB.", 10, 1 << 24
+    ),
+    Parameter("drift_warning", 0.01, "Drift of the reference pose that is told, of the robot's size.", 0.0, 1.0),
+    Parameter("drift_limit", 0.02, "Drift of the reference pose that ends collecting, of the robot's size.", 0.0, 1.0),
 )
 
 
@@ -121,6 +120,9 @@ class CollectorNode(SoftformLifecycleNode):
             ready_timeout=values["ready_timeout"],
             captures_a_frame=values["captures_a_frame"],
             averaged_markers=values["averaged_markers"],
+            least_free_disk=values["least_free_disk"] * 1e6,
+            drift_warning=values["drift_warning"],
+            drift_limit=values["drift_limit"],
         )
 
     def _on_attendance(self, info: QoSLivelinessChangedInfo) -> None:

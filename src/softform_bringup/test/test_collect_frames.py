@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
 
-from softform_bringup.collect_frames import Code, CollectGoal, CollectSettings, FrameCollector
+from softform_bringup.collecting import disk_room
+from softform_bringup.collecting.frame_collector import FrameCollector
+from softform_bringup.collecting.goal import Code, CollectGoal, CollectSettings
+from softform_core.frames.references import reference_actuation
 from softform_core.frames.sources import open_recording
 from softform_core.kinematics.robot_pipeline import load_pipeline
 from softform_core.robots import load_robot
@@ -31,6 +34,9 @@ SETTINGS = CollectSettings(
     ready_timeout=1.0,
     captures_a_frame=2,
     averaged_markers=4,
+    least_free_disk=1e6,
+    drift_warning=0.01,
+    drift_limit=0.02,
 )
 SURFACE, SPOTS = load_pipeline(ROBOT, 50 * 50), load_pipeline(ROBOT, 36)
 MARKERS = [f"m{index + 1:02d}" for index in range(36)]
@@ -96,10 +102,10 @@ def seconds(stamp: Time) -> float:
     return seconds_from_stamp(stamp)
 
 
-def collect(robot, path, frames=3, via="scanner", stop=lambda: Code.NONE, **changed):
+def collect(robot, path, frames=3, via="scanner", stop=lambda: Code.NONE, reference_every=0, **changed):
     told = []
     settings = SimpleNamespace(**{**SETTINGS.__dict__, **changed})
-    goal = CollectGoal(via, frames, 0, path)
+    goal = CollectGoal(via, frames, 0, path, reference_every)
     return FrameCollector(ROBOT, goal, settings, robot, stop, told.append).run(), told
 
 
@@ -261,6 +267,64 @@ def test_a_cancel_lets_go_of_the_robot(tmp_path):
         outcome, _ = collect(robot, tmp_path / "f.zarr", 9, stop=lambda: Code.CANCELLED if robot.frame == 2 else 0)
         assert robot.command.pressures is None
     assert outcome.code == Code.CANCELLED and 1 <= outcome.captured <= 2
+
+
+class DriftingRobot(QuickRobot):
+    """Its markers of the reference pose are `shifts` m beside the first ones, one capture after the other."""
+
+    def __init__(self, shifts):
+        super().__init__(lambda points, frame: points + [0.0, self.shift, 0.0])
+        self.captures, self._shifts, self.shift = -1, shifts, 0.0
+
+    def _follow(self, pressures):
+        is_reference = np.array_equal(pressures, reference_actuation(ROBOT))
+        self.captures += is_reference
+        self.shift = self._shifts[self.captures] if is_reference else 0.0
+        super()._follow(pressures)
+
+
+def test_drift_of_the_reference_pose_is_told_kept_and_ends_collecting(tmp_path):
+    path, size = tmp_path / "frames.zarr", float(ROBOT.extent.max())
+    shifts = [0.0, 0.002 * size, 0.015 * size, 0.03 * size]
+    with DriftingRobot(shifts) as robot:
+        outcome, told = collect(robot, path, 9, "mocap", reference_every=1)
+        assert robot.command.pressures is None
+    notes = [one.note for one in told if one.stage == "reference"]
+    assert outcome.code == Code.ROBOT_DRIFTED and outcome.captured == 3, outcome.message
+    assert "is the limit" in outcome.message and [note.startswith("WARNING") for note in notes] == [False, False, True]
+    with DriftingRobot([0.0, 0.0, 0.0]) as robot:  # it was put back: the same command goes on
+        outcome, _ = collect(robot, path, 6, "mocap", reference_every=2)
+    assert (outcome.code, outcome.captured) == (Code.NONE, 6), outcome.message
+    references = open_recording(path, ROBOT).references
+    assert list(references.frames_done) == [0, 1, 2, 3, 3, 5, 6]
+    assert np.nanmean(references.drift(), axis=1) == pytest.approx([*shifts, 0.0, 0.0, 0.0], abs=3e-4)
+    assert np.abs(references.measured - reference_actuation(ROBOT)).max() < 1.0
+
+
+def test_a_cancel_on_the_way_to_the_reference_pose_lets_go_of_the_robot(tmp_path):
+    with DriftingRobot(np.zeros(9)) as robot:
+        stop = lambda: Code.CANCELLED if robot.captures == 1 else Code.NONE  # noqa: E731
+        outcome, _ = collect(robot, tmp_path / "f.zarr", 9, "mocap", stop, reference_every=1)
+        assert robot.command.pressures is None
+    assert outcome.code == Code.CANCELLED and "the reference pose" in outcome.message and outcome.captured == 1
+    assert len(open_recording(tmp_path / "f.zarr", ROBOT).references) == 1
+
+
+def test_collecting_ends_before_the_disk_is_full_and_goes_on(tmp_path, monkeypatch):
+    path = tmp_path / "f.zarr"
+    with QuickRobot() as robot:
+        free = lambda place: SimpleNamespace(free=2e6 if robot.frame < 1 else 0.9e6)  # noqa: E731
+        monkeypatch.setattr(disk_room.shutil, "disk_usage", free)
+        outcome, _ = collect(robot, path, 9)
+        assert outcome.code == Code.STORE_FAILED and "2 MB left" in outcome.message  # nine scans do not fit
+        assert robot.frame == -1 and not path.exists()
+        outcome, _ = collect(robot, path, 2, "mocap")
+        assert robot.command.pressures is None
+        assert outcome.code == Code.NONE, outcome.message
+        outcome, _ = collect(robot, path, 3, "mocap")
+        assert outcome.code == Code.STORE_FAILED and "continues" in outcome.message and outcome.captured == 2
+        monkeypatch.undo()
+        assert collect(robot, path, 3, "mocap")[0].captured == 3
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 
 On top of every recording's arrays: `positions` (n, M, 3) m, NaN where a marker is missing; `rest` (M, 3) m, where the
 markers are when no chamber is pressurised, which is how they are placed on the surface. Attribute `marker_names`: M
-names, fixed by the rest frame. `coverage` is the share of the markers that is seen.
+names, fixed by the rest frame. `coverage` is the share of the markers that is seen. `references` shows drift, if it was
+asked for.
 """
 
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from softform_core.errors import SoftformError
 from softform_core.frames.quality import MarkerQuality
 from softform_core.frames.recording import ATTRIBUTES, Recording, Rows, common_rows, fill_new_group, misshapen_rows
+from softform_core.frames.references import ReferenceCaptures
 from softform_core.robots import Robot
 from softform_core.zarr_stores import Shapes, StoreKind, disk_errors, new_group, open_group
 
@@ -80,6 +82,11 @@ class MarkerStore(Recording):
     def rest(self) -> Array:
         """Positions at rest, (M, 3) m."""
         return self._read("rest")
+
+    @property
+    def references(self) -> ReferenceCaptures:
+        """Captures of the reference pose; none unless they were asked for."""
+        return ReferenceCaptures(self.path, self._group, self.kind)
 
     def positions(self, number: int) -> Array:
         """Markers of one frame, captured or rejected, (M, 3) m; NaN where missing, and all of them in a pending one."""

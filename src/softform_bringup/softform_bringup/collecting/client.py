@@ -13,11 +13,18 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
 from std_msgs.msg import Empty
 from tqdm import tqdm
 
-from softform_bringup.collect_store import asked_actuations, default_output, free_bag, missing_frames, open_to_continue
+from softform_bringup.collecting.data_set import (
+    asked_actuations,
+    default_output,
+    free_bag,
+    missing_frames,
+    open_to_continue,
+)
 from softform_bringup.launched_stack import LaunchedStack
 from softform_bringup.run_folder import new_run_folder
 from softform_bringup.stack_state import wait_until_active
@@ -53,6 +60,8 @@ class CollectRequest:
         attach: Whether to use a stack that runs already, instead of launching one on the virtual rig.
         reality: Of the launched virtual rig.
         namespace: Of the stack that runs already.
+        reference_every: Frames between two captures of the reference pose; 0 for none.
+        record: Whether a launched stack is recorded.
     """
 
     robot: str
@@ -63,26 +72,37 @@ class CollectRequest:
     attach: bool
     reality: str
     namespace: str
+    reference_every: int = 0
+    record: bool = True
 
 
-def collect(request: CollectRequest, say: Say) -> CollectDataset.Result:
+class TerminatedError(KeyboardInterrupt):
+    """SIGTERM came: nobody is there who could go on."""
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    raise TerminatedError
+
+
+def collect(request: CollectRequest, say: Say, goes_on: Callable[[], bool] = lambda: False) -> CollectDataset.Result:
     """Collect what is missing of the asked frames.
 
     Args:
         request: What to collect.
         say: Takes one line of progress at a time.
+        goes_on: Asked after Ctrl-C, when the robot vents: whether to go on.
 
     Raises:
         SoftformError: If the request does not fit the data set, or the stack, the robot, the capture or the disk
             fails; all frames up to then are kept.
-        KeyboardInterrupt: After Ctrl-C or SIGTERM, when the goal has ended; the robot vents.
+        KeyboardInterrupt: After Ctrl-C (unless `goes_on`) or SIGTERM, when the goal has ended; the robot vents.
     """
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, _terminate)
     robot = load_robot(request.robot)
     asked_actuations(robot, request.frames, request.seed)
     if request.attach:
         output = "" if request.output is None else str(request.output.absolute())
-        return _send(request, request.namespace, output, say)
+        return _send_until_done(request, request.namespace, output, say, goes_on)
     reality_file(request.reality)
     path = (default_output(robot) if request.output is None else request.output).absolute()
     source = f"virtual rig, reality {request.reality}"
@@ -90,7 +110,21 @@ def collect(request: CollectRequest, say: Say) -> CollectDataset.Result:
     if store is not None and len(store) >= request.frames and not len(missing_frames(store, request.frames)):
         return CollectDataset.Result(store=str(path), captured=len(store.captured), rejected=len(store.rejections))
     with _stack(request, path, 0 if store is None else len(store.sessions), say):
-        return _send(request, "softform", str(path), say)
+        return _send_until_done(request, "softform", str(path), say, goes_on)
+
+
+def _send_until_done(
+    request: CollectRequest, namespace: str, output: str, say: Say, goes_on: Callable[[], bool]
+) -> CollectDataset.Result:
+    """Send the goal, and again after each pause: it goes on where it was."""
+    while True:
+        try:
+            return _send(request, namespace, output, say)
+        except TerminatedError:
+            raise
+        except KeyboardInterrupt:
+            if not goes_on():
+                raise
 
 
 @contextmanager
@@ -105,8 +139,8 @@ def _stack(request: CollectRequest, path: Path, sessions: int, say: Say) -> Iter
         "seed": str(request.seed + sessions + 1),  # a session that goes on must not repeat the noise of the last
         "motion_capture": str(request.via == "mocap").lower(),
         "run_dir": str(folder),
-        "record": "true",
-        "bag": str(bag),
+        "record": str(request.record).lower(),
+        "bag": str(bag) if request.record else "",
     }
     log_path = folder / "launch.log"
     say(f"launching the stack; its log is {log_path}")
@@ -126,7 +160,13 @@ def _stack(request: CollectRequest, path: Path, sessions: int, say: Say) -> Iter
 
 def _send(request: CollectRequest, namespace: str, output: str, say: Say) -> CollectDataset.Result:
     """Send the goal, show its progress, and wait for its end; an interrupt cancels it."""
-    goal = CollectDataset.Goal(via=request.via, frames=request.frames, seed=request.seed, output=output)
+    goal = CollectDataset.Goal(
+        via=request.via,
+        frames=request.frames,
+        seed=request.seed,
+        output=output,
+        reference_every=request.reference_every,
+    )
     caller = ActionCaller(
         CollectDataset, "collect_dataset", "collector", f"collect_{os.getpid()}", namespace, ATTACH_TIMEOUT
     )

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from softform_bringup.collect_frames import Code, CollectError, CollectGoal, CollectOutcome, Progress
-from softform_bringup.collect_store import VIA, asked_actuations, default_output
+from softform_bringup.collecting.data_set import VIA, asked_actuations, default_output
+from softform_bringup.collecting.goal import Code, CollectError, CollectGoal, CollectOutcome, Progress
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_interfaces.action import CollectDataset
@@ -28,7 +28,9 @@ def goal_from_message(message: CollectDataset.Goal, robot: Robot) -> CollectGoal
         raise CollectError(
             Code.INVALID_GOAL, f"The output '{output}' is relative.", "Give an absolute path: the node runs elsewhere."
         )
-    return CollectGoal(message.via, message.frames, message.seed, output)
+    if message.reference_every and message.via != "mocap":
+        raise CollectError(Code.INVALID_GOAL, "Drift is measured by markers.", "Collect via mocap, or without it.")
+    return CollectGoal(message.via, message.frames, message.seed, output, message.reference_every)
 
 
 def feedback_to_message(progress: Progress) -> CollectDataset.Feedback:

@@ -22,6 +22,9 @@ VIA = ("scanner", "mocap")
 
 MOST_FRAMES = 100_000
 
+_SCAN_BYTES, _MARKERS_BYTES, _BAG_BYTES = 5e5, 1e4, 1.5e6
+"""Of one frame: some 20000 points; some 40 markers; three seconds of the stack's topics."""
+
 Store: TypeAlias = FrameStore | MarkerStore
 
 
@@ -94,6 +97,11 @@ def begin_session(store: Store, bag: Path | None) -> None:
             "bag": "" if bag is None else os.path.relpath(bag, store.path.parent),
         }
     )
+
+
+def bytes_needed(via: str, with_bag: bool) -> float:
+    """What one frame takes on the disk, about; most of it is the raw recording."""
+    return (_SCAN_BYTES if via == "scanner" else _MARKERS_BYTES) + (_BAG_BYTES if with_bag else 0.0)
 
 
 def free_bag(path: Path) -> Path:

@@ -21,6 +21,10 @@ from softform_ros.conversions import points_from_cloud, positions_from_markers, 
 Array = NDArray[np.float64]
 Stopped = Callable[[], bool]
 
+_COMPARED = 100
+"""Earlier frames of markers with which a new one is compared: so many tell how large the gap between simulation and
+reality usually is, and the thousandth frame takes no longer than the hundredth."""
+
 
 class Recorder(Protocol):
     """One way of capturing frames into one store."""
@@ -136,10 +140,9 @@ class MarkerRecorder:
             self._positions, fault = np.full((len(names), 3), np.nan), error.message
         if not fault and (twin := self._store.same_positions(self._positions)) is not None:
             fault = f"its markers are in every digit where they were in frame {twin}: does the system send old ones?"
-        kept = self._store.captured
-        quality = self._judge.assess(
-            actuation, self._positions, self._store.actuation[kept], self._store.captured_positions()
-        )
+        kept = self._store.captured[-_COMPARED:]
+        before = self._store.captured_positions()[-_COMPARED:]
+        quality = self._judge.assess(actuation, self._positions, self._store.actuation[kept], before)
         self._quality = MarkerQuality(quality.coverage, fault or quality.fault)
         return self._quality.coverage, self._quality.fault
 

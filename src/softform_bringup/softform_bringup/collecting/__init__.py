@@ -1,0 +1,1 @@
+"""Collecting frames for sim-to-real learning: the work of node `collector`, and its client."""

@@ -1,0 +1,91 @@
+"""What is to be collected and how, how far that is, and what became of it."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from softform_interfaces.action import CollectDataset
+from softform_ros.goal_error import GoalError
+
+Code = CollectDataset.Result
+"""Error codes, `NONE` … `INTERNAL_ERROR`; the action's definition is their only list."""
+
+AGAIN = "Then run the same command again; it continues."
+
+
+class CollectError(GoalError):
+    """Why collecting ended early, with a code of `collect_dataset`; all frames up to then are kept."""
+
+
+@dataclass(frozen=True)
+class CollectSettings:
+    """SI units.
+
+    Attributes:
+        frame: The robot's.
+        source: Whose frames these are; a data set has those of one source only.
+        bag: Raw recording of this run; None without one.
+        settle_tolerance: Of settled pressures to their command, Pa.
+        settle_timeout: s.
+        capture_timeout: s to wait for a capture of the settled robot.
+        ready_timeout: s within which the driver must be heard.
+        captures_a_frame: Captures of one actuation that are tried before its frame is rejected.
+        averaged_markers: Marker frames in one stored frame.
+        least_free_disk: Bytes that are left free.
+        drift_warning: Of the robot's size: markers of the reference pose that moved further are told.
+        drift_limit: Of the robot's size: if they moved further, collecting ends.
+    """
+
+    frame: str
+    source: str
+    bag: Path | None
+    settle_tolerance: float
+    settle_timeout: float
+    capture_timeout: float
+    ready_timeout: float
+    captures_a_frame: int
+    averaged_markers: int
+    least_free_disk: float
+    drift_warning: float
+    drift_limit: float
+
+
+@dataclass(frozen=True)
+class CollectGoal:
+    """A checked goal.
+
+    Attributes:
+        via: What captures.
+        frames: Frames that the data set shall have in the end.
+        seed: Of the actuations.
+        output: The store.
+        reference_every: Frames between two captures of the reference pose; 0 for none.
+    """
+
+    via: str
+    frames: int
+    seed: int
+    output: Path
+    reference_every: int = 0
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a goal stands; as the action's feedback."""
+
+    frame: int
+    done: int
+    frames: int
+    stage: str
+    coverage: float = 0.0
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class CollectOutcome:
+    """What became of a goal; as the action's result."""
+
+    store: Path
+    code: int
+    message: str = ""
+    captured: int = 0
+    rejections: dict[int, str] = field(default_factory=dict)

@@ -1,0 +1,95 @@
+"""Captures of markers that are no frames: of the robot at rest, and of its reference pose."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_bringup.collecting.goal import Code, CollectError, CollectSettings
+from softform_bringup.collecting.recorders import labelled, take_markers
+from softform_bringup.collecting.settled_robot import SettledRobot
+from softform_core.errors import SoftformError
+from softform_core.frames.marker_quality import LabelledMarkers, average_markers, rest_frame
+from softform_core.robots import Robot
+from softform_interfaces.msg import MarkerFrame
+from softform_ros.conversions import seconds_from_stamp
+
+Array = NDArray[np.float64]
+
+
+def idle_pressures(robot: Robot) -> Array:
+    """No pressure, or as little as the robot may have, (k,) Pa."""
+    return np.clip(np.zeros(robot.degrees_of_freedom), robot.pressure_min, robot.pressure_max)
+
+
+class MarkerCaptures:
+    """Captures averaged markers of a robot that has settled.
+
+    Args:
+        robot: Whose markers.
+        settled: Brings it there.
+        settings: How.
+    """
+
+    def __init__(self, robot: Robot, settled: SettledRobot, settings: CollectSettings) -> None:
+        """Nothing moves yet."""
+        self._robot, self._settled, self._settings = robot, settled, settings
+
+    def rest_frame(self) -> tuple[list[str], Array]:
+        """Names and positions, (M, 3) m, of the markers of the robot without pressure.
+
+        Raises:
+            CollectError: If robot or markers cannot be used.
+        """
+        what = "the rest frame"
+        moment = self._settled.go_to(idle_pressures(self._robot), what)
+        for _ in range(self._settings.captures_a_frame):  # a marker that is missing now may be seen a moment later
+            taken = self._take(moment, what)
+            try:
+                names, rest = rest_frame(self._labelled(taken), self._robot)
+            except SoftformError as error:
+                raise CollectError(Code.CAPTURE_FAILED, error.message, error.next_step) from error
+            if len(names) == len(taken[-1].name):
+                break
+            moment = seconds_from_stamp(taken[-1].header.stamp)
+        # Placing the markers takes seconds in which no command is repeated: the robot at rest may as well vent.
+        self._settled.link.command.release()
+        return names, rest
+
+    def at(self, actuation: Array, names: list[str], what: str) -> tuple[Array, Array, float]:
+        """Capture markers of a pose that is always reached from rest.
+
+        Soft robots remember where they came from (paper 004, Sec. V-B): only poses with the same past are compared.
+
+        Args:
+            actuation: (k,) Pa.
+            names: M names of the markers.
+            what: Is captured, for messages.
+
+        Returns:
+            Positions (M, 3) m, NaN where a marker is missing; measured pressures (k,) Pa; when, s since the epoch.
+
+        Raises:
+            CollectError: If robot or markers cannot be used.
+        """
+        self._settled.go_to(idle_pressures(self._robot), what)
+        taken = self._take(self._settled.go_to(actuation, what), what)
+        captured_at = seconds_from_stamp(taken[-1].header.stamp)
+        measured, _ = self._settled.still_settled(actuation, captured_at, what)
+        try:
+            positions, fault = average_markers(self._labelled(taken), names, self._robot)
+        except SoftformError as error:
+            raise CollectError(Code.CAPTURE_FAILED, error.message, error.next_step) from error
+        if fault:
+            raise CollectError(Code.CAPTURE_FAILED, f"{what.capitalize()} cannot be used: {fault}", "Mend the labels.")
+        return positions, measured, captured_at
+
+    def _take(self, moment: float, what: str) -> list[MarkerFrame]:
+        settled, settings = self._settled, self._settings
+        taken = take_markers(
+            settled.link.markers, settings.averaged_markers, moment, settings.capture_timeout, settled.is_stopped
+        )
+        if taken is None:
+            raise settled.nothing_came("captured_markers", what)
+        return taken
+
+    def _labelled(self, taken: list[MarkerFrame]) -> list[LabelledMarkers]:
+        return labelled(taken, self._settings.frame)

@@ -1,0 +1,124 @@
+"""Captures of one and the same pose over the hours of a data set: whether robot, markers or cameras have drifted.
+
+A group `references` in the data set: `positions` (r, M, 3) m, NaN where a marker is missing; `measured` (r, k) Pa;
+`frames_done` (r,), frames that were captured or rejected before; `captured_at` (r,) s since the epoch, written last: a
+capture that was cut short has none, and does not count. Attribute `actuation`, (k,) Pa, is the pose.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import zarr
+from numpy.typing import ArrayLike, NDArray
+
+from softform_core.errors import SoftformError
+from softform_core.robots import Robot
+from softform_core.zarr_stores import StoreKind, disk_errors
+
+Array = NDArray[np.float64]
+
+_GROUP = "references"
+
+
+def reference_actuation(robot: Robot) -> Array:
+    """The pose that is captured again and again: every chamber at the middle of its range, (k,) Pa."""
+    return np.asarray(0.5 * (robot.pressure_min + robot.pressure_max))
+
+
+def marker_drift(first: Array, now: Array) -> Array:
+    """How far markers (M, 3) m are from where they were first, (M,) m; NaN where one is missing in either."""
+    return np.asarray(np.linalg.norm(now - first, axis=1))
+
+
+class ReferenceCaptures:
+    """The reference captures of one data set.
+
+    Args:
+        path: Data set.
+        group: Its group.
+        kind: What it is, for messages.
+    """
+
+    def __init__(self, path: Path, group: zarr.Group, kind: StoreKind) -> None:
+        """Wrap the group, which need not hold any."""
+        self._path, self._data_set, self._kind = path, group, kind
+
+    def __len__(self) -> int:
+        """Number r of captures."""
+        return len(self.captured_at)
+
+    @property
+    def captured_at(self) -> Array:
+        """When, (r,) s since the epoch."""
+        moments = self._read("captured_at", (0,))
+        return moments[np.isfinite(moments)]
+
+    @property
+    def positions(self) -> Array:
+        """Markers, (r, M, 3) m."""
+        return self._whole("positions", (0, 0, 3))
+
+    @property
+    def measured(self) -> Array:
+        """Pressures, (r, k) Pa."""
+        return self._whole("measured", (0, 0))
+
+    @property
+    def frames_done(self) -> Array:
+        """Frames captured or rejected before each, (r,)."""
+        return self._whole("frames_done", (0,))
+
+    def drift(self) -> Array:
+        """How far every marker is from where it was in the first capture, (r, M) m; NaN where it is missing."""
+        positions = self.positions
+        return np.asarray([marker_drift(positions[0], now) for now in positions]).reshape(positions.shape[:2])
+
+    def add(self, actuation: Array, positions: Array, measured: Array, captured_at: float, frames_done: int) -> None:
+        """Keep one capture.
+
+        Args:
+            actuation: (k,) Pa, that of the first one.
+            positions: (M, 3) m.
+            measured: (k,) Pa.
+            captured_at: s since the epoch.
+            frames_done: Before it.
+
+        Raises:
+            SoftformError: If the pose is another one than the first, or the disk is full or cannot be written.
+        """
+        with disk_errors(self._path, self._kind):
+            group = self._data_set.require_group(_GROUP)
+            kept = group.attrs.setdefault("actuation", actuation.tolist())
+            if not np.array_equal(kept, actuation):
+                raise SoftformError(
+                    f"The reference pose of {self._path} is another one.", "Collect into another --output."
+                )
+            row = len(self)
+            values: dict[str, ArrayLike] = {
+                "positions": positions,
+                "measured": measured,
+                "frames_done": frames_done,
+                "captured_at": captured_at,
+            }
+            for name, value in values.items():
+                _write_row(group, name, row, np.asarray(value, dtype=np.float64))
+
+    def _read(self, name: str, empty: tuple[int, ...]) -> Array:
+        group = self._data_set.get(_GROUP)
+        array = group.get(name) if isinstance(group, zarr.Group) else None
+        return np.asarray(array[...]) if isinstance(array, zarr.Array) else np.empty(empty)
+
+    def _whole(self, name: str, empty: tuple[int, ...]) -> Array:
+        return self._read(name, empty)[: len(self)]
+
+
+def _write_row(group: zarr.Group, name: str, row: int, value: Array) -> None:
+    """Write a row of an array, which is made or grown if need be."""
+    array = group.get(name)
+    if not isinstance(array, zarr.Array):
+        array = group.create_array(
+            name, shape=(row + 1, *value.shape), dtype="f8", chunks=(64, *value.shape), fill_value=np.nan
+        )
+    if array.shape[0] <= row:
+        array.resize((row + 1, *value.shape))
+    array[row] = value
