@@ -24,6 +24,7 @@ from softform_capture.camera_tracker.lens import Lens
 from softform_capture.camera_tracker.plane_view import SheetPlacement
 from softform_capture.camera_tracker.tracker import CameraTracker, Sighting, TrackerOptions
 from softform_capture.camera_tracker_parameters import PARAMETERS
+from softform_capture.capture_time import check_capture_time
 from softform_core.errors import SoftformError
 from softform_interfaces.msg import MarkerFrame
 from softform_ros.conversions import marker_message, seconds_from_stamp, stamp_from_seconds
@@ -135,7 +136,9 @@ class CameraTrackerNode(SoftformLifecycleNode):
 
         def on_image(message: Image) -> None:
             try:
-                handed.hand(TimedImage(bgr_from_image(message), seconds_from_stamp(message.header.stamp)))
+                captured_at = seconds_from_stamp(message.header.stamp)
+                check_capture_time(captured_at, "The image")
+                handed.hand(TimedImage(bgr_from_image(message), captured_at))
             except SoftformError as error:
                 with self._lock:
                     self._unreadable = str(error)

@@ -1,6 +1,7 @@
 """Drawn pictures of the sheet and a red marker, with perspective, blur and noise: where the marker is found."""
 
 import re
+import time
 
 import cv2
 import numpy as np
@@ -42,17 +43,24 @@ def red_disc(x, y, height=0.0, diameter=DIAMETER):
 
 def test_the_marker_is_found_to_a_fraction_of_a_millimetre_all_over_the_workspace(camera):
     random, tracker = np.random.default_rng(0), make_tracker()
-    errors = []
+    errors, seconds = [], []
     for seed in range(8):
         place = random.uniform([-0.26, -0.15], [0.26, 0.15])
-        sighting = tracker.look(camera.picture(SHEET, [red_disc(*place)], seed=seed), time=float(seed))
+        picture = camera.picture(SHEET, [red_disc(*place)], seed=seed)
+        begun = time.process_time()
+        sighting = tracker.look(picture, time=float(seed))
+        seconds.append(time.process_time() - begun)
         assert sighting.problem == ""
         assert sighting.position[2] == 0.0
         errors.append(1000.0 * np.linalg.norm(sighting.position[:2] - place))
-    print(f"camera tracker: mean {np.mean(errors):.2f} mm, max {np.max(errors):.2f} mm")  # noqa: T201 - cited in the docs
+    print(  # noqa: T201 - cited in the docs
+        f"camera tracker: mean {np.mean(errors):.2f} mm, max {np.max(errors):.2f} mm, "
+        f"{1000.0 * np.median(seconds):.0f} ms of a core an image"
+    )
     # Paper 001 leads the marker to 0.9 % of the workspace's width: what measures it must be far better.
     assert np.mean(errors) < 0.4
     assert np.max(errors) < 0.0018 * 1000.0 * WORKSPACE_WIDTH
+    assert np.median(seconds) < 0.1  # 10 Hz
 
 
 def test_the_sheet_may_lie_anywhere_and_the_marker_above_it(camera):
@@ -109,6 +117,26 @@ def test_other_things_of_the_colour_do_not_disturb(camera):
     assert sighting.position[:2] == pytest.approx([0.1, 0.14], abs=1e-3)
 
 
+def test_what_is_above_the_horizon_is_not_on_the_plane(sheet_camera):
+    low = sheet_camera([0.0, -0.7, 0.25], target=[0.0, 0.0, 0.12])
+    picture = low.picture(SHEET, [red_disc(0.05, 0.13, diameter=0.03)])
+    horizon = low.project([[0.0, 1e6, 0.25]])[0, 1]
+    assert 0.0 < horizon < low.project([[0.0, 0.2, 0.0]])[0, 1]
+    cv2.ellipse(picture, (500, int(horizon - 90)), (15, 12), 0.0, 0.0, 360.0, RED, cv2.FILLED)
+    tracker = make_tracker(marker=ColourMarker(diameter=0.03))
+    assert tracker.look(picture, 0.0).position[:2] == pytest.approx([0.05, 0.13], abs=2e-3)
+    places = tracker.view.place(np.array([[640.0, horizon - 1.0], [640.0, horizon + 1.0]]))
+    assert np.isnan(places[0]).all()
+    assert np.linalg.norm(places[1]) > 10.0
+
+
+def test_a_picture_full_of_the_colour_is_lost_at_once(camera):
+    tracker, picture = make_tracker(), camera.picture(SHEET)
+    red = np.full_like(picture, RED)
+    red[220:500, 440:840] = picture[220:500, 440:840]
+    assert "many times its area" in tracker.look(red, 0.0).problem
+
+
 def test_hidden_codes_are_remembered_for_a_while_and_a_moved_camera_is_noticed(camera, sheet_camera):
     tracker = make_tracker(hold_codes=5.0)
     bare = camera.picture(SHEET, [red_disc(0.05, 0.13)])
@@ -131,20 +159,19 @@ def test_wrong_exposure_is_told(camera, exposure, problem):
     assert problem in sighting.problem
 
 
-@pytest.mark.parametrize("kind", ["pdf", "png"])
 @pytest.mark.parametrize("sheet", list(SHEETS))
-def test_the_sheet_is_printed_in_the_size_of_the_paper(tmp_path, sheet, kind):
-    path = tmp_path / f"sheet.{kind}"
-    result = CliRunner().invoke(print_code, ["--sheet", sheet, "--output", str(path)])
-    assert result.exit_code == 0, result.output
+def test_the_sheet_is_printed_in_the_size_of_the_paper(tmp_path, sheet):
     drawing = SHEETS[sheet].drawing()
     assert drawing.shape == tuple(10 * size for size in reversed(SHEETS[sheet].paper))
-    found = CodeDetector(SHEETS[sheet]).find(drawing)
-    assert found.codes == SHEETS[sheet].columns * SHEETS[sheet].rows
-    if kind == "png":
-        assert np.array_equal(cv2.imread(str(path), cv2.IMREAD_GRAYSCALE), drawing)
-    else:
-        assert path.read_bytes().startswith(b"%PDF")
+    small = cv2.resize(drawing, None, fx=0.25, fy=0.25, interpolation=cv2.INTER_AREA)
+    assert CodeDetector(SHEETS[sheet]).find(small).codes == SHEETS[sheet].columns * SHEETS[sheet].rows
+    for name in ("sheet.png", "sheet.pdf"):
+        result = CliRunner().invoke(print_code, ["--sheet", sheet, "--output", str(tmp_path / name)])
+        assert result.exit_code == 0, result.output
+    assert np.array_equal(cv2.imread(str(tmp_path / "sheet.png"), cv2.IMREAD_GRAYSCALE), drawing)
+    page = (tmp_path / "sheet.pdf").read_bytes()
+    width, height = (float(n) for n in re.search(rb"MediaBox \[ 0 0 ([\d.]+) ([\d.]+)", page).groups())
+    assert (width, height) == pytest.approx([size / 25.4 * 72.0 for size in SHEETS[sheet].paper], abs=0.1)
 
 
 def test_a_sheet_of_another_type_is_refused(tmp_path):

@@ -12,7 +12,7 @@ from softform_core.errors import SoftformError
 from softform_core.shapes.read import read_shape
 
 CHEAP = settings(
-    max_examples=120,
+    max_examples=60,
     deadline=timedelta(seconds=5),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -17,6 +17,7 @@ LEAST_AREA, LARGEST_AREA = 0.6, 1.5
 LARGEST_ELONGATION = 1.5
 """Long over short axis: a disc seen on the plane has 1."""
 _SHORTEST_OUTLINE = 8  # pixels
+_LARGEST_BOX = 4.0  # diagonal over the diameter
 _HUE_STEP = 2.0  # degrees of hue a level of OpenCV
 
 
@@ -93,9 +94,10 @@ def find_marker(image: Picture, marker: ColourMarker, view: PlaneView) -> Array:
         SoftformError: If nothing of the marker's colour and size is there, or more than one such thing.
     """
     outlines, _ = cv2.findContours(_of_colour(image, marker), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
-    blobs = [_Blob.within(outline, view) for outline in outlines if len(outline) >= _SHORTEST_OUTLINE]
-    if not blobs:
+    outlines = [outline for outline in outlines if len(outline) >= _SHORTEST_OUTLINE]
+    if not outlines:
         raise SoftformError("Nothing in the image has the marker's colour.", "Is the marker hidden, or hue wrong?")
+    blobs = [_Blob.within(outline, view) for outline in outlines if _may_be(marker, outline, view)]
     sizes = [blob.area / marker.area for blob in blobs]
     fitting = [blob for blob, size in zip(blobs, sizes, strict=True) if LEAST_AREA <= size <= LARGEST_AREA]
     round_ones = [blob for blob in fitting if blob.elongation <= LARGEST_ELONGATION]
@@ -108,9 +110,17 @@ def find_marker(image: Picture, marker: ColourMarker, view: PlaneView) -> Array:
     if fitting:
         raise SoftformError("What has the marker's colour is not round.", "Is it partly hidden, or in fast motion?")
     raise SoftformError(
-        f"What has the marker's colour is {max(sizes):.2f} times its area at most.",
+        f"What has the marker's colour is {', '.join(f'{size:.2f}' for size in sizes) or 'many'} times its area.",
         "Is it partly hidden, or its diameter wrong?",
     )
+
+
+def _may_be(marker: ColourMarker, outline: cv2.typing.MatLike, view: PlaneView) -> bool:
+    """Whether what lies within an outline is on the plane, and not far larger than the marker."""
+    x, y, width, height = cv2.boundingRect(outline)
+    corners = view.place(np.array([[x, y], [x + width, y], [x + width, y + height], [x, y + height]], dtype=np.float64))
+    diagonals = np.linalg.norm(corners[2:] - corners[:2], axis=1)  # NaN beyond the horizon
+    return bool((diagonals < _LARGEST_BOX * marker.diameter).all())
 
 
 def _of_colour(image: Picture, marker: ColourMarker) -> Picture:

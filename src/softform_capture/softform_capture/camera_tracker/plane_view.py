@@ -45,7 +45,8 @@ class PlaneView:
     """One look at the plane.
 
     Attributes:
-        to_plane: (3, 3) homography from the image's (straightened) pixels to the robot's plane, m.
+        to_plane: (3, 3) homography from the image's (straightened) pixels to the robot's plane, m; the third
+            homogeneous coordinate is positive on the camera's side of the horizon.
         residual: Root of the mean squared distance of the codes' corners from where the map puts them, pixels.
         codes: That it was made from.
         lens: Straightens pixels; None for a lens that draws straight.
@@ -57,7 +58,7 @@ class PlaneView:
     lens: Lens | None
 
     def place(self, pixels: Array) -> Array:
-        """Places (N, 2) m in the robot's plane of points (N, 2) of the image."""
+        """Places (N, 2) m in the robot's plane of points (N, 2) of the image; NaN at the horizon and beyond."""
         straight = pixels if self.lens is None else self.lens.straightened(pixels)
         return _mapped(self.to_plane, straight)
 
@@ -79,7 +80,7 @@ def view_plane(corners: CodeCorners, placement: SheetPlacement, lens: Lens | Non
         raise SoftformError("The codes do not lie in a plane.", "Lay the printed sheet flat.")
     off = _mapped(sheet_to_image, corners.on_sheet[:, :2]) - pixels
     residual = float(np.sqrt(np.square(off).sum(axis=1).mean()))
-    if residual > LARGEST_RESIDUAL:
+    if not residual <= LARGEST_RESIDUAL:
         raise SoftformError(
             f"The codes lie {residual:.1f} pixels off a flat sheet, more than {LARGEST_RESIDUAL:.1f}.",
             "Lay the sheet flat; give the calibration of a lens that distorts.",
@@ -87,6 +88,7 @@ def view_plane(corners: CodeCorners, placement: SheetPlacement, lens: Lens | Non
     if placement.marker_height != 0.0:
         sheet_to_image = _raised(sheet_to_image, placement.marker_height, lens)
     to_plane = placement.matrix() @ np.linalg.inv(sheet_to_image)
+    to_plane *= np.sign(to_plane[2] @ [*pixels.mean(axis=0), 1.0])
     return PlaneView(to_plane, residual, corners.codes, lens)
 
 
@@ -103,4 +105,5 @@ def _raised(sheet_to_image: Array, height: float, lens: Lens | None) -> Array:
 
 def _mapped(homography: Array, points: Array) -> Array:
     mapped = np.column_stack([points, np.ones(len(points))]) @ homography.T
-    return mapped[:, :2] / mapped[:, 2:]
+    depth = np.where(mapped[:, 2:] > 0.0, mapped[:, 2:], np.nan)
+    return mapped[:, :2] / depth
