@@ -13,6 +13,8 @@ from softform_core.errors import SoftformError
 from softform_core.pneumatic_robot import PneumaticRobot
 
 _WATCHED = 5.0  # s over which rate and latency are taken
+_SOONER = 0.9
+"""A frame at the greatest rate may come by this factor sooner than it should."""
 _AHEAD = 0.01  # s by which a stamp may lie ahead of this machine's clock
 
 
@@ -30,6 +32,7 @@ class CaptureSettings:
         stale_after: Without a frame for so long something is wrong, s.
         max_gap: A marker that is missing for longer is named, s.
         max_latency: Frames that are older have a wrong stamp, s.
+        max_rate: Of the frames that are used, 1/s; those between are passed over.
     """
 
     robot: PneumaticRobot
@@ -41,6 +44,7 @@ class CaptureSettings:
     stale_after: float = 1.0
     max_gap: float = 10.0
     max_latency: float = 2.0
+    max_rate: float = 100.0
 
 
 class CaptureRun:
@@ -59,18 +63,23 @@ class CaptureRun:
         self._lock = threading.Lock()
         self._arrivals: deque[tuple[float, float]] = deque()  # steady time and latency, s
         self._started = time.monotonic()
+        self._used = -float("inf")  # time of the last frame that was used
 
-    def take(self, frame: CapturedFrame) -> tuple[list[str], Array]:
+    def take(self, frame: CapturedFrame) -> tuple[list[str], Array] | None:
         """Use one frame.
 
         Returns:
-            Names of the markers on the robot, and their positions, (M, 3) m, robot frame, NaN where missing.
+            Names of the markers on the robot, and their positions, (M, 3) m, robot frame, NaN where missing; None if
+            the frame is passed over as it comes too soon after the one before.
 
         Raises:
             SoftformError: If it cannot be used; that is counted.
         """
         with self._lock:
             try:
+                if 0.0 < frame.time - self._used < _SOONER / self._settings.max_rate:
+                    self.stream.pass_over(frame.time, frame.number)
+                    return None
                 frame = frame.renamed(self._settings.renames)
                 if self._settings.labeller is not None:
                     frame = self._settings.labeller.label(frame)
@@ -78,6 +87,7 @@ class CaptureRun:
             except SoftformError as error:
                 self.stream.reject(str(error))
                 raise
+            self._used = frame.time
             self._arrivals.append((time.monotonic(), time.time() - frame.time))
             return self.stream.names, believed
 

@@ -102,8 +102,7 @@ class MarkerStream:
         Raises:
             SoftformError: If the frame cannot be used: out of order, or nothing has aligned the system yet.
         """
-        if self.order.accept(time, number):
-            self._plausibility = None
+        self.pass_over(time, number)
         self._align(names, positions)
         if self._alignment is None:
             raise SoftformError(f"The system is not aligned yet: {self.record.misalignment}", "See there.")
@@ -113,6 +112,15 @@ class MarkerStream:
         share = float(np.isnan(believed).any(axis=1).mean()) if len(believed) else 0.0
         self.record.missing += (share - self.record.missing) * (_MEMORY if self.record.frames > 1 else 1.0)
         return believed
+
+    def pass_over(self, time: float, number: int) -> None:
+        """Take note of a frame's place among the others, and of nothing else in it.
+
+        Raises:
+            SoftformError: If it is out of order.
+        """
+        if self.order.accept(time, number):
+            self._plausibility = None
 
     def reject(self, reason: str) -> None:
         """Count a frame that was not used."""

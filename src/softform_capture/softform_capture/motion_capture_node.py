@@ -70,6 +70,7 @@ class MotionCaptureNode(SoftformLifecycleNode):
             values["stale_after"],
             values["max_gap"],
             values["max_latency"],
+            values["max_rate"],
         )
         self._run = CaptureRun(settings)
         if self._topic is None:
@@ -124,12 +125,13 @@ class MotionCaptureNode(SoftformLifecycleNode):
     def _take(self, run: CaptureRun, frame: CapturedFrame) -> None:
         """Called by the executor's thread or the source's, never by both."""
         try:
-            names, believed = run.take(frame)
+            taken = run.take(frame)
         except SoftformError as error:
             self.get_logger().warning(str(error), throttle_duration_sec=5.0)
             return
-        if run is not self._run:
+        if taken is None or run is not self._run:
             return
+        names, believed = taken
         stamp = stamp_from_nanoseconds(frame.captured_at)
         self._publisher.publish(marker_message(names, believed, self.parameters["frame_id"], stamp, frame.number))
 

@@ -67,6 +67,13 @@ PARAMETERS = (
         minimum=0.0,
         maximum=3600.0,
     ),
+    Parameter(
+        "max_rate",
+        100.0,
+        "Frames that come sooner after the one before are passed over, Hz.",
+        minimum=1.0,
+        maximum=1000.0,
+    ),
     Parameter("stale_after", 1.0, "Without a frame for this long the node warns, s.", minimum=0.1, maximum=86_400.0),
     Parameter("max_gap", 10.0, "A marker that is missing for longer is named, s.", minimum=0.1, maximum=86_400.0),
     Parameter(

@@ -43,8 +43,19 @@ class CapturedFrame:
         return self.captured_at / NANOSECONDS_PER_SECOND
 
     def renamed(self, names: Mapping[str, str]) -> "CapturedFrame":
-        """The same frame with other names for some markers."""
-        return replace(self, names=[names.get(name, name) for name in self.names]) if names else self
+        """The same frame with other names for some markers.
+
+        Raises:
+            SoftformError: If a name comes twice then.
+        """
+        if not names:
+            return self
+        renamed = [names.get(name, name) for name in self.names]
+        if len(set(renamed)) < len(renamed):
+            raise SoftformError(
+                f"Frame {self.number} has a name twice after renaming {', '.join(names)}.", "Mend `rename`."
+            )
+        return replace(self, names=renamed)
 
 
 class MalformedPacketError(SoftformError):

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,8 +40,8 @@ class QualisysSettings:
 class _CheckedProtocol(QTMProtocol):
     """The client's protocol behind a gate: only packets that are whole and consistent pass."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(loop=loop)
+    def __init__(self, loop: asyncio.AbstractEventLoop, on_disconnect: Callable[[Exception | None], None]) -> None:
+        super().__init__(loop=loop, on_disconnect=on_disconnect)
         self.malformed = 0
         self._cutter = PacketCutter()
 
@@ -107,14 +108,11 @@ class QualisysSource:
         Raises:
             SourceLostError: If QTM closed the connection or its answers make no sense.
         """
-        deadline = time.monotonic() + timeout
-        while not self._frames:
+        if not self._frames:
             if self._loop is None or self._protocol is None or self._protocol.transport is None:
                 raise SourceLostError("QTM closed the connection.", "It is opened again as soon as QTM answers.")
-            if time.monotonic() >= deadline:
-                return None
-            self._loop.run_until_complete(asyncio.sleep(0.002))
-        return self._captured(*self._frames.popleft())
+            self._loop.run_until_complete(self._wait(timeout))
+        return self._captured(*self._frames.popleft()) if self._frames else None
 
     def close(self) -> None:
         """Disconnect."""
@@ -133,7 +131,10 @@ class QualisysSource:
     async def _start(self) -> None:
         loop = asyncio.get_running_loop()
         settings = self._settings
-        _, self._protocol = await loop.create_connection(lambda: _CheckedProtocol(loop), settings.server, settings.port)
+        self._news = asyncio.Event()
+        _, self._protocol = await loop.create_connection(
+            lambda: _CheckedProtocol(loop, lambda _: self._news.set()), settings.server, settings.port
+        )
         await self._protocol.set_version(_PROTOCOL_VERSION)
         connection = QRTConnection(self._protocol, timeout=settings.patience)
         self._labels = read_labels(await connection.get_parameters(["3d"]))
@@ -141,6 +142,13 @@ class QualisysSource:
 
     def _keep(self, packet: QRTPacket) -> None:
         self._frames.append((packet, time.monotonic()))
+        self._news.set()
+
+    async def _wait(self, timeout: float) -> None:
+        """Let the connection work until a frame comes or it is lost, or for `timeout` s."""
+        self._news.clear()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._news.wait(), timeout)
 
     def _captured(self, packet: QRTPacket, arrival: float) -> CapturedFrame | None:
         positions, unlabelled = read_markers(packet)

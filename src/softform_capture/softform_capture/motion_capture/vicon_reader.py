@@ -88,11 +88,12 @@ def read_frame(client: Any) -> ViconFrame | None:
     if result.name != "Success":
         raise SoftformError(f"The connection is gone ({result.name}).", "It is opened again.")
     subjects = [client.get_subject_name(index) for index in range(client.get_subject_count() or 0)]
-    qualified = [
+    listed = [
         (subject, client.get_marker_name(subject, index))
         for subject in subjects
         for index in range(client.get_marker_count(subject) or 0)
     ]
+    qualified = [(subject, marker) for subject, marker in listed if marker]
     places = [client.get_marker_global_translation(subject, marker) for subject, marker in qualified]
     loose = [
         client.get_unlabeled_marker_global_translation(index)

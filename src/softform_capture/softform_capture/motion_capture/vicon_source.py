@@ -57,7 +57,7 @@ class ViconSource:
             raise SoftformError(
                 "The client of Vicon's DataStream is not installed.",
                 "Install it: .venv/bin/pip install pyvicon-datastream==0.2.4 (GPL-3, built from source: it needs "
-                "CMake, a C++ compiler and Boost).",
+                "a C++ compiler).",
             )
         self._frames, theirs = Pipe(duplex=False)
         with theirs:

@@ -85,6 +85,8 @@ def test_renames():
     assert parse_renames(["", "base:Marker 1 = base_1"]) == {"base:Marker 1": "base_1"}
     frame = CapturedFrame(0, 0, ["a", "b"], np.zeros((2, 3))).renamed({"a": "c"})
     assert frame.names == ["c", "b"]
+    with pytest.raises(SoftformError, match="twice after renaming"):
+        frame.renamed({"b": "c"})
     for rules in (["a"], ["a="], ["a=b", "a=c"], ["a=c", "b=c"]):
         with pytest.raises(SoftformError, match="theirs=ours"):
             parse_renames(rules)

@@ -119,6 +119,19 @@ def test_a_run_reports_what_somebody_should_mend():
         assert fault in run.health()[0]
 
 
+def test_frames_that_come_too_soon_are_passed_over_and_not_lost():
+    run, first = capture_run(max_rate=100.0), time.time_ns()
+    frames = [CapturedFrame(number, first + 2_500_000 * number, NAMES, seen(number)) for number in range(40)]
+    used = [number for number, one in enumerate(frames) if run.take(one) is not None]
+    assert used == list(range(0, 40, 4))
+    assert (run.stream.record.frames, run.stream.order.lost, run.stream.record.rejected) == (10, 0, 0)
+    set_back = [CapturedFrame(40 + number, first - 10**10 + 2_500_000 * number, NAMES, seen()) for number in range(9)]
+    with pytest.raises(SoftformError, match="no later"):
+        run.take(set_back[0])
+    assert [run.take(one) is not None for one in set_back[1:]] == [True, False, False, False] * 2
+    assert run.stream.order.clock_steps == 1
+
+
 @pytest.mark.parametrize("age, complaint", [(-0.5, "ahead of this machine's clock"), (7.0, "before they come")])
 def test_clocks_that_differ_are_reported(age, complaint):
     run = capture_run()
