@@ -196,6 +196,7 @@ def test_a_table_of_coordinates_is_a_cloud(tmp_path, content):
         (XYZ.replace(" ", ";").replace("0.5", "0,5"), "damaged or truncated"),
         ("1 2\n3 4\n5 6\n7 8\n", "2 numbers"),
         ("X Y Z\n", "holds no points"),
+        (XYZ.replace("\n", "\x0b", 1), "damaged or truncated"),
         (XYZ.replace("0.5", "nan"), "NaN"),
         (XYZ.replace("1", "1e12"), "A coordinate is 1e.12"),
         (XYZ + "end\n", "damaged or truncated"),

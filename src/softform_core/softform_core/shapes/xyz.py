@@ -25,10 +25,12 @@ def read_xyz(path: str | Path) -> NDArray[np.float64]:
             has no line end: it may be cut within a number.
         OSError: If the file cannot be read.
     """
-    text = Path(path).read_bytes().decode("ascii", errors="replace")
-    if not text.endswith(("\n", "\r")):
+    content = Path(path).read_bytes()
+    if not content.endswith((b"\n", b"\r")):
         raise SoftformError(f"The last row of {path} has no line end.", "The file is truncated: export it again.")
-    rows = [row for line in text.splitlines() if (row := line.strip()) and not row.startswith(_COMMENTS)]
+    # Bytes know two line ends; text would take other control characters, which only damage puts there, for more.
+    lines = (line.decode("ascii", errors="replace").strip() for line in content.splitlines())
+    rows = [line for line in lines if line and not line.startswith(_COMMENTS)]
     header, promised = _header(rows)
     del rows[:header]
     if promised is not None and promised != len(rows):
