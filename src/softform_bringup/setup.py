@@ -19,6 +19,7 @@ setup(
     name="softform_bringup",
     version="0.1.0",
     packages=find_packages(exclude=["test"]),
+    package_data={"softform_bringup.fault_injection": ["*.c"]},
     data_files=[
         ("share/ament_index/resource_index/packages", ["resource/softform_bringup"]),
         ("share/softform_bringup", ["package.xml"]),
@@ -47,6 +48,7 @@ setup(
         ],
         "softform.bench": [
             "rig = softform_bringup.fault_injection.cli_bench_rig:rig",
+            "soak = softform_bringup.soak.cli_bench_soak:soak",
             "fuzz = softform_bringup.fuzzing.cli_bench_fuzz:fuzz",
         ],
         "softform.bench.ik": ["streaming = softform_bringup.bench_streaming:streaming"],

@@ -1,6 +1,10 @@
 """The script of injections, its ledger, the log of the wire and the figures; the stack itself is the bench's matter."""
 
 import math
+import os
+import subprocess
+import sys
+import time
 
 import pytest
 
@@ -9,6 +13,7 @@ from softform_bringup.fault_injection.command_faults import WrongCommands, wrong
 from softform_bringup.fault_injection.fault_class import wild_target
 from softform_bringup.fault_injection.ledger import Ledger
 from softform_bringup.fault_injection.outcome import Outcome, figures, table
+from softform_bringup.fault_injection.shifted_clock import ShiftedClock
 from softform_bringup.fault_injection.wire_log import WireLog, lets_air_in
 from softform_core.errors import SoftformError
 from softform_core.robots import load_robot
@@ -98,3 +103,30 @@ def test_wrong_commands_are_wrong(variant):
     is_whole = sorted(names) == sorted(ROBOT.chambers) and len(pressures) == len(names)
     in_range = all(math.isfinite(p) and 0.0 <= p <= 5000.0 for p in pressures)
     assert not (is_whole and in_range)
+
+
+def test_a_shifted_clock_moves_the_time_of_day_and_nothing_else(tmp_path):
+    clock = ShiftedClock(tmp_path)
+    program = (
+        "import sys, threading, time\n"
+        "for _ in sys.stdin:\n"
+        "    started = time.monotonic()\n"
+        "    threading.Event().wait(0.05)\n"
+        "    print(time.time(), time.monotonic() - started, time.clock_gettime(time.CLOCK_REALTIME), flush=True)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program],
+        env={**os.environ, **clock.environment},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        for seconds in (0.0, 3600.25, -86400.5, 0.0):
+            clock.shift(seconds)
+            process.stdin.write("now\n")
+            process.stdin.flush()
+            told, waited, told_again = map(float, process.stdout.readline().split())
+            assert told - time.time() == pytest.approx(seconds, abs=1.0)
+            assert told_again - told == pytest.approx(0.0, abs=1.0)
+            assert 0.04 < waited < 5.0
+        process.stdin.close()

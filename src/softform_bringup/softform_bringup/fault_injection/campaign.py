@@ -8,8 +8,10 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from softform_bringup.fault_injection.clock_faults import ClockJumps
 from softform_bringup.fault_injection.command_faults import TwoCommanders, WrongCommands
 from softform_bringup.fault_injection.device_faults import SerialFaults, mocap_faults, scan_faults
+from softform_bringup.fault_injection.disk_faults import FullDisks
 from softform_bringup.fault_injection.fault_class import FaultClass
 from softform_bringup.fault_injection.ledger import Ledger
 from softform_bringup.fault_injection.outcome import Outcome
@@ -21,9 +23,29 @@ from softform_core.robots import load_robot
 
 CLASSES: Mapping[str, FaultClass] = {
     each.name: each
-    for each in (WrongCommands(), TwoCommanders(), SerialFaults(), mocap_faults(), scan_faults(), kill_9(), sigterm())
+    for each in (
+        WrongCommands(),
+        TwoCommanders(),
+        SerialFaults(),
+        mocap_faults(),
+        scan_faults(),
+        ClockJumps(),
+        FullDisks(),
+        kill_9(),
+        sigterm(),
+    )
 }
-SHARES = {"commands": 33, "two commanders": 16, "serial": 60, "mocap": 25, "scan": 24, "kill -9": 28, "SIGTERM": 14}
+SHARES = {
+    "commands": 33,
+    "two commanders": 12,
+    "serial": 48,
+    "mocap": 25,
+    "scan": 24,
+    "clock jump": 18,
+    "disk full": 6,
+    "kill -9": 28,
+    "SIGTERM": 14,
+}
 """Injections of each class in a script of the default length, cheap ones more often."""
 
 DEFAULT_COUNT = sum(SHARES.values())

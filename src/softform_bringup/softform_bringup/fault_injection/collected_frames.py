@@ -27,13 +27,14 @@ class Collecting:
     Attributes:
         store: Where.
         stored: How many frames the node says that it stored.
+        end: What the goal came to, once it has ended.
     """
 
     def __init__(self, stack: RigStack) -> None:
         """Nothing is collected yet."""
         number = sum(1 for _ in stack.folder.glob("frames-*.zarr"))
         self.store = stack.folder / f"frames-{number:03d}.zarr"
-        self.stored = 0
+        self.stored, self.end = 0, ""
         self._stack = stack
         self._caller = ActionCaller(CollectDataset, "collect_dataset", "collector", "fault_collect", NAMESPACE)
 
@@ -53,12 +54,18 @@ class Collecting:
         self._caller.close()
         self._thread.join(_ANSWER_SECONDS)
 
+    @property
+    def is_going_on(self) -> bool:
+        """Whether the goal has not ended."""
+        return self._thread.is_alive()
+
     def _collect(self) -> None:
         goal = CollectDataset.Goal(via="mocap", frames=FRAMES, seed=0, output=str(self.store))
         try:
-            self._caller.call(goal, self._note)
-        except SoftformError:
-            return  # what the fault did to the node is judged by its store
+            result = self._caller.call(goal, self._note)
+            self.end = result.error_msg or "collected"
+        except SoftformError as error:
+            self.end = str(error)
 
     def _note(self, feedback: CollectDataset.Feedback) -> None:
         self.stored = max(self.stored, int(feedback.done))

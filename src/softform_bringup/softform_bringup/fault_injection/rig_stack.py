@@ -5,7 +5,6 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 
@@ -13,6 +12,7 @@ import numpy as np
 import psutil
 
 from softform_bringup.fault_injection import commander
+from softform_bringup.fault_injection.shifted_clock import ShiftedClock
 from softform_bringup.fault_injection.stack_processes import StackProcesses
 from softform_bringup.fault_injection.stack_watch import StackWatch, wait_for
 from softform_bringup.fault_injection.wire_log import WireLog
@@ -53,13 +53,13 @@ class RigStack:
         folder: Of what this run writes.
         watch: What the stack tells.
         wire: What arrives at the board.
+        clock: Of all its processes.
         processes: Of the stack.
         commander: The process that keeps the robot moving.
 
     Args:
         robot: On the rig.
         folder: Where to write; there already.
-        environment: Variables of all processes, on top of this one's own.
         share: Lowest and highest share of the range that the commander commands.
     """
 
@@ -67,7 +67,6 @@ class RigStack:
         self,
         robot: Robot,
         folder: Path,
-        environment: Mapping[str, str] | None = None,
         share: tuple[float, float] = (0.4, 0.8),
     ) -> None:
         """Start nothing yet."""
@@ -76,7 +75,8 @@ class RigStack:
         self.watch = StackWatch(NAMESPACE)
         # A domain of its own: faults must not reach another stack on this machine.
         os.environ["ROS_DOMAIN_ID"] = str(random.SystemRandom().randint(1, _HIGHEST_ROS_DOMAIN))
-        self.processes = StackProcesses(NAMESPACE, folder, {**os.environ, **(environment or {})}, self.arguments)
+        self.clock = ShiftedClock(folder)
+        self.processes = StackProcesses(NAMESPACE, folder, {**os.environ, **self.clock.environment}, self.arguments)
         self.commander: subprocess.Popen[bytes] | None = None
         self._share = share
         self._bags = 0

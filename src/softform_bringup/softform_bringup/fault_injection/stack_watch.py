@@ -16,7 +16,7 @@ from std_srvs.srv import Trigger
 from softform_interfaces.msg import ChamberPressures, DriverState, MarkerFrame
 from softform_ros import qos
 from softform_ros.background_node import BackgroundNode
-from softform_ros.conversions import points_from_cloud
+from softform_ros.conversions import points_from_cloud, seconds_from_stamp
 
 _POLL_SECONDS = 0.02
 _FLUSH_SECONDS = 1.5  # the recorder hands over what it wrote once a second
@@ -40,7 +40,9 @@ class StackWatch:
         driver_states: Moment (s of `time.monotonic`), state and reason of each change that the driver told.
         bringup_state: What the bring-up manager said last.
         pressures: (k,) Pa measured last, None before that.
+        stamp_ahead: By how much the stamp of the last pressures was later than this program's clock, s.
         clouds: Captured clouds so far.
+        marker_frames: Captured frames of markers so far.
         unfit_captures: Captures with a point or a visible marker that is not finite: none may ever come.
         commands: Publisher of commands.
         node: Of these topics, spun by a thread of its own.
@@ -59,6 +61,7 @@ class StackWatch:
         self.pressures_at = 0.0
         self.clouds = 0
         self.marker_frames = 0
+        self.stamp_ahead = 0.0
         self.unfit_captures = 0
 
     def __enter__(self) -> "StackWatch":
@@ -171,6 +174,7 @@ class StackWatch:
 
     def _on_pressures(self, message: ChamberPressures) -> None:
         self.pressures, self.pressures_at = np.array(message.pressure), time.monotonic()
+        self.stamp_ahead = seconds_from_stamp(message.header.stamp) - time.time()
 
     def _on_cloud(self, message: PointCloud2) -> None:
         self.clouds += 1

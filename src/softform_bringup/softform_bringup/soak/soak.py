@@ -1,0 +1,173 @@
+"""The whole stack for a long time, commanded at 50 Hz: does it leak, stay punctual, and record everything?"""
+
+import os
+import random
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import psutil
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.node import Node
+from sensor_msgs.msg import PointCloud2
+from tqdm import tqdm
+
+from softform_bringup.bench_streaming import ROUND_SECONDS
+from softform_bringup.fault_injection.recorded_frames import readable_messages
+from softform_bringup.fault_injection.stack_processes import StackProcesses
+from softform_bringup.soak.resources import Usage, trends, usage
+from softform_bringup.streamed_path import StreamedPath, pressure_path
+from softform_core.errors import SoftformError
+from softform_core.kinematics.live_pipeline import LivePipeline
+from softform_core.robots import load_robot
+from softform_interfaces.msg import ChamberPressures
+from softform_ros import qos
+from softform_ros.background_node import BackgroundNode
+from softform_ros.conversions import nanoseconds_from_stamp
+
+RATE = 50.0
+"""Commands a second: targets stream at this rate, and the servo answers each with a command."""
+
+POINTS = 1000
+WARM_UP_SHARE = 0.2
+"""Of the run, at its beginning, that does not count."""
+
+_NAMESPACE = "softform"
+_LOOK_SECONDS = 5.0
+_APPROACH_SECONDS = 5.0
+_HIGHEST_ROS_DOMAIN = 101
+_MS_PER_NS = 1e-6
+
+
+class _Planner:
+    """Streams targets on deadlines from a thread, and notes the stamps of the commands that they lead to."""
+
+    def __init__(self, node: Node, path: StreamedPath) -> None:
+        self._path = path
+        self._clock = node.get_clock()
+        self._targets = node.create_publisher(PointCloud2, "target_shape", qos.TARGET_SHAPE)
+        self.stamps: list[int] = []
+        self.recorder: dict[str, str] = {}
+        node.create_subscription(ChamberPressures, "pressure_command", self._on_command, qos.PRESSURE_COMMAND)
+        node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, qos.DIAGNOSTICS)
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._stream, name="soak", daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """Stream no more."""
+        self._ended.set()
+        self._thread.join()
+
+    def _stream(self) -> None:
+        deadline, place = time.monotonic(), 0
+        while not self._ended.wait(max(0.0, deadline - time.monotonic())):
+            self._targets.publish(self._path.message(place, self._clock.now().to_msg()))
+            place += 1
+            deadline += 1.0 / RATE
+
+    def _on_command(self, message: ChamberPressures) -> None:
+        self.stamps.append(nanoseconds_from_stamp(message.header.stamp))
+
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            if status.name == f"/{_NAMESPACE}/bag_recorder":
+                self.recorder = {pair.key: pair.value for pair in status.values}
+
+
+def soak(minutes: float, folder: Path, say: Callable[[str], None]) -> dict[str, object]:
+    """Run the stack and measure.
+
+    Args:
+        minutes: How long, once it is up.
+        folder: Of what this run writes; the recording is removed if nothing is missing in it.
+        say: Takes a line of progress.
+
+    Returns:
+        Trends of each node's memory, threads and file descriptors, period of the commands, and what the recorder lost.
+
+    Raises:
+        SoftformError: If the stack does not come up, or a node ends meanwhile.
+    """
+    robot = load_robot("membrane")
+    path = StreamedPath(
+        LivePipeline(robot, sim_to_real="none").current,
+        pressure_path(robot, round(ROUND_SECONDS * RATE), 0),
+        POINTS,
+        "base_link",
+    )
+    # A domain of its own: a bench must not reach, or be reached by, another stack on this machine.
+    os.environ["ROS_DOMAIN_ID"] = str(random.SystemRandom().randint(1, _HIGHEST_ROS_DOMAIN))
+    bag = folder / "bag"
+    arguments = {
+        "run_dir": str(folder),
+        "record": "true",
+        "bag": str(bag),
+        "motion_capture": "true",
+        "sim_to_real": "none",
+    }
+    stack = StackProcesses(_NAMESPACE, folder, os.environ, lambda: arguments)
+    say(f"launching the stack; its log is {folder / 'launch.log'}")
+    try:
+        stack.relaunch()
+        with BackgroundNode("soak", f"/{_NAMESPACE}") as node:
+            planner = _Planner(node, path)
+            time.sleep(_APPROACH_SECONDS)
+            planner.stamps.clear()
+            samples = _watch(stack, 60.0 * minutes)
+            planner.end()
+            time.sleep(2.0)  # the recorder tells once a second what it has
+    finally:
+        stack.end()
+    return {
+        "minutes": minutes,
+        **_growth(samples, 60.0 * minutes),
+        "command_period_ms": _periods(planner.stamps),
+        "recorder": _recording(planner.recorder, bag),
+    }
+
+
+def _watch(stack: StackProcesses, seconds: float) -> dict[str, list[Usage]]:
+    nodes = stack.nodes()
+    samples: dict[str, list[Usage]] = {name: [] for name in nodes}
+    started = time.monotonic()
+    with tqdm(total=round(seconds), unit="s", desc="bench soak") as bar:
+        while (elapsed := time.monotonic() - started) < seconds:
+            for name, process in nodes.items():
+                try:
+                    samples[name].append(usage(process, elapsed))
+                except psutil.NoSuchProcess as error:
+                    raise SoftformError(f"The node '{name}' ended after {elapsed:.0f} s.", "See its log.") from error
+            bar.update(round(elapsed) - bar.n)
+            time.sleep(min(_LOOK_SECONDS, max(0.1, seconds / 20.0)))
+    return samples
+
+
+def _growth(samples: dict[str, list[Usage]], seconds: float) -> dict[str, object]:
+    found = trends(samples, WARM_UP_SHARE * seconds)
+    growing = [f"{quantity} of {name}" for name, each in found.items() for quantity, line in each.items() if line.grows]
+    return {
+        "growing": growing,
+        "nodes": {name: {key: line.as_dict() for key, line in each.items()} for name, each in found.items()},
+    }
+
+
+def _periods(stamps: list[int]) -> dict[str, object]:
+    periods = np.diff(np.array(stamps)) * _MS_PER_NS
+    if not len(periods):
+        raise SoftformError("The servo sent no commands.", "See the launch's log.")
+    figures = {name: round(float(np.percentile(periods, share)), 2) for name, share in (("p50", 50.0), ("p99", 99.0))}
+    rate = round(1e3 / float(periods.mean()), 2)
+    return {"commands": len(stamps), "rate_hz": rate, **figures, "max": round(float(periods.max()), 2)}
+
+
+def _recording(told: dict[str, str], bag: Path) -> dict[str, object]:
+    readable = readable_messages(bag)
+    written, dropped, lost = (int(told.get(key, 0)) for key in ("messages", "dropped", "lost before arrival"))
+    missing = max(0, written - readable)
+    if not (dropped or lost or missing):
+        shutil.rmtree(bag, ignore_errors=True)
+    return {"messages": readable, "dropped": dropped, "lost_before_arrival": lost, "unreadable": missing}
