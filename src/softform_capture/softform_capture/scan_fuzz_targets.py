@@ -110,7 +110,7 @@ def fuzz_image(data: bytes) -> None:
 
 def _read(name: str, data: bytes) -> TargetShape | None:
     """What the bytes are as a file of this name; None if they are refused."""
-    path = _folder() / name
+    path = Path(_folder().name) / name
     path.write_bytes(data)
     try:
         shape = read_shape(path, "mm")
@@ -126,10 +126,10 @@ def _read(name: str, data: bytes) -> TargetShape | None:
 
 
 @cache
-def _folder() -> Path:
-    """Where the files lie, in memory if the system has such a folder."""
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    """Where the files lie until the process ends, in memory if the system has such a folder."""
     memory = Path("/dev/shm")
-    return Path(tempfile.mkdtemp(prefix="softform_fuzz_", dir=memory if memory.is_dir() else None))
+    return tempfile.TemporaryDirectory(prefix="softform_fuzz_", dir=memory if memory.is_dir() else None)
 
 
 def _file_seeds() -> dict[str, list[bytes]]:
