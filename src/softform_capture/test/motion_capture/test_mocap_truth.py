@@ -1,0 +1,53 @@
+"""Whatever the cameras do wrong for a while: what is published is where the marker is, or missing."""
+
+import time
+
+import numpy as np
+from captured_scene import BASE, NAMES, SHEET_NAMES, seen, sheet
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from softform_capture.capture_run import CaptureRun, CaptureSettings
+from softform_capture.marker_plausibility import PlausibilityLimits
+from softform_capture.motion_capture.captured_frame import CapturedFrame
+from softform_core.robots import load_robot
+
+MARKER = st.integers(0, len(NAMES) - 1)
+FAULT = st.one_of(
+    st.tuples(st.just("occlude"), MARKER, MARKER),
+    st.tuples(st.just("swap"), MARKER, MARKER),
+    st.tuples(st.just("teleport"), MARKER, st.sampled_from([0.05, -0.08, 0.5])),
+    st.tuples(st.just("ghost at"), MARKER, MARKER),
+)
+SPAN = st.tuples(st.integers(5, 18), st.integers(1, 10), FAULT)  # from which frame, for how many
+
+
+def spoil(positions, fault):
+    kind, marker, other = fault
+    if kind == "occlude":
+        positions[[marker, other]] = np.nan
+    elif kind == "swap":
+        positions[[marker, other]] = positions[[other, marker]]
+    elif kind == "teleport":
+        positions[marker] += other
+    else:
+        positions[marker] = positions[other]
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(SPAN, max_size=4))
+def test_nothing_false_is_published(spans):
+    run = CaptureRun(CaptureSettings(load_robot("membrane"), 0.002, PlausibilityLimits(), max_rate=1000.0))
+    start = time.time_ns() - 10**9
+    for number in range(25):
+        positions = seen(number)
+        for first, count, fault in spans:
+            if first <= number < first + count:
+                spoil(positions, fault)
+        names, given_places = run.take(CapturedFrame(number, start + 10_000_000 * number, NAMES, positions))
+        assert names == SHEET_NAMES
+        shown = np.isfinite(given_places).all(axis=1)
+        assert np.abs(given_places - sheet(number))[shown].max(initial=0.0) < 0.01
+        untouched = [i for i, p in enumerate(positions[len(BASE) :]) if np.array_equal(p, seen(number)[len(BASE) + i])]
+        if not any(first <= number for first, _, _ in spans):
+            assert shown[untouched].all()
