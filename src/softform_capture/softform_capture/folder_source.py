@@ -1,6 +1,8 @@
 """Scans from a watched folder: what a scanner's software exports, and what the virtual rig's scanner writes alike."""
 
 import os
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,6 +13,10 @@ from softform_core.shapes.read import EXTENSIONS, Unit, read_shape
 from softform_core.shapes.target import TargetShape
 
 _Signature = tuple[int, int, int]
+
+REST_WITHOUT_END = 2.0
+"""How long a file of a type without an end mark must not have changed before it is read, s."""
+_WITHOUT_END = (".obj", ".xyz")
 
 
 @dataclass(frozen=True)
@@ -41,18 +47,21 @@ class FolderSource:
     """Finds new exports in a folder by polling, which works on network drives too.
 
     A file is taken once its size and time have not changed between two polls, so a file still being written is waited
-    for; one that was read too early after all is rejected, and read again when it changes. A name that is used again
-    counts as a new export. Hidden files, folders and other file types are passed over.
+    for; one that was read too early after all is rejected, and read again when it changes. Types that do not tell where
+    they end could be read too early unnoticed: they must rest for longer. A name that is used again counts as a new
+    export. Hidden files, folders and other file types are passed over.
 
     Args:
         folder: The folder; it need not exist yet.
         unit: Unit of the exports' coordinates.
+        clock: Steady time, s.
     """
 
     folder: Path
     unit: Unit
+    clock: Callable[[], float] = time.monotonic
     _taken: dict[str, _Signature] = field(default_factory=dict)
-    _growing: dict[str, _Signature] = field(default_factory=dict)
+    _growing: dict[str, tuple[_Signature, float]] = field(default_factory=dict)  # and since when it rests
 
     def skip_existing(self) -> int:
         """Count all that lies in the folder now as old; returns how many files that are."""
@@ -66,11 +75,16 @@ class FolderSource:
         Raises:
             SoftformError: If the folder cannot be read.
         """
-        now = self._signatures()
-        complete = [name for name, signature in self._growing.items() if now.get(name) == signature]
+        now, time_now = self._signatures(), self.clock()
+        resting = {name: held for name, held in self._growing.items() if now.get(name) == held[0]}
+        complete = [name for name, (_, since) in resting.items() if time_now - since >= _rest_needed(name)]
         self._taken = {name: signature for name, signature in self._taken.items() if name in now}
         self._taken |= {name: now[name] for name in complete}
-        self._growing = {name: signature for name, signature in now.items() if self._taken.get(name) != signature}
+        self._growing = {
+            name: resting.get(name, (signature, time_now))
+            for name, signature in now.items()
+            if self._taken.get(name) != signature
+        }
         complete.sort(key=lambda name: (now[name][0], name))
         read = (self._read(self.folder / name) for name in complete)
         return [result for result in read if result is not None]
@@ -106,6 +120,11 @@ class FolderSource:
         except OSError as error:
             return RejectedFile(path, f"{path} cannot be read: {error.strerror or error}.")
         return ScanFile(path, shape, captured_at)
+
+
+def _rest_needed(name: str) -> float:
+    """How long a file must not have changed before it is read, s; two polls at least see it so."""
+    return REST_WITHOUT_END if os.path.splitext(name)[1].lower() in _WITHOUT_END else 0.0
 
 
 def capture_time(path: Path) -> float:

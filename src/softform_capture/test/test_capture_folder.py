@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from softform_capture.folder_source import FolderSource, RejectedFile, ScanFile, capture_time
+from softform_capture.folder_source import REST_WITHOUT_END, FolderSource, RejectedFile, ScanFile, capture_time
 from softform_capture.folder_watcher import FolderWatcher
 from softform_core.errors import SoftformError
 from softform_core.shapes.target import TargetShape
@@ -91,10 +91,29 @@ def test_a_file_read_too_early_is_rejected_and_read_again_when_whole(tmp_path, s
     assert isinstance(second, ScanFile)
 
 
+@pytest.mark.parametrize("name", ["a.obj", "a.XYZ"])
+def test_a_type_without_an_end_mark_must_rest_for_longer(tmp_path, source, name):
+    rows = ["0 0 0\n", "1 0 0\n", "1 1 0\n", "0 1 5\n", "9 9 9\n"]
+    rows = [f"v {row}" for row in rows] if name == "a.obj" else rows
+    now = [0.0]
+    source.clock = lambda: now[0]
+    (tmp_path / name).write_text("".join(rows[:4]))  # the writer pauses where the file seems to be whole
+    for now[0] in (0.0, 1.0, REST_WITHOUT_END - 0.1):
+        assert source.poll() == []
+    with open(tmp_path / name, "a") as file:
+        file.write(rows[4])
+    for now[0] in (REST_WITHOUT_END, REST_WITHOUT_END + 1.0):
+        assert source.poll() == []
+    now[0] = 2.0 * REST_WITHOUT_END
+    (found,) = source.poll()
+    assert len(found.shape.points) == 5
+
+
 def test_bad_files_are_rejected_with_reasons_and_good_ones_still_come(tmp_path, source):
     (tmp_path / "empty.ply").touch()
     (tmp_path / "noise.stl").write_bytes(os.urandom(300))
     (tmp_path / "noise.obj").write_bytes(os.urandom(300))
+    source.clock = iter([0.0, REST_WITHOUT_END]).__next__
     (tmp_path / "dangling.ply").symlink_to(tmp_path / "none")
     (tmp_path / "folder.ply").mkdir()
     (tmp_path / "notes.txt").write_text("not a scan")

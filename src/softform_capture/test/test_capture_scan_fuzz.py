@@ -13,7 +13,7 @@ from softform_core.shapes.read import read_shape
 
 CHEAP = settings(
     max_examples=60,
-    deadline=timedelta(seconds=5),
+    deadline=timedelta(seconds=20),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 PIECES = [
