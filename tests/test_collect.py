@@ -7,13 +7,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from rcl_interfaces.srv import SetParameters
@@ -22,9 +23,9 @@ from rclpy.parameter import Parameter
 from rosbags.highlevel import AnyReader
 from std_srvs.srv import Trigger
 
-from softform_bringup import collect as collecting
 from softform_bringup.cli_collect import collect
-from softform_bringup.robot_link import RobotLink
+from softform_bringup.collecting import client
+from softform_bringup.collecting.robot_link import RobotLink
 from softform_core.frames.sources import open_recording
 from softform_core.robots import load_robot
 from softform_interfaces.action import CollectDataset
@@ -52,26 +53,26 @@ def trigger(operator: Node, service: str) -> None:
     assert answer.success, answer.message
 
 
-def collector(output: Path, *arguments: str) -> subprocess.Popen:
+def collector(output: Path, *arguments: str, terminal: int | None = None) -> subprocess.Popen:
+    """The command as a process, which can be killed; `terminal` is where its user types."""
     return subprocess.Popen(
         [sys.executable, "-m", "softform_bringup.cli_collect", "--json", "--output", str(output), *arguments],
         env={**os.environ, "SOFTFORM_RUNS": str(output.parent / "runs")},
+        stdin=terminal,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
 
 
-def finished(process: subprocess.Popen) -> dict:
-    output, progress = process.communicate(timeout=150)
-    assert process.returncode == 0, progress
-    return json.loads(output)
-
-
-def failed(process: subprocess.Popen) -> str:
-    _, said = process.communicate(timeout=60)
-    assert process.returncode != 0 and "Traceback" not in said, said
-    return said
+def collected(output: Path, *arguments: str, meanwhile: Callable[[], None] = lambda: None) -> Result:
+    """The command in this process, which knows all its modules already; `meanwhile` runs beside it."""
+    with ThreadPoolExecutor(1) as beside:
+        doing = beside.submit(meanwhile)
+        result = CliRunner().invoke(collect, ["--json", "--attach", "--output", str(output), *arguments])
+        doing.result()
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
 
 
 def wait_for(condition, seconds: float, what: str) -> None:
@@ -85,21 +86,48 @@ def captured(path: Path) -> int:
     return len(open_recording(path).captured) if path.exists() else 0
 
 
+def wait_for_a_frame(path: Path) -> None:
+    before = captured(path)
+    wait_for(lambda: captured(path) > before, 90.0, "a frame")
+
+
 def vented(link: RobotLink) -> bool:
     pressures = link.driver.pressures
     return pressures is not None and float(np.abs(pressures).max()) < 0.05 * ROBOT.pressure_max[0]
 
 
-def test_what_ends_collecting_vents_the_robot_and_the_same_command_goes_on(stack, operator, tmp_path):
-    """`kill -9`, Ctrl-C, a stop, a pulled cable, one after the other; each time markers are gone on with."""
-    path = tmp_path / "markers.zarr"
-    kept = None
+@pytest.fixture(scope="module")
+def launching(tmp_path_factory) -> Iterator[tuple[subprocess.Popen, Path]]:
+    """A command that launches a stack of its own, in a domain of its own, while the others are tested."""
+    path = tmp_path_factory.mktemp("launched") / "frames.zarr"
+    process = collector(path, "--frames", "1")
+    yield process, path
+    process.kill()
+    process.communicate()
 
-    def rig(transition: int) -> None:
-        request = ChangeState.Request(transition=Transition(id=transition))
-        assert ask(operator, ChangeState, "rig/change_state", request).success
 
-    def kill(process: subprocess.Popen) -> None:
+MOCAP = ("--via", "mocap", "--frames", "30")
+
+
+@pytest.fixture(scope="module")
+def markers(tmp_path_factory) -> Path:
+    """One data set that every end of collecting leaves to the next test, which goes on with it."""
+    return tmp_path_factory.mktemp("markers") / "markers.zarr"
+
+
+@pytest.fixture
+def kept(markers) -> Iterator[None]:
+    """What was captured before a test is there after it, in every digit."""
+    before = open_recording(markers, ROBOT).recording() if markers.exists() else None
+    yield
+    after = open_recording(markers, ROBOT).recording()
+    assert before is None or np.array_equal(after.positions[before.numbers], before.positions, equal_nan=True)
+
+
+def test_a_killed_command_vents_the_robot(launching, stack, operator, markers, kept):
+    with RobotLink(ROBOT, operator) as watcher:
+        process = collector(markers, "--attach", *MOCAP)
+        wait_for_a_frame(markers)
         with (
             ActionCaller(CollectDataset, "collect_dataset", "collector", "another") as other,
             pytest.raises(GoalRejectedError, match="are being collected into"),
@@ -110,41 +138,76 @@ def test_what_ends_collecting_vents_the_robot_and_the_same_command_goes_on(stack
         wait_for(lambda: "the client that attended to collecting is gone" in stack.log, 20.0, "missed")
         wait_for(lambda: vented(watcher), 20.0, "vented")
 
-    def interrupt(process: subprocess.Popen) -> None:
+
+def test_ctrl_c_pauses_vented_enter_goes_on_and_ctrl_c_twice_ends(stack, operator, markers, kept):
+    keyboard, terminal = os.openpty()
+    process = collector(markers, "--attach", *MOCAP, terminal=terminal)
+    said = ""
+
+    def interrupt() -> None:
+        nonlocal said
         process.send_signal(signal.SIGINT)
-        assert "stopped; the robot vents" in failed(process)
-        wait_for(lambda: vented(watcher), 20.0, "vented")
+        while "paused; the robot vents" not in said:
+            line = process.stderr.readline()
+            assert line, said
+            said += line
 
-    def stop(process: subprocess.Popen) -> None:
+    try:
+        with RobotLink(ROBOT, operator) as watcher:
+            wait_for_a_frame(markers)
+            interrupt()
+            wait_for(lambda: vented(watcher), 20.0, "vented")
+            said = ""
+            before = captured(markers)
+            os.write(keyboard, b"\n")
+            wait_for(lambda: captured(markers) > before, 90.0, "a frame after the pause")
+            interrupt()
+            process.send_signal(signal.SIGINT)
+            _, rest = process.communicate(timeout=60)
+            assert process.returncode != 0 and "Traceback" not in rest and "to go" in rest and "stopped" in rest, rest
+            wait_for(lambda: vented(watcher), 20.0, "vented")
+    finally:
+        process.kill()
+        os.close(keyboard)
+        os.close(terminal)
+
+
+def test_a_stop_ends_collecting(stack, operator, markers, kept):
+    def stop() -> None:
+        wait_for_a_frame(markers)
         trigger(operator, "stop")
-        said = failed(process)
-        assert "run the same command again" in said and "stop" in said, said
-        trigger(operator, "reset")
 
-    def pull_the_cable(process: subprocess.Popen) -> None:
+    result = collected(markers, *MOCAP, meanwhile=stop)
+    assert result.exit_code != 0 and "run the same command again" in result.output and "stop" in result.output
+    trigger(operator, "reset")
+
+
+def test_a_pulled_cable_ends_collecting_and_the_same_command_goes_on(stack, operator, markers, kept):
+    def rig(transition: int) -> None:
+        request = ChangeState.Request(transition=Transition(id=transition))
+        assert ask(operator, ChangeState, "rig/change_state", request).success
+
+    def pull() -> None:
+        wait_for_a_frame(markers)
         rig(Transition.TRANSITION_DEACTIVATE)  # the port hangs up
-        said = failed(process)
-        assert "run the same command again" in said and re.search("board|cable|offline|port", said), said
-        rig(Transition.TRANSITION_ACTIVATE)  # as a real board does, it starts vented
-        wait_for(lambda: ask(operator, Trigger, "reset", Trigger.Request()).success, 30.0, "reset")
 
-    with RobotLink(ROBOT, operator) as watcher:
-        for end in (kill, interrupt, stop, pull_the_cable):
-            before = captured(path)
-            process = collector(path, "--attach", "--via", "mocap", "--frames", "30")
-            wait_for(lambda before=before: captured(path) > before, 90.0, "a frame")
-            end(process)
-            recording = open_recording(path, ROBOT).recording()
-            if kept is not None:
-                assert np.array_equal(recording.positions[kept.numbers], kept.positions, equal_nan=True)
-            kept = recording
-    figures = finished(collector(path, "--attach", "--via", "mocap", "--frames", str(len(kept.numbers) + 1)))
-    assert figures["captured"] == len(kept.numbers) + 1 and figures["rejected"] == 0
-    store = open_recording(path, ROBOT)
+    result = collected(markers, *MOCAP, meanwhile=pull)
+    said = result.output
+    assert result.exit_code != 0 and "run the same command again" in said, said
+    assert re.search("board|cable|offline|port", said), said
+    rig(Transition.TRANSITION_ACTIVATE)  # as a real board does, it starts vented
+    wait_for(lambda: ask(operator, Trigger, "reset", Trigger.Request()).success, 30.0, "reset")
+    count = captured(markers) + 1
+    result = collected(markers, "--via", "mocap", "--frames", str(count), "--reference-every", "5")
+    assert result.exit_code == 0, result.output
+    figures = json.loads(result.stdout.splitlines()[-1])
+    assert figures["captured"] == count and figures["rejected"] == figures["pending"] == 0
+    assert figures["references"] == 2 and figures["drift_max_mm"] < 1.0
+    store = open_recording(markers, ROBOT)
     recording = store.recording()
-    assert len(store.sessions) == 5 and store.attributes["source"] == "virtual rig, reality default"
+    assert len(store.sessions) == 6 and store.attributes["source"] == "virtual rig, reality default"
     assert np.abs(recording.measured - recording.actuation).max() < 250.0
-    assert recording.names == kept.names and len(recording.names) >= 30
+    assert len(recording.names) >= 30
     assert np.nanmax(np.ptp(recording.positions[..., 2], axis=0)) > 0.005  # the markers move with the robot
 
 
@@ -158,11 +221,11 @@ def test_a_silent_scanner_is_named(stack, operator, tmp_path):
     scanner = stack.process("scanner_node")
     scanner.suspend()
     try:
-        said = failed(collector(tmp_path / "frames.zarr", "--attach", "--frames", "2"))
+        result = collected(tmp_path / "frames.zarr", "--frames", "2")
     finally:
         scanner.resume()
         set_timeout(20.0)
-    assert "No captured_cloud" in said and "frame 0" in said, said
+    assert result.exit_code != 0 and "No captured_cloud" in result.output and "frame 0" in result.output
     assert list(open_recording(tmp_path / "frames.zarr").pending) == [0, 1]
 
 
@@ -172,9 +235,11 @@ def refused(*arguments: str) -> str:
     return result.output
 
 
-def test_a_launched_stack_is_recorded(tmp_path):
-    path = tmp_path / "frames.zarr"
-    assert finished(collector(path, "--frames", "1"))["captured"] == 1
+def test_a_launched_stack_is_recorded(launching):
+    process, path = launching
+    output, progress = process.communicate(timeout=150)
+    assert process.returncode == 0, progress
+    assert json.loads(output)["captured"] == 1
     frame, (session,) = (store := open_recording(path, ROBOT)).frame(0), store.sessions
     assert np.abs(frame.measured - frame.actuation).max() < 250.0
     assert 0.4 < frame.coverage <= 1.0 and frame.coverage == frame.covered.mean()
@@ -200,5 +265,5 @@ def test_a_launched_stack_is_recorded(tmp_path):
     ],
 )
 def test_a_bad_request_is_refused(tmp_path, monkeypatch, arguments, said):
-    monkeypatch.setattr(collecting, "ATTACH_TIMEOUT", 1.0)
+    monkeypatch.setattr(client, "ATTACH_TIMEOUT", 1.0)
     assert re.search(said, refused("--output", str(tmp_path / "frames.zarr"), *arguments))
