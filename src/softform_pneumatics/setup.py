@@ -18,5 +18,10 @@ setup(
         "console_scripts": [
             "pneumatics_node = softform_pneumatics.pneumatics_node:main",
         ],
+        "softform.fuzz": [
+            "protocol_a = softform_pneumatics.boards.fuzzing:fuzz_protocol_a",
+            "protocol_b = softform_pneumatics.boards.fuzzing:fuzz_protocol_b",
+            "protocol_binary = softform_pneumatics.boards.fuzzing:fuzz_protocol_binary",
+        ],
     },
 )

@@ -90,3 +90,18 @@ def _fed(make: Callable[[], _Parser[Message]], data: bytes) -> list[Message]:
     cut = parts.feed(data[:first]) + parts.feed(data[first:second]) + parts.feed(data[second:])
     assert cut == messages, "messages depend on how the bytes were cut"
     return messages
+
+
+SEEDS = {
+    "fuzz_protocol_a": (
+        b"T0.00,1.25,-3.50,0.02,5.00,0.00,12.34,-0.01,100.00,0.00;\r\n",
+        b"Timer Pauses...\r\nStop All Motors\r\n",
+        b"Global Channel is 3\r\nGlobal Threshold is 0.20\r\n",
+        b"OK;Successful\r\nOpenPneu2.0\r\nVersion 2.0OK\r\n12.34\r\nError command\r\nError end check\r\n",
+    ),
+    "fuzz_protocol_b": (b"OK\r\nADD=01\r\nALL ON\r\nALL OFF\r\n", b"Val=-12.34\r\n03=1.50\r\n"),
+    "fuzz_protocol_binary": tuple(
+        _packet(protocol_binary.Answer(1, command, 1, (8000, 8100), 7)) for command in protocol_binary.Command
+    ),
+}
+"""Valid inputs by the name of the function, from which mutation starts."""
