@@ -15,7 +15,6 @@ from softform_rig.plant import Channels, Plant
 
 CHANNELS = 10
 BOOT_SECONDS = 1.5
-_LONGEST_CATCH_UP = 1.0  # s; after a longer pause of the host process the missing time is dropped
 _QUANTUM = np.where(
     np.arange(CHANNELS) % 2 == 0, 0.016, 0.008
 )  # kPa, ±15 psi sensors on even channels, 0–15 psi on odd
@@ -49,6 +48,7 @@ class EmulatedBoard:
         control_rate: How often it regulates, Hz.
         usual_boot_seconds: How long a boot takes if nothing is wrong.
         boots_on_open: Whether opening the port restarts it.
+        longest_catch_up: s; when this process was held up for longer, the board did not live through the rest.
         channels: Its pneumatics.
         sensors: Its pressure sensors.
         boot_seconds: How long a boot takes.
@@ -64,6 +64,7 @@ class EmulatedBoard:
     control_rate: ClassVar[float] = CONTROL_RATE
     usual_boot_seconds: ClassVar[float] = BOOT_SECONDS
     boots_on_open: ClassVar[bool] = True
+    longest_catch_up: ClassVar[float] = 1.0
 
     def __init__(self, plant: Plant, sensors: Sensors | None = None) -> None:
         """Build it."""
@@ -106,14 +107,18 @@ class EmulatedBoard:
     def advance(self, now: float) -> None:
         """Let time pass up to `now` (s, monotonic): dynamics always, the board's own doing once a control tick."""
         tick = 1.0 / self.control_rate
-        if now - self._time > _LONGEST_CATCH_UP:
-            self._time = now - _LONGEST_CATCH_UP
+        if now - self._time > self.longest_catch_up:
+            self._skip(now - self._time - self.longest_catch_up)
         while self._time + tick <= now:
             self._time += tick
             self.channels.advance(tick)
             self._readings = self._read()
             if self._time >= self._ready_at and not self.is_hung:
                 self._act()
+
+    def _skip(self, seconds: float) -> None:
+        """Leave out time that this process was held up for."""
+        self._time += seconds
 
     def _restart(self) -> None:
         """Stop the channels and forget everything."""

@@ -121,6 +121,12 @@ def test_a_module_that_is_not_fed_vents_by_itself_and_needs_a_vent_to_start_agai
     assert ask(bus, packet(2, START), 2.0)[0] == RUNNING
 
 
+def test_a_rig_that_is_held_up_trips_nothing_by_that() -> None:
+    bus = running()
+    feed(bus, 0.0, 1.0)
+    assert ask(bus, packet(1, SET, 0, word(4.0), word(4.0)), 5.0)[0] == RUNNING
+
+
 def test_reading_does_not_feed_the_watchdog() -> None:
     bus = running()
     for now in np.arange(0.0, 0.6, 0.05):
@@ -142,7 +148,8 @@ def test_venting_all_modules_at_once_has_no_answer() -> None:
     feed(bus, 0.0, 0.5)
     bus.receive(packet(0, VENT), 0.5)
     assert bus.take_output() == b""
-    bus.advance(1.5)
+    for now in np.arange(0.5, 1.6, 0.05):
+        bus.advance(now)
     assert np.abs(bus.pressures()).max() < 0.2
 
 
@@ -174,6 +181,8 @@ def test_opening_the_port_does_not_restart_it_and_a_boot_is_quick() -> None:
     bus.boot(1.0)
     bus.receive(packet(1, READ), 1.4)
     assert bus.take_output() == b""
+    for now in np.arange(1.4, 3.0, 0.05):
+        bus.advance(now)
     status, *words = ask(bus, packet(1, READ), 3.0)
     assert status == BOOTED and words == pytest.approx([AMBIENT, AMBIENT], abs=10), "vented"
 
