@@ -25,7 +25,8 @@ RULER_LENGTH = 0.2
 
 _PIXELS_PER_MM = 10
 """254 dpi: every edge lies on a pixel."""
-_MARGIN_MM = 12.0
+_FOOT_MM = 12.0
+"""Of the ruler from the paper's edge, where printers still print."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class CodeSheet:
         for arm in ((2 * _PIXELS_PER_MM, 0), (0, 2 * _PIXELS_PER_MM)):
             draw.line((width / 2 - arm[0], height / 2 - arm[1], width / 2 + arm[0], height / 2 + arm[1]), 0, thick)
         length = RULER_LENGTH * MM_PER_M * _PIXELS_PER_MM
-        y, tick = height - _MARGIN_MM * _PIXELS_PER_MM / 2, 1.5 * _PIXELS_PER_MM
+        y, tick = height - _FOOT_MM * _PIXELS_PER_MM, 1.5 * _PIXELS_PER_MM
         left, right = (width - length) / 2, (width + length) / 2
         draw.line((left, y, right, y), 0, thick)
         for x in (left, right):

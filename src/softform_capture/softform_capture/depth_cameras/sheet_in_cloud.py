@@ -47,7 +47,7 @@ def corners_in_clouds(clouds: Sequence[PointCloud2], detector: CodeDetector) -> 
 
 
 def corners_in_cloud(cloud: PointCloud2, detector: CodeDetector) -> Points:
-    """Corners of the codes in one organised cloud with a field `rgb`.
+    """Corners of the codes in one organised cloud with a field `rgb` or `rgba`.
 
     Raises:
         SoftformError: If the cloud has no rows or no colours, or too few codes or points of the sheet are seen.
@@ -76,9 +76,10 @@ def sheet_point(corner: Array) -> str:
 
 def _grey(cloud: PointCloud2) -> NDArray[np.uint8]:
     """Grey image from the packed colours of a cloud, (height, width)."""
-    packed = np.ascontiguousarray(fields_from_cloud(cloud, ["rgb"])["rgb"])
+    name = "rgba" if any(field.name == "rgba" for field in cloud.fields) else "rgb"
+    packed = np.ascontiguousarray(fields_from_cloud(cloud, [name])[name])
     if packed.dtype.itemsize != 4:
-        raise SoftformError("The field rgb of the cloud is not of four bytes.", "Check the camera's driver.")
+        raise SoftformError(f"The field {name} of the cloud is not of four bytes.", "Check the camera's driver.")
     bytes_of = packed.view(np.uint8).reshape(*packed.shape, 4)
     bgr = bytes_of[:, :, 3:0:-1] if cloud.is_bigendian else bytes_of[:, :, :3]
     return np.asarray(cv2.cvtColor(np.ascontiguousarray(bgr), cv2.COLOR_BGR2GRAY), dtype=np.uint8)
