@@ -62,7 +62,7 @@ class CaptureRun:
         )
         self._lock = threading.Lock()
         self._arrivals: deque[tuple[float, float]] = deque()  # steady time and latency, s
-        self._started = time.monotonic()
+        self._started = self._last_arrival = time.monotonic()
         self._used = -float("inf")  # time of the last frame that was used
 
     def take(self, frame: CapturedFrame) -> tuple[list[str], Array] | None:
@@ -88,7 +88,8 @@ class CaptureRun:
                 self.stream.reject(str(error))
                 raise
             self._used = frame.time
-            self._arrivals.append((time.monotonic(), time.time() - frame.time))
+            self._last_arrival = time.monotonic()
+            self._arrivals.append((self._last_arrival, time.time() - frame.time))
             return self.stream.names, believed
 
     def refuse(self, reason: str) -> None:
@@ -131,10 +132,10 @@ class CaptureRun:
 
     def _fault(self, now: float) -> str:
         stream, record = self.stream, self.stream.record
-        last = self._arrivals[-1][0] if self._arrivals else self._started
-        if now - last > self._settings.stale_after:
+        silence = now - self._last_arrival
+        if silence > self._settings.stale_after:
             why = f", the last one was rejected: {record.rejection}" if record.rejected else ""
-            return f"no usable frame for {now - last:.0f} s{why}"
+            return f"no usable frame for {silence:.0f} s{why}"
         if record.misalignment:
             return f"the last good alignment is used: {record.misalignment}" if record.frames else record.misalignment
         if record.exchanged:

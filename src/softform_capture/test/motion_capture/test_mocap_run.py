@@ -24,13 +24,15 @@ PATIENCE = 20.0
 
 
 def capture_run(**options):
+    options = {"stale_after": PATIENCE, "max_latency": 5.0, **options}
     return CaptureRun(CaptureSettings(load_robot("membrane"), 0.002, PlausibilityLimits(), **options))
 
 
-def frame(number, age=0.0, spoil=lambda positions: None, rate=100.0):
+def frame(number, age=0.0, spoil=lambda positions: None, start=None):
     positions = seen(number)
     spoil(positions)
-    return CapturedFrame(number, time.time_ns() + int(1e9 * (number / rate - age)), NAMES, positions)
+    start = time.time_ns() if start is None else start
+    return CapturedFrame(number, start + int(1e9 * (number / 100.0 - age)), NAMES, positions)
 
 
 def wait(condition):
@@ -102,21 +104,31 @@ def test_a_run_reports_what_somebody_should_mend():
     def swap(positions):
         positions[[4, 12]] = positions[[12, 4]]
 
-    run = capture_run(max_gap=0.05)
+    run, start = capture_run(max_gap=0.05, max_latency=PATIENCE), time.time_ns()
     for number in range(10):
-        names, believed = run.take(frame(number, age=1.0))
+        names, believed = run.take(frame(number, 1.0, start=start))
     assert names == SHEET_NAMES and np.abs(believed - sheet(9)).max() < 1e-9
     fault, values = run.health()
     assert fault == ""
     assert (values["gaps"], values["frames_lost"], values["markers"]) == (0, 0, 9)
     assert 800.0 < float(values["latency_ms"]) < 1000.0 * PATIENCE
     for number in range(10, 20):
-        run.take(frame(number, age=1.0, spoil=hide))
+        run.take(frame(number, 1.0, hide, start))
     assert run.health()[0].startswith("m02 missing for up to 0 s")
     for number, spoil, fault in ((20, teleport, "m03 jumped"), (21, swap, "labels m01, m09 seem to be exchanged")):
-        _, believed = run.take(frame(number, age=1.0, spoil=spoil))
+        _, believed = run.take(frame(number, 1.0, spoil, start))
         assert np.isnan(believed).any()
         assert fault in run.health()[0]
+
+
+def test_silence_is_counted_from_the_last_frame(monkeypatch):
+    run, started = capture_run(stale_after=1.0), time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: started + 30.0)
+    run.take(frame(0))
+    assert run.health()[0] == ""
+    monkeypatch.setattr(time, "monotonic", lambda: started + 37.0)
+    assert run.health()[0] == "no usable frame for 7 s"
+    assert run.health()[1]["rate_hz"] == "0.0"
 
 
 def test_frames_that_come_too_soon_are_passed_over_and_not_lost():
@@ -132,7 +144,7 @@ def test_frames_that_come_too_soon_are_passed_over_and_not_lost():
     assert run.stream.order.clock_steps == 1
 
 
-@pytest.mark.parametrize("age, complaint", [(-0.5, "ahead of this machine's clock"), (7.0, "before they come")])
+@pytest.mark.parametrize("age, complaint", [(-PATIENCE, "ahead of this machine's clock"), (7.0, "before they come")])
 def test_clocks_that_differ_are_reported(age, complaint):
     run = capture_run()
     for number in range(3):
