@@ -37,7 +37,8 @@ def faulty_markers(positions: Array, names: list[str], schedule: FaultSchedule) 
         return None
     found = positions.copy()
     for fault in schedule.on("mocap_swap"):
-        first, second = (_index(name, names, default) for default, name in enumerate(fault.values))
+        first = _index(fault.values[0], names, 0)
+        second = _index(fault.values[1], names, first + 1)
         found[[first, second]] = found[[second, first]]
         schedule.shows(fault)
     for fault in schedule.on("mocap_teleport"):

@@ -26,6 +26,7 @@ _FOLLOWS_LAW = 0.9  # share of rows
 _QUIET = 2.0  # s after a change of the target, when the pumps only hold
 _LOWEST_QUIET = 10.0  # kPa, above which the pumps' pulsation is in the reading
 _FEWEST_QUIET_ROWS = 30
+_SEARCHED_ROWS = 5000
 
 
 @dataclass(frozen=True)
@@ -180,6 +181,8 @@ def _residual(logs: Sequence[PlantLog], drive: Drive, coefficients: Array) -> Ar
 
 
 def _search(logs: Sequence[PlantLog], drive: Drive, seed: int) -> Array:
+    """Coefficients near the best, from all over their bounds; the first part of a long recording will do for that."""
+    logs = [log.part(0, _SEARCHED_ROWS) for log in logs]
     return differential_evolution(
         lambda coefficients: float(np.sum(_residual(logs, drive, coefficients) ** 2)),
         _BOUNDS, seed=seed, popsize=8, maxiter=120, tol=1e-6, polish=False,

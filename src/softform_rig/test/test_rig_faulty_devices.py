@@ -235,6 +235,7 @@ PLACES = np.arange(12.0).reshape(4, 3)
     ("text", "expected"),
     [
         ("mocap_swap", PLACES[[1, 0, 2, 3]]),
+        ("mocap_swap=m02", PLACES[[0, 2, 1, 3]]),
         ("mocap_swap=m02:b1", PLACES[[0, 3, 2, 1]]),
         ("mocap_teleport=0.5:m03", PLACES + 0.5 * np.outer(np.arange(4) == 2, [1.0, 0.0, 0.0])),
         ("mocap_occlude=0.5", np.where((np.arange(4) < 2)[:, None], np.nan, PLACES)),
