@@ -106,7 +106,10 @@ def run(order: Sequence[tuple[str, str]], ledger: Ledger, folder: Path, say: Cal
 
 def _inject(stack: RigStack, fault_class: str, variant: str) -> Outcome:
     started = time.monotonic()
-    outcome = CLASSES[fault_class].inject(stack, variant)
+    try:
+        outcome = CLASSES[fault_class].inject(stack, variant)
+    except SoftformError as error:
+        outcome = Outcome(fault_class, variant, False, str(error), hung=True)
     try:
         stack.bring_back()
     except SoftformError as error:

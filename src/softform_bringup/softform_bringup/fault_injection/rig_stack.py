@@ -140,10 +140,10 @@ class RigStack:
         """
         if not self.processes.has_launch:
             self.relaunch()
-        self._replace_nodes()
         self.watch.inject("clear")
         deadline = time.monotonic() + _BACK_SECONDS
-        while not wait_for(self._moves, _LOOK_SECONDS):
+        while not wait_for(self._moves, _LOOK_SECONDS) or self._missing():
+            self._replace_nodes()
             self.keep_commanding()
             if self.watch.driver_state == DriverState.FAULT:
                 self.watch.trigger("reset", _RESET_SECONDS)
@@ -188,9 +188,12 @@ class RigStack:
             and np.all(watch.pressures > lowest)
         )
 
-    def _replace_nodes(self) -> None:
+    def _missing(self) -> list[str]:
         running = self.processes.nodes()
-        missing = [name for name in (*LIFECYCLE_NODES, RECORDER) if name not in running]
+        return [name for name in (*LIFECYCLE_NODES, RECORDER) if name not in running]
+
+    def _replace_nodes(self) -> None:
+        missing = self._missing()
         self._bags += RECORDER in missing
         for name in missing:
             self.processes.replace(name)

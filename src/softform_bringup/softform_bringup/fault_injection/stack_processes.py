@@ -18,7 +18,7 @@ from softform_bringup.parent_death import die_with_parent
 from softform_bringup.stack_state import wait_until_active
 
 LAUNCH_FILE = "softform"
-START_SECONDS = 120.0
+START_SECONDS = 300.0
 _NODE_WORD = "__node:="
 
 
