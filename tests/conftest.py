@@ -1,6 +1,7 @@
 """The whole stack on the virtual rig, in real processes."""
 
 import os
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,8 @@ import pytest
 
 from softform_bringup.launched_stack import LaunchedStack
 from softform_bringup.stack_state import wait_until_active
+
+sys.path.insert(0, str(Path(__file__).parent))  # for the helpers beside this file
 
 
 @dataclass
