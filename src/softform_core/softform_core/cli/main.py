@@ -13,7 +13,10 @@ EXIT_USER_ERROR = 2
 class _Commands(RegisteredCommands):
     entry_point_group = "softform.commands"
     # The steps of a lab's work, in the order in which they are taken.
-    order = ("demo", "doctor", "simulate", "train", "launch", "reach", "collect", "evaluate", "bench", "study")
+    order = (
+        *("demo", "doctor", "channels", "identify-plant", "simulate", "train", "launch", "status", "rig"),
+        *("calibrate-cameras", "print-code", "collect", "evaluate", "record", "replay", "bench", "study"),
+    )
 
     def invoke(self, ctx: click.Context) -> object:
         try:
