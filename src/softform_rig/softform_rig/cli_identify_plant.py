@@ -70,7 +70,7 @@ def _print(report: dict[str, Any]) -> None:
         for step in log["steps"]:
             figures = "  no reading" if step["rmse"] is None else f"{step['rmse']:7.3f} {step['largest']:8.3f}"
             click.echo(f"{step['first_row']:6} {step['rows']:5} {step['before']:7.2f} {step['target']:7.2f} {figures}")
-        click.echo(f"overall RMSE {log['rmse_kpa']} kPa; {log['rows_without_reading']} rows without reading")
+        click.echo(f"overall RMSE {log['rmse_kpa']} kPa; rows without reading: {log['rows_without_reading']}")
         if log["held_out_rmse_kpa"] is not None:
             click.echo(f"fitted on a part, over the rest: RMSE {log['held_out_rmse_kpa']} kPa")
         click.echo(f"with the plant that ships: RMSE {log['shipped_plant_rmse_kpa']} kPa")
@@ -80,5 +80,6 @@ def _print(report: dict[str, Any]) -> None:
         )
     click.echo(f"\nsimulated from {report['driven_by']}")
     for name, value in report["plant"].items():
-        click.echo(f"{name}: {value}")
+        pump = value.items() if isinstance(value, dict) else ()
+        click.echo(f"{name}: " + (", ".join(f"{part} {number}" for part, number in pump) or str(value)))
     click.echo(f"RMSE {report['rmse_kpa']} kPa")
