@@ -137,7 +137,7 @@ class CameraTrackerNode(SoftformLifecycleNode):
         def on_image(message: Image) -> None:
             try:
                 captured_at = seconds_from_stamp(message.header.stamp)
-                check_capture_time(captured_at, "The image")
+                check_capture_time(captured_at, "the image")
                 handed.hand(TimedImage(bgr_from_image(message), captured_at))
             except SoftformError as error:
                 with self._lock:

@@ -19,10 +19,10 @@ def check_capture_time(captured_at: float, what: str) -> None:
         SoftformError: If it is no time, or lies in the future.
     """
     if not captured_at > 0.0:
-        raise SoftformError(f"The capture time {captured_at} of {what} is not a time.", "Set the scanner's clock.")
+        raise SoftformError(f"The capture time {captured_at} of {what} is not a time.", "Stamp it when it is captured.")
     ahead = captured_at - time.time()
     if ahead > CLOCK_TOLERANCE:
         raise SoftformError(
-            f"{what} claims to be captured {ahead:.1f} s in the future.",
-            "Synchronise the clocks of the scanner's computer and this one (NTP).",
+            f"The capture time of {what} lies {ahead:.1f} s in the future.",
+            "Synchronise the clocks of the device's computer and this one (NTP).",
         )

@@ -83,5 +83,5 @@ class CloudWatcher:
 
 def _cloud(camera: str, message: PointCloud2) -> CameraCloud:
     captured_at = seconds_from_stamp(message.header.stamp)
-    check_capture_time(captured_at, f"The cloud of camera {camera}")
+    check_capture_time(captured_at, f"the cloud of camera {camera}")
     return CameraCloud(points_from_cloud(message), message.header.frame_id, captured_at)
