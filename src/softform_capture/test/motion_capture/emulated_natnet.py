@@ -113,7 +113,7 @@ class NatNetServer:
             with contextlib.suppress(TimeoutError, BlockingIOError, ConnectionError):
                 self._answer(*self._socket.recvfrom(4096))
             if time.monotonic() >= due:
-                due += 1.0 / self.rate
+                due = time.monotonic() + 1.0 / self.rate
                 for packet in [*self.extra, frame(self.number, self.version, self.hidden, self.loose)]:
                     for client in self._clients:
                         self._socket.sendto(packet, client)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from softform_capture.motion_capture import fuzz_targets
 
-SETTINGS = settings(max_examples=250, deadline=2000, suppress_health_check=[HealthCheck.too_slow])
+SETTINGS = settings(max_examples=250, deadline=10_000, suppress_health_check=[HealthCheck.too_slow])
 SEEDS = {target: fuzz_targets.SEEDS[target.__name__] for target in fuzz_targets.TARGETS}
 
 
