@@ -1,6 +1,7 @@
 """The script of injections, carried out one after another on one stack; what was done is kept, so that it goes on."""
 
 import itertools
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -116,7 +117,8 @@ def _inject(stack: RigStack, fault_class: str, variant: str) -> Outcome:
         outcome = replace(outcome, hung=True, found=f"{outcome.found}; then: {error}")
         stack.relaunch()
         stack.bring_back()
-    return replace(outcome, seconds=round(time.monotonic() - started, 2))
+    load = os.getloadavg()[0] / (os.cpu_count() or 1)
+    return replace(outcome, seconds=round(time.monotonic() - started, 2), load=round(load, 2))
 
 
 def _require_readable_bags(folder: Path, say: Callable[[str], None]) -> None:

@@ -7,6 +7,8 @@ import click
 
 from softform_core.cli.figures import json_option, report_figures
 
+_BUSY = 2.0
+
 
 @click.command()
 @click.option("--count", type=click.IntRange(min=1), help="Faults to inject.  [default: 200]")
@@ -37,6 +39,11 @@ def rig(count: int | None, only: str | None, resume: Path | None, json_path: str
     outcomes = run(order, ledger, folder, lambda line: click.echo(line, err=True))
     result = figures(outcomes)
     click.echo(table(result), err=True)
+    load = result["load_per_core"]
+    if isinstance(load, float) and load > _BUSY:
+        click.echo(
+            f"The machine was busy ({load} processes a core): a starved stack vents, and is judged for it.", err=True
+        )
     report_figures({**result, "folder": str(folder)}, json_path)
     if not all(one.safe and not one.hung and not one.lost_frames for one in outcomes):
         sys.exit(1)

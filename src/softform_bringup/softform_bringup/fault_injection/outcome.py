@@ -22,6 +22,7 @@ class Outcome:
         hung: Whether something did not end, answer or come back in time.
         lost_frames: Frames that were stored before the fault and cannot be read after it.
         seconds: How long the injection took, with bringing back what it broke.
+        load: Processes that wanted a core of the machine, over its cores: beyond 1, the stack was starved of time.
     """
 
     fault_class: str
@@ -32,6 +33,7 @@ class Outcome:
     hung: bool = False
     lost_frames: int = 0
     seconds: float = 0.0
+    load: float = 0.0
 
     def as_dict(self) -> dict[str, object]:
         """As stored in the ledger."""
@@ -48,6 +50,7 @@ def figures(outcomes: Sequence[Outcome]) -> dict[str, object]:
     classes = sorted({outcome.fault_class for outcome in outcomes})
     return {
         **_totals(outcomes),
+        "load_per_core": round(float(np.mean([outcome.load for outcome in outcomes])), 2) if outcomes else None,
         "classes": {name: _totals([one for one in outcomes if one.fault_class == name]) for name in classes},
         "unsafe": [one.as_dict() for one in outcomes if not one.safe or one.hung or one.lost_frames],
     }

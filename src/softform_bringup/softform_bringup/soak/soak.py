@@ -23,7 +23,7 @@ from softform_bringup.streamed_path import StreamedPath, pressure_path
 from softform_core.errors import SoftformError
 from softform_core.kinematics.live_pipeline import LivePipeline
 from softform_core.robots import load_robot
-from softform_interfaces.msg import ChamberPressures
+from softform_interfaces.msg import ChamberPressures, DriverState
 from softform_ros import qos
 from softform_ros.background_node import BackgroundNode
 from softform_ros.conversions import nanoseconds_from_stamp
@@ -51,8 +51,10 @@ class _Planner:
         self._targets = node.create_publisher(PointCloud2, "target_shape", qos.TARGET_SHAPE)
         self.stamps: list[int] = []
         self.recorder: dict[str, str] = {}
+        self.driver_fault = ""
         node.create_subscription(ChamberPressures, "pressure_command", self._on_command, qos.PRESSURE_COMMAND)
         node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, qos.DIAGNOSTICS)
+        node.create_subscription(DriverState, "driver_state", self._on_driver_state, qos.LATCHED_STATE)
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._stream, name="soak", daemon=True)
         self._thread.start()
@@ -72,6 +74,10 @@ class _Planner:
     def _on_command(self, message: ChamberPressures) -> None:
         self.stamps.append(nanoseconds_from_stamp(message.header.stamp))
 
+    def _on_driver_state(self, message: DriverState) -> None:
+        if message.state == DriverState.FAULT:
+            self.driver_fault = message.reason
+
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
             if status.name == f"/{_NAMESPACE}/bag_recorder":
@@ -90,7 +96,7 @@ def soak(minutes: float, folder: Path, say: Callable[[str], None]) -> dict[str, 
         Trends of each node's memory, threads and file descriptors, period of the commands, and what the recorder lost.
 
     Raises:
-        SoftformError: If the stack does not come up, or a node ends meanwhile.
+        SoftformError: If the stack does not come up, a node ends meanwhile, or the driver faults.
     """
     robot = load_robot("membrane")
     path = StreamedPath(
@@ -117,7 +123,7 @@ def soak(minutes: float, folder: Path, say: Callable[[str], None]) -> dict[str, 
             planner = _Planner(node, path)
             time.sleep(_APPROACH_SECONDS)
             planner.stamps.clear()
-            samples = _watch(stack, 60.0 * minutes)
+            samples = _watch(stack, planner, 60.0 * minutes)
             planner.end()
             time.sleep(2.0)  # the recorder tells once a second what it has
     finally:
@@ -130,7 +136,7 @@ def soak(minutes: float, folder: Path, say: Callable[[str], None]) -> dict[str, 
     }
 
 
-def _watch(stack: StackProcesses, seconds: float) -> dict[str, list[Usage]]:
+def _watch(stack: StackProcesses, planner: _Planner, seconds: float) -> dict[str, list[Usage]]:
     nodes = stack.nodes()
     samples: dict[str, list[Usage]] = {name: [] for name in nodes}
     started = time.monotonic()
@@ -141,6 +147,8 @@ def _watch(stack: StackProcesses, seconds: float) -> dict[str, list[Usage]]:
                     samples[name].append(usage(process, elapsed))
                 except psutil.NoSuchProcess as error:
                     raise SoftformError(f"The node '{name}' ended after {elapsed:.0f} s.", "See its log.") from error
+            if planner.driver_fault:
+                raise SoftformError(f"After {elapsed:.0f} s the driver stopped: {planner.driver_fault}")
             bar.update(round(elapsed) - bar.n)
             time.sleep(min(_LOOK_SECONDS, max(0.1, seconds / 20.0)))
     return samples
