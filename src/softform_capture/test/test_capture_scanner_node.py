@@ -133,7 +133,9 @@ def test_clouds_of_two_cameras_become_one_and_a_silent_camera_is_told(tmp_path, 
     streams = {name: (f"{name}/points", f"{name}_frame") for name in cameras}
     path = tmp_path / "cameras.yaml"
     made_calibration("membrane", "test", cameras, streams).save(path)
-    scanner = start_scanner(source="cameras", camera_calibration=path, spacing=0.004, merge_period=0.2, normals=True)
+    scanner = start_scanner(
+        source="cameras", camera_calibration=path, spacing=0.004, merge_period=0.2, normals=True, stale_after=1e3
+    )
     publishers = {
         name: scanner.node.create_publisher(PointCloud2, topic, qos.CAMERA_INPUT)
         for name, (topic, _) in streams.items()
@@ -150,27 +152,22 @@ def test_clouds_of_two_cameras_become_one_and_a_silent_camera_is_told(tmp_path, 
             publishers[name].publish(cloud_from_points(points, f"{name}{frame_suffix}", stamp))
         time.sleep(0.3)
 
-    def merged():
-        if not scanner.messages:
-            send(motions)
-        return scanner.messages
+    def status_of(words):
+        return next((status for status in scanner.statuses if words in status.message), None)
 
-    scanner.wait(merged)
+    scanner.wait(lambda: status_of("scans arrive") or send(motions))
     cloud = scanner.messages[0]
     assert seconds_from_stamp(cloud.header.stamp) == pytest.approx(captured_at, abs=1e-6)
     assert cKDTree(surface.points).query(points_from_cloud(cloud))[0].max() < 0.004
     assert values_from_cloud(cloud, ["normal_z"]).min() >= 0.0
-    _, values = scanner.wait_for_status("scans arrive")
+    values = {pair.key: pair.value for pair in status_of("scans arrive").values}
     assert values["last_scan"] == "left + right"
     assert float(values["coverage"]) == 1.0
     assert float(values["disagreement_mm"]) < 0.5
     assert values["calibration_residual_mm"] == "1.00"
 
-    def is_told(words):
-        return any(words in status.message for status in scanner.statuses)
-
-    scanner.wait(lambda: send(["left"]) or is_told("camera right sends no clouds"))
-    scanner.wait(lambda: send(motions, "_other") or is_told("frame 'left_frame'"))
+    scanner.wait(lambda: status_of("camera right sends no clouds") or send(["left"]))
+    scanner.wait(lambda: status_of("frame 'left_frame'") or send(motions, "_other"))
 
 
 def test_wrong_parameters_fail_configuration_with_the_reason(start_scanner):
