@@ -1,50 +1,124 @@
-"""Driver and emulated board, which share no code, on each board of docs/boards.md: found out, driven, vented."""
+"""The driver and the three emulated boards, written apart from each other from docs/boards.md."""
 
+import subprocess
+import sys
 import time
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from softform_pneumatics.boards.detection import BoardSettings
-from softform_pneumatics.boards.detection import make_board as connect
+from softform_core.robots import load_robot
+from softform_pneumatics.assembly import make_driver
+from softform_pneumatics.driver import PneumaticsDriver
+from softform_pneumatics.parameters import PARAMETERS
+from softform_pneumatics.states import State
 from softform_rig.emulated_board import Sensors
+from softform_rig.fault_schedule import FaultSchedule
+from softform_rig.faults import parse_fault
 from softform_rig.make_board import make_board
 from softform_rig.plant import load_plant
 from softform_rig.pseudo_terminal import PseudoTerminal
 
-CHANNELS = range(9)
-TARGETS = np.concatenate([1000.0 + 400.0 * np.arange(9), [0.0]])  # Pa
+ROBOT = load_robot("membrane")
+GOAL = np.linspace(2000.0, 4000.0, 9)
+NAMES = {"openpneu_a": "OpenPneu2.0", "openpneu_b": "Protocol B", "binary": "modules 1, 2, 3"}
+
+COMMANDER_PROGRAM = """
+import sys, time
+import numpy as np
+from softform_core.robots import load_robot
+from softform_pneumatics.assembly import make_driver
+from softform_pneumatics.parameters import PARAMETERS
+
+values = {row.name: row.default for row in PARAMETERS}
+values |= dict(zip(("board", "port", "state_folder"), sys.argv[1:]))
+robot = load_robot("membrane")
+driver = make_driver(values, robot, lambda state, reason: None, lambda pressures: None)
+driver.connect()
+driver.activate()
+while True:
+    driver.command(robot.chambers, np.linspace(2000.0, 4000.0, 9))
+    time.sleep(0.02)
+"""
 
 
-@pytest.mark.parametrize("kind", ["openpneu_a", "openpneu_b", "binary"])
-def test_a_board_is_found_out_brought_to_its_targets_and_vented(tmp_path, kind) -> None:
-    emulated = make_board(kind, load_plant(), Sensors(noise=0.03))
-    terminal = PseudoTerminal(emulated, tmp_path / "port")
-    terminal.start()
+class Bench:
+    """An emulated board on a port, and drivers for it."""
+
+    def __init__(self, kind: str, folder: Path) -> None:
+        self.kind, self.folder, self.port = kind, folder, folder / "port"
+        self.schedule = FaultSchedule()
+        self.board = make_board(kind, load_plant(), Sensors(noise=0.03))  # type: ignore[arg-type]
+        self.terminal = PseudoTerminal(self.board, self.port, self.schedule)
+        self.terminal.start()
+        self.schedule.begin()
+
+    def connected_driver(self, board: str = "auto") -> PneumaticsDriver:
+        values = {row.name: row.default for row in PARAMETERS}
+        values |= {"board": board, "port": str(self.port), "state_folder": str(self.folder)}
+        driver = make_driver(values, ROBOT, lambda state, reason: None, lambda pressures: None)
+        driver.connect()
+        driver.activate()
+        return driver
+
+    def deviation(self) -> float:
+        """Largest distance of a true pressure to its goal, Pa."""
+        return float(np.abs(1000.0 * self.board.pressures()[ROBOT.board.channels] - GOAL).max())
+
+    def is_vented(self) -> bool:
+        return float(np.abs(self.board.pressures()).max()) < 0.15
+
+
+@pytest.fixture(params=list(NAMES))
+def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
+    bench = Bench(request.param, tmp_path)
+    yield bench
+    bench.terminal.stop()
+
+
+def wait_until(condition, seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "what was waited for did not happen"
+        time.sleep(0.01)
+
+
+def test_a_board_is_found_driven_lost_found_again_and_waits_for_a_reset(bench: Bench) -> None:
+    driver = bench.connected_driver()
     try:
-        board = connect("auto", str(terminal.link), BoardSettings(CHANNELS, vent_threshold=200.0))
-        try:
-            board.open()
-            count = len(board.pressure_max)
-            targets = np.zeros(count)
-            targets[: len(TARGETS)] = TARGETS[:count]
-            board.start(targets)
-            measured = np.full(count, np.nan)
-            deadline = time.monotonic() + 20.0
-            while not np.allclose(measured[CHANNELS], TARGETS[CHANNELS], atol=300.0):
-                assert time.monotonic() < deadline, measured
-                board.set_targets(targets)
-                for measurement in board.read(0.02):
-                    measured = measurement.pressures
-            true = 1000.0 * emulated.pressures()[CHANNELS]
-            np.testing.assert_allclose(true, measured[CHANNELS], atol=200.0)
-            assert board.vent()
-        finally:
-            board.close()
-        while np.abs(emulated.pressures()).max() > 0.2:
-            assert time.monotonic() < deadline, emulated.pressures()
-            time.sleep(0.05)
-        assert terminal.board.vent_times, "the emulated side saw the request on the wire"
+        assert NAMES[bench.kind] in str(driver.health()["board"])
+
+        def follow() -> bool:
+            assert driver.state is not State.FAULT, driver.reason
+            driver.command(ROBOT.chambers, GOAL)
+            return bench.deviation() < 400.0
+
+        wait_until(follow)
+        bench.schedule.inject(parse_fault("disconnect+0.3"))
+        wait_until(lambda: driver.state is State.FAULT)
+        wait_until(lambda: "is back on its port" in driver.reason)
+        wait_until(bench.is_vented)
+        assert driver.state is State.FAULT
     finally:
-        terminal.stop()
-    assert terminal.failure is None
+        driver.close()
+    assert list(bench.folder.glob("*.latch.json"))
+
+
+@pytest.mark.parametrize("bench", ["openpneu_b", "binary"], indirect=True)
+def test_kill_9_of_the_driver_in_motion_vents_and_latches(bench: Bench) -> None:
+    words = [sys.executable, "-c", COMMANDER_PROGRAM, bench.kind, str(bench.port), str(bench.folder)]
+    process = subprocess.Popen(words)
+    try:
+        wait_until(lambda: bench.deviation() < 1500.0, 30.0)
+    finally:
+        process.kill()
+        process.wait()
+    wait_until(bench.is_vented, 5.0)
+    driver = bench.connected_driver(bench.kind)
+    try:
+        assert driver.state is State.FAULT and "ended without venting in order" in driver.reason
+        assert bench.is_vented()
+    finally:
+        driver.close()

@@ -12,7 +12,7 @@ setup(
     zip_safe=True,
     maintainer="Softform maintainers",
     maintainer_email="softform@users.noreply.example",
-    description="OpenPneu driver: protocol, safety and node.",
+    description="Pneumatic boards, the driver that is safe with air, and its node.",
     license="Apache-2.0",
     entry_points={
         "console_scripts": [
@@ -23,5 +23,6 @@ setup(
             "protocol_b = softform_pneumatics.boards.fuzzing:fuzz_protocol_b",
             "protocol_binary = softform_pneumatics.boards.fuzzing:fuzz_protocol_binary",
         ],
+        "softform.commands": ["channels = softform_pneumatics.cli_channels:channels"],
     },
 )

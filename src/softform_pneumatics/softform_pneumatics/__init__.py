@@ -1,1 +1,1 @@
-"""OpenPneu driver: protocol, safety and node."""
+"""Pneumatic boards, the driver that is safe with air, and its node."""

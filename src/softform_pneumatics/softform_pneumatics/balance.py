@@ -40,16 +40,9 @@ class Air:
     volume: float = 1.0
 
 
-@dataclass(frozen=True)
-class _Interval:
-    """From one reading to the next, (k,) Pa away from ambient: change, and what the two extreme targets explain."""
-
-    moment: float
-    change: NDArray[np.float64]
-    least: NDArray[np.float64]
-    most: NDArray[np.float64]
-    flow: NDArray[np.float64]
-    pressure: NDArray[np.float64]
+_CHANGE, _LEAST, _MOST, _FLOW, _MOVEMENT, _EXPECTED, _PRESSURE = range(7)
+"""Rows of what is summed, of each interval between two readings, (7, k) Pa away from ambient: change, what the two
+extreme targets explain, flows, amounts of change and of what is expected, and the pressure at its end."""
 
 
 class BalanceWatch:
@@ -77,7 +70,8 @@ class BalanceWatch:
         self._vent_threshold = vent_threshold
         self._tolerance = tolerance
         self._seconds = seconds
-        self._window: collections.deque[_Interval] = collections.deque()
+        self._window: collections.deque[tuple[float, NDArray[np.float64]]] = collections.deque()
+        self._sums = np.zeros((7, len(self._chambers)))
         self._last: tuple[float, NDArray[np.float64]] | None = None
         self._setpoints: collections.deque[tuple[float, NDArray[np.float64]]] = collections.deque()
         self.leaks: dict[str, float] = {}
@@ -85,6 +79,7 @@ class BalanceWatch:
     def reset(self) -> None:
         """Forget what was measured."""
         self._window.clear()
+        self._sums[:] = 0.0
         self._setpoints.clear()
         self._last = None
         self.leaks = {}
@@ -105,38 +100,33 @@ class BalanceWatch:
         if last is None or not self._setpoints or moment - last[0] > _LONGEST_INTERVAL:
             return
         setpoints = np.array([setpoint for _, setpoint in self._setpoints])
-        self._window.append(self._interval(last[1], pressures, setpoints, moment))
-        while moment - self._window[0].moment > self._seconds:
-            self._window.popleft()
+        interval = self._interval(last[1], pressures, setpoints)
+        self._window.append((moment, interval))
+        self._sums += interval
+        while moment - self._window[0][0] > self._seconds:
+            self._sums -= self._window.popleft()[1]
         if len(self._window) * _CONTROL_SECONDS >= _TIMELY_SHARE * self._seconds:
             self._judge(np.where(setpoints[-1] >= 0.0, 1.0, -1.0) * (setpoints[-1] - pressures))
 
     def _interval(
-        self,
-        before: NDArray[np.float64],
-        after: NDArray[np.float64],
-        setpoints: NDArray[np.float64],
-        moment: float,
-    ) -> _Interval:
+        self, before: NDArray[np.float64], after: NDArray[np.float64], setpoints: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         side = np.where(setpoints[-1] >= 0.0, 1.0, -1.0)
         nets, flow = [], np.zeros(len(before))
         for targets in (setpoints.min(axis=0), setpoints.max(axis=0)):
             gained, lost = expected_flows(self._air.plant, self._air.volume, targets, before, self._vent_threshold)
             nets.append(_CONTROL_SECONDS * np.where(targets >= 0.0, side, -side) * (gained - lost))
             flow = np.maximum(flow, _CONTROL_SECONDS * (gained + lost))
-        return _Interval(moment, side * (after - before), np.minimum(*nets), np.maximum(*nets), flow, side * after)
+        change = side * (after - before)
+        expected = np.maximum(np.abs(nets[0]), np.abs(nets[1]))
+        return np.array([change, np.minimum(*nets), np.maximum(*nets), flow, np.abs(change), expected, side * after])
 
     def _judge(self, missing: NDArray[np.float64]) -> None:
-        changes = np.array([interval.change for interval in self._window])
-        least = np.array([interval.least for interval in self._window])
-        most = np.array([interval.most for interval in self._window])
-        flows = np.array([interval.flow for interval in self._window])
         seconds = len(self._window) * _CONTROL_SECONDS
-        change = changes.sum(axis=0)
-        residual = (change - np.clip(change, least.sum(axis=0), most.sum(axis=0))) / seconds
-        large = (np.abs(residual) > _LARGE_SHARE * flows.sum(axis=0) / seconds) & (np.abs(residual) > self._tolerance)
-        movement = np.abs(changes).sum(axis=0) / seconds
-        expected = np.maximum(np.maximum(np.abs(least), np.abs(most)).sum(axis=0) / seconds, 2.0 * self._tolerance)
+        rates = self._sums / seconds
+        residual = rates[_CHANGE] - np.clip(rates[_CHANGE], rates[_LEAST], rates[_MOST])
+        large = (np.abs(residual) > _LARGE_SHARE * rates[_FLOW]) & (np.abs(residual) > self._tolerance)
+        expected = np.maximum(rates[_EXPECTED], 2.0 * self._tolerance)
         self._refuse(
             large & (residual < 0.0) & (missing > self._tolerance),
             "does not fill as its pump should fill it",
@@ -148,7 +138,7 @@ class BalanceWatch:
             "Cut the supply if it stays inflated; check for a blocked tube or a stuck valve",
         )
         self._refuse(
-            movement > _MANY_TIMES * expected,
+            rates[_MOVEMENT] > _MANY_TIMES * expected,
             "reacts several times as fast as it should: its sensor seems to be cut off from it",
             "Check for a kinked tube; if the chamber is that small, set 'chamber_volume'",
         )
@@ -160,6 +150,6 @@ class BalanceWatch:
             raise UnsafeError(f"Chamber {names} {what}.", f"{next_step}, then reset.")
 
     def _note_leaks(self, which: NDArray[np.bool_], residual: NDArray[np.float64]) -> None:
-        mean = np.mean([interval.pressure for interval in self._window], axis=0)
+        mean = self._sums[_PRESSURE] / len(self._window)
         for index in np.flatnonzero(which & (mean > self._tolerance)):
             self.leaks[self._chambers[index]] = float(mean[index] / -residual[index])

@@ -16,6 +16,7 @@ times are those of the steady clock. Python holds no hard real-time promise: the
 last line.
 """
 
+import functools
 import logging
 import threading
 import time
@@ -222,7 +223,7 @@ class PneumaticsDriver:
             "state": supervisor.state.name,
             "reason": supervisor.reason,
             "active": supervisor.is_active,
-            "vent confirmed": supervisor.is_vent_confirmed,
+            "vent confirmed": supervisor.connection.is_vent_confirmed,
             "loop thread": self._scheduling,
             "loop ticks": self._deadlines.ticks,
             "loop overruns": self._deadlines.overruns,
@@ -245,7 +246,7 @@ class PneumaticsDriver:
             "offsets (Pa)": ", ".join(f"{offset:.0f}" for offset in supervisor.offsets),
             "leaks": ", ".join(f"{chamber}: {seconds:.1f} s" for chamber, seconds in supervisor.leaks.items()),
             "latch": self._latch.failure,
-            "still inflated": supervisor.still_inflated,
+            "still inflated": supervisor.connection.still_inflated,
         }
 
     def _in_thread(self, work: Callable[[], str]) -> str:
@@ -253,6 +254,9 @@ class PneumaticsDriver:
 
     def _is_wanted_elsewhere(self) -> bool:
         return self._exit.is_set() or self._requests.are_waiting
+
+    def _is_out_of_time(self, end: float) -> bool:
+        return self._is_wanted_elsewhere() or time.monotonic() > end
 
     def _run(self) -> None:
         self._scheduling = ask_for_priority(self._settings.realtime_priority)
@@ -266,7 +270,9 @@ class PneumaticsDriver:
                         deadlines.resume(time.monotonic())
                     now = time.monotonic()
                     if deadlines.is_due(now):
-                        supervisor.tick(now, lambda: self._is_wanted_elsewhere() or time.monotonic() > deadlines.next)
+                        # A tick that is late has some time all the same: sending must not starve.
+                        end = max(deadlines.next, now + 0.5 / self._settings.loop_rate)
+                        supervisor.tick(now, functools.partial(self._is_out_of_time, end))
                     supervisor.watch_until(deadlines.next, self._is_wanted_elsewhere)
                 except SoftformError as error:
                     supervisor.fault(str(error))

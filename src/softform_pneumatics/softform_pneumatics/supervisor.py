@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from softform_core.errors import SoftformError
 from softform_core.robots import PneumaticRobot
 from softform_pneumatics.balance import Air
-from softform_pneumatics.boards.interface import BoardError, BoardLostError, Measurement, PressureBoard, never
+from softform_pneumatics.boards.interface import BoardError, Measurement, PressureBoard, never
+from softform_pneumatics.connection import Connection
 from softform_pneumatics.latch import LEFT_ACTIVE, Latch
 from softform_pneumatics.mailbox import CommandBox
 from softform_pneumatics.offsets import OffsetStore, measure_offsets
-from softform_pneumatics.probe import probe_pressure, probe_regulation, require_independent
 from softform_pneumatics.regulator import Regulator
 from softform_pneumatics.states import ChamberState, DriverSettings, State, UnsafeError
 from softform_pneumatics.statistics import LoopStatistics
@@ -26,11 +26,7 @@ from softform_pneumatics.wiring import Wiring
 
 _log = logging.getLogger(__name__)
 
-_VENT_REST_SECONDS = 0.5
-_ALIVE_CHECK_SECONDS = 1.0
-_VENTED_WITHIN_SECONDS = 5.0
-_SILENT_SECONDS = 5.0
-_LATE_STREAM_SECONDS = 0.3
+VENT_REST_SECONDS = 0.5
 
 
 class Supervisor:
@@ -41,8 +37,7 @@ class Supervisor:
         reason: Why, and what to do about it.
         is_active: Whether commands are let through.
         is_calibrating: Whether offsets are being measured.
-        is_vent_confirmed: Whether the board has said that it vents.
-        still_inflated: What is wrong with a vented chamber; empty if nothing.
+        connection: What is known of the board while it does not regulate.
     """
 
     def __init__(
@@ -74,21 +69,10 @@ class Supervisor:
         self.reason = "not connected"
         self.is_active = False
         self.is_calibrating = False
-        self.is_vent_confirmed = False
-        self.still_inflated = ""
+        self.connection = Connection(board, robot, self._wiring, settings.follow_tolerance)
         self._regulates = False
-        self._is_lost = False
-        self._is_probed = False
         self._rest_until = 0.0
         self._rest_reason = ""
-        self._vented_since = 0.0
-        self._confirmed_at = 0.0
-        self._next_alive_check = 0.0
-
-    @property
-    def is_lost(self) -> bool:
-        """Whether the connection is gone."""
-        return self._is_lost
 
     @property
     def leaks(self) -> dict[str, float]:
@@ -109,11 +93,11 @@ class Supervisor:
         self._wiring.require_ranges()
         self._wiring.offsets = self._offsets.read()
         latched = self._latch.read()
-        self._open()
+        self.connection.open()
         if latched is not None:
             self._set_state(State.FAULT, f"Latched before this start: {latched}. Vented; call 'reset' to go on.")
             return
-        self._probe(never)
+        self.connection.probe(never)
         self._set_state(State.VENTED, "connected and inactive: activate the driver to send commands")
 
     def activate(self) -> None:
@@ -123,26 +107,6 @@ class Supervisor:
             self._latch.set(LEFT_ACTIVE)
             self._rest_reason = "ready: all targets are zero, waiting for commands"
         self.is_active = True
-
-    def _open(self) -> None:
-        self._is_probed = False
-        self._board.open()
-        self._is_lost = False
-        self._regulates = False
-        self.is_vent_confirmed = True
-        self._vented_since = self._confirmed_at = time.monotonic()
-
-    def _probe(self, interrupted: Callable[[], bool]) -> None:
-        try:
-            channels, pressure = self._wiring.channels.tolist(), probe_pressure(self._robot)
-            require_independent(self._robot, probe_regulation(self._board, channels, pressure, interrupted))
-            self.is_vent_confirmed = self._board.vent()
-        except BaseException:
-            self._board.close()
-            self._is_lost = True
-            raise
-        self._is_probed = True
-        self._vented_since = time.monotonic()
 
     def _set_state(self, state: State, reason: str) -> None:
         changed = (state, reason) != (self.state, self.reason)
@@ -161,7 +125,7 @@ class Supervisor:
         """
         while not interrupted():
             remaining = deadline - time.monotonic()
-            if self._is_lost:
+            if self.connection.is_lost:
                 time.sleep(max(min(remaining, 0.05), 0.0))
             else:
                 for measurement in self._board.read(max(remaining, 0.0)):
@@ -178,16 +142,15 @@ class Supervisor:
         if self._regulates:
             self._regulator.require_stream(now)
             self._follow_command(now, interrupted)
-        elif self.is_active and self.state is State.VENTED and self.is_vent_confirmed:
+        elif self.is_active and self.state is State.VENTED and self.connection.is_vent_confirmed:
             if now >= self._rest_until:
                 self._start()
-        elif now >= self._next_alive_check:
+        elif self.connection.is_check_due(now):
             self._check_vented(now)
-            self._next_alive_check = time.monotonic() + _ALIVE_CHECK_SECONDS
 
     def _start(self) -> None:
-        self.is_vent_confirmed = False
-        self.still_inflated = ""
+        self.connection.is_vent_confirmed = False
+        self.connection.still_inflated = ""
         self._regulates = True
         self._regulator.begin(time.monotonic())
         self._set_state(State.VENTED, self._rest_reason)
@@ -208,10 +171,7 @@ class Supervisor:
 
     def _take(self, measurement: Measurement) -> None:
         if not self._regulates:
-            if measurement.captured > self._vented_since + _LATE_STREAM_SECONDS:
-                # A vented board is silent: this one regulates on.
-                self.is_vent_confirmed = False
-                self._next_alive_check = 0.0
+            self.connection.note_stray(measurement)
             return
         goal = None
         if self.state is State.RUNNING and (command := self._commands.look()) is not None:
@@ -219,43 +179,14 @@ class Supervisor:
         self._on_pressures(self._regulator.take(measurement, goal))
 
     def _check_vented(self, now: float) -> None:
-        """Ask a board at rest for a sign of life; vent it until it confirms that, and look for it if it is gone."""
         try:
-            if self._is_lost:
-                self._reconnect()
-                return
-            if not self.is_vent_confirmed:
-                self.is_vent_confirmed = self._board.vent()
-                self._vented_since = time.monotonic()
-            told = self._board.check_alive()
+            if self.connection.check(now):
+                self._statistics.reconnections += 1
+                back = "The board is back on its port and vented; call 'reset' to go on."
+                self._set_state(State.FAULT, f"{self.reason} {back}")
         except SoftformError as error:
-            self._note_lost(error)
             if self.state is not State.FAULT:
                 self.fault(str(error))
-            if now - self._confirmed_at > _SILENT_SECONDS and not self._is_lost:
-                self._give_up_on_connection()
-            return
-        self._confirmed_at = now
-        self.still_inflated = ""
-        for chamber, channel in zip(self._robot.chambers, self._wiring.channels, strict=True):
-            pressure = told.get(int(channel), 0.0)
-            if abs(pressure) > self._settings.follow_tolerance and now - self._vented_since > _VENTED_WITHIN_SECONDS:
-                self.still_inflated = f"{chamber} is still at {pressure:.0f} Pa: cut the supply and open its tube"
-
-    def _reconnect(self) -> None:
-        self._open()
-        self._statistics.reconnections += 1
-        self._set_state(State.FAULT, f"{self.reason} The board is back on its port and vented; call 'reset' to go on.")
-
-    def _note_lost(self, error: Exception) -> None:
-        if isinstance(error, BoardLostError) and not self._is_lost:
-            self._give_up_on_connection()
-
-    def _give_up_on_connection(self) -> None:
-        # Let go at once, so that the device can come back under the same name.
-        self._is_lost = True
-        self.is_vent_confirmed = False
-        self._board.close()
 
     def fault(self, reason: str) -> None:
         """Vent, then latch and report."""
@@ -264,29 +195,19 @@ class Supervisor:
         if self.state is State.FAULT:
             _log.warning("further fault: %s", reason)
             return
-        unconfirmed = "" if self.is_vent_confirmed else " The board did not confirm that it vents."
+        unconfirmed = "" if self.connection.is_vent_confirmed else " The board did not confirm that it vents."
         self._set_state(State.FAULT, reason + unconfirmed)
         self._latch.set(reason)
 
     def vent_quietly(self) -> None:
         """Vent as well as can be done; raises nothing."""
         self._regulates = False
-        self.is_vent_confirmed = False
-        try:
-            self.is_vent_confirmed = self._board.vent()
-        except BoardLostError as error:
-            self._note_lost(error)
-        except Exception:
-            _log.exception("venting failed")
-        self._vented_since = time.monotonic()
-        if self.is_vent_confirmed:
-            self._confirmed_at = self._vented_since
-        self._next_alive_check = self._vented_since + _ALIVE_CHECK_SECONDS
+        self.connection.vent()
 
     def _rest(self, reason: str) -> None:
         self.vent_quietly()
-        self._rest_until = time.monotonic() + _VENT_REST_SECONDS
-        if not self.is_vent_confirmed:
+        self._rest_until = time.monotonic() + VENT_REST_SECONDS
+        if not self.connection.is_vent_confirmed:
             raise UnsafeError(
                 f"{self._board.identity} does not confirm that it vents ({reason}).",
                 "Cut the pressure supply, check the board, then reset.",
@@ -320,7 +241,7 @@ class Supervisor:
         reason = "stopped by request; call 'reset' to go on"
         self.fault(reason)
         self._latch.set(reason)
-        if not self.is_vent_confirmed:
+        if not self.connection.is_vent_confirmed:
             raise SoftformError(
                 "The board did not confirm that it vents; the driver keeps trying.", "Cut the pressure supply."
             )
@@ -336,22 +257,15 @@ class Supervisor:
         """
         if self.state is not State.FAULT:
             return "Nothing is latched."
-        if self._is_lost:
-            self._board.close()
-            self._open()
-        elif not self.is_vent_confirmed:
-            self.is_vent_confirmed = self._board.vent()
-        if not self.is_vent_confirmed:
-            raise SoftformError("The board does not confirm that it vents.", "Check its power and cable.")
-        if not self._is_probed:
-            self._probe(interrupted)
-        self._board.check_alive()
+        self.connection.require_vented()
+        if not self.connection.is_probed:
+            self.connection.probe(interrupted)
         if self.is_active:
             self._latch.set(LEFT_ACTIVE)
         else:
             self._latch.clear()
         self._commands.clear()
-        self._rest_until = time.monotonic() + _VENT_REST_SECONDS
+        self._rest_until = time.monotonic() + VENT_REST_SECONDS
         self._rest_reason = "ready after a reset: all targets are zero, waiting for commands"
         self._set_state(State.VENTED, "reset" if self.is_active else "reset; activate the driver to send commands")
         return "The fault is cleared; the next command moves the robot."
@@ -381,14 +295,14 @@ class Supervisor:
         finally:
             self.is_calibrating = False
             self._commands.clear()
-            self._rest_until = time.monotonic() + _VENT_REST_SECONDS
+            self._rest_until = time.monotonic() + VENT_REST_SECONDS
         listed = ", ".join(f"{c} {o:.0f}" for c, o in zip(self._robot.chambers, found, strict=True))
         return f"Stored and applied, Pa: {listed}."
 
     def close(self) -> None:
         """Vent and let go of the board."""
         self.vent_quietly()
-        was_in_order = self.state is not State.FAULT and self.is_vent_confirmed
+        was_in_order = self.state is not State.FAULT and self.connection.is_vent_confirmed
         self._board.close()
         if was_in_order:
             try:

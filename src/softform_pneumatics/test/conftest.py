@@ -31,6 +31,9 @@ class ScriptedBoard(threading.Thread):
         self.pressures = np.zeros(10)  # kPa
         self.regulates = np.ones(10, dtype=bool)
         self.leaks = np.zeros(10, dtype=bool)
+        self.overshoots: dict[int, float] = {}  # channel -> kPa, whatever its target
+        self.offsets = np.zeros(10)  # kPa, of the sensors
+        self.stopped = False  # by PP, until the next T=
         self.paired = False
         self.runs = False
         self.silent = False  # no reply at all
@@ -90,6 +93,7 @@ class ScriptedBoard(threading.Thread):
                     self.lose_targets -= 1
                     return
                 self.targets[self.channel] = float(value)
+                self.stopped = False
                 if self.paired:
                     self.targets[self.channel ^ 1] = float(value)
             case "ST":
@@ -98,6 +102,8 @@ class ScriptedBoard(threading.Thread):
             case "C":
                 self.runs = True
                 self._send(b"Timer Starts...\r\n")
+            case "PP":
+                self.stopped = True
             case "V":
                 if not self.ignores_vent:
                     self.runs = False
@@ -106,12 +112,16 @@ class ScriptedBoard(threading.Thread):
                 self._send(b"Error command\r\n")
 
     def _regulate(self) -> None:
-        goal = np.where(self.regulates & ~self.leaks, self.targets, 0.0) if self.runs else np.zeros(10)
+        # It regulates what its sensors show.
+        wanted = np.where(self.regulates & ~self.leaks, self.targets - self.offsets, 0.0)
+        goal = wanted if self.runs and not self.stopped else np.zeros(10)
+        for channel, pressure in self.overshoots.items():
+            goal[channel] = pressure if self.runs else 0.0
         self.pressures += (goal - self.pressures) * self.TICK / self.TIME_CONSTANT
         if self.greeting:
             self._send(self.greeting)
         if self.runs and not self.stalls:
-            shown = np.repeat(self.pressures[::2], 2) if self.paired else self.pressures
+            shown = np.repeat(self.pressures[::2], 2) if self.paired else self.pressures + self.offsets
             self._send(self.noise + b"T" + ",".join(f"{p:.2f}" for p in shown).encode() + b";\r\n")
 
     def behave_as_shipped(self) -> None:
@@ -144,13 +154,29 @@ def scripted_board() -> Iterator[ScriptedBoard]:
 
 
 @pytest.fixture
+def make_board() -> Iterator[Callable[[], ScriptedBoard]]:
+    """Further boards, one after the other."""
+    boards = []
+
+    def make() -> ScriptedBoard:
+        board = ScriptedBoard()
+        boards.append(board)
+        board.start()
+        return board
+
+    yield make
+    for board in boards:
+        board.unplug()
+
+
+@pytest.fixture
 def robot() -> Robot:
     return load_robot("membrane")
 
 
 @pytest.fixture
 def wait_until() -> Callable[..., None]:
-    def wait(condition: Callable[[], bool], seconds: float = 8.0) -> None:
+    def wait(condition: Callable[[], bool], seconds: float = 15.0) -> None:
         deadline = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < deadline, "what was waited for did not happen"

@@ -14,10 +14,10 @@ from softform_pneumatics.boards.interface import BoardError, BoardLostError, Mea
 from softform_pneumatics.boards.link import SerialLink
 from softform_pneumatics.boards.protocol_binary import CHANNELS_OF_A_MODULE, Answer, Command, PacketParser, Status
 
-WATCHDOG_SECONDS = 0.25
+WATCHDOG_SECONDS = 0.5
 HIGHEST_PRESSURE = 689.0 * PA_PER_KPA
 _REPLY_SECONDS = 0.04
-_DEAF_SECONDS = 0.25
+_DEAF_SECONDS = 0.4
 _ATTEMPTS = 5
 _OBSERVING_SECONDS = 0.03
 _MEASUREMENTS_KEPT = 256

@@ -1,0 +1,34 @@
+"""The command `channels`: which channel of the board feeds which chamber."""
+
+from pathlib import Path
+
+import click
+
+from softform_core.errors import SoftformError
+from softform_core.robots import load_any_robot
+
+
+@click.command()
+@click.argument("robot", default="membrane")
+@click.option(
+    "--output", type=click.Path(dir_okay=False, path_type=Path), help="Draw it into this picture (PNG, SVG, PDF)."
+)
+def channels(robot: str, output: Path | None) -> None:
+    """Show how ROBOT's chambers are plumbed to the board.
+
+    ROBOT is a name in config/robots or the path of a description. Prints a line for each chamber with its channel;
+    with --output it also draws the board and the robot, for the wall of the lab and for docs/robots.
+
+    Example: ./softform channels three_chamber --output channels.png
+    """
+    described = load_any_robot(robot)
+    for chamber, channel in zip(described.chambers, described.board.channels, strict=True):
+        click.echo(f"channel {channel} -> {chamber}")
+    if output is not None:
+        from softform_pneumatics.channel_map import draw_channel_map  # matplotlib takes a second to import
+
+        try:
+            draw_channel_map(described, output)
+        except (OSError, ValueError) as error:
+            raise SoftformError(f"{output} cannot be drawn: {error}.", "Give a writable .png, .svg or .pdf.") from error
+        click.echo(f"drawn: {output}")

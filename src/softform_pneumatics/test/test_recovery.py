@@ -1,0 +1,278 @@
+"""A lost board, a new driver, a calibration: what comes back by itself, and that pressure never does."""
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from softform_core.errors import SoftformError
+from softform_core.robots import Robot
+from softform_pneumatics import connection as connection_module
+from softform_pneumatics import offsets as offsets_module
+from softform_pneumatics import supervisor as supervisor_module
+from softform_pneumatics.boards.link import SerialLink
+from softform_pneumatics.boards.openpneu_a import OpenPneuBoardA
+from softform_pneumatics.driver import PneumaticsDriver
+from softform_pneumatics.latch import Latch
+from softform_pneumatics.offsets import OffsetStore
+from softform_pneumatics.regulation import CommandRejectedError
+from softform_pneumatics.states import DriverSettings, State
+
+WaitUntil = Callable[..., None]
+CHAMBERS = [f"c{i + 1}" for i in range(9)]
+SETTINGS = DriverSettings(command_timeout=0.8, stream_timeout=1.0, settle_time=0.1, follow_timeout=0.8)
+
+
+class Lab:
+    """A port whose board may be pulled and put back, and drivers one after the other."""
+
+    def __init__(self, folder: Path, board: Any, robot: Robot) -> None:
+        self.port, self.board, self.robot, self.folder = folder / "port", board, robot, folder
+        self.drivers: list[PneumaticsDriver] = []
+        self._ended = threading.Event()
+        self._commander: threading.Thread | None = None
+        self.plug(board)
+
+    def plug(self, board: Any) -> None:
+        self.board = board
+        self.port.unlink(missing_ok=True)
+        self.port.symlink_to(board.path)
+
+    def driver(self) -> PneumaticsDriver:
+        board = OpenPneuBoardA(SerialLink(str(self.port)), vent_threshold=100.0, boot_seconds=0.05)
+        driver = PneumaticsDriver(
+            board,
+            self.robot,
+            SETTINGS,
+            lambda state, reason: None,
+            lambda state: None,
+            Latch(self.folder / "latch.json"),
+            OffsetStore(self.folder / "offsets.json", self.robot, str(self.port), SETTINGS.offset_limit),
+        )
+        self.drivers.append(driver)
+        driver.connect()
+        driver.activate()
+        return driver
+
+    def command_for_ever(self) -> None:
+        """A commander that never tires, whatever happens."""
+
+        def run() -> None:
+            while not self._ended.wait(0.02):
+                with contextlib.suppress(CommandRejectedError):
+                    self.drivers[-1].command(CHAMBERS, [3000.0] * 9)
+
+        self._commander = threading.Thread(target=run, daemon=True)
+        self._commander.start()
+
+    def rest(self) -> None:
+        """End the commander."""
+        self._ended.set()
+        if self._commander is not None:
+            self._commander.join()
+
+    def is_inflated(self) -> bool:
+        driver = self.drivers[-1]
+        assert "reset" in driver.reason or driver.state is not State.FAULT, driver.reason
+        return bool(self.board.pressures[:9].min() > 2.0)
+
+    def stays_vented(self, seconds: float = 0.5) -> bool:
+        time.sleep(seconds)
+        return not self.board.runs and bool(np.abs(self.board.pressures).max() < 0.1)
+
+
+@pytest.fixture
+def lab(scripted_board: Any, robot: Robot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
+    monkeypatch.setattr(supervisor_module, "VENT_REST_SECONDS", 0.1)
+    monkeypatch.setattr(connection_module, "ALIVE_CHECK_SECONDS", 0.1)
+    monkeypatch.setattr(offsets_module, "EMPTYING_SECONDS", 0.3)
+    monkeypatch.setattr(offsets_module, "MEASURING_SECONDS", 0.4)
+    monkeypatch.setattr("softform_pneumatics.probe._DWELL_SECONDS", 0.05)
+    monkeypatch.setattr("softform_pneumatics.probe._VENT_SECONDS", 0.1)
+    lab = Lab(tmp_path, scripted_board, robot)
+    yield lab
+    lab.rest()
+    for driver in lab.drivers:
+        driver.close()
+
+
+def test_a_board_that_comes_back_is_found_and_vented_and_waits_for_a_reset(
+    lab: Lab, make_board: Callable[[], Any], wait_until: WaitUntil
+) -> None:
+    driver = lab.driver()
+    lab.command_for_ever()
+    wait_until(lab.is_inflated)
+    lab.board.unplug()
+    lab.port.unlink()
+    wait_until(lambda: driver.state is State.FAULT and "is lost" in driver.reason)
+    time.sleep(0.3)
+    assert driver.health()["reconnections"] == 0
+    back = make_board()
+    back.targets[:], back.runs = 3.0, True  # it went on regulating: it has no watchdog
+    lab.plug(back)
+    wait_until(lambda: "is back on its port" in driver.reason)
+    assert driver.state is State.FAULT and lab.stays_vented()
+    driver.reset()
+    wait_until(lab.is_inflated)
+
+
+def test_a_board_that_boots_in_motion_is_latched(lab: Lab, wait_until: WaitUntil) -> None:
+    driver = lab.driver()
+    lab.command_for_ever()
+    wait_until(lab.is_inflated)
+    os.write(lab.board.master, b"\x00\xff OpenPneu2.0 boot\r\nT1.00,2.")
+    lab.board.runs, lab.board.silent = False, True
+    wait_until(lambda: driver.state is State.FAULT)
+    lab.board.silent, lab.board.threshold = False, 2.0
+    wait_until(lambda: driver.health()["vent confirmed"] is True)
+    assert lab.stays_vented()
+    driver.reset()
+    wait_until(lab.is_inflated)
+    assert lab.board.threshold == 0.1
+
+
+@pytest.mark.parametrize("how", ["stop", "fault", "dies"])
+def test_a_new_driver_finds_the_latch_of_the_one_before(lab: Lab, how: str, wait_until: WaitUntil) -> None:
+    driver = lab.driver()
+    lab.command_for_ever()
+    wait_until(lab.is_inflated)
+    if how == "stop":
+        driver.stop()
+    elif how == "fault":
+        lab.board.leaks[4] = True
+        wait_until(lambda: driver.state is State.FAULT)
+        lab.board.leaks[4] = False
+    left = (lab.folder / "latch.json").read_bytes()
+    driver.close()
+    if how == "dies":  # as kill -9 leaves it: what was there while it was active
+        assert not (lab.folder / "latch.json").exists()
+        (lab.folder / "latch.json").write_bytes(left)
+    again = lab.driver()
+    assert again.state is State.FAULT and "Latched before this start" in again.reason
+    assert lab.stays_vented()
+    again.reset()
+    wait_until(lab.is_inflated)
+    again.deactivate()
+    assert not (lab.folder / "latch.json").exists()
+
+
+def test_a_stop_interrupts_the_test_of_the_chambers_that_a_reset_makes(lab: Lab, wait_until: WaitUntil) -> None:
+    lab.driver().stop()
+    lab.drivers[-1].close()
+    driver = lab.driver()
+    lab.board.regulates[:] = False  # so that the test of the chambers takes its time
+    failures: list[str] = []
+
+    def reset() -> None:
+        try:
+            driver.reset()
+        except SoftformError as error:
+            failures.append(str(error))
+
+    resetting = threading.Thread(target=reset)
+    resetting.start()
+    wait_until(lambda: lab.board.runs)
+    started = time.monotonic()
+    driver.stop()
+    assert time.monotonic() - started < 1.5
+    resetting.join()
+    assert "interrupted" in failures[0]
+    assert driver.state is State.FAULT and lab.stays_vented()
+
+
+def test_offsets_are_measured_at_rest_stored_and_applied(lab: Lab, wait_until: WaitUntil) -> None:
+    lab.board.offsets[:9] = np.linspace(0.0, 0.4, 9)
+    driver = lab.driver()
+    assert "Stored and applied" in driver.calibrate()
+    assert driver.state is State.VENTED
+    lab.command_for_ever()
+    wait_until(lambda: bool(np.allclose(lab.board.pressures[:9], 3.0, atol=0.05)))
+    lab.rest()
+    driver.close()
+    assert lab.driver().health()["offsets (Pa)"] == "0, 50, 100, 150, 200, 250, 300, 350, 400"
+
+
+def test_offsets_are_not_measured_in_motion(lab: Lab, wait_until: WaitUntil) -> None:
+    driver = lab.driver()
+    lab.command_for_ever()
+    wait_until(lab.is_inflated)
+    with pytest.raises(SoftformError, match="at rest, but the driver is RUNNING"):
+        driver.calibrate()
+    driver.stop()
+    with pytest.raises(SoftformError, match="the driver is FAULT"):
+        driver.calibrate()
+
+
+def test_what_is_too_large_or_not_steady_is_no_offset_and_the_one_before_stays(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver = lab.driver()
+    lab.board.offsets[2] = 0.1
+    driver.calibrate()
+    lab.board.offsets[2] = 0.9
+    with pytest.raises(SoftformError, match="sensor of chamber c3 reads 900 Pa"):
+        driver.calibrate()
+    regulate = lab.board._regulate
+
+    def drift() -> None:
+        lab.board.offsets[5] += 0.01
+        regulate()
+
+    monkeypatch.setattr(lab.board, "_regulate", drift)
+    with pytest.raises(SoftformError, match="not steady"):
+        driver.calibrate()
+    assert driver.health()["offsets (Pa)"] == "0, 0, 100, 0, 0, 0, 0, 0, 0"
+    assert lab.stays_vented(0.0) or driver.state is State.VENTED
+
+
+def test_a_stop_interrupts_a_calibration(lab: Lab, monkeypatch: pytest.MonkeyPatch, wait_until: WaitUntil) -> None:
+    monkeypatch.setattr(offsets_module, "MEASURING_SECONDS", 5.0)
+    driver = lab.driver()
+    failures: list[str] = []
+
+    def calibrate() -> None:
+        try:
+            driver.calibrate()
+        except SoftformError as error:
+            failures.append(str(error))
+
+    calibrating = threading.Thread(target=calibrate)
+    calibrating.start()
+    wait_until(lambda: lab.board.stopped and lab.board.runs)
+    with pytest.raises(CommandRejectedError, match="being calibrated"):
+        driver.command(CHAMBERS, [1000.0] * 9)
+    started = time.monotonic()
+    driver.stop()
+    assert time.monotonic() - started < 1.5
+    calibrating.join()
+    assert "interrupted" in failures[0]
+    assert driver.state is State.FAULT and lab.stays_vented()
+    assert not (lab.folder / "offsets.json").exists()
+
+
+def test_a_cable_pulled_from_a_calibration_is_a_fault(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, wait_until: WaitUntil
+) -> None:
+    monkeypatch.setattr(offsets_module, "MEASURING_SECONDS", 5.0)
+    driver = lab.driver()
+    threading.Timer(0.8, lab.board.unplug).start()
+    with pytest.raises(SoftformError, match="is lost|not open"):
+        driver.calibrate()
+    assert driver.state is State.FAULT
+
+
+def test_the_loop_tells_its_times_and_sends_a_target_each_period(lab: Lab, wait_until: WaitUntil) -> None:
+    driver = lab.driver()
+    lab.command_for_ever()
+    wait_until(lambda: int(str(driver.health()["loop ticks"])) > 150)
+    health = driver.health()
+    assert float(str(health["loop period mean (ms)"])) > 19.0
+    assert float(str(health["command to wire p99 (ms)"])) > 0.0
+    channels = [text for _, text in list(lab.board.requests) if text.startswith("SC=")]
+    assert len(channels) > 100  # at least one target a period, though nothing has changed
