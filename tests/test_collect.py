@@ -33,7 +33,7 @@ from softform_ros.action_caller import ActionCaller, GoalRejectedError
 from softform_ros.background_node import BackgroundNode
 
 ROBOT = load_robot("membrane")
-STACK = {"motion_capture": "true"}
+STACK = {"motion_capture": "true", "solvers": "false"}
 
 
 @pytest.fixture
@@ -86,9 +86,14 @@ def captured(path: Path) -> int:
     return len(open_recording(path).captured) if path.exists() else 0
 
 
-def wait_for_a_frame(path: Path) -> None:
+def wait_for_a_frame(path: Path, process: subprocess.Popen | None = None) -> None:
     before = captured(path)
-    wait_for(lambda: captured(path) > before, 90.0, "a frame")
+
+    def has_one() -> bool:
+        assert process is None or process.poll() is None, process.stderr.read()
+        return captured(path) > before
+
+    wait_for(has_one, 150.0, "a frame")
 
 
 def vented(link: RobotLink) -> bool:
@@ -97,10 +102,11 @@ def vented(link: RobotLink) -> bool:
 
 
 @pytest.fixture(scope="module")
-def launching(tmp_path_factory) -> Iterator[tuple[subprocess.Popen, Path]]:
-    """A command that launches a stack of its own, in a domain of its own, while the others are tested."""
+def launching(stack, tmp_path_factory) -> Iterator[tuple[subprocess.Popen, Path]]:
+    """A command that launches a stack of its own, beside the others, which go first."""
     path = tmp_path_factory.mktemp("launched") / "frames.zarr"
     process = collector(path, "--frames", "1")
+    os.setpriority(os.PRIO_PROCESS, process.pid, os.getpriority(os.PRIO_PROCESS, 0) + 3)
     yield process, path
     process.kill()
     process.communicate()
@@ -124,10 +130,10 @@ def kept(markers) -> Iterator[None]:
     assert before is None or np.array_equal(after.positions[before.numbers], before.positions, equal_nan=True)
 
 
-def test_a_killed_command_vents_the_robot(launching, stack, operator, markers, kept):
+def test_a_killed_command_vents_the_robot(stack, launching, operator, markers, kept):
     with RobotLink(ROBOT, operator) as watcher:
         process = collector(markers, "--attach", *MOCAP)
-        wait_for_a_frame(markers)
+        wait_for_a_frame(markers, process)
         with (
             ActionCaller(CollectDataset, "collect_dataset", "collector", "another") as other,
             pytest.raises(GoalRejectedError, match="are being collected into"),
@@ -154,7 +160,7 @@ def test_ctrl_c_pauses_vented_enter_goes_on_and_ctrl_c_twice_ends(stack, operato
 
     try:
         with RobotLink(ROBOT, operator) as watcher:
-            wait_for_a_frame(markers)
+            wait_for_a_frame(markers, process)
             interrupt()
             wait_for(lambda: vented(watcher), 20.0, "vented")
             said = ""

@@ -138,6 +138,7 @@ def _stack(request: CollectRequest, path: Path, sessions: int, say: Say) -> Iter
         "reality": request.reality,
         "seed": str(request.seed + sessions + 1),  # a session that goes on must not repeat the noise of the last
         "motion_capture": str(request.via == "mocap").lower(),
+        "solvers": "false",
         "run_dir": str(folder),
         "record": str(request.record).lower(),
         "bag": str(bag) if request.record else "",
