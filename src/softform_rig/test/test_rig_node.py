@@ -52,7 +52,9 @@ class NodeProcess:
         self.node.create_subscription(MarkerFrame, "mocap/markers", self.markers.append, CAPTURED_MARKERS)
         self.node.create_subscription(DiagnosticArray, "/diagnostics", self.diagnostics.append, DIAGNOSTICS)
         self._changes = self.node.create_client(ChangeState, "rig/change_state")
-        assert self._changes.wait_for_service(30.0)
+
+    def wait_until_there(self) -> None:
+        assert self._changes.wait_for_service(60.0)
 
     def change(self, transition: int) -> bool:
         request = ChangeState.Request(transition=Transition(id=transition))
@@ -60,7 +62,7 @@ class NodeProcess:
         self.wait(future.done, 60.0)
         return bool(future.result().success)
 
-    def wait(self, condition: Callable[[], object], seconds: float = 15.0) -> None:
+    def wait(self, condition: Callable[[], object], seconds: float = 60.0) -> None:
         deadline = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < deadline, "it did not happen in time"
@@ -81,6 +83,7 @@ def start(tmp_path):
 
     def make(**parameters: str) -> NodeProcess:
         started.append(NodeProcess(tmp_path, **parameters))
+        started[-1].wait_until_there()
         return started[-1]
 
     yield make
