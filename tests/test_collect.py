@@ -197,6 +197,7 @@ def test_a_pulled_cable_ends_collecting_and_the_same_command_goes_on(stack, oper
         wait_for_a_frame(markers)
         rig(Transition.TRANSITION_DEACTIVATE)  # the port hangs up
 
+    sessions = len(open_recording(markers).sessions) if markers.exists() else 0
     result = collected(markers, *MOCAP, meanwhile=pull)
     said = result.output
     assert result.exit_code != 0 and "run the same command again" in said, said
@@ -211,7 +212,7 @@ def test_a_pulled_cable_ends_collecting_and_the_same_command_goes_on(stack, oper
     assert figures["references"] == 2 and figures["drift_max_mm"] < 1.0
     store = open_recording(markers, ROBOT)
     recording = store.recording()
-    assert len(store.sessions) == 6 and store.attributes["source"] == "virtual rig, reality default"
+    assert len(store.sessions) == sessions + 2 and store.attributes["source"] == "virtual rig, reality default"
     assert np.abs(recording.measured - recording.actuation).max() < 250.0
     assert len(recording.names) >= 30
     assert np.nanmax(np.ptp(recording.positions[..., 2], axis=0)) > 0.005  # the markers move with the robot
