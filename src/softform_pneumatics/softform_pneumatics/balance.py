@@ -21,7 +21,7 @@ from softform_pneumatics.states import UnsafeError
 
 _CONTROL_SECONDS = 1.0 / 30.0  # the firmware's tick: one reading, one decision
 _LONGEST_INTERVAL = 0.06  # s; beyond it a reading was lost, and nobody knows what happened in between
-_TARGET_SECONDS = 0.15  # a target that was sent longer ago than this is what the board has
+_TARGET_SECONDS = 0.3  # a target that was sent longer ago than this is what the board has
 _LARGE_SHARE = 0.6  # of the flows that are expected; a chamber of 2/3 or 3/2 the volume stays below 0.45
 _MANY_TIMES = 3.0  # a sound chamber of 2/3 the volume stays below 1.7
 _TIMELY_SHARE = 0.7  # of the window's readings must be there for a verdict
@@ -73,7 +73,7 @@ class BalanceWatch:
         self._window: collections.deque[tuple[float, NDArray[np.float64]]] = collections.deque()
         self._sums = np.zeros((7, len(self._chambers)))
         self._last: tuple[float, NDArray[np.float64]] | None = None
-        self._setpoints: collections.deque[tuple[float, NDArray[np.float64]]] = collections.deque()
+        self._setpoints: collections.deque[tuple[float, NDArray[np.float64], bool]] = collections.deque(maxlen=200)
         self.leaks: dict[str, float] = {}
 
     def reset(self) -> None:
@@ -84,9 +84,9 @@ class BalanceWatch:
         self._last = None
         self.leaks = {}
 
-    def note_setpoint(self, setpoint: NDArray[np.float64], moment: float) -> None:
-        """Take the setpoint (k,) Pa that the board was told at `moment` (s)."""
-        self._setpoints.append((moment, setpoint))
+    def note_setpoint(self, setpoint: NDArray[np.float64], moment: float, is_told: bool = True) -> None:
+        """Take the setpoint (k,) Pa of `moment` (s), and whether the board has been told all of it."""
+        self._setpoints.append((moment, setpoint, is_told))
 
     def check(self, pressures: NDArray[np.float64], moment: float) -> None:
         """Take pressures (k,) Pa measured at `moment` (s).
@@ -95,18 +95,21 @@ class BalanceWatch:
             UnsafeError: If a chamber does not fill, does not empty, or is cut off from its sensor.
         """
         last, self._last = self._last, (moment, pressures)
-        while len(self._setpoints) > 1 and self._setpoints[1][0] < moment - _TARGET_SECONDS:
+        settled = [
+            i for i, (told, _, is_told) in enumerate(self._setpoints) if is_told and told < moment - _TARGET_SECONDS
+        ]
+        for _ in range(settled[-1] if settled else 0):
             self._setpoints.popleft()
         if last is None or not self._setpoints or moment - last[0] > _LONGEST_INTERVAL:
             return
-        setpoints = np.array([setpoint for _, setpoint in self._setpoints])
+        setpoints = np.array([setpoint for _, setpoint, _ in self._setpoints])
         interval = self._interval(last[1], pressures, setpoints)
         self._window.append((moment, interval))
         self._sums += interval
         while moment - self._window[0][0] > self._seconds:
             self._sums -= self._window.popleft()[1]
         if len(self._window) * _CONTROL_SECONDS >= _TIMELY_SHARE * self._seconds:
-            self._judge(np.where(setpoints[-1] >= 0.0, 1.0, -1.0) * (setpoints[-1] - pressures))
+            self._judge(np.where(setpoints[-1] >= 0.0, 1.0, -1.0) * (setpoints - pressures))
 
     def _interval(
         self, before: NDArray[np.float64], after: NDArray[np.float64], setpoints: NDArray[np.float64]
@@ -122,18 +125,19 @@ class BalanceWatch:
         return np.array([change, np.minimum(*nets), np.maximum(*nets), flow, np.abs(change), expected, side * after])
 
     def _judge(self, missing: NDArray[np.float64]) -> None:
+        # By whichever of the targets that it may have.
         seconds = len(self._window) * _CONTROL_SECONDS
         rates = self._sums / seconds
         residual = rates[_CHANGE] - np.clip(rates[_CHANGE], rates[_LEAST], rates[_MOST])
         large = (np.abs(residual) > _LARGE_SHARE * rates[_FLOW]) & (np.abs(residual) > self._tolerance)
         expected = np.maximum(rates[_EXPECTED], 2.0 * self._tolerance)
         self._refuse(
-            large & (residual < 0.0) & (missing > self._tolerance),
+            large & (residual < 0.0) & (missing.min(axis=0) > self._tolerance),
             "does not fill as its pump should fill it",
             "Check for a blocked tube, a stuck valve, a dead pump or a torn chamber",
         )
         self._refuse(
-            large & (residual > 0.0) & (-missing > self._tolerance),
+            large & (residual > 0.0) & (missing.max(axis=0) < -self._tolerance),
             "does not empty as its valve should empty it",
             "Cut the supply if it stays inflated; check for a blocked tube or a stuck valve",
         )

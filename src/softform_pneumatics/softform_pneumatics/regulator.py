@@ -115,9 +115,9 @@ class Regulator:
                 self._settle.reset()
             self._setpoint = setpoint
         self._last_step = started
-        self._board.set_targets(self._wiring.targets(self._setpoint), interrupted)
+        is_told = self._board.set_targets(self._wiring.targets(self._setpoint), interrupted)
         if self._balance is not None:
-            self._balance.note_setpoint(self._setpoint, started)
+            self._balance.note_setpoint(self._setpoint, started, is_told)
         if command is not None:
             sent = now()
             self._statistics.command_age = sent - command[1]
