@@ -28,7 +28,7 @@ from softform_interfaces.msg import ChamberPressures
 from softform_ros.conversions import cloud_from_points
 
 EXAMPLES = int(os.environ.get("SOFTFORM_STOP_EXAMPLES", "0"))
-SHORT_EXAMPLES, SHORT_STEPS = 3, 6
+SHORT_EXAMPLES, SHORT_STEPS = 3, 4
 ODD_PRESSURES = {
     "nan": HELD * np.nan,
     "too high": HELD * 1e3,
