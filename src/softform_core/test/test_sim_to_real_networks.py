@@ -93,7 +93,7 @@ def test_the_trained_network_in_the_pipeline_of_kinematics_warps_like_torch(comp
         torch.from_numpy(surfaces(shapes, uv)), torch.from_numpy(surfaces(shapes, KERNEL_UV)), gamma
     )
     sim_to_real = SimToReal(KERNEL_UV, network.weights(shape_input), WIDTH)
-    points = ForwardPipeline(linear_kinematics(), uv, sim_to_real, ROWS, COLS).points(actuation)
+    points = ForwardPipeline(linear_kinematics(), uv, sim_to_real, ROWS, COLS, precision=np.float64).points(actuation)
     assert np.abs(expected.detach().numpy() - surfaces(shapes, uv)).max() > 0.5
     assert np.abs(points - expected.detach().numpy()).max() < 1e-6
 
