@@ -146,6 +146,13 @@ def test_a_corrupt_file_is_refused_or_read_but_nothing_else(tmp_path, data):
         ("shape.ply", b"ply\nformat ascii 1.0\nelement vertex many\nend_header\n0\n", "not understood"),
         (
             "shape.ply",
+            b"ply\nformat ascii 1.0\nelement vertex 9\nelement vertex 4\nend_header\n0\n",
+            "element vertex 4",
+        ),
+        ("shape.ply", b"ply\nformat ascii 1.0\nelement vertex\x1f4\nend_header\n0\n", "control characters"),
+        ("shape.ply", b"ply\nformat ascii 1.0\npropertmikedh\nelement vertex 4\nend_header\n0\n", "propertmikedh"),
+        (
+            "shape.ply",
             b"ply\nformat binary_little_endian 1.0\nelement vertex 1500000\nproperty float x\nend_header\n0",
             "promises at least 6000000",
         ),

@@ -1,5 +1,6 @@
 """The header of a PLY file, read without its body."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,8 @@ _SIZES = {
     **dict.fromkeys(("int", "uint", "float", "int32", "uint32", "float32"), 4),
     **dict.fromkeys(("double", "int64", "uint64", "float64"), 8),
 }
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x85]")
 
 
 @dataclass(frozen=True)
@@ -65,18 +68,25 @@ def read_ply_header(path: str | Path) -> PlyHeader:
     row_bytes: dict[str, int] = {}
     try:
         element = ""
-        for line in start[:end].decode("ascii", errors="replace").splitlines()[1:]:
+        header = start[:end].decode("ascii", errors="replace")
+        if _CONTROL.search(header):
+            raise ValueError("it holds control characters")  # they would pass for spaces or ends of lines
+        for line in header.splitlines()[1:]:
             match line.split():
                 case ["format", name, *_]:
                     encoding = name
                 case ["comment", *_]:
                     comments.append(line.partition(" ")[2].strip())
-                case ["element", element, count]:
+                case ["element", element, count] if element not in counts:
                     counts[element], row_bytes[element] = int(count), 0
                 case ["property", "list", kind, _, _]:
                     row_bytes[element] += _SIZES[kind]
                 case ["property", kind, _]:
                     row_bytes[element] += _SIZES[kind]
+                case [] | ["obj_info", *_]:
+                    pass
+                case _:
+                    raise ValueError(f"line '{line}'")
     except (KeyError, ValueError) as error:
         raise SoftformError(f"The PLY header of {path} is not understood: {error}.", "Export it again.") from error
     if encoding not in ("ascii", "binary_little_endian", "binary_big_endian") or min(counts.values(), default=0) < 0:
