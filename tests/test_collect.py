@@ -208,7 +208,7 @@ def test_a_pulled_cable_ends_collecting_and_the_same_command_goes_on(stack, oper
     result = collected(markers, "--via", "mocap", "--frames", str(count), "--reference-every", "5")
     assert result.exit_code == 0, result.output
     figures = json.loads(result.stdout.splitlines()[-1])
-    assert figures["captured"] == count and figures["rejected"] == figures["pending"] == 0
+    assert figures["captured"] == count and figures["rejected"] == 0
     assert figures["references"] == 2 and figures["drift_max_mm"] < 1.0
     store = open_recording(markers, ROBOT)
     recording = store.recording()

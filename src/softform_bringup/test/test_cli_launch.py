@@ -22,6 +22,7 @@ from softform_core.robots import Robot, load_any_robot
 SOFTFORM = launch_dir() / "softform.launch.xml"
 ROBOTS = sorted(path.stem for path in (config_dir() / "robots").glob("*.yaml"))
 SHIPPED = sorted(launch_dir().glob("*.launch.xml"))
+WITH_DRIVER = [path for path in SHIPPED if path.name != "replay.launch.xml"]
 
 
 def invoke(*words):
@@ -33,7 +34,7 @@ def test_files_are_found_by_name_and_by_path(tmp_path):
     assert find_launch_file("softform.launch.xml") == launch_dir() / "softform.launch.xml"
     (tmp_path / "mine.launch.xml").write_text("<launch/>")
     assert find_launch_file(str(tmp_path / "mine.launch.xml")) == tmp_path / "mine.launch.xml"
-    with pytest.raises(SoftformError, match="no launch file 'sotform'.*driver, softform"):
+    with pytest.raises(SoftformError, match="no launch file 'sotform'.*driver, replay, softform"):
         find_launch_file("sotform")
 
 
@@ -95,10 +96,10 @@ def test_shipped_files_start_what_the_manager_waits_for(file, rig, mocap, robot)
     waits_for = [name for name in yaml.safe_load(nodes.removeprefix("nodes:=")) if name]
     assert waits_for == [name for name in names if name != "bringup_manager"]
     assert manager.is_required
-    assert ("rig" in names) == (rig == "true")
+    assert ("rig" in names) == (rig == "true" and file in WITH_DRIVER)
 
 
-@pytest.mark.parametrize("file", SHIPPED, ids=lambda path: path.stem)
+@pytest.mark.parametrize("file", WITH_DRIVER, ids=lambda path: path.stem)
 def test_port_is_the_rigs_or_the_given_one(file):
     def ports(rig):
         arguments = {"rig": rig, "port": "/dev/ttyACM3", "run_dir": "/r"}

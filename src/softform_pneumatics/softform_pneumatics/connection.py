@@ -64,14 +64,16 @@ class Connection:
         """Find out whether the board regulates all chambers one by one; it is vented before and after.
 
         Raises:
-            BoardError: If it does not, or is interrupted; the board is let go then.
+            BoardError: If it does not, or is interrupted; a board that does not confirm then that it vents is let go.
         """
         try:
             channels, pressure = self._wiring.channels.tolist(), probe_pressure(self._robot)
             require_independent(self._robot, probe_regulation(self._board, channels, pressure, interrupted))
             self._note_vent(self._board.vent())
         except BaseException:
-            self.let_go()
+            self.vent()
+            if not self.is_vent_confirmed and not self.is_lost:
+                self.let_go()
             raise
         self.is_probed = True
 

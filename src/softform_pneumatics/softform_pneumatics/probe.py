@@ -111,7 +111,8 @@ def _moved_channels(
 
     targets = np.zeros(len(board.pressure_min))
     board.start(targets)
-    baseline = stream(0.0)
+    # A sensor that is off by as much as the experiment moves: the firmware first brings its reading to zero.
+    baseline = stream(_DWELL_SECONDS)
     # The others are told nothing: in firmware that sets pairs, a neighbour's zero would undo what is looked for.
     targets = np.full(len(targets), np.nan)
     targets[list(group)] = pressure

@@ -97,7 +97,11 @@ class Supervisor:
         if latched is not None:
             self._set_state(State.FAULT, f"Latched before this start: {latched}. Vented; call 'reset' to go on.")
             return
-        self.connection.probe(never)
+        try:
+            self.connection.probe(never)
+        except BaseException:
+            self.connection.let_go()
+            raise
         self._set_state(State.VENTED, "connected and inactive: activate the driver to send commands")
 
     def activate(self) -> None:

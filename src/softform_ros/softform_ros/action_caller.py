@@ -50,6 +50,7 @@ class ActionCaller:
         self._namespace = "/" + namespace.strip("/") if namespace.strip("/") else ""
         self._background = BackgroundNode(caller, self._namespace)
         self._handle: ClientGoalHandle | None = None
+        self._is_calling = self._is_unwanted = False
         self._lock = threading.Lock()
         self._refused_goals: int | None = None
         self._refusal = ""
@@ -131,25 +132,31 @@ class ActionCaller:
         self._refuse_unless_connected()
         forward = None if on_feedback is None else lambda feedback: on_feedback(feedback.feedback)
         refused_before = self._refused_goals
-        handle = self._ask(
-            lambda: self._client.send_goal_async(goal, feedback_callback=forward), timeout=_ACCEPTANCE_SECONDS
-        )
-        if not handle.accepted:
-            raise GoalRejectedError(self._reason_of_refusal(refused_before))
         with self._lock:
-            self._handle = handle
+            self._is_calling, self._is_unwanted = True, False
         try:
+            handle = self._ask(
+                lambda: self._client.send_goal_async(goal, feedback_callback=forward), timeout=_ACCEPTANCE_SECONDS
+            )
+            if not handle.accepted:
+                raise GoalRejectedError(self._reason_of_refusal(refused_before))
+            with self._lock:
+                self._handle, is_unwanted = handle, self._is_unwanted
+            if is_unwanted:
+                self._ask(handle.cancel_goal_async)
             return self._ask(handle.get_result_async).result
         finally:
             with self._lock:
-                self._handle = None
+                self._handle, self._is_calling = None, False
 
     def cancel(self) -> bool:
         """Cancel the goal that `call` waits for; returns whether there was one."""
         with self._lock:
             handle = self._handle
-        if handle is None:
-            return False
+            # The first feedback of a quick goal comes before this side knows that the goal was accepted.
+            self._is_unwanted = self._is_calling
+            if handle is None:
+                return self._is_calling
         if threading.current_thread() is self._background.thread:  # from `on_feedback`: answered after that returns
             handle.cancel_goal_async()
         else:
