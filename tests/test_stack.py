@@ -150,8 +150,7 @@ def test_cancelling_returns_the_best_and_leaves_the_robot_where_it_is(stack, cli
         client.reach(flat, Mode.PLAN_MOVE_AND_VERIFY, on_feedback=on_feedback)
     assert caught.value.code == Code.CANCELLED
     assert len(caught.value.result.pressures) == 9
-    assert listener.listen(10.0, lambda: bool(listener.driver)), "no driver_state"
-    assert listener.driver[-1].state == DriverState.RUNNING
+    assert listener.listen(10.0, lambda: listener.driver and listener.driver[-1].state == DriverState.RUNNING)
 
 
 def test_memory_stays_within_the_bars(stack):
