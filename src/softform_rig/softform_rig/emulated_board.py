@@ -4,6 +4,7 @@ No port, no thread, no clock of its own. A protocol is a subclass, which takes r
 forgets all when it boots.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -40,7 +41,7 @@ class Sensors:
         return np.maximum(np.round(seen / _QUANTUM) * _QUANTUM, _LOWEST)
 
 
-class EmulatedBoard:
+class EmulatedBoard(ABC):
     """A board that has just been powered and finished booting at time 0.
 
     Attributes:
@@ -88,9 +89,9 @@ class EmulatedBoard:
         """True pressures of all channels, kPa gauge: what the chambers feel, not what the sensors say."""
         return self.channels.chamber_pressure.copy()
 
+    @abstractmethod
     def vent_ends(self, data: bytes) -> list[int]:
         """Where requests to vent all channels, or all that one module has, end among bytes from the wire."""
-        raise NotImplementedError
 
     def take_output(self) -> bytes:
         """Return and forget the bytes sent since the last call."""
@@ -129,14 +130,14 @@ class EmulatedBoard:
     def _read(self) -> NDArray[np.float64]:
         return self.sensors.read(self.channels.pressure)
 
+    @abstractmethod
     def _forget(self) -> None:
         """Requests, targets and modes are as after power-up."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _hear(self, data: bytes) -> None:
         """Take bytes from the host."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _act(self) -> None:
         """Regulate and send what is due, once a control tick."""
-        raise NotImplementedError

@@ -2,6 +2,7 @@
 
 import math
 import re
+from abc import abstractmethod
 from typing import ClassVar
 
 from softform_rig.emulated_board import EmulatedBoard
@@ -48,9 +49,9 @@ class LineBoard(EmulatedBoard):
     def _say(self, line: str) -> None:
         self._output += line.encode("ascii") + b"\r\n"
 
+    @abstractmethod
     def _answer(self, request: str) -> bool:
         """Do what a request says, and answer it; returns whether it was understood."""
-        raise NotImplementedError
 
 
 def finite_number(text: str) -> float | None:

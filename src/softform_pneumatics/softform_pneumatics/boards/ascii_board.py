@@ -3,6 +3,7 @@
 import collections
 import math
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
@@ -32,7 +33,7 @@ def first_attempts(boot_seconds: float) -> int:
     return max(ATTEMPTS, math.ceil(_PATIENCE * boot_seconds / REPLY_SECONDS))
 
 
-class AsciiBoard(Generic[Message]):
+class AsciiBoard(ABC, Generic[Message]):
     """An OpenPneu board, whichever of its two protocols it speaks.
 
     A subclass says how to shake hands, what the vent request is, and what a message means.
@@ -61,9 +62,9 @@ class AsciiBoard(Generic[Message]):
         self._pressure_max = np.full(CHANNELS, _CHANNEL_MAX_KPA * PA_PER_KPA)
 
     @property
+    @abstractmethod
     def identity(self) -> str:
         """Which board, on which port."""
-        raise NotImplementedError
 
     @property
     def pressure_min(self) -> NDArray[np.float64]:
@@ -146,15 +147,17 @@ class AsciiBoard(Generic[Message]):
     def _first_attempts(self) -> int:
         return first_attempts(self._boot_seconds)
 
+    @abstractmethod
     def _shake_hands(self) -> None:
-        raise NotImplementedError
+        """Make sure that it is the right board; BoardError if not."""
 
+    @abstractmethod
     def _confirms_vent(self, message: Message) -> bool:
-        raise NotImplementedError
+        """Whether a message confirms the vent request."""
 
+    @abstractmethod
     def _take(self, message: Message, arrived: float) -> None:
         """Set one message aside."""
-        raise NotImplementedError
 
     def _request(self, request: bytes, confirms: Callable[[Message], bool], attempts: int = ATTEMPTS) -> Message:
         for _ in range(attempts):
