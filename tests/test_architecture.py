@@ -55,5 +55,12 @@ def test_the_packages_are_those_of_the_design():
     assert set(PYTHON_PACKAGES) == NODE_PACKAGES | {"softform_core", "softform_ros", "softform_bringup"}
 
 
+def test_no_timer_follows_the_time_of_day():
+    """rclpy's do, unless they are told otherwise: set back by an hour, they are not called for an hour."""
+    for path in SRC.glob("softform_*/softform_*/**/*.py"):
+        if path.name != "timers.py":
+            assert ".create_timer(" not in path.read_text(encoding="utf-8"), path
+
+
 def test_the_rig_and_the_driver_share_no_protocol_code():
     assert "softform_pneumatics" not in set().union(*imported_packages("softform_rig").values())

@@ -176,32 +176,25 @@ def reach_in_three_ways(client: ShapeClient, target: TargetShape, has_model: boo
         tell(f"measured mean error {learned.measured_mean_error * MM_PER_M:.2f} mm")
     tell("closing the loop: scan, correct, repeat")
     start = np.asarray((learned or simulated).pressures)
-    teller = _StageTeller(tell)
     closed_loop = client.reach(
-        target, Mode.CLOSED_LOOP, seed_pressures=start, max_rounds=_MAX_ROUNDS, on_feedback=teller
+        target, Mode.CLOSED_LOOP, seed_pressures=start, max_rounds=_MAX_ROUNDS, on_feedback=_StageTeller(tell)
     )
     means = ", ".join(f"{error * MM_PER_M:.2f}" for error in closed_loop.round_mean_errors)
     tell(f"measured mean error of each round {means} mm")
-    return DemoRun(simulated, learned, closed_loop, teller.last_promise)
+    return DemoRun(simulated, learned, closed_loop)
 
 
 class _StageTeller:
-    """Tells each stage of the action once.
-
-    Attributes:
-        last_promise: Predicted mean error of the last plan that the robot was first sent to, m.
-    """
+    """Tells each stage of the action once."""
 
     def __init__(self, tell: Say) -> None:
         self._tell = tell
         self._told: set[tuple[int, str]] = set()
-        self.last_promise = float("nan")
 
     def __call__(self, feedback: ReachShape.Feedback) -> None:
         if (feedback.round, feedback.stage) in self._told:
             return
         self._told.add((feedback.round, feedback.stage))
         if feedback.stage == "moving":
-            self.last_promise = feedback.mean_error
             place = f"round {feedback.round}: " if feedback.round else ""
             self._tell(f"  {place}moving, predicted mean error {feedback.mean_error * MM_PER_M:.2f} mm")

@@ -27,19 +27,20 @@ class DemoRun:
         simulated: The plan of the simulation alone, moved and measured.
         learned: The plan with sim-to-real, moved and measured; None without a model.
         closed_loop: The closed loop, from the better of both.
-        best_fit: Mean error that the closed loop's last plan promised, m: by the model and all that was measured, no
-            shape of the robot is closer to the target.
     """
 
     simulated: ReachShape.Result
     learned: ReachShape.Result | None
     closed_loop: ReachShape.Result
-    best_fit: float
 
 
 @dataclass(frozen=True)
 class DemoResult:
-    """Figures of a run; `predicted` and `measured` are those of the closed loop's best round."""
+    """Figures of a run; `predicted` and `measured` are those of the closed loop's best round.
+
+    `best_fit_mean_mm` is what the closed loop's last plan promised: by the model and all that was measured, no shape of
+    the robot is closer to the target.
+    """
 
     target: str
     predicted_mean_mm: float
@@ -101,7 +102,7 @@ def summarise_run(
         measured_without_sim_to_real_mean_mm=run.simulated.measured_mean_error * MM_PER_M,
         measured_open_loop_mean_mm=open_loop.measured_mean_error * MM_PER_M,
         measured_closed_loop_mean_mm=best.measured_mean_error * MM_PER_M,
-        best_fit_mean_mm=run.best_fit * MM_PER_M,
+        best_fit_mean_mm=best.promised_mean_error * MM_PER_M,
         rounds=len(best.round_mean_errors) - 1,
         round_mean_mm=[error * MM_PER_M for error in best.round_mean_errors],
     )

@@ -20,6 +20,7 @@ from softform_ros.action_goals import GoalLedger
 from softform_ros.conversions import seconds_from_stamp
 from softform_ros.diagnostics import OK, Health
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
+from softform_ros.timers import create_steady_timer
 
 
 class Servers(Protocol):
@@ -62,7 +63,7 @@ class InverseKinematicsNode(SoftformLifecycleNode):
         self._driver_subscription = self.create_subscription(
             DriverState, "driver_state", self._on_driver_state, qos.LATCHED_STATE
         )
-        self._hold_timer = self.create_timer(1.0 / values["command_rate"], self._held.repeat)
+        self._hold_timer = create_steady_timer(self, 1.0 / values["command_rate"], self._held.repeat)
 
     def activate(self) -> None:
         """Allow commands."""

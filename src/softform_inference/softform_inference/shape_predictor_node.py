@@ -17,6 +17,7 @@ from softform_ros import qos
 from softform_ros.diagnostics import OK, WARN, Health
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
 from softform_ros.model_refresh import ModelRefresh
+from softform_ros.timers import create_steady_timer
 
 
 class ShapePredictorNode(SoftformLifecycleNode):
@@ -45,7 +46,7 @@ class ShapePredictorNode(SoftformLifecycleNode):
             ChamberPressures, "pressure_state", self._on_pressures, qos.PRESSURE_STATE_READER
         )
         self._service = self.create_service(PredictShape, "predict_shape", self._on_request)
-        self._timer = self.create_timer(1.0 / values["rate"], self._predict_newest)
+        self._timer = create_steady_timer(self, 1.0 / values["rate"], self._predict_newest)
         self._model_refresh = ModelRefresh(self, self._models)
         used = ", ".join(f"{key}: {value}" for key, value in self._models.description().items())
         self.get_logger().info(f"predicts '{robot.name}' with {len(self._models.current.uv)} points; {used}")

@@ -73,20 +73,20 @@ class BalanceWatch:
         self._window: collections.deque[tuple[float, NDArray[np.float64]]] = collections.deque()
         self._sums = np.zeros((7, len(self._chambers)))
         self._last: tuple[float, NDArray[np.float64]] | None = None
-        self._setpoints: collections.deque[tuple[float, NDArray[np.float64], bool]] = collections.deque(maxlen=200)
+        self._targets: collections.deque[tuple[float, NDArray[np.float64], bool]] = collections.deque(maxlen=200)
         self.leaks: dict[str, float] = {}
 
     def reset(self) -> None:
         """Forget what was measured."""
         self._window.clear()
         self._sums[:] = 0.0
-        self._setpoints.clear()
+        self._targets.clear()
         self._last = None
         self.leaks = {}
 
-    def note_setpoint(self, setpoint: NDArray[np.float64], moment: float, is_told: bool = True) -> None:
-        """Take the setpoint (k,) Pa of `moment` (s), and whether the board has been told all of it."""
-        self._setpoints.append((moment, setpoint, is_told))
+    def note_target(self, target: NDArray[np.float64], moment: float, is_told: bool = True) -> None:
+        """Take the target (k,) Pa of `moment` (s), and whether the board has been told all of it."""
+        self._targets.append((moment, target, is_told))
 
     def check(self, pressures: NDArray[np.float64], moment: float) -> None:
         """Take pressures (k,) Pa measured at `moment` (s).
@@ -96,29 +96,29 @@ class BalanceWatch:
         """
         last, self._last = self._last, (moment, pressures)
         settled = [
-            i for i, (told, _, is_told) in enumerate(self._setpoints) if is_told and told < moment - _TARGET_SECONDS
+            i for i, (told, _, is_told) in enumerate(self._targets) if is_told and told < moment - _TARGET_SECONDS
         ]
         for _ in range(settled[-1] if settled else 0):
-            self._setpoints.popleft()
-        if last is None or not self._setpoints or moment - last[0] > _LONGEST_INTERVAL:
+            self._targets.popleft()
+        if last is None or not self._targets or moment - last[0] > _LONGEST_INTERVAL:
             return
-        setpoints = np.array([setpoint for _, setpoint, _ in self._setpoints])
-        interval = self._interval(last[1], pressures, setpoints)
+        targets = np.array([target for _, target, _ in self._targets])
+        interval = self._interval(last[1], pressures, targets)
         self._window.append((moment, interval))
         self._sums += interval
         while moment - self._window[0][0] > self._seconds:
             self._sums -= self._window.popleft()[1]
         if len(self._window) * _CONTROL_SECONDS >= _TIMELY_SHARE * self._seconds:
-            self._judge(np.where(setpoints[-1] >= 0.0, 1.0, -1.0) * (setpoints - pressures))
+            self._judge(np.where(targets[-1] >= 0.0, 1.0, -1.0) * (targets - pressures))
 
     def _interval(
-        self, before: NDArray[np.float64], after: NDArray[np.float64], setpoints: NDArray[np.float64]
+        self, before: NDArray[np.float64], after: NDArray[np.float64], targets: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        side = np.where(setpoints[-1] >= 0.0, 1.0, -1.0)
+        side = np.where(targets[-1] >= 0.0, 1.0, -1.0)
         nets, flow = [], np.zeros(len(before))
-        for targets in (setpoints.min(axis=0), setpoints.max(axis=0)):
-            gained, lost = expected_flows(self._air.plant, self._air.volume, targets, before, self._vent_threshold)
-            nets.append(_CONTROL_SECONDS * np.where(targets >= 0.0, side, -side) * (gained - lost))
+        for extreme in (targets.min(axis=0), targets.max(axis=0)):
+            gained, lost = expected_flows(self._air.plant, self._air.volume, extreme, before, self._vent_threshold)
+            nets.append(_CONTROL_SECONDS * np.where(extreme >= 0.0, side, -side) * (gained - lost))
             flow = np.maximum(flow, _CONTROL_SECONDS * (gained + lost))
         change = side * (after - before)
         expected = np.maximum(np.abs(nets[0]), np.abs(nets[1]))

@@ -12,6 +12,7 @@ from softform_pneumatics.limits import FollowWatch, RangeWatch
 from softform_pneumatics.regulation import SettleDetector, limit_rate
 from softform_pneumatics.states import ChamberState, ChamberStatus, DriverSettings, UnsafeError
 from softform_pneumatics.statistics import LoopStatistics
+from softform_pneumatics.trim import SteadyErrorTrim
 from softform_pneumatics.wiring import Wiring
 
 _LONGEST_STEP_SECONDS = 0.2
@@ -46,6 +47,7 @@ class Regulator:
         self._settings = settings
         self._statistics = statistics
         self._setpoint = np.zeros(chambers)
+        self._trim = SteadyErrorTrim(chambers)
         self._last_step = 0.0
         self._last_measurement = 0.0
         self._command_seen = 0.0
@@ -74,6 +76,7 @@ class Regulator:
         self._settle.reset()
         self._range.reset()
         self._follow.reset()
+        self._trim.reset()
         if self._balance is not None:
             self._balance.reset()
         self._last_step = self._last_measurement = now
@@ -115,9 +118,10 @@ class Regulator:
                 self._settle.reset()
             self._setpoint = setpoint
         self._last_step = started
-        is_told = self._board.set_targets(self._wiring.targets(self._setpoint), interrupted)
+        targets = self._trim.targets(self._setpoint, started)
+        is_told = self._board.set_targets(self._wiring.targets(targets), interrupted)
         if self._balance is not None:
-            self._balance.note_setpoint(self._setpoint, started, is_told)
+            self._balance.note_target(targets, started, is_told)
         if command is not None:
             sent = now()
             self._statistics.command_age = sent - command[1]
@@ -138,6 +142,7 @@ class Regulator:
         self._follow.check(pressures, self._setpoint, measurement.captured)
         if self._balance is not None:
             self._balance.check(pressures, measurement.captured)
+        self._trim.take(pressures, measurement.captured)
         status = np.full(len(pressures), ChamberStatus.VENTED, dtype=np.uint8)
         if goal is not None:
             settled = self._settle.update(pressures - goal, measurement.captured) & (self._setpoint == goal)

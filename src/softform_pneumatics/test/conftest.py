@@ -33,6 +33,7 @@ class ScriptedBoard(threading.Thread):
         self.leaks = np.zeros(10, dtype=bool)
         self.overshoots: dict[int, float] = {}  # channel -> kPa, whatever its target
         self.offsets = np.zeros(10)  # kPa, of the sensors
+        self.steady_error = 0.0  # kPa that an inflated chamber stays below its target
         self.stopped = False  # by PP, until the next T=
         self.paired = False
         self.runs = False
@@ -113,7 +114,8 @@ class ScriptedBoard(threading.Thread):
 
     def _regulate(self) -> None:
         # It regulates what its sensors show.
-        wanted = np.where(self.regulates & ~self.leaks, self.targets - self.offsets, 0.0)
+        reached = np.maximum(self.targets - self.offsets - self.steady_error, 0.0)
+        wanted = np.where(self.regulates & ~self.leaks, reached, 0.0)
         goal = wanted if self.runs and not self.stopped else np.zeros(10)
         for channel, pressure in self.overshoots.items():
             goal[channel] = pressure if self.runs else 0.0

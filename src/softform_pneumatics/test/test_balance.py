@@ -40,7 +40,7 @@ def run(chambers: Chambers, seconds: float, goal: float = 3000.0, delay: int = 1
     for tick in range(int(seconds / TICK)):
         wanted = goal if tick * TICK % 6.0 < 4.0 else 0.5 * goal
         setpoint = setpoint + np.clip(wanted - setpoint, -4000.0 * TICK, 4000.0 * TICK)
-        watch.note_setpoint(setpoint, tick * TICK)
+        watch.note_target(setpoint, tick * TICK)
         told.append(setpoint)
         watch.check(chambers.tick(told[-1 - delay]), tick * TICK)
     return watch
@@ -86,6 +86,6 @@ def test_a_sensor_that_is_cut_off_from_its_chamber_is_noticed() -> None:
 def test_readings_with_gaps_give_no_verdict() -> None:
     watch = BalanceWatch(["c1"], Air(PLANT), THRESHOLD, TOLERANCE, 1.5)
     for tick in range(200):  # every second reading is lost: nobody knows what happened in between
-        watch.note_setpoint(np.array([5000.0]), 2.0 * tick * TICK)
+        watch.note_target(np.array([5000.0]), 2.0 * tick * TICK)
         watch.check(np.zeros(1), 2.0 * tick * TICK)
     assert watch.leaks == {}

@@ -154,6 +154,35 @@ def test_a_lost_target_is_sent_again(scripted_board: Any, driver: PneumaticsDriv
     commander.end()
 
 
+def test_a_steady_error_is_taken_off_and_forgotten_once_vented(
+    scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil
+) -> None:
+    scripted_board.steady_error = 0.08
+    wait_until(lambda: bool(np.abs(scripted_board.pressures[:9] - 3.0).max() < 0.015))
+    assert bool(np.all(scripted_board.targets[:9] <= 3.0 + 0.1))
+
+    commander.end()  # midway, with trimmed targets on the board
+    wait_until(vented(scripted_board))
+    scripted_board.steady_error = 0.0
+    wait_until(lambda: driver.state is State.VENTED and scripted_board.runs)
+    began = time.monotonic()
+    again = Commander(driver, [3000.0] * 9)
+    wait_until(lambda: bool(scripted_board.pressures[:9].min() > 2.95))
+    again.end()
+    targets = [float(text[2:]) for at, text in scripted_board.requests if at >= began and text.startswith("T=")]
+    assert max(targets) <= 3.0
+
+
+def test_a_sensor_that_reads_too_low_does_not_pump_a_chamber_up(
+    scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil
+) -> None:
+    wait_until(lambda: bool(scripted_board.pressures[:9].min() > 2.9))
+    scripted_board.steady_error = 0.9  # just within what the driver bears
+    time.sleep(2.5)
+    assert driver.state is State.RUNNING
+    assert scripted_board.targets.max() <= 3.301
+
+
 @pytest.mark.parametrize("bad", [[9000.0] * 9, [float("nan")] * 9, [-500.0] * 9])
 def test_a_bad_command_changes_nothing_and_does_not_feed_the_watchdog(
     scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil, bad: list[float]

@@ -25,6 +25,7 @@ from softform_ros.conversions import cloud_from_points, marker_message, stamp_fr
 from softform_ros.diagnostics import ERROR, OK, Health
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
 from softform_ros.qos import CAPTURED_MARKERS, FAULT_EVENTS, INJECT_FAULT, TRUE_SURFACE
+from softform_ros.timers import create_steady_timer
 
 FRAME = "base_link"
 CAMERAS_FRAME = "mocap"
@@ -46,7 +47,7 @@ class RigNode(SoftformLifecycleNode):
         self._markers = self.create_publisher(MarkerFrame, "mocap/markers", CAPTURED_MARKERS)
         self._events = self.create_publisher(DiagnosticStatus, "rig/fault_events", FAULT_EVENTS)
         self.create_subscription(String, "rig/inject_fault", self._inject, INJECT_FAULT)
-        self.create_timer(EVENTS_PERIOD, self._publish_events)
+        create_steady_timer(self, EVENTS_PERIOD, self._publish_events)
 
     def configure(self) -> None:
         """Build the reality."""

@@ -7,6 +7,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
 
 from softform_ros.qos import DIAGNOSTICS
+from softform_ros.timers import create_steady_timer
 
 OK = DiagnosticStatus.OK
 WARN = DiagnosticStatus.WARN
@@ -32,7 +33,7 @@ class DiagnosticsPublisher:
         self.hardware_id = hardware_id
         self._read_health = read_health
         self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", DIAGNOSTICS)
-        self._timer = node.create_timer(1.0, self.publish)
+        self._timer = create_steady_timer(node, 1.0, self.publish)
 
     def publish(self) -> None:
         """Publish the current health now."""

@@ -2,6 +2,7 @@
 
 from softform_core.kinematics.live_pipeline import LivePipeline
 from softform_ros.lifecycle import SoftformLifecycleNode
+from softform_ros.timers import create_steady_timer
 
 PERIOD = 1.0
 """Seconds between looks at the model's files."""
@@ -18,7 +19,7 @@ class ModelRefresh:
     def __init__(self, node: SoftformLifecycleNode, models: LivePipeline) -> None:
         """Look from now on."""
         self._node, self._models = node, models
-        self._timer = node.create_timer(PERIOD, self._look)
+        self._timer = create_steady_timer(node, PERIOD, self._look)
 
     def close(self) -> None:
         """Look no more."""

@@ -14,6 +14,7 @@ from softform_ik.robot.held_command import HeldCommand
 from softform_interfaces.msg import ChamberPressures, DriverState, MarkerFrame
 from softform_ros import qos
 from softform_ros.conversions import seconds_from_stamp
+from softform_ros.timers import create_steady_timer
 
 _REPEAT_PERIOD = 0.2
 _STATE_TIMEOUT = 1.0
@@ -63,7 +64,7 @@ class RobotLink:
                 (MarkerFrame, "captured_markers", self._on_markers, qos.CAPTURED_MARKERS),
             )
         ]
-        self._timer = node.create_timer(_REPEAT_PERIOD, self.command.repeat)
+        self._timer = create_steady_timer(node, _REPEAT_PERIOD, self.command.repeat)
         return self
 
     def __exit__(

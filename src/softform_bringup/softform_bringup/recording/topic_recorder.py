@@ -16,6 +16,7 @@ from softform_bringup.recording.qos_profiles import as_offered, reader_of
 from softform_bringup.recording.sequence_gaps import SequenceGaps
 from softform_bringup.recording.write_queue import WriteQueue
 from softform_core.errors import SoftformError
+from softform_ros.timers import create_steady_timer
 
 DISCOVERY_PERIOD = 0.2
 """Seconds between two looks for topics that are not there yet."""
@@ -74,7 +75,7 @@ class TopicRecorder:
         self._subscriptions: list[Any] = []
         self.awaited = {node.resolve_topic_name(topic) for topic in topics if topic}
         self.refused: dict[str, str] = {}
-        self._timer = node.create_timer(DISCOVERY_PERIOD, self._discover)
+        self._timer = create_steady_timer(node, DISCOVERY_PERIOD, self._discover)
 
     @property
     def folders(self) -> list[Path]:

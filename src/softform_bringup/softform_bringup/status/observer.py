@@ -35,6 +35,7 @@ from softform_bringup.status.stack_status import (
 from softform_bringup.status.topic_watch import TopicWatch
 from softform_core.paths import data_dir, runs_dir
 from softform_interfaces.msg import DriverState
+from softform_ros.timers import create_steady_timer
 
 _ROBOT_NODES = ("shape_predictor", "inverse_kinematics", "motion_planner", "collector")
 """Whose `hardware_id` is the robot."""
@@ -83,7 +84,7 @@ class StackObserver:
         self._driver: DriverStatus | None = None
         self._bringup = ""
         self._unheard: set[str] = set()
-        self._timer = node.create_timer(_LOOK_PERIOD, self._look)
+        self._timer = create_steady_timer(node, _LOOK_PERIOD, self._look)
 
     def namespaces(self) -> list[str]:
         """Namespaces in which other nodes run; the root, where programs like this one are, is the last one."""

@@ -13,20 +13,24 @@ from softform_core.kinematics.ik_options import IkOptions, Termination
 from softform_core.kinematics.ik_result import IkResult
 from softform_core.kinematics.inverse import solve_inverse_kinematics
 from softform_core.kinematics.multi_start import solve_globally
-from softform_core.kinematics.pipeline import ForwardPipeline
+from softform_core.kinematics.pipeline import ForwardPipeline, grid_uv
 from softform_core.registration.rigid import RigidTransform
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 from softform_ik.reach.capture_checks import check_capture
 from softform_ik.reach.closed_loop import ClosedLoopSettings, Round, best_of, close_loop
 from softform_ik.reach.goal import Code, Mode, ReachGoal
-from softform_ik.reach.measured_errors import measure_errors
+from softform_ik.reach.measured_errors import MeasuredErrors, measure_errors
 from softform_ik.robot.driver_watch import MeasuredPressures
 from softform_ik.robot.hardware import Hardware
 from softform_ik.stop_request import StopRequest
 from softform_ros.goal_error import GoalError
 
 Array = NDArray[np.float64]
+
+_PROMISE_POINTS = 10_000
+"""Surface points of a promise: about as close as those of a scan, so that both are compared by area. A solve's own
+points lie further apart, and an eighth of them on the clamped rim, where nothing can be wrong."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,7 @@ class Course:
         looping: Limits of the closed loop.
         plan: The open-loop plan, once there is one.
         rounds: What was measured, in order.
+        promised: Mean error that the closed loop's last plan promises, m, of the same kind as the measured ones.
     """
 
     robot: Robot
@@ -96,6 +101,7 @@ class Course:
     looping: ClosedLoopSettings
     plan: IkResult | None = None
     rounds: list[Round] = field(default_factory=list)
+    promised: float = float("nan")
 
     @property
     def best(self) -> IkResult | None:
@@ -128,13 +134,17 @@ class Course:
             if verified is not None:
                 self.rounds.append(verified)
         else:
+            self.promised = self._promise(self.pipeline, self.plan)
             tolerance = self.goal.tolerance or self.solving.tolerance
             close_loop(self, self.pipeline, self.plan, tolerance, self.looping, self.rounds)
 
     def solve(self, model: ForwardModel, start: IkResult, number: int) -> IkResult | None:
         """Plan a round of the closed loop from where another plan ended; None if stopped."""
         solution = self._solve(model, start.pressures, start.pose, number)
-        return None if self.stop() else solution
+        if self.stop():
+            return None
+        self.promised = self._promise(model, solution)
+        return solution
 
     def visit(self, solution: IkResult, number: int) -> Round | None:
         """Move, settle, capture and compare; None if stopped."""
@@ -147,13 +157,19 @@ class Course:
             return None
         if self.goal.mode is Mode.CLOSED_LOOP:
             captured = check_capture(captured, solution.points, self.robot)
+        return Round(solution, captured, self._measure(captured, solution))
+
+    def _promise(self, model: ForwardModel, solution: IkResult) -> float:
+        points = model.at(grid_uv(_PROMISE_POINTS)).forward(solution.pressures[None]).points[0]
+        return self._measure(points / MM_PER_M, solution).mean
+
+    def _measure(self, points: Array, solution: IkResult) -> MeasuredErrors:
+        # `goal_checks.check_wanted` lets no goal verify that has no target.
+        assert self.goal.target is not None
         try:
-            # `goal_checks.check_wanted` lets no goal verify that has no target.
-            assert self.goal.target is not None
-            measured = measure_errors(captured, self.goal.target, solution.pose.scaled(1.0 / MM_PER_M))
+            return measure_errors(points, self.goal.target, solution.pose.scaled(1.0 / MM_PER_M))
         except SoftformError as error:
             raise GoalError(Code.CAPTURE_INVALID, error.message, error.next_step) from error
-        return Round(solution, captured, measured)
 
     def go_back(self, solution: IkResult, number: int) -> None:
         """Move to where the robot has been, and settle."""

@@ -184,6 +184,7 @@ def result_to_message(outcome: ReachOutcome, frame: str, stamp: Time) -> ReachSh
         reachable=outcome.reachable,
         round_mean_errors=[one.measured.mean for one in outcome.rounds],
         round_max_errors=[one.measured.maximum for one in outcome.rounds],
+        promised_mean_error=outcome.promised,
     )
     result.target_pose.orientation.w = 1.0
     if outcome.solution is not None:

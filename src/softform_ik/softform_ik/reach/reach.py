@@ -56,6 +56,7 @@ class ReachOutcome:
         solution: The best found, or None if nothing was solved: of the plans that were measured, the best of these.
         rounds: What was measured, in order; the first is the open loop's.
         used_sim_to_real: Whether the plans saw the learned reality.
+        promised: Mean error that the closed loop's last plan promises, m; NaN without one.
         reachable: Whether the solution is within the tolerance, or the model's own error, of what is wanted.
     """
 
@@ -64,6 +65,7 @@ class ReachOutcome:
     solution: IkResult | None = None
     rounds: tuple[Round, ...] = ()
     used_sim_to_real: bool = False
+    promised: float = float("nan")
     reachable: bool = False
 
     @property
@@ -105,7 +107,9 @@ class Reach:
         def outcome(code: int, message: str) -> ReachOutcome:
             best = course.best
             reachable = best is not None and best.mean_error_mm <= near_mm
-            return ReachOutcome(code, message, best, tuple(course.rounds), pipeline is not simulated, reachable)
+            return ReachOutcome(
+                code, message, best, tuple(course.rounds), pipeline is not simulated, course.promised, reachable
+            )
 
         try:
             course.run()

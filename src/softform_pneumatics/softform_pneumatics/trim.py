@@ -1,0 +1,61 @@
+"""Taking off the steady error that a proportional board leaves: a slow, bounded change of the targets it is sent.
+
+A board that regulates in proportion to the error needs an error to keep its pumps turning, and more of one to start
+them: its chambers rest below their targets. The trim is what the target must lie beyond the setpoint for the pressure
+to be there. It is learned at rest only: in motion, lag looks like a steady error.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+LARGEST_TRIM = 300.0  # Pa: a sensor that reads too low, or a leak, must not pump up a chamber by more
+_TRANSIENT_SECONDS = 0.2  # after the setpoint's last change: what is read then is the way there
+_WINDOW_SECONDS = 0.4
+_FEWEST_READINGS = 5
+_SHARE = 0.8  # of an error that is taken off at once
+_NEGLIGIBLE = 10.0  # Pa: each change of a target takes time on the wire
+
+
+class SteadyErrorTrim:
+    """Learns the trim of every chamber from the readings.
+
+    Attributes:
+        value: (k,) Pa, within ±`LARGEST_TRIM`.
+    """
+
+    def __init__(self, chambers: int) -> None:
+        """Begin with no trim."""
+        self._chambers = chambers
+        self._window: list[tuple[float, NDArray[np.float64]]] = []
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what was learned: the board has been vented."""
+        self.value: NDArray[np.float64] = np.zeros(self._chambers)
+        self._setpoint: NDArray[np.float64] = np.zeros(self._chambers)
+        self._rests_from = np.inf
+        self._window.clear()
+
+    def targets(self, setpoint: NDArray[np.float64], moment: float) -> NDArray[np.float64]:
+        """Targets (k,) Pa for the setpoint (k,) Pa of `moment` (s).
+
+        A trim is at most the setpoint: zero stays zero, and no target is on the other side of ambient pressure.
+        """
+        if not np.array_equal(setpoint, self._setpoint):
+            self._setpoint, self._rests_from = setpoint.copy(), moment + _TRANSIENT_SECONDS
+            self._window.clear()
+        room = np.abs(setpoint)
+        return setpoint + np.clip(self.value, -room, room)
+
+    def take(self, pressures: NDArray[np.float64], moment: float) -> None:
+        """Learn from pressures (k,) Pa measured at `moment` (s)."""
+        if moment < self._rests_from:
+            return
+        self._window.append((moment, self._setpoint - pressures))
+        if moment - self._window[0][0] < _WINDOW_SECONDS or len(self._window) < _FEWEST_READINGS:
+            return
+        # The median: a corrupt line that looks like a good one is no error of the board.
+        error = np.median([error for _, error in self._window], axis=0)
+        error[(np.abs(error) < _NEGLIGIBLE) | (self._setpoint == 0.0)] = 0.0
+        self.value = np.clip(self.value + _SHARE * error, -LARGEST_TRIM, LARGEST_TRIM)
+        self._window.clear()
