@@ -63,7 +63,9 @@ def launch(file: str, arguments: tuple[str, ...], show_args: bool, dry_run: bool
     # Imported here: it loads what only running needs.
     from softform_bringup.launch_guardian import run_guarded
     from softform_bringup.launch_runner import run_launch
+    from softform_bringup.middleware_memory import remove_unused
 
+    remove_unused()
     sys.exit(run_guarded(lambda: run_launch(processes)))
 
 

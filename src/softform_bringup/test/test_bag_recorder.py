@@ -212,6 +212,22 @@ def test_salvage_after_a_crash(tmp_path, cut, expected):
     assert salvage_bag(recorder.folder) == count
 
 
+def test_a_crashed_bag_is_readable_though_messages_were_handed_over_out_of_order(tmp_path):
+    recorder = BagRecorder(tmp_path / "bag")
+    recorder.add_topic("/p", PRESSURES)
+    for number, arrived in enumerate([1000, 1003, 1002, 1004]):
+        recorder.write("/p", arrived, pressures(number))
+    recorder.flush()
+    recorder._storage(recorder._writer).abort()
+    salvage_bag(recorder.folder)
+    assert [(time, message.pressure[0]) for _, time, message in read(recorder.folder)] == [
+        (1000, 0.0),
+        (1003, 1.0),
+        (1003, 2.0),
+        (1004, 3.0),
+    ]
+
+
 def test_a_chunk_that_a_power_cut_left_empty_ends_the_bag(tmp_path):
     recorder = BagRecorder(tmp_path / "bag")
     recorder.add_topic("/p", PRESSURES)

@@ -145,6 +145,28 @@ def test_what_an_interruption_left_comes_first_the_next_time(scripted_board: Any
     assert sent[0] == "T=0.900"  # the largest change first
 
 
+def test_what_was_not_confirmed_before_a_vent_is_no_fault_afterwards(
+    scripted_board: Any, board: OpenPneuBoardA, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board.open()
+    board.start(np.zeros(10))
+    calls = iter([False])
+    assert not board.set_targets(np.full(10, 100.0), functools.partial(next, calls, True))  # no time for the reply
+    assert board.vent()
+    time.sleep(0.6)
+    answer, lost = scripted_board._answer, []
+
+    def lose_one(line: bytes) -> None:
+        if line.startswith(b"SC=") and not lost:
+            lost.append(line)
+        else:
+            answer(line)
+
+    monkeypatch.setattr(scripted_board, "_answer", lose_one)
+    board.start(np.zeros(10))
+    assert lost and scripted_board.runs
+
+
 def test_a_pulled_cable_is_a_lost_board(scripted_board: Any, board: OpenPneuBoardA) -> None:
     board.open()
     board.start(np.zeros(10))

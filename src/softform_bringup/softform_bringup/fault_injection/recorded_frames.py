@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from rosbags.rosbag2 import Reader
+from rosbags.rosbag2.errors import ReaderError
 
 from softform_bringup.recording.salvage import salvage_bag
 from softform_core.errors import SoftformError
@@ -14,7 +15,7 @@ def readable_messages(bag: Path) -> int:
         salvage_bag(bag)
         with Reader(bag) as reader:
             return sum(1 for _ in reader.messages())
-    except (SoftformError, OSError, ValueError, AssertionError):
+    except (SoftformError, ReaderError, OSError, ValueError, AssertionError):
         return 0
 
 

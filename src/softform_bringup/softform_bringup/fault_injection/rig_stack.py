@@ -17,6 +17,7 @@ from softform_bringup.fault_injection.stack_processes import StackProcesses
 from softform_bringup.fault_injection.stack_watch import StackWatch, wait_for
 from softform_bringup.fault_injection.wire_log import WireLog
 from softform_bringup.lifecycle_manager import BringUpError, LifecycleManager
+from softform_bringup.middleware_memory import remove_unused
 from softform_bringup.remote_lifecycle import RemoteLifecycleNode
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
@@ -83,11 +84,7 @@ class RigStack:
 
     def __enter__(self) -> "RigStack":
         """Launch, and wait until the robot moves."""
-        self.watch.__enter__()
-        self._remote = {
-            name: RemoteLifecycleNode(self.watch.node, name, self.watch.message, lambda: False)
-            for name in LIFECYCLE_NODES
-        }
+        self._start_watching()
         try:
             self.bring_back()
         except BaseException:
@@ -103,6 +100,13 @@ class RigStack:
             self.silence_commander()
         self.processes.end()
         self.watch.__exit__(kind, error, trace)
+
+    def _start_watching(self) -> None:
+        self.watch.__enter__()
+        self._remote = {
+            name: RemoteLifecycleNode(self.watch.node, name, self.watch.message, lambda: False)
+            for name in LIFECYCLE_NODES
+        }
 
     def arguments(self) -> dict[str, str]:
         """Of the launch."""
@@ -160,6 +164,21 @@ class RigStack:
         """
         self._bags += 1
         self.processes.relaunch()
+
+    def start_over(self) -> None:
+        """End and start anew all that ran, commander and watch too, so that nothing of it is left in shared memory.
+
+        Raises:
+            SoftformError: If it does not come up.
+        """
+        if self.commander is not None:
+            self.silence_commander()
+        self.processes.end()
+        self.watch.__exit__(None, None, None)
+        remove_unused(youngest=0.0)
+        self.watch = StackWatch(NAMESPACE)
+        self._start_watching()
+        self.relaunch()
 
     def keep_commanding(self) -> None:
         """Start the commander if it is gone."""

@@ -51,6 +51,7 @@ class BagRecorder:
         self._writer: Writer | None = None
         self.folders: list[Path] = []
         self.message_count = 0
+        self._newest = 0
         self._open(folder)
 
     @property
@@ -94,7 +95,8 @@ class BagRecorder:
 
         Args:
             topic: Full name of an announced topic.
-            timestamp: When it was received, ns since the epoch.
+            timestamp: When it was received, ns since the epoch; one before the last message's is written as that: a bag
+                that was not closed has no index, and its messages can then be read in order only.
             message: CDR bytes.
 
         Raises:
@@ -102,8 +104,9 @@ class BagRecorder:
         """
         if self._writer is None:
             return
+        self._newest = max(self._newest, timestamp)
         try:
-            self._writer.write(self._connections[topic], timestamp, message)
+            self._writer.write(self._connections[topic], self._newest, message)
         except OSError as error:
             self._stop_after(error)
         self.message_count += 1

@@ -111,6 +111,7 @@ class OpenPneuBoardA(AsciiBoard[Message]):
 
     def _put_targets(self, targets: NDArray[np.float64]) -> None:
         refused = self._refused_requests
+        self._deaf_since = None  # what it did not confirm before it was vented says nothing of now
         self._sent[:] = np.nan
         for attempt in range(ATTEMPTS):
             if self.set_targets(targets):

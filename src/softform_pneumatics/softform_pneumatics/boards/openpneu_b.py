@@ -76,6 +76,7 @@ class OpenPneuBoardB(AsciiBoard[Reply]):
         Raises:
             BoardError: If a request is not confirmed; the board is vented then.
         """
+        self._deaf_since = None  # what it did not confirm before it was vented says nothing of now
         try:
             self._targets = targets.copy()
             self._request(protocol.targets_request(targets.tolist()), _of_kind(ReplyKind.DONE))
