@@ -31,7 +31,8 @@ def export_scan(folder: Path, scan: Scan, captured_at: float, keep: int) -> Path
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_ply(path, TargetShape(scan.points, scan.normals), "mm", [f"captured_at {captured_at:.6f}"])
-        for old in sorted(folder.glob(_PATTERN))[:-keep]:
+        # What is dated later than this one was written before the clock was set back.
+        for old in sorted(folder.glob(_PATTERN), key=lambda each: (each.name <= path.name, each.name))[:-keep]:
             old.unlink(missing_ok=True)
     except OSError as error:
         raise SoftformError(f"Scans cannot be written to {folder}: {error}.", "Free space there.") from error

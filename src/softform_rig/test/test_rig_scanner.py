@@ -159,6 +159,14 @@ def test_only_the_latest_exports_are_kept_and_other_files_left_alone(tmp_path) -
     assert kept == ["mine.ply", *(f"scan_{1000 * (1000 + s):015d}.ply" for s in (5, 6, 7))]
 
 
+def test_after_the_clock_was_set_back_new_exports_stay_and_those_of_the_future_go(tmp_path):
+    for second in (5000, 5001, 5002, 1400, 1401):
+        path = export_scan(tmp_path, some_scan(), float(second), keep=3)
+        assert path.exists()
+    assert [int(path.stem[5:]) // 1000 for path in sorted(tmp_path.glob("*.ply"))] == [1400, 1401, 5002]
+
+
+
 def test_a_full_disk_is_reported_and_leaves_no_half_file(tmp_path) -> None:
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2000, before[1]))

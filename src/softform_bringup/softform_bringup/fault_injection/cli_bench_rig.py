@@ -33,7 +33,7 @@ def rig(count: int | None, only: str | None, resume: Path | None, json_path: str
     from softform_bringup.fault_injection.outcome import figures, table
     from softform_bringup.run_folder import new_run_folder
 
-    folder = resume or new_run_folder("bench-rig")
+    folder = resume.absolute() if resume else new_run_folder("bench-rig")
     order = script(count or DEFAULT_COUNT, only)
     ledger = Ledger(folder / "outcomes.jsonl")
     outcomes = run(order, ledger, folder, lambda line: click.echo(line, err=True))

@@ -114,5 +114,5 @@ def wild_target(stack: RigStack, since: float) -> str | None:
 
 _SILENT_SECONDS = 2.0
 _ROUNDING = 10.0  # Pa: the wire's last decimal
-_STEP_SLACK_SECONDS = 0.1
-"""A loop that was held up makes one longer step; the driver bounds that to 0.2 s."""
+_STEP_SLACK_SECONDS = 0.2
+"""A loop that was held up makes one longer step, up to this: the driver bounds it."""

@@ -80,7 +80,7 @@ class RigStack:
         self.processes = StackProcesses(NAMESPACE, folder, {**os.environ, **self.clock.environment}, self.arguments)
         self.commander: subprocess.Popen[bytes] | None = None
         self._share = share
-        self._bags = 0
+        self._bags = sum(1 for _ in folder.glob("bags/*"))  # of a run that is resumed
 
     def __enter__(self) -> "RigStack":
         """Launch, and wait until the robot moves."""
