@@ -47,7 +47,7 @@ class Regulator:
         self._settings = settings
         self._statistics = statistics
         self._setpoint = np.zeros(chambers)
-        self._trim = SteadyErrorTrim(chambers)
+        self._trim = SteadyErrorTrim(robot.pressure_min, robot.pressure_max)
         self._last_step = 0.0
         self._last_measurement = 0.0
         self._command_seen = 0.0

@@ -19,33 +19,39 @@ _NEGLIGIBLE = 10.0  # Pa: each change of a target takes time on the wire
 class SteadyErrorTrim:
     """Learns the trim of every chamber from the readings.
 
+    Args:
+        pressure_min: (k,) Pa, the lowest target.
+        pressure_max: (k,) Pa, the highest one.
+
     Attributes:
         value: (k,) Pa, within ±`LARGEST_TRIM`.
     """
 
-    def __init__(self, chambers: int) -> None:
+    def __init__(self, pressure_min: NDArray[np.float64], pressure_max: NDArray[np.float64]) -> None:
         """Begin with no trim."""
-        self._chambers = chambers
+        self._pressure_min, self._pressure_max = pressure_min, pressure_max
         self._window: list[tuple[float, NDArray[np.float64]]] = []
         self.reset()
 
     def reset(self) -> None:
         """Forget what was learned: the board has been vented."""
-        self.value: NDArray[np.float64] = np.zeros(self._chambers)
-        self._setpoint: NDArray[np.float64] = np.zeros(self._chambers)
+        self.value: NDArray[np.float64] = np.zeros(len(self._pressure_min))
+        self._setpoint: NDArray[np.float64] = np.zeros(len(self._pressure_min))
         self._rests_from = np.inf
         self._window.clear()
 
     def targets(self, setpoint: NDArray[np.float64], moment: float) -> NDArray[np.float64]:
         """Targets (k,) Pa for the setpoint (k,) Pa of `moment` (s).
 
-        A trim is at most the setpoint: zero stays zero, and no target is on the other side of ambient pressure.
+        No target is beyond the robot's range. A trim is at most the setpoint: zero stays zero, and no target is on the
+        other side of ambient pressure.
         """
         if not np.array_equal(setpoint, self._setpoint):
             self._setpoint, self._rests_from = setpoint.copy(), moment + _TRANSIENT_SECONDS
             self._window.clear()
         room = np.abs(setpoint)
-        return setpoint + np.clip(self.value, -room, room)
+        trimmed = setpoint + np.clip(self.value, -room, room)
+        return np.clip(trimmed, self._pressure_min, self._pressure_max)
 
     def take(self, pressures: NDArray[np.float64], moment: float) -> None:
         """Learn from pressures (k,) Pa measured at `moment` (s)."""

@@ -27,17 +27,19 @@ def hold(
 
 @pytest.mark.parametrize("deficit", [-80.0, 70.0, 250.0])
 def test_a_steady_error_is_taken_off(deficit: float) -> None:
-    assert hold(SteadyErrorTrim(1), 3000.0, deficit, 3.0) == pytest.approx(3000.0, abs=10.0)
+    assert hold(SteadyErrorTrim(np.zeros(1), np.full(1, 5000.0)), 3000.0, deficit, 3.0) == pytest.approx(
+        3000.0, abs=10.0
+    )
 
 
 def test_a_chamber_without_error_gets_the_setpoint_itself() -> None:
-    trim = SteadyErrorTrim(1)
+    trim = SteadyErrorTrim(np.zeros(1), np.full(1, 5000.0))
     assert hold(trim, 3000.0, 0.0, 3.0) == 3000.0
     assert trim.value[0] == 0.0
 
 
 def test_corrupt_lines_that_look_like_good_ones_do_not_pump() -> None:
-    trim = SteadyErrorTrim(1)
+    trim = SteadyErrorTrim(np.zeros(1), np.full(1, 5000.0))
     hold(trim, 3000.0, 0.0, 3.0, every=3)
     assert trim.value[0] == 0.0
 
@@ -46,17 +48,17 @@ def test_corrupt_lines_that_look_like_good_ones_do_not_pump() -> None:
 def test_no_reading_moves_a_target_by_more_than_the_bound_or_to_the_other_side(
     moments: list[tuple[float, float]],
 ) -> None:
-    trim = SteadyErrorTrim(1)
+    trim = SteadyErrorTrim(np.zeros(1), np.full(1, 5000.0))
     for index, (setpoint, pressure) in enumerate(moments):
         moment = 0.1 * index
         target = float(trim.targets(np.array([setpoint]), moment)[0])
         assert abs(target - setpoint) <= LARGEST_TRIM + 1e-9
-        assert target >= 0.0 and (target == 0.0 or setpoint > 0.0)
+        assert 0.0 <= target <= 5000.0 and (target == 0.0 or setpoint > 0.0)
         trim.take(np.array([pressure]), moment)
 
 
 def test_at_zero_nothing_is_learned_and_nothing_is_sent() -> None:
-    trim = SteadyErrorTrim(1)
+    trim = SteadyErrorTrim(np.zeros(1), np.full(1, 5000.0))
     assert hold(trim, 0.0, 80.0, 3.0) == -80.0
     assert trim.value[0] == 0.0
     hold(trim, 3000.0, 80.0, 3.0, start=3.0)
@@ -64,7 +66,7 @@ def test_at_zero_nothing_is_learned_and_nothing_is_sent() -> None:
 
 
 def test_the_way_to_a_new_setpoint_is_no_steady_error() -> None:
-    trim = SteadyErrorTrim(1)
+    trim = SteadyErrorTrim(np.zeros(1), np.full(1, 5000.0))
     hold(trim, 2000.0, 60.0, 3.0)
     learned = trim.value[0]
     for tick in range(5):  # within the transient it is 500 Pa behind
@@ -75,7 +77,7 @@ def test_the_way_to_a_new_setpoint_is_no_steady_error() -> None:
 
 
 def test_a_vented_board_begins_anew() -> None:
-    trim = SteadyErrorTrim(1)
+    trim = SteadyErrorTrim(np.zeros(1), np.full(1, 5000.0))
     hold(trim, 3000.0, 80.0, 3.0)
     assert trim.value[0] > 50.0
     trim.reset()
