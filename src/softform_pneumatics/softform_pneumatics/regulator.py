@@ -146,5 +146,6 @@ class Regulator:
         status = np.full(len(pressures), ChamberStatus.VENTED, dtype=np.uint8)
         if goal is not None:
             settled = self._settle.update(pressures - goal, measurement.captured) & (self._setpoint == goal)
+            settled &= self._trim.is_done
             status[:] = np.where(settled, ChamberStatus.SETTLED, ChamberStatus.REGULATING)
         return ChamberState(pressures, status, measurement.captured)

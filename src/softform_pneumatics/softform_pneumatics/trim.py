@@ -14,6 +14,8 @@ _WINDOW_SECONDS = 0.4
 _FEWEST_READINGS = 5
 _SHARE = 0.8  # of an error that is taken off at once
 _NEGLIGIBLE = 10.0  # Pa: each change of a target takes time on the wire
+_SMALL = 25.0  # Pa, twice what noise makes of the median: what is larger is worth waiting for
+_MOST_WINDOWS = 2  # to be waited for: a leak may leave an error for ever
 
 
 class SteadyErrorTrim:
@@ -38,7 +40,14 @@ class SteadyErrorTrim:
         self.value: NDArray[np.float64] = np.zeros(len(self._pressure_min))
         self._setpoint: NDArray[np.float64] = np.zeros(len(self._pressure_min))
         self._rests_from = np.inf
+        self._windows = 0
+        self._last_error = np.inf
         self._window.clear()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the steady error at this setpoint has been seen to be small, or taken off as far as it can be."""
+        return self._windows >= _MOST_WINDOWS or self._last_error <= _SMALL
 
     def targets(self, setpoint: NDArray[np.float64], moment: float) -> NDArray[np.float64]:
         """Targets (k,) Pa for the setpoint (k,) Pa of `moment` (s).
@@ -48,6 +57,7 @@ class SteadyErrorTrim:
         """
         if not np.array_equal(setpoint, self._setpoint):
             self._setpoint, self._rests_from = setpoint.copy(), moment + _TRANSIENT_SECONDS
+            self._windows, self._last_error = 0, np.inf
             self._window.clear()
         room = np.abs(setpoint)
         trimmed = setpoint + np.clip(self.value, -room, room)
@@ -62,6 +72,7 @@ class SteadyErrorTrim:
             return
         # The median: a corrupt line that looks like a good one is no error of the board.
         error = np.median([error for _, error in self._window], axis=0)
+        self._windows, self._last_error = self._windows + 1, float(np.abs(error).max())
         error[(np.abs(error) < _NEGLIGIBLE) | (self._setpoint == 0.0)] = 0.0
         self.value = np.clip(self.value + _SHARE * error, -LARGEST_TRIM, LARGEST_TRIM)
         self._window.clear()

@@ -114,7 +114,7 @@ class ScriptedBoard(threading.Thread):
 
     def _regulate(self) -> None:
         # It regulates what its sensors show.
-        reached = np.maximum(self.targets - self.offsets - self.steady_error, 0.0)
+        reached = self.targets - self.offsets - np.where(self.targets > self.steady_error, self.steady_error, 0.0)
         wanted = np.where(self.regulates & ~self.leaks, reached, 0.0)
         goal = wanted if self.runs and not self.stopped else np.zeros(10)
         for channel, pressure in self.overshoots.items():

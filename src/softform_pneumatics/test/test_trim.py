@@ -76,6 +76,21 @@ def test_the_way_to_a_new_setpoint_is_no_steady_error() -> None:
     assert trim.value[0] == learned
 
 
+def test_it_is_done_once_the_error_is_small_and_at_the_latest_after_two_windows() -> None:
+    trim = SteadyErrorTrim(np.zeros(1), np.full(1, 5000.0))
+    assert not trim.is_done
+    hold(trim, 3000.0, 0.0, 0.9)
+    assert trim.is_done
+    hold(trim, 2000.0, 80.0, 0.8, start=0.9)
+    assert not trim.is_done  # one window, which saw a large error
+    hold(trim, 2000.0, 80.0, 0.6, start=1.7)
+    assert trim.is_done
+    trim.targets(np.array([2500.0]), 2.3)
+    assert not trim.is_done
+    hold(trim, 2500.0, 4000.0, 1.2, start=2.3)  # a leak that no trim makes good
+    assert trim.is_done
+
+
 def test_a_vented_board_begins_anew() -> None:
     trim = SteadyErrorTrim(np.zeros(1), np.full(1, 5000.0))
     hold(trim, 3000.0, 80.0, 3.0)

@@ -166,7 +166,6 @@ def test_after_the_clock_was_set_back_new_exports_stay_and_those_of_the_future_g
     assert [int(path.stem[5:]) // 1000 for path in sorted(tmp_path.glob("*.ply"))] == [1400, 1401, 5002]
 
 
-
 def test_a_full_disk_is_reported_and_leaves_no_half_file(tmp_path) -> None:
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2000, before[1]))
