@@ -55,7 +55,7 @@ class SteadyErrorTrim:
         No target is beyond the robot's range. A trim is at most the setpoint: zero stays zero, and no target is on the
         other side of ambient pressure.
         """
-        if not np.array_equal(setpoint, self._setpoint):
+        if np.isinf(self._rests_from) or not np.array_equal(setpoint, self._setpoint):
             self._setpoint, self._rests_from = setpoint.copy(), moment + _TRANSIENT_SECONDS
             self._windows, self._last_error = 0, np.inf
             self._window.clear()

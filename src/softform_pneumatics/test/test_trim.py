@@ -91,6 +91,12 @@ def test_it_is_done_once_the_error_is_small_and_at_the_latest_after_two_windows(
     assert trim.is_done
 
 
+def test_at_rest_from_the_beginning_it_is_done_too() -> None:
+    trim = SteadyErrorTrim(np.zeros(1), np.full(1, 5000.0))
+    hold(trim, 0.0, -80.0, 1.2)
+    assert trim.is_done
+
+
 def test_a_vented_board_begins_anew() -> None:
     trim = SteadyErrorTrim(np.zeros(1), np.full(1, 5000.0))
     hold(trim, 3000.0, 80.0, 3.0)
