@@ -5,18 +5,31 @@ from pathlib import Path
 from rosbags.rosbag2 import Reader
 from rosbags.rosbag2.errors import ReaderError
 
+from softform_bringup.fault_injection.stack_watch import wait_for
 from softform_bringup.recording.salvage import salvage_bag
 from softform_core.errors import SoftformError
+
+_LET_GO_SECONDS = 5.0
+"""A killed recorder holds its bag until the last of its threads has ended."""
 
 
 def readable_messages(bag: Path) -> int:
     """Number of messages of a bag that can be read from end to end; it is salvaged if it was not closed."""
+    if not wait_for(lambda: _is_salvaged(bag), _LET_GO_SECONDS):
+        return 0
     try:
-        salvage_bag(bag)
         with Reader(bag) as reader:
             return sum(1 for _ in reader.messages())
-    except (SoftformError, ReaderError, OSError, ValueError, AssertionError):
+    except (ReaderError, OSError, ValueError, AssertionError):
         return 0
+
+
+def _is_salvaged(bag: Path) -> bool:
+    try:
+        salvage_bag(bag)
+    except (SoftformError, ReaderError, OSError, ValueError):
+        return False
+    return True
 
 
 def lost_messages(bag: Path, written: int) -> int:
