@@ -35,7 +35,7 @@ START_TIMEOUT = 60.0
 """Seconds that the stack may take to come up; it takes about ten on two cores."""
 
 _HIGHEST_ROS_DOMAIN = 101
-_CAPTURES = 3
+_CAPTURES = 4
 """Scans that make one measurement. On `dem`, whose error is a few peaks, holes over these change the mean of a single
 scan by 0.1 mm (one standard deviation); a further scan takes two seconds."""
 

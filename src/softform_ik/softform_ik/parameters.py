@@ -43,6 +43,13 @@ PARAMETERS = (
     Parameter(
         "servo_points", 400, "points of the surface whose distances to a streamed target are minimised", 100, 10000
     ),
+    Parameter(
+        "realtime_priority",
+        10,
+        "SCHED_FIFO priority of the servo's threads, if the system grants it; 0 for none; keep it below the driver's",
+        0,
+        80,
+    ),
     Parameter("stale_after", 0.5, "a target that came longer ago is not followed: the robot holds, s", 0.05, 10.0),
     Parameter("most_error", 0.02, "the stream is not followed to a mean error above this: out of reach, m", 1e-4, 0.5),
     Parameter(

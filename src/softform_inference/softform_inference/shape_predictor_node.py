@@ -99,8 +99,11 @@ class ShapePredictorNode(SoftformLifecycleNode):
         self._fault = ""
         frame, stamp = self.parameters["frame"], message.header.stamp
         models = self._models.models
-        self._surfaces.publish(predict_surface(models.pipeline, actuation, frame, stamp))
-        self._clouds.publish(predict_cloud(models.pipeline, models.uncertainty, actuation, frame, stamp))
+        # A prediction that nobody hears would take the cores from servo and driver.
+        if self._surfaces.get_subscription_count():
+            self._surfaces.publish(predict_surface(models.pipeline, actuation, frame, stamp))
+        if self._clouds.get_subscription_count():
+            self._clouds.publish(predict_cloud(models.pipeline, models.uncertainty, actuation, frame, stamp))
 
     def _on_request(self, request: PredictShape.Request, response: PredictShape.Response) -> PredictShape.Response:
         assert self._robot is not None and self._models is not None

@@ -1,28 +1,11 @@
 """Monotonic deadlines of a loop, and how punctually it keeps them."""
 
 import collections
-import os
 from dataclasses import dataclass
 
 import numpy as np
 
 _KEPT = 1000
-
-
-def ask_for_priority(priority: int) -> str:
-    """Ask the system to run this thread before all ordinary ones; return what it runs as now.
-
-    Args:
-        priority: 1 … 99 of SCHED_FIFO; 0 to stay an ordinary thread. Without the right to it the thread stays one too.
-    """
-    if priority > 0:
-        try:
-            # What this thread starts, such as a guardian, is ordinary again.
-            os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(priority))
-        except OSError:
-            return "ordinary (no right to SCHED_FIFO)"
-        return f"SCHED_FIFO {priority}"
-    return "ordinary"
 
 
 @dataclass(frozen=True)

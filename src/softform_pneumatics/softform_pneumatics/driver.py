@@ -24,10 +24,11 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 
 from softform_core.errors import SoftformError
+from softform_core.priority import ask_for_priority, threads_of_this_process
 from softform_core.robots import PneumaticRobot
 from softform_pneumatics.balance import Air
 from softform_pneumatics.boards.interface import PressureBoard
-from softform_pneumatics.deadlines import Deadlines, ask_for_priority
+from softform_pneumatics.deadlines import Deadlines
 from softform_pneumatics.latch import Latch
 from softform_pneumatics.mailbox import CommandBox, Requests
 from softform_pneumatics.offsets import OffsetStore
@@ -259,7 +260,7 @@ class PneumaticsDriver:
         return self._is_wanted_elsewhere() or time.monotonic() > end
 
     def _run(self) -> None:
-        self._scheduling = ask_for_priority(self._settings.realtime_priority)
+        self._scheduling = ask_for_priority(self._settings.realtime_priority, threads_of_this_process())
         deadlines = self._deadlines = Deadlines(1.0 / self._settings.loop_rate, time.monotonic())
         supervisor = self._supervisor
         try:

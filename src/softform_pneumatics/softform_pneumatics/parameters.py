@@ -9,7 +9,13 @@ PARAMETERS = (
     Parameter("board", AUTO, "what is on the port (see docs/boards.md); `auto` finds out", choices=BOARDS),
     Parameter("state_folder", "", "folder of latch and offsets; empty for `pneumatics` in the folder of runs"),
     Parameter("loop_rate", 50.0, "setpoints sent a second, Hz", minimum=5.0, maximum=100.0),
-    Parameter("realtime_priority", 20, "SCHED_FIFO priority of the loop, if the system grants it; 0 for none", 0, 80),
+    Parameter(
+        "realtime_priority",
+        20,
+        "SCHED_FIFO priority of the driver's threads, if the system grants it; 0 for none",
+        0,
+        80,
+    ),
     Parameter("command_timeout", 1.0, "the robot is vented when no command came for this long, s", 0.1, 10.0),
     Parameter("stream_timeout", 1.0, "fault when the board sent no pressures for this long, s", 0.2, 10.0),
     Parameter(

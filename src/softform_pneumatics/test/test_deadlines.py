@@ -2,7 +2,7 @@
 
 import pytest
 
-from softform_pneumatics.deadlines import Deadlines, ask_for_priority
+from softform_pneumatics.deadlines import Deadlines
 
 
 def test_a_tick_a_period_and_none_before() -> None:
@@ -37,7 +37,3 @@ def test_a_pause_that_was_asked_for_is_no_overrun() -> None:
     deadlines.resume(3.0)
     assert deadlines.is_due(3.0) and deadlines.overruns == 0
     assert deadlines.punctuality().period_mean == 0.0
-
-
-def test_without_priority_the_thread_stays_an_ordinary_one() -> None:
-    assert ask_for_priority(0) == "ordinary"

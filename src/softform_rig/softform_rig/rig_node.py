@@ -29,7 +29,7 @@ from softform_ros.timers import create_steady_timer
 
 FRAME = "base_link"
 CAMERAS_FRAME = "mocap"
-EVENTS_PERIOD = 0.02  # s
+EVENTS_PERIOD = 0.1  # s; each event carries its own time
 DEFAULT, ROD_DEFAULT = "default", "rod_default"
 """The reality that a robot has when none is chosen, and its name where the robot is a rod."""
 

@@ -11,6 +11,7 @@ from softform_core.kinematics.forward_model import ForwardModel
 from softform_core.kinematics.pipeline import grid_uv
 from softform_core.kinematics.servo import Servo, ServoSettings
 from softform_core.kinematics.servo_target import ServoTarget
+from softform_core.priority import ask_for_priority, threads_of_this_process
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 from softform_ik.robot.commander import Commander
@@ -83,6 +84,8 @@ class ServoStreams:
             )
         ]
         self._loop.start()
+        # Executor and middleware too: a target that is taken late is answered late.
+        self._scheduling = ask_for_priority(values["realtime_priority"], threads_of_this_process())
 
     def end_goals(self) -> None:
         """Nothing is to be asked: a disabled commander admits no target."""
@@ -100,6 +103,7 @@ class ServoStreams:
         values = {
             "servo": _NAMES[report.state],
             "servo reason": report.reason,
+            "servo threads": self._scheduling,
             "servo commands": report.commands,
             "servo deadlines missed": report.deadlines_missed,
             "servo latency (ms)": f"{1e3 * report.latency:.1f}",

@@ -1,0 +1,36 @@
+"""Threads that must not be kept waiting by the ones that only compute."""
+
+import contextlib
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+_THIS_THREAD = 0
+
+
+def ask_for_priority(priority: int, threads: Iterable[int] = (_THIS_THREAD,)) -> str:
+    """Ask the system to run threads before all ordinary ones; return what they run as now.
+
+    Where several threads of one process serve a deadline all of them need it: the one that is late may wait for the
+    interpreter's lock, which a thread holds on to that other processes keep from running.
+
+    Args:
+        priority: 1 … 99 of SCHED_FIFO; 0 to leave them as they are. Without the right to it they stay ordinary too.
+        threads: Ids; only the calling one if not given. What they start is ordinary again.
+    """
+    if priority <= 0:
+        return "ordinary"
+    try:
+        for thread in threads:
+            with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
+                os.sched_setscheduler(thread, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(priority))
+    except PermissionError:
+        return "ordinary (no right to SCHED_FIFO)"
+    except OSError as error:  # a sandbox may know no such call
+        return f"ordinary ({error.strerror})"
+    return f"SCHED_FIFO {priority}"
+
+
+def threads_of_this_process() -> list[int]:
+    """Ids of all threads that run now, those of the middleware among them."""
+    return [int(entry.name) for entry in Path("/proc/self/task").iterdir()]

@@ -1,0 +1,63 @@
+"""Priority is asked for, and what asks for it runs without it too."""
+
+import os
+import threading
+
+import pytest
+
+from softform_core.priority import ask_for_priority, threads_of_this_process
+
+
+def test_without_priority_the_thread_stays_an_ordinary_one() -> None:
+    assert ask_for_priority(0) == "ordinary"
+    assert os.sched_getscheduler(0) == os.SCHED_OTHER
+
+
+def test_all_threads_that_run_now_are_found() -> None:
+    goes_on = threading.Event()
+    other = threading.Thread(target=goes_on.wait)
+    other.start()
+    try:
+        assert {os.getpid(), other.native_id} <= set(threads_of_this_process())
+    finally:
+        goes_on.set()
+        other.join()
+
+
+def test_priority_is_granted_or_refused_in_words_and_not_handed_on() -> None:
+    """In threads of its own: the test's process stays ordinary."""
+    seen: dict[str, object] = {}
+
+    def look() -> None:
+        seen["child"] = os.sched_getscheduler(0)
+
+    def ask() -> None:
+        seen["answer"] = ask_for_priority(1)
+        seen["scheduler"] = os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK
+        child = threading.Thread(target=look)
+        child.start()
+        child.join()
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    asking.join()
+    granted = seen["answer"] == "SCHED_FIFO 1"
+    assert granted or str(seen["answer"]).startswith("ordinary (")
+    assert seen["scheduler"] == (os.SCHED_FIFO if granted else os.SCHED_OTHER)
+    assert seen["child"] == os.SCHED_OTHER
+
+
+def test_a_thread_that_has_ended_is_passed_over() -> None:
+    ended = threading.Thread(target=lambda: None)
+    ended.start()
+    ended.join()
+    assert ended.native_id is not None
+    assert ask_for_priority(1, [ended.native_id]) in ("SCHED_FIFO 1", "ordinary (no right to SCHED_FIFO)")
+
+
+def test_a_system_that_refuses_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*ignored: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "sched_setscheduler", refuse)
+    assert ask_for_priority(20, threads_of_this_process()) == "ordinary (no right to SCHED_FIFO)"
