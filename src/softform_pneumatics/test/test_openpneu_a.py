@@ -167,6 +167,35 @@ def test_what_was_not_confirmed_before_a_vent_is_no_fault_afterwards(
     assert lost and scripted_board.runs
 
 
+def test_a_board_that_confirms_late_is_not_deaf(scripted_board: Any, board: OpenPneuBoardA) -> None:
+    board.open()
+    board.start(np.zeros(10))
+    wanted = np.full(10, 100.0)
+    started = time.monotonic()
+    while time.monotonic() - started < 0.8:
+        calls = iter([False])
+        assert not board.set_targets(wanted, functools.partial(next, calls, True))  # no time for the reply
+        board.read(0.02)
+    assert board.set_targets(wanted)
+
+
+def test_a_driver_that_slept_looks_at_what_came_meanwhile(
+    scripted_board: Any, board: OpenPneuBoardA, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board.open()
+    board.start(np.zeros(10))
+    write = SerialLink.write
+
+    def write_and_sleep(link: SerialLink, data: bytes) -> None:
+        write(link, data)
+        time.sleep(0.15)  # longer than any request is waited for, as if the system had run something else
+
+    monkeypatch.setattr(SerialLink, "write", write_and_sleep)
+    unanswered = board.counters.unanswered_requests
+    assert board.set_targets(np.where(np.arange(10) == 4, 100.0, 0.0))
+    assert board.counters.unanswered_requests == unanswered
+
+
 def test_a_pulled_cable_is_a_lost_board(scripted_board: Any, board: OpenPneuBoardA) -> None:
     board.open()
     board.start(np.zeros(10))

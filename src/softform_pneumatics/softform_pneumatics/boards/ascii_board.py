@@ -177,17 +177,21 @@ class AsciiBoard(ABC, Generic[Message]):
         interrupted: Callable[[], bool] = never,
     ) -> Message | None:
         """Send once and return the reply that confirms; None after `deadline` or once `interrupted`."""
+        self._receive(0.0)  # what is there already answers an earlier request
         self._replies.clear()
         self._link.write(request)
-        while (remaining := deadline - time.monotonic()) > 0.0:
-            if interrupted():
-                return None
+        remaining = deadline - time.monotonic()
+        while not interrupted():
             self._receive(remaining)
             while self._replies:
                 reply = self._replies.popleft()
                 if confirms(reply):
                     return reply
-        self._unanswered_requests += 1
+            # Looked at once more after the deadline: this process may have been late, not the board.
+            if remaining <= 0.0:
+                self._unanswered_requests += 1
+                return None
+            remaining = deadline - time.monotonic()
         return None
 
     def _receive(self, timeout: float) -> None:

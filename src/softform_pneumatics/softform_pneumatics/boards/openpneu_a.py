@@ -209,6 +209,8 @@ class OpenPneuBoardA(AsciiBoard[Message]):
                 self._measurements.append(Measurement(np.array(pressures), arrived - _STREAM_LINE_SECONDS))
             case Reply(kind):
                 self._replies.append(message)
+                if kind is ReplyKind.CHANNEL_SELECTED:
+                    self._deaf_since = None  # also by an answer that came too late for its request
                 if kind in (ReplyKind.UNKNOWN_REQUEST, ReplyKind.UNTERMINATED_REQUEST):
                     self._refused_requests += 1
 

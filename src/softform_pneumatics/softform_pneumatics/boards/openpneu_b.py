@@ -191,6 +191,8 @@ class OpenPneuBoardB(AsciiBoard[Reply]):
 
     def _take(self, message: Reply, arrived: float) -> None:
         self._replies.append(message)
+        if message.kind is ReplyKind.DONE:
+            self._deaf_since = None  # also by an answer that came too late for its request
         if message.kind in (ReplyKind.UNKNOWN_REQUEST, ReplyKind.UNTERMINATED_REQUEST):
             self._refused_requests += 1
 
