@@ -234,13 +234,14 @@ class Problem:
         matches: Matches,
         features: FeatureMatches | None,
     ) -> Evaluation:
-        covered = np.ones(len(points), dtype=bool)
         distances = matches.distances
         if self.ignore_uncovered:
-            covered &= ~self.uncovered(points, matches)
+            covered = ~self.uncovered(points, matches)
             distances = distances[covered]
-        weights = np.zeros(len(points))
-        weights[covered] = tukey_weights(distances, self.scale)
+            weights = np.zeros(len(points))
+            weights[covered] = tukey_weights(distances, self.scale)
+        else:
+            covered, weights = np.ones(len(points), dtype=bool), tukey_weights(distances, self.scale)
         merit = self.cost.value(actuation)
         if len(distances):
             merit += float(tukey_loss(distances, self.scale).mean())

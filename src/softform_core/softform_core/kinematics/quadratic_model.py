@@ -11,6 +11,7 @@ Variables: pressures as parts of their range; pose as a rotation times half the 
 from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from softform_core.kinematics.feature_term import FeatureMatches, FeatureTerm
@@ -21,6 +22,9 @@ Array = NDArray[np.float64]
 
 _SLIDE = 1e-3
 """Weight of the pose's motion along the target: keeps it determined on shapes that fit themselves when moved."""
+
+_APART = 1e-9
+"""Distance above which the direction to the closest point is known, mm; below it is the target's normal."""
 
 _AXES = np.eye(3)
 
@@ -87,18 +91,49 @@ def moved(problem: Problem, at: Evaluation, step: Array, pivot: Array) -> tuple[
 
 
 def _surface_rows(problem: Problem, at: Evaluation, pivot: Array) -> tuple[Array, Array]:
-    matches, covered = at.matches, at.covered
-    distances = np.where(covered, matches.distances, 0.0)
-    apart = distances > 1e-9
-    directions = (at.points - matches.points) / np.maximum(distances, 1e-9)[:, None]
-    directions[~apart] = matches.normals[~apart]
-    roots = np.sqrt(at.weights / np.count_nonzero(covered))
-    directions *= roots[:, None]
-    rows = problem.jacobian_along(at, directions) * problem.range
-    if not problem.options.fix_pose:
-        arms = (matches.points - pivot) * (2.0 / problem.size)
-        rows = np.concatenate([rows, _pose_rows(directions, arms)], axis=1)
-    return rows, roots * distances
+    matches, count, k = at.matches, len(at.points), len(at.actuation)
+    directions, residuals = np.empty((count, 3)), np.empty(count)
+    fit = at.points, matches.points, matches.normals, matches.distances
+    _fill_directions(*map(np.ascontiguousarray, fit), at.covered, at.weights, directions, residuals)
+    along = problem.jacobian_along(at, directions)
+    if problem.options.fix_pose:
+        return along * problem.range, residuals
+    rows = np.empty((count, k + 6))
+    _fill_rows(along.T, problem.range, directions, fit[1], pivot, 2.0 / problem.size, rows)
+    return rows, residuals
+
+
+@njit(cache=True, nogil=True)
+def _fill_directions(points, matched, normals, distances, covered, weights, directions, residuals):  # type: ignore[no-untyped-def]  # numba infers the types
+    """Weighted directions (P, 3) along which the residuals (P,) are taken: zero where not covered."""
+    share = 1.0 / max(1, np.count_nonzero(covered))
+    for point in range(len(points)):
+        root = np.sqrt(weights[point] * share) if covered[point] else 0.0
+        distance = distances[point]
+        residuals[point] = root * distance if covered[point] else 0.0
+        for axis in range(3):
+            if distance > _APART:
+                directions[point, axis] = root * (points[point, axis] - matched[point, axis]) / distance
+            else:
+                directions[point, axis] = root * normals[point, axis]
+
+
+@njit(cache=True, nogil=True)
+def _fill_rows(along, scale, directions, matched, pivot, arm_scale, rows):  # type: ignore[no-untyped-def]  # as above
+    """Derivatives (P, k) by pressures as parts of their range, and behind them the six by the pose.
+
+    A small turn w moves c by w x arm, and d . (p - c) the other way.
+    """
+    k = len(along)
+    for point in range(len(rows)):
+        for each in range(k):
+            rows[point, each] = along[each, point] * scale[each]
+        x, y, z = directions[point, 0], directions[point, 1], directions[point, 2]
+        a = (matched[point, 0] - pivot[0]) * arm_scale
+        b = (matched[point, 1] - pivot[1]) * arm_scale
+        c = (matched[point, 2] - pivot[2]) * arm_scale
+        rows[point, k], rows[point, k + 1], rows[point, k + 2] = y * c - z * b, z * a - x * c, x * b - y * a
+        rows[point, k + 3], rows[point, k + 4], rows[point, k + 5] = -x, -y, -z
 
 
 def _feature_rows(problem: Problem, term: FeatureTerm, features: FeatureMatches, pivot: Array) -> tuple[Array, Array]:

@@ -160,6 +160,49 @@ def fill_weights(
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
+def fill_factors(
+    beta: NDArray[np.floating],
+    centers: NDArray[np.floating],
+    centers_jacobian: NDArray[np.floating],
+    gamma_jacobian: NDArray[np.floating],
+    width: float,
+    moving: NDArray[np.floating],
+    own: NDArray[np.floating],
+) -> None:  # pragma: no cover - compiled
+    """What is multiplied with each kernel in Eqs. 24-30 along directions of the points.
+
+    Args:
+        beta: (n, 3, N).
+        centers: (n, 3, N) mm.
+        centers_jacobian: (n, k, 3, N).
+        gamma_jacobian: (n, N + 4, 3, k).
+        width: c, 1/mm^2.
+        moving: (n, 4 + 3 k or more, N), is filled with 1, the centers, and 2c dq.
+        own: (n, 3 k or more, N), is filled with dbeta - beta 2c q . dq.
+    """
+    batch, k, _, kernels = centers_jacobian.shape
+    twice = np.full(1, 2.0 * width).astype(moving.dtype)[0]
+    for shape in range(batch):
+        moving[shape, 0] = 1.0
+        for x in range(3):
+            moving[shape, 1 + x] = centers[shape, x]
+            for column in range(k):
+                row, motion = moving[shape, 4 + x * k + column], centers_jacobian[shape, column, x]
+                for i in range(kernels):
+                    row[i] = twice * motion[i]
+        for column in range(k):
+            toward = centers[shape, 0] * moving[shape, 4 + column]
+            for y in range(1, 3):
+                center, motion = centers[shape, y], moving[shape, 4 + y * k + column]
+                for i in range(kernels):
+                    toward[i] += center[i] * motion[i]
+            for x in range(3):
+                row, weight = own[shape, x * k + column], beta[shape, x]
+                for i in range(kernels):
+                    row[i] = gamma_jacobian[shape, 4 + i, x, column] - weight[i] * toward[i]
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
 def fill_jacobian(
     points: NDArray[np.floating],
     points_jacobian: NDArray[np.floating],

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from softform_core.errors import SoftformError
 from softform_core.kinematics.mlp import MlpWeights
 from softform_core.kinematics.rbf_loops import (
+    fill_factors,
     fill_gaussians,
     fill_jacobian,
     fill_jacobian_along,
@@ -171,13 +172,23 @@ def warp_jacobian_along(at: WarpInputs, directions: Array) -> Array:
         (n, k, P).
     """
     batch, k, _, count = at.points_jacobian.shape
-    beta, centers, motion, own = _kernel_factors(at)
     kernels: Floats = np.ascontiguousarray(at.gaussian.swapaxes(1, 2))
+    beta = at.gamma[:, 4:].astype(kernels.dtype)
     along: Floats = np.ascontiguousarray(directions.swapaxes(1, 2), dtype=beta.dtype)
     weights = np.empty_like(kernels)
     fill_weights(kernels, beta, along, weights)
-    sums: Floats = _columns(np.ones_like(beta[:, :, :1]), centers, motion) @ weights
-    own_sums = _columns(own) @ kernels
+    moving, own = (np.zeros((batch, _filled(rows), kernels.shape[1]), beta.dtype) for rows in (4 + 3 * k, 3 * k))
+    fill_factors(
+        np.ascontiguousarray(beta.swapaxes(1, 2)),
+        np.ascontiguousarray(at.centers.swapaxes(1, 2), dtype=beta.dtype),
+        at.centers_jacobian,
+        at.gamma_jacobian,
+        at.width,
+        moving,
+        own,
+    )
+    sums: Floats = moving @ weights
+    own_sums: Floats = own @ kernels
     jacobian = np.empty((batch, k, count))
     points, points_jacobian, sums, gamma, gamma_jacobian = _parts(at, sums)
     fill_jacobian_along(points, points_jacobian, along, sums, own_sums, gamma, gamma_jacobian, at.width, jacobian)
@@ -213,12 +224,17 @@ _LANES = 16
 """Products are quicker when a row more or less fills the registers."""
 
 
+def _filled(rows: int) -> int:
+    """So many rows, and those of zeros that are added."""
+    return -(-rows // _LANES) * _LANES
+
+
 def _columns(*factors: Floats) -> Floats:
     """Factors of the kernels (n, N, ...) as rows above each other, (n, rows, N), with rows of zeros at the end."""
     batch, kernels = factors[0].shape[:2]
     parts = [factor.reshape(batch, kernels, -1) for factor in factors]
     used = sum(part.shape[2] for part in parts)
-    columns = np.zeros((batch, kernels, -(-used // _LANES) * _LANES), dtype=factors[0].dtype)
+    columns = np.zeros((batch, kernels, _filled(used)), dtype=factors[0].dtype)
     np.concatenate(parts, axis=2, out=columns[:, :, :used])
     return columns.swapaxes(1, 2)
 
