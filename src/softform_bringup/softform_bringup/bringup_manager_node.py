@@ -23,6 +23,7 @@ from softform_ros.qos import DIAGNOSTICS, LATCHED_STATE
 
 PARAMETERS = (
     Parameter("nodes", [""], "Life-cycle nodes in the order of bringing up, relative to the namespace."),
+    Parameter("air_first", ["pneumatics"], "Nodes that are deactivated before any other, so that they vent at once."),
     Parameter("start_timeout", 60.0, "Time for a node's process to answer, s.", 1.0, 3600.0),
     Parameter("transition_timeout", 180.0, "Time for one transition, s.", 1.0, 3600.0),
     Parameter("watch_period", 2.0, "Time between two looks at nodes that are up, s.", 0.1, 60.0),
@@ -85,7 +86,7 @@ class BringupManagerNode(Node):
         self._goes_down = True
         if exit_code == 0:
             self._tell(STOPPING)
-        self._manager.bring_down(self._parameters["stop_patience"])
+        self._manager.bring_down(self._parameters["stop_patience"], self._parameters["air_first"])
         if exit_code == 0:
             self._tell(DOWN)
         else:

@@ -2,7 +2,7 @@
 
 import enum
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
 from softform_core.errors import SoftformError
@@ -120,32 +120,42 @@ class LifecycleManager:
                 state = self._known_state(node)
             self._log(f"{node.name} is active after {time.monotonic() - started:.1f} s")
 
-    def bring_down(self, patience: float) -> None:
+    def bring_down(self, patience: float, air_first: Collection[str] = ()) -> None:
         """Deactivate, clean up and shut down every node that still answers, the last one first.
 
         Args:
             patience: Time for all of it, s; nodes that do not answer are skipped.
+            air_first: Nodes that are deactivated before any other: with the driver the robot is vented at once, not
+                after the nodes that stand behind it.
         """
         deadline = time.monotonic() + patience
+        for node in self._nodes:
+            if node.name in air_first:
+                self._take_down(node, deadline, lambda state: state is not State.ACTIVE)
         for node in reversed(self._nodes):
+            if self._take_down(node, deadline, lambda state: state is State.FINALIZED):
+                self._log(f"{node.name} is down")
+
+    def _take_down(self, node: ManagedNode, deadline: float, is_enough: Callable[[State], bool]) -> bool:
+        """Take one step down after the other until it is enough; return whether it came so far."""
+        silent_after = time.monotonic() + SILENCE
+        while node.is_there():
+            state = node.state(min(SILENCE, deadline - time.monotonic()))
+            if state is None and time.monotonic() < min(silent_after, deadline):
+                time.sleep(0.05)
+                continue
+            if state is None:
+                self._log(f"{node.name} does not answer; it is left to its own end")
+                return False
+            if is_enough(state):
+                return True
+            succeeded = node.change(STEPS_DOWN[state], deadline - time.monotonic())
+            if not succeeded:
+                reason = "it ended by itself or is busy" if succeeded is None else node.last_error()
+                self._log(f"{node.name} did not {STEPS_DOWN[state].name.lower()}: {reason}")
+                return False
             silent_after = time.monotonic() + SILENCE
-            while node.is_there():
-                state = node.state(min(SILENCE, deadline - time.monotonic()))
-                if state is State.FINALIZED:
-                    self._log(f"{node.name} is down")
-                    break
-                if state is None and time.monotonic() < min(silent_after, deadline):
-                    time.sleep(0.05)
-                    continue
-                if state is None:
-                    self._log(f"{node.name} does not answer; it is left to its own end")
-                    break
-                succeeded = node.change(STEPS_DOWN[state], deadline - time.monotonic())
-                if not succeeded:
-                    reason = "it ended by itself or is busy" if succeeded is None else node.last_error()
-                    self._log(f"{node.name} did not {STEPS_DOWN[state].name.lower()}: {reason}")
-                    break
-                silent_after = time.monotonic() + SILENCE
+        return False
 
     def missing(self, timeout: float) -> dict[str, str]:
         """Return what is wrong with each node that should be active and is not.

@@ -71,8 +71,8 @@ class Stack:
     def start_tiny(self, name, *words):
         self.start(name, TINY_NODE, str(self.events_file), *words)
 
-    def start_manager(self, *nodes):
-        settings = {"nodes": list(nodes), "start_timeout": 20.0, "watch_period": 0.2, "answer_timeout": 0.5}
+    def start_manager(self, *nodes, **others):
+        settings = {"nodes": list(nodes), "start_timeout": 20.0, "watch_period": 0.2, "answer_timeout": 0.5, **others}
         parameters = [word for key, value in settings.items() for word in ("-p", f"{key}:={value}")]
         self.start("bringup_manager", MANAGER, parameters=parameters)
 
@@ -139,6 +139,16 @@ def test_up_in_order_and_down_in_reverse_by_service(stack, watcher):
     assert stack.exit_code() == 0
     assert stack.events() == UP + DOWN
     watcher.wait_for_state("down")
+
+
+def test_the_driver_vents_before_anything_else_goes_down(stack, watcher):
+    stack.start_manager("first", "second", air_first=["first"])
+    stack.start_tiny("first")
+    stack.start_tiny("second")
+    watcher.wait_for_state("active")
+    stack.processes["bringup_manager"].send_signal(signal.SIGTERM)
+    assert stack.exit_code() == 0
+    assert stack.events() == [*UP, "first deactivate", "second deactivate", "second cleanup", "first cleanup"]
 
 
 def test_down_in_reverse_by_sigterm_and_missing_node_reported(stack, watcher):
