@@ -1,5 +1,6 @@
 """The connection of a plain program to an action of the stack: goals out, feedback, results and refusals in."""
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -8,6 +9,7 @@ from typing import Any
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray
+from rcl_interfaces.srv import GetParameters
 from rclpy.action import ActionClient
 from rclpy.action.client import ClientGoalHandle
 from rclpy.node import Node
@@ -18,7 +20,9 @@ from softform_ros.background_node import BackgroundNode
 
 _POLL_SECONDS = 0.05
 _REASON_SECONDS = 1.0
-_JOINING_SECONDS = 0.3
+_JOINING_SECONDS = 0.5
+"""After so long without an answer the question is put again."""
+
 _ACCEPTANCE_SECONDS = 20.0
 
 
@@ -94,8 +98,12 @@ class ActionCaller:
                 f"No {self._server} node in {self._namespace or '/'} answered within {self._timeout:g} s.",
                 "Launch the stack first, and check the namespace and ROS_DOMAIN_ID.",
             )
-        # The node may see this client later than the client sees it; an answer sent before that would be lost.
-        time.sleep(_JOINING_SECONDS)
+        if not self._is_answered():
+            self.close()
+            raise NotConnectedError(
+                f"The {self._server} node in {self._namespace or '/'} is there and does not answer.",
+                "See whether it is busy or hangs; its log may tell.",
+            )
 
     def close(self) -> None:
         """Close the connection; a goal that runs goes on without this client."""
@@ -162,6 +170,20 @@ class ActionCaller:
         else:
             self._ask(handle.cancel_goal_async)
         return True
+
+    def _is_answered(self) -> bool:
+        """Whether the node has come to know this client, which it may later than the client sees it.
+
+        An answer that it sends before that is lost, and with it a goal. The middleware announces endpoints in the order
+        in which they were made: who answers a request of this last one can answer those of the action as well.
+        """
+        asked = self.node.create_client(GetParameters, f"{self._server}/get_parameters")
+        deadline = time.monotonic() + self._timeout
+        while time.monotonic() < deadline:
+            with contextlib.suppress(NotConnectedError):
+                self._ask(lambda: asked.call_async(GetParameters.Request()), _JOINING_SECONDS)
+                return True
+        return False
 
     def _refuse_unless_connected(self) -> None:
         if not self.is_connected:
