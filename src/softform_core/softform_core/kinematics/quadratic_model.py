@@ -93,13 +93,13 @@ def moved(problem: Problem, at: Evaluation, step: Array, pivot: Array) -> tuple[
 def _surface_rows(problem: Problem, at: Evaluation, pivot: Array) -> tuple[Array, Array]:
     matches, count, k = at.matches, len(at.points), len(at.actuation)
     directions, residuals = np.empty((count, 3)), np.empty(count)
-    fit = at.points, matches.points, matches.normals, matches.distances
-    _fill_directions(*map(np.ascontiguousarray, fit), at.covered, at.weights, directions, residuals)
+    points, matched, normals = (np.ascontiguousarray(each) for each in (at.points, matches.points, matches.normals))
+    _fill_directions(points, matched, normals, matches.distances, at.covered, at.weights, directions, residuals)
     along = problem.jacobian_along(at, directions)
     if problem.options.fix_pose:
         return along * problem.range, residuals
     rows = np.empty((count, k + 6))
-    _fill_rows(along.T, problem.range, directions, fit[1], pivot, 2.0 / problem.size, rows)
+    _fill_rows(along.T, problem.range, directions, matched, pivot, 2.0 / problem.size, rows)
     return rows, residuals
 
 
