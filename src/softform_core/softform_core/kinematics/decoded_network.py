@@ -21,7 +21,7 @@ class DecodedNetwork:
         network: N_fk, folded, (k,) Pa -> flattened control points (rows * cols * 3,) mm.
         uv: (Q, 2) surface parameters in the unit square.
         grid: Rows and columns of control points, and the degree of the B-spline.
-        precision: Of the Jacobian's products, and of the columns whose sum are the points of a single actuation.
+        precision: Of the Jacobian's products.
     """
 
     def __init__(
@@ -38,8 +38,7 @@ class DecodedNetwork:
         # (hidden, 3 * Q): points last, as the loops over them want it.
         by_coordinate = self._decode.reshape(-1, len(uv), 3).swapaxes(1, 2)
         self._decode_slopes = by_coordinate.reshape(len(self._decode), -1).astype(precision)
-        offset = basis @ bias.reshape(control_points, 3)
-        self._offset, self._offset_by_coordinate = offset.ravel(), offset.T.ravel()
+        self._offset = (basis @ bias.reshape(control_points, 3)).ravel()
         self._identity = np.eye(network.inputs, dtype=precision)
 
     def hidden(self, actuation: Array) -> tuple[Array, ...]:
@@ -49,11 +48,10 @@ class DecodedNetwork:
     def points(self, last_hidden: Array) -> Array:
         """Points (n, Q, 3) mm from the activations of the last hidden layer."""
         if len(last_hidden) == 1:
-            # From the Jacobian's columns, so that its products find them in the cache.
-            points = self._offset_by_coordinate.copy()
-            _add_rows(last_hidden[0], self._decode_slopes, points)
-            return points.reshape(1, 3, -1).swapaxes(1, 2)
-        points = last_hidden @ self._decode + self._offset
+            points = self._offset.copy()
+            _add_rows(last_hidden[0], self._decode, points)
+        else:
+            points = last_hidden @ self._decode + self._offset
         return points.reshape(len(last_hidden), -1, 3)
 
     def jacobian(self, hidden: tuple[Array, ...]) -> tuple[Floats, Floats]:
@@ -75,7 +73,7 @@ class DecodedNetwork:
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "nsz"})
-def _add_rows(weights: Array, rows: Floats, out: Array) -> None:  # pragma: no cover - compiled
+def _add_rows(weights: Array, rows: Array, out: Array) -> None:  # pragma: no cover - compiled
     """Add weighted rows (h, m) to out (m,). With ReLU most weights are zero: their rows are not even read."""
     for row in range(len(weights)):
         weight = weights[row]

@@ -215,7 +215,6 @@ class ForwardPipeline:
         simulated = self._surface.points(hidden[-1])
         if self.sim_to_real is None or self._coefficients is None:
             nothing = np.zeros((len(actuation), 0, 0))
-            simulated = np.ascontiguousarray(simulated)
             return Forward(actuation, simulated, simulated, nothing, nothing, hidden, ())
         points, centers = simulated[:, : len(self.uv)], simulated[:, len(self.uv) :]
         coefficients_hidden = self._coefficients.hidden(hidden[-1])
