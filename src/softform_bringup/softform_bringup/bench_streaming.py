@@ -13,11 +13,11 @@ from softform_bringup.run_folder import new_run_folder
 from softform_bringup.stack_state import wait_until_active
 from softform_bringup.streamed_path import StreamedPath, pressure_path
 from softform_bringup.streaming_record import StateSeen, StreamingRecord, Surface, punctuality, surface_error_mm
+from softform_core import priority
 from softform_core.bench.ik_prediction import SHIPPED
 from softform_core.errors import SoftformError
 from softform_core.kinematics.live_pipeline import LivePipeline
 from softform_core.paths import models_dir
-from softform_core.priority import ask_for_priority
 from softform_core.robots import load_robot
 from softform_interfaces.msg import ServoState
 from softform_ros import qos
@@ -30,9 +30,6 @@ RATE = 50.0
 POINTS = 20_000
 ROUND_SECONDS = 12.0
 """Time of one round on the path; its fastest chamber then moves at about a fifth of the slew rate."""
-
-_PRIORITY = 10
-"""As the servo's own: a controller with deadlines asks for it too."""
 
 _FRAME = "base_link"
 _SEED = 0
@@ -81,7 +78,7 @@ class Controller:
         Returns:
             Where on the path it ended.
         """
-        ask_for_priority(_PRIORITY)
+        priority.ask_for_priority(priority.STREAM)
         started, count = time.monotonic(), round(seconds * RATE)
         for index in range(count):
             time.sleep(max(0.0, started + index / RATE - time.monotonic()))

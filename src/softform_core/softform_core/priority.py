@@ -7,6 +7,9 @@ from pathlib import Path
 
 _THIS_THREAD = 0
 
+DRIVER, EMULATED_BOARD, STREAM = 20, 15, 10
+"""Who goes before whom: what holds the air; the board, in a lab a computer of its own; what streams targets."""
+
 
 def ask_for_priority(priority: int, threads: Iterable[int] = (_THIS_THREAD,)) -> str:
     """Ask the system to run threads before all ordinary ones; return what they run as now.

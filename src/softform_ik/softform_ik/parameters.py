@@ -1,5 +1,6 @@
 """Parameters of the node `inverse_kinematics`."""
 
+from softform_core import priority
 from softform_ros.parameters import MODEL_PARAMETERS, Parameter
 
 PARAMETERS = (
@@ -45,7 +46,7 @@ PARAMETERS = (
     ),
     Parameter(
         "realtime_priority",
-        10,
+        priority.STREAM,
         "SCHED_FIFO priority of the servo's threads, if the system grants it; 0 for none; keep it below the driver's",
         0,
         80,

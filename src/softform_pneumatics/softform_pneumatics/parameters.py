@@ -1,5 +1,6 @@
 """Parameters of the node `pneumatics`."""
 
+from softform_core import priority
 from softform_pneumatics.boards.detection import AUTO, BOARDS
 from softform_ros.parameters import Parameter
 
@@ -11,7 +12,7 @@ PARAMETERS = (
     Parameter("loop_rate", 50.0, "setpoints sent a second, Hz", minimum=5.0, maximum=100.0),
     Parameter(
         "realtime_priority",
-        20,
+        priority.DRIVER,
         "SCHED_FIFO priority of the driver's threads, if the system grants it; 0 for none",
         0,
         80,

@@ -12,8 +12,8 @@ import time
 import tty
 from pathlib import Path
 
+from softform_core import priority
 from softform_core.errors import SoftformError
-from softform_core.priority import ask_for_priority
 from softform_rig.control import CONTROL_RATE
 from softform_rig.emulated_board import EmulatedBoard
 from softform_rig.fault_schedule import FaultSchedule
@@ -22,8 +22,6 @@ from softform_rig.wire_log import WireLog
 
 _CHUNK = 4096
 _LEAVING_POLL = 0.02  # s
-_PRIORITY = 15
-"""A real board is a computer of its own: what else runs on this one does not keep it from answering."""
 
 
 class PseudoTerminal:
@@ -119,7 +117,7 @@ class PseudoTerminal:
             self._master = None
 
     def _serve(self) -> None:
-        ask_for_priority(_PRIORITY)
+        priority.ask_for_priority(priority.EMULATED_BOARD)
         tick = 1.0 / CONTROL_RATE
         deadline = time.monotonic()
         was_open = False

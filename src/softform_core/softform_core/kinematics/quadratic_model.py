@@ -91,16 +91,11 @@ def moved(problem: Problem, at: Evaluation, step: Array, pivot: Array) -> tuple[
 
 
 def _surface_rows(problem: Problem, at: Evaluation, pivot: Array) -> tuple[Array, Array]:
-    matches, count, k = at.matches, len(at.points), len(at.actuation)
+    matches, count = at.matches, len(at.points)
     directions, residuals = np.empty((count, 3)), np.empty(count)
     points, matched, normals = (np.ascontiguousarray(each) for each in (at.points, matches.points, matches.normals))
     _fill_directions(points, matched, normals, matches.distances, at.covered, at.weights, directions, residuals)
-    along = problem.jacobian_along(at, directions)
-    if problem.options.fix_pose:
-        return along * problem.range, residuals
-    rows = np.empty((count, k + 6))
-    _fill_rows(along.T, problem.range, directions, matched, pivot, 2.0 / problem.size, rows)
-    return rows, residuals
+    return _rows(problem, problem.jacobian_along(at, directions), directions, matched, pivot), residuals
 
 
 @njit(cache=True, nogil=True)
@@ -118,9 +113,18 @@ def _fill_directions(points, matched, normals, distances, covered, weights, dire
                 directions[point, axis] = root * normals[point, axis]
 
 
+def _rows(problem: Problem, along: Array, directions: Array, matched: Array, pivot: Array) -> Array:
+    """Derivatives of d . (p - c), from d . dp*/da (P, k): by the pressures, and by the pose, if it is free."""
+    if problem.options.fix_pose:
+        return along * problem.range
+    rows, by_pressure = np.empty((len(along), along.shape[1] + 6)), np.ascontiguousarray(along.T)
+    _fill_rows(by_pressure, problem.range, directions, matched, pivot, 2.0 / problem.size, rows)
+    return rows
+
+
 @njit(cache=True, nogil=True)
 def _fill_rows(along, scale, directions, matched, pivot, arm_scale, rows):  # type: ignore[no-untyped-def]  # as above
-    """Derivatives (P, k) by pressures as parts of their range, and behind them the six by the pose.
+    """Derivatives by pressures as parts of their range (P, k), and behind them the six by the pose.
 
     A small turn w moves c by w x arm, and d . (p - c) the other way.
     """
@@ -138,18 +142,10 @@ def _fill_rows(along, scale, directions, matched, pivot, arm_scale, rows):  # ty
 
 def _feature_rows(problem: Problem, term: FeatureTerm, features: FeatureMatches, pivot: Array) -> tuple[Array, Array]:
     roots = np.sqrt(term.features.weights / len(term))
-    rows = (term.jacobian(features) * problem.range).reshape(3 * len(term), -1)
-    if not problem.options.fix_pose:
-        arms = (features.wanted - pivot) * (2.0 / problem.size)
-        rows = np.concatenate([rows, _pose_rows(np.tile(_AXES, (len(term), 1)), np.repeat(arms, 3, axis=0))], axis=1)
+    directions, wanted = np.tile(_AXES, (len(term), 1)), np.repeat(features.wanted, 3, axis=0)
+    rows = _rows(problem, term.jacobian(features).reshape(3 * len(term), -1), directions, wanted, pivot)
     offsets = (features.points - features.wanted) * roots[:, None]
     return rows * np.repeat(roots, 3)[:, None], offsets.ravel()
-
-
-def _pose_rows(directions: Array, arms: Array) -> Array:
-    """Derivative of d . (p - c) with respect to the pose that moves c, (n, 6): a small turn w moves c by w x arm."""
-    (x, y, z), (a, b, c) = directions.T, arms.T
-    return np.stack([y * c - z * b, z * a - x * c, x * b - y * a, -x, -y, -z], axis=1)
 
 
 def _pose_motion(problem: Problem, at: Evaluation, pivot: Array) -> Array:

@@ -148,12 +148,12 @@ def fill_warp(
 def fill_weights(
     gaussian: NDArray[np.floating], beta: NDArray[np.floating], directions: NDArray[np.floating], out: NDArray
 ) -> None:  # pragma: no cover - compiled
-    """e_i d . beta_i of kernels (n, N, P), coefficients (n, N, 3) and directions (n, 3, P) into (n, N, P)."""
+    """e_i d . beta_i of kernels (n, N, P), coefficients (n, 3, N) and directions (n, 3, P) into (n, N, P)."""
     batch, kernels, count = gaussian.shape
     for shape in range(batch):
         dx, dy, dz = directions[shape, 0], directions[shape, 1], directions[shape, 2]
         for i in range(kernels):
-            bx, by, bz = beta[shape, i, 0], beta[shape, i, 1], beta[shape, i, 2]
+            bx, by, bz = beta[shape, 0, i], beta[shape, 1, i], beta[shape, 2, i]
             kernel, weight = gaussian[shape, i], out[shape, i]
             for p in range(count):
                 weight[p] = kernel[p] * (bx * dx[p] + by * dy[p] + bz * dz[p])
@@ -169,7 +169,7 @@ def fill_factors(
     moving: NDArray[np.floating],
     own: NDArray[np.floating],
 ) -> None:  # pragma: no cover - compiled
-    """What is multiplied with each kernel in Eqs. 24-30 along directions of the points.
+    """What is multiplied with each kernel in Eqs. 24-30; see `rbf_warp`.
 
     Args:
         beta: (n, 3, N).
@@ -217,8 +217,8 @@ def fill_jacobian(
     Args:
         points: (n, 3, P) mm.
         points_jacobian: (n, k, 3, P).
-        sums: (n, 12 + 12 k or more, P): sums of e_i times beta_i, beta_i q_i, what moves with the actuation, and
-            beta_i 2c dq_i.
+        sums: (n, 3 (4 + 3 k) + 3 k or more, P): sums of e_i times 1, q_i, and 2c dq_i, for each coordinate of beta_i
+            one after the other, and of e_i times what moves with the actuation.
         gamma: (n, N + 4, 3).
         gamma_jacobian: (n, N + 4, 3, k).
         width: c, 1/mm^2.
@@ -228,20 +228,21 @@ def fill_jacobian(
     twice = np.full(1, 2.0 * width).astype(gamma.dtype)[0]
     slope = np.empty((3, count), gamma.dtype)
     for shape in range(batch):
-        row, g, place = sums[shape], gamma[shape], points[shape]
+        g, place, own_sums = gamma[shape], points[shape], sums[shape, 3 * (4 + 3 * k) :]
         for x in range(3):
+            row = sums[shape, x * (4 + 3 * k) :]
             for y in range(3):
                 for p in range(count):
                     # Eq. 26: dp*/dp.
-                    slope[y, p] = g[1 + y, x] + twice * (row[3 + 3 * x + y, p] - row[x, p] * place[y, p])
+                    slope[y, p] = g[1 + y, x] + twice * (row[1 + y, p] - row[0, p] * place[y, p])
             for column in range(k):
-                here, own, moving = out[shape, column, x], row[12 + x * k + column], points_jacobian[shape, column]
+                here, own, moving = out[shape, column, x], own_sums[x * k + column], points_jacobian[shape, column]
                 change = gamma_jacobian[shape, 0, x, column]
                 for p in range(count):
                     here[p] = own[p] + change
                 for y in range(3):
                     # Eqs. 23-25 (moving centers) and 29-30 (changing coefficients).
-                    moved, turn = row[12 + (3 + 3 * x + y) * k + column], gamma_jacobian[shape, 1 + y, x, column]
+                    moved, turn = row[4 + y * k + column], gamma_jacobian[shape, 1 + y, x, column]
                     for p in range(count):
                         here[p] += slope[y, p] * moving[y, p] + place[y, p] * (moved[p] + turn)
 

@@ -149,10 +149,12 @@ def warp_jacobian(at: WarpInputs) -> Array:
     The kernels appear only in one product with the columns that belong to them; no array of P x N x 3 is ever made. It
     is computed in the precision of the kernels and the three Jacobians.
     """
-    beta, centers, motion, own = _kernel_factors(at)
-    beta_center = beta[:, :, :, None] * centers[:, :, None, :]
-    across = beta[:, :, :, None, None] * motion[:, :, None, :, :]
-    sums = _columns(beta, beta_center, own, across) @ at.gaussian.swapaxes(1, 2)
+    beta, moving, own = _kernel_factors(at)
+    (batch, k), kernels = at.points_jacobian.shape[:2], beta.shape[2]
+    parts = [beta[:, x, None] * moving[:, : 4 + 3 * k] for x in range(3)]
+    factors = np.zeros((batch, _filled(3 * (4 + 3 * k) + 3 * k), kernels), beta.dtype)
+    np.concatenate([*parts, own[:, : 3 * k]], axis=1, out=factors[:, : 3 * (4 + 3 * k) + 3 * k])
+    sums: Floats = factors @ at.gaussian.swapaxes(1, 2)
     jacobian = np.empty(at.points_jacobian.shape)
     fill_jacobian(*_parts(at, sums), at.width, jacobian)
     return jacobian
@@ -173,20 +175,10 @@ def warp_jacobian_along(at: WarpInputs, directions: Array) -> Array:
     """
     batch, k, _, count = at.points_jacobian.shape
     kernels: Floats = np.ascontiguousarray(at.gaussian.swapaxes(1, 2))
-    beta = at.gamma[:, 4:].astype(kernels.dtype)
+    beta, moving, own = _kernel_factors(at)
     along: Floats = np.ascontiguousarray(directions.swapaxes(1, 2), dtype=beta.dtype)
     weights = np.empty_like(kernels)
     fill_weights(kernels, beta, along, weights)
-    moving, own = (np.zeros((batch, _filled(rows), kernels.shape[1]), beta.dtype) for rows in (4 + 3 * k, 3 * k))
-    fill_factors(
-        np.ascontiguousarray(beta.swapaxes(1, 2)),
-        np.ascontiguousarray(at.centers.swapaxes(1, 2), dtype=beta.dtype),
-        at.centers_jacobian,
-        at.gamma_jacobian,
-        at.width,
-        moving,
-        own,
-    )
     sums: Floats = moving @ weights
     own_sums: Floats = own @ kernels
     jacobian = np.empty((batch, k, count))
@@ -203,21 +195,21 @@ def _parts(at: WarpInputs, sums: Floats) -> tuple[Floats, ...]:
     return points, np.ascontiguousarray(at.points_jacobian), sums, gamma, gamma_jacobian
 
 
-def _kernel_factors(at: WarpInputs) -> tuple[Floats, Floats, Floats, Floats]:
+def _kernel_factors(at: WarpInputs) -> tuple[Floats, Floats, Floats]:
     """What belongs to the kernels in Eqs. 24-30, in the precision of the derivatives.
 
     d e_i = 2c e_i (q_i - p) . (dp - dq_i) (Eqs. 24-27) is split into factors of the point and factors of the kernel.
 
     Returns:
-        beta (n, N, 3), centers (n, N, 3), 2c dq (n, N, 3, k), and dbeta - beta 2c q . dq (n, N, 3, k): all that is
-        multiplied with e_i alone.
+        beta (n, 3, N); 1, the centers, and 2c dq (n, 4 + 3 k, N); and dbeta - beta 2c q . dq (n, 3 k, N), all that is
+        multiplied with e_i alone. Rows of zeros are added to the last two.
     """
-    dtype = at.gaussian.dtype
-    beta, centers = at.gamma[:, 4:].astype(dtype), at.centers.astype(dtype)
-    motion = np.multiply(at.centers_jacobian.transpose(0, 3, 2, 1), 2.0 * at.width, order="C")
-    toward = (centers[:, :, None, :] @ motion)[:, :, 0]
-    own = at.gamma_jacobian[:, 4:] - beta[:, :, :, None] * toward[:, :, None, :]
-    return beta, centers, motion, own
+    dtype, (batch, k) = at.gaussian.dtype, at.points_jacobian.shape[:2]
+    beta: Floats = np.ascontiguousarray(at.gamma[:, 4:].swapaxes(1, 2), dtype=dtype)
+    centers = np.ascontiguousarray(at.centers.swapaxes(1, 2), dtype=dtype)
+    moving, own = (np.zeros((batch, _filled(rows), beta.shape[2]), dtype) for rows in (4 + 3 * k, 3 * k))
+    fill_factors(beta, centers, at.centers_jacobian, at.gamma_jacobian, at.width, moving, own)
+    return beta, moving, own
 
 
 _LANES = 16
@@ -227,16 +219,6 @@ _LANES = 16
 def _filled(rows: int) -> int:
     """So many rows, and those of zeros that are added."""
     return -(-rows // _LANES) * _LANES
-
-
-def _columns(*factors: Floats) -> Floats:
-    """Factors of the kernels (n, N, ...) as rows above each other, (n, rows, N), with rows of zeros at the end."""
-    batch, kernels = factors[0].shape[:2]
-    parts = [factor.reshape(batch, kernels, -1) for factor in factors]
-    used = sum(part.shape[2] for part in parts)
-    columns = np.zeros((batch, kernels, _filled(used)), dtype=factors[0].dtype)
-    np.concatenate(parts, axis=2, out=columns[:, :, :used])
-    return columns.swapaxes(1, 2)
 
 
 def _coordinates(points: Array) -> Array:

@@ -20,6 +20,7 @@ BAUD_RATE = 115200
 BOOT_SECONDS = 1.5
 REPLY_SECONDS = 0.3
 ATTEMPTS = 3
+_DEAF_SECONDS = 0.5
 _PATIENCE = 3.0  # boots may take so many times as long as they should, before the board counts as silent
 _MEASUREMENTS_KEPT = 256
 _REPLIES_KEPT = 64
@@ -57,6 +58,7 @@ class AsciiBoard(ABC, Generic[Message]):
         self._is_vented = False
         self._refused_requests = 0
         self._unanswered_requests = 0
+        self._deaf_since: float | None = None
         even = np.arange(CHANNELS) % 2 == 0
         self._pressure_min = np.where(even, _EVEN_CHANNEL_MIN_KPA, _ODD_CHANNEL_MIN_KPA) * PA_PER_KPA
         self._pressure_max = np.full(CHANNELS, _CHANNEL_MAX_KPA * PA_PER_KPA)
@@ -193,6 +195,20 @@ class AsciiBoard(ABC, Generic[Message]):
                 return None
             remaining = deadline - time.monotonic()
         return None
+
+    def _count_as_deaf(self, request: bytes, asked: float) -> None:
+        """A target that was asked for at a time, s, was not confirmed; `_take` tells when the board confirms again.
+
+        Raises:
+            BoardError: If the board has confirmed none for half a second.
+        """
+        self._deaf_since = self._deaf_since or asked
+        if time.monotonic() - self._deaf_since > _DEAF_SECONDS:
+            self._deaf_since = None
+            raise BoardError(
+                f"{self.identity} does not confirm {request.decode().strip()!r}.",
+                "Check its power, its cable and its firmware.",
+            )
 
     def _receive(self, timeout: float) -> None:
         data = self._link.receive(timeout)

@@ -14,7 +14,6 @@ from softform_pneumatics.boards.protocol_a import Message, Reply, ReplyKind, Str
 
 _ADDRESS = "OpenPneu2.0"
 _CONFIRM_SECONDS = 0.1
-_DEAF_SECONDS = 0.5
 _WIRE_RESOLUTION = 1.0  # Pa: the codec's last decimal
 
 # A stream line of about 62 bytes, 10 bits each, leaves the board after the measurement and arrives this much later.
@@ -41,7 +40,6 @@ class OpenPneuBoardA(AsciiBoard[Message]):
         self._sent = np.full(CHANNELS, np.nan)
         self._refresh = 0
         self._refused_seen = 0
-        self._deaf_since: float | None = None
 
     @property
     def identity(self) -> str:
@@ -156,22 +154,16 @@ class OpenPneuBoardA(AsciiBoard[Message]):
         return due
 
     def _set_target(self, channel: int, pressure: float, interrupted: Callable[[], bool]) -> bool:
-        started = time.monotonic()
+        asked, request = time.monotonic(), protocol.select_channel_request(channel)
         confirmed = self._ask(
-            protocol.select_channel_request(channel),
+            request,
             lambda reply: reply == Reply(ReplyKind.CHANNEL_SELECTED, channel),
-            started + _CONFIRM_SECONDS,
+            asked + _CONFIRM_SECONDS,
             interrupted,
         )
         if confirmed is None:
-            self._deaf_since = self._deaf_since or started
-            if time.monotonic() - self._deaf_since > _DEAF_SECONDS:
-                self._deaf_since = None
-                raise BoardError(
-                    f"{self.identity} does not confirm 'SC={channel}'.", "Check its power, its cable and its firmware."
-                )
+            self._count_as_deaf(request, asked)
             return False
-        self._deaf_since = None
         self._link.write(protocol.target_request(pressure))
         self._sent[channel] = pressure
         return True

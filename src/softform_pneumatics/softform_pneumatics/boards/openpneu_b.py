@@ -19,7 +19,6 @@ from softform_pneumatics.boards.protocol_b import Reply, ReplyKind, ReplyParser
 _READ_SECONDS = 0.1
 _ROUND_TRIP_SECONDS = 0.005
 _SET_SECONDS = 0.1
-_DEAF_SECONDS = 0.5
 
 
 class OpenPneuBoardB(AsciiBoard[Reply]):
@@ -40,7 +39,6 @@ class OpenPneuBoardB(AsciiBoard[Reply]):
         self._address: int | None = None
         self._measures = False
         self._in_step = True
-        self._deaf_since: float | None = None
         self._targets = np.zeros(CHANNELS)
         self._pressures = np.zeros(CHANNELS)
         self._unread = list(self._channels)
@@ -107,12 +105,12 @@ class OpenPneuBoardB(AsciiBoard[Reply]):
         refused = self._refused_requests
         self._targets = np.where(np.isnan(targets), self._targets, targets)
         request = protocol.targets_request(self._targets.tolist())
-        deadline = time.monotonic() + _SET_SECONDS
-        done = self._ask(request, _of_kind(ReplyKind.DONE), deadline, interrupted) is not None
+        asked = time.monotonic()
+        done = self._ask(request, _of_kind(ReplyKind.DONE), asked + _SET_SECONDS, interrupted) is not None
         if done and refused == self._refused_requests:
-            self._deaf_since = None
             return True
-        self._count_as_deaf(request)
+        self._in_step = False
+        self._count_as_deaf(request, asked)
         return False
 
     def read(self, timeout: float) -> list[Measurement]:
@@ -174,17 +172,6 @@ class OpenPneuBoardB(AsciiBoard[Reply]):
         if not self._in_step:
             self._in_step = self._ask(protocol.ADDRESS_REQUEST, _of_kind(ReplyKind.ADDRESS), deadline) is not None
         return self._in_step
-
-    def _count_as_deaf(self, request: bytes) -> None:
-        self._in_step = False
-        now = time.monotonic()
-        self._deaf_since = self._deaf_since or now
-        if now - self._deaf_since > _DEAF_SECONDS:
-            self._deaf_since = None
-            raise BoardError(
-                f"{self.identity} does not confirm {request.decode().strip()!r}.",
-                "Check its power, its cable and its firmware.",
-            )
 
     def _confirms_vent(self, message: Reply) -> bool:
         return message.kind is ReplyKind.STOPPED_ALL
