@@ -1,6 +1,7 @@
 """The live membrane of a reality: its shape under the pressures of the moment, solved only when somebody looks."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,10 @@ _NEAR = 100.0  # Pa; so far the first order holds to 0.08 mm, below the noise of
 
 
 class LiveMembrane:
-    """Keeps the last shape and starts the next solve from it.
+    """Keeps the last shape and starts the next solve from it; may be asked by several threads, one at a time.
+
+    All solves run in one thread of its own: a factor of SuperLU that another thread lets go of than the one that made
+    it is never freed (https://github.com/scipy/scipy/issues/15921), 3 MB a solve.
 
     Attributes:
         failure: Why the last solve failed, or None; the last good shape stays meanwhile.
@@ -31,6 +35,7 @@ class LiveMembrane:
     def __init__(self, robot: Robot, reality: Reality) -> None:
         """Build the membrane at rest."""
         self.membrane = build_real_membrane(robot, reality)
+        self._solver = ThreadPoolExecutor(1, thread_name_prefix="membrane")
         self.failure: str | None = None
         self.solves = 0
         self.solve_seconds = 0.0
@@ -50,6 +55,13 @@ class LiveMembrane:
 
     def shape(self, pressures: Array) -> Array:
         """Vertices (V, 3) m under true chamber pressures (k,) Pa; the last good ones if no equilibrium is found."""
+        return self._solver.submit(self._shape, pressures).result()
+
+    def shape_between_solves(self, pressures: Array) -> Array:
+        """As `shape`, but to first order about the last solve where that is near, for many looks a second."""
+        return self._solver.submit(self._shape_between_solves, pressures).result()
+
+    def _shape(self, pressures: Array) -> Array:
         if self._asked is not None and np.abs(pressures - self._asked).max() <= _SAME_PRESSURE:
             return self._last()
         self._asked = pressures.copy()
@@ -71,11 +83,10 @@ class LiveMembrane:
         self.solve_seconds = time.monotonic() - started
         return self._last()
 
-    def shape_between_solves(self, pressures: Array) -> Array:
-        """As `shape`, but to first order about the last solve where that is near, for many looks a second."""
+    def _shape_between_solves(self, pressures: Array) -> Array:
         felt = self._feel(pressures)
         if self.failure is not None or self._solved is None or np.abs(felt - self._solved.pressures).max() > _NEAR:
-            return self.shape(pressures)
+            return self._shape(pressures)
         self._felt = felt
         if self._sensitivity is None:
             self._sensitivity = equilibrium_sensitivity(self.membrane, self._solved)

@@ -1,5 +1,7 @@
 """Realities: read with clear errors, different from the simulator by the stated gap, live under changing pressures."""
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -193,3 +195,23 @@ def test_a_flat_sheet_is_solved_again_at_every_look(robot: Robot) -> None:
     raised = live.shape_between_solves(np.full(9, 50.0))
     assert live.solves == 2
     assert np.abs(raised - LiveMembrane(robot, load_reality("ideal", robot)).shape(np.full(9, 50.0))).max() < 1e-6
+
+
+def resident_mb() -> float:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def test_memory_stays_when_two_threads_look_in_turn(robot: Robot) -> None:
+    """As the scanner and motion capture do: each lets go of what the other has solved."""
+    live, random = LiveMembrane(robot, load_reality("default", robot)), np.random.default_rng(0)
+
+    def solve_in_turn(threads: list[ThreadPoolExecutor], solves: int) -> None:
+        for each in range(solves):
+            threads[each % 2].submit(live.shape, random.uniform(500.0, 4000.0, 9)).result()
+
+    with ThreadPoolExecutor(1) as scanner, ThreadPoolExecutor(1) as motion_capture:
+        solve_in_turn([scanner, motion_capture], 10)
+        before, solves = resident_mb(), live.solves
+        solve_in_turn([scanner, motion_capture], 40)
+    assert live.solves == solves + 40
+    assert resident_mb() - before < 30.0, "a factor that is not freed takes 3 MB"
