@@ -154,6 +154,29 @@ def push_children(x, y, z, boxes, node, limit, stack, bound, depth):  # type: ig
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, inline="always")
+def push_siblings(x, y, z, boxes, node, limit, stack, bound, distances):  # type: ignore[no-untyped-def]  # as above
+    """Put the siblings of a node that are nearer than `limit` (squared) on an empty stack, in any order.
+
+    Returns:
+        How many there are.
+    """
+    parent, own, depth = (node - 1) // 4, (node - 1) % 4, 0
+    box = boxes[parent]
+    for child in range(4):
+        dx = max(box[0, child] - x, x - box[3, child], 0.0)
+        dy = max(box[1, child] - y, y - box[4, child], 0.0)
+        dz = max(box[2, child] - z, z - box[5, child], 0.0)
+        distances[child] = dx * dx + dy * dy + dz * dz
+    distances[own] = np.inf
+    if min(min(distances[0], distances[1]), min(distances[2], distances[3])) < limit:
+        for child in range(4):
+            if distances[child] < limit:
+                bound[depth], stack[depth] = distances[child], 4 * parent + 1 + child
+                depth += 1
+    return depth
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, inline="always")
 def push_children_within(x, y, z, boxes, node, limit, stack, depth):  # type: ignore[no-untyped-def]  # as above
     """`push_children` in any order, for searches whose limit does not shrink."""
     box = boxes[node]

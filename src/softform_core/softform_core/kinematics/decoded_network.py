@@ -1,10 +1,10 @@
 """N_fk followed by the B-spline decoder at fixed surface parameters (paper 000, Eqs. 14 and 1), with its Jacobian."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from softform_core.kinematics.mlp import AffineLayers
+from softform_core.kinematics.mlp_loops import add_products, add_products_along, add_rows
 from softform_core.surface.bspline import basis_matrix
 
 Array = NDArray[np.float64]
@@ -21,7 +21,7 @@ class DecodedNetwork:
         network: N_fk, folded, (k,) Pa -> flattened control points (rows * cols * 3,) mm.
         uv: (Q, 2) surface parameters in the unit square.
         grid: Rows and columns of control points, and the degree of the B-spline.
-        precision: Of the Jacobian's products.
+        precision: Of the derivatives.
     """
 
     def __init__(
@@ -31,7 +31,6 @@ class DecodedNetwork:
         weight, bias = network.weights[-1], network.biases[-1]
         basis = basis_matrix(uv, *grid)
         control_points = basis.shape[1]
-        self._network, self._slopes = network, network.in_precision(precision)
         # (hidden, Q * 3): Eq. 1 applied to the last layer's columns.
         decode = (basis @ weight.reshape(control_points, -1)).reshape(len(uv) * 3, -1)
         self._decode = np.ascontiguousarray(decode.T)
@@ -39,44 +38,34 @@ class DecodedNetwork:
         by_coordinate = self._decode.reshape(-1, len(uv), 3).swapaxes(1, 2)
         self._decode_slopes = by_coordinate.reshape(len(self._decode), -1).astype(precision)
         self._offset = (basis @ bias.reshape(control_points, 3)).ravel()
-        self._identity = np.eye(network.inputs, dtype=precision)
-
-    def hidden(self, actuation: Array) -> tuple[Array, ...]:
-        """Activations of N_fk's hidden layers, (n, k) Pa -> (n, width) each."""
-        return self._network.hidden(actuation)
 
     def points(self, last_hidden: Array) -> Array:
         """Points (n, Q, 3) mm from the activations of the last hidden layer."""
         if len(last_hidden) == 1:
-            points = self._offset.copy()
-            _add_rows(last_hidden[0], self._decode, points)
+            points = self._offset[None].copy()
+            add_rows(np.ascontiguousarray(last_hidden), self._decode[None], points)
         else:
             points = last_hidden @ self._decode + self._offset
         return points.reshape(len(last_hidden), -1, 3)
 
-    def jacobian(self, hidden: tuple[Array, ...]) -> tuple[Floats, Floats]:
-        """Derivatives by the actuation.
+    def jacobian(self, motion: Floats) -> Floats:
+        """Derivatives by the actuation, (n, k, 3, Q) mm/Pa.
 
         Args:
-            hidden: From `hidden`.
-
-        Returns:
-            Of the points (n, k, 3, Q) mm/Pa and of the last hidden layer (n, width, k).
+            motion: (n, k, width), derivative of the activations of the last hidden layer.
         """
-        slope = self._slopes.hidden_jacobian(hidden, self._identity)
-        # With ReLU more than half of the units stand still at any one actuation.
-        moving = slope.any(axis=(0, 2))
-        decode, motion = self._decode_slopes, slope
-        if not moving.all():
-            decode, motion = decode[moving], motion[:, moving]
-        return (motion.swapaxes(1, 2) @ decode).reshape(len(slope), slope.shape[2], 3, -1), slope
+        jacobian = np.zeros((*motion.shape[:2], self._decode_slopes.shape[1]), motion.dtype)
+        add_products(motion, self._decode_slopes[None], jacobian)
+        return jacobian.reshape(*motion.shape[:2], 3, -1)
 
+    def add_jacobian_along(self, motion: Floats, directions: Floats, out: Floats) -> None:
+        """Add the derivative of each point along a direction d of its own, d . dB/da.
 
-@njit(cache=True, nogil=True, fastmath={"contract", "nsz"})
-def _add_rows(weights: Array, rows: Array, out: Array) -> None:  # pragma: no cover - compiled
-    """Add weighted rows (h, m) to out (m,). With ReLU most weights are zero: their rows are not even read."""
-    for row in range(len(weights)):
-        weight = weights[row]
-        if weight != 0.0:
-            for column in range(len(out)):
-                out[column] += weight * rows[row, column]
+        Args:
+            motion: (n, k, width), as for `jacobian`.
+            directions: (n, 3, Q).
+            out: (n, k, Q).
+        """
+        rows = self._decode_slopes.reshape(len(self._decode_slopes), 3, -1)
+        for one, along, sums in zip(motion, directions, out, strict=True):
+            add_products_along(one, rows, along, sums)

@@ -2,12 +2,14 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
+from softform_core.kinematics.mlp_loops import add_products, add_rows, turn_by_activation
 
 Array = NDArray[np.float64]
 Floats = NDArray[np.floating]
@@ -71,8 +73,8 @@ class AffineLayers:
     def hidden(self, x: Array) -> tuple[Array, ...]:
         """Activations of the hidden layers, (n, in) -> (n, width) each."""
         activations = []
-        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            x = _layer(weight, x) + bias
+        for weight, rows, bias in zip(self.weights[:-1], self._rows, self.biases[:-1], strict=False):
+            x = _layer(weight, rows, x, bias)
             x = np.maximum(x, 0.0) if self.activation == "relu" else np.tanh(x)
             activations.append(x)
         return tuple(activations)
@@ -83,26 +85,32 @@ class AffineLayers:
 
     def output(self, last_hidden: Array) -> Array:
         """Output (n, out) from the activations of the last hidden layer."""
-        return last_hidden @ self.weights[-1].T + self.biases[-1]
+        return _layer(self.weights[-1], self._rows[-1], last_hidden, self.biases[-1])
 
     def hidden_jacobian(self, hidden: tuple[Array, ...], dx: Floats) -> Floats:
         """Derivative of the last hidden layer's activations.
 
         Args:
             hidden: From `hidden`.
-            dx: (n, in, k), derivative of the input with respect to k variables; (in, k) if it is the same for all n.
+            dx: (n, k, in), derivative of the input with respect to k variables.
 
         Returns:
-            (n, width, k) in the precision of `dx` and the weights.
+            (n, k, width) in the precision of `dx` and the weights.
         """
-        for weight, x in zip(self.weights[:-1], hidden, strict=True):
-            slope = x > 0.0 if self.activation == "relu" else (1.0 - x * x).astype(dx.dtype)
-            dx = slope[:, :, None] * _times(weight, dx)
+        for rows, x in zip(self._rows[:-1], hidden, strict=True):
+            dx = _products(dx, rows)
+            turn_by_activation(dx, x, self.activation == "relu")
         return dx
 
     def jacobian(self, hidden: tuple[Array, ...], dx: Floats) -> Floats:
-        """Derivative of the output (n, out, k); see `hidden_jacobian`."""
-        return _times(self.weights[-1], self.hidden_jacobian(hidden, dx))
+        """Derivative of the output (n, k, out); see `hidden_jacobian`."""
+        return _products(self.hidden_jacobian(hidden, dx), self._rows[-1])
+
+    @cached_property
+    def _rows(self) -> tuple[Floats, ...]:
+        """What each unit of a layer adds to the next, (blocks, in / blocks, out / blocks) a layer."""
+        blocks = (weight.reshape(-1, *weight.shape[-2:]) for weight in self.weights)
+        return tuple(np.ascontiguousarray(weight.swapaxes(1, 2)) for weight in blocks)
 
     def after(self, weight: Array, bias: Array) -> "AffineLayers":
         """This perceptron behind an affine map `x -> weight x + bias`, which is folded into the first layer (exact)."""
@@ -116,22 +124,23 @@ class AffineLayers:
         return AffineLayers(tuple(weight.astype(dtype) for weight in self.weights), self.biases, self.activation)
 
 
-def _layer(weight: Floats, x: Array) -> Array:
-    """Weights of a layer times rows of inputs, (n, in) -> (n, out)."""
+def _layer(weight: Floats, rows: Floats, x: Array, bias: Array) -> Array:
+    """A layer at inputs (n, in) -> (n, out); `rows` are the rows of its blocks."""
+    if len(x) == 1:
+        out = bias.reshape(len(rows), -1).copy()
+        add_rows(np.ascontiguousarray(x).reshape(len(rows), -1), rows, out)
+        return out.reshape(1, -1)
     if weight.ndim == 2:
-        return x @ weight.T
-    blocks, outputs, inputs = weight.shape
-    rows = x.reshape(len(x), blocks, inputs).swapaxes(0, 1) @ weight.swapaxes(1, 2)
-    return rows.swapaxes(0, 1).reshape(len(x), blocks * outputs)
+        return x @ weight.T + bias
+    blocks = x.reshape(len(x), len(rows), -1).swapaxes(0, 1) @ rows
+    return blocks.swapaxes(0, 1).reshape(len(x), -1) + bias
 
 
-def _times(weight: Floats, columns: Floats) -> Floats:
-    """Weights of a layer times columns of inputs, (n, in, k) -> (n, out, k)."""
-    if weight.ndim == 2:
-        return weight @ columns
-    blocks, outputs, inputs = weight.shape
-    batch, _, k = columns.shape
-    return (weight @ columns.reshape(batch, blocks, inputs, k)).reshape(batch, blocks * outputs, k)
+def _products(columns: Floats, rows: Floats) -> Floats:
+    """Columns of inputs (n, k, in) times the weights of a layer, given as the rows of its blocks: (n, k, out)."""
+    out = np.zeros((*columns.shape[:2], len(rows) * rows.shape[2]), rows.dtype)
+    add_products(np.ascontiguousarray(columns), rows, out)
+    return out
 
 
 def _as_blocks(weight: Array) -> Array:

@@ -60,7 +60,8 @@ class Forward:
     Attributes:
         actuation: (n, k) Pa.
         points: (n, P, 3) mm, p* of Eq. 4.
-        simulated: (n, P + N, 3) mm, surface points and kernel centers before the warp.
+        simulated: (n, P, 3) mm, the points before the warp.
+        centers: (n, N, 3) mm, the kernels', empty without sim-to-real.
         gaussian: (n, P, N) in the precision of the derivatives, empty without sim-to-real.
         gamma: (n, N + 4, 3), empty without sim-to-real.
         hidden: (n, width) each, activations of N_fk's hidden layers.
@@ -70,6 +71,7 @@ class Forward:
     actuation: Array
     points: Array
     simulated: Array
+    centers: Array
     gaussian: Floats
     gamma: Array
     hidden: tuple[Array, ...]
@@ -106,6 +108,7 @@ class ForwardPipeline:
         """Fold the networks and multiply them with the decoder."""
         self.rows, self.cols, self.degree = rows, cols, degree
         self._network = fold(forward_kinematics)
+        self._network_slopes = self._network.in_precision(precision)
         if self._network.weights[-1].shape[0] != rows * cols * 3:
             raise SoftformError(
                 f"N_fk gives {self._network.weights[-1].shape[0]} numbers, {rows} x {cols} control points need "
@@ -113,6 +116,7 @@ class ForwardPipeline:
                 "Use the model that was trained for this robot's surface.",
             )
         self.sim_to_real, self._precision = sim_to_real, precision
+        self._kernels: DecodedNetwork | None = None
         self._coefficients: AffineLayers | None = None
         self._coefficients_slopes: AffineLayers | None = None
         if sim_to_real is not None:
@@ -124,6 +128,7 @@ class ForwardPipeline:
                 )
             self._coefficients = network.after(self._network.weights[-1], self._network.biases[-1])
             self._coefficients_slopes = self._coefficients.in_precision(precision)
+            self._kernels = self._decoded(sim_to_real.kernel_uv)
         self._sample(uv)
 
     def _sample(self, uv: Array) -> None:
@@ -134,9 +139,11 @@ class ForwardPipeline:
         if not np.isfinite(uv).all() or uv.min() < 0.0 or uv.max() > 1.0:
             raise SoftformError("Surface parameters must lie in the unit square.", "Clip them to 0 … 1.")
         self.uv = uv
-        sampled = uv if self.sim_to_real is None else np.concatenate([uv, self.sim_to_real.kernel_uv])
-        self._surface = DecodedNetwork(self._network, sampled, (self.rows, self.cols, self.degree), self._precision)
+        self._surface = self._decoded(uv)
         self._derivatives = derivative_matrices(uv, self.rows, self.cols, self.degree)
+
+    def _decoded(self, uv: Array) -> DecodedNetwork:
+        return DecodedNetwork(self._network, uv, (self.rows, self.cols, self.degree), self._precision)
 
     @property
     def degrees_of_freedom(self) -> int:
@@ -169,7 +176,7 @@ class ForwardPipeline:
     def kernel_centers(self, actuation: Array) -> Array:
         """Centers q_i of the warp's kernels on the simulated surface, (..., k) Pa -> (..., N, 3) mm."""
         batch, lead = self._batch(actuation)
-        return self.forward(batch).simulated[:, len(self.uv) :].reshape(*lead, -1, 3)
+        return self.forward(batch).centers.reshape(*lead, -1, 3)
 
     @property
     def kernel_width(self) -> float:
@@ -187,10 +194,10 @@ class ForwardPipeline:
         state, control = self.forward(batch), self.control_points(batch)
         along_u, along_v = (apply(matrix, control) for matrix in self._derivatives)
         if self.sim_to_real is not None:
-            count, width = len(self.uv), self.sim_to_real.width
-            points, centers = state.simulated[:, :count], state.simulated[:, count:]
             along_u, along_v = (
-                warp_tangents(points, tangents, centers, state.gaussian, state.gamma, width)
+                warp_tangents(
+                    state.simulated, tangents, state.centers, state.gaussian, state.gamma, self.sim_to_real.width
+                )
                 for tangents in (along_u, along_v)
             )
         return unit_normals(along_u, along_v).reshape(*lead, -1, 3)
@@ -211,24 +218,25 @@ class ForwardPipeline:
 
     def forward(self, actuation: Array) -> Forward:
         """Algorithm 1 for a batch, (n, k) Pa, keeping what derivatives need."""
-        hidden = self._surface.hidden(actuation)
+        hidden = self._network.hidden(actuation)
         simulated = self._surface.points(hidden[-1])
-        if self.sim_to_real is None or self._coefficients is None:
-            nothing = np.zeros((len(actuation), 0, 0))
-            return Forward(actuation, simulated, simulated, nothing, nothing, hidden, ())
-        points, centers = simulated[:, : len(self.uv)], simulated[:, len(self.uv) :]
+        if self.sim_to_real is None or self._coefficients is None or self._kernels is None:
+            nothing = np.zeros((len(actuation), 0, 3))
+            return Forward(actuation, simulated, simulated, nothing, nothing, nothing, hidden, ())
+        centers = self._kernels.points(hidden[-1])
         coefficients_hidden = self._coefficients.hidden(hidden[-1])
         last = (hidden[-1], *coefficients_hidden)[-1]  # N_rbf may be affine: it has no hidden layer then
         gamma = self._coefficients.output(last).reshape(len(actuation), -1, 3)
-        warped, gaussian = warp_with_kernels(points, centers, gamma, self.sim_to_real.width, self._precision)
-        return Forward(actuation, warped, simulated, gaussian, gamma, hidden, coefficients_hidden)
+        warped, gaussian = warp_with_kernels(simulated, centers, gamma, self.sim_to_real.width, self._precision)
+        return Forward(actuation, warped, simulated, centers, gaussian, gamma, hidden, coefficients_hidden)
 
     def jacobian(self, state: Forward) -> Array:
         """Derivative of `state.points` with respect to the actuation (Eq. 17), (n, P, 3, k) mm/Pa."""
-        simulated, slope = self._surface.jacobian(state.hidden)
+        motion = self._hidden_motion(state)
+        jacobian = self._surface.jacobian(motion)
         if self.sim_to_real is not None:
-            simulated = warp_jacobian(self._warp_inputs(state, simulated, slope))
-        return simulated.transpose(0, 3, 2, 1).astype(np.float64, copy=False)
+            jacobian = warp_jacobian(self._warp_inputs(state, motion), jacobian)
+        return jacobian.transpose(0, 3, 2, 1).astype(np.float64, copy=False)
 
     def jacobian_along(self, state: Forward, directions: Array) -> Array:
         """Derivative of each point along a direction of its own, d . dp*/da, for a batch of one.
@@ -240,27 +248,35 @@ class ForwardPipeline:
         Returns:
             (P, k) mm/Pa for directions of unit length.
         """
-        simulated, slope = self._surface.jacobian(state.hidden)
+        motion = self._hidden_motion(state)
         if self.sim_to_real is None:
-            return np.einsum("px,kxp->pk", directions, simulated[0].astype(np.float64))
-        return warp_jacobian_along(self._warp_inputs(state, simulated, slope), directions[None])[0].T
+            slope: Floats = np.ascontiguousarray(directions.T[None], dtype=motion.dtype)
+            jacobian: Floats = np.zeros((*motion.shape[:2], len(directions)), motion.dtype)
+        else:
+            jacobian, slope = warp_jacobian_along(self._warp_inputs(state, motion), directions[None])
+        self._surface.add_jacobian_along(motion, slope, jacobian)
+        return jacobian[0].T.astype(np.float64, copy=False)
 
     def objective_gradient(self, state: Forward, residuals: Array) -> Array:
         """Eq. 16: 2 sum (dp*/da)^T (p* - (R c* + t)) for residuals (P, 3) mm and a batch of one, (k,) mm^2/Pa."""
         return 2.0 * residuals.ravel() @ self.jacobian(state)[0].reshape(residuals.size, -1)
 
-    def _warp_inputs(self, state: Forward, simulated: Floats, slope: Floats) -> WarpInputs:
-        assert self.sim_to_real is not None and self._coefficients_slopes is not None
-        count, (n, k) = len(self.uv), state.actuation.shape
-        gamma = self._coefficients_slopes.jacobian(state.coefficients_hidden, slope)
+    def _hidden_motion(self, state: Forward) -> Floats:
+        """Derivative of N_fk's last hidden layer by the actuation, (n, k, width)."""
+        n, k = state.actuation.shape
+        unit = np.eye(k, dtype=self._precision)
+        return self._network_slopes.hidden_jacobian(state.hidden, np.broadcast_to(unit, (n, k, k)))
+
+    def _warp_inputs(self, state: Forward, motion: Floats) -> WarpInputs:
+        assert self.sim_to_real is not None and self._coefficients_slopes is not None and self._kernels is not None
+        gamma = self._coefficients_slopes.jacobian(state.coefficients_hidden, motion)
         return WarpInputs(
-            state.simulated[:, :count],
-            state.simulated[:, count:],
+            state.simulated,
+            state.centers,
             state.gaussian,
             state.gamma,
-            simulated[..., :count],
-            simulated[..., count:],
-            gamma.reshape(n, -1, 3, k),
+            self._kernels.jacobian(motion),
+            gamma.reshape(*motion.shape[:2], -1, 3),
             self.sim_to_real.width,
         )
 

@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from softform_core.kinematics.box_tree import FAST, STACK, box_tree, push_children, push_children_within
+from softform_core.kinematics.box_tree import FAST, STACK, box_tree, push_children, push_children_within, push_siblings
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -78,24 +78,27 @@ class PointTree:
 @njit(cache=True, nogil=True, fastmath=FAST)
 def _nearest(queries, points, boxes, leaf, found):  # type: ignore[no-untyped-def]  # numba infers the types
     """Replace the guesses in `found`, -1 where there is none, by the nearest."""
-    inner, stack, bound = len(boxes), np.empty(STACK, dtype=np.int64), np.empty(STACK)
+    inner, stack, bound, distances = len(boxes), np.empty(STACK, dtype=np.int64), np.empty(STACK), np.empty(4)
     for query in range(len(queries)):
         x, y, z = queries[query, 0], queries[query, 1], queries[query, 2]
         nearest = found[query]
         if nearest < 0:
             nearest = found[query - 1] if query > 0 else 0
         best, nearest = _nearest_of_leaf(x, y, z, points, nearest // leaf * leaf, leaf, np.inf, nearest)
-        own = inner + nearest // leaf
-        stack[0], bound[0], depth = 0, 0.0, 1
-        while depth > 0:
-            depth -= 1
-            node = stack[depth]
-            if bound[depth] >= best or node == own:
-                continue
-            if node < inner:
-                depth = push_children(x, y, z, boxes, node, best, stack, bound, depth)
-            else:
-                best, nearest = _nearest_of_leaf(x, y, z, points, (node - inner) * leaf, leaf, best, nearest)
+        # Upwards from that leaf: what lies beside the way is seldom near enough, and then nothing is put on the stack.
+        seen = inner + nearest // leaf
+        while seen > 0:
+            depth = push_siblings(x, y, z, boxes, seen, best, stack, bound, distances)
+            while depth > 0:
+                depth -= 1
+                node = stack[depth]
+                if bound[depth] >= best:
+                    continue
+                if node < inner:
+                    depth = push_children(x, y, z, boxes, node, best, stack, bound, depth)
+                else:
+                    best, nearest = _nearest_of_leaf(x, y, z, points, (node - inner) * leaf, leaf, best, nearest)
+            seen = (seen - 1) // 4
         found[query] = nearest
 
 

@@ -175,7 +175,7 @@ def fill_factors(
         beta: (n, 3, N).
         centers: (n, 3, N) mm.
         centers_jacobian: (n, k, 3, N).
-        gamma_jacobian: (n, N + 4, 3, k).
+        gamma_jacobian: (n, k, N + 4, 3).
         width: c, 1/mm^2.
         moving: (n, 4 + 3 k or more, N), is filled with 1, the centers, and 2c dq.
         own: (n, 3 k or more, N), is filled with dbeta - beta 2c q . dq.
@@ -199,7 +199,7 @@ def fill_factors(
             for x in range(3):
                 row, weight = own[shape, x * k + column], beta[shape, x]
                 for i in range(kernels):
-                    row[i] = gamma_jacobian[shape, 4 + i, x, column] - weight[i] * toward[i]
+                    row[i] = gamma_jacobian[shape, column, 4 + i, x] - weight[i] * toward[i]
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
@@ -220,7 +220,7 @@ def fill_jacobian(
         sums: (n, 3 (4 + 3 k) + 3 k or more, P): sums of e_i times 1, q_i, and 2c dq_i, for each coordinate of beta_i
             one after the other, and of e_i times what moves with the actuation.
         gamma: (n, N + 4, 3).
-        gamma_jacobian: (n, N + 4, 3, k).
+        gamma_jacobian: (n, k, N + 4, 3).
         width: c, 1/mm^2.
         out: (n, k, 3, P).
     """
@@ -237,12 +237,12 @@ def fill_jacobian(
                     slope[y, p] = g[1 + y, x] + twice * (row[1 + y, p] - row[0, p] * place[y, p])
             for column in range(k):
                 here, own, moving = out[shape, column, x], own_sums[x * k + column], points_jacobian[shape, column]
-                change = gamma_jacobian[shape, 0, x, column]
+                change = gamma_jacobian[shape, column, 0, x]
                 for p in range(count):
                     here[p] = own[p] + change
                 for y in range(3):
                     # Eqs. 23-25 (moving centers) and 29-30 (changing coefficients).
-                    moved, turn = row[4 + y * k + column], gamma_jacobian[shape, 1 + y, x, column]
+                    moved, turn = row[4 + y * k + column], gamma_jacobian[shape, column, 1 + y, x]
                     for p in range(count):
                         here[p] += slope[y, p] * moving[y, p] + place[y, p] * (moved[p] + turn)
 
@@ -250,43 +250,42 @@ def fill_jacobian(
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def fill_jacobian_along(
     points: NDArray[np.floating],
-    points_jacobian: NDArray[np.floating],
     directions: NDArray[np.floating],
     sums: NDArray[np.floating],
     own_sums: NDArray[np.floating],
     gamma: NDArray[np.floating],
     gamma_jacobian: NDArray[np.floating],
     width: float,
-    out: Array,
+    slope: NDArray[np.floating],
+    out: NDArray[np.floating],
 ) -> None:  # pragma: no cover - compiled
     """Derivative of Eq. 2 along a direction of each point, (n, k, P); see `rbf_warp.warp_jacobian_along`.
 
     Args:
         points: (n, 3, P) mm.
-        points_jacobian: (n, k, 3, P).
         directions: (n, 3, P).
         sums: (n, 4 + 3 k or more, P): sums of e_i d . beta_i times 1, q_i, and 2c dq_i.
         own_sums: (n, 3 k or more, P): sums of e_i times what moves with the actuation.
         gamma: (n, N + 4, 3).
-        gamma_jacobian: (n, N + 4, 3, k).
+        gamma_jacobian: (n, k, N + 4, 3).
         width: c, 1/mm^2.
-        out: (n, k, P).
+        slope: (n, 3, P), is filled with d . dp*/dp.
+        out: (n, k, P), is filled with the other two terms of Eq. 17.
     """
     batch, k, count = out.shape
     twice = np.full(1, 2.0 * width).astype(gamma.dtype)[0]
-    slope, moved = np.empty((3, count), gamma.dtype), np.empty(count, gamma.dtype)
     for shape in range(batch):
         row, g, place, d = sums[shape], gamma[shape], points[shape], directions[shape]
         dx, dy, dz = d[0], d[1], d[2]
         for y in range(3):
             ax, ay, az = g[1 + y, 0], g[1 + y, 1], g[1 + y, 2]
+            toward = slope[shape, y]
             for p in range(count):
                 # Eq. 26: d . dp*/dp.
                 kernels = twice * (row[1 + y, p] - row[0, p] * place[y, p])
-                slope[y, p] = kernels + dx[p] * ax + dy[p] * ay + dz[p] * az
+                toward[p] = kernels + dx[p] * ax + dy[p] * ay + dz[p] * az
         for column in range(k):
-            here, moving = out[shape, column], points_jacobian[shape, column]
-            turn = gamma_jacobian[shape, :4, :, column]
+            here, turn = out[shape, column], gamma_jacobian[shape, column]
             own_x, own_y, own_z = (
                 own_sums[shape, column],
                 own_sums[shape, k + column],
@@ -294,13 +293,11 @@ def fill_jacobian_along(
             )
             for p in range(count):
                 along = dx[p] * (turn[0, 0] + own_x[p]) + dy[p] * (turn[0, 1] + own_y[p])
-                moved[p] = along + dz[p] * (turn[0, 2] + own_z[p])
+                here[p] = along + dz[p] * (turn[0, 2] + own_z[p])
             for y in range(3):
                 # Eqs. 23-25 (moving centers) and 29-30 (changing coefficients).
                 centers = row[4 + y * k + column]
                 tx, ty, tz = turn[1 + y, 0], turn[1 + y, 1], turn[1 + y, 2]
                 for p in range(count):
                     change = centers[p] + dx[p] * tx + dy[p] * ty + dz[p] * tz
-                    moved[p] += slope[y, p] * moving[y, p] + place[y, p] * change
-            for p in range(count):
-                here[p] = moved[p]
+                    here[p] += place[y, p] * change

@@ -127,9 +127,8 @@ class WarpInputs:
         centers: (n, N, 3) mm.
         gaussian: (n, P, N), from `gaussians`.
         gamma: (n, N + 4, 3).
-        points_jacobian: (n, k, 3, P) of the simulated points, dB/da.
         centers_jacobian: (n, k, 3, N) of the kernel centers, dQ/da.
-        gamma_jacobian: (n, N + 4, 3, k), dgamma/da.
+        gamma_jacobian: (n, k, N + 4, 3), dgamma/da.
         width: c, 1/mm^2.
     """
 
@@ -137,31 +136,35 @@ class WarpInputs:
     centers: Array
     gaussian: Floats
     gamma: Array
-    points_jacobian: Floats
     centers_jacobian: Floats
     gamma_jacobian: Floats
     width: float
 
 
-def warp_jacobian(at: WarpInputs) -> Array:
+def warp_jacobian(at: WarpInputs, points_jacobian: Floats) -> Array:
     """Derivative of Eq. 2 with respect to the actuation, the three terms of Eq. 17 with Eqs. 23-30, (n, k, 3, P).
 
     The kernels appear only in one product with the columns that belong to them; no array of P x N x 3 is ever made. It
     is computed in the precision of the kernels and the three Jacobians.
+
+    Args:
+        at: Inputs and their derivatives.
+        points_jacobian: (n, k, 3, P) of the simulated points, dB/da.
     """
     beta, moving, own = _kernel_factors(at)
-    (batch, k), kernels = at.points_jacobian.shape[:2], beta.shape[2]
+    (batch, k), kernels = points_jacobian.shape[:2], beta.shape[2]
     parts = [beta[:, x, None] * moving[:, : 4 + 3 * k] for x in range(3)]
     factors = np.zeros((batch, _filled(3 * (4 + 3 * k) + 3 * k), kernels), beta.dtype)
     np.concatenate([*parts, own[:, : 3 * k]], axis=1, out=factors[:, : 3 * (4 + 3 * k) + 3 * k])
     sums: Floats = factors @ at.gaussian.swapaxes(1, 2)
-    jacobian = np.empty(at.points_jacobian.shape)
-    fill_jacobian(*_parts(at, sums), at.width, jacobian)
+    jacobian = np.empty(points_jacobian.shape)
+    points, gamma = _points_and_gamma(at, sums.dtype)
+    fill_jacobian(points, np.ascontiguousarray(points_jacobian), sums, gamma, at.gamma_jacobian, at.width, jacobian)
     return jacobian
 
 
-def warp_jacobian_along(at: WarpInputs, directions: Array) -> Array:
-    """`warp_jacobian` along a direction d of each point, d . dp*/da.
+def warp_jacobian_along(at: WarpInputs, directions: Array) -> tuple[Floats, Floats]:
+    """`warp_jacobian` along a direction d of each point, d . dp*/da, but for its first term.
 
     The directions go into the kernels first, e_i d . beta_i: what moves with the centers then needs one column each
     instead of three.
@@ -171,9 +174,10 @@ def warp_jacobian_along(at: WarpInputs, directions: Array) -> Array:
         directions: (n, P, 3).
 
     Returns:
-        (n, k, P).
+        The second and third term of Eq. 17, (n, k, P); and d . dp*/dp (n, 3, P), along which the motion of the
+        simulated points is still to be added.
     """
-    batch, k, _, count = at.points_jacobian.shape
+    (batch, k), count = at.centers_jacobian.shape[:2], at.points.shape[1]
     kernels: Floats = np.ascontiguousarray(at.gaussian.swapaxes(1, 2))
     beta, moving, own = _kernel_factors(at)
     along: Floats = np.ascontiguousarray(directions.swapaxes(1, 2), dtype=beta.dtype)
@@ -181,18 +185,16 @@ def warp_jacobian_along(at: WarpInputs, directions: Array) -> Array:
     fill_weights(kernels, beta, along, weights)
     sums: Floats = moving @ weights
     own_sums: Floats = own @ kernels
-    jacobian = np.empty((batch, k, count))
-    points, points_jacobian, sums, gamma, gamma_jacobian = _parts(at, sums)
-    fill_jacobian_along(points, points_jacobian, along, sums, own_sums, gamma, gamma_jacobian, at.width, jacobian)
-    return jacobian
+    jacobian: Floats = np.empty((batch, k, count), beta.dtype)
+    points, gamma = _points_and_gamma(at, beta.dtype)
+    slope = np.empty_like(along)
+    fill_jacobian_along(points, along, sums, own_sums, gamma, at.gamma_jacobian, at.width, slope, jacobian)
+    return jacobian, slope
 
 
-def _parts(at: WarpInputs, sums: Floats) -> tuple[Floats, ...]:
-    """What the loops take, contiguous and in one precision."""
-    dtype = sums.dtype
-    points = np.ascontiguousarray(at.points.swapaxes(1, 2), dtype=dtype)
-    gamma, gamma_jacobian = at.gamma[:, :4].astype(dtype), np.ascontiguousarray(at.gamma_jacobian[:, :4])
-    return points, np.ascontiguousarray(at.points_jacobian), sums, gamma, gamma_jacobian
+def _points_and_gamma(at: WarpInputs, dtype: np.dtype[np.floating]) -> tuple[Floats, Floats]:
+    """Points (n, 3, P) and the affine part (n, 4, 3), as the loops take them."""
+    return np.ascontiguousarray(at.points.swapaxes(1, 2), dtype=dtype), at.gamma[:, :4].astype(dtype)
 
 
 def _kernel_factors(at: WarpInputs) -> tuple[Floats, Floats, Floats]:
@@ -204,7 +206,7 @@ def _kernel_factors(at: WarpInputs) -> tuple[Floats, Floats, Floats]:
         beta (n, 3, N); 1, the centers, and 2c dq (n, 4 + 3 k, N); and dbeta - beta 2c q . dq (n, 3 k, N), all that is
         multiplied with e_i alone. Rows of zeros are added to the last two.
     """
-    dtype, (batch, k) = at.gaussian.dtype, at.points_jacobian.shape[:2]
+    dtype, (batch, k) = at.gaussian.dtype, at.centers_jacobian.shape[:2]
     beta: Floats = np.ascontiguousarray(at.gamma[:, 4:].swapaxes(1, 2), dtype=dtype)
     centers = np.ascontiguousarray(at.centers.swapaxes(1, 2), dtype=dtype)
     moving, own = (np.zeros((batch, _filled(rows), beta.shape[2]), dtype) for rows in (4 + 3 * k, 3 * k))

@@ -69,7 +69,7 @@ class SurfaceUncertainty:
         batch = actuation.reshape(-1, actuation.shape[-1])
         state, normals = self._pipeline.forward(batch), self._pipeline.normals(batch)
         control = self._pipeline.control_points(batch).reshape(len(batch), -1)
-        points = state.simulated[:, : len(self._pipeline.uv)]
+        points = state.simulated
         predictions = [
             warp(points, state.gaussian, member.values(control).reshape(len(batch), -1, 3)) for member in self._members
         ]

@@ -85,10 +85,12 @@ class TipModel:
         jacobians = self.jacobian_network.values(flat).reshape(-1, self.dimensions, self.actuations)
         if self.sim_to_real is not None:
             hidden = self.sim_to_real.hidden(self._transfer_inputs(tips, flat))
+            by_actuation = jacobians.swapaxes(1, 2)
             if self.sim_to_real.inputs > self.dimensions:
                 unit = np.broadcast_to(np.eye(self.actuations), (len(flat), self.actuations, self.actuations))
-                jacobians = np.concatenate([jacobians, unit], axis=1)
-            tips, jacobians = self.sim_to_real.output(hidden[-1]), self.sim_to_real.jacobian(hidden, jacobians)
+                by_actuation = np.concatenate([by_actuation, unit], axis=2)
+            tips = self.sim_to_real.output(hidden[-1])
+            jacobians = self.sim_to_real.jacobian(hidden, by_actuation).swapaxes(1, 2)
         return tips.reshape(*batch, self.dimensions), jacobians.reshape(*batch, *jacobians.shape[1:])
 
     def _transfer_inputs(self, tips: Array, actuations: Array) -> Array:

@@ -57,7 +57,7 @@ def test_the_reference_pipeline_of_the_bench_is_the_same_function(robot):
     state, reference_state = ours.forward(pressures[None]), reference.forward(pressures[None])
     residuals = np.random.default_rng(5).normal(size=(100, 3))
     assert np.abs(state.points - reference_state.points).max() < 0.01
-    assert np.abs(state.points - ours.forward(pressures[None]).simulated[:, :100]).max() > 0.1
+    assert np.abs(state.points - ours.forward(pressures[None]).simulated).max() > 0.1
     ours_gradient = ours.objective_gradient(state, residuals)
     assert reference.objective_gradient(reference_state, residuals) == pytest.approx(
         ours_gradient, abs=1e-4 * np.abs(ours_gradient).max()
