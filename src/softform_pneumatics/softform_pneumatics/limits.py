@@ -6,7 +6,11 @@ from numpy.typing import NDArray
 from softform_core.robots import PneumaticRobot
 from softform_pneumatics.states import UnsafeError
 
-_OUTSIDE_IN_A_ROW = 2
+_IN_A_ROW = 2
+"""One reading alone may be a corrupt line that looks like a good one: OpenPneu's wire has no checksum."""
+
+_RISING_PART = 0.1
+"""Of the tolerance: so much higher than a measurement before is a chamber that rises; noise and ripple are less."""
 
 
 class RangeWatch:
@@ -30,9 +34,8 @@ class RangeWatch:
         """
         robot = self._robot
         outside = (pressures > robot.pressure_max + self._margin) | (pressures < robot.pressure_min - self._margin)
-        # One reading alone may be a corrupt line that looks like a good one: OpenPneu's wire has no checksum.
         self._in_a_row = self._in_a_row + 1 if outside.any() else 0
-        if self._in_a_row >= _OUTSIDE_IN_A_ROW:
+        if self._in_a_row >= _IN_A_ROW:
             index = int(np.flatnonzero(outside)[0])
             raise UnsafeError(
                 f"Chamber {robot.chambers[index]} is at {pressures[index]:.0f} Pa; its range is "
@@ -42,25 +45,33 @@ class RangeWatch:
 
 
 class FollowWatch:
-    """A chamber further than `tolerance` (Pa) from its setpoint for `seconds`, whatever the plant."""
+    """A chamber that goes its own way, whatever the plant.
+
+    Either it has been further than `tolerance` (Pa) from its setpoint for `seconds`; or it is so far above it and rises
+    on, in two measurements in a row: then the board has understood another target (a lost point turns 3.790 into 3790),
+    or a valve is stuck, and every further moment is pressure.
+    """
 
     def __init__(self, robot: PneumaticRobot, tolerance: float, seconds: float) -> None:
         """Watch all chambers of the robot."""
         self._robot = robot
         self._tolerance = tolerance
         self._seconds = seconds
-        self._astray_since: float | None = None
+        self.reset()
 
     def reset(self) -> None:
         """Forget what was measured."""
-        self._astray_since = None
+        self._astray_since: float | None = None
+        self._last: NDArray[np.float64] | None = None
+        self._rising_in_a_row = np.zeros(len(self._robot.chambers), dtype=np.int64)
 
     def check(self, pressures: NDArray[np.float64], setpoint: NDArray[np.float64], moment: float) -> None:
         """Take pressures (k,) Pa measured at `moment` (s) under the setpoint (k,) Pa.
 
         Raises:
-            UnsafeError: If a chamber has not followed for too long.
+            UnsafeError: If a chamber runs away, or has not followed for too long.
         """
+        self._check_runaway(pressures, setpoint)
         deviation = np.abs(pressures - setpoint)
         if deviation.max() <= self._tolerance:
             self._astray_since = None
@@ -73,4 +84,18 @@ class FollowWatch:
                 f"Chamber {self._robot.chambers[index]} stays at {pressures[index]:.0f} Pa while its setpoint is "
                 f"{setpoint[index]:.0f} Pa.",
                 "Check for a leak, a blocked tube or a failed pump on that channel, then reset.",
+            )
+
+    def _check_runaway(self, pressures: NDArray[np.float64], setpoint: NDArray[np.float64]) -> None:
+        last, self._last = self._last, pressures.copy()
+        if last is None:
+            return
+        rising = (pressures - setpoint > self._tolerance) & (pressures - last > _RISING_PART * self._tolerance)
+        self._rising_in_a_row = np.where(rising, self._rising_in_a_row + 1, 0)
+        if self._rising_in_a_row.max() >= _IN_A_ROW:
+            index = int(np.argmax(self._rising_in_a_row))
+            raise UnsafeError(
+                f"Chamber {self._robot.chambers[index]} rises to {pressures[index]:.0f} Pa while its setpoint is "
+                f"{setpoint[index]:.0f} Pa.",
+                "Check the board's cable for disturbances, and valve and sensor of that channel, then reset.",
             )

@@ -231,6 +231,17 @@ def test_over_pressure_vents_and_latches(
     assert "Chamber c4 is at" in driver.reason
 
 
+def test_a_chamber_that_rises_beyond_its_setpoint_vents_and_latches_within_its_range(
+    scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil, robot: Robot
+) -> None:
+    """As when the board has understood another target: the range is not left yet."""
+    scripted_board.overshoots[3] = 4.9
+    wait_until(lambda: driver.state is State.FAULT)
+    wait_until(vented(scripted_board))
+    assert "Chamber c4 rises to" in driver.reason
+    assert 1e3 * scripted_board.pressures.max() < robot.pressure_max.min()
+
+
 def test_one_corrupt_reading_is_no_over_pressure(robot: Robot, make_driver: Callable[..., PneumaticsDriver]) -> None:
     driver = make_driver()
     good, bad = np.zeros(10), np.full(10, 90_000.0)

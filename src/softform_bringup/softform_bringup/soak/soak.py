@@ -20,6 +20,7 @@ from softform_bringup.fault_injection.recorded_frames import readable_messages
 from softform_bringup.fault_injection.stack_processes import StackProcesses
 from softform_bringup.soak.resources import Usage, trends, usage
 from softform_bringup.streamed_path import StreamedPath, pressure_path
+from softform_core import priority
 from softform_core.errors import SoftformError
 from softform_core.kinematics.live_pipeline import LivePipeline
 from softform_core.robots import load_robot
@@ -65,6 +66,7 @@ class _Planner:
         self._thread.join()
 
     def _stream(self) -> None:
+        priority.ask_for_priority(priority.STREAM)
         deadline, place = time.monotonic(), 0
         while not self._ended.wait(max(0.0, deadline - time.monotonic())):
             self._targets.publish(self._path.message(place, self._clock.now().to_msg()))

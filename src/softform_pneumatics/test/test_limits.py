@@ -1,0 +1,56 @@
+"""The watch over chambers that go their own way: quick where one runs away, silent where one only lags."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from softform_core.robots import Robot
+from softform_pneumatics.limits import FollowWatch
+from softform_pneumatics.states import UnsafeError
+
+PERIOD = 0.05  # s between measurements
+NOISE = 30.0  # Pa
+
+
+def readings(setpoints: NDArray[np.float64], lag: float, seed: int) -> NDArray[np.float64]:
+    """What sensors show of chambers that follow with a first-order lag (s), (n, k) Pa."""
+    random, pressures, seen = np.random.default_rng(seed), setpoints[0].copy(), []
+    for setpoint in setpoints:
+        pressures += (setpoint - pressures) * (1.0 - np.exp(-PERIOD / lag))
+        seen.append(pressures + random.normal(0.0, NOISE, len(pressures)))
+    return np.array(seen)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_chambers_that_lag_behind_a_setpoint_at_the_slew_rate_are_left_alone(robot: Robot, seed: int) -> None:
+    watch, moments = FollowWatch(robot, 1000.0, 5.0), PERIOD * np.arange(400)
+    span, phase = robot.pressure_max, np.random.default_rng(seed).uniform(0.0, 4.0, len(robot.chambers))
+    rise = moments[:, None] * robot.slew_rate / span + phase
+    setpoints = span * np.abs(rise % 2.0 - 1.0)  # up and down between the ends of the range
+    for moment, pressures, setpoint in zip(moments, readings(setpoints, 0.2, seed), setpoints, strict=True):
+        watch.check(pressures, setpoint, moment)
+
+
+def test_a_chamber_that_runs_away_is_found_within_three_measurements(robot: Robot) -> None:
+    watch, setpoint = FollowWatch(robot, 1000.0, 5.0), np.full(9, 500.0)
+    watch.check(setpoint, setpoint, 0.0)
+    pressures = setpoint.copy()
+    with pytest.raises(UnsafeError, match=r"Chamber c3 rises to (3100|2800) Pa while its setpoint is 500 Pa"):
+        for step in range(1, 4):
+            pressures[2] += 800.0 if step < 2 else 900.0
+            watch.check(pressures, setpoint, step * PERIOD)
+    watch.reset()
+    watch.check(pressures, setpoint, 1.0)
+
+
+@pytest.mark.parametrize("others", [1, 2, 3])
+def test_readings_that_are_corrupt_one_at_a_time_are_no_runaway(robot: Robot, others: int) -> None:
+    watch, setpoint = FollowWatch(robot, 1000.0, 5.0), np.full(9, 500.0)
+    for number in range(60):
+        watch.check(setpoint + (4000.0 if number % (others + 1) == 0 else 0.0), setpoint, number * PERIOD)
+
+
+def test_a_chamber_that_falls_towards_its_setpoint_has_time(robot: Robot) -> None:
+    watch, setpoint = FollowWatch(robot, 1000.0, 5.0), np.zeros(9)
+    for number in range(40):
+        watch.check(np.full(9, 5000.0 * np.exp(-number * PERIOD)), setpoint, number * PERIOD)
