@@ -33,8 +33,8 @@ RATE = 50.0
 """Commands a second: targets stream at this rate, and the servo answers each with a command."""
 
 POINTS = 1000
-WARM_UP_SHARE = 0.2
-"""Of the run, at its beginning, that does not count."""
+WARM_UP_SHARE, WARM_UP_SECONDS = 0.2, 120.0
+"""At the beginning of the run what does not count: a fifth, and two minutes of a run that is twice as long."""
 
 _NAMESPACE = "softform"
 _LOOK_SECONDS = 5.0
@@ -125,7 +125,9 @@ def soak(minutes: float, folder: Path, say: Callable[[str], None]) -> dict[str, 
             planner = _Planner(node, path)
             time.sleep(_APPROACH_SECONDS)
             planner.stamps.clear()
+            psutil.cpu_times_percent()  # the next call tells of the time since this one
             samples = _watch(stack, planner, 60.0 * minutes)
+            processor = _processor()
             planner.end()
             time.sleep(2.0)  # the recorder tells once a second what it has
     finally:
@@ -134,6 +136,7 @@ def soak(minutes: float, folder: Path, say: Callable[[str], None]) -> dict[str, 
         "minutes": minutes,
         **_growth(samples, 60.0 * minutes),
         "command_period_ms": _periods(planner.stamps),
+        "processor": processor,
         "recorder": _recording(planner.recorder, bag),
     }
 
@@ -156,8 +159,16 @@ def _watch(stack: StackProcesses, planner: _Planner, seconds: float) -> dict[str
     return samples
 
 
+def _processor() -> dict[str, float]:
+    """Shares of the processors' time, per cent: in use by all there is, and taken by the host of a virtual machine."""
+    shares = psutil.cpu_times_percent()
+    stolen = float(getattr(shares, "steal", 0.0))
+    return {"in_use": round(100.0 - shares.idle - stolen, 1), "stolen": stolen}
+
+
 def _growth(samples: dict[str, list[Usage]], seconds: float) -> dict[str, object]:
-    found = trends(samples, WARM_UP_SHARE * seconds)
+    warm_up = max(WARM_UP_SHARE * seconds, min(WARM_UP_SECONDS, 0.5 * seconds))
+    found = trends(samples, warm_up)
     growing = [f"{quantity} of {name}" for name, each in found.items() for quantity, line in each.items() if line.grows]
     return {
         "growing": growing,
