@@ -70,8 +70,11 @@ def collected(output: Path, *arguments: str, meanwhile: Callable[[], None] = lam
     with ThreadPoolExecutor(1) as beside:
         doing = beside.submit(meanwhile)
         result = CliRunner().invoke(collect, ["--json", "--attach", "--output", str(output), *arguments])
-        doing.result()
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        try:
+            doing.result(20.0)
+        except (AssertionError, TimeoutError) as error:
+            pytest.fail(f"The command ended before its time ({error!r}): {result.output}")
     return result
 
 

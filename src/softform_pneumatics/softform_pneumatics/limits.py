@@ -1,5 +1,7 @@
 """Watches over measured pressures: what they find is a fault, and ends in venting."""
 
+from collections import deque
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +13,9 @@ _IN_A_ROW = 2
 
 _RISING_PART = 0.1
 """Of the tolerance: so much higher than a measurement before is a chamber that rises; noise and ripple are less."""
+
+_SETPOINT_MEMORY_SECONDS = 1.0
+"""A measurement may be so late before the stream is stale: a chamber may still rise to what was asked then."""
 
 
 class RangeWatch:
@@ -47,9 +52,9 @@ class RangeWatch:
 class FollowWatch:
     """A chamber that goes its own way, whatever the plant.
 
-    Either it has been further than `tolerance` (Pa) from its setpoint for `seconds`; or it is so far above it and rises
-    on, in two measurements in a row: then the board has understood another target (a lost point turns 3.790 into 3790),
-    or a valve is stuck, and every further moment is pressure.
+    Either it has been further than `tolerance` (Pa) from its setpoint for `seconds`; or it is so far above all that was
+    asked of it in the last second and rises on, in two measurements in a row: then the board has understood another
+    target (a lost point turns 3.790 into 3790), or a valve is stuck, and every further moment is pressure.
     """
 
     def __init__(self, robot: PneumaticRobot, tolerance: float, seconds: float) -> None:
@@ -63,6 +68,7 @@ class FollowWatch:
         """Forget what was measured."""
         self._astray_since: float | None = None
         self._last: NDArray[np.float64] | None = None
+        self._setpoints: deque[tuple[float, NDArray[np.float64]]] = deque()
         self._rising_in_a_row = np.zeros(len(self._robot.chambers), dtype=np.int64)
 
     def check(self, pressures: NDArray[np.float64], setpoint: NDArray[np.float64], moment: float) -> None:
@@ -71,7 +77,7 @@ class FollowWatch:
         Raises:
             UnsafeError: If a chamber runs away, or has not followed for too long.
         """
-        self._check_runaway(pressures, setpoint)
+        self._check_runaway(pressures, setpoint, moment)
         deviation = np.abs(pressures - setpoint)
         if deviation.max() <= self._tolerance:
             self._astray_since = None
@@ -86,16 +92,20 @@ class FollowWatch:
                 "Check for a leak, a blocked tube or a failed pump on that channel, then reset.",
             )
 
-    def _check_runaway(self, pressures: NDArray[np.float64], setpoint: NDArray[np.float64]) -> None:
+    def _check_runaway(self, pressures: NDArray[np.float64], setpoint: NDArray[np.float64], moment: float) -> None:
+        self._setpoints.append((moment, setpoint))
+        while moment - self._setpoints[0][0] > _SETPOINT_MEMORY_SECONDS:
+            self._setpoints.popleft()
         last, self._last = self._last, pressures.copy()
         if last is None:
             return
-        rising = (pressures - setpoint > self._tolerance) & (pressures - last > _RISING_PART * self._tolerance)
+        highest = np.max([asked for _, asked in self._setpoints], axis=0)
+        rising = (pressures - highest > self._tolerance) & (pressures - last > _RISING_PART * self._tolerance)
         self._rising_in_a_row = np.where(rising, self._rising_in_a_row + 1, 0)
         if self._rising_in_a_row.max() >= _IN_A_ROW:
             index = int(np.argmax(self._rising_in_a_row))
             raise UnsafeError(
-                f"Chamber {self._robot.chambers[index]} rises to {pressures[index]:.0f} Pa while its setpoint is "
-                f"{setpoint[index]:.0f} Pa.",
+                f"Chamber {self._robot.chambers[index]} rises to {pressures[index]:.0f} Pa while no more than "
+                f"{highest[index]:.0f} Pa were asked of it.",
                 "Check the board's cable for disturbances, and valve and sensor of that channel, then reset.",
             )
