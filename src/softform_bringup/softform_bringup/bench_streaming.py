@@ -1,7 +1,5 @@
 """Section `streaming` of `softform bench ik`: a target that moves, followed by the running stack on the virtual rig."""
 
-import os
-import random
 import time
 from types import TracebackType
 
@@ -9,6 +7,7 @@ import numpy as np
 from sensor_msgs.msg import PointCloud2
 
 from softform_bringup.launched_stack import LaunchedStack
+from softform_bringup.ros_domains import enter_domain_of_its_own
 from softform_bringup.run_folder import new_run_folder
 from softform_bringup.stack_state import wait_until_active
 from softform_bringup.streamed_path import StreamedPath, pressure_path
@@ -40,7 +39,6 @@ _SETTLE_SECONDS = 2.0
 """At rest: how long a place is held, and after what time the surface counts as settled."""
 
 _START_TIMEOUT = 90.0
-_HIGHEST_ROS_DOMAIN = 101
 
 
 class Controller:
@@ -116,8 +114,7 @@ def streaming(seconds: float = 60.0) -> dict[str, object]:
     models = LivePipeline(robot, sim_to_real=model)
     path = StreamedPath(models.current, pressure_path(robot, round(ROUND_SECONDS * RATE), _SEED), POINTS, _FRAME)
     folder = new_run_folder("bench-streaming")
-    # A domain of its own: a bench must not reach, or be reached by, another stack on this machine.
-    os.environ["ROS_DOMAIN_ID"] = str(random.SystemRandom().randint(1, _HIGHEST_ROS_DOMAIN))
+    enter_domain_of_its_own()
     arguments = {"robot": robot.name, "run_dir": str(folder), "sim_to_real": model}
     with (folder / "launch.log").open("wb") as log, LaunchedStack("softform", arguments, output=log) as stack:
         try:

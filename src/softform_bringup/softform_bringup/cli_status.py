@@ -32,7 +32,7 @@ def status(namespace: str, watch: bool, as_json: bool) -> None:
       softform status --json | jq .troubles
     """  # noqa: D301 - click reads the escape as "keep these lines"
     from softform_bringup.discovery import await_discovery
-    from softform_bringup.status.elsewhere import domains_of_stacks
+    from softform_bringup.ros_domains import domains_of_stacks
     from softform_bringup.status.observer import StackObserver, full_namespace
     from softform_bringup.status.screen import screen
     from softform_bringup.status.stack_status import nothing_runs

@@ -4,8 +4,6 @@ The simulation alone plans first, then the simulation with what was learned of t
 by what the scanner saw: each plan is moved to and measured.
 """
 
-import os
-import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +13,7 @@ import numpy as np
 
 from softform_bringup.demo_report import DemoResult, DemoRun, draw_run, summarise_run, table
 from softform_bringup.launched_stack import LaunchedStack
+from softform_bringup.ros_domains import enter_domain_of_its_own
 from softform_bringup.run_folder import new_run_folder
 from softform_bringup.stack_state import wait_until_active
 from softform_core.errors import SoftformError
@@ -34,7 +33,6 @@ from softform_interfaces.action import ReachShape
 START_TIMEOUT = 60.0
 """Seconds that the stack may take to come up; it takes about ten on two cores."""
 
-_HIGHEST_ROS_DOMAIN = 101
 _CAPTURES = 4
 """Scans that make one measurement. On `dem`, whose error is a few peaks, holes over these change the mean of a single
 scan by 0.15 mm (one standard deviation), that of four by 0.01 mm; a further scan takes a second or two."""
@@ -126,8 +124,7 @@ def run_demo(request: DemoRequest, say: Say) -> DemoResult:
     def tell(line: str) -> None:
         say(f"[{time.monotonic() - started:5.1f} s] {line}")
 
-    # A domain of its own: a demo must not reach, or be reached by, another stack on this machine.
-    os.environ["ROS_DOMAIN_ID"] = str(random.SystemRandom().randint(1, _HIGHEST_ROS_DOMAIN))
+    enter_domain_of_its_own()
     arguments = {
         "robot": request.robot,
         "reality": request.reality,

@@ -8,7 +8,6 @@ import time
 from dataclasses import replace
 
 import click
-import psutil
 import pytest
 from click.testing import CliRunner
 from rclpy.executors import SingleThreadedExecutor
@@ -16,7 +15,6 @@ from rclpy.lifecycle import LifecycleNode
 
 from softform_bringup.cli_status import status as status_command
 from softform_bringup.recording.record import RecordRequest, background_recording
-from softform_bringup.status import elsewhere
 from softform_bringup.status.observer import StackObserver
 from softform_bringup.status.screen import screen
 from softform_bringup.status.stack_status import (
@@ -105,21 +103,6 @@ def test_lines_fit_the_terminal():
 def test_what_to_do_when_nothing_runs(elsewhere_here, domains, step):
     error = nothing_runs("/softform", 0, elsewhere_here, domains)
     assert "No node runs in /softform (ROS_DOMAIN_ID 0)" in error.message and step in error.next_step
-
-
-def test_stacks_in_other_domains_are_found(monkeypatch):
-    class Process:
-        def __init__(self, words, domain):
-            self.cmdline, self.environ = lambda: words, lambda: {"ROS_DOMAIN_ID": domain}
-
-    class Foreign:
-        def cmdline(self):
-            raise psutil.AccessDenied
-
-    stack = ["python", "lib/softform_bringup/bringup_manager_node"]
-    found = [Process(stack, "42"), Process(["bash"], "9"), Foreign(), Process(stack, ""), Process(stack, "42")]
-    monkeypatch.setattr(psutil, "process_iter", lambda: found)
-    assert elsewhere.domains_of_stacks() == [0, 42]
 
 
 def wait_for(condition, seconds=30.0):

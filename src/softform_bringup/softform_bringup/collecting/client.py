@@ -6,7 +6,6 @@ process; a stack that runs already misses it within seconds, since it attends to
 """
 
 import os
-import random
 import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -26,6 +25,7 @@ from softform_bringup.collecting.data_set import (
     open_to_continue,
 )
 from softform_bringup.launched_stack import LaunchedStack
+from softform_bringup.ros_domains import enter_domain_of_its_own
 from softform_bringup.run_folder import new_run_folder
 from softform_bringup.stack_state import wait_until_active
 from softform_core.errors import SoftformError
@@ -41,7 +41,6 @@ START_TIMEOUT = 90.0
 ATTACH_TIMEOUT = 10.0
 """Seconds within which a running stack must be heard."""
 
-_HIGHEST_ROS_DOMAIN = 101
 _POLL_SECONDS = 0.2
 
 Say = Callable[[str], None]
@@ -131,8 +130,7 @@ def _send_until_done(
 def _stack(request: CollectRequest, path: Path, sessions: int, say: Say) -> Iterator[None]:
     """Run the stack on the virtual rig and record it beside the store."""
     folder, bag = new_run_folder("collect"), free_bag(path)
-    # A domain of its own: this stack must not reach, or be reached by, another one on this machine.
-    os.environ["ROS_DOMAIN_ID"] = str(random.SystemRandom().randint(1, _HIGHEST_ROS_DOMAIN))
+    enter_domain_of_its_own()
     arguments = {
         "robot": request.robot,
         "reality": request.reality,

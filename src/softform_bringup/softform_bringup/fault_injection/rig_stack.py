@@ -1,7 +1,6 @@
 """The whole launched stack on the virtual rig, in motion, to be hurt and brought back."""
 
 import os
-import random
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ from softform_bringup.fault_injection.wire_log import WireLog
 from softform_bringup.lifecycle_manager import BringUpError, LifecycleManager
 from softform_bringup.middleware_memory import remove_unused
 from softform_bringup.remote_lifecycle import RemoteLifecycleNode
+from softform_bringup.ros_domains import enter_domain_of_its_own
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_interfaces.msg import DriverState
@@ -43,7 +43,6 @@ _RESET_SECONDS = 25.0
 _LOOK_SECONDS = 1.0
 _MOVING_SHARE = 0.1
 _FRESH_SECONDS = 0.5
-_HIGHEST_ROS_DOMAIN = 101
 
 
 class RigStack:
@@ -74,8 +73,7 @@ class RigStack:
         self.robot, self.folder = robot, folder
         self.wire = WireLog(folder / "wire.log")
         self.watch = StackWatch(NAMESPACE)
-        # A domain of its own: faults must not reach another stack on this machine.
-        os.environ["ROS_DOMAIN_ID"] = str(random.SystemRandom().randint(1, _HIGHEST_ROS_DOMAIN))
+        enter_domain_of_its_own()
         self.clock = ShiftedClock(folder)
         self.processes = StackProcesses(NAMESPACE, folder, {**os.environ, **self.clock.environment}, self.arguments)
         self.commander: subprocess.Popen[bytes] | None = None

@@ -1,7 +1,6 @@
 """The whole stack for a long time, commanded at 50 Hz: does it leak, stay punctual, and record everything?"""
 
 import os
-import random
 import shutil
 import threading
 import time
@@ -18,6 +17,7 @@ from tqdm import tqdm
 from softform_bringup.bench_streaming import ROUND_SECONDS
 from softform_bringup.fault_injection.recorded_frames import readable_messages
 from softform_bringup.fault_injection.stack_processes import StackProcesses
+from softform_bringup.ros_domains import enter_domain_of_its_own
 from softform_bringup.soak.resources import Usage, trends, usage
 from softform_bringup.streamed_path import StreamedPath, pressure_path
 from softform_core import priority
@@ -39,7 +39,6 @@ WARM_UP_SHARE, WARM_UP_SECONDS = 0.2, 120.0
 _NAMESPACE = "softform"
 _LOOK_SECONDS = 5.0
 _APPROACH_SECONDS = 5.0
-_HIGHEST_ROS_DOMAIN = 101
 _MS_PER_NS = 1e-6
 
 
@@ -107,8 +106,7 @@ def soak(minutes: float, folder: Path, say: Callable[[str], None]) -> dict[str, 
         POINTS,
         "base_link",
     )
-    # A domain of its own: a bench must not reach, or be reached by, another stack on this machine.
-    os.environ["ROS_DOMAIN_ID"] = str(random.SystemRandom().randint(1, _HIGHEST_ROS_DOMAIN))
+    enter_domain_of_its_own()
     bag = folder / "bag"
     arguments = {
         "run_dir": str(folder),
