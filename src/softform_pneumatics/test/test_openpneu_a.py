@@ -196,6 +196,33 @@ def test_a_driver_that_slept_looks_at_what_came_meanwhile(
     assert board.counters.unanswered_requests == unanswered
 
 
+def test_a_board_is_not_deaf_because_driver_and_board_slept_together(
+    scripted_board: Any, board: OpenPneuBoardA, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board.open()
+    board.start(np.zeros(10))
+    answer, wanted = scripted_board._answer, np.full(10, 100.0)
+    monkeypatch.setattr(scripted_board, "_answer", lambda line: None)
+    assert not board.set_targets(wanted)
+    time.sleep(0.6)
+    assert not board.set_targets(wanted)
+    monkeypatch.setattr(scripted_board, "_answer", answer)
+    assert board.set_targets(wanted)
+
+
+def test_a_board_that_confirms_nothing_is_deaf_after_half_a_second(
+    scripted_board: Any, board: OpenPneuBoardA, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board.open()
+    board.start(np.zeros(10))
+    monkeypatch.setattr(scripted_board, "_answer", lambda line: None)
+    started = time.monotonic()
+    with pytest.raises(BoardError, match="does not confirm"):
+        while time.monotonic() - started < 5.0:
+            board.set_targets(np.full(10, 100.0))
+    assert 0.5 <= time.monotonic() - started < 1.5
+
+
 def test_a_pulled_cable_is_a_lost_board(scripted_board: Any, board: OpenPneuBoardA) -> None:
     board.open()
     board.start(np.zeros(10))

@@ -21,6 +21,9 @@ BOOT_SECONDS = 1.5
 REPLY_SECONDS = 0.3
 ATTEMPTS = 3
 _DEAF_SECONDS = 0.5
+_DEAF_REQUESTS = 5
+"""So many in a row besides: over half a second in which this process did not run says nothing of the board."""
+
 _PATIENCE = 3.0  # boots may take so many times as long as they should, before the board counts as silent
 _MEASUREMENTS_KEPT = 256
 _REPLIES_KEPT = 64
@@ -59,6 +62,7 @@ class AsciiBoard(ABC, Generic[Message]):
         self._refused_requests = 0
         self._unanswered_requests = 0
         self._deaf_since: float | None = None
+        self._deaf_requests = 0
         even = np.arange(CHANNELS) % 2 == 0
         self._pressure_min = np.where(even, _EVEN_CHANNEL_MIN_KPA, _ODD_CHANNEL_MIN_KPA) * PA_PER_KPA
         self._pressure_max = np.full(CHANNELS, _CHANNEL_MAX_KPA * PA_PER_KPA)
@@ -197,18 +201,23 @@ class AsciiBoard(ABC, Generic[Message]):
         return None
 
     def _count_as_deaf(self, request: bytes, asked: float) -> None:
-        """A target that was asked for at a time, s, was not confirmed; `_take` tells when the board confirms again.
+        """A target that was asked for at a time, s, was not confirmed.
 
         Raises:
-            BoardError: If the board has confirmed none for half a second.
+            BoardError: If the board has confirmed none for half a second, and five in a row.
         """
         self._deaf_since = self._deaf_since or asked
-        if time.monotonic() - self._deaf_since > _DEAF_SECONDS:
-            self._deaf_since = None
+        self._deaf_requests += 1
+        if time.monotonic() - self._deaf_since > _DEAF_SECONDS and self._deaf_requests >= _DEAF_REQUESTS:
+            self._forget_deafness()
             raise BoardError(
                 f"{self.identity} does not confirm {request.decode().strip()!r}.",
                 "Check its power, its cable and its firmware.",
             )
+
+    def _forget_deafness(self) -> None:
+        self._deaf_since = None
+        self._deaf_requests = 0
 
     def _receive(self, timeout: float) -> None:
         data = self._link.receive(timeout)

@@ -109,7 +109,7 @@ class OpenPneuBoardA(AsciiBoard[Message]):
 
     def _put_targets(self, targets: NDArray[np.float64]) -> None:
         refused = self._refused_requests
-        self._deaf_since = None  # what it did not confirm before it was vented says nothing of now
+        self._forget_deafness()  # what it did not confirm before it was vented says nothing of now
         self._sent[:] = np.nan
         for attempt in range(ATTEMPTS):
             if self.set_targets(targets):
@@ -202,7 +202,7 @@ class OpenPneuBoardA(AsciiBoard[Message]):
             case Reply(kind):
                 self._replies.append(message)
                 if kind is ReplyKind.CHANNEL_SELECTED:
-                    self._deaf_since = None  # also by an answer that came too late for its request
+                    self._forget_deafness()  # also by an answer that came too late for its request
                 if kind in (ReplyKind.UNKNOWN_REQUEST, ReplyKind.UNTERMINATED_REQUEST):
                     self._refused_requests += 1
 

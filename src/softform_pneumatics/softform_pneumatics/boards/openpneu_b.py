@@ -74,7 +74,7 @@ class OpenPneuBoardB(AsciiBoard[Reply]):
         Raises:
             BoardError: If a request is not confirmed; the board is vented then.
         """
-        self._deaf_since = None  # what it did not confirm before it was vented says nothing of now
+        self._forget_deafness()  # what it did not confirm before it was vented says nothing of now
         try:
             self._targets = targets.copy()
             self._request(protocol.targets_request(targets.tolist()), _of_kind(ReplyKind.DONE))
@@ -179,7 +179,7 @@ class OpenPneuBoardB(AsciiBoard[Reply]):
     def _take(self, message: Reply, arrived: float) -> None:
         self._replies.append(message)
         if message.kind is ReplyKind.DONE:
-            self._deaf_since = None  # also by an answer that came too late for its request
+            self._forget_deafness()  # also by an answer that came too late for its request
         if message.kind in (ReplyKind.UNKNOWN_REQUEST, ReplyKind.UNTERMINATED_REQUEST):
             self._refused_requests += 1
 
