@@ -92,21 +92,27 @@ def test_what_was_learned_and_what_is_scanned_close_the_gap(tmp_path):
     assert open_loop <= 0.35 * without and closed_loop <= 0.2 * without
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_an_interrupted_demo_leaves_no_process(tmp_path, number):
-    process = demo(tmp_path)
-    seconds = float(np.random.default_rng().uniform(1.5, 9.0))
-    deadline = time.monotonic() + 60.0
-    while not processes_of(tmp_path) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    time.sleep(seconds)
-    process.send_signal(number)
-    process.communicate(timeout=60)
-    deadline = time.monotonic() + 20.0
-    while processes_of(tmp_path) and time.monotonic() < deadline:
+def test_interrupted_demos_leave_no_process(tmp_path):
+    numbers = [signal.SIGINT, signal.SIGTERM, signal.SIGKILL]
+    roots = [tmp_path / number.name for number in numbers]
+    demos = [demo(root) for root in roots]
+    seconds = np.random.default_rng().uniform(1.5, 20.0, len(numbers))
+    wait_for(lambda: all(processes_of(root) for root in roots), 90.0)
+    begun = time.monotonic()
+    for process, number, moment in sorted(zip(demos, numbers, seconds, strict=True), key=lambda one: one[2]):
+        time.sleep(max(0.0, begun + moment - time.monotonic()))
+        process.send_signal(number)
+    for process in demos:
+        process.communicate(timeout=60)
+    wait_for(lambda: not any(processes_of(root) for root in roots), 20.0)
+    left = [" ".join(process.cmdline()) for root in roots for process in processes_of(root)]
+    assert not left, f"after {seconds.round(1)} s"
+
+
+def wait_for(condition, seconds):
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
         time.sleep(0.1)
-    left = [" ".join(p.cmdline()) for p in processes_of(tmp_path)]
-    assert not left, f"after {seconds:.1f} s"
 
 
 @pytest.mark.parametrize(
