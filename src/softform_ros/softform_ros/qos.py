@@ -14,6 +14,8 @@ def _profile(depth: int, reliable: bool = True, latched: bool = False) -> QoSPro
 
 
 PRESSURE_COMMAND = _profile(depth=1)
+PRESSURE_COMMAND_LOG = _profile(depth=1000)
+"""Hears every command, where the driver hears the newest."""
 PRESSURE_STATE = _profile(depth=10)
 PRESSURE_STATE_READER = _profile(depth=10, reliable=False)
 CAPTURED_CLOUD = _profile(depth=5)

@@ -52,7 +52,7 @@ class _Planner:
         self.stamps: list[int] = []
         self.recorder: dict[str, str] = {}
         self.driver_fault = ""
-        node.create_subscription(ChamberPressures, "pressure_command", self._on_command, qos.PRESSURE_COMMAND)
+        node.create_subscription(ChamberPressures, "pressure_command", self._on_command, qos.PRESSURE_COMMAND_LOG)
         node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, qos.DIAGNOSTICS)
         node.create_subscription(DriverState, "driver_state", self._on_driver_state, qos.LATCHED_STATE)
         self._ended = threading.Event()
