@@ -96,6 +96,12 @@ def test_targets_out_of_range_or_too_fast_are_found(tmp_path):
     assert "at once" in wild_target(fast, 0.0)
 
 
+def test_what_a_board_that_slept_reads_late_is_not_too_fast(tmp_path):
+    late = ["1.0\thost\tSC=0", "1.35\thost\tT=2.000", "1.351\thost\tSC=0"]
+    assert wild_target(OnTheWire(tmp_path / "late", *late, "1.352\thost\tT=3.400"), 0.0) is None
+    assert "at once" in wild_target(OnTheWire(tmp_path / "fast", *late, "1.352\thost\tT=4.900"), 0.0)
+
+
 @pytest.mark.parametrize("variant", WrongCommands.variants)
 def test_wrong_commands_are_wrong(variant):
     command = wrong_command(ROBOT, variant)

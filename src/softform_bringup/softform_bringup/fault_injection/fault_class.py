@@ -106,7 +106,7 @@ def wild_target(stack: RigStack, since: float) -> str | None:
         if sent.channel in last:
             before = last[sent.channel]
             step = abs(sent.pressure - before.pressure)
-            if step > robot.slew_rate * (sent.time - before.time + _STEP_SLACK_SECONDS) + _ROUNDING:
+            if step > robot.slew_rate * (sent.time - before.selected + _STEP_SLACK_SECONDS) + _ROUNDING:
                 return f"channel {sent.channel} was sent from {before.pressure:g} to {sent.pressure:g} Pa at once"
         last[sent.channel] = sent
     return None

@@ -32,8 +32,12 @@ class WireEvent:
 
 @dataclass(frozen=True)
 class SentTarget:
-    """A target that reached the board: which channel, Pa, when."""
+    """A target that reached the board: which channel, Pa, when.
 
+    It was sent after its channel was `selected`; a board that slept meanwhile reads it, at `time`, only when it wakes.
+    """
+
+    selected: float
     time: float
     channel: int
     pressure: float
@@ -71,13 +75,13 @@ class WireLog:
 
     def targets(self, since: float) -> list[SentTarget]:
         """Targets that were sent, with the channel that was selected before."""
-        channel, sent = -1, []
+        channel, selected, sent = -1, 0.0, []
         for event in self.events(since):
             if event.side == "host" and event.text.startswith(_SELECT):
-                channel = int(event.text.removeprefix(_SELECT))
+                channel, selected = int(event.text.removeprefix(_SELECT)), event.time
             elif event.side == "host" and event.text.startswith(_TARGET) and channel >= 0:
                 kilopascal = float(event.text.removeprefix(_TARGET))
-                sent.append(SentTarget(event.time, channel, kilopascal * PA_PER_KPA))
+                sent.append(SentTarget(selected, event.time, channel, kilopascal * PA_PER_KPA))
         return sent
 
     def _newest_first(self, since: float) -> Iterator[WireEvent]:
