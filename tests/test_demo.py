@@ -16,6 +16,7 @@ import trimesh
 from click.testing import CliRunner
 from rosbags.highlevel import AnyReader
 
+from softform_bringup.fault_injection.stack_watch import wait_for
 from softform_core.cli.main import main
 from softform_core.robots import load_robot
 from softform_core.shapes.dem import dem_target
@@ -107,12 +108,6 @@ def test_interrupted_demos_leave_no_process(tmp_path):
     wait_for(lambda: not any(processes_of(root) for root in roots), 20.0)
     left = [" ".join(process.cmdline()) for root in roots for process in processes_of(root)]
     assert not left, f"after {seconds.round(1)} s"
-
-
-def wait_for(condition, seconds):
-    deadline = time.monotonic() + seconds
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.1)
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,7 @@ def test_a_target_is_not_sent_when_its_channel_is_not_confirmed(scripted_board: 
     with pytest.raises(BoardError, match="SC="):
         for _ in range(50):
             assert not board.set_targets(wanted)
-    assert time.monotonic() - before < 2.0
+    assert 0.5 <= time.monotonic() - before < 1.5
     assert scripted_board.requests_since(before, "T=1.000") == 0
 
 
@@ -197,30 +197,17 @@ def test_a_driver_that_slept_looks_at_what_came_meanwhile(
 
 
 def test_a_board_is_not_deaf_because_driver_and_board_slept_together(
-    scripted_board: Any, board: OpenPneuBoardA, monkeypatch: pytest.MonkeyPatch
+    scripted_board: Any, board: OpenPneuBoardA
 ) -> None:
+    wanted = np.full(10, 100.0)
     board.open()
     board.start(np.zeros(10))
-    answer, wanted = scripted_board._answer, np.full(10, 100.0)
-    monkeypatch.setattr(scripted_board, "_answer", lambda line: None)
+    scripted_board.silent = True
     assert not board.set_targets(wanted)
     time.sleep(0.6)
     assert not board.set_targets(wanted)
-    monkeypatch.setattr(scripted_board, "_answer", answer)
+    scripted_board.silent = False
     assert board.set_targets(wanted)
-
-
-def test_a_board_that_confirms_nothing_is_deaf_after_half_a_second(
-    scripted_board: Any, board: OpenPneuBoardA, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    board.open()
-    board.start(np.zeros(10))
-    monkeypatch.setattr(scripted_board, "_answer", lambda line: None)
-    started = time.monotonic()
-    with pytest.raises(BoardError, match="does not confirm"):
-        while time.monotonic() - started < 5.0:
-            board.set_targets(np.full(10, 100.0))
-    assert 0.5 <= time.monotonic() - started < 1.5
 
 
 def test_a_pulled_cable_is_a_lost_board(scripted_board: Any, board: OpenPneuBoardA) -> None:
