@@ -39,8 +39,10 @@ def _newton_step(hessian: Array, slope: Array, variables: NDArray[np.int64]) -> 
 
 
 @njit("f8[::1](f8[:,::1], f8[::1], f8[::1], f8[::1])", cache=True, nogil=True)
-def _active_set(hessian: Array, gradient: Array, low: Array, high: Array) -> Array:  # pragma: no cover - compiled
+def _active_set(hessian: Array, gradient: Array, lower: Array, upper: Array) -> Array:  # pragma: no cover - compiled
     size = len(gradient)
+    low, high = np.full(size, -np.inf), np.full(size, np.inf)
+    low[: len(lower)], high[: len(upper)] = lower, upper
     step = np.zeros(size)
     free = np.ones(size, dtype=np.bool_)
     tolerance = 1e-12 * (1.0 + np.abs(gradient).max())
@@ -81,6 +83,4 @@ def box_minimum(hessian: Array, gradient: Array, lower: Array, upper: Array) -> 
     Returns:
         (m,) step, within the bounds.
     """
-    low, high = np.full(len(gradient), -np.inf), np.full(len(gradient), np.inf)
-    low[: len(lower)], high[: len(upper)] = lower, upper
-    return np.asarray(_active_set(np.ascontiguousarray(hessian), np.ascontiguousarray(gradient), low, high))
+    return np.asarray(_active_set(*(np.ascontiguousarray(each) for each in (hessian, gradient, lower, upper))))

@@ -84,7 +84,8 @@ class CloudSearch:
         self.vertices = np.ascontiguousarray(points)
         self._tree = PointTree(self.vertices)
         self._given_normals = normals
-        self._normals, self._spacing = np.empty_like(points), np.empty(len(points))
+        # By place in the tree: the point, the normal, the spacing; a query reads one line of memory for each.
+        self._planes = np.empty((len(points), 8))
         self._known = np.zeros(len(points), dtype=bool)
         self._last = np.zeros(0, dtype=np.int64)
 
@@ -96,43 +97,44 @@ class CloudSearch:
         """
         # A solve asks for points that have moved a little: the last answers bound the search, whoever asked.
         last = self._last
-        index = self._tree.nearest(_finite(points), last if len(last) == len(points) else None)
-        self._last = index
-        self._look_around(index)
-        return Matches(*_on_planes(np.ascontiguousarray(points), index, self.vertices, self._normals, self._spacing))
+        places = self._tree.nearest(_finite(points), last if len(last) == len(points) else None)
+        self._last = places
+        self._look_around(places)
+        return Matches(*_on_planes(np.ascontiguousarray(points), places, self._planes))
 
-    def _look_around(self, index: NDArray[np.int64]) -> None:
+    def _look_around(self, places: NDArray[np.int64]) -> None:
         """Fit the planes that are not known yet."""
-        new = index[~self._known[index]]
-        if not len(new):
+        known = self._known[places]
+        if known.all():
             return
-        normals, self._spacing[new] = self._tree.surroundings(new, NEIGHBOURS)
-        self._normals[new] = upwards(normals) if self._given_normals is None else self._given_normals[new]
+        new = places[~known]
+        normals, self._planes[new, 6] = self._tree.surroundings(new, NEIGHBOURS)
+        index = self._tree.order[new]
+        self._planes[new, :3] = self.vertices[index]
+        self._planes[new, 3:6] = upwards(normals) if self._given_normals is None else self._given_normals[index]
         # Last, so that another thread that shares this target never takes half of it.
         self._known[new] = True
 
 
 @njit(cache=True, nogil=True)
-def _on_planes(points, index, vertices, all_normals, spacing):  # type: ignore[no-untyped-def]  # numba infers the types
-    """Points moved onto the tangent planes of vertices, at most by their spacing; as `Matches`."""
+def _on_planes(points, places, planes):  # type: ignore[no-untyped-def]  # numba infers the types
+    """Points moved onto the tangent planes at these places, at most by their spacing; as `Matches`."""
     closest, normals = np.empty((len(points), 3)), np.empty((len(points), 3))
     distances, beyond = np.empty(len(points)), np.empty(len(points), dtype=np.bool_)
     for point in range(len(points)):
-        vertex = index[point]
-        ox, oy, oz = (
-            points[point, 0] - vertices[vertex, 0],
-            points[point, 1] - vertices[vertex, 1],
-            points[point, 2] - vertices[vertex, 2],
-        )
-        nx, ny, nz = all_normals[vertex, 0], all_normals[vertex, 1], all_normals[vertex, 2]
+        plane = planes[places[point]]
+        ox, oy, oz = points[point, 0] - plane[0], points[point, 1] - plane[1], points[point, 2] - plane[2]
+        nx, ny, nz, spacing = plane[3], plane[4], plane[5], plane[6]
         height = ox * nx + oy * ny + oz * nz
         tx, ty, tz = ox - height * nx, oy - height * ny, oz - height * nz
         length = np.sqrt(tx * tx + ty * ty + tz * tz)
-        beyond[point] = length > spacing[vertex]
-        part = spacing[vertex] / length if beyond[point] else 1.0
-        closest[point, 0] = vertices[vertex, 0] + part * tx
-        closest[point, 1] = vertices[vertex, 1] + part * ty
-        closest[point, 2] = vertices[vertex, 2] + part * tz
+        beyond[point] = length > spacing
+        part = spacing / length if beyond[point] else 1.0
+        closest[point, 0], closest[point, 1], closest[point, 2] = (
+            plane[0] + part * tx,
+            plane[1] + part * ty,
+            plane[2] + part * tz,
+        )
         normals[point, 0], normals[point, 1], normals[point, 2] = nx, ny, nz
         past = (1.0 - part) * length
         distances[point] = np.sqrt(height * height + past * past)

@@ -21,7 +21,7 @@ class DecodedNetwork:
         network: N_fk, folded, (k,) Pa -> flattened control points (rows * cols * 3,) mm.
         uv: (Q, 2) surface parameters in the unit square.
         grid: Rows and columns of control points, and the degree of the B-spline.
-        precision: Of the derivatives.
+        precision: Of the derivatives, and of points that are decoded from activations of this precision.
     """
 
     def __init__(
@@ -31,22 +31,21 @@ class DecodedNetwork:
         weight, bias = network.weights[-1], network.biases[-1]
         basis = basis_matrix(uv, *grid)
         control_points = basis.shape[1]
-        # (hidden, Q * 3): Eq. 1 applied to the last layer's columns.
-        decode = (basis @ weight.reshape(control_points, -1)).reshape(len(uv) * 3, -1)
-        self._decode = np.ascontiguousarray(decode.T)
-        # (hidden, 3 * Q): points last, as the loops over them want it.
-        by_coordinate = self._decode.reshape(-1, len(uv), 3).swapaxes(1, 2)
-        self._decode_slopes = by_coordinate.reshape(len(self._decode), -1).astype(precision)
-        self._offset = (basis @ bias.reshape(control_points, 3)).ravel()
+        # (hidden, 3 * Q), points last: Eq. 1 applied to the last layer's columns.
+        decode = (basis @ weight.reshape(control_points, -1)).reshape(len(uv), 3, -1)
+        self._decode = np.ascontiguousarray(decode.transpose(2, 1, 0)).reshape(-1, 3 * len(uv))
+        self._offset = (basis @ bias.reshape(control_points, 3)).T.ravel()
+        self._decode_slopes = self._decode.astype(precision, copy=False)
 
-    def points(self, last_hidden: Array) -> Array:
-        """Points (n, Q, 3) mm from the activations of the last hidden layer."""
+    def points(self, last_hidden: Floats) -> Array:
+        """Points (n, Q, 3) mm from the activations (n, width) of the last hidden layer; a view of (n, 3, Q)."""
+        decode = self._decode_slopes if last_hidden.dtype == self._decode_slopes.dtype else self._decode
         if len(last_hidden) == 1:
-            points = self._offset[None].copy()
-            add_rows(np.ascontiguousarray(last_hidden), self._decode[None], points)
+            moved = np.zeros((1, decode.shape[1]), decode.dtype)
+            add_rows(np.ascontiguousarray(last_hidden), decode[None], moved)
         else:
-            points = last_hidden @ self._decode + self._offset
-        return points.reshape(len(last_hidden), -1, 3)
+            moved = last_hidden @ decode
+        return (moved + self._offset).reshape(len(last_hidden), 3, -1).swapaxes(1, 2)
 
     def jacobian(self, motion: Floats) -> Floats:
         """Derivatives by the actuation, (n, k, 3, Q) mm/Pa.

@@ -13,7 +13,7 @@ _NO_ROTATION = np.eye(3)
 
 def posed_query(target: ClosestPoints, pose: RigidTransform, points: Array) -> Matches:
     """Closest points R c* + t of (P, 3) mm on a target that `pose` has been applied to (Eq. 15)."""
-    if not pose.translation.any() and np.array_equal(pose.rotation, _NO_ROTATION):
+    if not pose.translation.any() and (pose.rotation == _NO_ROTATION).all():
         return target.query(points)
     matches = target.query(pose.apply_inverse(points))
     return Matches(pose.apply(matches.points), pose.rotate(matches.normals), matches.distances, matches.on_border)

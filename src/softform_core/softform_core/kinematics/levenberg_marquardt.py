@@ -46,12 +46,14 @@ class LevenbergMarquardt:
         """
         problem, best, growth = self.problem, self.best, 2.0
         gradient, hessian, pivot = quadratic_model(problem, best)
-        diagonal = np.diag(hessian)
+        diagonal = hessian.diagonal()
         scale = np.maximum(diagonal, 1e-9 * max(float(diagonal.max()), 1e-12))
         lower = (problem.low - best.actuation) / problem.range
         upper = (problem.high - best.actuation) / problem.range
         while True:
-            step = box_minimum(hessian + self._damping * np.diag(scale), gradient, lower, upper)
+            damped = hessian.copy()
+            damped.ravel()[:: len(damped) + 1] += self._damping * scale
+            step = box_minimum(damped, gradient, lower, upper)
             promised = -float(gradient @ step + 0.5 * step @ hessian @ step)
             # What is not even promised need not be tried: near a noise floor each trial would be refused.
             if promised <= max(problem.options.relative_decrease, _LEAST_PROMISE) * best.merit:

@@ -62,7 +62,7 @@ class AffineLayers:
     """
 
     weights: tuple[Floats, ...]
-    biases: tuple[Array, ...]
+    biases: tuple[Floats, ...]
     activation: str
 
     @property
@@ -70,8 +70,8 @@ class AffineLayers:
         """Number of inputs."""
         return int(self.weights[0].shape[1])
 
-    def hidden(self, x: Array) -> tuple[Array, ...]:
-        """Activations of the hidden layers, (n, in) -> (n, width) each."""
+    def hidden(self, x: Floats) -> tuple[Floats, ...]:
+        """Activations of the hidden layers, (n, in) -> (n, width) each; x is of the layers' precision."""
         activations = []
         for weight, rows, bias in zip(self.weights[:-1], self._rows, self.biases[:-1], strict=False):
             x = _layer(weight, rows, x, bias)
@@ -79,30 +79,31 @@ class AffineLayers:
             activations.append(x)
         return tuple(activations)
 
-    def values(self, x: Array) -> Array:
+    def values(self, x: Floats) -> Floats:
         """Output, (n, in) -> (n, out)."""
         return self.output((x, *self.hidden(x))[-1])
 
-    def output(self, last_hidden: Array) -> Array:
+    def output(self, last_hidden: Floats) -> Floats:
         """Output (n, out) from the activations of the last hidden layer."""
         return _layer(self.weights[-1], self._rows[-1], last_hidden, self.biases[-1])
 
-    def hidden_jacobian(self, hidden: tuple[Array, ...], dx: Floats) -> Floats:
+    def hidden_jacobian(self, hidden: tuple[Floats, ...], dx: Floats | None = None) -> Floats:
         """Derivative of the last hidden layer's activations.
 
         Args:
-            hidden: From `hidden`.
-            dx: (n, k, in), derivative of the input with respect to k variables.
+            hidden: From `hidden`, at least one layer.
+            dx: (n, k, in), derivative of the input with respect to k variables; None: these are the inputs themselves.
 
         Returns:
-            (n, k, width) in the precision of `dx` and the weights.
+            (n, k, width) in the precision of the weights.
         """
         for rows, x in zip(self._rows[:-1], hidden, strict=True):
-            dx = _products(dx, rows)
+            dx = np.repeat(rows, len(x), axis=0) if dx is None else _products(dx, rows)
             turn_by_activation(dx, x, self.activation == "relu")
+        assert dx is not None
         return dx
 
-    def jacobian(self, hidden: tuple[Array, ...], dx: Floats) -> Floats:
+    def jacobian(self, hidden: tuple[Floats, ...], dx: Floats) -> Floats:
         """Derivative of the output (n, k, out); see `hidden_jacobian`."""
         return _products(self.hidden_jacobian(hidden, dx), self._rows[-1])
 
@@ -120,11 +121,13 @@ class AffineLayers:
         )
 
     def in_precision(self, dtype: type[np.floating]) -> "AffineLayers":
-        """These layers with weights of another precision, for derivatives."""
-        return AffineLayers(tuple(weight.astype(dtype) for weight in self.weights), self.biases, self.activation)
+        """These layers in another precision, but for the last bias: what is added to it is the smaller part."""
+        weights = tuple(weight.astype(dtype, copy=False) for weight in self.weights)
+        biases = tuple(bias.astype(dtype, copy=False) for bias in self.biases[:-1])
+        return AffineLayers(weights, (*biases, self.biases[-1]), self.activation)
 
 
-def _layer(weight: Floats, rows: Floats, x: Array, bias: Array) -> Array:
+def _layer(weight: Floats, rows: Floats, x: Floats, bias: Floats) -> Floats:
     """A layer at inputs (n, in) -> (n, out); `rows` are the rows of its blocks."""
     if len(x) == 1:
         out = bias.reshape(len(rows), -1).copy()

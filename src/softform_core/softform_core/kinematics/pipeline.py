@@ -62,7 +62,7 @@ class Forward:
         points: (n, P, 3) mm, p* of Eq. 4.
         simulated: (n, P, 3) mm, the points before the warp.
         centers: (n, N, 3) mm, the kernels', empty without sim-to-real.
-        gaussian: (n, P, N) in the precision of the derivatives, empty without sim-to-real.
+        gaussian: (n, P, N), empty without sim-to-real.
         gamma: (n, N + 4, 3), empty without sim-to-real.
         hidden: (n, width) each, activations of N_fk's hidden layers.
         coefficients_hidden: (n, width) each, those of N_rbf; none without sim-to-real.
@@ -74,8 +74,8 @@ class Forward:
     centers: Array
     gaussian: Floats
     gamma: Array
-    hidden: tuple[Array, ...]
-    coefficients_hidden: tuple[Array, ...]
+    hidden: tuple[Floats, ...]
+    coefficients_hidden: tuple[Floats, ...]
 
 
 class ForwardPipeline:
@@ -88,8 +88,8 @@ class ForwardPipeline:
         rows: Control points along u.
         cols: Control points along v.
         degree: Polynomial degree of the B-spline (order minus one).
-        precision: Of the kernels and of the products in a Jacobian. Single is right to 1e-5 of its largest value, and
-            for points to 1e-5 mm, which no solver needs better, in half the time.
+        precision: Of the kernels, and of all that a solver evaluates (`forward`, `jacobian`). Single is right to 1e-5
+            of a Jacobian's largest value, and for points to 5e-5 mm, which no solver needs better, in half the time.
 
     Raises:
         SoftformError: If network, parameters and control grid do not fit together.
@@ -176,7 +176,7 @@ class ForwardPipeline:
     def kernel_centers(self, actuation: Array) -> Array:
         """Centers q_i of the warp's kernels on the simulated surface, (..., k) Pa -> (..., N, 3) mm."""
         batch, lead = self._batch(actuation)
-        return self.forward(batch).centers.reshape(*lead, -1, 3)
+        return self._evaluated(batch, self._network, self._coefficients).centers.reshape(*lead, -1, 3)
 
     @property
     def kernel_width(self) -> float:
@@ -186,12 +186,12 @@ class ForwardPipeline:
     def points(self, actuation: Array) -> Array:
         """Predicted shape (Algorithm 1), (..., k) Pa -> (..., P, 3) mm."""
         batch, lead = self._batch(actuation)
-        return self.forward(batch).points.reshape(*lead, -1, 3)
+        return self._evaluated(batch, self._network, self._coefficients).points.reshape(*lead, -1, 3)
 
     def normals(self, actuation: Array) -> Array:
         """Unit normals du x dv of the predicted shape, (..., k) Pa -> (..., P, 3)."""
         batch, lead = self._batch(actuation)
-        state, control = self.forward(batch), self.control_points(batch)
+        state, control = self._evaluated(batch, self._network, self._coefficients), self.control_points(batch)
         along_u, along_v = (apply(matrix, control) for matrix in self._derivatives)
         if self.sim_to_real is not None:
             along_u, along_v = (
@@ -212,21 +212,26 @@ class ForwardPipeline:
             (..., P, 3) mm and (..., P, 3, k) mm/Pa.
         """
         batch, lead = self._batch(actuation)
-        state = self.forward(batch)
+        state = self._evaluated(batch, self._network, self._coefficients)
         jacobian = self.jacobian(state)
         return state.points.reshape(*lead, -1, 3), jacobian.reshape(*lead, *jacobian.shape[1:])
 
     def forward(self, actuation: Array) -> Forward:
-        """Algorithm 1 for a batch, (n, k) Pa, keeping what derivatives need."""
-        hidden = self._network.hidden(actuation)
+        """Algorithm 1 for a batch, (n, k) Pa, in the pipeline's precision, keeping what derivatives need."""
+        return self._evaluated(actuation, self._network_slopes, self._coefficients_slopes)
+
+    def _evaluated(self, actuation: Array, network: AffineLayers, coefficients: AffineLayers | None) -> Forward:
+        """Algorithm 1 in the precision of the networks given."""
+        hidden = network.hidden(actuation.astype(network.weights[0].dtype, copy=False))
         simulated = self._surface.points(hidden[-1])
-        if self.sim_to_real is None or self._coefficients is None or self._kernels is None:
+        if self.sim_to_real is None or coefficients is None or self._kernels is None:
             nothing = np.zeros((len(actuation), 0, 3))
-            return Forward(actuation, simulated, simulated, nothing, nothing, nothing, hidden, ())
+            points = np.ascontiguousarray(simulated)
+            return Forward(actuation, points, simulated, nothing, nothing, nothing, hidden, ())
         centers = self._kernels.points(hidden[-1])
-        coefficients_hidden = self._coefficients.hidden(hidden[-1])
+        coefficients_hidden = coefficients.hidden(hidden[-1])
         last = (hidden[-1], *coefficients_hidden)[-1]  # N_rbf may be affine: it has no hidden layer then
-        gamma = self._coefficients.output(last).reshape(len(actuation), -1, 3)
+        gamma = coefficients.output(last).reshape(len(actuation), -1, 3)
         warped, gaussian = warp_with_kernels(simulated, centers, gamma, self.sim_to_real.width, self._precision)
         return Forward(actuation, warped, simulated, centers, gaussian, gamma, hidden, coefficients_hidden)
 
@@ -263,9 +268,7 @@ class ForwardPipeline:
 
     def _hidden_motion(self, state: Forward) -> Floats:
         """Derivative of N_fk's last hidden layer by the actuation, (n, k, width)."""
-        n, k = state.actuation.shape
-        unit = np.eye(k, dtype=self._precision)
-        return self._network_slopes.hidden_jacobian(state.hidden, np.broadcast_to(unit, (n, k, k)))
+        return self._network_slopes.hidden_jacobian(state.hidden)
 
     def _warp_inputs(self, state: Forward, motion: Floats) -> WarpInputs:
         assert self.sim_to_real is not None and self._coefficients_slopes is not None and self._kernels is not None

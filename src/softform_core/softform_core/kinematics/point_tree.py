@@ -1,5 +1,7 @@
 """Nearest points of a cloud, and the planes through their surroundings; numba runs the searches without the GIL."""
 
+from functools import cached_property
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -25,43 +27,52 @@ area: the k-th is Gamma(k + 1/2) / Gamma(k) / sqrt(pi) away."""
 
 
 class PointTree:
-    """A cloud that answers for its nearest points.
+    """A cloud that answers for its nearest points, which it names by their places in the order of the tree.
 
     Args:
         points: (N, 3), finite, N > 0.
+
+    Attributes:
+        order: (N,) index, in the cloud as it was given, of the point at each place.
+        points: (3, N), by place.
     """
 
     def __init__(self, points: Array) -> None:
         """Order the points; about a millisecond for 20 000."""
         points = np.ascontiguousarray(points, dtype=np.float64)
         self._tree = box_tree(points, points, _LEAF)
-        self._points = self._tree.centres
-        self._place = np.empty_like(self._tree.order)
-        self._place[self._tree.order] = np.arange(len(points))
+        self.order, self.points = self._tree.order, self._tree.centres
+
+    @cached_property
+    def places(self) -> Indices:
+        """Place of each point of the cloud as it was given, (N,)."""
+        places = np.empty_like(self.order)
+        places[self.order] = np.arange(len(places))
+        return places
 
     def nearest(self, queries: Array, guesses: Indices | None = None) -> Indices:
         """Points nearest to others.
 
         Args:
             queries: (M, 3), finite.
-            guesses: (M,) index of a point that may be near each; the better they are, the shorter the search.
+            guesses: (M,) place of a point that may be near each; the better they are, the shorter the search.
 
         Returns:
-            (M,) index of the nearest.
+            (M,) place of the nearest.
         """
         # Without a guess: neighbouring queries follow each other, so that the last answer is one (-1).
-        places = np.full(len(queries), -1) if guesses is None else self._place[guesses]
-        _nearest(np.ascontiguousarray(queries), self._points, self._tree.boxes, self._tree.leaf, places)
-        return self._tree.order[places]
+        places = np.full(len(queries), -1) if guesses is None else guesses.copy()
+        _nearest(np.ascontiguousarray(queries), self.points, self._tree.boxes, self._tree.leaf, places)
+        return places
 
-    def surroundings(self, index: Indices, neighbours: int) -> tuple[Array, Array]:
+    def surroundings(self, places: Indices, neighbours: int) -> tuple[Array, Array]:
         """Planes through the surroundings of points of the cloud.
 
         Neighbours count the less the farther away they are, 1 - (distance / radius)^2: no search for the nearest few,
         and nothing jumps when one of them changes.
 
         Args:
-            index: (M,) of the points.
+            places: (M,) of the points.
             neighbours: About how many lie within the radius, itself included.
 
         Returns:
@@ -69,9 +80,9 @@ class PointTree:
             distance to the six nearest in a surface as dense as the surroundings.
         """
         # The weights of points that are spread evenly over a disk sum up to half their number.
-        wanted = 0.5 * min(neighbours, self._points.shape[1])
-        normals, spacing = np.empty((len(index), 3)), np.empty(len(index))
-        _surroundings(self._place[index], self._points, self._tree.boxes, self._tree.leaf, wanted, normals, spacing)
+        wanted = 0.5 * min(neighbours, self.points.shape[1])
+        normals, spacing = np.empty((len(places), 3)), np.empty(len(places))
+        _surroundings(places, self.points, self._tree.boxes, self._tree.leaf, wanted, normals, spacing)
         return normals, spacing
 
 

@@ -44,6 +44,8 @@ class PressureCost:
 
     def value(self, actuation: Array) -> float:
         """Cost of (k,) Pa, mm^2."""
+        if not len(self.weights):
+            return 0.0
         return float(self.weights @ (self._offsets(actuation) ** 2).sum(axis=1))
 
     def gradient(self, actuation: Array) -> Array:
@@ -53,7 +55,7 @@ class PressureCost:
     @property
     def curvature(self) -> float:
         """Second derivative with respect to each pressure as a part of its range, mm^2."""
-        return 2.0 * float(self.weights.sum())
+        return 2.0 * float(self.weights.sum()) if len(self.weights) else 0.0
 
     def _offsets(self, actuation: Array) -> Array:
         return np.asarray((actuation - self.anchors) / self.range)

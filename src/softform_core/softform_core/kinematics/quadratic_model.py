@@ -52,8 +52,9 @@ def quadratic_model(problem: Problem, at: Evaluation) -> QuadraticModel:
     if not problem.options.fix_pose and at.covered.any():
         hessian *= 1.0 - _SLIDE
         hessian[k:, k:] += _SLIDE * _pose_motion(problem, at, pivot)
-    gradient[:k] += problem.cost.gradient(at.actuation)
-    hessian[range(k), range(k)] += problem.cost.curvature
+    if problem.cost.curvature > 0.0:
+        gradient[:k] += problem.cost.gradient(at.actuation)
+        hessian[range(k), range(k)] += problem.cost.curvature
     return QuadraticModel(gradient, hessian, pivot)
 
 
@@ -63,10 +64,7 @@ def weighted_rows(problem: Problem, at: Evaluation) -> tuple[Array, Array, Array
     Returns:
         Their Jacobian (n, m) mm, the residuals (n,) mm, and the point (3,) mm that the pose turns about.
     """
-    places = at.points if at.covered.all() else at.points[at.covered]
-    if at.features is not None:
-        places = np.concatenate([places, at.features.points])
-    pivot = centroid(places) if len(places) else np.zeros(3)
+    pivot = _pivot(problem, at)
     parts = []
     if at.covered.any():
         parts.append(_surface_rows(problem, at, pivot))
@@ -88,6 +86,16 @@ def moved(problem: Problem, at: Evaluation, step: Array, pivot: Array) -> tuple[
     if problem.options.fix_pose:
         return actuation, at.pose
     return actuation, at.pose.moved(step[k : k + 3] * (2.0 / problem.size), step[k + 3 :], pivot)
+
+
+def _pivot(problem: Problem, at: Evaluation) -> Array:
+    """What the pose turns about: the mean of the points that count."""
+    if problem.options.fix_pose:
+        return np.zeros(3)
+    places = at.points if at.covered.all() else at.points[at.covered]
+    if at.features is not None:
+        places = np.concatenate([places, at.features.points])
+    return centroid(places) if len(places) else np.zeros(3)
 
 
 def _surface_rows(problem: Problem, at: Evaluation, pivot: Array) -> tuple[Array, Array]:
@@ -116,7 +124,7 @@ def _fill_directions(points, matched, normals, distances, covered, weights, dire
 def _rows(problem: Problem, along: Array, directions: Array, matched: Array, pivot: Array) -> Array:
     """Derivatives of d . (p - c), from d . dp*/da (P, k): by the pressures, and by the pose, if it is free."""
     if problem.options.fix_pose:
-        return along * problem.range
+        return (along.T * problem.range[:, None]).T
     rows, by_pressure = np.empty((len(along), along.shape[1] + 6)), np.ascontiguousarray(along.T)
     _fill_rows(by_pressure, problem.range, directions, matched, pivot, 2.0 / problem.size, rows)
     return rows

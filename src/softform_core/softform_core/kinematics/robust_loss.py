@@ -4,6 +4,8 @@ It is minimised by iteratively reweighted least squares (Holland and Welsch 1977
 weight: the loss trims, too.
 """
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,14 +30,21 @@ def tukey_scale(distances: Array, least: float) -> float:
 
 def tukey_loss(distances: Array, scale: float) -> Array:
     """Loss of each distance, mm^2: d^2 for small ones, scale^2 / 3 beyond the scale; infinite scale: d^2."""
-    if not np.isfinite(scale):
+    if math.isinf(scale):
         return np.asarray(distances**2)
     inside = np.maximum(1.0 - (distances / scale) ** 2, 0.0)
     return np.asarray(scale**2 / 3.0 * (1.0 - inside**3))
 
 
+def mean_tukey_loss(distances: Array, scale: float) -> float:
+    """Mean of `tukey_loss` over (P,) mm, P > 0, mm^2."""
+    if math.isinf(scale):
+        return float(distances @ distances) / len(distances)
+    return float(tukey_loss(distances, scale).mean())
+
+
 def tukey_weights(distances: Array, scale: float) -> Array:
     """Weight of each squared distance, loss'(d) / 2d, 1 … 0."""
-    if not np.isfinite(scale):
+    if math.isinf(scale):
         return np.ones_like(distances)
     return np.asarray(np.maximum(1.0 - (distances / scale) ** 2, 0.0) ** 2)

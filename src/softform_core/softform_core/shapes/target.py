@@ -148,7 +148,8 @@ def estimate_normals(points: NDArray[np.float64], neighbours: int = NEIGHBOURS) 
     Returns:
         (N, 3) unit vectors.
     """
-    normals, _ = PointTree(points).surroundings(np.arange(len(points)), neighbours)
+    tree = PointTree(points)
+    normals, _ = tree.surroundings(tree.places, neighbours)
     return upwards(normals)
 
 

@@ -124,6 +124,18 @@ def test_gradient_of_the_objective_is_eq_16(exact_membrane):
     assert gradient == pytest.approx(numeric, rel=1e-5)
 
 
+@pytest.mark.parametrize("count", [1, 4])
+def test_a_solver_meets_the_points_that_are_predicted(random_forward_kinematics, random_sim_to_real, count):
+    """A solver's points, in single precision, against those in double."""
+    network, warp = random_forward_kinematics(6), random_sim_to_real(9)
+    actuations = np.random.default_rng(6).uniform(0.0, 5000.0, (count, CHAMBERS))
+    for sim_to_real in (None, warp):
+        pipeline = ForwardPipeline(network, grid_uv(400), sim_to_real)
+        state, expected = pipeline.forward(actuations), pipeline.points(actuations)
+        assert state.hidden[-1].dtype == np.float32 and state.points.dtype == np.float64
+        assert np.abs(state.points - expected).max() <= 3e-7 * np.abs(expected).max()
+
+
 def test_batches_are_their_members(corrected_membrane):
     actuations = np.random.default_rng(0).uniform(0.0, 5000.0, (2, 3, CHAMBERS))
     points, jacobian = corrected_membrane.points_and_jacobian(actuations)
