@@ -19,6 +19,9 @@ NOISE = 0.5 * np.random.default_rng(0).standard_normal(len(SECONDS))
         (100.0 + NOISE - 0.05 * SECONDS, False),
         (np.full(len(SECONDS), 100.0), False),
         (100.0 + 0.003 * SECONDS, False),  # steady, but below the floor
+        (100.0 + 4.0 * (SECONDS > 60.0), False),  # a heap that was once needed larger
+        (100.0 + 4.0 * (SECONDS > 180.0), True),  # nobody knows whether it ends there
+        (100.0 + 2.0 * (SECONDS // 60.0), True),  # in steps, but on and on
     ],
 )
 def test_growth_is_told_from_noise(values, grows):

@@ -33,13 +33,16 @@ class Trend:
         slope_per_hour: Of the line.
         noise: Standard deviation from the line.
         growth: Of the line over the run.
-        grows: Whether that is more than three times the noise, and more than the quantity's floor.
+        late_growth: Of a line of its own over the second half of the run.
+        grows: Whether `growth` is more than three times the noise, and both are more than their part of the quantity's
+            floor: what leaks goes on growing; a heap that was once needed larger, and stays so, does not.
     """
 
     mean: float
     slope_per_hour: float
     noise: float
     growth: float
+    late_growth: float
     grows: bool
 
     def as_dict(self) -> dict[str, object]:
@@ -49,6 +52,7 @@ class Trend:
             "slope_per_hour": round(self.slope_per_hour, 3),
             "noise": round(self.noise, 3),
             "growth": round(self.growth, 3),
+            "late_growth": round(self.late_growth, 3),
             "grows": self.grows,
         }
 
@@ -67,7 +71,7 @@ def trend(seconds: Sequence[float], values: Sequence[float], floor: float) -> Tr
     """Fit a line.
 
     Args:
-        seconds: (n,) moments, at least three.
+        seconds: (n,) moments, at least four.
         values: (n,) of the quantity.
         floor: Growth that is none.
     """
@@ -75,8 +79,10 @@ def trend(seconds: Sequence[float], values: Sequence[float], floor: float) -> Tr
     slope, offset = np.polyfit(moments, held, 1)
     noise = float(np.std(held - (slope * moments + offset), ddof=2))
     growth = float(slope * (moments[-1] - moments[0]))
-    grows = growth > max(floor, _NOISES * noise)
-    return Trend(float(held.mean()), float(slope) * _SECONDS_PER_HOUR, noise, growth, grows)
+    half = len(moments) // 2
+    late_growth = float(np.polyfit(moments[half:], held[half:], 1)[0] * (moments[-1] - moments[half]))
+    grows = growth > max(floor, _NOISES * noise) and late_growth > 0.5 * floor
+    return Trend(float(held.mean()), float(slope) * _SECONDS_PER_HOUR, noise, growth, late_growth, grows)
 
 
 def trends(samples: Mapping[str, Sequence[Usage]], after: float) -> dict[str, dict[str, Trend]]:
@@ -89,7 +95,7 @@ def trends(samples: Mapping[str, Sequence[Usage]], after: float) -> dict[str, di
     found = {}
     for name, all_of_them in samples.items():
         counted = [each for each in all_of_them if each.seconds >= after]
-        if len(counted) >= 3:
+        if len(counted) >= 4:
             moments = [each.seconds for each in counted]
             found[name] = {
                 quantity: trend(moments, [getattr(each, quantity) for each in counted], floor)

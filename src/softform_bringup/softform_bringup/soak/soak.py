@@ -17,6 +17,7 @@ from tqdm import tqdm
 from softform_bringup.bench_streaming import ROUND_SECONDS
 from softform_bringup.fault_injection.recorded_frames import readable_messages
 from softform_bringup.fault_injection.stack_processes import StackProcesses
+from softform_bringup.processor_shares import ProcessorShares
 from softform_bringup.ros_domains import enter_domain_of_its_own
 from softform_bringup.soak.resources import Usage, trends, usage
 from softform_bringup.streamed_path import StreamedPath, pressure_path
@@ -123,9 +124,9 @@ def soak(minutes: float, folder: Path, say: Callable[[str], None]) -> dict[str, 
             planner = _Planner(node, path)
             time.sleep(_APPROACH_SECONDS)
             planner.stamps.clear()
-            psutil.cpu_times_percent()  # the next call tells of the time since this one
+            shares = ProcessorShares()
             samples = _watch(stack, planner, 60.0 * minutes)
-            processor = _processor()
+            processor = shares.so_far()
             planner.end()
             time.sleep(2.0)  # the recorder tells once a second what it has
     finally:
@@ -155,13 +156,6 @@ def _watch(stack: StackProcesses, planner: _Planner, seconds: float) -> dict[str
             bar.update(round(elapsed) - bar.n)
             time.sleep(min(_LOOK_SECONDS, max(0.1, seconds / 20.0)))
     return samples
-
-
-def _processor() -> dict[str, float]:
-    """Shares of the processors' time, per cent: in use by all there is, and taken by the host of a virtual machine."""
-    shares = psutil.cpu_times_percent()
-    stolen = float(getattr(shares, "steal", 0.0))
-    return {"in_use": round(100.0 - shares.idle - stolen, 1), "stolen": stolen}
 
 
 def _growth(samples: dict[str, list[Usage]], seconds: float) -> dict[str, object]:

@@ -176,7 +176,7 @@ class ForwardPipeline:
     def kernel_centers(self, actuation: Array) -> Array:
         """Centers q_i of the warp's kernels on the simulated surface, (..., k) Pa -> (..., N, 3) mm."""
         batch, lead = self._batch(actuation)
-        return self._evaluated(batch, self._network, self._coefficients).centers.reshape(*lead, -1, 3)
+        return self._predicted(batch).centers.reshape(*lead, -1, 3)
 
     @property
     def kernel_width(self) -> float:
@@ -186,12 +186,12 @@ class ForwardPipeline:
     def points(self, actuation: Array) -> Array:
         """Predicted shape (Algorithm 1), (..., k) Pa -> (..., P, 3) mm."""
         batch, lead = self._batch(actuation)
-        return self._evaluated(batch, self._network, self._coefficients).points.reshape(*lead, -1, 3)
+        return self._predicted(batch).points.reshape(*lead, -1, 3)
 
     def normals(self, actuation: Array) -> Array:
         """Unit normals du x dv of the predicted shape, (..., k) Pa -> (..., P, 3)."""
         batch, lead = self._batch(actuation)
-        state, control = self._evaluated(batch, self._network, self._coefficients), self.control_points(batch)
+        state, control = self._predicted(batch), self.control_points(batch)
         along_u, along_v = (apply(matrix, control) for matrix in self._derivatives)
         if self.sim_to_real is not None:
             along_u, along_v = (
@@ -212,13 +212,17 @@ class ForwardPipeline:
             (..., P, 3) mm and (..., P, 3, k) mm/Pa.
         """
         batch, lead = self._batch(actuation)
-        state = self._evaluated(batch, self._network, self._coefficients)
+        state = self._predicted(batch)
         jacobian = self.jacobian(state)
         return state.points.reshape(*lead, -1, 3), jacobian.reshape(*lead, *jacobian.shape[1:])
 
     def forward(self, actuation: Array) -> Forward:
         """Algorithm 1 for a batch, (n, k) Pa, in the pipeline's precision, keeping what derivatives need."""
         return self._evaluated(actuation, self._network_slopes, self._coefficients_slopes)
+
+    def _predicted(self, actuation: Array) -> Forward:
+        """Algorithm 1 for a batch, (n, k) Pa, in double precision but for the kernels."""
+        return self._evaluated(actuation, self._network, self._coefficients)
 
     def _evaluated(self, actuation: Array, network: AffineLayers, coefficients: AffineLayers | None) -> Forward:
         """Algorithm 1 in the precision of the networks given."""

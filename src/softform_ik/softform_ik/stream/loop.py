@@ -22,8 +22,9 @@ from softform_ik.robot.commander import Commander
 from softform_ik.robot.driver_watch import DriverWatch
 from softform_interfaces.msg import ServoState
 
-_EARLY = 0.25
-"""Part of a period by which a command is planned before its deadline: on busy cores a thread is woken late."""
+_EARLY = 0.4
+"""Part of a period by which a command is planned before its deadline: on busy cores a thread is woken late, and the
+host of a virtual machine takes several milliseconds at a time."""
 
 _SWITCH_SECONDS = 0.0005
 """After so long a thread that holds the interpreter lets another have it: the executor unpacks targets meanwhile."""
