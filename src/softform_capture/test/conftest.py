@@ -1,7 +1,5 @@
 """A capture node as its own process, and a ROS node that listens to it and changes its state."""
 
-import os
-import random
 import subprocess
 import sys
 import threading
@@ -28,9 +26,8 @@ class NodeProcess:
     def __init__(self, module, name, output, **parameters):
         kind, topic, profile = output
         self._topic = topic
-        domain = 1 + random.Random(os.getpid()).randrange(100)
         self.context = Context()
-        rclpy.init(context=self.context, domain_id=domain)
+        rclpy.init(context=self.context)
         self.node = rclpy.create_node("listener", namespace="/softform", context=self.context)
         self.messages, self.statuses = [], []
         self.node.create_subscription(kind, topic, self.messages.append, profile)
@@ -46,7 +43,6 @@ class NodeProcess:
         arguments = [word for name, value in parameters.items() for word in ("-p", f"{name}:={value}")]
         self.process = subprocess.Popen(
             [sys.executable, "-m", module, "--ros-args", "-r", "__ns:=/softform", *arguments],
-            env=dict(os.environ, ROS_DOMAIN_ID=str(domain)),
         )
         assert self._change_state.wait_for_service(PATIENCE)
 

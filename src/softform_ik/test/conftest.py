@@ -1,8 +1,6 @@
 """A running `inverse_kinematics` process, and stand-ins in the test process for driver and scanner."""
 
 import contextlib
-import os
-import random
 import signal
 import subprocess
 import sys
@@ -213,19 +211,7 @@ class NodeProcess:
 
 
 @pytest.fixture(scope="module")
-def own_domain():
-    """Nobody else hears what happens here."""
-    before = os.environ.get("ROS_DOMAIN_ID")
-    os.environ["ROS_DOMAIN_ID"] = str(1 + (os.getpid() + random.randrange(100)) % 100)
-    yield
-    if before is None:
-        del os.environ["ROS_DOMAIN_ID"]
-    else:
-        os.environ["ROS_DOMAIN_ID"] = before
-
-
-@pytest.fixture(scope="module")
-def stand_in(own_domain, robot, pipeline):
+def stand_in(robot, pipeline):
     one = StandIn(robot, pipeline)
     yield one
     one.close()

@@ -259,7 +259,7 @@ def test_sigterm_during_a_move_ends_the_process_in_order(start_node, moving_clie
     assert not any("Traceback" in line for line in node.log), "".join(node.log)
 
 
-def test_a_missing_node_is_reported(own_domain):
+def test_a_missing_node_is_reported():
     with pytest.raises(NotConnectedError, match="No inverse_kinematics node"):
         ShapeClient(namespace="/elsewhere", timeout=0.5).connect()
     with pytest.raises(NotConnectedError, match="not connected"):

@@ -1,8 +1,6 @@
 """Predictions as messages, and the node as a process."""
 
 import dataclasses
-import os
-import random
 import signal
 import subprocess
 import sys
@@ -206,15 +204,9 @@ class Bench:
 
 @pytest.fixture
 def bench():
-    before = os.environ.get("ROS_DOMAIN_ID")
-    os.environ["ROS_DOMAIN_ID"] = str(1 + (os.getpid() + random.randrange(100)) % 100)
     one = Bench()
     yield one
     one.close()
-    if before is None:
-        del os.environ["ROS_DOMAIN_ID"]
-    else:
-        os.environ["ROS_DOMAIN_ID"] = before
 
 
 def test_the_node_predicts_what_is_measured_and_what_is_asked(bench, robot, pipeline):

@@ -1,7 +1,5 @@
 """The node as its own process against a scripted board: life cycle, topics, and every way to be killed in motion."""
 
-import os
-import random
 import signal
 import subprocess
 import sys
@@ -45,9 +43,8 @@ class Rig:
     """The node's process, and a ROS node that watches it and changes its state."""
 
     def __init__(self, port: str, folder: Path) -> None:
-        self.environment = dict(os.environ, ROS_DOMAIN_ID=str(1 + random.Random(os.getpid()).randrange(100)))
         self.context = Context()
-        rclpy.init(context=self.context, domain_id=int(self.environment["ROS_DOMAIN_ID"]))
+        rclpy.init(context=self.context)
         self.node = rclpy.create_node("watcher", namespace=NAMESPACE, context=self.context)
         self.pressures: list[ChamberPressures] = []
         self.ages: list[float] = []
@@ -79,7 +76,6 @@ class Rig:
                 "-p",
                 f"state_folder:={folder}",
             ],
-            env=self.environment,
         )
         assert self._change_state.wait_for_service(20.0)
 
@@ -100,7 +96,7 @@ class Rig:
         return self._triggers[name].call(Trigger.Request())
 
     def start_commander(self) -> None:
-        self.commander = subprocess.Popen([sys.executable, "-c", COMMANDER_PROGRAM], env=self.environment)
+        self.commander = subprocess.Popen([sys.executable, "-c", COMMANDER_PROGRAM])
 
     def close(self) -> None:
         for process in (self.commander, self.process):

@@ -1,7 +1,5 @@
 """The node in a process of its own: life cycle, port, scans, truth, diagnostics, bad parameters, an orderly end."""
 
-import os
-import random
 import signal
 import subprocess
 import sys
@@ -25,7 +23,6 @@ from softform_interfaces.msg import MarkerFrame
 from softform_ros.conversions import points_from_cloud, positions_from_markers
 from softform_ros.qos import CAPTURED_MARKERS, DIAGNOSTICS, FAULT_EVENTS, INJECT_FAULT, TRUE_SURFACE
 
-DOMAIN = random.SystemRandom().randint(1, 100)
 NAMESPACE = "/softform"
 
 
@@ -37,11 +34,9 @@ class NodeProcess:
         given = {"port_link": self.link, "scan_folder": self.scans, "reality": "ideal"} | parameters
         arguments = [part for name, value in given.items() for part in ("-p", f"{name}:={value}")]
         command = [sys.executable, "-m", "softform_rig.rig_node", "--ros-args", "-r", f"__ns:={NAMESPACE}", *arguments]
-        self.process = subprocess.Popen(
-            command, env={**os.environ, "ROS_DOMAIN_ID": str(DOMAIN)}, stderr=subprocess.PIPE, text=True
-        )
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         self.context = Context()
-        rclpy.init(context=self.context, domain_id=DOMAIN)
+        rclpy.init(context=self.context)
         self.node = rclpy.create_node("watcher", namespace=NAMESPACE, context=self.context)
         self.executor = SingleThreadedExecutor(context=self.context)
         self.executor.add_node(self.node)

@@ -56,8 +56,7 @@ def test_a_driver_of_mocap4r2_is_read(mocap4r2_environment, start_process, monke
     node = start_process(
         "softform_capture.motion_capture_node", "motion_capture", output, system="mocap4r2", topic="markers"
     )
-    environment = os.environ | {"ROS_DOMAIN_ID": str(node.context.get_domain_id())}
-    driver = subprocess.Popen([sys.executable, HERE / "mocap4r2_driver.py", "m05"], env=environment)
+    driver = subprocess.Popen([sys.executable, HERE / "mocap4r2_driver.py", "m05"])
     try:
         node.start()
         node.wait(lambda: len(node.messages) > 3)
