@@ -41,7 +41,7 @@ def status(namespace: str, watch: bool, as_json: bool) -> None:
     space = full_namespace(namespace)
     with BackgroundNode(f"status_{os.getpid()}", "") as node:
         observer = StackObserver(node, space)
-        await_discovery(node)
+        await_discovery(node, is_complete=lambda: space in observer.namespaces())
         domain = observer.status().domain
         if space not in observer.namespaces():
             others = [domain_of_stack for domain_of_stack in domains_of_stacks() if domain_of_stack != domain]

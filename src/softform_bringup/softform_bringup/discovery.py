@@ -1,6 +1,7 @@
 """Waits until a program that has just come knows who else is there."""
 
 import time
+from collections.abc import Callable
 
 from rclpy.node import Node
 
@@ -13,12 +14,16 @@ DISCOVERY_TIMEOUT = 5.0
 _LOOK_PERIOD = 0.1
 
 
-def await_discovery(node: Node, timeout: float = DISCOVERY_TIMEOUT) -> bool:
+def await_discovery(
+    node: Node, timeout: float = DISCOVERY_TIMEOUT, is_complete: Callable[[], bool] = lambda: True
+) -> bool:
     """Wait until nodes and topics of others are known; something else spins the node.
 
     Args:
         node: This program's.
         timeout: s.
+        is_complete: Whether those are there who are looked for: on a busy machine one process may be seen seconds after
+            another, and the graph be quiet in between.
 
     Returns:
         Whether there are others.
@@ -32,7 +37,7 @@ def await_discovery(node: Node, timeout: float = DISCOVERY_TIMEOUT) -> bool:
         now = time.monotonic()
         if graph != seen:
             seen, quiet_since = graph, now
-        if len(nodes) > 1 and now - quiet_since >= QUIET_SECONDS:
+        if len(nodes) > 1 and now - quiet_since >= QUIET_SECONDS and is_complete():
             return True
         if now >= deadline:
             return len(nodes) > 1
