@@ -7,7 +7,7 @@ import numpy as np
 from sensor_msgs.msg import PointCloud2
 
 from softform_bringup.launched_stack import LaunchedStack
-from softform_bringup.processor_shares import ProcessorShares
+from softform_bringup.processor_shares import processor_shares
 from softform_bringup.ros_domains import enter_domain_of_its_own
 from softform_bringup.run_folder import new_run_folder
 from softform_bringup.stack_state import wait_until_active
@@ -129,9 +129,10 @@ def streaming(seconds: float = 60.0) -> dict[str, object]:
 def _measure(controller: Controller, path: StreamedPath, seconds: float) -> dict[str, object]:
     record = controller.record
     controller.stream(_APPROACH_SECONDS, 0.0, 0.0)
-    since, shares = time.time_ns(), ProcessorShares()
+    processor_shares()  # the next call tells of the time since this one
+    since = time.time_ns()
     end = controller.stream(seconds, 0.0, 1.0)
-    until, processor = time.time_ns(), shares.so_far()
+    until, processor = time.time_ns(), processor_shares()
     figures = punctuality(record, since)
     at_rest = []
     for place in np.linspace(0, len(path), _REST_PLACES, endpoint=False):

@@ -17,7 +17,7 @@ from tqdm import tqdm
 from softform_bringup.bench_streaming import ROUND_SECONDS
 from softform_bringup.fault_injection.recorded_frames import readable_messages
 from softform_bringup.fault_injection.stack_processes import StackProcesses
-from softform_bringup.processor_shares import ProcessorShares
+from softform_bringup.processor_shares import processor_shares
 from softform_bringup.ros_domains import enter_domain_of_its_own
 from softform_bringup.soak.resources import Usage, trends, usage
 from softform_bringup.streamed_path import StreamedPath, pressure_path
@@ -124,9 +124,9 @@ def soak(minutes: float, folder: Path, say: Callable[[str], None]) -> dict[str, 
             planner = _Planner(node, path)
             time.sleep(_APPROACH_SECONDS)
             planner.stamps.clear()
-            shares = ProcessorShares()
+            processor_shares()  # the next call tells of the time since this one
             samples = _watch(stack, planner, 60.0 * minutes)
-            processor = shares.so_far()
+            processor = processor_shares()
             planner.end()
             time.sleep(2.0)  # the recorder tells once a second what it has
     finally:

@@ -35,11 +35,11 @@ class DecodedNetwork:
         decode = (basis @ weight.reshape(control_points, -1)).reshape(len(uv), 3, -1)
         self._decode = np.ascontiguousarray(decode.transpose(2, 1, 0)).reshape(-1, 3 * len(uv))
         self._offset = (basis @ bias.reshape(control_points, 3)).T.ravel()
-        self._decode_slopes = self._decode.astype(precision, copy=False)
+        self._decode_in_precision = self._decode.astype(precision, copy=False)
 
     def points(self, last_hidden: Floats) -> Array:
         """Points (n, Q, 3) mm from the activations (n, width) of the last hidden layer; a view of (n, 3, Q)."""
-        decode = self._decode_slopes if last_hidden.dtype == self._decode_slopes.dtype else self._decode
+        decode = self._decode_in_precision if last_hidden.dtype == self._decode_in_precision.dtype else self._decode
         if len(last_hidden) == 1:
             moved = np.zeros((1, decode.shape[1]), decode.dtype)
             add_rows(np.ascontiguousarray(last_hidden), decode[None], moved)
@@ -53,8 +53,8 @@ class DecodedNetwork:
         Args:
             motion: (n, k, width), derivative of the activations of the last hidden layer.
         """
-        jacobian = np.zeros((*motion.shape[:2], self._decode_slopes.shape[1]), motion.dtype)
-        add_products(motion, self._decode_slopes[None], jacobian)
+        jacobian = np.zeros((*motion.shape[:2], self._decode_in_precision.shape[1]), motion.dtype)
+        add_products(motion, self._decode_in_precision[None], jacobian)
         return jacobian.reshape(*motion.shape[:2], 3, -1)
 
     def add_jacobian_along(self, motion: Floats, directions: Floats, out: Floats) -> None:
@@ -65,6 +65,6 @@ class DecodedNetwork:
             directions: (n, 3, Q).
             out: (n, k, Q).
         """
-        rows = self._decode_slopes.reshape(len(self._decode_slopes), 3, -1)
+        rows = self._decode_in_precision.reshape(len(self._decode_in_precision), 3, -1)
         for one, along, sums in zip(motion, directions, out, strict=True):
             add_products_along(one, rows, along, sums)

@@ -22,7 +22,7 @@ from softform_core.kinematics.forward_model import ForwardModel
 from softform_core.kinematics.icp import posed_query
 from softform_core.kinematics.ik_options import IkOptions
 from softform_core.kinematics.pressure_cost import PressureCost
-from softform_core.kinematics.robust_loss import mean_tukey_loss, tukey_scale, tukey_weights
+from softform_core.kinematics.robust_loss import tukey_loss, tukey_scale, tukey_weights
 from softform_core.registration.rigid import RigidTransform, centroid
 
 Array = NDArray[np.float64]
@@ -244,7 +244,7 @@ class Problem:
             covered, weights = np.ones(len(points), dtype=bool), tukey_weights(distances, self.scale)
         merit = self.cost.value(actuation)
         if len(distances):
-            merit += mean_tukey_loss(distances, self.scale)
+            merit += float(tukey_loss(distances, self.scale).mean())
         if self.ignore_uncovered and len(distances) < max(4, _MIN_COVERED * len(points)):
             merit = np.inf
         if self.features is not None and features is not None:

@@ -52,7 +52,7 @@ class LevenbergMarquardt:
         upper = (problem.high - best.actuation) / problem.range
         while True:
             damped = hessian.copy()
-            damped.ravel()[:: len(damped) + 1] += self._damping * scale
+            np.fill_diagonal(damped, diagonal + self._damping * scale)
             step = box_minimum(damped, gradient, lower, upper)
             promised = -float(gradient @ step + 0.5 * step @ hessian @ step)
             # What is not even promised need not be tried: near a noise floor each trial would be refused.

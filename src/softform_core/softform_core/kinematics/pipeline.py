@@ -108,7 +108,7 @@ class ForwardPipeline:
         """Fold the networks and multiply them with the decoder."""
         self.rows, self.cols, self.degree = rows, cols, degree
         self._network = fold(forward_kinematics)
-        self._network_slopes = self._network.in_precision(precision)
+        self._network_in_precision = self._network.in_precision(precision)
         if self._network.weights[-1].shape[0] != rows * cols * 3:
             raise SoftformError(
                 f"N_fk gives {self._network.weights[-1].shape[0]} numbers, {rows} x {cols} control points need "
@@ -118,7 +118,7 @@ class ForwardPipeline:
         self.sim_to_real, self._precision = sim_to_real, precision
         self._kernels: DecodedNetwork | None = None
         self._coefficients: AffineLayers | None = None
-        self._coefficients_slopes: AffineLayers | None = None
+        self._coefficients_in_precision: AffineLayers | None = None
         if sim_to_real is not None:
             network = fold(sim_to_real.coefficients)
             if network.inputs != rows * cols * 3:
@@ -127,7 +127,7 @@ class ForwardPipeline:
                     "Use the sim-to-real model that was trained for this robot's surface.",
                 )
             self._coefficients = network.after(self._network.weights[-1], self._network.biases[-1])
-            self._coefficients_slopes = self._coefficients.in_precision(precision)
+            self._coefficients_in_precision = self._coefficients.in_precision(precision)
             self._kernels = self._decoded(sim_to_real.kernel_uv)
         self._sample(uv)
 
@@ -218,7 +218,7 @@ class ForwardPipeline:
 
     def forward(self, actuation: Array) -> Forward:
         """Algorithm 1 for a batch, (n, k) Pa, in the pipeline's precision, keeping what derivatives need."""
-        return self._evaluated(actuation, self._network_slopes, self._coefficients_slopes)
+        return self._evaluated(actuation, self._network_in_precision, self._coefficients_in_precision)
 
     def _predicted(self, actuation: Array) -> Forward:
         """Algorithm 1 for a batch, (n, k) Pa, in double precision but for the kernels."""
@@ -272,11 +272,13 @@ class ForwardPipeline:
 
     def _hidden_motion(self, state: Forward) -> Floats:
         """Derivative of N_fk's last hidden layer by the actuation, (n, k, width)."""
-        return self._network_slopes.hidden_jacobian(state.hidden)
+        return self._network_in_precision.hidden_jacobian(state.hidden)
 
     def _warp_inputs(self, state: Forward, motion: Floats) -> WarpInputs:
-        assert self.sim_to_real is not None and self._coefficients_slopes is not None and self._kernels is not None
-        gamma = self._coefficients_slopes.jacobian(state.coefficients_hidden, motion)
+        assert (
+            self.sim_to_real is not None and self._coefficients_in_precision is not None and self._kernels is not None
+        )
+        gamma = self._coefficients_in_precision.jacobian(state.coefficients_hidden, motion)
         return WarpInputs(
             state.simulated,
             state.centers,

@@ -55,7 +55,7 @@ class PressureCost:
     @property
     def curvature(self) -> float:
         """Second derivative with respect to each pressure as a part of its range, mm^2."""
-        return 2.0 * float(self.weights.sum()) if len(self.weights) else 0.0
+        return 2.0 * float(self.weights.sum())
 
     def _offsets(self, actuation: Array) -> Array:
         return np.asarray((actuation - self.anchors) / self.range)

@@ -124,7 +124,7 @@ def _fill_directions(points, matched, normals, distances, covered, weights, dire
 def _rows(problem: Problem, along: Array, directions: Array, matched: Array, pivot: Array) -> Array:
     """Derivatives of d . (p - c), from d . dp*/da (P, k): by the pressures, and by the pose, if it is free."""
     if problem.options.fix_pose:
-        return (along.T * problem.range[:, None]).T
+        return (along.T * problem.range[:, None]).T  # transposed, as its columns are what lies together
     rows, by_pressure = np.empty((len(along), along.shape[1] + 6)), np.ascontiguousarray(along.T)
     _fill_rows(by_pressure, problem.range, directions, matched, pivot, 2.0 / problem.size, rows)
     return rows

@@ -36,13 +36,6 @@ def tukey_loss(distances: Array, scale: float) -> Array:
     return np.asarray(scale**2 / 3.0 * (1.0 - inside**3))
 
 
-def mean_tukey_loss(distances: Array, scale: float) -> float:
-    """Mean of `tukey_loss` over (P,) mm, P > 0, mm^2."""
-    if math.isinf(scale):
-        return float(distances @ distances) / len(distances)
-    return float(tukey_loss(distances, scale).mean())
-
-
 def tukey_weights(distances: Array, scale: float) -> Array:
     """Weight of each squared distance, loss'(d) / 2d, 1 … 0."""
     if math.isinf(scale):
