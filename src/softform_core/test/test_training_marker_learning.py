@@ -27,7 +27,7 @@ from softform_core.units import MM_PER_M
 GRID = (np.arange(5) + 0.5) / 5
 UV = np.stack(np.meshgrid(GRID, GRID, indexing="ij"), axis=-1).reshape(-1, 2)
 JUDGED = np.random.default_rng(77).uniform(0.0, 5000.0, (12, 9))
-QUICK = replace(MARKERS, epochs=60, members=3)
+QUICK = replace(MARKERS, epochs=150, members=3)
 
 
 @pytest.fixture(scope="module")

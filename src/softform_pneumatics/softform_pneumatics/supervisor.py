@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from softform_core.errors import SoftformError
 from softform_core.robots import PneumaticRobot
 from softform_pneumatics.balance import Air
+from softform_pneumatics.boards.guardian import HEARTBEAT_SECONDS, SILENCE_SECONDS
 from softform_pneumatics.boards.interface import BoardError, Measurement, PressureBoard, never
 from softform_pneumatics.connection import Connection
 from softform_pneumatics.latch import LEFT_ACTIVE, Latch
@@ -27,6 +28,8 @@ from softform_pneumatics.wiring import Wiring
 _log = logging.getLogger(__name__)
 
 VENT_REST_SECONDS = 0.5
+_STANDSTILL_SECONDS = SILENCE_SECONDS - 2.0 * HEARTBEAT_SECONDS
+"""Between two ticks; after a longer one the guardian may have vented."""
 
 
 class Supervisor:
@@ -71,6 +74,7 @@ class Supervisor:
         self.is_calibrating = False
         self.connection = Connection(board, robot, self._wiring, settings.follow_tolerance)
         self._regulates = False
+        self._last_tick = 0.0
         self._rest_until = 0.0
         self._rest_reason = ""
 
@@ -144,6 +148,7 @@ class Supervisor:
             SoftformError: If something is wrong.
         """
         if self._regulates:
+            self._require_no_standstill(now)
             self._regulator.require_stream(now)
             self._follow_command(now, interrupted)
         elif self.is_active and self.state is State.VENTED and self.connection.is_vent_confirmed:
@@ -157,7 +162,17 @@ class Supervisor:
         self.connection.still_inflated = ""
         self._regulates = True
         self._regulator.begin(time.monotonic())
+        self._last_tick = time.monotonic()
         self._set_state(State.VENTED, self._rest_reason)
+
+    def _require_no_standstill(self, now: float) -> None:
+        # Measurements that waited in the port meanwhile look new: the stream does not tell.
+        stood_still, self._last_tick = now - self._last_tick, now
+        if stood_still > _STANDSTILL_SECONDS:
+            raise UnsafeError(
+                f"The driver stood still for {stood_still:.1f} s; its guardian may have vented.",
+                "See what stopped it or took its processor, then reset.",
+            )
 
     def _follow_command(self, now: float, interrupted: Callable[[], bool]) -> None:
         command = self._commands.look()

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-LARGE, COUNT = 6 * 2**20, 20
+LARGE, SMALL, COUNT = 6 * 2**20, 2**20, 20
 CHILD = f"""
 import ctypes, sys, psutil
 from softform_rig.heap import keep_large_arrays_off_the_heap
@@ -21,7 +21,7 @@ before = psutil.Process().memory_info().rss
 large, small = [], []
 for _ in range({COUNT}):
     large.append(libc.memset(libc.malloc({LARGE}), 1, {LARGE}))
-    small.append(libc.memset(libc.malloc(2000), 1, 2000))
+    small.append(libc.malloc({SMALL}))  # no hole that was left before takes it; never written, so hardly there
 for array in large:
     libc.free(array)
 print(psutil.Process().memory_info().rss - before)

@@ -27,6 +27,9 @@ from softform_core.training.trained_sim_to_real import TrainedSimToReal
 CANDIDATE = "candidate"
 """Folder beside a model that keeps a new one which was refused."""
 
+_ROUNDING = 1e-6
+"""By which the errors of one and the same model may differ once it has been written and read."""
+
 
 @dataclass(frozen=True)
 class LearnRequest:
@@ -234,7 +237,7 @@ def _train(
 
 
 def _refusal(errors: HeldOutErrors, earlier: HeldOutErrors | None) -> str:
-    if earlier is not None and errors.after_mean > earlier.after_mean:
+    if earlier is not None and errors.after_mean > (1.0 + _ROUNDING) * earlier.after_mean:
         return (
             f"The new model is worse on the {errors.frames} held-out frames: {errors.after_mean:.3f} mm in the mean, "
             f"the earlier one {earlier.after_mean:.3f} mm."
