@@ -206,7 +206,9 @@ def test_bad_targets_are_refused_and_the_last_good_command_kept(following, stand
             return any(reason in one.get("last refused target", "") for one in values)
 
         wait_for(told, f"the reason '{reason}' on /diagnostics")
-    assert following.wait_for_state(ServoState.HOLDING).targets_refused >= 9
+    state = following.wait_for_state(ServoState.HOLDING)
+    assert state.targets_refused >= 9
+    assert state.reason.startswith("No target came") and "newest target was refused: " in state.reason
     assert stand_in.commands[-1] == pytest.approx(HIDDEN, abs=40.0) and not stand_in.is_silent()
 
 

@@ -155,7 +155,7 @@ class ServoStreams:
         refusal = f"The newest target was refused: {self._last_refusal}" if self._last_refusal else ""
         message = ServoState(
             state=report.state,
-            reason=report.reason or refusal,
+            reason=" ".join(filter(None, (report.reason, refusal))),
             target=stamp_from_nanoseconds(report.target_stamp),
             latency=report.latency,
             mean_error=report.errors.mean_mm / MM_PER_M,
