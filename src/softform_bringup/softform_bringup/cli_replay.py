@@ -41,7 +41,7 @@ def replay(bag: Path, rate: float, loop: bool, topics: tuple[str, ...], commands
     from softform_bringup.recording.record import stop_requests
     from softform_bringup.recording.replay import (
         Player,
-        published_elsewhere,
+        is_published_elsewhere,
         refuse_beside_a_driver,
     )
     from softform_bringup.recording.replayed_topics import OpenRecording, bag_parts
@@ -51,19 +51,23 @@ def replay(bag: Path, rate: float, loop: bool, topics: tuple[str, ...], commands
         if sys.stderr.isatty():
             click.echo(f"\r{seconds:8.1f} of {recording.seconds:.1f} s  {count:8d} messages ", nl=False, err=True)
 
+    def leave(topic: str) -> None:
+        click.echo(f"  {topic} is left out from here on: a node has come that publishes it", err=True)
+
     with stop_requests() as stopped, OpenRecording(bag_parts(bag)) as recording:
         chosen = recording.topics(topics, commands)
         with BackgroundNode(f"replay_{os.getpid()}", "") as node:
             await_discovery(node)
             refuse_beside_a_driver(node)
             if not topics:
-                recording.left_out |= published_elsewhere(node, chosen)
+                elsewhere = [topic.name for topic in chosen if is_published_elsewhere(node, topic.name)]
+                recording.left_out |= dict.fromkeys(elsewhere, "a node that runs publishes it")
                 chosen = [topic for topic in chosen if topic.name not in recording.left_out]
             for topic, reason in sorted(recording.left_out.items()):
                 click.echo(f"  {topic} is left out: {reason}", err=True)
             if not any(topic.messages for topic in chosen):
                 raise SoftformError(f"There is nothing to replay in {bag}.", "See why topics are left out above.")
-            player = Player(node, chosen)
+            player = Player(node, chosen, None if topics else leave)
             replayed = player.play(recording.messages(chosen), rate, stopped, show)
             while loop and replayed.finished:
                 replayed = player.play(recording.messages(chosen), rate, stopped, show)

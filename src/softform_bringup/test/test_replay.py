@@ -193,6 +193,25 @@ def test_topics_that_are_published_here_are_left_out(tmp_path, bench):
     bench.destroy_publisher(publisher)
 
 
+def test_a_topic_is_left_to_a_node_that_comes_to_publish_it(tmp_path, bench):
+    name = bench.get_namespace()
+    times = [0.0, *np.arange(2.0, 6.0, 0.5)]
+    bag = made_bag(tmp_path / "bag", {f"{name}/text": TEXT, f"{name}/other": TEXT}, times)
+    texts, others = listen(bench, "text"), listen(bench, "other")
+
+    def come():
+        wait_for(lambda: texts)
+        bench.create_publisher(String, "text", qos.PRESSURE_STATE)
+
+    publisher = threading.Thread(target=come)
+    publisher.start()
+    result = replay(bag)
+    publisher.join()
+    assert f"{name}/text is left out from here on" in result.output and f"{len(times) + 1} messages" in result.output
+    wait_for(lambda: len(others) == len(times))
+    assert len(texts) == 1
+
+
 def test_parts_are_replayed_in_order_and_what_a_crash_left_open_is_salvaged(tmp_path):
     bag = made_bag(tmp_path / "bag", {"/text": TEXT}, [0.0, 1.0, 2.0, 3.0, 4.0], longest_bag=1.5)
     assert (tmp_path / "bag_2").is_dir()

@@ -60,9 +60,9 @@ def refuse_beside_a_driver(node: Node) -> None:
                 )
 
 
-def published_elsewhere(node: Node, topics: Iterable[ReplayedTopic]) -> dict[str, str]:
-    """Topics that a node here publishes itself, with the reason to leave them out."""
-    return {topic.name: "a node that runs publishes it" for topic in topics if node.count_publishers(topic.name)}
+def is_published_elsewhere(node: Node, topic: str) -> bool:
+    """Whether another node publishes a topic."""
+    return any(one.node_name != node.get_name() for one in node.get_publishers_info_by_topic(topic))
 
 
 class Player:
@@ -71,11 +71,14 @@ class Player:
     Args:
         node: Publishes; something else spins it.
         topics: What is replayed.
+        on_left: Takes the name of a topic that is replayed no more, because a node came that publishes it; None replays
+            it beside that node.
     """
 
-    def __init__(self, node: Node, topics: Sequence[ReplayedTopic]) -> None:
+    def __init__(self, node: Node, topics: Sequence[ReplayedTopic], on_left: Callable[[str], None] | None) -> None:
         """Open the publishers and let the readers that are there join."""
-        self._node = node
+        self._node, self._on_left = node, on_left
+        self._left: set[str] = set()
         self._publishers: dict[str, Publisher] = {
             topic.name: node.create_publisher(topic.message_class, topic.name, topic.qos) for topic in topics
         }
@@ -92,6 +95,13 @@ class Player:
             publisher.get_subscription_count() >= self._node.count_subscribers(name)
             for name, publisher in self._publishers.items()
         )
+
+    def _leave_to_others(self) -> None:
+        """Leave topics to nodes that publish them and came, or were found, only now."""
+        for topic in self._publishers.keys() - self._left:
+            if self._on_left is not None and is_published_elsewhere(self._node, topic):
+                self._left.add(topic)
+                self._on_left(topic)
 
     def _refuse_new_readers_of_commands(self, topic: str) -> None:
         """A driver that comes may be heard as a reader of commands before it is heard as a driver."""
@@ -128,6 +138,7 @@ class Player:
             while not stopped.is_set():
                 if time.monotonic() >= next_look:
                     refuse_beside_a_driver(self._node)
+                    self._leave_to_others()
                     tell((moment - first) / _NS_PER_S, count)
                     next_look = time.monotonic() + _LOOK_PERIOD
                 left = (due - time.monotonic_ns()) / _NS_PER_S
@@ -136,6 +147,8 @@ class Player:
                 stopped.wait(min(left, _LOOK_PERIOD))
             if stopped.is_set():
                 return Replayed(count, latest, False)
+            if topic in self._left:
+                continue
             self._refuse_new_readers_of_commands(topic)
             self._publishers[topic].publish(message)
             latest = max(latest, (time.monotonic_ns() - due) / _NS_PER_S)
