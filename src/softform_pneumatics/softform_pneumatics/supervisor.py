@@ -32,6 +32,11 @@ _STANDSTILL_SECONDS = SILENCE_SECONDS - 2.0 * HEARTBEAT_SECONDS
 """Between two ticks; after a longer one the guardian may have vented."""
 
 
+def _seconds_since_boot() -> float:
+    """A steady clock that goes on while the computer sleeps."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
 class Supervisor:
     """The state machine over one board.
 
@@ -148,7 +153,7 @@ class Supervisor:
             SoftformError: If something is wrong.
         """
         if self._regulates:
-            self._require_no_standstill(now)
+            self._require_no_standstill()
             self._regulator.require_stream(now)
             self._follow_command(now, interrupted)
         elif self.is_active and self.state is State.VENTED and self.connection.is_vent_confirmed:
@@ -162,11 +167,13 @@ class Supervisor:
         self.connection.still_inflated = ""
         self._regulates = True
         self._regulator.begin(time.monotonic())
-        self._last_tick = time.monotonic()
+        self._last_tick = _seconds_since_boot()
         self._set_state(State.VENTED, self._rest_reason)
 
-    def _require_no_standstill(self, now: float) -> None:
-        # Measurements that waited in the port meanwhile look new: the stream does not tell.
+    def _require_no_standstill(self) -> None:
+        # Measurements that waited in the port meanwhile look new: the stream does not tell. Nor does `time.monotonic`,
+        # which stands still while the computer sleeps.
+        now = _seconds_since_boot()
         stood_still, self._last_tick = now - self._last_tick, now
         if stood_still > _STANDSTILL_SECONDS:
             raise UnsafeError(

@@ -222,6 +222,23 @@ def test_a_stream_that_stalls_vents_and_latches(
     assert any("latched" in rejection for rejection in commander.rejections)
 
 
+def test_a_driver_whose_computer_slept_vents_and_latches(
+    scripted_board: Any,
+    driver: PneumaticsDriver,
+    commander: Commander,
+    wait_until: WaitUntil,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        supervisor_module, "_seconds_since_boot", lambda: time.clock_gettime(time.CLOCK_BOOTTIME) + 3600.0
+    )
+    wait_until(lambda: driver.state is State.FAULT)
+    assert "The driver stood still for 3600." in driver.reason
+    wait_until(vented(scripted_board))
+    time.sleep(0.3)
+    assert driver.state is State.FAULT and not scripted_board.runs
+
+
 def test_over_pressure_vents_and_latches(
     scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil
 ) -> None:
