@@ -120,6 +120,38 @@ def test_an_existing_folder_is_refused(tmp_path):
     assert list((tmp_path / "bag").iterdir()) == []
 
 
+@pytest.mark.parametrize(("there", "name"), [("walk_2", "walk"), ("walk", "walk_2")])
+def test_a_name_that_would_be_taken_for_a_part_of_another_recording_is_refused(tmp_path, there, name):
+    BagRecorder(tmp_path / there).close()
+    with pytest.raises(SoftformError, match="would"):
+        BagRecorder(tmp_path / name)
+    BagRecorder(tmp_path / "walk_b").close()
+    BagRecorder(tmp_path / "7_2").close()
+
+
+def made_package(folder, name, **definitions):
+    """An installed package of messages that nobody has built."""
+    (folder / "share" / "ament_index" / "resource_index" / "packages").mkdir(parents=True, exist_ok=True)
+    (folder / "share" / "ament_index" / "resource_index" / "packages" / name).touch()
+    (folder / "share" / name / "msg").mkdir(parents=True)
+    for message, text in definitions.items():
+        (folder / "share" / name / "msg" / f"{message}.msg").write_text(text)
+
+
+def test_messages_of_several_packages_in_one_another_are_recorded(tmp_path, monkeypatch):
+    made_package(tmp_path, "lab_sensors", Force="float64 newton\n", Odd="wstring name\n")
+    made_package(tmp_path, "lab_msgs", Trial="lab_sensors/Force[] forces\nstd_msgs/Header header\n", Bad="?? what\n")
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path), prepend=":")
+    recorder = BagRecorder(tmp_path / "bag")
+    recorder.add_topic("/trial", "lab_msgs/msg/Trial")
+    with pytest.raises(SoftformError, match="lab_msgs/msg/Bad is not understood"):
+        recorder.add_topic("/bad", "lab_msgs/msg/Bad")
+    recorder.write("/trial", 1, bytes(100))
+    recorder.close()
+    with Reader(tmp_path / "bag") as bag:
+        assert [(c.topic, c.msgtype) for c in bag.connections] == [("/trial", "lab_msgs/msg/Trial")]
+
+
 def test_unknown_types_are_refused(tmp_path):
     recorder = BagRecorder(tmp_path / "bag")
     with pytest.raises(SoftformError, match="'nowhere_msgs' .* is not installed"):

@@ -18,6 +18,9 @@ REST_WITHOUT_END = 2.0
 """How long a file of a type without an end mark must not have changed before it is read, s."""
 _WITHOUT_END = (".obj", ".xyz")
 
+AT_ONCE = 8
+"""Exports read in one poll; others wait for the next, so that thousands are never held at once."""
+
 
 @dataclass(frozen=True)
 class ScanFile:
@@ -70,7 +73,7 @@ class FolderSource:
         return len(self._taken)
 
     def poll(self) -> list[ScanFile | RejectedFile]:
-        """Read the exports that are new and complete, oldest first; never raises for a bad file.
+        """Read the oldest exports that are new and complete, `AT_ONCE` at most; never raises for a bad file.
 
         Raises:
             SoftformError: If the folder cannot be read.
@@ -78,15 +81,15 @@ class FolderSource:
         now, time_now = self._signatures(), self.clock()
         resting = {name: held for name, held in self._growing.items() if now.get(name) == held[0]}
         complete = [name for name, (_, since) in resting.items() if time_now - since >= _rest_needed(name)]
-        self._taken = {name: signature for name, signature in self._taken.items() if name in now}
+        complete = sorted(complete, key=lambda name: (now[name][0], name))[:AT_ONCE]
+        # What is gone stays known: a drive that comes back does not make its old exports new.
         self._taken |= {name: now[name] for name in complete}
         self._growing = {
             name: resting.get(name, (signature, time_now))
             for name, signature in now.items()
             if self._taken.get(name) != signature
         }
-        complete.sort(key=lambda name: (now[name][0], name))
-        read = (self._read(self.folder / name) for name in complete)
+        read = (self._read(self.folder / name, now[name]) for name in complete)
         return [result for result in read if result is not None]
 
     def _signatures(self) -> dict[str, _Signature]:
@@ -98,11 +101,11 @@ class FolderSource:
                     if entry.name.startswith(".") or os.path.splitext(entry.name)[1].lower() not in EXTENSIONS:
                         continue
                     try:
-                        status = entry.stat()
+                        signature = _signature(entry.stat())
                     except OSError:  # gone since it was listed, or a link to nothing
                         continue
                     if not entry.is_dir():
-                        signatures[entry.name] = (status.st_mtime_ns, status.st_size, status.st_ino)
+                        signatures[entry.name] = signature
         except OSError as error:
             raise SoftformError(
                 f"The scan folder {self.folder} cannot be read: {error.strerror or error}.",
@@ -110,16 +113,24 @@ class FolderSource:
             ) from error
         return signatures
 
-    def _read(self, path: Path) -> ScanFile | RejectedFile | None:
+    def _read(self, path: Path, signature: _Signature) -> ScanFile | RejectedFile | None:
         try:
             shape = read_shape(path, self.unit)
             captured_at = capture_time(path)
+            if _signature(path.stat()) != signature:
+                return None  # another export took its name meanwhile: this shape has not that time; it comes next
         except SoftformError as error:
             # Scanners tidy up after themselves: a file that is gone by now is no fault.
             return RejectedFile(path, str(error)) if path.exists() else None
+        except FileNotFoundError:
+            return None
         except OSError as error:
             return RejectedFile(path, f"{path} cannot be read: {error.strerror or error}.")
         return ScanFile(path, shape, captured_at)
+
+
+def _signature(status: os.stat_result) -> _Signature:
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def _rest_needed(name: str) -> float:

@@ -42,6 +42,7 @@ class MarkerPlausibility:
         self._place = np.full((markers, 3), np.nan)
         self._believed_at = np.full(markers, -np.inf)
         self._doubted_since = np.full(markers, np.nan)
+        self._doubted_last = np.full(markers, -np.inf)
         self._doubted_place = np.full((markers, 3), np.nan)
 
     def judge(self, positions: Array, time: float) -> tuple[Indices, Indices]:
@@ -80,9 +81,11 @@ class MarkerPlausibility:
         return index[exchanged_markers(positions[index], self._place[index])]
 
     def _settled(self, positions: Array, doubtful: NDArray[np.bool_], time: float) -> NDArray[np.bool_]:
-        """Doubtful markers that have been seen in one place for long enough."""
+        """Doubtful markers that have been seen in one place for long enough; two glimpses of a reflection do not do."""
         strayed = ~(np.linalg.norm(positions - self._doubted_place, axis=1) <= self._limits.departure)
-        begins = doubtful & (np.isnan(self._doubted_since) | strayed)
+        missed = time - self._doubted_last > 0.5 * self._limits.settle_time
+        begins = doubtful & (np.isnan(self._doubted_since) | strayed | missed)
+        self._doubted_last[doubtful] = time
         self._doubted_since[begins] = time
         self._doubted_place[begins] = positions[begins]
         believed = ~doubtful & np.isfinite(positions).all(axis=1)

@@ -100,7 +100,8 @@ class MarkerStream:
             Positions of `names`, (len(self.names), 3) m in the robot's frame, NaN where missing.
 
         Raises:
-            SoftformError: If the frame cannot be used: out of order, or nothing has aligned the system yet.
+            SoftformError: If the frame cannot be used: out of order, nothing has aligned the system yet, or no marker
+                of the surface has been seen.
         """
         self.pass_over(time, number)
         self._align(names, positions)
@@ -139,6 +140,10 @@ class MarkerStream:
     def _in_order(self, names: Sequence[str], positions: Array) -> Array:
         """The surface's markers in the order of the names; other names are strangers."""
         surface = [name for name in names if name not in self._base_markers]
+        if not self.names and not surface:
+            raise SoftformError(
+                "No marker of the surface has been seen yet.", "Let the system see it, or set `markers`."
+            )
         if not self.names:
             self.names = surface
         place = {name: index for index, name in enumerate(names)}

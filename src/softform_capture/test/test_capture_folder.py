@@ -5,6 +5,7 @@ import time
 import numpy as np
 import pytest
 
+from softform_capture import folder_source
 from softform_capture.folder_source import REST_WITHOUT_END, FolderSource, RejectedFile, ScanFile, capture_time
 from softform_capture.folder_watcher import FolderWatcher
 from softform_core.errors import SoftformError
@@ -52,6 +53,45 @@ def test_exports_come_oldest_first(tmp_path, source):
         write_scan(tmp_path / name)
         os.utime(tmp_path / name, ns=(10**18 + number, 10**18 + number))
     assert [found.path.name for found in poll_twice(source)] == ["c.ply", "a.ply", "b.ply"]
+
+
+def test_an_export_that_is_replaced_while_it_is_read_does_not_lend_its_shape_a_later_time(
+    tmp_path, source, monkeypatch
+):
+    path, read = write_scan(tmp_path / "latest.ply", 1_700_000_000.0), folder_source.read_shape
+
+    def replace_behind(path, unit):
+        shape = read(path, unit)
+        write_scan(tmp_path / ".next.ply", 1_700_000_003.0).rename(path)
+        return shape
+
+    monkeypatch.setattr(folder_source, "read_shape", replace_behind)
+    assert poll_twice(source) == []
+    monkeypatch.undo()
+    (found,) = poll_twice(source)
+    assert found.path == path and found.captured_at == 1_700_000_003.0
+
+
+def test_many_exports_are_read_a_few_at_a_time(tmp_path, source):
+    for number in range(2 * folder_source.AT_ONCE + 1):
+        write_scan(tmp_path / f"{number:02d}.ply")
+        os.utime(tmp_path / f"{number:02d}.ply", ns=(10**18 + number, 10**18 + number))
+    polls = [[found.path.stem for found in source.poll()] for _ in range(5)]
+    assert [len(names) for names in polls] == [0, folder_source.AT_ONCE, folder_source.AT_ONCE, 1, 0]
+    assert sum(polls, []) == sorted(sum(polls, []))
+
+
+def test_a_drive_that_comes_back_does_not_make_its_exports_new(tmp_path):
+    source = FolderSource(tmp_path / "drive", "mm")
+    (tmp_path / "drive").mkdir()
+    write_scan(tmp_path / "drive" / "a.ply")
+    assert len(poll_twice(source)) == 1
+    (tmp_path / "drive").rename(tmp_path / "away")
+    (tmp_path / "drive").mkdir()
+    assert poll_twice(source) == []
+    (tmp_path / "drive").rmdir()
+    (tmp_path / "away").rename(tmp_path / "drive")
+    assert poll_twice(source) == []
 
 
 def test_thousands_of_old_exports_are_passed_over_unread(tmp_path, source):

@@ -85,6 +85,21 @@ def test_a_ghost_is_hidden_until_it_is_gone(stream: MarkerStream) -> None:
     assert stream.record.jumps == 5
 
 
+def test_two_glimpses_of_a_reflection_are_not_believed(stream: MarkerStream) -> None:
+    def reflection(number, positions):
+        if 10 <= number < 60:
+            positions[4 + 3] += [0.04, 0.0, 0.0] if number in (10, 50) else np.nan
+
+    missing = np.isnan(run(stream, range(70), reflection)).any(axis=2)
+    assert missing[10:60, 3].all() and not missing[60:].any()
+
+
+def test_a_first_frame_of_the_base_alone_is_refused(stream: MarkerStream) -> None:
+    with pytest.raises(SoftformError, match="No marker of the surface"):
+        stream.take(list(BASE), captured(0.0)[: len(BASE)], 0.0, 0)
+    assert len(run(stream, range(1, 3))[-1]) == len(REST)
+
+
 def test_a_marker_that_was_moved_is_believed_after_a_while(stream: MarkerStream) -> None:
     def moved(number, positions):
         if number >= 10:

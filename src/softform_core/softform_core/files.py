@@ -4,7 +4,7 @@ import fcntl
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from softform_core.errors import SoftformError
@@ -26,12 +26,23 @@ def write_atomically(path: str | Path, data: bytes) -> None:
             os.fsync(file.fileno())  # a power cut must not leave a renamed file without its content
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)
+        _sync_folder(path.parent)
     except OSError as error:
         if temporary:
             Path(temporary).unlink(missing_ok=True)
         raise SoftformError(
             f"{path} cannot be written: {error.strerror or error}.", "Check the folder, its permissions and free space."
         ) from error
+
+
+def _sync_folder(folder: Path) -> None:
+    """Let the names in a folder outlive a power cut, where its file system knows how."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 import numpy as np
 from rclpy.action import ActionServer
 
+from softform_core.errors import SoftformError
 from softform_core.kinematics.live_pipeline import AUTO, NONE
 from softform_core.paths import models_dir
 from softform_core.rods.model_store import TIP_SIM_TO_REAL
@@ -77,7 +78,11 @@ class TipServers:
 
     def _on_markers(self, message: MarkerFrame) -> None:
         if TIP_MARKER in message.name and message.header.frame_id == self._node.parameters["frame"]:
-            place = positions_from_markers(message)[list(message.name).index(TIP_MARKER)]
+            try:
+                place = positions_from_markers(message)[list(message.name).index(TIP_MARKER)]
+            except SoftformError as error:
+                self._node.get_logger().warning(f"markers refused: {error}", throttle_duration_sec=5.0)
+                return
             self._tip.note(place, seconds_from_stamp(message.header.stamp))
 
 

@@ -253,6 +253,19 @@ def test_a_stop_in_a_later_round_ends_there_with_what_was_measured(rig, pipeline
     assert len(rig.sent) == {"solving": 1, "moving": 1, "settling": 2 + held_here, "verifying": 2}[stage]
 
 
+@pytest.mark.parametrize("stage", ["settling", "verifying"])
+def test_a_driver_that_vents_while_a_goal_waits_ends_it(rig, pipeline, shape_of, stage):
+    """It is ready again when the scan comes, which shows a vented robot."""
+
+    def on_progress(one):
+        if (one.round, one.stage) == (1, stage):
+            rig.commander.release()
+
+    outcome = run(rig, pipeline, shape_of(HIDDEN), on_progress=on_progress)
+    assert outcome.code == Code.DRIVER_FAULT and "stopped following" in outcome.message
+    assert len(outcome.rounds) == 1
+
+
 @pytest.mark.parametrize("stage", ["moving", "settling"])
 def test_a_fault_in_a_later_round_ends_there_with_what_was_measured(rig, pipeline, shape_of, stage):
     def on_progress(one):

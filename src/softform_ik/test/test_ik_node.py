@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from lifecycle_msgs.msg import Transition
 
+from softform_core.errors import SoftformError
 from softform_core.networks.store import FORWARD_KINEMATICS
 from softform_core.paths import models_dir
 from softform_core.shapes.features import FeaturePoints
@@ -37,6 +38,24 @@ def test_plan_only_finds_the_pressures_and_moves_nothing(client, stand_in, shape
     assert result.target_pose.orientation.w == 1.0 and result.predicted_shape.header.frame_id == "base_link"
     assert seen and seen[0].stage == "solving" and len(seen[0].pressures) == 9
     assert stand_in.is_silent() and not stand_in.commands
+
+
+def test_what_a_callback_raises_comes_out_of_the_call_and_the_connection_lives_on(client, stand_in, shape_of):
+    def misspelt(feedback):
+        raise KeyError("typo")
+
+    with pytest.raises(KeyError, match="typo"):
+        client.reach(shape_of(HIDDEN), Mode.PLAN_AND_MOVE, on_feedback=misspelt)
+    nested = []
+
+    def ask_again(feedback):
+        try:
+            client.reach(shape_of(HIDDEN))
+        except SoftformError as error:
+            nested.append(str(error))
+
+    assert client.reach(shape_of(HIDDEN), on_feedback=ask_again).error_code == Code.NONE
+    assert "inside `on_feedback`" in nested[0]
 
 
 def test_free_pose_is_returned_with_the_shape(client, shape_of):

@@ -134,7 +134,7 @@ class PneumaticsDriver:
         """Let commands through; returns at once. While a fault is latched they are rejected until `reset`.
 
         Raises:
-            SoftformError: If the driver is not connected.
+            SoftformError: If the driver is not connected, or nothing would latch the next one should this one die.
         """
         if self._thread is None:
             raise SoftformError("The driver is not connected.", "Configure it first.")
@@ -182,15 +182,24 @@ class PneumaticsDriver:
             return "The driver is not connected; nothing is inflated by it. Latched; call 'reset' once it is."
         return self._in_thread(self._supervisor.stop)
 
-    def reset(self) -> str:
+    @property
+    def stops(self) -> int:
+        """How many times it was stopped."""
+        return self._supervisor.stops
+
+    def reset(self, stops: int | None = None) -> str:
         """Leave a latched fault; return what was done. A board that was lost is opened and tested again.
 
+        Args:
+            stops: Their number when the reset was wanted, by default now: it does not undo a stop that came after that.
+
         Raises:
-            SoftformError: If the cause of the fault persists.
+            SoftformError: If the cause of the fault persists, or it was stopped since.
         """
+        wanted = self.stops if stops is None else stops
         if self._thread is None:
             raise SoftformError("The driver is not connected.", "Configure it first.")
-        return self._in_thread(lambda: self._supervisor.reset(self._is_wanted_elsewhere))
+        return self._in_thread(lambda: self._supervisor.reset(wanted, self._is_wanted_elsewhere), late=False)
 
     def calibrate(self) -> str:
         """Measure the offsets of the sensors at rest, store and apply them; takes about four seconds.
@@ -201,7 +210,7 @@ class PneumaticsDriver:
         """
         if self._thread is None:
             raise SoftformError("The driver is not connected.", "Configure it first.")
-        return self._in_thread(lambda: self._supervisor.calibrate(self._is_wanted_elsewhere))
+        return self._in_thread(lambda: self._supervisor.calibrate(self._is_wanted_elsewhere), late=False)
 
     def close(self) -> None:
         """Vent, end the loop and let go of the board; may be called at any moment, and twice."""
@@ -250,8 +259,8 @@ class PneumaticsDriver:
             "still inflated": supervisor.connection.still_inflated,
         }
 
-    def _in_thread(self, work: Callable[[], str]) -> str:
-        return self._requests.ask(work, _REQUEST_SECONDS)
+    def _in_thread(self, work: Callable[[], str], late: bool = True) -> str:
+        return self._requests.ask(work, _REQUEST_SECONDS, late)
 
     def _is_wanted_elsewhere(self) -> bool:
         return self._exit.is_set() or self._requests.are_waiting

@@ -49,8 +49,13 @@ class Requests:
         """Whether somebody waits."""
         return bool(self._waiting)
 
-    def ask(self, work: Callable[[], str], seconds: float) -> str:
+    def ask(self, work: Callable[[], str], seconds: float, late: bool = True) -> str:
         """Have `work` done by the thread that calls `answer`, and return what it returns.
+
+        Args:
+            work: What to do.
+            seconds: To wait for it.
+            late: Whether it shall be done, too, when nobody waits for it any longer.
 
         Raises:
             SoftformError: If it does not answer within `seconds`.
@@ -61,15 +66,24 @@ class Requests:
         try:
             return future.result(seconds)
         except FutureTimeoutError:
+            if not late:
+                future.cancel()
             raise SoftformError(
                 "The driver's loop does not answer.", "Cut the pressure supply, then end the driver."
             ) from None
 
     def answer(self) -> None:
-        """Do what is asked; what a request raises goes to who asked."""
-        with self._lock:
-            waiting, self._waiting = self._waiting, []
-        for work, future in waiting:
+        """Do what is asked, one after the other; what a request raises goes to who asked.
+
+        What waits behind the one that is being done counts in `are_waiting`, and may interrupt it.
+        """
+        while True:
+            with self._lock:
+                if not self._waiting:
+                    return
+                work, future = self._waiting.pop(0)
+            if not future.set_running_or_notify_cancel():
+                continue
             try:
                 future.set_result(work())
             except Exception as error:

@@ -1,11 +1,13 @@
 """Node `pneumatics`: parameters, topics, services and life cycle of the pneumatic driver."""
 
 import collections
+import logging
 import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.time import Duration
 from std_srvs.srv import Trigger
 
@@ -23,6 +25,8 @@ from softform_ros.diagnostics import ERROR, OK, WARN, Health
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
 from softform_ros.parameters import read_parameters
 
+_log = logging.getLogger(__name__)
+
 _QUEUED_STATES = 64
 _SWITCH_SECONDS = 0.0005  # how long the executor may keep the interpreter while the driver's thread is due
 
@@ -39,13 +43,17 @@ class PneumaticsNode(SoftformLifecycleNode):
         self._states: collections.deque[tuple[State, str]] = collections.deque()
         self._pressures: collections.deque[ChamberState] = collections.deque(maxlen=_QUEUED_STATES)
         self._workers = ThreadPoolExecutor(max_workers=1, thread_name_prefix="pneumatics-request")
+        self._is_working = False
         self._news = self.create_guard_condition(self._publish_news)
         self._pressure_publisher = self.create_publisher(ChamberPressures, "pressure_state", qos.PRESSURE_STATE)
         self._state_publisher = self.create_publisher(DriverState, "driver_state", qos.LATCHED_STATE)
         self.create_subscription(ChamberPressures, "pressure_command", self._on_command, qos.PRESSURE_COMMAND)
+        # A callback that awaits keeps its group from all else: these take seconds, and a `stop` must get through.
+        slow = ReentrantCallbackGroup()
+        self.create_service(Trigger, "reset", self._on_reset, callback_group=slow)
+        self.create_service(Trigger, "calibrate", self._on_calibrate, callback_group=slow)
+        # The last one: of requests that wait together rclpy serves the service first that was made first.
         self.create_service(Trigger, "stop", self._on_stop)
-        self.create_service(Trigger, "reset", self._on_reset)
-        self.create_service(Trigger, "calibrate", self._on_calibrate)
         self._publish_state(State.OFFLINE, "not configured")
 
     def configure(self) -> None:
@@ -132,15 +140,19 @@ class PneumaticsNode(SoftformLifecycleNode):
 
     def _on_stop(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         if self._driver is None:
-            latch = latch_of(read_parameters(self, PARAMETERS))
-            latch.set("stopped by request while it was not configured")
-            response.success = not latch.failure
-            response.message = latch.failure or "The driver is not configured; it has inflated nothing. Latched."
-            return response
+            return _answer(self._latch_unconfigured, response)
         return _answer(self._driver.stop, response)
 
+    def _latch_unconfigured(self) -> str:
+        latch = latch_of(read_parameters(self, PARAMETERS))
+        latch.set("stopped by request while it was not configured")
+        if latch.failure:
+            raise SoftformError(latch.failure, "Mend it, then stop again.")
+        return "The driver is not configured; it has inflated nothing. Latched."
+
     async def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        return await self._in_worker(PneumaticsDriver.reset, response)
+        stops = 0 if self._driver is None else self._driver.stops
+        return await self._in_worker(lambda driver: driver.reset(stops), response)
 
     async def _on_calibrate(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         return await self._in_worker(PneumaticsDriver.calibrate, response)
@@ -151,7 +163,14 @@ class PneumaticsNode(SoftformLifecycleNode):
         if driver is None:
             response.success, response.message = False, "The driver is not configured. Configure it first."
             return response
-        return await in_worker(self, self._workers, lambda: _answer(lambda: work(driver), response))
+        if self._is_working:
+            response.success, response.message = False, "A reset or calibration is under way. Wait until it has ended."
+            return response
+        self._is_working = True
+        try:
+            return await in_worker(self, self._workers, lambda: _answer(lambda: work(driver), response))
+        finally:
+            self._is_working = False
 
 
 def _answer(work: Callable[[], str], response: Trigger.Response) -> Trigger.Response:
@@ -159,6 +178,9 @@ def _answer(work: Callable[[], str], response: Trigger.Response) -> Trigger.Resp
         response.success, response.message = True, work()
     except SoftformError as error:
         response.success, response.message = False, str(error)
+    except Exception as error:
+        _log.exception("a request failed")
+        response.success, response.message = False, f"The driver failed: {error!r}. Report this with the log."
     return response
 
 

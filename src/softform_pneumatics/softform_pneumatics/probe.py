@@ -28,6 +28,7 @@ _STREAM_SECONDS = 1.0
 _READ_SECONDS = 0.05
 _VENT_SECONDS = 0.4
 _AVERAGED = 3
+_SURGE = 5.0  # times the pressure of the experiment; in two measurements in a row, for one may be corrupt
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,8 @@ def probe_regulation(
     """Move `channels` to `pressure` (Pa), first the even then the odd ones, and return which moved; ends vented.
 
     Raises:
-        BoardError: If the board stops answering or does not stream, or if it is interrupted.
+        BoardError: If the board stops answering or does not stream, pumps a chamber far beyond `pressure`, or if it is
+            interrupted.
     """
     regulated: set[int] = set()
     followers: set[int] = set()
@@ -106,13 +108,15 @@ def _listed(items: Iterable[object]) -> str:
 def _moved_channels(
     board: PressureBoard, group: Sequence[int], pressure: float, interrupted: Callable[[], bool]
 ) -> set[int]:
+    surge = _SurgeWatch(board, pressure)
+
     def stream(seconds: float) -> NDArray[np.float64]:
-        return _average(_stream_for(board, targets, seconds, interrupted))
+        return _average(_stream_for(board, targets, seconds, interrupted, surge))
 
     targets = np.zeros(len(board.pressure_min))
     board.start(targets)
     # A sensor that is off by as much as the experiment moves: the firmware first brings its reading to zero.
-    baseline = stream(_DWELL_SECONDS)
+    baseline = surge.baseline = stream(_DWELL_SECONDS)
     # The others are told nothing: in firmware that sets pairs, a neighbour's zero would undo what is looked for.
     targets = np.full(len(targets), np.nan)
     targets[list(group)] = pressure
@@ -125,13 +129,47 @@ def _moved_channels(
     return set(np.flatnonzero(moved).tolist())
 
 
+class _SurgeWatch:
+    """Looks for a board that was told another target than the experiment's, by a byte that was lost on the wire.
+
+    Attributes:
+        baseline: Readings before the experiment, (channels,) Pa; None before they are known.
+    """
+
+    def __init__(self, board: PressureBoard, pressure: float) -> None:
+        self.baseline: NDArray[np.float64] | None = None
+        self._board, self._pressure = board, pressure
+        self._in_a_row = 0
+
+    def look(self, measurement: Measurement) -> None:
+        """Take a measurement.
+
+        Raises:
+            BoardError: If a chamber is far beyond the experiment's pressure, and was before.
+        """
+        if self.baseline is None:
+            return
+        moved = np.abs(measurement.pressures - self.baseline)
+        self._in_a_row = self._in_a_row + 1 if moved.max() > _SURGE * abs(self._pressure) else 0
+        if self._in_a_row >= 2:
+            raise BoardError(
+                f"{self._board.identity} was told {self._pressure:.0f} Pa, and its channel {int(moved.argmax())} has "
+                f"moved by {moved.max():.0f} Pa.",
+                "Check the cable (disturbances), the channel's valve and sensor; then reset.",
+            )
+
+
 def _average(measurements: Sequence[Measurement]) -> NDArray[np.float64]:
     # The median: one corrupt line that looks like a good one must not decide.
     return np.asarray(np.median([m.pressures for m in measurements[-_AVERAGED:]], axis=0))
 
 
 def _stream_for(
-    board: PressureBoard, targets: NDArray[np.float64], seconds: float, interrupted: Callable[[], bool]
+    board: PressureBoard,
+    targets: NDArray[np.float64],
+    seconds: float,
+    interrupted: Callable[[], bool],
+    surge: _SurgeWatch,
 ) -> list[Measurement]:
     measurements: list[Measurement] = []
     started = heard = time.monotonic()
@@ -144,6 +182,8 @@ def _stream_for(
             heard = time.monotonic()
         elif time.monotonic() - heard > _STREAM_SECONDS:
             raise BoardError(f"{board.identity} does not stream its pressures.", "Check its firmware and cable.")
+        for measurement in arrived:
+            surge.look(measurement)
         measurements += arrived
     return measurements
 

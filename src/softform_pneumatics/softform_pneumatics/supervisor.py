@@ -45,6 +45,7 @@ class Supervisor:
         reason: Why, and what to do about it.
         is_active: Whether commands are let through.
         is_calibrating: Whether offsets are being measured.
+        stops: How many times it was stopped.
         connection: What is known of the board while it does not regulate.
     """
 
@@ -77,6 +78,7 @@ class Supervisor:
         self.reason = "not connected"
         self.is_active = False
         self.is_calibrating = False
+        self.stops = 0
         self.connection = Connection(board, robot, self._wiring, settings.follow_tolerance)
         self._regulates = False
         self._last_tick = 0.0
@@ -114,10 +116,16 @@ class Supervisor:
         self._set_state(State.VENTED, "connected and inactive: activate the driver to send commands")
 
     def activate(self) -> None:
-        """Let commands through, unless a fault is latched; a reset then is all that is missing."""
+        """Let commands through, unless a fault is latched; a reset then is all that is missing.
+
+        Raises:
+            SoftformError: If the latch cannot be written: should this process die, the next one would not know.
+        """
         self._commands.clear()
         if self.state is not State.FAULT:
             self._latch.set(LEFT_ACTIVE)
+            if self._latch.failure:
+                raise SoftformError(self._latch.failure, "Free space or set 'state_folder', then activate again.")
             self._rest_reason = "ready: all targets are zero, waiting for commands"
         self.is_active = True
 
@@ -264,6 +272,7 @@ class Supervisor:
         Raises:
             SoftformError: If the board does not confirm that it vents, or the latch would not survive a restart.
         """
+        self.stops += 1
         reason = "stopped by request; call 'reset' to go on"
         self.fault(reason)
         self._latch.set(reason)
@@ -275,25 +284,31 @@ class Supervisor:
             raise SoftformError(f"Vented and latched, but: {self._latch.failure}", "Mend it, then stop again.")
         return "Vented and latched; call 'reset' to go on."
 
-    def reset(self, interrupted: Callable[[], bool]) -> str:
+    def reset(self, stops: int, interrupted: Callable[[], bool]) -> str:
         """Leave a latched fault; return what was done. A board that was opened anew is tested first.
 
+        Args:
+            stops: Their number when the reset was wanted.
+            interrupted: Says that something else is asked.
+
         Raises:
-            SoftformError: If the cause of the fault persists, or something else is asked meanwhile.
+            SoftformError: If the cause of the fault persists, or something else is asked, or was asked, meanwhile.
         """
+        if self.stops != stops:
+            raise SoftformError("A stop came after this reset was asked for.", "Reset again, if that is meant.")
         if self.state is not State.FAULT:
             return "Nothing is latched."
         self.connection.require_vented()
         if not self.connection.is_probed:
             self.connection.probe(interrupted)
-        if self.is_active:
-            self._latch.set(LEFT_ACTIVE)
-        else:
+        if not self.is_active:
             self._latch.clear()
         self._commands.clear()
         self._rest_until = time.monotonic() + VENT_REST_SECONDS
         self._rest_reason = "ready after a reset: all targets are zero, waiting for commands"
         self._set_state(State.VENTED, "reset" if self.is_active else "reset; activate the driver to send commands")
+        if self.is_active:  # looked at once more: it may have been activated while the fault still stood
+            self._latch.set(LEFT_ACTIVE)
         return "The fault is cleared; the next command moves the robot."
 
     def calibrate(self, interrupted: Callable[[], bool]) -> str:

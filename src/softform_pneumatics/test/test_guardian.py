@@ -12,6 +12,8 @@ from typing import Any
 import psutil
 import pytest
 
+from softform_pneumatics.boards.guardian import HEARTBEAT_SECONDS
+from softform_pneumatics.boards.interface import BoardError
 from softform_pneumatics.boards.link import SerialLink
 from softform_pneumatics.boards.openpneu_a import OpenPneuBoardA
 
@@ -22,6 +24,8 @@ DRIVER_PROGRAM = """
 import sys, time
 from softform_core.robots import load_robot
 from softform_pneumatics import probe
+from softform_pneumatics.boards.guardian import HEARTBEAT_SECONDS
+from softform_pneumatics.boards.interface import BoardError
 from softform_pneumatics.boards.link import SerialLink
 from softform_pneumatics.boards.openpneu_a import OpenPneuBoardA
 from softform_pneumatics.driver import PneumaticsDriver
@@ -145,3 +149,29 @@ def test_a_program_that_ends_by_an_exception_vents(scripted_board: Any, wait_unt
     assert any(text.startswith("T=") and float(text[2:]) > 0.5 for _, text in scripted_board.requests)
     assert scripted_board.requests[-1][1] == "V"
     wait_until(lambda: bool(scripted_board.pressures.max() < 0.1))
+
+
+def test_a_guardian_that_cannot_be_replaced_at_once_is_replaced_later(
+    scripted_board: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = SerialLink(scripted_board.path)
+    link.open(115200)
+    link.guard(b"V")
+    first = psutil.Process(link.guardian_process_id)
+    first.kill()
+    first.wait()
+    start = subprocess.Popen
+
+    def refuse(*words: Any, **settings: Any) -> None:
+        raise OSError(12, "Cannot allocate memory")
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    deadline = time.monotonic() + 5.0
+    with pytest.raises(BoardError, match="cannot be started: Cannot allocate memory"):
+        while time.monotonic() < deadline:
+            link.receive(0.01)
+    monkeypatch.setattr(subprocess, "Popen", start)
+    time.sleep(HEARTBEAT_SECONDS)
+    link.receive(0.01)
+    assert psutil.pid_exists(link.guardian_process_id) and link.guardian_process_id != first.pid
+    link.close(vent=False)

@@ -54,7 +54,7 @@ class Rig:
         self.node.create_subscription(DriverState, "driver_state", self.states.append, qos.LATCHED_STATE)
         self.node.create_subscription(DiagnosticArray, "/diagnostics", self.diagnostics.append, qos.DIAGNOSTICS)
         self._change_state = self.node.create_client(ChangeState, "pneumatics/change_state")
-        self._triggers = {name: self.node.create_client(Trigger, name) for name in ("stop", "reset")}
+        self._triggers = {name: self.node.create_client(Trigger, name) for name in ("stop", "reset", "calibrate")}
         self._executor = SingleThreadedExecutor(context=self.context)
         self._executor.add_node(self.node)
         self._ended = threading.Event()
@@ -164,6 +164,22 @@ def test_a_whole_life(scripted_board: Any, rig: Rig, wait_until: WaitUntil) -> N
     assert not scripted_board.runs
     assert rig.change_state(Transition.TRANSITION_CLEANUP)
     wait_until(lambda: rig.states[-1].state == DriverState.OFFLINE)
+
+
+def test_a_stop_gets_through_while_the_sensors_are_calibrated(
+    scripted_board: Any, rig: Rig, wait_until: WaitUntil
+) -> None:
+    assert rig.change_state(Transition.TRANSITION_CONFIGURE)
+    answers: list[Trigger.Response] = []
+    calibrating = threading.Thread(target=lambda: answers.append(rig.trigger("calibrate")))
+    calibrating.start()
+    wait_until(lambda: scripted_board.stopped and scripted_board.runs, 20.0)
+    assert "under way" in rig.trigger("reset").message
+    assert rig.trigger("stop").success
+    calibrating.join()
+    assert not answers[0].success and "interrupted" in answers[0].message
+    wait_until(lambda: rig.states[-1].state == DriverState.FAULT)
+    assert is_vented(scripted_board)
 
 
 def test_kill_9_of_the_commander_vents_and_a_pulled_cable_is_a_fault(

@@ -53,6 +53,20 @@ def test_the_firmware_as_shipped_is_refused_for_nine_chambers(
     assert scripted_board.targets.max() < 1.0
 
 
+def test_a_board_that_understood_another_target_is_vented(
+    scripted_board: Any, board: OpenPneuBoardA, robot: Robot
+) -> None:
+    answer = scripted_board._answer
+
+    def without_its_point(line: bytes) -> None:
+        answer(line.replace(b"T=0.400", b"T=0400") if scripted_board.channel == 4 else line)
+
+    scripted_board._answer = without_its_point
+    with pytest.raises(BoardError, match=r"was told 400 Pa, and its channel 4 has moved by \d+ Pa"):
+        probe_regulation(board, range(9), probe_pressure(robot))
+    assert not scripted_board.runs
+
+
 def test_pairs_are_found_even_where_every_channel_regulates(
     scripted_board: Any, board: OpenPneuBoardA, robot: Robot
 ) -> None:

@@ -20,6 +20,7 @@ from softform_pneumatics.boards.link import SerialLink
 from softform_pneumatics.boards.openpneu_a import OpenPneuBoardA
 from softform_pneumatics.driver import PneumaticsDriver
 from softform_pneumatics.latch import Latch
+from softform_pneumatics.mailbox import Requests
 from softform_pneumatics.offsets import OffsetStore
 from softform_pneumatics.regulation import CommandRejectedError
 from softform_pneumatics.states import DriverSettings, State
@@ -184,6 +185,58 @@ def test_a_stop_interrupts_the_test_of_the_chambers_that_a_reset_makes(lab: Lab,
     resetting.join()
     assert "interrupted" in failures[0]
     assert driver.state is State.FAULT and lab.stays_vented()
+
+
+def test_a_reset_does_not_undo_a_stop_that_came_after_it_was_asked_for(lab: Lab, wait_until: WaitUntil) -> None:
+    driver = lab.driver()
+    lab.command_for_ever()
+    wait_until(lab.is_inflated)
+    driver.stop()
+    wanted = driver.stops
+    driver.stop()
+    with pytest.raises(SoftformError, match="stop came after"):
+        driver.reset(wanted)
+    assert driver.state is State.FAULT and lab.stays_vented()
+    driver.reset()
+    wait_until(lab.is_inflated)
+
+
+def test_a_driver_that_could_not_latch_the_next_one_is_not_activated(lab: Lab) -> None:
+    driver = lab.driver()
+    driver.deactivate()
+    (lab.folder / "latch.json").mkdir()  # as little to be written as on a full disk
+    with pytest.raises(SoftformError, match="would not survive"):
+        driver.activate()
+    with pytest.raises(CommandRejectedError, match="not active"):
+        driver.command(CHAMBERS, [1000.0] * 9)
+    assert lab.stays_vented()
+
+
+def test_what_waits_behind_a_request_may_interrupt_it_and_late_ones_are_forgotten() -> None:
+    requests, done = Requests(), []
+
+    def slow() -> str:
+        deadline = time.monotonic() + 5.0
+        while not requests.are_waiting and time.monotonic() < deadline:
+            time.sleep(0.01)
+        done.append("interrupted" if requests.are_waiting else "ended")
+        return ""
+
+    def ask(work: Callable[[], str], late: bool = True) -> None:
+        with contextlib.suppress(SoftformError):
+            requests.ask(work, 0.5, late)
+
+    asking = [threading.Thread(target=ask, args=(work,)) for work in (slow, lambda: done.append("stop") or "")]
+    for thread in asking:
+        thread.start()
+        time.sleep(0.1)
+    requests.answer()
+    for thread in asking:
+        thread.join()
+    ask(lambda: done.append("late stop") or "")
+    ask(lambda: done.append("late reset") or "", late=False)
+    requests.answer()
+    assert done == ["interrupted", "stop", "late stop"]
 
 
 def test_offsets_are_measured_at_rest_stored_and_applied(lab: Lab, wait_until: WaitUntil) -> None:

@@ -128,7 +128,8 @@ class ActionCaller:
 
         Args:
             goal: Message.
-            on_feedback: Called with each feedback message, from the connection's thread.
+            on_feedback: Called with each feedback message, from the connection's thread; if it raises, the goal is
+                cancelled, and `call` raises that at its end.
 
         Returns:
             The result message, whatever became of the goal.
@@ -138,7 +139,17 @@ class ActionCaller:
             GoalRejectedError: If the node refuses the goal, with its reason.
         """
         self._refuse_unless_connected()
-        forward = None if on_feedback is None else lambda feedback: on_feedback(feedback.feedback)
+        raised: list[Exception] = []
+
+        def forward(feedback: Any) -> None:
+            if on_feedback is None or raised:
+                return
+            try:
+                on_feedback(feedback.feedback)
+            except Exception as error:  # it must not end the thread that also takes the result
+                raised.append(error)
+                self.cancel()
+
         refused_before = self._refused_goals
         with self._lock:
             self._is_calling, self._is_unwanted = True, False
@@ -152,7 +163,10 @@ class ActionCaller:
                 self._handle, is_unwanted = handle, self._is_unwanted
             if is_unwanted:
                 self._ask(handle.cancel_goal_async)
-            return self._ask(handle.get_result_async).result
+            result = self._ask(handle.get_result_async).result
+            if raised:
+                raise raised[0]
+            return result
         finally:
             with self._lock:
                 self._handle, self._is_calling = None, False
@@ -188,6 +202,11 @@ class ActionCaller:
     def _refuse_unless_connected(self) -> None:
         if not self.is_connected:
             raise NotConnectedError("The client is not connected.", "Call connect() or use it in a `with` block.")
+        if threading.current_thread() is self._background.thread:
+            raise NotConnectedError(
+                "Nothing can be waited for inside `on_feedback`: its thread takes the answers.",
+                "Call from another thread, or after the goal's end.",
+            )
 
     def _ask(self, send: Callable[[], Any], timeout: float = float("inf")) -> Any:
         """Send a request from the executor's thread and wait for the answer.

@@ -90,12 +90,15 @@ async def in_worker(node: SoftformLifecycleNode, workers: Executor, work: Callab
     Args:
         node: Whose executor waits.
         workers: Where to work.
-        work: Must not raise.
+        work: What it raises is raised here.
     """
     finished, executor = Future(), node.executor
 
     def run() -> None:
-        finished.set_result(work())
+        try:
+            finished.set_result(work())
+        except BaseException as error:
+            finished.set_exception(error)
         # A result set from another thread wakes nobody by itself.
         executor.wake()
 

@@ -159,6 +159,8 @@ class BagRecorder:
     def _open(self, folder: Path) -> None:
         if folder.exists():
             raise SoftformError(f"The bag folder {folder} exists already.", "Choose another name, or remove it.")
+        if folder == self._first_folder:
+            _refuse_name_of_a_part(folder)
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
             writer = Writer(folder, version=9, storage_plugin=StoragePlugin.MCAP)
@@ -213,3 +215,22 @@ class BagRecorder:
             f"Recording stopped: {error.strerror or error}; {self.message_count} messages are in {self.folder}.",
             "Free space on the disk, then start a new recording.",
         ) from error
+
+
+def _refuse_name_of_a_part(folder: Path) -> None:
+    """A recording goes on in `<folder>_2`, …, and is replayed so: neither may be another one's.
+
+    Raises:
+        SoftformError: If they would be.
+    """
+    beginning, _, number = folder.name.rpartition("_")
+    if (following := folder.with_name(f"{folder.name}_2")).exists():
+        raise SoftformError(
+            f"{following} is there, in which a recording into {folder} would go on.",
+            "Choose another name, or remove it.",
+        )
+    if beginning and number.isdigit() and any(folder.with_name(beginning).glob("*.mcap")):
+        raise SoftformError(
+            f"{folder} would be taken for part {number} of the recording {folder.with_name(beginning)}.",
+            "Choose another name.",
+        )

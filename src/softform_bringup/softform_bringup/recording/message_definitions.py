@@ -3,7 +3,9 @@
 from pathlib import Path
 
 from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
-from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+from rosbags.interfaces import Nodetype
+from rosbags.interfaces.typing import FieldDesc
+from rosbags.typesys import Stores, TypesysError, get_types_from_msg, get_typestore
 from rosbags.typesys.store import Typestore
 
 from softform_core.errors import SoftformError
@@ -15,23 +17,39 @@ def standard_definitions() -> Typestore:
 
 
 def ensure_defined(definitions: Typestore, message_type: str) -> None:
-    """Add `message_type` (such as `softform_interfaces/msg/Surface`) and its package's messages, if they are missing.
+    """Add `message_type` (such as `softform_interfaces/msg/Surface`) and the messages in it, if they are missing.
 
     Raises:
-        SoftformError: If its package is not installed or does not define it.
+        SoftformError: If a package is not installed, does not define its message, or not in a way that is understood.
     """
     if message_type in definitions.fielddefs:
         return
-    package = message_type.split("/")[0]
+    package, _, name = message_type.split("/")
     try:
         folder = Path(get_package_share_directory(package)) / "msg"
     except (PackageNotFoundError, ValueError) as error:
         raise SoftformError(
             f"The package '{package}' of {message_type} is not installed.", "Source the workspace that has it."
         ) from error
-    found = {}
-    for file in sorted(folder.glob("*.msg")):
-        found.update(get_types_from_msg(file.read_text(), f"{package}/msg/{file.stem}"))
-    definitions.register({name: fields for name, fields in found.items() if name not in definitions.fielddefs})
-    if message_type not in definitions.fielddefs:
-        raise SoftformError(f"{folder} does not define {message_type}.", "Build the workspace with ./softform build.")
+    try:
+        found = get_types_from_msg((folder / f"{name}.msg").read_text(), message_type)
+    except OSError as error:
+        raise SoftformError(
+            f"{folder} does not define {message_type}.", "Build the workspace with ./softform build."
+        ) from error
+    except TypesysError as error:
+        raise SoftformError(
+            f"The definition of {message_type} is not understood: {error}", "Record without it."
+        ) from error
+    for _, fields in found.values():
+        for _, description in fields:
+            for nested in _messages_in(description):
+                ensure_defined(definitions, nested)
+    definitions.register(found)
+
+
+def _messages_in(description: FieldDesc) -> list[str]:
+    kind, content = description
+    if kind in (Nodetype.ARRAY, Nodetype.SEQUENCE):
+        kind, content = content[0]
+    return [content] if kind == Nodetype.NAME else []

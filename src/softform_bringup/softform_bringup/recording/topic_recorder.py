@@ -116,8 +116,8 @@ class TopicRecorder:
             self.awaited.remove(topic)
             try:
                 self._subscribe(topic, known[topic][0], publishers)
-            except (SoftformError, ImportError, AttributeError) as error:
-                self.refused[topic] = str(error)
+            except Exception as error:  # whatever one type is like, the other topics are recorded
+                self.refused[topic] = str(error) if isinstance(error, SoftformError) else repr(error)
                 self._node.get_logger().error(f"{topic} is not recorded: {error}")
 
     def _subscribe(self, topic: str, message_type: str, publishers: list[TopicEndpointInfo]) -> None:

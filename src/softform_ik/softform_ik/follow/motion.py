@@ -163,8 +163,9 @@ class PathMover:
                 self._settings.settle_tolerance,
                 self._settings.settle_timeout,
                 self._wall_clock(),
-                stop,
+                lambda: stop() or not self._commander.has_robot(stop),
             )
+            self._hardware.refuse_unless_held(stop)
 
     def _is_ready(self) -> bool:
         self._driver.refuse_unless_ready()

@@ -57,10 +57,9 @@ class Commander:
             preempted_code: With which it is asked to stop when a newer goal takes the robot: its action's `PREEMPTED`.
         """
         with self._lock:
-            older, older_code = self._goal, self._preempted_code
+            if self._goal is not None:
+                self._goal.request(self._preempted_code)  # before it loses the robot, so that it knows why
             self._goal, self._preempted_code = goal, preempted_code
-        if older is not None:
-            older.request(older_code)
         self.on_change()
 
     def end(self, goal: StopRequest) -> None:
@@ -80,7 +79,7 @@ class Commander:
             goal: Who asks.
             permitted: As in `HeldCommand.hold`.
         """
-        return self._held.hold(pressures, lambda: self._has_robot(goal) and permitted())
+        return self._held.hold(pressures, lambda: self.has_robot(goal) and permitted())
 
     def hold_for_stream(self, pressures: Array, target_stamp: int) -> bool:
         """Hold (k,) Pa for the stream, as an answer to a target of that stamp (see `admits`); returns whether it is."""
@@ -115,6 +114,7 @@ class Commander:
             self._stream_from = self._wall_clock()
         self._held.enable()
 
-    def _has_robot(self, goal: StopRequest) -> bool:
+    def has_robot(self, goal: StopRequest) -> bool:
+        """Whether a goal has the robot: from `begin` to `end`, unless it lost it meanwhile."""
         with self._lock:
             return self._goal is goal

@@ -86,15 +86,16 @@ class Hardware:
         if not self._commander.hold(pressures, stop, lambda: self._is_ready() and not stop()):
             if stop():
                 return None
-            raise GoalError(
-                Code.DRIVER_FAULT,
-                "The pneumatic driver has stopped following in the meantime.",
-                "Remove the cause, reset the driver if it is at fault, and send the goal again.",
-            )
+            raise self._lost()
         on_commanded()
         settled = self._driver.wait_until_settled(
-            pressures, self._settings.settle_tolerance, self._settings.settle_timeout, commanded_at, stop
+            pressures,
+            self._settings.settle_tolerance,
+            self._settings.settle_timeout,
+            commanded_at,
+            lambda: stop() or not self._commander.has_robot(stop),
         )
+        self.refuse_unless_held(stop)
         if settled is None and stop.code == Code.CANCELLED:
             self.stay(stop)
         return settled
@@ -110,6 +111,26 @@ class Hardware:
             here = np.clip(here, self._robot.pressure_min, self._robot.pressure_max)
             self._commander.hold(here, goal, self._is_ready)
 
+    def refuse_unless_held(self, goal: StopRequest) -> None:
+        """See to it that a goal that goes on still has the robot: the driver may have vented it and be ready again.
+
+        Raises:
+            GoalError: If it has lost it.
+        """
+        if not goal() and not self._commander.has_robot(goal):
+            raise self._lost()
+
+    def _lost(self) -> GoalError:
+        try:
+            self._driver.refuse_unless_ready()
+        except GoalError as error:
+            return error
+        return GoalError(
+            Code.DRIVER_FAULT,
+            "The pneumatic driver has stopped following in the meantime.",
+            "Remove the cause, reset the driver if it is at fault, and send the goal again.",
+        )
+
     def _is_ready(self) -> bool:
         self._driver.refuse_unless_ready()
         return True
@@ -121,7 +142,7 @@ class Hardware:
             (N, 3) m in the robot's frame, all clouds together; None if stopped.
 
         Raises:
-            GoalError: If one does not come in time, or cannot be read.
+            GoalError: If one does not come in time, or cannot be read, or the driver has stopped following meanwhile.
         """
         clouds, moment = [], settled.stamp
         for _ in range(self._settings.captures):
@@ -133,7 +154,10 @@ class Hardware:
         return np.concatenate(clouds)
 
     def _next_capture(self, moment: float, stop: StopRequest) -> Capture | None:
-        capture = self._captures.wait_for_one_after(moment, self._settings.capture_timeout, stop)
+        capture = self._captures.wait_for_one_after(
+            moment, self._settings.capture_timeout, lambda: stop() or not self._commander.has_robot(stop)
+        )
+        self.refuse_unless_held(stop)
         if capture is None and not stop():
             raise GoalError(
                 Code.CAPTURE_TIMEOUT,

@@ -60,7 +60,11 @@ class Guardian:
         return self._process.pid
 
     def beat(self) -> None:
-        """Tell the guardian that the driver is alive; a guardian that was killed is started anew."""
+        """Tell the guardian that the driver is alive; a guardian that was killed is started anew.
+
+        Raises:
+            OSError: If it cannot be started; the next beat tries again.
+        """
         now = time.monotonic()
         if now - self._last_beat < HEARTBEAT_SECONDS:
             return
@@ -68,7 +72,7 @@ class Guardian:
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(HEARTBEAT)
-        except BrokenPipeError:
+        except (BrokenPipeError, ValueError):  # ended, or could not be started at the last beat
             self._process.stdin.close()
             self._process.wait()
             self._process = self._start()
@@ -80,7 +84,7 @@ class Guardian:
             if not vent:
                 self._process.stdin.write(FAREWELL)
             self._process.stdin.close()
-        except OSError:
+        except (OSError, ValueError):
             pass  # it has ended already
         try:
             self._process.wait(_END_SECONDS)

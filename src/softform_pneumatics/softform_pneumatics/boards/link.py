@@ -5,7 +5,7 @@ import select
 import serial
 
 from softform_pneumatics.boards.guardian import Guardian
-from softform_pneumatics.boards.interface import BoardLostError
+from softform_pneumatics.boards.interface import BoardError, BoardLostError
 from softform_pneumatics.boards.ports import open_port
 
 _FIRST_BYTES = 64
@@ -48,18 +48,25 @@ class SerialLink:
         self.first_bytes = b""
 
     def guard(self, emergency: bytes) -> None:
-        """Start the guardian, which writes `emergency` to the port should this process die or hang."""
-        self._guardian = Guardian(self._opened().fileno(), emergency)
+        """Start the guardian, which writes `emergency` to the port should this process die or hang.
+
+        Raises:
+            BoardError: If it cannot be started.
+        """
+        try:
+            self._guardian = Guardian(self._opened().fileno(), emergency)
+        except OSError as error:
+            raise _unguarded(error) from error
 
     def receive(self, timeout: float) -> bytes:
         """Return what arrived, waiting up to `timeout` seconds (0.1 at most) for the first byte.
 
         Raises:
             BoardLostError: If the connection is gone.
+            BoardError: If nobody guards it, as the guardian was killed and cannot be started.
         """
         port = self._opened()
-        if self._guardian is not None:
-            self._guardian.beat()
+        self._beat()
         try:
             ready, _, _ = select.select([port.fileno()], [], [], min(max(timeout, 0.0), _LONGEST_WAIT))
             data = bytes(port.read(_CHUNK)) if ready else b""
@@ -82,12 +89,22 @@ class SerialLink:
 
     def close(self, vent: bool) -> None:
         """Let go of the port; `vent` says whether the guardian shall write the emergency bytes as it leaves."""
-        if self._guardian is not None:
-            self._guardian.end(vent)
+        try:
+            if self._guardian is not None:
+                self._guardian.end(vent)
+        finally:
             self._guardian = None
-        if self._port is not None:
-            self._port.close()
-            self._port = None
+            if self._port is not None:
+                self._port.close()
+                self._port = None
+
+    def _beat(self) -> None:
+        if self._guardian is None:
+            return
+        try:
+            self._guardian.beat()
+        except OSError as error:
+            raise _unguarded(error) from error
 
     def _opened(self) -> serial.Serial:
         if self._port is None:
@@ -99,3 +116,9 @@ class SerialLink:
             f"The connection to {self.path} is lost: {error}.",
             "Cut the pressure supply if the robot stays inflated; check cable and power.",
         )
+
+
+def _unguarded(error: OSError) -> BoardError:
+    return BoardError(
+        f"The driver's guardian cannot be started: {error.strerror or error}.", "Free memory and processes, then reset."
+    )

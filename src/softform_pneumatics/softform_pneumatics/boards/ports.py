@@ -2,6 +2,7 @@
 
 import errno
 import os
+import termios
 import time
 from pathlib import Path
 
@@ -35,7 +36,7 @@ def open_port(path: str, baud_rate: int) -> serial.Serial:
             return serial.Serial(
                 path, baud_rate, timeout=0.0, write_timeout=_WRITE_TIMEOUT_SECONDS, exclusive=True, rtscts=False
             )
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, termios.error) as error:  # the last of a device that goes away just then
             busy = getattr(error, "errno", None) in (errno.EAGAIN, errno.EBUSY)
             if not busy or time.monotonic() > deadline:
                 raise _explained(path, error) from error
