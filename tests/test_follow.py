@@ -12,9 +12,9 @@ from softform_core.rods.tip_model import load_tip_model
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
 from softform_ik.client import GoalFailedError, GoalRejectedError, NotConnectedError, PointPath, ShapeClient
-from softform_interfaces.msg import ChamberPressures, DriverState
+from softform_interfaces.msg import ChamberPressures, DriverState, MarkerFrame
 from softform_ros.background_node import BackgroundNode
-from softform_ros.qos import LATCHED_STATE, PRESSURE_STATE_READER
+from softform_ros.qos import CAPTURED_MARKERS, LATCHED_STATE, PRESSURE_STATE_READER
 
 ROBOT = "three_chamber"
 LEARNED = models_dir() / ROBOT / "rig_default"
@@ -64,6 +64,18 @@ def test_the_tip_is_led_and_seen_where_it_was_led(client, path, heard):
 def test_times_are_kept(client, path):
     result = client.follow(path, times=[2.0, 3.0, 4.0])
     assert result.times == pytest.approx([2.0, 3.0, 4.0], abs=0.5)
+
+
+def test_markers_that_make_no_sense_do_not_end_the_node(client, path):
+    with BackgroundNode("bridge", "/softform") as node:
+        markers = node.create_publisher(MarkerFrame, "captured_markers", CAPTURED_MARKERS)
+        wait_until(markers.get_subscription_count, "a reader of markers")
+        message = MarkerFrame(name=["tip", "tip"])
+        message.header.frame_id = "base_link"
+        for _ in range(5):
+            markers.publish(message)
+            time.sleep(0.05)
+    assert len(client.follow(path, plan_only=True).errors) == 3
 
 
 def test_shapes_are_refused(client, stack):
