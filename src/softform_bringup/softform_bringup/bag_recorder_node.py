@@ -16,7 +16,7 @@ PARAMETERS = (
     Parameter("topics", [""], "Topics to record, relative to the namespace or absolute."),
     Parameter("bag", "", "Bag folder, which must not exist; by default DATE-TIME in parent_folder."),
     Parameter("parent_folder", "", "Where such folders are made; by default `bags` in the folder of runs."),
-    Parameter("largest_bag", 4096, "Size after which the recording goes on in a new folder, MB; 0: never.", 0, 1 << 20),
+    Parameter("largest_bag", 1024, "Size after which the recording goes on in a new folder, MB; 0: never.", 0, 1 << 20),
     Parameter("longest_bag", 0.0, "Time after which it does so, s; 0: never.", 0.0, 1e6),
 )
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 )
 @click.option("--duration", type=click.FloatRange(min=0.1), help="Seconds; by default until Ctrl-C.")
 @click.option("--output", type=click.Path(path_type=Path), help="Bag folder.  [default: runs/bags/DATE-TIME]")
-@click.option("--largest-bag", default=4096, show_default=True, type=click.IntRange(min=0), help="MB; then a new one.")
+@click.option("--largest-bag", default=1024, show_default=True, type=click.IntRange(min=0), help="MB; then a new one.")
 @click.option("--longest-bag", default=0.0, type=click.FloatRange(min=0.0), help="Seconds; then a new one.")
 @click.option("--namespace", default="softform", show_default=True, help="Where the stack runs.")
 @click.option(

@@ -82,7 +82,8 @@ class FolderSource:
         resting = {name: held for name, held in self._growing.items() if now.get(name) == held[0]}
         complete = [name for name, (_, since) in resting.items() if time_now - since >= _rest_needed(name)]
         complete = sorted(complete, key=lambda name: (now[name][0], name))[:AT_ONCE]
-        # What is gone stays known: a drive that comes back does not make its old exports new.
+        if now:  # where all is gone it may be the drive, which comes back: that does not make its exports new
+            self._taken = {name: signature for name, signature in self._taken.items() if name in now}
         self._taken |= {name: now[name] for name in complete}
         self._growing = {
             name: resting.get(name, (signature, time_now))

@@ -6,6 +6,7 @@ from rosbags.rosbag2 import Reader
 from rosbags.rosbag2.errors import ReaderError
 
 from softform_bringup.fault_injection.stack_watch import wait_for
+from softform_bringup.recording.replayed_topics import part_folders
 from softform_bringup.recording.salvage import salvage_bag
 from softform_core.errors import SoftformError
 
@@ -14,7 +15,11 @@ _LET_GO_SECONDS = 5.0
 
 
 def readable_messages(bag: Path) -> int:
-    """Number of messages of a bag that can be read from end to end; it is salvaged if it was not closed."""
+    """Number of messages of a recording, all its parts, that can be read; what was not closed is salvaged."""
+    return sum(map(_readable_of_part, part_folders(bag)))
+
+
+def _readable_of_part(bag: Path) -> int:
     if not wait_for(lambda: _is_salvaged(bag), _LET_GO_SECONDS):
         return 0
     try:

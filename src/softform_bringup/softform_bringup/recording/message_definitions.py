@@ -49,7 +49,6 @@ def ensure_defined(definitions: Typestore, message_type: str) -> None:
 
 
 def _messages_in(description: FieldDesc) -> list[str]:
-    kind, content = description
-    if kind in (Nodetype.ARRAY, Nodetype.SEQUENCE):
-        kind, content = content[0]
-    return [content] if kind == Nodetype.NAME else []
+    if description[0] is Nodetype.ARRAY or description[0] is Nodetype.SEQUENCE:
+        return _messages_in(description[1][0])
+    return [description[1]] if description[0] is Nodetype.NAME else []

@@ -43,6 +43,14 @@ def is_command(topic: str) -> bool:
     return "/_action/" in topic or topic.rsplit("/", 1)[-1] in COMMANDS
 
 
+def part_folders(folder: Path) -> list[Path]:
+    """A bag's folder and those in which its recording went on, in order."""
+    parts = [folder]
+    while (following := folder.with_name(f"{folder.name}_{len(parts) + 1}")).is_dir():
+        parts.append(following)
+    return parts
+
+
 def bag_parts(bag: Path) -> list[Path]:
     """The bag's folder and those in which its recording went on, in order; what a crash left open is salvaged.
 
@@ -55,9 +63,7 @@ def bag_parts(bag: Path) -> list[Path]:
     folder = bag.parent if bag.suffix == ".mcap" else bag
     if not folder.is_dir():
         raise SoftformError(f"There is no bag {bag}.", "Recordings of launches are in runs/live/bags.")
-    parts = [folder]
-    while (following := folder.with_name(f"{folder.name}_{len(parts) + 1}")).is_dir():
-        parts.append(following)
+    parts = part_folders(folder)
     for part in parts:
         if not is_closed(part):
             salvage_bag(part)

@@ -18,6 +18,7 @@ from softform_bringup.bench_streaming import ROUND_SECONDS
 from softform_bringup.fault_injection.recorded_frames import readable_messages
 from softform_bringup.fault_injection.stack_processes import StackProcesses
 from softform_bringup.processor_shares import processor_shares
+from softform_bringup.recording.replayed_topics import part_folders
 from softform_bringup.ros_domains import enter_domain_of_its_own
 from softform_bringup.soak.resources import Usage, trends, usage
 from softform_bringup.streamed_path import StreamedPath, pressure_path
@@ -182,5 +183,6 @@ def _recording(told: dict[str, str], bag: Path) -> dict[str, object]:
     written, dropped, lost = (int(told.get(key, 0)) for key in ("messages", "dropped", "lost before arrival"))
     missing = max(0, written - readable)
     if not (dropped or lost or missing):
-        shutil.rmtree(bag, ignore_errors=True)
+        for part in part_folders(bag):
+            shutil.rmtree(part, ignore_errors=True)
     return {"messages": readable, "dropped": dropped, "lost_before_arrival": lost, "unreadable": missing}
