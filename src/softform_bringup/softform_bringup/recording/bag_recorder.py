@@ -39,7 +39,7 @@ class BagRecorder:
             longest_bag: Seconds after which it does so, too; 0 for never.
 
         Raises:
-            SoftformError: If the folder exists or cannot be written.
+            SoftformError: If the folder exists or cannot be written, or is or would go on in another recording's part.
         """
         self._first_folder = folder
         self._largest_bag = largest_bag
@@ -52,6 +52,7 @@ class BagRecorder:
         self.folders: list[Path] = []
         self.message_count = 0
         self._newest = 0
+        _refuse_name_of_a_part(folder)
         self._open(folder)
 
     @property
@@ -159,8 +160,6 @@ class BagRecorder:
     def _open(self, folder: Path) -> None:
         if folder.exists():
             raise SoftformError(f"The bag folder {folder} exists already.", "Choose another name, or remove it.")
-        if folder == self._first_folder:
-            _refuse_name_of_a_part(folder)
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
             writer = Writer(folder, version=9, storage_plugin=StoragePlugin.MCAP)
