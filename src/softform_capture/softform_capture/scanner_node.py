@@ -17,6 +17,7 @@ from softform_capture.parameters import PARAMETERS
 from softform_capture.registration import Registration
 from softform_capture.scan_record import ScanRecord
 from softform_core.errors import SoftformError
+from softform_core.heap import give_back_what_is_free
 from softform_core.robots import load_robot
 from softform_core.units import MM_PER_M
 from softform_ros.conversions import cloud_from_points, stamp_from_seconds
@@ -152,6 +153,7 @@ class ScannerNode(SoftformLifecycleNode):
         self._publisher.publish(cloud_from_points(cloud.points, self.parameters["frame_id"], stamp, normals))
         with self._lock:
             self._record.note(name, len(cloud.points), captured_at, cloud.quality, figures)
+        give_back_what_is_free()
 
     def _on_rejected(self, rejected: RejectedFile) -> None:
         with self._lock:

@@ -1,9 +1,9 @@
 """Node `pneumatics`: parameters, topics, services and life cycle of the pneumatic driver."""
 
 import collections
-import logging
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -24,8 +24,6 @@ from softform_ros.action_goals import in_worker
 from softform_ros.diagnostics import ERROR, OK, WARN, Health
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
 from softform_ros.parameters import read_parameters
-
-_log = logging.getLogger(__name__)
 
 _QUEUED_STATES = 64
 _SWITCH_SECONDS = 0.0005  # how long the executor may keep the interpreter while the driver's thread is due
@@ -140,8 +138,8 @@ class PneumaticsNode(SoftformLifecycleNode):
 
     def _on_stop(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         if self._driver is None:
-            return _answer(self._latch_unconfigured, response)
-        return _answer(self._driver.stop, response)
+            return self._answer(self._latch_unconfigured, response)
+        return self._answer(self._driver.stop, response)
 
     def _latch_unconfigured(self) -> str:
         latch = latch_of(read_parameters(self, PARAMETERS))
@@ -168,20 +166,19 @@ class PneumaticsNode(SoftformLifecycleNode):
             return response
         self._is_working = True
         try:
-            return await in_worker(self, self._workers, lambda: _answer(lambda: work(driver), response))
+            return await in_worker(self, self._workers, lambda: self._answer(lambda: work(driver), response))
         finally:
             self._is_working = False
 
-
-def _answer(work: Callable[[], str], response: Trigger.Response) -> Trigger.Response:
-    try:
-        response.success, response.message = True, work()
-    except SoftformError as error:
-        response.success, response.message = False, str(error)
-    except Exception as error:
-        _log.exception("a request failed")
-        response.success, response.message = False, f"The driver failed: {error!r}. Report this with the log."
-    return response
+    def _answer(self, work: Callable[[], str], response: Trigger.Response) -> Trigger.Response:
+        try:
+            response.success, response.message = True, work()
+        except SoftformError as error:
+            response.success, response.message = False, str(error)
+        except Exception as error:
+            self.get_logger().error(f"a request failed: {traceback.format_exc()}")
+            response.success, response.message = False, f"The driver failed: {error!r}. Report this with the log."
+        return response
 
 
 def main() -> None:

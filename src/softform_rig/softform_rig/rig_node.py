@@ -11,11 +11,11 @@ from sensor_msgs.msg import PointCloud2
 from std_msgs.msg import String
 
 from softform_core.errors import SoftformError
+from softform_core.heap import keep_large_arrays_off_the_heap
 from softform_core.paths import runs_dir
 from softform_core.robots import Robot, TipRobot, load_any_robot
 from softform_interfaces.msg import MarkerFrame
 from softform_rig.faults import CLEAR, parse_fault, parse_faults
-from softform_rig.heap import keep_large_arrays_off_the_heap
 from softform_rig.membrane_rig import MembraneRig
 from softform_rig.parameters import PARAMETERS
 from softform_rig.reality import BodilessReality, load_reality

@@ -6,7 +6,7 @@ from rosbags.rosbag2 import Reader
 from rosbags.rosbag2.errors import ReaderError
 
 from softform_bringup.fault_injection.stack_watch import wait_for
-from softform_bringup.recording.replayed_topics import part_folders
+from softform_bringup.recording.parts import part_folders
 from softform_bringup.recording.salvage import salvage_bag
 from softform_core.errors import SoftformError
 

@@ -11,6 +11,7 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.rosbag2.storage_mcap import McapWriter
 
 from softform_bringup.recording.message_definitions import ensure_defined, standard_definitions
+from softform_bringup.recording.parts import part_folder, refuse_name_of_a_part
 from softform_bringup.recording.salvage import hold_for_writing, salvage_bag
 from softform_core.errors import SoftformError
 
@@ -52,7 +53,7 @@ class BagRecorder:
         self.folders: list[Path] = []
         self.message_count = 0
         self._newest = 0
-        _refuse_name_of_a_part(folder)
+        refuse_name_of_a_part(folder)
         self._open(folder)
 
     @property
@@ -133,8 +134,7 @@ class BagRecorder:
             self._stop_after(error)
         if self._is_full(storage):
             self.close()
-            number = len(self.folders) + 1
-            self._open(self._first_folder.with_name(f"{self._first_folder.name}_{number}"))
+            self._open(part_folder(self._first_folder, len(self.folders) + 1))
 
     def close(self) -> None:
         """Close the bag; does nothing if it is closed.
@@ -214,22 +214,3 @@ class BagRecorder:
             f"Recording stopped: {error.strerror or error}; {self.message_count} messages are in {self.folder}.",
             "Free space on the disk, then start a new recording.",
         ) from error
-
-
-def _refuse_name_of_a_part(folder: Path) -> None:
-    """A recording goes on in `<folder>_2`, …, and is replayed so: neither may be another one's.
-
-    Raises:
-        SoftformError: If they would be.
-    """
-    beginning, _, number = folder.name.rpartition("_")
-    if (following := folder.with_name(f"{folder.name}_2")).exists():
-        raise SoftformError(
-            f"{following} is there, in which a recording into {folder} would go on.",
-            "Choose another name, or remove it.",
-        )
-    if beginning and number.isdigit() and any(folder.with_name(beginning).glob("*.mcap")):
-        raise SoftformError(
-            f"{folder} would be taken for part {number} of the recording {folder.with_name(beginning)}.",
-            "Choose another name.",
-        )

@@ -13,6 +13,7 @@ from rosbags.rosbag2 import Reader
 from rosbags.rosbag2.errors import ReaderError
 
 from softform_bringup.recording.message_definitions import ensure_defined, standard_definitions
+from softform_bringup.recording.parts import part_folders
 from softform_bringup.recording.qos_profiles import writer_of
 from softform_bringup.recording.salvage import is_closed, salvage_bag
 from softform_core.errors import SoftformError
@@ -41,14 +42,6 @@ class ReplayedTopic:
 def is_command(topic: str) -> bool:
     """Whether messages of a topic command hardware."""
     return "/_action/" in topic or topic.rsplit("/", 1)[-1] in COMMANDS
-
-
-def part_folders(folder: Path) -> list[Path]:
-    """A bag's folder and those in which its recording went on, in order."""
-    parts = [folder]
-    while (following := folder.with_name(f"{folder.name}_{len(parts) + 1}")).is_dir():
-        parts.append(following)
-    return parts
 
 
 def bag_parts(bag: Path) -> list[Path]:

@@ -18,7 +18,7 @@ from softform_bringup.bench_streaming import ROUND_SECONDS
 from softform_bringup.fault_injection.recorded_frames import readable_messages
 from softform_bringup.fault_injection.stack_processes import StackProcesses
 from softform_bringup.processor_shares import processor_shares
-from softform_bringup.recording.replayed_topics import part_folders
+from softform_bringup.recording.parts import part_folders
 from softform_bringup.ros_domains import enter_domain_of_its_own
 from softform_bringup.soak.resources import Usage, trends, usage
 from softform_bringup.streamed_path import StreamedPath, pressure_path

@@ -163,7 +163,7 @@ class PathMover:
                 self._settings.settle_tolerance,
                 self._settings.settle_timeout,
                 self._wall_clock(),
-                lambda: stop() or not self._commander.has_robot(stop),
+                lambda: self._commander.is_over(stop),
             )
             self._hardware.refuse_unless_held(stop)
 

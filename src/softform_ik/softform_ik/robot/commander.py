@@ -118,3 +118,7 @@ class Commander:
         """Whether a goal has the robot: from `begin` to `end`, unless it lost it meanwhile."""
         with self._lock:
             return self._goal is goal
+
+    def is_over(self, goal: StopRequest) -> bool:
+        """Whether a goal that waits waits in vain: it shall end, or has lost the robot."""
+        return goal() or not self.has_robot(goal)

@@ -93,7 +93,7 @@ class Hardware:
             self._settings.settle_tolerance,
             self._settings.settle_timeout,
             commanded_at,
-            lambda: stop() or not self._commander.has_robot(stop),
+            lambda: self._commander.is_over(stop),
         )
         self.refuse_unless_held(stop)
         if settled is None and stop.code == Code.CANCELLED:
@@ -155,7 +155,7 @@ class Hardware:
 
     def _next_capture(self, moment: float, stop: StopRequest) -> Capture | None:
         capture = self._captures.wait_for_one_after(
-            moment, self._settings.capture_timeout, lambda: stop() or not self._commander.has_robot(stop)
+            moment, self._settings.capture_timeout, lambda: self._commander.is_over(stop)
         )
         self.refuse_unless_held(stop)
         if capture is None and not stop():

@@ -1,4 +1,4 @@
-"""How this process's heap treats large arrays, for a process that solves for days."""
+"""How glibc's heap of this process is kept from growing, for processes that run for days."""
 
 import ctypes
 
@@ -16,3 +16,12 @@ def keep_large_arrays_off_the_heap() -> None:
     libc = ctypes.CDLL(None)
     libc.mallopt(_M_MMAP_THRESHOLD, _LARGE)
     libc.mallopt(_M_TRIM_THRESHOLD, _KEPT)
+
+
+def give_back_what_is_free() -> None:
+    """Give every whole page of the heap that is free back to the system, also between what is in use.
+
+    By itself glibc gives back the heap's end only. What comes and goes in changing sizes, as a scan's arrays do, leaves
+    holes there that grow with every new largest one. Takes about 2 ms on a heap of 200 MB.
+    """
+    ctypes.CDLL(None).malloc_trim(0)

@@ -1,0 +1,37 @@
+"""Folders of a recording that went on: `<folder>`, `<folder>_2`, `<folder>_3`, …."""
+
+from pathlib import Path
+
+from softform_core.errors import SoftformError
+
+
+def part_folder(folder: Path, number: int) -> Path:
+    """Folder of a recording's part, counted from 1."""
+    return folder if number == 1 else folder.with_name(f"{folder.name}_{number}")
+
+
+def part_folders(folder: Path) -> list[Path]:
+    """A bag's folder and those in which its recording went on, in order."""
+    parts = [folder]
+    while (following := part_folder(folder, len(parts) + 1)).is_dir():
+        parts.append(following)
+    return parts
+
+
+def refuse_name_of_a_part(folder: Path) -> None:
+    """Neither a new recording nor the part in which it would go on may be taken for another recording's.
+
+    Raises:
+        SoftformError: If they would be.
+    """
+    if (following := part_folder(folder, 2)).exists():
+        raise SoftformError(
+            f"{following} is there, in which a recording into {folder} would go on.",
+            "Choose another name, or remove it.",
+        )
+    beginning, _, number = folder.name.rpartition("_")
+    if beginning and number.isdigit() and any(folder.with_name(beginning).glob("*.mcap")):
+        raise SoftformError(
+            f"{folder} would be taken for part {number} of the recording {folder.with_name(beginning)}.",
+            "Choose another name.",
+        )
