@@ -12,7 +12,7 @@ from std_srvs.srv import Trigger
 from softform_bringup.lifecycle_manager import BringUpError, LifecycleManager
 from softform_bringup.remote_lifecycle import RemoteLifecycleNode
 from softform_core.robots import load_robot
-from softform_interfaces.msg import ChamberPressures, DriverState
+from softform_interfaces.msg import ChamberPressures, DriverState, TargetPoints
 from softform_rig.firmware import Firmware
 from softform_rig.plant import load_plant
 from softform_rig.pseudo_terminal import PseudoTerminal
@@ -70,6 +70,7 @@ class Stack:
         node = self.node = self._background.__enter__()
         self.commands = node.create_publisher(ChamberPressures, "pressure_command", qos.PRESSURE_COMMAND)
         self.targets = node.create_publisher(*self._topic("target_shape"), qos.TARGET_SHAPE)
+        self.features = node.create_publisher(TargetPoints, "target_points", qos.TARGET_SHAPE)
         node.create_subscription(DriverState, "driver_state", self.states.append, qos.LATCHED_STATE)
         self._clients = {}
         self.remote = {

@@ -20,15 +20,18 @@ from rcl_interfaces.srv import SetParameters
 from stopped_stack import DRIVER, HELD, PLANNER, ROBOT, VENTING_SECONDS, Stack
 
 from softform_bringup.lifecycle_manager import State, Step
+from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.random import random_target
+from softform_ik.follow.goal import FollowGoal, PressurePath
+from softform_ik.follow.messages import goal_to_message as follow_message
 from softform_ik.reach.goal import Mode, ReachGoal
-from softform_ik.reach.messages import goal_to_message
-from softform_interfaces.action import ReachShape
+from softform_ik.reach.messages import features_to_message, goal_to_message
+from softform_interfaces.action import FollowWaypoints, ReachShape
 from softform_interfaces.msg import ChamberPressures
 from softform_ros.conversions import cloud_from_points
 
 EXAMPLES = int(os.environ.get("SOFTFORM_STOP_EXAMPLES", "0"))
-SHORT_EXAMPLES, SHORT_STEPS = 3, 4
+SHORT_EXAMPLES, SHORT_STEPS = 4, 6
 ODD_PRESSURES = {
     "nan": HELD * np.nan,
     "too high": HELD * 1e3,
@@ -98,6 +101,17 @@ class Stopped(RuleBasedStateMachine):
     def stop_again(self):
         self.stack.trigger("stop")
 
+    @rule()
+    def calibrate(self):
+        self.stack.trigger("calibrate")
+
+    @rule(number=st.sampled_from([signal.SIGKILL, signal.SIGTERM]), up=st.booleans())
+    def restart_the_planner(self, number, up):
+        self.stack.end(PLANNER, number)
+        self.stack.start(PLANNER)
+        if up:
+            self.stack.bring_up(PLANNER)
+
     @rule(pressures=st.sampled_from(sorted(ODD_PRESSURES)))
     def command_something_odd(self, pressures):
         values = ODD_PRESSURES[pressures]
@@ -141,6 +155,26 @@ class Stopped(RuleBasedStateMachine):
                 cloud_from_points(points, "base_link", self.stack.node.get_clock().now().to_msg())
             )
             time.sleep(0.02)
+
+    @rule()
+    def stream_feature_points(self):
+        self.stack.bring_up(PLANNER)
+        wanted = FeaturePoints.of([[0.5, 0.5]], [[0.0, 0.0, 0.03]])
+        for _ in range(10):
+            self.stack.features.publish(
+                features_to_message(wanted, "base_link", self.stack.node.get_clock().now().to_msg())
+            )
+            time.sleep(0.02)
+
+    @rule()
+    def follow_pressures(self):
+        self.stack.bring_up(PLANNER)
+        goal = FollowGoal(PressurePath(np.stack([0.5 * HELD, HELD])))
+        message = follow_message(goal, "base_link", self.stack.node.get_clock().now().to_msg())
+        request = FollowWaypoints.Impl.SendGoalService.Request(goal=message)
+        request.goal_id.uuid = np.random.default_rng().integers(0, 256, 16, dtype=np.uint8)
+        self.stack.call(FollowWaypoints.Impl.SendGoalService, "follow_waypoints/_action/send_goal", request)
+        time.sleep(0.5)
 
     @invariant()
     def nothing_lets_air_in(self):

@@ -164,17 +164,19 @@ class CollectorNode(SoftformLifecycleNode):
         assert self._workers is not None and self._accepted is not None and self._robot is not None
         goal, robot = self._accepted, self._robot
         self.get_logger().info(f"collecting {goal.frames} frames via {goal.via} into {goal.output}")
-        with RobotLink(robot, self) as link:
-            collector = FrameCollector(
-                robot,
-                goal,
-                self._settings(),
-                link,
-                lambda: self._stop_code,
-                lambda progress: handle.publish_feedback(feedback_to_message(progress)),
-            )
-            outcome: CollectOutcome = await in_worker(self, self._workers, collector.run)
-        self._accepted = None
+        try:
+            with RobotLink(robot, self) as link:
+                collector = FrameCollector(
+                    robot,
+                    goal,
+                    self._settings(),
+                    link,
+                    lambda: self._stop_code,
+                    lambda progress: handle.publish_feedback(feedback_to_message(progress)),
+                )
+                outcome: CollectOutcome = await in_worker(self, self._workers, collector.run)
+        finally:
+            self._accepted = None
         summary = f"{outcome.captured} frames captured, {len(outcome.rejections)} rejected, in {outcome.store}"
         self._ledger.conclude(handle, outcome.code, outcome.message, summary)
         return result_to_message(outcome)

@@ -1,6 +1,7 @@
 """Collecting from a robot that moves at once: what is refused, what is flagged with its number, what is kept."""
 
 import re
+import shutil
 import threading
 import time
 from types import SimpleNamespace
@@ -12,6 +13,7 @@ from builtin_interfaces.msg import Time
 from softform_bringup.collecting import disk_room
 from softform_bringup.collecting.frame_collector import FrameCollector
 from softform_bringup.collecting.goal import Code, CollectGoal, CollectSettings
+from softform_bringup.collecting.robot_link import RobotLink
 from softform_core.frames.references import reference_actuation
 from softform_core.frames.sources import open_recording
 from softform_core.kinematics.robot_pipeline import load_pipeline
@@ -335,3 +337,67 @@ def test_a_data_set_is_of_one_source(tmp_path, changed, said):
         collect(robot, tmp_path / "f.zarr", 1)
         outcome, _ = collect(robot, tmp_path / "f.zarr", 2, **changed)
     assert outcome.code == Code.INVALID_GOAL and said in outcome.message
+
+
+def test_nothing_is_commanded_once_collecting_is_to_end(tmp_path):
+    """The wish comes while a frame is judged or stored, when nothing waits for it."""
+    told = []
+    goal = CollectGoal("scanner", 9, 0, tmp_path / "f.zarr", 0)
+    with QuickRobot() as robot:
+        stop = lambda: Code.CANCELLED if any(one.stage == "storing" for one in told) else Code.NONE  # noqa: E731
+        outcome = FrameCollector(ROBOT, goal, SETTINGS, robot, stop, told.append).run()
+        assert robot.frame == 0
+    assert outcome.code == Code.CANCELLED and outcome.captured == 1
+
+
+@pytest.mark.parametrize(
+    ("states", "held", "is_stop"),
+    [
+        ([DriverState.FAULT, DriverState.OFFLINE], False, False),  # it has not followed yet: that is waited for
+        ([DriverState.VENTED, DriverState.RUNNING, DriverState.VENTED], False, False),  # the link let go of it
+        ([DriverState.VENTED, DriverState.RUNNING, DriverState.VENTED], True, True),
+        ([DriverState.VENTED, DriverState.FAULT], False, True),
+        ([DriverState.VENTED, DriverState.FAULT, DriverState.VENTED], False, True),  # a reset does not undo it
+        ([DriverState.RUNNING, DriverState.OFFLINE], True, True),
+    ],
+)
+def test_what_counts_as_a_stop_of_the_driver(states, held, is_stop):
+    link = RobotLink(ROBOT, node=None)
+    link.command = HeldCommand(lambda pressures: None)
+    if held:
+        link.command.hold(np.full(9, 1000.0))
+    for state in states:
+        link._on_driver_state(DriverState(state=state, reason="because"))
+    assert link.stop_reason == ("because" if is_stop else None)
+    assert link.command.pressures is None
+
+
+def test_many_unfit_frames_in_a_row_end_collecting_and_are_taken_again(tmp_path):
+    path = tmp_path / "frames.zarr"
+    with QuickRobot(lambda points, frame: points * 0.5 if frame >= 2 else points) as robot:
+        outcome, _ = collect(robot, path, 14, captures_a_frame=1)
+    assert outcome.code == Code.CAPTURE_FAILED and "2 to 11" in outcome.message and "covers" in outcome.message
+    assert outcome.captured == 2 and not outcome.rejections
+    with QuickRobot() as robot:
+        outcome, _ = collect(robot, path, 14)
+    assert (outcome.code, outcome.captured, outcome.rejections) == (Code.NONE, 14, {}), outcome.message
+
+
+def test_a_store_that_goes_away_is_told_and_the_robot_let_go_of(tmp_path):
+    path = tmp_path / "frames.zarr"
+    with QuickRobot() as robot:
+        robot.at_frame_one = lambda robot: shutil.rmtree(path)
+        outcome, _ = collect(robot, path)
+        assert robot.command.pressures is None
+    assert outcome.code != Code.NONE and "cannot be read" in outcome.message and outcome.captured == 0
+
+
+def test_a_growth_that_was_cut_short_does_not_stop_the_frames_before_it(tmp_path):
+    path = tmp_path / "frames.zarr"
+    with QuickRobot() as robot:
+        collect(robot, path, 3, stop=lambda: Code.CANCELLED if robot.frame == 2 else 0)
+    status = open_recording(path, ROBOT, writable=True)._array("status")
+    status.resize((99,))
+    with QuickRobot() as robot:
+        outcome, _ = collect(robot, path, 3)
+    assert (outcome.code, outcome.captured) == (Code.NONE, 3), outcome.message

@@ -14,6 +14,7 @@ from std_msgs.msg import Header
 
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
+from softform_ik.light_mesh import as_light
 from softform_ik.reach.messages import features_to_message
 from softform_interfaces.msg import ServoState, TargetMesh, TargetPoints
 from softform_ros import qos
@@ -78,10 +79,12 @@ class _TargetTopics:
         stamp = self._node.get_clock().now().to_msg()
         if isinstance(target, FeaturePoints):
             self._publishers["target_points"].publish(features_to_message(target, frame, stamp))
-        elif target.faces is not None:
-            self._publishers["target_mesh"].publish(_mesh_message(target, frame, stamp))
+            return
+        light = as_light(target)
+        if light.faces is not None:
+            self._publishers["target_mesh"].publish(_mesh_message(light, frame, stamp))
         else:
-            self._publishers["target_shape"].publish(cloud_from_points(target.points, frame, stamp))
+            self._publishers["target_shape"].publish(cloud_from_points(light.points, frame, stamp))
 
     def _on_state(self, message: ServoState) -> None:
         self._state = message

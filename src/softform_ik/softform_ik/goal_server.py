@@ -117,8 +117,10 @@ class GoalServer(ABC, Generic[Goal, Ended]):
         handle.execute()
 
     def _on_cancel(self, handle: ServerGoalHandle) -> CancelResponse:
-        _, stop = self._goals[bytes(handle.goal_id.uuid)]
-        stop.request(self._codes.CANCELLED)
+        known = self._goals.get(bytes(handle.goal_id.uuid))
+        if known is None:  # its client was gone before it could be told that it was accepted: nothing was begun
+            return CancelResponse.REJECT
+        known[1].request(self._codes.CANCELLED)
         return CancelResponse.ACCEPT
 
     async def _execute(self, handle: ServerGoalHandle) -> Any:

@@ -111,3 +111,10 @@ def test_what_is_not_permitted_is_not_held(commander, sent):
     goal = StopRequest()
     commander.begin(goal, Code.PREEMPTED)
     assert not commander.hold(GOAL, goal, lambda: False) and not sent
+
+
+def test_a_clock_that_is_set_back_does_not_silence_the_stream(commander, clock):
+    clock.now = 100_000
+    assert not commander.admits(100_000), "what was meant before"
+    clock.now = 100_500
+    assert commander.admits(100_400)

@@ -240,3 +240,28 @@ def test_the_tip_is_looked_up_near_a_moment_only():
     record.note(np.array([1.0, 0.0, 0.0]), 5.0)
     record.note(np.array([2.0, 0.0, 0.0]), 5.2)
     assert (record.near(5.12, 0.1) == [2.0, 0.0, 0.0]).all() and np.isnan(record.near(5.31, 0.1)).all()
+
+
+@pytest.mark.parametrize("period", [0.02, 0.1, 0.5])
+@pytest.mark.parametrize("between", [0.03, 2.0])
+def test_what_sleeps_take_too_long_does_not_add_up(robot, period, between):
+    """Way-points 30 ms apart, as a motion plan has them, and far apart; by a sleep that is always 10 ms late."""
+    laboratory = Laboratory(robot)
+    settings = MotionSettings(command_period=period)
+    on_time = laboratory.sleep
+    laboratory.mover = PathMover(
+        settings,
+        laboratory,
+        laboratory.commander,
+        laboratory.mover._hardware,
+        laboratory.clock,
+        laboratory.clock,
+        lambda seconds: on_time(seconds + 0.01),
+    )
+    path = np.linspace(0.0, 3000.0, 100)[:, None] * np.ones(9)
+    times = between * np.arange(1, 101)
+    outcome = laboratory.run(FollowGoal(PressurePath(path), times))
+    assert outcome.code == Code.NONE and (laboratory.commander.pressures == path[-1]).all()
+    assert outcome.due == pytest.approx(times, abs=0.05)
+    commanded = np.array([pressures for _, pressures in laboratory.commands])
+    assert (np.diff(commanded, axis=0) >= 0.0).all()

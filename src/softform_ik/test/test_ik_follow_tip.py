@@ -130,3 +130,13 @@ def test_given_pressures_of_the_chambers_are_taken_as_they_are(robot, solver):
     actuations, errors_mm = solved(solver, goal)
     assert (solver.pressures(goal, actuations) == pressures).all() and np.isnan(errors_mm).all()
     assert (solver.start(goal, pressures[0] - 50.0) == np.clip(pressures[0] - 50.0, 0.0, None)).all()
+
+
+def test_a_path_whose_first_point_is_out_of_reach_begins_where_the_robot_is(robot, model, solver):
+    here = robot.chamber_pressures(POSTURE)
+    outwards = model.tip(POSTURE) / np.linalg.norm(model.tip(POSTURE))
+    far = np.array([[*(outwards * 1.2 * 3.0 * FINGER_MM / 1000.0), 0.0]])
+    actuations, errors_mm = solved(solver, FollowGoal(PointPath(far)), here)
+    alone = follow_path(model, 1000.0 * far[:, :2], POSTURE)
+    assert errors_mm[0] > 0.05 * model.workspace_width_mm
+    assert actuations[0] == pytest.approx(alone.actuations[0])

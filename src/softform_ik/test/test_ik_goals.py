@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Point
 from sensor_msgs.msg import PointCloud2
 from std_msgs.msg import Header
 
@@ -109,6 +110,7 @@ def test_a_cloud_without_stamp_or_seed_is_accepted(robot):
         (features_message(weight=[1.0, 1.0, -1.0, 1.0]), Code.INVALID_TARGET, "positive weight"),
         (features_message(u=[0.0, 0.5, 1.5, 1.0]), Code.INVALID_TARGET, "between 0 and 1"),
         (features_message(v=[0.0, float("nan"), 0.5, 1.0]), Code.INVALID_TARGET, "NaN"),
+        (features_message(position=[Point(z=30.0)] * 4), Code.INVALID_TARGET, "millimetres"),
         (features_message(header=Header(frame_id="camera")), Code.INVALID_TARGET, "'camera'"),
         (features_message(Mode.PLAN_MOVE_AND_VERIFY), Code.INVALID_TARGET, "feature points alone"),
         (features_message(Mode.CLOSED_LOOP), Code.INVALID_TARGET, "feature points alone"),

@@ -13,7 +13,7 @@ from softform_ik.reach.goal import Code, Mode, ReachGoal
 from softform_ik.reach.reach import Reach, ReachSettings
 from softform_ik.robot.capture_watch import CaptureWatch
 from softform_ik.robot.commander import Commander
-from softform_ik.robot.driver_watch import DriverWatch
+from softform_ik.robot.driver_watch import DriverWatch, MeasuredPressures
 from softform_ik.robot.hardware import Hardware, HardwareSettings
 from softform_ik.robot.held_command import HeldCommand
 from softform_ik.stop_request import StopRequest
@@ -113,13 +113,30 @@ def test_settled_and_stopped_waits_end(robot, driver):
 
 def test_captures_before_the_moment_do_not_count():
     captures = CaptureWatch(clock=Clock(step=0.3))
+    moment = MeasuredPressures(HIDDEN, True, 5.0, 0.0)
     captures.note("early", 5.0)
-    assert captures.wait_for_one_after(5.0, 1.0, never) is None
+    assert captures.wait_for_one_after(moment, 1.0, never) is None
     captures.note("late", 6.0)
     captures.note("delayed", 5.5)
-    found = captures.wait_for_one_after(5.0, 1.0, never)
+    found = captures.wait_for_one_after(moment, 1.0, never)
     assert found is not None and found.cloud == "late"
-    assert captures.wait_for_one_after(9.0, 1e9, lambda: True) is None
+    assert captures.wait_for_one_after(MeasuredPressures(HIDDEN, True, 9.0, 0.0), 1e9, lambda: True) is None
+
+
+def test_a_clock_that_was_set_back_makes_no_old_capture_new():
+    steady, wall = Clock(step=0.3), Clock(step=0.0)
+    wall.now = 3600.0
+    captures = CaptureWatch(steady, wall)
+    captures.note("of the shape before", 3600.0)
+    wall.now = 10.0  # set back by an hour; from now on stamps are small
+    settled = MeasuredPressures(HIDDEN, True, 5.0, steady())
+    assert captures.wait_for_one_after(settled, 1.0, never) is None
+    captures.note("of the settled robot", 6.0)
+    found = captures.wait_for_one_after(settled, 1.0, never)
+    assert found is not None and found.cloud == "of the settled robot"
+    captures.note("the next one", 7.0)
+    following = captures.wait_for_one_after(found, 1.0, never)
+    assert following is not None and following.cloud == "the next one"
 
 
 def test_a_held_command_is_repeated_until_it_is_released():

@@ -126,6 +126,22 @@ def test_a_goal_takes_the_robot_and_the_stream_goes_on_from_there_without_a_bump
     assert bench.state == ServoState.TRACKING
 
 
+def test_a_target_that_never_came_to_an_answer_is_told_of_too(robot, shape, wait_for):
+    class Broken:
+        """A model that predicts nonsense."""
+
+        def __getattr__(self, name):
+            raise ValueError("array must not contain infs or NaNs")
+
+    bench = Bench(robot, Broken())
+    bench.loop.start()
+    bench.stream(shape)
+    wait_for(lambda: "could not be solved" in bench.loop.report.reason, "the reason to be told")
+    bench.streams.clear()
+    bench.loop.stop()
+    assert bench.state == ServoState.OFF and not bench.sent
+
+
 def test_after_the_goal_nothing_moves_for_targets_from_before(bench, shape, wait_for):
     bench.stream(shape)
     wait_for(lambda: len(bench.sent) > 10, "the stream to be followed")

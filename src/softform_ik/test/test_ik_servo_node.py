@@ -262,6 +262,7 @@ def test_a_goal_takes_over_and_gives_back_without_a_bump(following, client, stan
     commands = np.array(stand_in.commands[sent:])
     of_goal = np.flatnonzero((commands == goal).all(axis=1))
     assert (np.diff(of_goal) == 1).all(), "the stream must not command between two commands of the goal"
+    assert steps(commands[: of_goal[0]]).max() <= LARGEST_STEP, "until the goal knows where to, the stream's is held"
     after = commands[of_goal[-1] :]
     assert steps(after).max() <= LARGEST_STEP, "from what the goal held, at the slew rate"
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
+from action_msgs.msg import GoalStatus
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.srv import GetParameters
@@ -32,6 +33,10 @@ class NotConnectedError(SoftformError):
 
 class GoalRejectedError(SoftformError):
     """The node did not accept the goal; the message is its reason."""
+
+
+class GoalAbortedError(SoftformError):
+    """The node failed at the goal, and could not even say why."""
 
 
 class ActionCaller:
@@ -84,11 +89,13 @@ class ActionCaller:
         return self.node.get_clock().now().to_msg()
 
     def connect(self) -> None:
-        """Open the connection and wait for the node.
+        """Open the connection and wait for the node; harmless if it is open.
 
         Raises:
             NotConnectedError: If it does not answer in time.
         """
+        if self.is_connected:
+            return
         self._background.open()
         self._client = ActionClient(self.node, self._action, self._name)
         self.node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, qos.DIAGNOSTICS)
@@ -137,6 +144,7 @@ class ActionCaller:
         Raises:
             NotConnectedError: If `connect` was not called, or the node disappears.
             GoalRejectedError: If the node refuses the goal, with its reason.
+            GoalAbortedError: If it fails at the goal without a reason.
         """
         self._refuse_unless_connected()
         raised: list[Exception] = []
@@ -154,19 +162,19 @@ class ActionCaller:
         with self._lock:
             self._is_calling, self._is_unwanted = True, False
         try:
-            handle = self._ask(
-                lambda: self._client.send_goal_async(goal, feedback_callback=forward), timeout=_ACCEPTANCE_SECONDS
-            )
+            handle = self._accepted(lambda: self._client.send_goal_async(goal, feedback_callback=forward))
             if not handle.accepted:
                 raise GoalRejectedError(self._reason_of_refusal(refused_before))
             with self._lock:
                 self._handle, is_unwanted = handle, self._is_unwanted
             if is_unwanted:
                 self._ask(handle.cancel_goal_async)
-            result = self._ask(handle.get_result_async).result
+            ended = self._ask(handle.get_result_async)
             if raised:
                 raise raised[0]
-            return result
+            if ended.status == GoalStatus.STATUS_ABORTED and not ended.result.error_code:
+                raise GoalAbortedError(f"The {self._server} node failed at the goal.", "See its log.")
+            return ended.result
         finally:
             with self._lock:
                 self._handle, self._is_calling = None, False
@@ -216,6 +224,15 @@ class ActionCaller:
         """
         return self._wait(self._wait(self._background.executor.create_task(send), timeout), timeout)
 
+    def _accepted(self, send: Callable[[], Any]) -> Any:
+        """Send a goal and wait until it is accepted or refused; one that is accepted later than that is cancelled."""
+        answer = self._wait(self._background.executor.create_task(send), _ACCEPTANCE_SECONDS)
+        try:
+            return self._wait(answer, _ACCEPTANCE_SECONDS)
+        except NotConnectedError:
+            answer.add_done_callback(_cancel_if_accepted)
+            raise
+
     def _wait(self, future: Any, timeout: float = float("inf")) -> Any:
         done = threading.Event()
         future.add_done_callback(lambda _: done.set())
@@ -248,3 +265,8 @@ class ActionCaller:
                 return self._refusal
             time.sleep(_POLL_SECONDS)
         return self._refusal or f"The goal was refused; the reason is in the log of {self._server}."
+
+
+def _cancel_if_accepted(answer: Any) -> None:
+    if not answer.cancelled() and answer.exception() is None and answer.result().accepted:
+        answer.result().cancel_goal_async()

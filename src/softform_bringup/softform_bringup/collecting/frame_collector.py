@@ -16,7 +16,15 @@ from softform_bringup.collecting.data_set import (
     provenance,
 )
 from softform_bringup.collecting.disk_room import refuse_full_disk
-from softform_bringup.collecting.goal import Code, CollectError, CollectGoal, CollectOutcome, CollectSettings, Progress
+from softform_bringup.collecting.goal import (
+    AGAIN,
+    Code,
+    CollectError,
+    CollectGoal,
+    CollectOutcome,
+    CollectSettings,
+    Progress,
+)
 from softform_bringup.collecting.marker_captures import MarkerCaptures
 from softform_bringup.collecting.recorders import MarkerRecorder, Recorder, ScanRecorder
 from softform_bringup.collecting.reference_pose import ReferencePose
@@ -29,8 +37,12 @@ from softform_core.frames.marker_store import MarkerStore, create_marker_frames
 from softform_core.frames.store import FrameStore, create_frames
 from softform_core.kinematics.robot_pipeline import load_pipeline
 from softform_core.robots import Robot
+from softform_ik.robot.capture_watch import Moment
 
 Array = NDArray[np.float64]
+
+_MOST_IN_A_ROW = 10
+"""Of unfit frames: then something has happened to robot or cameras, and the frames to come would be as unfit."""
 
 
 class FrameCollector:
@@ -76,7 +88,11 @@ class FrameCollector:
             self._link.command.release()
         if self._store is None:
             return CollectOutcome(self._goal.output, code, message)
-        return CollectOutcome(self._goal.output, code, message, len(self._store.captured), self._store.rejections)
+        try:
+            return CollectOutcome(self._goal.output, code, message, len(self._store.captured), self._store.rejections)
+        except Exception as error:  # a disk that was pulled, or a store that was removed: that is to be told, too
+            unreadable = f"The frames in {self._goal.output} cannot be read: {error!r}."
+            return CollectOutcome(self._goal.output, code or Code.STORE_FAILED, f"{message} {unreadable}".strip())
 
     def _collect(self) -> None:
         goal, source = self._goal, self._settings.source
@@ -85,13 +101,15 @@ class FrameCollector:
             self._store = open_to_continue(goal.output, self._robot, goal.seed, source, goal.via, writable=True)
         except SoftformError as error:
             raise CollectError(Code.INVALID_GOAL, error.message, error.next_step) from error
+        to_do = goal.frames
         if self._store is not None:
-            self._store.extend(actuations)
-            if not len(missing_frames(self._store, goal.frames)):
+            to_do = len(missing_frames(self._store, goal.frames)) + max(0, goal.frames - len(self._store))
+            if not to_do:
                 return
-        to_do = goal.frames if self._store is None else len(missing_frames(self._store, goal.frames))
         needed = to_do * bytes_needed(goal.via, self._settings.bag is not None)
         refuse_full_disk(goal.output, self._settings.least_free_disk, needed)
+        if self._store is not None:
+            self._store.extend(actuations)
         self._settled.wait_until_ready()
         recorder = self._scans(actuations) if goal.via == "scanner" else self._markers(actuations)
         assert self._store is not None
@@ -104,11 +122,21 @@ class FrameCollector:
         if every and isinstance(store, MarkerStore):
             tell = partial(self._tell_stage, 0, "reference", 0.0)
             reference = ReferencePose(store, self._robot, self._captures, self._settings, tell)
+        rejected: list[int] = []
         for count, number in enumerate(missing_frames(store, self._goal.frames)):
             refuse_full_disk(self._goal.output, self._settings.least_free_disk)
             if reference is not None and count % every == 0:
                 reference.check()
-            self._collect_frame(store, int(number), recorder)
+            fault = self._collect_frame(store, int(number), recorder)
+            rejected = [*rejected, int(number)] if fault else []
+            if len(rejected) == _MOST_IN_A_ROW:
+                store.take_back(rejected)
+                raise CollectError(
+                    Code.CAPTURE_FAILED,
+                    f"{len(rejected)} frames in a row were unfit, {rejected[0]} to {rejected[-1]}; of the last one: "
+                    f"{fault}",
+                    f"See whether robot, scanner or cameras were moved. Those frames are taken again. {AGAIN}",
+                )
         if reference is not None:
             reference.check()
 
@@ -141,24 +169,29 @@ class FrameCollector:
         averaged, frame = self._settings.averaged_markers, self._settings.frame
         return MarkerRecorder(store, self._robot, judge, self._link.markers, frame, averaged)
 
-    def _collect_frame(self, store: Store, number: int, recorder: Recorder) -> None:
-        """Actuate, settle, capture, check and store one frame; an unfit capture is taken again."""
+    def _collect_frame(self, store: Store, number: int, recorder: Recorder) -> str:
+        """Actuate, settle, capture, check and store one frame; an unfit capture is taken again.
+
+        Returns:
+            Why it is rejected; empty if it is not.
+        """
         command, what = store.actuation[number], f"frame {number}"
         self._tell_stage(number, "settling")
-        moment = self._settled.go_to(command, what)
+        moment: Moment = self._settled.go_to(command, what)
         for _ in range(self._settings.captures_a_frame):
             self._tell_stage(number, "capturing")
-            captured_at = recorder.take(moment, self._settings.capture_timeout, self._settled.is_stopped)
+            captured = recorder.take(moment, self._settings.capture_timeout, self._settled.is_stopped)
             # The pressures of the capture are those of a robot that is still settled after it.
-            measured, _ = self._settled.still_settled(command, captured_at or moment, what)
-            if captured_at is None:
+            measured = self._settled.still_settled(command, (captured or moment).stamp, what)
+            if captured is None:
                 raise self._settled.nothing_came(recorder.topic, what)
-            moment = captured_at
+            moment = captured
             coverage, fault = recorder.judge(command)
             if not fault:
                 break
-        recorder.store_frame(number, measured, moment)
+        recorder.store_frame(number, measured.pressures, moment.stamp)
         self._tell_stage(number, "storing", coverage, f"frame {number} is rejected: {fault}" if fault else "")
+        return fault
 
     def _tell_stage(self, number: int, stage: str, coverage: float = 0.0, note: str = "") -> None:
         done = 0 if self._store is None else len(self._store) - len(self._store.pending)

@@ -9,8 +9,8 @@ from softform_bringup.collecting.settled_robot import SettledRobot
 from softform_core.errors import SoftformError
 from softform_core.frames.marker_quality import LabelledMarkers, average_markers, rest_frame
 from softform_core.robots import Robot
+from softform_ik.robot.capture_watch import Capture, Moment
 from softform_interfaces.msg import MarkerFrame
-from softform_ros.conversions import seconds_from_stamp
 
 Array = NDArray[np.float64]
 
@@ -40,16 +40,16 @@ class MarkerCaptures:
             CollectError: If robot or markers cannot be used.
         """
         what = "the rest frame"
-        moment = self._settled.go_to(idle_pressures(self._robot), what)
+        moment: Moment = self._settled.go_to(idle_pressures(self._robot), what)
         for _ in range(self._settings.captures_a_frame):  # a marker that is missing now may be seen a moment later
             taken = self._take(moment, what)
             try:
                 names, rest = rest_frame(self._labelled(taken), self._robot)
             except SoftformError as error:
                 raise CollectError(Code.CAPTURE_FAILED, error.message, error.next_step) from error
-            if len(names) == len(taken[-1].name):
+            if len(names) == len(taken[-1].cloud.name):
                 break
-            moment = seconds_from_stamp(taken[-1].header.stamp)
+            moment = taken[-1]
         # Placing the markers takes seconds in which no command is repeated: the robot at rest may as well vent.
         self._settled.link.command.release()
         return names, rest
@@ -72,17 +72,16 @@ class MarkerCaptures:
         """
         self._settled.go_to(idle_pressures(self._robot), what)
         taken = self._take(self._settled.go_to(actuation, what), what)
-        captured_at = seconds_from_stamp(taken[-1].header.stamp)
-        measured, _ = self._settled.still_settled(actuation, captured_at, what)
+        measured = self._settled.still_settled(actuation, taken[-1].stamp, what).pressures
         try:
             positions, fault = average_markers(self._labelled(taken), names, self._robot)
         except SoftformError as error:
             raise CollectError(Code.CAPTURE_FAILED, error.message, error.next_step) from error
         if fault:
             raise CollectError(Code.CAPTURE_FAILED, f"{what.capitalize()} cannot be used: {fault}", "Mend the labels.")
-        return positions, measured, captured_at
+        return positions, measured, taken[-1].stamp
 
-    def _take(self, moment: float, what: str) -> list[MarkerFrame]:
+    def _take(self, moment: Moment, what: str) -> list[Capture[MarkerFrame]]:
         settled, settings = self._settled, self._settings
         taken = take_markers(
             settled.link.markers, settings.averaged_markers, moment, settings.capture_timeout, settled.is_stopped
@@ -91,5 +90,5 @@ class MarkerCaptures:
             raise settled.nothing_came("captured_markers", what)
         return taken
 
-    def _labelled(self, taken: list[MarkerFrame]) -> list[LabelledMarkers]:
+    def _labelled(self, taken: list[Capture[MarkerFrame]]) -> list[LabelledMarkers]:
         return labelled(taken, self._settings.frame)

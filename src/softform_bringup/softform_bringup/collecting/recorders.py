@@ -14,9 +14,9 @@ from softform_core.frames.marker_store import MarkerStore
 from softform_core.frames.quality import FrameQuality, MarkerQuality, assess_cloud
 from softform_core.frames.store import FrameStore
 from softform_core.robots import Robot
-from softform_ik.robot.capture_watch import CaptureWatch
+from softform_ik.robot.capture_watch import Capture, CaptureWatch, Moment
 from softform_interfaces.msg import MarkerFrame
-from softform_ros.conversions import points_from_cloud, positions_from_markers, seconds_from_stamp
+from softform_ros.conversions import points_from_cloud, positions_from_markers
 
 Array = NDArray[np.float64]
 Stopped = Callable[[], bool]
@@ -31,11 +31,11 @@ class Recorder(Protocol):
 
     topic: str
 
-    def take(self, moment: float, timeout: float, stopped: Stopped) -> float | None:
-        """Take what shows the robot after `moment` (s since the epoch).
+    def take(self, moment: Moment, timeout: float, stopped: Stopped) -> Moment | None:
+        """Take what shows the robot after `moment`.
 
         Returns:
-            When it was captured, s since the epoch; None if nothing came within `timeout` s, or `stopped` says so.
+            When it was captured; None if nothing came within `timeout` s, or `stopped` says so.
         """
 
     def judge(self, actuation: Array) -> tuple[float, str]:
@@ -64,13 +64,12 @@ class ScanRecorder:
         for number in store.captured:
             self._shapes.keep(int(number), store.actuation[number], store.points(int(number)))
 
-    def take(self, moment: float, timeout: float, stopped: Stopped) -> float | None:
+    def take(self, moment: Moment, timeout: float, stopped: Stopped) -> Moment | None:
         """Take the first cloud captured after the moment."""
         capture = self._clouds.wait_for_one_after(moment, timeout, stopped)
-        if capture is None:
-            return None
-        self._cloud = capture.cloud
-        return capture.stamp
+        if capture is not None:
+            self._cloud = capture.cloud
+        return capture
 
     def judge(self, actuation: Array) -> tuple[float, str]:
         """Judge the cloud by itself, and by the simulated shape and the frames before."""
@@ -125,10 +124,10 @@ class MarkerRecorder:
         self._frame, self._averaged = frame, averaged
         self._judge = judge
 
-    def take(self, moment: float, timeout: float, stopped: Stopped) -> float | None:
+    def take(self, moment: Moment, timeout: float, stopped: Stopped) -> Moment | None:
         """Take the first marker frames captured after the moment."""
         self._taken = take_markers(self._watch, self._averaged, moment, timeout, stopped)
-        return None if self._taken is None else seconds_from_stamp(self._taken[-1].header.stamp)
+        return None if self._taken is None else self._taken[-1]
 
     def judge(self, actuation: Array) -> tuple[float, str]:
         """Judge labels and positions, by the rest frame, the simulated shape and the frames before."""
@@ -152,29 +151,30 @@ class MarkerRecorder:
 
 
 def take_markers(
-    watch: CaptureWatch[MarkerFrame], count: int, moment: float, timeout: float, stopped: Stopped
-) -> list[MarkerFrame] | None:
-    """The first `count` marker frames captured after `moment` (s since the epoch), None if one did not come in time."""
-    taken: list[MarkerFrame] = []
+    watch: CaptureWatch[MarkerFrame], count: int, moment: Moment, timeout: float, stopped: Stopped
+) -> list[Capture[MarkerFrame]] | None:
+    """The first `count` marker frames captured after `moment`, None if one did not come in time."""
+    taken: list[Capture[MarkerFrame]] = []
     while len(taken) < count:
         capture = watch.wait_for_one_after(moment, timeout, stopped)
         if capture is None:
             return None
-        taken.append(capture.cloud)
-        moment = capture.stamp
+        taken.append(capture)
+        moment = capture
     return taken
 
 
-def labelled(messages: list[MarkerFrame], frame: str) -> list[LabelledMarkers]:
+def labelled(taken: list[Capture[MarkerFrame]], frame: str) -> list[LabelledMarkers]:
     """Marker frames as arrays.
 
     Args:
-        messages: As they came.
+        taken: As they came.
         frame: Frame that they must be in.
 
     Raises:
         SoftformError: If one is in another frame, or cannot be read.
     """
+    messages = [one.cloud for one in taken]
     for message in messages:
         if message.header.frame_id != frame:
             raise SoftformError(

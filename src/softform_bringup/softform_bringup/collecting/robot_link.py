@@ -88,9 +88,13 @@ class RobotLink:
         )
 
     def _on_driver_state(self, message: DriverState) -> None:
-        # After a stop the robot must not move by itself when the driver is reset.
-        if self.driver.note_state(message.state, message.reason) and self.command.release():
+        # After a stop the robot must not move by itself when the driver is reset, whether or not it was held just then.
+        # A driver that only vents has no command: where nothing is held, that was this link's wish.
+        followed, holds = self.driver.follows, self.command.pressures is not None
+        stopped = self.driver.note_state(message.state, message.reason)
+        if stopped and (holds or (followed and message.state != DriverState.VENTED)):
             self._stop_reason = message.reason
+            self.command.release()
 
     def _on_cloud(self, message: PointCloud2) -> None:
         self.clouds.note(message, seconds_from_stamp(message.header.stamp))

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from softform_bringup.collecting.goal import AGAIN, Code, CollectError, CollectSettings
 from softform_bringup.collecting.robot_link import RobotLink
+from softform_ik.robot.driver_watch import MeasuredPressures
 from softform_ros.goal_error import GoalError
 
 Array = NDArray[np.float64]
@@ -32,7 +33,7 @@ class SettledRobot:
         self.link = link
         self._settings, self._stop = settings, stop
 
-    def go_to(self, command: Array, what: str) -> float:
+    def go_to(self, command: Array, what: str) -> MeasuredPressures:
         """Hold pressures from now on and wait until the robot has settled there.
 
         Args:
@@ -40,20 +41,21 @@ class SettledRobot:
             what: Is to be captured there, for messages.
 
         Returns:
-            When it had settled, s since the epoch.
+            What the driver measured when it had settled.
 
         Raises:
             CollectError: If the driver fails or collecting is stopped.
         """
         commanded_at = time.time()
-        self.link.command.hold(command)
-        return self.still_settled(command, commanded_at, what)[1]
+        if not self.link.command.hold(command, lambda: not self.is_stopped()):
+            raise self._stop_error(what)
+        return self.still_settled(command, commanded_at, what)
 
-    def still_settled(self, command: Array, since: float, what: str) -> tuple[Array, float]:
+    def still_settled(self, command: Array, since: float, what: str) -> MeasuredPressures:
         """Wait until the robot is settled after `since`, s since the epoch; arguments and errors else as `go_to`.
 
         Returns:
-            Measured pressures, (k,) Pa, and when they were, s since the epoch.
+            What the driver measured then.
         """
         tolerance, timeout = self._settings.settle_tolerance, self._settings.settle_timeout
         try:
@@ -63,7 +65,7 @@ class SettledRobot:
             raise CollectError(Code.DRIVER_FAILED, message, f"{error.next_step} {AGAIN}") from error
         if settled is None:
             raise self._stop_error(what)
-        return settled.pressures, settled.stamp
+        return settled
 
     def wait_until_ready(self) -> None:
         """Wait for a driver that follows commands.

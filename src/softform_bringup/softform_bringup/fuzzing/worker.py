@@ -15,6 +15,9 @@ from softform_bringup.fuzzing.trial import Trial
 
 MUTATION, COVERAGE = "mutation", "coverage"
 
+_READERS = ("softform_core.shapes", "natnet", "qtm_rt", "trimesh")
+"""What else reads the bytes of some target: without their branches nothing would guide."""
+
 
 def main() -> None:
     """Try as many inputs as asked."""
@@ -33,7 +36,7 @@ def main() -> None:
 def _guided_by_coverage(name: str, folder: Path, inputs: int, seed: str) -> None:
     import atheris
 
-    with atheris.instrument_imports(include=[package_of(name), "softform_core.shapes"]):
+    with atheris.instrument_imports(include=[package_of(name), *_READERS]):
         target = load_target(name)
     trial = Trial(target, folder, inputs)
     corpus = folder / "corpus"

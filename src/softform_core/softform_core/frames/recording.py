@@ -6,6 +6,7 @@ since the epoch, `coverage` (n,) share of the robot that is seen, `status` (n,).
 so whatever stops a run leaves a store in which every frame that is marked as captured is there.
 """
 
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import ClassVar
 
@@ -148,6 +149,18 @@ class Recording(ActuationStore):
             return
         with disk_errors(self.path, self.kind):
             self._append(actuations[before:], self._rows())
+
+    def take_back(self, rejected: Sequence[int]) -> None:
+        """Make the last rejected frames pending again: what was wrong was not theirs.
+
+        Raises:
+            SoftformError: If the disk is full or cannot be written.
+        """
+        with disk_errors(self.path, self.kind):
+            for number in rejected:
+                self._array("status")[number] = FrameStatus.PENDING
+            kept = {str(key): reason for key, reason in self.rejections.items() if key not in rejected}
+            self._group.attrs["rejections"] = kept
 
     def _write(self, number: int, values: dict[str, ArrayLike], fault: str) -> None:
         """Write one frame's rows, then its reason if it has a fault, and its status last."""

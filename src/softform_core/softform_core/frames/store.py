@@ -142,8 +142,9 @@ class FrameStore(Recording):
         if not (np.isfinite(points).all() and np.isfinite(measured).all() and np.isfinite(captured_at)):
             raise SoftformError(f"Frame {number} holds values that are not finite.", "Drop them before it is stored.")
         with disk_errors(self.path, FRAMES):
-            offsets = self._read("offsets")
-            first = int(offsets[self._read("status") != FrameStatus.PENDING].max(initial=0))
+            # An interrupted growth leaves arrays of different lengths.
+            offsets = self._read("offsets")[: len(self)]
+            first = int(offsets[self.status != FrameStatus.PENDING].max(initial=0))
             kept = self._array("points")
             kept.resize((first + len(points), 3))
             kept[first:] = np.asarray(points, dtype=np.float32)

@@ -173,6 +173,7 @@ class Servo:
                 return targets.newest is not self._answered
             expected = min(self._iteration_seconds, _MOST_OF_PERIOD * self._settings.period)
             if started + expected > deadline:
+                self._iteration_seconds *= _FORGETTING  # one slow iteration must not be the last
                 return False
             try:
                 if solve is None or is_new:

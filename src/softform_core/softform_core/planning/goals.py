@@ -22,6 +22,9 @@ WORSE_BY = 0.1
 WORSE_BY_MM = 0.05
 """... and so much."""
 
+_LEAST_SECONDS = 0.05
+"""For the first solve, however little time is left."""
+
 SAME_PART = 0.02
 """Solutions that differ by less than this part of the range are one."""
 
@@ -60,7 +63,7 @@ def goal_solutions(
         near: (k,) Pa, the first start.
         starts: Solves; from `near`, then from a Halton sequence over the range.
         max_seconds: For each.
-        together_seconds: After which no further one is begun.
+        together_seconds: For all of them; the first has `_LEAST_SECONDS` at least.
         should_stop: Ends the search with what there is.
 
     Raises:
@@ -74,7 +77,9 @@ def goal_solutions(
     for start in [near, *others]:
         if should_stop() or (found and time.monotonic() > deadline):
             break
-        result = solve_prepared(pipeline, search, replace(options, initial_pressures=start), should_stop=should_stop)
+        left = max(_LEAST_SECONDS, min(max_seconds, deadline - time.monotonic()))
+        tried = replace(options, initial_pressures=start, max_seconds=left)
+        result = solve_prepared(pipeline, search, tried, should_stop=should_stop)
         found.append(GoalSolution(result.pressures, result.mean_error_mm, result.max_error_mm))
     found.sort(key=lambda one: one.mean_error_mm)
     distinct: list[GoalSolution] = []

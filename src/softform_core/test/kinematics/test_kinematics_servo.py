@@ -182,6 +182,22 @@ def test_a_slow_model_follows_more_coarsely_instead_of_not_at_all(model, target_
     assert last.pressures == pytest.approx(HIDDEN, abs=30.0)
 
 
+def test_one_slow_iteration_is_not_the_last(model, target_of):
+    clock = Clock(tick=0.0)
+    servo = Servo(SETTINGS, clock)
+    servo.resume_from(REST)
+    servo.aim(ServoTarget(0, clock.now, target_of(HIDDEN).shape))
+    clock.tick = 0.6 * PERIOD  # while one iteration is made
+    servo.refine(model, clock.now + 100.0 * PERIOD)
+    clock.tick = 0.0
+    for _ in range(100):
+        servo.aim(ServoTarget(0, clock.now, target_of(0.5 * HIDDEN).shape))
+        servo.refine(model, clock.now + 0.4 * PERIOD)  # less than half a period is left, as at high rates
+        last = servo.command()
+        clock.now += PERIOD
+    assert last.pressures == pytest.approx(0.5 * HIDDEN, abs=30.0)
+
+
 def test_stale_targets_hold_the_last_command_with_a_reason(servo, model, clock, target_of):
     servo.aim(target_of(HIDDEN))
     before = follow(servo, model, clock, 5)[-1]

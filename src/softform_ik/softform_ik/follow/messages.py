@@ -40,6 +40,9 @@ from softform_ros.goal_error import GoalError
 
 Array = NDArray[np.float64]
 
+_SAMPLED_POINTS = 5_000
+"""Of each mesh of a path."""
+
 
 def goal_from_message(
     message: FollowWaypoints.Goal, robot: PneumaticRobot, frame: str, now: float, max_age: float
@@ -103,7 +106,7 @@ def _shape(cloud: PointCloud2, robot: Robot, frame: str) -> TargetShape:
 
 
 def goal_to_message(goal: FollowGoal, frame: str, stamp: Time) -> FollowWaypoints.Goal:
-    """Pack a goal; the inverse of `goal_from_message`."""
+    """Pack a goal; the inverse of `goal_from_message`, but that of a mesh an even cloud is sent."""
     message = FollowWaypoints.Goal(
         header=Header(frame_id=frame, stamp=stamp),
         times=[] if goal.times is None else [float(time) for time in goal.times],
@@ -117,12 +120,17 @@ def goal_to_message(goal: FollowGoal, frame: str, stamp: Time) -> FollowWaypoint
         message.u, message.v = (float(parameter) for parameter in goal.path.uv)
     elif isinstance(goal.path, ShapePath):
         message.kind = int(PathKind.SHAPES)
-        message.shapes = [cloud_from_points(shape.points, frame, stamp) for shape in goal.path.shapes]
+        message.shapes = [cloud_from_points(_cloud_of(shape).points, frame, stamp) for shape in goal.path.shapes]
     else:
         assert isinstance(goal.path, PressurePath)
         message.kind = int(PathKind.PRESSURES)
         message.pressures = [float(value) for value in np.ravel(goal.path.pressures)]
     return message
+
+
+def _cloud_of(shape: TargetShape) -> TargetShape:
+    """A mesh's vertices may be few and uneven; its area is what is wanted."""
+    return shape if shape.faces is None else shape.sample(_SAMPLED_POINTS)
 
 
 def feedback_to_message(progress: FollowProgress) -> FollowWaypoints.Feedback:

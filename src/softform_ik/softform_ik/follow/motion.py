@@ -30,14 +30,20 @@ class MotionSettings:
         command_period: Between two commands, s.
         settle_tolerance: Of settled pressures to their command, Pa.
         settle_timeout: For each way-point, s.
-        longest_step: Of the schedule between two commands, s: after a stall of this process it goes on later instead of
-            making up for what it lost, which would command faster than the slew rate.
     """
 
     command_period: float = 0.1
     settle_tolerance: float = 250.0
     settle_timeout: float = 30.0
-    longest_step: float = 0.2
+
+    @property
+    def longest_step(self) -> float:
+        """Of the schedule between two commands, s.
+
+        After a stall of this process the schedule goes on later instead of making up for what was lost, which would
+        command faster than the slew rate.
+        """
+        return 2.0 * self.command_period
 
 
 @dataclass
@@ -111,11 +117,14 @@ class PathMover:
         Raises:
             GoalError: If the driver does not follow, or a way-point does not settle in time.
         """
-        begun, moment = self._clock(), 0.0
+        begun = before = self._clock()
+        moment = 0.0
         for due in schedule.due:
-            moment = self._play(schedule, moment, due, lambda at: self._command(pressures_of(at), stop), stop)
+            command = lambda at: self._command(pressures_of(at), stop)  # noqa: E731
+            moment, before = self._play(schedule, moment, before, due, command, stop)
             if settles:
                 self._settle(pressures_of(schedule.at(due)), stop)
+                moment, before = due, self._clock()
             if stop():
                 break
             motion.times.append(self._clock() - begun)
@@ -131,21 +140,32 @@ class PathMover:
         self,
         schedule: PressureSchedule,
         moment: float,
+        before: float,
         until: float,
         command: Callable[[Array], None],
         stop: StopRequest,
-    ) -> float:
-        """Command the schedule from one of its moments until another, s; returns where it came to."""
-        before = self._clock()
+    ) -> tuple[float, float]:
+        """Command the schedule from one of its moments until another, s.
+
+        Args:
+            schedule: What is commanded.
+            moment: Of the schedule; it may lie after `until` already.
+            before: When that moment was, steady time, s.
+            until: Of the schedule; commanded last.
+            command: Takes a point of the schedule.
+            stop: The wish to end.
+
+        Returns:
+            `moment` and `before` as they are then: what a sleep took too long is not lost, or it would add up.
+        """
         while not stop():
-            command(schedule.at(moment))
+            command(schedule.at(min(moment, until)))
             if moment >= until:
                 break
             self._sleep(max(_SHORTEST_SLEEP, min(self._settings.command_period, until - moment)))
             now = self._clock()
-            moment = min(until, moment + min(now - before, self._settings.longest_step))
-            before = now
-        return moment
+            moment, before = moment + min(now - before, self._settings.longest_step), now
+        return moment, before
 
     def _command(self, pressures: Array, stop: StopRequest) -> None:
         with in_codes_of_following():

@@ -40,13 +40,15 @@ class TipPathSolver:
         model = self._model.without_sim_to_real if goal.without_sim_to_real else self._model
         points = goal.path.points[:, : model.dimensions] * MM_PER_M
         begun: list[SolvedWaypoint] = []
+        last: Array | None = None  # where all starts miss the first point, the first of them is where the robot is
         for start in self._starts(goal, here, model, points[0]):
             followed = _followed(model, points, start, should_stop)
-            if len(followed) > len(begun) or not begun:
+            if last is None or len(followed) > len(begun):
                 begun, last = followed, start
             if len(begun) == len(points) or should_stop():
                 break
         yield from begun
+        assert last is not None
         last = begun[-1].actuation if begun else last
         for point in points[len(begun) :]:
             if should_stop():

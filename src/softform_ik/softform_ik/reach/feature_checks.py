@@ -6,13 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
+from softform_core.robots import Robot
 from softform_core.shapes.features import FeaturePoints
+from softform_core.shapes.validate import SIZE_RATIO
 from softform_ik.reach.goal import Code, ReachGoal
 from softform_ros.goal_error import GoalError
 
 
 def check_features(
-    uv: NDArray[np.float64], positions: NDArray[np.float64], weights: Sequence[float]
+    uv: NDArray[np.float64], positions: NDArray[np.float64], weights: Sequence[float], robot: Robot
 ) -> FeaturePoints | None:
     """Return the feature points, or None if there are none.
 
@@ -20,16 +22,26 @@ def check_features(
         uv: (M, 2) surface parameters.
         positions: (M, 3) m.
         weights: M positive numbers; none: 1 each.
+        robot: Who is to bring its surface there.
 
     Raises:
-        GoalError: If sizes differ, or a number is not finite or out of range.
+        GoalError: If sizes differ, a number is not finite or out of range, or a position shows a wrong unit.
     """
     if not (len(uv) or len(positions) or len(weights)):
         return None
     try:
-        return FeaturePoints.of(uv, positions, weights if len(weights) else None)
+        features = FeaturePoints.of(uv, positions, weights if len(weights) else None)
     except SoftformError as error:
         raise GoalError(Code.INVALID_TARGET, error.message, error.next_step) from error
+    distances, size = np.linalg.norm(features.positions, axis=1), float(np.linalg.norm(robot.extent))
+    if distances.max() > SIZE_RATIO * size:
+        raise GoalError(
+            Code.INVALID_TARGET,
+            f"Feature point {int(distances.argmax()) + 1} is {distances.max():.3g} m from the origin; "
+            f"'{robot.name}' is {size:.3g} m large.",
+            "Give metres, not millimetres, in the robot's frame.",
+        )
+    return features
 
 
 def check_wanted(goal: ReachGoal) -> ReachGoal:

@@ -15,6 +15,7 @@ from softform_core.robots import Robot
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
+from softform_ik.light_mesh import as_light
 from softform_ik.reach.course import Progress
 from softform_ik.reach.feature_checks import check_features, check_wanted
 from softform_ik.reach.goal import (
@@ -51,7 +52,7 @@ def goal_from_message(
     """
     mode = check_mode(message.mode)
     check_limits(message.tolerance, message.max_time, message.max_rounds, message.starts, message.preference)
-    features = features_from_message(message.features)
+    features = features_from_message(message.features, robot)
     target = None
     if features is not None:
         _check_header(message.features.header, frame, now, max_target_age)
@@ -90,11 +91,11 @@ def _target_from_message(message: ReachShape.Goal, robot: Robot) -> TargetShape:
     return check_shape(points, triangles, robot)
 
 
-def features_from_message(message: TargetPoints) -> FeaturePoints | None:
+def features_from_message(message: TargetPoints, robot: Robot) -> FeaturePoints | None:
     """Unpack feature points, or None if there are none; frame and stamp are the caller's to check.
 
     Raises:
-        GoalError: If sizes differ, or a number is not finite or out of range.
+        GoalError: If sizes differ, a number is not finite or out of range, or a position shows a wrong unit.
     """
     if len(message.u) != len(message.v):
         raise GoalError(
@@ -104,12 +105,12 @@ def features_from_message(message: TargetPoints) -> FeaturePoints | None:
         )
     uv = np.stack([message.u, message.v], axis=1).astype(np.float64)
     positions = np.array([(point.x, point.y, point.z) for point in message.position], dtype=np.float64).reshape(-1, 3)
-    return check_features(uv, positions, message.weight)
+    return check_features(uv, positions, message.weight, robot)
 
 
 def goal_to_message(goal: ReachGoal, frame: str, stamp: Time) -> ReachShape.Goal:
-    """Pack a goal; the inverse of `goal_from_message`."""
-    target = TargetShape(np.zeros((0, 3))) if goal.target is None else goal.target
+    """Pack a goal; the inverse of `goal_from_message`, but for large meshes (`as_light`)."""
+    target = TargetShape(np.zeros((0, 3))) if goal.target is None else as_light(goal.target)
     faces = target.faces
     return ReachShape.Goal(
         target=cloud_from_points(target.points, frame, stamp),

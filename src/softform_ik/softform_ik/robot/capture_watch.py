@@ -4,10 +4,22 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 Cloud = TypeVar("Cloud")
 _POLL_SECONDS = 0.05
+
+
+class Moment(Protocol):
+    """When something was measured or captured."""
+
+    @property
+    def stamp(self) -> float:
+        """Of the measurement, s since the epoch."""
+
+    @property
+    def received(self) -> float:
+        """When it was heard, steady time, s."""
 
 
 @dataclass(frozen=True)
@@ -17,35 +29,49 @@ class Capture(Generic[Cloud]):
     Attributes:
         cloud: As it came; it is only unpacked if it is used.
         stamp: When it was captured, s since the epoch.
+        received: Steady time, s.
     """
 
     cloud: Cloud
     stamp: float
+    received: float
 
 
 class CaptureWatch(Generic[Cloud]):
-    """The newest captured cloud; written by the executor, waited for by the worker."""
+    """The newest captured cloud; written by the executor, waited for by the worker.
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    Args:
+        clock: Steady time, s.
+        wall_clock: s since the epoch, the clock of stamps.
+    """
+
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, wall_clock: Callable[[], float] = time.time
+    ) -> None:
         """Nothing has come yet."""
-        self._clock = clock
+        self._clock, self._wall_clock = clock, wall_clock
         self._news = threading.Condition()
         self._newest: Capture[Cloud] | None = None
 
     def note(self, cloud: Cloud, stamp: float) -> None:
-        """Take a `captured_cloud` stamped `stamp` s since the epoch; one that is older than the last is not noted."""
+        """Take a `captured_cloud` stamped `stamp` s since the epoch.
+
+        One that is older than the last is not noted, unless that is stamped later than now: the clock was set back.
+        """
         with self._news:
-            if self._newest is None or stamp >= self._newest.stamp:
-                self._newest = Capture(cloud, stamp)
+            newest = self._newest
+            if newest is None or stamp >= newest.stamp or newest.stamp > self._wall_clock():
+                self._newest = Capture(cloud, stamp, self._clock())
                 self._news.notify_all()
 
     def wait_for_one_after(
-        self, moment: float, timeout: float, should_stop: Callable[[], bool]
+        self, moment: Moment, timeout: float, should_stop: Callable[[], bool]
     ) -> Capture[Cloud] | None:
         """Wait for a cloud captured after a moment.
 
         Args:
-            moment: s since the epoch.
+            moment: What had come by then does not count either, whatever its stamp says: the clock of stamps may have
+                been set since.
             timeout: s.
             should_stop: Ends the wait.
 
@@ -55,8 +81,9 @@ class CaptureWatch(Generic[Cloud]):
         deadline = self._clock() + timeout
         with self._news:
             while not should_stop():
-                if self._newest is not None and self._newest.stamp > moment:
-                    return self._newest
+                newest = self._newest
+                if newest is not None and newest.stamp > moment.stamp and newest.received > moment.received:
+                    return newest
                 if self._clock() > deadline:
                     return None
                 self._news.wait(_POLL_SECONDS)

@@ -88,6 +88,7 @@ class Commander:
     def admits(self, target_stamp: int) -> bool:
         """Whether the stream may follow a target stamped so many ns since the epoch."""
         with self._lock:
+            self._stream_from = min(self._stream_from, self._wall_clock())  # the clock may have been set back
             return self._goal is None and target_stamp > self._stream_from
 
     def release(self) -> bool:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from softform_core.errors import SoftformError
 from softform_core.pneumatic_robot import PneumaticRobot
 from softform_ik.reach.goal import Code
-from softform_ik.robot.capture_watch import Capture, CaptureWatch
+from softform_ik.robot.capture_watch import Capture, CaptureWatch, Moment
 from softform_ik.robot.commander import Commander
 from softform_ik.robot.driver_watch import DriverWatch, MeasuredPressures
 from softform_ik.stop_request import StopRequest
@@ -144,16 +144,17 @@ class Hardware:
         Raises:
             GoalError: If one does not come in time, or cannot be read, or the driver has stopped following meanwhile.
         """
-        clouds, moment = [], settled.stamp
+        clouds: list[Array] = []
+        moment: Moment = settled
         for _ in range(self._settings.captures):
             capture = self._next_capture(moment, stop)
             if capture is None:
                 return None
             clouds.append(self._points_of(capture))
-            moment = capture.stamp
+            moment = capture
         return np.concatenate(clouds)
 
-    def _next_capture(self, moment: float, stop: StopRequest) -> Capture | None:
+    def _next_capture(self, moment: Moment, stop: StopRequest) -> Capture | None:
         capture = self._captures.wait_for_one_after(
             moment, self._settings.capture_timeout, lambda: self._commander.is_over(stop)
         )

@@ -66,7 +66,7 @@ class ServoIntake:
     def of_points(self, message: TargetPoints) -> ServoTarget:
         """Target of feature points; raises as `of_cloud` does."""
         arrived, stamp = self._clock(), self._stamp(message.header)
-        features = features_from_message(message)
+        features = features_from_message(message, self._robot)
         if features is None:
             raise SoftformError("There are no feature points.", "Give at least one, or stop the stream.")
         return ServoTarget(stamp, arrived, features=features)

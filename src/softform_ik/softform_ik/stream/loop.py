@@ -183,6 +183,9 @@ class ServoLoop:
             is_late = not self._resumes and moment - self._sent_at > self._period
             self._resumes = False
             self._tell(self._reported(command, command.answers, moment, is_late))
+        elif command.reason and command.reason != self.report.reason:  # it never came to an answer
+            state = ServoState.OFF if self._commander.pressures is None else ServoState.HOLDING
+            self._tell(replace(self.report, state=state, reason=command.reason))
         self._sent_at = moment
 
     def _reported(self, command: ServoCommand, answers: ServoTarget, moment: float, is_late: bool) -> ServoReport:
