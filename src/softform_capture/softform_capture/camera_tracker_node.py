@@ -119,10 +119,12 @@ class CameraTrackerNode(SoftformLifecycleNode):
         }
         if fault:
             return Health(ERROR, fault, values)
+        if not recent:
+            if now - self._active_since <= _WATCHED:
+                return Health(WARN, unreadable or "no image yet", values)
+            return Health(ERROR, unreadable or f"no image for {_WATCHED:.0f} s: is the camera running?", values)
         if unreadable:
             return Health(WARN, unreadable, values)
-        if not recent:
-            return Health(WARN, f"no image for {_WATCHED:.0f} s: is the camera running?", values)
         if sighting.problem:
             return Health(WARN, ("marker lost: " if sighting.is_lost else "") + sighting.problem, values)
         if now - self._active_since > _WATCHED and rate < self.parameters["least_rate"]:

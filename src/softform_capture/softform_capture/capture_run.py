@@ -3,8 +3,10 @@
 import threading
 import time
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from softform_capture.capture_time import check_capture_time
 from softform_capture.marker_plausibility import PlausibilityLimits
 from softform_capture.marker_stream import MarkerStream
 from softform_capture.motion_capture.captured_frame import Array, CapturedFrame
@@ -16,6 +18,7 @@ _WATCHED = 5.0  # s over which rate and latency are taken
 _SOONER = 0.9
 """A frame at the greatest rate may come by this factor sooner than it should."""
 _AHEAD = 0.01  # s by which a stamp may lie ahead of this machine's clock
+_NAMED = 5  # unknown markers that are told by name
 
 
 @dataclass(frozen=True)
@@ -77,25 +80,40 @@ class CaptureRun:
         """
         with self._lock:
             try:
-                if 0.0 < frame.time - self._used < _SOONER / self._settings.max_rate:
-                    self.stream.pass_over(frame.time, frame.number)
-                    return None
-                frame = frame.renamed(self._settings.renames)
-                if self._settings.labeller is not None:
-                    frame = self._settings.labeller.label(frame)
-                believed = self.stream.take(frame.names, frame.positions, frame.time, frame.number)
+                return self._taken(frame)
             except SoftformError as error:
                 self.stream.reject(str(error))
                 raise
-            self._used = frame.time
-            self._last_arrival = time.monotonic()
-            self._arrivals.append((self._last_arrival, time.time() - frame.time))
-            return self.stream.names, believed
+            except Exception as error:  # one bad frame must not end the run
+                self.stream.reject(_reason(error))
+                raise SoftformError(
+                    f"Frame {frame.number} cannot be used: {_reason(error)}.", "Look at what the capture system sends."
+                ) from error
 
-    def refuse(self, reason: str) -> None:
-        """Count a frame that could not even be read."""
+    def _taken(self, frame: CapturedFrame) -> tuple[list[str], Array] | None:
+        check_capture_time(frame.time, f"frame {frame.number}")
+        if 0.0 < frame.time - self._used < _SOONER / self._settings.max_rate:
+            self.stream.pass_over(frame.time, frame.number)
+            return None
+        frame = frame.renamed(self._settings.renames)
+        if self._settings.labeller is not None:
+            frame = self._settings.labeller.label(frame)
+        believed = self.stream.take(frame.names, frame.positions, frame.time, frame.number)
+        self._used = frame.time
+        self._last_arrival = time.monotonic()
+        self._arrivals.append((self._last_arrival, time.time() - frame.time))
+        return self.stream.names, believed
+
+    def refuse(self, error: Exception) -> str:
+        """Count a frame that could not even be read; returns the reason."""
         with self._lock:
-            self.stream.reject(reason)
+            self.stream.reject(_reason(error))
+            return self.stream.record.rejection
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether no frame could be used for too long."""
+        return time.monotonic() - self._last_arrival > self._settings.stale_after
 
     def health(self) -> tuple[str, dict[str, object]]:
         """What needs somebody's attention, in a sentence (empty if nothing does), and the values behind it."""
@@ -137,18 +155,23 @@ class CaptureRun:
             why = f", the last one was rejected: {record.rejection}" if record.rejected else ""
             return f"no usable frame for {silence:.0f} s{why}"
         if record.misalignment:
-            return f"the last good alignment is used: {record.misalignment}" if record.frames else record.misalignment
+            return ("the last good alignment is used: " if stream.is_aligned else "") + record.misalignment
+        return "; ".join(self._marker_faults()) or self._clock_fault()
+
+    def _marker_faults(self) -> Iterator[str]:
+        """What is wrong with the robot's markers, then which others are seen: a marker that was renamed is in both."""
+        stream, record = self.stream, self.stream.record
         if record.exchanged:
-            return f"labels {', '.join(record.exchanged)} seem to be exchanged: mend them in the capture system"
-        if record.strangers:
-            names = ", ".join(sorted(record.strangers))
-            return f"unknown markers {names}: were they renamed? Activate again to start with the new names"
+            yield f"labels {', '.join(record.exchanged)} seem to be exchanged: mend them in the capture system"
         if record.jumped:
-            return f"{', '.join(record.jumped)} jumped, and are hidden until they stay in one place"
+            yield f"{', '.join(record.jumped)} jumped, and are hidden until they stay in one place"
         if stream.gaps and (missing := stream.gaps.lasting(stream.names, self._settings.max_gap)):
             worst = next(iter(missing.values()))
-            return f"{', '.join(missing)} missing for up to {worst:.0f} s: occluded, or fallen off?"
-        return self._clock_fault()
+            yield f"{', '.join(missing)} missing for up to {worst:.0f} s: occluded, or fallen off?"
+        if strangers := stream.strangers.names:
+            more = f" and {len(strangers) - _NAMED} more" if len(strangers) > _NAMED else ""
+            names = ", ".join(strangers[:_NAMED])
+            yield f"unknown markers {names}{more}: were they renamed? Activate again to start with the new names"
 
     def _clock_fault(self) -> str:
         latencies = self._latencies()
@@ -158,3 +181,7 @@ class CaptureRun:
         if middle > self._settings.max_latency:
             return f"frames are stamped {middle:.1f} s before they come: synchronise the clocks (NTP)"
         return ""
+
+
+def _reason(error: Exception) -> str:
+    return str(error) if isinstance(error, SoftformError) else f"{type(error).__name__}: {error}"

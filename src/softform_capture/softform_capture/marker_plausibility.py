@@ -1,4 +1,4 @@
-"""Which markers of a frame cannot be where they are said to be, after the frames before."""
+"""Which markers of a frame cannot be where they are said to be, by themselves and after the frames before."""
 
 from dataclasses import dataclass
 
@@ -12,6 +12,16 @@ Indices = NDArray[np.int64]
 
 _NOISE = 0.003
 """m that a marker at rest may seem to move from frame to frame."""
+_FARTHEST = 1e5
+"""m; a coordinate beyond is garbage. Far beyond any room, as a system that sends millimetres must be told so."""
+
+
+def is_measured(positions: Array) -> NDArray[np.bool_]:
+    """Which of the positions (M, 3), as a capture system sends them, can have been measured, (M,).
+
+    A missing marker is NaN, infinite, at exactly (0, 0, 0) or farther away than any marker, as drivers like it.
+    """
+    return np.asarray((np.abs(positions) <= _FARTHEST).all(axis=1) & positions.any(axis=1))
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from softform_core.errors import SoftformError
 from softform_core.robots import load_any_robot
 from softform_interfaces.msg import MarkerFrame
 from softform_ros.conversions import marker_message, stamp_from_nanoseconds
-from softform_ros.diagnostics import OK, WARN, Health
+from softform_ros.diagnostics import ERROR, OK, WARN, Health
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
 from softform_ros.qos import CAPTURED_MARKERS
 
@@ -97,6 +97,7 @@ class MotionCaptureNode(SoftformLifecycleNode):
         run, thread = self._run, self._thread
         if run is None:
             return Health(OK, "inactive")
+        lost = run.is_silent
         fault, values = run.health()
         values = {"system": self.parameters["system"], **values}
         if thread is not None:
@@ -107,8 +108,10 @@ class MotionCaptureNode(SoftformLifecycleNode):
                 "malformed_packets": thread.malformed,
             }
             if not record.connected:
-                fault = record.failure or "connecting"
-        return Health(WARN if fault else OK, fault or "frames arrive", values)
+                fault, lost = record.failure or "connecting", lost or bool(record.failure)
+        if not fault:
+            return Health(OK, "frames arrive", values)
+        return Health(ERROR if lost else WARN, fault, values)
 
     def _on_message(self, message: Any) -> None:
         run, topic = self._run, self._topic
@@ -116,9 +119,8 @@ class MotionCaptureNode(SoftformLifecycleNode):
             return
         try:
             frame = topic.read(message)
-        except SoftformError as error:
-            run.refuse(str(error))
-            self.get_logger().warning(str(error), throttle_duration_sec=5.0)
+        except Exception as error:  # one bad message must not end the node
+            self.get_logger().warning(run.refuse(error), throttle_duration_sec=5.0)
             return
         self._take(run, frame)
 

@@ -74,7 +74,9 @@ PARAMETERS = (
         minimum=1.0,
         maximum=1000.0,
     ),
-    Parameter("stale_after", 1.0, "Without a frame for this long the node warns, s.", minimum=0.1, maximum=86_400.0),
+    Parameter(
+        "stale_after", 1.0, "Without a frame for this long the node reports an error, s.", minimum=0.1, maximum=86_400.0
+    ),
     Parameter("max_gap", 10.0, "A marker that is missing for longer is named, s.", minimum=0.1, maximum=86_400.0),
     Parameter(
         "max_latency", 2.0, "Older frames mean that clocks differ: the node warns, s.", minimum=0.01, maximum=86_400.0

@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping
 
 from softform_capture.scan_quality import ScanQuality
-from softform_ros.diagnostics import OK, WARN, Health
+from softform_ros.diagnostics import ERROR, OK, WARN, Health
 
 
 class ScanRecord:
@@ -15,12 +15,13 @@ class ScanRecord:
 
     Args:
         doubt: What to ask if no scan comes at all.
+        needs_source: Whether a fault of the source is an error: a camera that is gone is, a folder may come yet.
     """
 
-    def __init__(self, doubt: str) -> None:
+    def __init__(self, doubt: str, needs_source: bool = False) -> None:
         """Begin."""
         self.fault = ""
-        self._doubt = doubt
+        self._doubt, self._fault_level = doubt, ERROR if needs_source else WARN
         self._begun_at = time.monotonic()
         self._published = self._rejected = 0
         self._last: dict[str, object] = {"last_scan": "none", "last_scan_points": 0}
@@ -72,7 +73,7 @@ class ScanRecord:
             "last_rejected_reason": reason,
         }
         if self.fault:
-            return Health(WARN, self.fault, values)
+            return Health(self._fault_level, self.fault, values)
         if self._last_was_rejected:
             return Health(WARN, f"rejected {name}: {reason}", values)
         if age is not None and age > stale_after:

@@ -93,7 +93,7 @@ class ScannerNode(SoftformLifecycleNode):
 
     def _watch_cameras(self) -> None:
         values, cameras = self.parameters, self._calibration.cameras
-        self._record = ScanRecord("do the cameras see the robot?")
+        self._record = ScanRecord("do the cameras see the robot?", needs_source=True)
         merger = CloudMerger(
             self._calibration, self._robot, self._options, values["max_stamp_gap"], values["max_disagreement"]
         )

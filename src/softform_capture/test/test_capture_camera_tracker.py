@@ -152,6 +152,17 @@ def test_hidden_codes_are_remembered_for_a_while_and_a_moved_camera_is_noticed(c
     assert tracker.look(moved, 7.0).position[:2] == pytest.approx([0.05, 0.13], abs=1e-3)
 
 
+def test_a_clock_that_was_set_back_does_not_make_an_old_view_count(camera):
+    tracker = make_tracker(hold_codes=5.0)
+    bare = camera.picture(SHEET, [red_disc(0.05, 0.13)])
+    hidden = bare.copy()
+    hidden[230:480, 450:840] = 128
+    assert not tracker.look(bare, 3601.0).is_lost
+    assert tracker.look(hidden, 2.0).is_lost
+    assert not tracker.look(bare, 3.0).is_lost
+    assert not tracker.look(hidden, 4.0).is_lost
+
+
 @pytest.mark.parametrize(("exposure", "problem"), [(0.1, "too dark"), (6.0, "overexposed")])
 def test_wrong_exposure_is_told(camera, exposure, problem):
     sighting = make_tracker().look(camera.picture(SHEET, [red_disc(0.1, 0.1)], exposure=exposure), 0.0)
@@ -218,6 +229,41 @@ def test_a_source_that_is_none_is_refused(tmp_path):
         with pytest.raises(SoftformError) as caught:
             CapturedImages(source)
         assert source in str(caught.value)
+
+
+def test_a_camera_that_is_plugged_in_again_still_gives_its_newest_image(monkeypatch):
+    class Unplugged:
+        """A camera of OpenCV that forgets its settings whenever it is opened, and is gone at the first read."""
+
+        def __init__(self, index):
+            self.reads = 0
+            self.open(index)
+
+        def open(self, index):
+            self.settings = {}
+
+        def isOpened(self):  # noqa: N802 - OpenCV's name
+            return True
+
+        def set(self, key, value):
+            self.settings[key] = value
+
+        def get(self, key):
+            return self.settings.get(key, 0.0)
+
+        def read(self):
+            self.reads += 1
+            return self.reads > 1, np.zeros((2, 2, 3), dtype=np.uint8)
+
+        def release(self):
+            pass
+
+    monkeypatch.setattr(cv2, "VideoCapture", Unplugged)
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
+    images = CapturedImages("0")
+    assert images.read() is None
+    assert images._capture.settings[cv2.CAP_PROP_BUFFERSIZE] == 1
+    assert images.read() is not None
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,8 @@ def test_images_of_a_ros_camera_keep_their_stamps_and_silence_is_told(pictures, 
     assert seconds_from_stamp(tracker.messages[0].header.stamp) == pytest.approx(captured_at, abs=1e-6)
     assert tracker.messages[0].name == ["finger"]
     assert positions_from_markers(tracker.messages[0])[0] == pytest.approx([*PATH[0], 0.0], abs=1e-3)
-    tracker.wait_for_status("no image for")
+    status, _ = tracker.wait_for_status("no image for")
+    assert status.level == DiagnosticStatus.ERROR
     message = Image(height=2, width=2, encoding="mono8", step=2, data=bytes(4))
     tracker.wait(lambda: is_told("capture time 0.0 of the image is not a time") or send())
     message.header.stamp = stamp_from_seconds(captured_at)

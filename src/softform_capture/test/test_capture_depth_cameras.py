@@ -184,6 +184,46 @@ def test_a_camera_that_was_moved_is_noticed(calibration, robot, views):
         merger(calibration, robot).merge({"left": clouds["left"], "right": moved})
 
 
+def displaced(cloud, motion, shift):
+    """The cloud of a camera that was pushed, so that its surface is that far off, m, robot frame."""
+    points = motion.apply_inverse(motion.apply(cloud.points) + shift)
+    points[~cloud.points.any(axis=1)] = 0.0
+    return CameraCloud(points, cloud.frame_id, cloud.captured_at)
+
+
+@pytest.mark.parametrize("height", [-0.07, 0.06, 0.08, 0.1, 0.12])
+def test_a_camera_that_was_pushed_so_far_that_nothing_is_common_is_noticed(calibration, robot, views, height):
+    clouds, _ = views
+    right = displaced(clouds["right"], RIGHT, [0.0, 0.0, height])
+    with pytest.raises(SoftformError, match="Cameras left and right see the robot more than 50 mm apart"):
+        merger(calibration, robot).merge({"left": clouds["left"], "right": right})
+
+
+def one_side(cloud, motion, side):
+    """The cloud without what lies on the other side of the robot, beyond a strip of 60 mm that neither sees."""
+    hidden = side * motion.apply(cloud.points)[:, 0] < 0.03
+    return CameraCloud(np.where(hidden[:, None], np.nan, cloud.points), cloud.frame_id, cloud.captured_at)
+
+
+def test_cameras_that_see_different_sides_are_merged(calibration, robot, views):
+    clouds, surface = views
+    sides = {"left": one_side(clouds["left"], LEFT, -1.0), "right": one_side(clouds["right"], RIGHT, 1.0)}
+    merged = merger(calibration, robot).merge(sides)
+    assert np.isnan(merged.disagreement)
+    assert cKDTree(surface).query(merged.points)[0].max() < 0.01
+
+
+@pytest.mark.parametrize("crop", [True, False])
+@pytest.mark.parametrize("points", [np.full((9000, 3), np.nan), np.zeros((9000, 3)), np.empty((0, 3)), "the table"])
+def test_a_camera_that_shows_nothing_of_the_robot_is_named(calibration, robot, views, points, crop):
+    clouds, _ = views
+    seen = clouds["right"].points[-3000:] if isinstance(points, str) else points
+    covered = CameraCloud(seen, clouds["right"].frame_id, 1000.0)
+    cameras = CloudMerger(calibration, robot, CloudOptions(crop=crop), largest_gap=0.1, largest_disagreement=0.003)
+    with pytest.raises(SoftformError, match="Only 0 of the .* points of camera right lie on robot 'membrane'"):
+        cameras.merge({"left": clouds["left"], "right": covered})
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [

@@ -5,8 +5,10 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from softform_capture.marker_plausibility import PlausibilityLimits
+from softform_capture.marker_strangers import MarkerStrangers
 from softform_capture.marker_stream import MarkerStream
 from softform_core.errors import SoftformError
+from softform_core.registration.base_alignment import base_alignment
 
 BASE = {
     "base_1": [-0.2, -0.2, 0.0],
@@ -149,6 +151,67 @@ def test_a_marker_alone_is_believed_as_long_as_it_does_not_fly() -> None:
         assert np.isfinite(seen).all() == believed
 
 
+@pytest.mark.parametrize("garbage", [[1e200, 0.0, 0.0], [0.0, -2e5, 0.0], [0.0, 0.0, 0.0], [np.inf, 0.0, 0.0]])
+def test_a_marker_where_none_can_be_is_missing(stream: MarkerStream, garbage: list[float]) -> None:
+    def spoil(number, positions):
+        if number % 2:
+            positions[4 + 7] = positions[1] = garbage
+
+    missing = np.isnan(run(stream, range(30), spoil)).any(axis=2)
+    assert missing[1::2, 7].all() and missing.sum() == 15
+    assert (stream.record.misalignment, stream.record.jumps) == ("", 0)
+
+
+@pytest.mark.parametrize("share", [1.01, 0.99])
+def test_base_markers_that_are_off_for_too_long_end_the_alignment(share: float) -> None:
+    """One that was knocked, by a little less and a little more than the limit."""
+
+    def knock(number, positions):
+        positions[0] += [0.004, 0.0, 0.0]
+
+    knocked = captured(0.0)
+    knock(0, knocked)
+    stream = MarkerStream(BASE, share * base_alignment(NAMES, knocked, BASE, np.inf)[1], PlausibilityLimits())
+    run(stream, range(10), noise=0.0)
+    last = 10 + round(1.0 / PERIOD)  # 0.99 s after the first knocked frame
+    run(stream, range(10, last + 1), knock, noise=0.0)
+    if share > 1.0:
+        run(stream, range(last + 1, last + 100), knock, noise=0.0)
+        assert stream.record.misalignment == ""
+        return
+    assert "off their places" in stream.record.misalignment
+    assert stream.is_aligned, "for as long as a hand may have touched it"
+    for number in (last + 1, last + 2):
+        with pytest.raises(SoftformError, match="were moved") as caught:
+            run(stream, range(number, number + 1), knock)
+        assert "base_markers" in caught.value.next_step
+    with pytest.raises(SoftformError, match="were moved"):
+        run(stream, range(last + 3, last + 4), lambda number, positions: positions[:4].fill(np.nan))
+    frames = run(stream, range(last + 4, last + 10))
+    assert np.abs(frames[-1] - surface((last + 9) * PERIOD)).max() < 1e-3
+
+
+def test_a_base_that_is_hidden_for_long_is_not_a_base_that_was_moved(stream: MarkerStream) -> None:
+    def hide(number, positions):
+        positions[:2] = np.nan
+
+    run(stream, range(10))
+    assert np.abs(run(stream, range(10, 200), hide)[-1] - surface(199 * PERIOD)).max() < 1e-3
+    assert "2 of the base markers" in stream.record.misalignment
+
+
+def test_a_clock_that_is_set_back_does_not_make_a_moved_base(stream: MarkerStream) -> None:
+    def exchange(number, positions):
+        positions[[0, 1]] = positions[[1, 0]]
+
+    run(stream, range(1000, 1005))
+    run(stream, [1005], exchange)
+    with pytest.raises(SoftformError, match="no later"):
+        run(stream, [5], exchange)
+    run(stream, range(6, 12), exchange)
+    assert stream.order.clock_steps == 1 and stream.is_aligned
+
+
 def test_millimetres_align_nothing(stream: MarkerStream) -> None:
     with pytest.raises(SoftformError, match="metres"):
         stream.take(NAMES, 1000.0 * captured(0.0), 0.0, 0)
@@ -161,7 +224,23 @@ def test_names_are_those_of_the_first_frame_in_any_order(stream: MarkerStream) -
     given = stream.take([names[index] for index in order], captured(0.1)[order], 0.1, 3)
     assert np.flatnonzero(np.isnan(given).any(axis=1)).tolist() == [4]
     assert np.abs(given - surface(0.1))[5:].max() < 1e-3
-    assert stream.record.strangers == {"m99"}
+    assert stream.strangers.names == ["m99"]
+
+
+def test_reflections_with_new_names_in_every_frame_are_soon_forgotten() -> None:
+    strangers = MarkerStrangers()
+    for number in range(1000):
+        strangers.see([f"r{number}"], 0.001 * number)
+    assert strangers.names == [f"r{number}" for number in range(999, 899, -1)]
+    strangers.see(["new", "other"], 5.0)
+    assert strangers.names[:3] == ["new", "other", "r999"]
+    strangers.see([], 9.0)
+    assert strangers.names == ["new", "other"]
+    strangers.see([], 10.1)
+    assert strangers.names == []
+    strangers.see(["late"], 200.0)
+    strangers.see([], 100.0)
+    assert strangers.names == [], "the clock was set back"
 
 
 def test_late_frames_are_refused_and_lost_ones_counted(stream: MarkerStream) -> None:

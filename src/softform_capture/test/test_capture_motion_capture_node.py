@@ -92,7 +92,8 @@ def test_frames_come_aligned_with_their_stamps_and_faults_in_diagnostics(start_n
     assert "m01, m09 seem to be exchanged" in process.statuses[-1].message
     assert process.statuses[-1].level == DiagnosticStatus.WARN
 
-    process.wait_for_status("no usable frame")
+    status, _ = process.wait_for_status("no usable frame")
+    assert status.level == DiagnosticStatus.ERROR
     seen = len(process.messages)
     assert process.change(Transition.TRANSITION_DEACTIVATE)
     for _ in range(5):

@@ -167,6 +167,7 @@ def test_clouds_of_two_cameras_become_one_and_a_silent_camera_is_told(tmp_path, 
     assert values["calibration_residual_mm"] == "1.00"
 
     scanner.wait(lambda: status_of("camera right sends no clouds") or send(["left"]))
+    assert status_of("camera right sends no clouds").level == DiagnosticStatus.ERROR
     scanner.wait(lambda: status_of("frame 'left_frame'") or send(motions, "_other"))
 
 

@@ -59,7 +59,7 @@ class CapturedImages:
                 f"{'Camera ' if self._is_live else ''}{source} cannot be opened.",
                 "Is it plugged in, free, and this user in the group 'video'?" if self._is_live else "Is it a video?",
             )
-        self._capture.set(cv2.CAP_PROP_BUFFERSIZE, 1)  # the newest image, not one that has waited
+        self._keep_newest()
         rate = float(self._capture.get(cv2.CAP_PROP_FPS))
         self._period = 1.0 / rate if 0.0 < rate <= 1000.0 else 1.0 / _FALLBACK_RATE
         self._due = time.monotonic()
@@ -76,7 +76,12 @@ class CapturedImages:
             raise SoftformError(f"{self._source} has ended.", "Activate the node again to play it again.")
         time.sleep(_RETRY_PERIOD)  # a camera that was unplugged may be plugged in again
         self._capture.open(int(self._source))
+        self._keep_newest()
         return None
+
+    def _keep_newest(self) -> None:
+        """Let the device hand out its newest image, not one that has waited; it must be told at each opening."""
+        self._capture.set(cv2.CAP_PROP_BUFFERSIZE, 1)
 
     def close(self) -> None:
         """See `ImageSource`."""

@@ -77,7 +77,8 @@ class CameraTracker:
         """
         grey = np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2GRAY), dtype=np.uint8)
         problem = self._renew_view(grey, time)
-        if self.view is None or not time - self._viewed_at <= self._options.hold_codes:
+        # Less than 0 where the clock was set back: nobody knows how old the view is.
+        if self.view is None or not 0.0 <= time - self._viewed_at <= self._options.hold_codes:
             return Sighting(np.full(3, np.nan), problem)
         try:
             x, y = find_marker(image, self._options.marker, self.view)

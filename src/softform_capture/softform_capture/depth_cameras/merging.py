@@ -25,7 +25,10 @@ _COMPARED = 3000
 """Points of a cloud by which it is compared with another."""
 _REACH = 0.05
 """m; points with none of the other cloud so close are not seen by both cameras."""
-_FEWEST_COMMON = 200
+_FEWEST = 200
+"""Points: a camera that shows fewer of the robot says nothing of it, two with fewer in common nothing of each other."""
+_SAME_PLACE = 0.005
+"""m in the plane of the robot's base; points closer than that show the same place of it."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +89,8 @@ class CloudMerger:
         """Merge one cloud of each camera.
 
         Raises:
-            SoftformError: If a cloud is in another frame or not in metres, if the clouds were not captured together, or
-                if the cameras disagree about where the robot is.
+            SoftformError: If a cloud is in another frame or not in metres, if the clouds were not captured together, if
+                a camera does not see the robot, or if the cameras disagree about where it is.
         """
         times = {name: cloud.captured_at for name, cloud in clouds.items()}
         first, last = min(times, key=times.__getitem__), max(times, key=times.__getitem__)
@@ -96,21 +99,25 @@ class CloudMerger:
                 f"The cloud of camera {first} is {times[last] - times[first]:.2f} s older than that of {last}.",
                 "Synchronise the cameras' clocks, or let both send at the same rate.",
             )
-        parts = [self._on_robot(name, cloud) for name, cloud in clouds.items()]
+        placed = {name: self._placed(name, cloud) for name, cloud in clouds.items()}
+        on_robot = {name: self._on_robot(name, points) for name, points in placed.items()}
         disagreements = {
             (a, b): disagreement(first_part, second_part)
-            for (a, first_part), (b, second_part) in combinations(zip(clouds, parts, strict=True), 2)
+            for (a, first_part), (b, second_part) in combinations(on_robot.items(), 2)
         }
         for (a, b), distance in disagreements.items():
             if distance > self._largest_disagreement:
+                apart = f"{distance * MM_PER_M:.1f}" if np.isfinite(distance) else f"more than {_REACH * MM_PER_M:.0f}"
                 raise SoftformError(
-                    f"Cameras {a} and {b} see the robot {distance * MM_PER_M:.1f} mm apart.",
+                    f"Cameras {a} and {b} see the robot {apart} mm apart.",
                     "One was moved since it was calibrated: ./softform calibrate-cameras.",
                 )
         known = [distance for distance in disagreements.values() if np.isfinite(distance)]
-        return MergedCloud(np.concatenate(parts), times[first], max(known, default=float("nan")))
+        kept = on_robot if self._options.crop else placed
+        return MergedCloud(np.concatenate(list(kept.values())), times[first], max(known, default=float("nan")))
 
-    def _on_robot(self, name: str, cloud: CameraCloud) -> Array:
+    def _placed(self, name: str, cloud: CameraCloud) -> Array:
+        """What a camera has measured, in the robot's frame."""
         camera = self._calibration.cameras[name]
         if cloud.frame_id != camera.frame_id:
             raise SoftformError(
@@ -128,10 +135,18 @@ class CloudMerger:
                     "Clouds must be in metres: check its driver.",
                 )
         registration = camera.registration()
-        placed = measured @ registration.rotation.T + registration.translation
-        if not self._options.crop:
-            return placed
-        return placed[inside_workspace(placed, self._robot, self._options.workspace, self._options.crop_margin)]
+        return measured @ registration.rotation.T + registration.translation
+
+    def _on_robot(self, name: str, placed: Array) -> Array:
+        """What of it can be the robot; half a robot, because one camera is covered, is no scan."""
+        part = placed[inside_workspace(placed, self._robot, self._options.workspace, self._options.crop_margin)]
+        if len(part) < _FEWEST:
+            raise SoftformError(
+                f"Only {len(part)} of the {len(placed)} points of camera {name} lie on robot '{self._robot.name}'; "
+                f"{_FEWEST} are needed.",
+                "Is it covered, or turned away? If it was moved: ./softform calibrate-cameras.",
+            )
+        return part
 
 
 def disagreement(first: Array, second: Array) -> float:
@@ -142,14 +157,14 @@ def disagreement(first: Array, second: Array) -> float:
         second: (M, 3) m.
 
     Returns:
-        m, along the other's normals; NaN if they have too little in common.
+        m, along the other's normals; infinite if they show the same places of the robot but nowhere near each other;
+        NaN if they have too little in common.
     """
     a, b = (part[:: max(1, len(part) // _COMPARED)] for part in (first, second))
-    if min(len(a), len(b)) < _FEWEST_COMMON:
-        return float("nan")
     distance, nearest = cKDTree(b).query(a, distance_upper_bound=_REACH)
     common = np.isfinite(distance)
-    if common.sum() < _FEWEST_COMMON:
-        return float("nan")
+    if common.sum() < _FEWEST:
+        beside = cKDTree(b[:, :2]).query(a[:, :2], distance_upper_bound=_SAME_PLACE)[0]
+        return float("inf" if np.isfinite(beside).sum() >= _FEWEST else "nan")
     normals = estimate_normals(b)[nearest[common]]
     return float(np.median(np.abs(np.einsum("ni,ni->n", a[common] - b[nearest[common]], normals))))

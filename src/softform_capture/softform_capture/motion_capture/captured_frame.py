@@ -27,8 +27,8 @@ class CapturedFrame:
         number: Counted by the system.
         captured_at: Nanoseconds since the epoch on this machine's clock.
         names: M different labels, those of missing markers among them where the system knows them.
-        positions: (M, 3) m, NaN where a marker is missing.
-        unlabelled: (U, 3) m, points that the system saw and did not label.
+        positions: (M, 3) m; what the system writes for a missing marker (`marker_plausibility.is_measured`) is in it.
+        unlabelled: (U, 3) m, points that the system saw and did not label; the same holds.
     """
 
     number: int

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
+from softform_capture.marker_plausibility import is_measured
 from softform_capture.motion_capture.captured_frame import Array, CapturedFrame
 from softform_core.errors import SoftformError
 from softform_core.registration.marker_motion import neighbours_motion
@@ -117,14 +118,14 @@ class Labeller:
         Raises:
             SoftformError: If the base was not found in any frame so far, or there are too many points.
         """
-        points = frame.unlabelled
+        points = found = frame.unlabelled[is_measured(frame.unlabelled)]
         if len(points) > _MOST_POINTS:
             raise SoftformError(
                 f"A frame has {len(points)} points.", f"Send the markers only, {_MOST_POINTS} at most, not a surface."
             )
         labelled = dict(zip(frame.names, frame.positions, strict=True))
         base = np.array([labelled.pop(name, np.full(3, np.nan)) for name in self._base_names])
-        seen = np.isfinite(base).all(axis=1)
+        seen = is_measured(base)
         if seen.sum() >= _FEWEST_BASE:
             self._motion = kabsch(base[seen], self._base[seen])
         else:
@@ -133,7 +134,7 @@ class Labeller:
             points = np.delete(points, index[index >= 0], axis=0)
         if self._motion is None:
             raise SoftformError(
-                f"The base markers are not among the {len(frame.unlabelled)} points.",
+                f"The base markers are not among the {len(found)} points.",
                 "Clear the view of them, and check base_markers in the robot's description.",
             )
         surface = self._motion.apply_inverse(self._assigned(self._motion.apply(points)))

@@ -61,8 +61,7 @@ def frame_from_markers(message: MarkerFrame) -> CapturedFrame:
 def frame_from_mocap4r2(message: Any) -> CapturedFrame:
     """Frame of a `mocap4r2_msgs/Markers`, m: a marker's label is its name, or its number where it has no name.
 
-    Markers at exactly (0, 0, 0), as drivers put occluded ones, are missing; those with neither name nor number have
-    no label.
+    Those with neither name nor number have no label.
 
     Raises:
         SoftformError: If a label comes twice, or it has no stamp.
@@ -70,12 +69,11 @@ def frame_from_mocap4r2(message: Any) -> CapturedFrame:
     names, places, loose = [], [], []
     for marker in message.markers:
         place = [marker.translation.x, marker.translation.y, marker.translation.z]
-        seen = bool(np.isfinite(place).all()) and any(place)
         numbered = marker.id_type != type(marker).USE_NAME
         if marker.marker_name or numbered:
             names.append(marker.marker_name or str(marker.marker_index))
-            places.append(place if seen else [np.nan] * 3)
-        elif seen:
+            places.append(place)
+        else:
             loose.append(place)
     if len(set(names)) < len(names):
         raise SoftformError(f"Frame {message.frame_number} has a label twice.", "Label the markers.")
@@ -98,8 +96,7 @@ class CloudReader:
         """
         points = points_from_cloud(message)
         self._number += 1
-        seen = np.isfinite(points).all(axis=1) & points.any(axis=1)
-        return CapturedFrame(self._number, _captured_at(message), [], no_points(), points[seen])
+        return CapturedFrame(self._number, _captured_at(message), [], no_points(), points)
 
 
 def _captured_at(message: Any) -> int:

@@ -63,7 +63,7 @@ def test_a_base_that_the_system_labels_is_taken_as_it_says():
 
 
 @pytest.mark.parametrize(
-    "points, complaint", [(seen()[2:], "not among the 11 points"), (np.zeros((201, 3)), "Send the markers only")]
+    "points, complaint", [(seen()[2:], "not among the 11 points"), (np.ones((201, 3)), "Send the markers only")]
 )
 def test_what_cannot_be_labelled_is_refused(points, complaint):
     with pytest.raises(SoftformError, match=complaint):

@@ -5,6 +5,7 @@ import emulated_qtm as qtm
 import numpy as np
 import pytest
 from captured_scene import SHEET_NAMES, sheet
+from diagnostic_msgs.msg import DiagnosticStatus
 from lifecycle_msgs.msg import Transition
 
 from softform_interfaces.msg import MarkerFrame
@@ -40,7 +41,8 @@ def test_a_natnet_server_that_goes_away_and_comes_back(start_node):
         assert float(values["alignment_residual_mm"]) < 0.01
         port = server.port
         server.stop()
-        _, values = node.wait_for_status("gives no answer")
+        status, values = node.wait_for_status("gives no answer")
+        assert status.level == DiagnosticStatus.ERROR
         assert values["connected"] == "False"
         server = natnet.NatNetServer(port=port)
         _, values = node.wait_for_status("frames arrive")

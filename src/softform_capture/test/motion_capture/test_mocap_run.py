@@ -9,11 +9,13 @@ import pytest
 from captured_scene import BASE, NAMES, SHEET_NAMES, seen, sheet
 
 from softform_capture.capture_run import CaptureRun, CaptureSettings
+from softform_capture.capture_time import CLOCK_TOLERANCE
 from softform_capture.frame_order import FrameOrder
 from softform_capture.marker_gaps import MarkerGaps
 from softform_capture.marker_plausibility import PlausibilityLimits
 from softform_capture.motion_capture.captured_frame import CapturedFrame, SourceLostError
 from softform_capture.motion_capture.device_clock import DeviceClock, epoch_nanoseconds
+from softform_capture.motion_capture.labelling import Labeller
 from softform_capture.motion_capture.natnet_source import NatNetSettings, NatNetSource
 from softform_capture.motion_capture.source_thread import SourceThread
 from softform_capture.motion_capture.sources import network_source
@@ -129,6 +131,9 @@ def test_silence_is_counted_from_the_last_frame(monkeypatch):
     monkeypatch.setattr(time, "monotonic", lambda: started + 37.0)
     assert run.health()[0] == "no usable frame for 7 s"
     assert run.health()[1]["rate_hz"] == "0.0"
+    assert run.is_silent
+    run.take(frame(1))
+    assert not run.is_silent
 
 
 def test_frames_that_come_too_soon_are_passed_over_and_not_lost():
@@ -144,12 +149,82 @@ def test_frames_that_come_too_soon_are_passed_over_and_not_lost():
     assert run.stream.order.clock_steps == 1
 
 
-@pytest.mark.parametrize("age, complaint", [(-PATIENCE, "ahead of this machine's clock"), (7.0, "before they come")])
+@pytest.mark.parametrize("age, complaint", [(-0.5, "ahead of this machine's clock"), (7.0, "before they come")])
 def test_clocks_that_differ_are_reported(age, complaint):
     run = capture_run()
     for number in range(3):
         run.take(frame(number, age))
     assert complaint in run.health()[0] and "NTP" in run.health()[0]
+
+
+def test_a_frame_from_the_future_is_refused_and_the_next_is_used():
+    run, start = capture_run(), time.time_ns()
+    run.take(frame(0, 1.0, start=start))
+    with pytest.raises(SoftformError, match="frame 1 lies .* in the future"):
+        run.take(frame(1, -3600.0, start=start))
+    assert run.take(frame(2, 1.0, start=start)) is not None
+    assert (run.stream.record.rejected, run.stream.order.clock_steps) == (1, 0)
+    run.take(frame(3, 0.5 - CLOCK_TOLERANCE, start=start))
+
+
+@pytest.mark.parametrize("labelled", [len(NAMES), 1, 0])
+def test_garbage_from_a_system_does_not_end_the_run(labelled):
+    """Labelled markers, and points that the node labels, where no marker can be."""
+    run = capture_run(labeller=Labeller(BASE, {}, 0.002, 0.015)) if labelled < len(NAMES) else capture_run()
+    start = time.time_ns() - 10**9
+    for number in range(20):
+        positions = seen(number)
+        if number % 2:
+            positions[[0, 5]] = [[0.0, 0.0, 0.0], [1e200, 0.0, 0.0]]
+        parts = NAMES[:labelled], positions[:labelled], positions[labelled:]
+        names, believed = run.take(CapturedFrame(number, start + 20_000_000 * number, *parts))
+        assert names == SHEET_NAMES
+        assert np.flatnonzero(np.isnan(believed).any(axis=1)).tolist() == ([1] if number % 2 else [])
+    assert run.stream.record.rejected == 0
+
+
+def test_a_frame_that_raises_what_nobody_thought_of_is_refused(monkeypatch):
+    def fail(*arguments):
+        raise ValueError("cost matrix is infeasible")
+
+    run = capture_run()
+    with monkeypatch.context() as patched:
+        patched.setattr(run.stream, "take", fail)
+        with pytest.raises(SoftformError, match="Frame 0 cannot be used: ValueError: cost matrix is infeasible"):
+            run.take(frame(0, 1.0))
+    assert run.health()[1]["last_rejection"] == "ValueError: cost matrix is infeasible"
+    assert run.refuse(KeyError("x")) == "KeyError: 'x'"
+    assert run.refuse(SoftformError("No stamp.", "Stamp it.")) == "No stamp. Stamp it."
+    assert run.stream.record.rejected == 3
+    assert run.take(frame(1, 1.0)) is not None
+
+
+def test_missing_markers_are_told_before_unknown_ones_and_few_of_these():
+    run, start = capture_run(max_gap=0.05), time.time_ns()
+    run.take(frame(0, 1.0, start=start))
+    for number in range(1, 20):
+        one = frame(number, 1.0, start=start)
+        reflections = [f"r{20 * number + k}" for k in range(20)]
+        names = [*NAMES[:5], "renamed", *NAMES[6:], *reflections]
+        positions = np.vstack([one.positions, one.positions[4] + np.arange(1, 21)[:, None]])
+        run.take(CapturedFrame(number, one.captured_at, names, positions))
+    fault = run.health()[0]
+    assert fault.startswith("m02 missing for up to 0 s: occluded, or fallen off?; unknown markers r380, ")
+    assert "and 95 more: were they renamed?" in fault
+    assert len(fault) < 250
+
+
+def test_a_base_that_was_moved_is_told_as_long_as_it_is():
+    def knock(positions):
+        positions[0] += 0.02
+
+    run, start = capture_run(), time.time_ns() - 2 * 10**9
+    run.take(frame(0, start=start))
+    run.take(frame(1, 0.0, knock, start))
+    assert run.health()[0].startswith("the last good alignment is used: The base markers are")
+    with pytest.raises(SoftformError, match="were moved"):
+        run.take(frame(103, 0.0, knock, start))
+    assert run.health()[0].startswith("The base markers are")
 
 
 def test_expected_markers_are_there_from_the_start():
