@@ -87,9 +87,36 @@ def test_a_stuck_valve_and_a_kinked_tube_of_the_rig_end_in_a_fault(fault: str, s
     bench = Bench(4e3, seed)
     bench.wander(5e3, BEGIN, seed)
     bench.schedule.inject(parse_fault(f"{fault}={FAULTY}"))
-    with pytest.raises(UnsafeError, match=f"Chamber c{FAULTY} (does not fill|does not empty|reacts several times)"):
+    with pytest.raises(
+        UnsafeError, match=f"Chamber c{FAULTY} (does not fill|does not empty|reacts several times|is pumped far more)"
+    ):
         bench.wander(5e3, 30.0, seed + 100)
     tell(f"{fault}: after {bench.now - BEGIN:.1f} s")
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("highest", [5e3, 20e3])
+def test_a_sensor_of_the_rig_that_stands_still_ends_in_a_fault_before_much_is_pumped(highest: float, seed: int) -> None:
+    bench = Bench(4e3, seed)
+    bench.wander(highest, BEGIN, seed)
+    bench.schedule.inject(parse_fault(f"stuck_sensor={FAULTY}"))
+    with pytest.raises(UnsafeError, match=f"Chamber c{FAULTY} "):
+        bench.wander(highest, 30.0, seed + 100)
+    reached = PA_PER_KPA * bench.board.board.pressures()[FAULTY]
+    tell(f"stuck_sensor: after {bench.now - BEGIN:.1f} s, at {reached:.0f} Pa")
+    assert reached < 2.5 * highest + 10e3
+
+
+@pytest.mark.parametrize("above", [200.0, 500.0, 900.0])
+def test_a_sensor_that_stands_still_just_below_its_target_is_noticed(above: float) -> None:
+    """The board pumps on and on, and all that is measured is within the tolerance."""
+    bench = Bench(4e3)
+    bench.follow(np.full(CHANNELS, 2e3), BEGIN)
+    bench.schedule.inject(parse_fault(f"stuck_sensor={FAULTY}"))
+    with pytest.raises(UnsafeError, match=f"Chamber c{FAULTY} is pumped far more"):
+        bench.follow(np.full(CHANNELS, 2e3 + above), 5.0)
+    reached = PA_PER_KPA * bench.board.board.pressures()[FAULTY]
+    tell(f"stuck_sensor {above:g} Pa below its target: after {bench.now - BEGIN:.1f} s, at {reached:.0f} Pa")
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ import pytest
 
 from softform_core.robots import load_robot
 from softform_pneumatics.assembly import make_driver
+from softform_pneumatics.boards.binary_board import BinaryBoard
+from softform_pneumatics.boards.link import SerialLink
 from softform_pneumatics.driver import PneumaticsDriver
 from softform_pneumatics.parameters import PARAMETERS
 from softform_pneumatics.states import State
@@ -122,3 +124,24 @@ def test_kill_9_of_the_driver_in_motion_vents_and_latches(bench: Bench) -> None:
         assert bench.is_vented()
     finally:
         driver.close()
+
+
+@pytest.mark.parametrize("bench", ["binary"], indirect=True)
+def test_a_bus_on_which_a_period_is_too_short_for_all_pairs_serves_them_in_turn(bench: Bench) -> None:
+    board = BinaryBoard(SerialLink(str(bench.port)), ROBOT.board.channels)
+    board.open()
+    try:
+        board.start(np.zeros(len(board.pressure_min)))
+        targets = np.zeros(len(board.pressure_min))
+        targets[ROBOT.board.channels] = GOAL
+        measured = 0
+        deadline = time.monotonic() + 20.0
+        while bench.deviation() > 400.0:
+            assert time.monotonic() < deadline, "not all pairs are served"
+            allowed = iter([False, False])
+            board.set_targets(targets, lambda allowed=allowed: next(allowed, True))
+            measured += len(board.read(0.0))
+        assert measured > 0
+    finally:
+        board.vent()
+        board.close()

@@ -16,8 +16,8 @@ class Screen:
 
     def __init__(self, descriptor: int) -> None:
         """Write to `descriptor`, in colour if it is a terminal."""
-        self._descriptor = descriptor
         self._is_terminal = os.isatty(descriptor)
+        self._descriptor = _never_waiting(descriptor) if self._is_terminal else descriptor
         self._backlog = bytearray()
         self._dropped = 0
         self.is_broken = False
@@ -44,8 +44,10 @@ class Screen:
             if not select.select([], [self._descriptor], [], remaining)[1]:
                 return
             try:
-                # A descriptor that select calls writable takes PIPE_BUF bytes without blocking.
+                # A pipe that select calls writable takes PIPE_BUF bytes without blocking, a terminal need not.
                 written = os.write(self._descriptor, self._backlog[: select.PIPE_BUF])
+            except BlockingIOError:
+                return
             except OSError:
                 self.is_broken = True
                 return
@@ -55,3 +57,11 @@ class Screen:
     def has_backlog(self) -> bool:
         """Whether something waits to be written."""
         return bool(self._backlog) and not self.is_broken
+
+
+def _never_waiting(terminal: int) -> int:
+    """The terminal, opened anew so that a write takes what there is room for; its other users are left as they are."""
+    try:
+        return os.open(os.ttyname(terminal), os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
+    except OSError:  # of another user, or without a name here
+        return terminal

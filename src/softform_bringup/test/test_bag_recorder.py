@@ -343,3 +343,20 @@ def test_node_records_the_topics_and_closes_on_signals(tmp_path, talker, number)
             c.topic.rsplit("/", 1)[1]: c.ext.offered_qos_profiles[0].durability.name for c in reader.connections
         }
     assert profiles == {"pressure_state": "VOLATILE", "state": "TRANSIENT_LOCAL"}
+
+
+def test_a_bag_is_readable_from_the_moment_it_is_open(tmp_path):
+    bag = BagRecorder(tmp_path / "bag")
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    (copy / "copy.mcap").write_bytes((tmp_path / "bag" / "bag.mcap").read_bytes())
+    assert salvage_bag(copy) == 0
+    bag.close()
+
+
+def test_metadata_that_a_full_disk_left_empty_does_not_count_as_closed(tmp_path):
+    bag = BagRecorder(tmp_path / "bag")
+    bag.close()
+    (tmp_path / "bag" / "metadata.yaml").write_text("")
+    assert salvage_bag(tmp_path / "bag") == 0
+    assert (tmp_path / "bag" / "metadata.yaml").stat().st_size > 0

@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from rclpy.serialization import serialize_message
+from rclpy.serialization import deserialize_message, serialize_message
 from rosbags.rosbag2 import Reader
 from std_msgs.msg import Header, String
 
@@ -273,3 +273,25 @@ def test_the_record_command_says_that_nothing_came_and_salvages(tmp_path, bench)
     assert "No message came" in str(result.exception) and (tmp_path / "bag" / "metadata.yaml").is_file()
     (made_bag(tmp_path / "torn", {"/text": TEXT}, [0.0, 1.0]) / "metadata.yaml").unlink()
     assert "holds 2 messages" in CliRunner().invoke(record_command, ["--salvage", str(tmp_path / "torn")]).output
+
+
+def test_publishers_that_come_later_and_offer_less_are_recorded_too(tmp_path, bench):
+    """The first one is latched and reliable; the second is what a sensor's driver offers."""
+    first = bench.create_publisher(String, "target", qos.LATCHED_STATE)
+    first.publish(String(data="first"))
+    request = RecordRequest(["target"], tmp_path / "bag", None, 0, 0.0, bench.get_namespace())
+    with background_recording(request) as recorder:
+        wait_for(lambda: recorder.counts.received == 1)
+        second = bench.create_publisher(String, "target", qos.PRESSURE_STATE_READER)
+        wait_for(second.get_subscription_count)
+        second.publish(String(data="second"))
+        wait_for(lambda: recorder.counts.received >= 2)
+    (messages,) = contents(tmp_path / "bag").values()
+    assert [deserialize_message(message, String).data for _, message in messages] == ["first", "second"]
+
+
+def test_a_part_that_was_only_just_begun_does_not_spoil_those_before_it(tmp_path):
+    made_bag(tmp_path / "bag", {"/text": TEXT}, [0.0, 1.0])
+    (tmp_path / "bag_2").mkdir()
+    (tmp_path / "bag_2" / "bag_2.mcap").touch()
+    assert len(contents(tmp_path / "bag")["/text"]) == 2

@@ -24,6 +24,8 @@ _LONGEST_INTERVAL = 0.06  # s; beyond it a reading was lost, and nobody knows wh
 _TARGET_SECONDS = 0.3  # a target that was sent longer ago than this is what the board has
 _LARGE_SHARE = 0.6  # of the flows that are expected; a chamber of 2/3 or 3/2 the volume stays below 0.45
 _MANY_TIMES = 3.0  # a sound chamber of 2/3 the volume stays below 1.7
+_FASTEST_HELD_LEAK = 0.5
+"""s; air that leaves faster than that does not leak: it may be in the chamber, under a pressure that nobody sees."""
 _TIMELY_SHARE = 0.7  # of the window's readings must be there for a verdict
 
 
@@ -146,7 +148,14 @@ class BalanceWatch:
             "reacts several times as fast as it should: its sensor seems to be cut off from it",
             "Check for a kinked tube; if the chamber is that small, set 'chamber_volume'",
         )
-        self._note_leaks(large & (residual < 0.0), residual)
+        leaks = large & (residual < 0.0)
+        mean = self._sums[_PRESSURE] / len(self._window)
+        self._refuse(
+            leaks & (mean < -_FASTEST_HELD_LEAK * residual),
+            "is pumped far more than holding that pressure takes, and its sensor does not show it",
+            "Check for a sensor that stands still, a stuck valve, a tube that is off, or a torn chamber",
+        )
+        self._note_leaks(leaks, residual)
 
     def _refuse(self, which: NDArray[np.bool_], what: str, next_step: str) -> None:
         if which.any():

@@ -1,6 +1,7 @@
 """Watches over measured pressures: what they find is a fault, and ends in venting."""
 
 from collections import deque
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +47,34 @@ class RangeWatch:
                 f"Chamber {robot.chambers[index]} is at {pressures[index]:.0f} Pa; its range is "
                 f"{robot.pressure_min[index]:g} … {robot.pressure_max[index]:g} Pa.",
                 "Check tubes, valves and sensor of that channel, then reset.",
+            )
+
+
+class UnusedWatch:
+    """Channels of the board that the robot does not use: no pressure beyond `margin` (Pa) belongs there."""
+
+    def __init__(self, margin: float) -> None:
+        """Watch whatever is measured there."""
+        self._margin = margin
+        self._in_a_row = 0
+
+    def reset(self) -> None:
+        """Forget what was measured."""
+        self._in_a_row = 0
+
+    def check(self, pressures: Mapping[int, float]) -> None:
+        """Take Pa by channel, NaN where the board does not measure.
+
+        Raises:
+            UnsafeError: If two measurements in a row lie outside.
+        """
+        outside = {channel: value for channel, value in pressures.items() if abs(value) > self._margin}
+        self._in_a_row = self._in_a_row + 1 if outside else 0
+        if self._in_a_row >= _IN_A_ROW:
+            channel, value = next(iter(outside.items()))
+            raise UnsafeError(
+                f"Channel {channel}, which the robot does not use, is at {value:.0f} Pa.",
+                "Check its pump, valve and sensor, and what its tube is on, then reset.",
             )
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from softform_core.robots import PneumaticRobot
 from softform_pneumatics.balance import Air, BalanceWatch
 from softform_pneumatics.boards.interface import Measurement, PressureBoard
-from softform_pneumatics.limits import FollowWatch, RangeWatch
+from softform_pneumatics.limits import FollowWatch, RangeWatch, UnusedWatch
 from softform_pneumatics.regulation import SettleDetector, limit_rate
 from softform_pneumatics.states import ChamberState, ChamberStatus, DriverSettings, UnsafeError
 from softform_pneumatics.statistics import LoopStatistics
@@ -53,6 +53,7 @@ class Regulator:
         self._command_seen = 0.0
         self._settle = SettleDetector(chambers, settings.settle_tolerance, settings.settle_time)
         self._range = RangeWatch(robot, settings.overpressure_margin)
+        self._unused = UnusedWatch(settings.overpressure_margin + settings.offset_limit)
         self._follow = FollowWatch(robot, settings.follow_tolerance, settings.follow_timeout)
         self._balance: BalanceWatch | None = None
         if air is not None and board.vent_threshold is not None:
@@ -75,6 +76,7 @@ class Regulator:
         self._board.start(self._wiring.targets(self._setpoint))
         self._settle.reset()
         self._range.reset()
+        self._unused.reset()
         self._follow.reset()
         self._trim.reset()
         if self._balance is not None:
@@ -139,6 +141,7 @@ class Regulator:
         self._statistics.count_measurement(measurement.captured)
         pressures = self._wiring.pressures(measurement)
         self._range.check(pressures)
+        self._unused.check(self._wiring.unused(measurement))
         self._follow.check(pressures, self._setpoint, measurement.captured)
         if self._balance is not None:
             self._balance.check(pressures, measurement.captured)

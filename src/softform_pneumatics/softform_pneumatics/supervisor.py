@@ -101,14 +101,14 @@ class Supervisor:
         Raises:
             SoftformError: If the port cannot be opened, holds no such board, or the robot does not fit the board.
         """
-        self._wiring.require_ranges()
-        self._wiring.offsets = self._offsets.read()
         latched = self._latch.read()
-        self.connection.open()
-        if latched is not None:
-            self._set_state(State.FAULT, f"Latched before this start: {latched}. Vented; call 'reset' to go on.")
-            return
+        self.connection.open()  # which vents: what died before may have left pressure, whatever else is wrong
         try:
+            self._wiring.require_ranges()
+            self._wiring.offsets = self._offsets.read()
+            if latched is not None:
+                self._set_state(State.FAULT, f"Latched before this start: {latched}. Vented; call 'reset' to go on.")
+                return
             self.connection.probe(never)
         except BaseException:
             self.connection.let_go()

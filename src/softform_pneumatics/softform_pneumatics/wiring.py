@@ -48,6 +48,11 @@ class Wiring:
         """Pressures of the chambers, (k,) Pa."""
         return measurement.pressures[self.channels] - self.offsets
 
+    def unused(self, measurement: Measurement) -> dict[int, float]:
+        """Pa by channel of those that the robot does not use, NaN where the board does not measure."""
+        channels = np.setdiff1d(np.arange(len(measurement.pressures)), self.channels)
+        return {int(channel): float(measurement.pressures[channel]) for channel in channels}
+
     def targets(self, setpoint: NDArray[np.float64]) -> NDArray[np.float64]:
         """Targets of all channels, (channels,) Pa, for the chambers' setpoint (k,) Pa; unused channels get zero."""
         targets = np.zeros(len(self._board.pressure_min))

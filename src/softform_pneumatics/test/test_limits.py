@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from softform_core.robots import Robot
-from softform_pneumatics.limits import FollowWatch
+from softform_pneumatics.limits import FollowWatch, UnusedWatch
 from softform_pneumatics.states import UnsafeError
 
 PERIOD = 0.05  # s between measurements
@@ -66,3 +66,11 @@ def test_a_chamber_that_falls_towards_its_setpoint_has_time(robot: Robot) -> Non
     watch, setpoint = FollowWatch(robot, 1000.0, 5.0), np.zeros(9)
     for number in range(40):
         watch.check(np.full(9, 5000.0 * np.exp(-number * PERIOD)), setpoint, number * PERIOD)
+
+
+def test_pressure_on_a_channel_that_nobody_uses_is_a_fault() -> None:
+    watch = UnusedWatch(1500.0)
+    for pressures in ({7: 1400.0, 9: float("nan")}, {7: 2000.0, 9: 0.0}, {7: 100.0, 9: 0.0}, {7: 0.0, 9: -1600.0}):
+        watch.check(pressures)  # one reading alone may be a corrupt line
+    with pytest.raises(UnsafeError, match="Channel 9, which the robot does not use, is at -1700 Pa"):
+        watch.check({7: 0.0, 9: -1700.0})

@@ -81,6 +81,26 @@ def test_vent_is_confirmed_and_stops_the_stream(scripted_board: Any, board: Open
     assert board.check_alive() == {0: pytest.approx(0.0, abs=50.0)}
 
 
+def test_a_vent_behind_a_lost_line_end_is_sent_again_behind_one(scripted_board: Any, board: OpenPneuBoardA) -> None:
+    board.open()
+    board._link.write(b"AT\r")  # its line feed is lost: what comes next is taken for a part of it
+    began = time.monotonic()
+    assert board.vent()
+    assert time.monotonic() - began < 0.3
+    assert scripted_board.requests_since(began, "V") == 1
+
+
+def test_a_threshold_that_the_board_understood_wrong_is_not_taken_for_set(
+    scripted_board: Any, board: OpenPneuBoardA
+) -> None:
+    board.open()
+    answer = scripted_board._answer
+    scripted_board._answer = lambda line: answer(b"ST=200.0\r" if line.startswith(b"ST=") else line)
+    with pytest.raises(BoardError, match="ST="):
+        board.start(np.zeros(10))
+    assert not scripted_board.runs
+
+
 def test_a_vent_that_is_not_confirmed_is_tried_again_and_reported(scripted_board: Any, board: OpenPneuBoardA) -> None:
     board.open()
     before = time.monotonic()

@@ -24,7 +24,10 @@ _LOWEST = np.where(np.arange(CHANNELS) % 2 == 0, -np.inf, 0.0)  # kPa; a 0–15 
 
 @dataclass
 class Sensors:
-    """Pressure sensors of the board: reading = gain · true pressure + offset (kPa) + noise, rounded to the quantum."""
+    """Pressure sensors of the board: reading = gain · true pressure + offset (kPa) + noise, rounded to the quantum.
+
+    Those that are `stuck` (10,) go on showing what they showed last.
+    """
 
     gain: NDArray[np.float64] = field(default_factory=lambda: np.ones(CHANNELS))
     offset: NDArray[np.float64] = field(default_factory=lambda: np.zeros(CHANNELS))
@@ -34,11 +37,15 @@ class Sensors:
     def __post_init__(self) -> None:
         """Start the noise."""
         self._random = np.random.default_rng(self.seed)
+        self.stuck: NDArray[np.bool_] = np.zeros(CHANNELS, dtype=bool)
+        self._shown: NDArray[np.float64] = np.zeros(CHANNELS)
 
     def read(self, pressure: NDArray[np.float64]) -> NDArray[np.float64]:
         """Readings (10,) kPa of true pressures (10,) kPa."""
         seen = self.gain * pressure + self.offset + self.noise * self._random.standard_normal(CHANNELS)
-        return np.maximum(np.round(seen / _QUANTUM) * _QUANTUM, _LOWEST)
+        fresh = np.maximum(np.round(seen / _QUANTUM) * _QUANTUM, _LOWEST)
+        self._shown = np.where(self.stuck, self._shown, fresh)
+        return self._shown.copy()
 
 
 class EmulatedBoard(ABC):

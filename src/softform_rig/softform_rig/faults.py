@@ -113,6 +113,7 @@ KINDS: dict[str, FaultKind] = {
         FaultKind("leak", "air", "the chamber leaks to ambient",
                   (_CHANNEL, Quantity("seconds, time constant", 1.0, 0.01, 1e4))),
         FaultKind("blocked_tube", "air", "the tube is kinked: the sensor is cut off from the chamber", (_CHANNEL,)),
+        FaultKind("stuck_sensor", "air", "the pressure sensor stands still: it shows what it showed last", (_CHANNEL,)),
         FaultKind("mocap_silent", "motion capture", "no frames come"),
         FaultKind("mocap_swap", "motion capture", "two markers carry each other's names",
                   (Quantity("marker", "", is_name=True), Quantity("marker", "", is_name=True))),

@@ -68,6 +68,9 @@ class FaultyBoard:
         self.board.is_hung = bool(self._showing("stall"))
         channels, blocked = self.board.channels, np.zeros(self.board.channel_count, dtype=bool)
         channels.shut[:], channels.extra_leak[:] = False, 0.0
+        self.board.sensors.stuck[:] = False
+        for fault in self._showing("stuck_sensor"):
+            self.board.sensors.stuck[fault.channel] = True
         for fault in self._showing("stuck_valve"):
             channels.shut[fault.channel] = True
         for fault in self._showing("leak"):

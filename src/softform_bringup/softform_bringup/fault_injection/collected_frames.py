@@ -15,6 +15,7 @@ from softform_interfaces.action import CollectDataset
 from softform_ros.action_caller import ActionCaller
 
 FRAMES = 20
+COLLECTED = "collected"
 _STORED_FIRST = 2
 _PATIENCE = 60.0
 _ANSWER_SECONDS = 10.0
@@ -63,7 +64,7 @@ class Collecting:
         goal = CollectDataset.Goal(via="mocap", frames=FRAMES, seed=0, output=str(self.store))
         try:
             result = self._caller.call(goal, self._note)
-            self.end = result.error_msg or "collected"
+            self.end = result.error_msg or COLLECTED
         except SoftformError as error:
             self.end = str(error)
 

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from softform_bringup.fault_injection.fault_class import (
     LATCHED_SECONDS,
@@ -24,6 +25,8 @@ _SILENCING = ("stall", "mute", "reboot")
 _SHOWN_SECONDS = 3.0
 _REPORTED_SECONDS = 6.0
 _AIR_SECONDS = 7.0
+_FOUND_AGAIN_SECONDS = 6.0
+"""The driver looks for a lost board once a second, and waits until it has booted."""
 
 
 class SerialFaults:
@@ -43,19 +46,24 @@ class SerialFaults:
         "leak=4:0.5",
         "stuck_valve=2",
         "blocked_tube=6",
+        "stuck_sensor=1",
     )
 
     def inject(self, stack: RigStack, variant: str) -> Outcome:
         """Let the board, the line or the air go wrong."""
         kind = variant.partition("=")[0]
         began = time.monotonic()
-        lasting = _AIR_SECONDS if kind in ("leak", "stuck_valve", "blocked_tube") else _LASTING
+        lasting = _AIR_SECONDS if kind in ("leak", "stuck_valve", "blocked_tube", "stuck_sensor") else _LASTING
         stack.watch.inject(variant if kind == "reboot" else f"{variant}+{lasting:g}")
         shown = stack.watch.fault_moment(kind, "shows", began, _SHOWN_SECONDS)
         if shown is None:
             return Outcome(self.name, variant, False, "the rig did not show the fault")
         if kind in _SILENCING:
-            return vents(stack, self.name, variant, shown, shown + STREAM_TIMEOUT, latches=True)
+            outcome = vents(stack, self.name, variant, shown, shown + STREAM_TIMEOUT, latches=True)
+            if kind != "stall" or not outcome.safe:
+                return outcome
+            wrong = _not_vented_once_back(stack, kind, shown)
+            return replace(outcome, safe=False, found=f"{outcome.found}, but {wrong}") if wrong else outcome
         if kind == "disconnect":
             return self._pulled(stack, variant, shown)
         return self._disturbed(stack, variant, shown, lasting)
@@ -65,9 +73,8 @@ class SerialFaults:
         noticed = wait_for(lambda: stack.watch.driver_state == DriverState.FAULT, STREAM_TIMEOUT + LATCHED_SECONDS)
         if not noticed:
             return Outcome(self.name, variant, False, "the driver did not notice")
-        back = stack.watch.fault_moment("disconnect", "ends", shown, 2.0 * _LASTING)
-        wrong = not_latched(stack, shown) if back is not None else "the rig did not plug it in again"
-        return Outcome(self.name, variant, wrong is None, wrong or "latched, also once it was plugged in again")
+        wrong = _not_vented_once_back(stack, "disconnect", shown)
+        return Outcome(self.name, variant, wrong is None, wrong or "latched, and vented once it was plugged in again")
 
     def _disturbed(self, stack: RigStack, variant: str, shown: float, lasting: float) -> Outcome:
         """The driver makes the best of it: it goes on, or vents and latches."""
@@ -80,6 +87,16 @@ class SerialFaults:
         wrong = disturbance(stack, shown) or wild_target(stack, shown)
         found = f"held; corrupt lines and refused requests: {_counters(stack) - counted} more"
         return Outcome(self.name, variant, wrong is None, wrong or found)
+
+
+def _not_vented_once_back(stack: RigStack, kind: str, shown: float) -> str | None:
+    """What is wrong with a board that was deaf and comes back with its pressures, None if it is vented and stays so."""
+    back = stack.watch.fault_moment(kind, "ends", shown, 2.0 * _LASTING)
+    if back is None:
+        return "the rig did not end the fault"
+    if stack.wire.first_vent(back, _FOUND_AGAIN_SECONDS) is None:
+        return "it was not vented once it was back"
+    return not_latched(stack, shown)
 
 
 def _counters(stack: RigStack) -> int:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import psutil
 
-from softform_bringup.fault_injection.collected_frames import Collecting, lost_frames
+from softform_bringup.fault_injection.collected_frames import COLLECTED, Collecting, lost_frames
 from softform_bringup.fault_injection.fault_class import disturbance, not_latched
 from softform_bringup.fault_injection.outcome import Outcome, milliseconds
 from softform_bringup.fault_injection.recorded_frames import lost_messages
@@ -75,6 +75,7 @@ class FullDisks:
         lost = lost_frames(collecting.store, stack, stored)
         wrong = None if ended else "the goal did not end"
         wrong = wrong or (None if vent is not None else "the robot was not let go of")
+        wrong = wrong or ("the disk was not noticed" if collecting.end == COLLECTED else None)
         found = wrong or f"vented; the goal ended: {collecting.end}"
         return Outcome(self.name, "collector while collecting", wrong is None, found, None, not ended, lost)
 

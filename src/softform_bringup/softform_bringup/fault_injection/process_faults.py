@@ -8,7 +8,7 @@ import psutil
 
 from softform_bringup.fault_injection.collected_frames import frames_lost_while_collecting
 from softform_bringup.fault_injection.commander import RATE
-from softform_bringup.fault_injection.fault_class import disturbance, vents
+from softform_bringup.fault_injection.fault_class import disturbance, not_latched, vents
 from softform_bringup.fault_injection.outcome import Outcome
 from softform_bringup.fault_injection.recorded_frames import lost_messages
 from softform_bringup.fault_injection.rig_stack import DRIVER, MANAGER, RECORDER, RIG, RigStack
@@ -76,8 +76,15 @@ class EndedProcess:
 
     def _end_driver(self, stack: RigStack) -> Outcome:
         moment, ended = self._end(stack.required(DRIVER))
-        outcome = vents(stack, self.name, DRIVER, moment, moment, latches=False)
-        return replace(outcome, hung=not ended)
+        outcome = replace(vents(stack, self.name, DRIVER, moment, moment, latches=False), hung=not ended)
+        if self._number is not signal.SIGKILL or not outcome.safe:
+            return outcome
+        # It died without venting in order: the next one must be latched, though the commander goes on.
+        stack.replace_what_is_gone()
+        stack.keep_commanding()
+        wrong = not_latched(stack, moment)
+        found = f"{outcome.found}, but the next one: {wrong}" if wrong else f"{outcome.found}; the next one is latched"
+        return replace(outcome, safe=wrong is None, found=found)
 
     def _end_guardian(self, stack: RigStack) -> Outcome:
         """The driver needs one: it must start another and go on."""
@@ -89,7 +96,8 @@ class EndedProcess:
         another = wait_for(lambda: any(_is_guardian(c) and c.pid not in before for c in driver.children()), 3.0)
         if self._number is signal.SIGTERM:  # it ignores what ends others
             another = {child.pid for child in driver.children()} == before
-        wrong = disturbance(stack, moment) or (None if another else "the driver has no guardian any more")
+        another = another and bool(before)
+        wrong = disturbance(stack, moment) or (None if another else "the driver has no guardian")
         return Outcome(self.name, "guardian", wrong is None, wrong or "held; a guardian watches")
 
     def _end_rig(self, stack: RigStack) -> Outcome:

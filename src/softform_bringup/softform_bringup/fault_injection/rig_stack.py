@@ -145,7 +145,7 @@ class RigStack:
         self.watch.inject("clear")
         deadline = time.monotonic() + _BACK_SECONDS
         while not wait_for(self._moves, _LOOK_SECONDS) or self._missing():
-            self._replace_nodes()
+            self.replace_what_is_gone()
             self.keep_commanding()
             if self.watch.driver_state == DriverState.FAULT:
                 self.watch.trigger("reset", _RESET_SECONDS)
@@ -209,7 +209,12 @@ class RigStack:
         running = self.processes.nodes()
         return [name for name in (*LIFECYCLE_NODES, RECORDER) if name not in running]
 
-    def _replace_nodes(self) -> None:
+    def replace_what_is_gone(self) -> None:
+        """Start what is gone and bring it up; nothing is reset.
+
+        Raises:
+            SoftformError: If it does not come up.
+        """
         missing = self._missing()
         self._bags += RECORDER in missing
         for name in missing:

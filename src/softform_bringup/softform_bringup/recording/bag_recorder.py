@@ -25,7 +25,8 @@ class RecordingStoppedError(SoftformError):
 class BagRecorder:
     """One recording, in one bag folder at a time.
 
-    `flush` hands everything written to the operating system: a crash loses no more than what came after the last one.
+    `flush` brings everything written to the disk: a crash or a power cut loses no more than what came after the last
+    one.
     While a bag is open it is locked, so that nobody salvages it.
     When the disk refuses, the bag is cut behind what is complete and closed with the room that the reserve gives back;
     `RecordingStoppedError` tells so once, and later messages are dropped.
@@ -118,7 +119,7 @@ class BagRecorder:
         self._notes[key] = value
 
     def flush(self) -> None:
-        """Hand everything over to the operating system, and go on in a new bag if this one is large or long.
+        """Bring everything to the disk, and go on in a new bag if this one is large or long.
 
         Raises:
             RecordingStoppedError: If the disk refused.
@@ -130,8 +131,10 @@ class BagRecorder:
             if storage.chunk.msgs:
                 storage.close_chunk()
             storage.bio.flush()
+            os.fdatasync(storage.bio.fileno())
         except OSError as error:
             self._stop_after(error)
+            return
         if self._is_full(storage):
             self.close()
             self._open(part_folder(self._first_folder, len(self.folders) + 1))
@@ -165,6 +168,7 @@ class BagRecorder:
             writer = Writer(folder, version=9, storage_plugin=StoragePlugin.MCAP)
             writer.open()
             hold_for_writing(self._storage(writer).bio)
+            self._storage(writer).bio.flush()  # a file without a beginning could not be salvaged
             with (folder / "reserve").open("wb") as reserve:
                 os.posix_fallocate(reserve.fileno(), 0, RESERVE)
         except OSError as error:

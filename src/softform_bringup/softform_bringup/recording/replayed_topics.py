@@ -57,10 +57,16 @@ def bag_parts(bag: Path) -> list[Path]:
     if not folder.is_dir():
         raise SoftformError(f"There is no bag {bag}.", "Recordings of launches are in runs/live/bags.")
     parts = part_folders(folder)
+    if len(parts) > 1 and not is_closed(parts[-1]) and _is_empty(parts[-1]):
+        parts.pop()  # made just before the end: nothing came to be in it
     for part in parts:
         if not is_closed(part):
             salvage_bag(part)
     return parts
+
+
+def _is_empty(part: Path) -> bool:
+    return not any(file.stat().st_size for file in part.glob("*.mcap"))
 
 
 class OpenRecording:

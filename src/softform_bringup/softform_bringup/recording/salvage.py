@@ -13,9 +13,11 @@ from typing import BinaryIO
 import yaml
 from rosbags.interfaces import ConnectionExtRosbag2
 from rosbags.rosbag2 import Reader
+from rosbags.rosbag2.errors import ReaderError
 from rosbags.rosbag2.metadata import dump_qos_v9
 
 from softform_core.errors import SoftformError
+from softform_core.files import write_atomically
 
 MAGIC = b"\x89MCAP0\r\n"
 FOOTER, DATA_END = 0x02, 0x0F
@@ -42,7 +44,8 @@ def hold_for_writing(file: BinaryIO) -> None:
 
 def is_closed(folder: Path) -> bool:
     """Whether the bag was closed in order, or salvaged."""
-    return (folder / "metadata.yaml").is_file()
+    metadata = folder / "metadata.yaml"
+    return metadata.is_file() and metadata.stat().st_size > 0  # an empty one was begun on a full disk
 
 
 def salvage_bag(folder: Path) -> int:
@@ -61,8 +64,13 @@ def salvage_bag(folder: Path) -> int:
         close_mcap(files[0])
         write_metadata(files[0])
         (folder / "reserve").unlink(missing_ok=True)  # what the recorder held back of the disk
-    with Reader(folder) as reader:
-        return int(reader.message_count)
+    try:
+        with Reader(folder) as reader:
+            return int(reader.message_count)
+    except ReaderError as error:
+        raise SoftformError(
+            f"The bag {folder} cannot be read: {error}", "Remove its metadata.yaml, then salvage it again."
+        ) from error
 
 
 def close_mcap(file: Path) -> None:
@@ -148,4 +156,4 @@ def write_metadata(file: Path) -> None:
         "ros_distro": "rosbags",
     }
     text = yaml.safe_dump({"rosbag2_bagfile_information": information}, sort_keys=False)
-    (file.parent / "metadata.yaml").write_text(text)
+    write_atomically(file.parent / "metadata.yaml", text.encode())

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from rclpy.subscription import Subscription
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 from softform_bringup.recording.bag_recorder import BagRecorder
@@ -20,6 +22,9 @@ from softform_ros.timers import create_steady_timer
 
 DISCOVERY_PERIOD = 0.2
 """Seconds between two looks for topics that are not there yet."""
+
+LOOK_AGAIN_PERIOD = 2.0
+"""Seconds between two looks for further publishers of topics that are recorded."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +77,8 @@ class TopicRecorder:
         self._node, self._recorder, self._queue = node, recorder, WriteQueue(recorder)
         self._clock_offset = time.time_ns() - time.monotonic_ns()
         self._gaps: dict[str, SequenceGaps] = {}
-        self._subscriptions: list[Any] = []
+        self._subscribed: dict[str, tuple[Subscription, QoSProfile, str]] = {}
+        self._look_again_at = time.monotonic() + LOOK_AGAIN_PERIOD
         self.awaited = {node.resolve_topic_name(topic) for topic in topics if topic}
         self.refused: dict[str, str] = {}
         self._timer = create_steady_timer(node, DISCOVERY_PERIOD, self._discover)
@@ -87,7 +93,7 @@ class TopicRecorder:
         """How the recording stands."""
         queue = self._queue
         return RecordingCounts(
-            topics=len(self._subscriptions),
+            topics=len(self._subscribed),
             received=queue.received.total(),
             written=queue.written,
             waiting_bytes=queue.waiting_bytes,
@@ -99,13 +105,18 @@ class TopicRecorder:
     def close(self) -> RecordingCounts:
         """Record no more, write what waits, close the bag; to be called once nothing spins the node."""
         self._node.destroy_timer(self._timer)
-        for subscription in self._subscriptions:
+        for subscription, _, _ in self._subscribed.values():
             self._node.destroy_subscription(subscription)
         self._recorder.note("softform.lost", str(self.counts.lost))
         self._queue.close()
         return self.counts
 
     def _discover(self) -> None:
+        self._recorder.note("softform.lost", str(self.counts.lost))  # with each bag that is closed
+        if time.monotonic() >= self._look_again_at:
+            self._look_again_at = time.monotonic() + LOOK_AGAIN_PERIOD
+            for topic in sorted(self._subscribed):
+                self._keep_up(topic, self._node.get_publishers_info_by_topic(topic))
         if not self.awaited:
             return
         known = dict(self._node.get_topic_names_and_types())
@@ -127,11 +138,25 @@ class TopicRecorder:
         type_hash = str(publishers[0].topic_type_hash)
         self._queue.add_topic(topic, message_type, [as_offered(profile) for profile in offered], type_hash)
         self._gaps[topic] = SequenceGaps()
-        callback = partial(self._record, topic)
-        self._subscriptions.append(
-            self._node.create_subscription(message_class, topic, callback, reader_of(offered), raw=True)
-        )
+        profile = reader_of(offered)
+        self._subscribed[topic] = self._subscription(message_class, topic, profile), profile, type_hash
         self._node.get_logger().info(f"recording {topic} ({message_type})")
+
+    def _subscription(self, message_class: Any, topic: str, profile: QoSProfile) -> Subscription:
+        return self._node.create_subscription(message_class, topic, partial(self._record, topic), profile, raw=True)
+
+    def _keep_up(self, topic: str, publishers: list[TopicEndpointInfo]) -> None:
+        """Hear publishers that came later, too: they may offer less than those before, or another type."""
+        subscription, profile, type_hash = self._subscribed[topic]
+        weaker = reader_of([profile, *(publisher.qos_profile for publisher in publishers)])
+        if (weaker.reliability, weaker.durability) != (profile.reliability, profile.durability):
+            self._node.destroy_subscription(subscription)
+            self._subscribed[topic] = self._subscription(subscription.msg_type, topic, weaker), weaker, type_hash
+            self._node.get_logger().info(f"{topic} has a publisher now that offers less: it is heard, too")
+        others = {str(publisher.topic_type_hash) for publisher in publishers} - {type_hash}
+        if any(one.startswith("RIHS") for one in others) and topic not in self.refused:
+            self.refused[topic] = "a publisher has another definition of its messages than is installed here"
+            self._node.get_logger().error(f"{topic}: {self.refused[topic]}; what it sends cannot be read")
 
     def _record(self, topic: str, message: bytes, information: dict[str, int | None]) -> None:
         # The middleware stamps the arrival, this callback may come later; both by the time of day.

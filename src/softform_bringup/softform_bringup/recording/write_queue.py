@@ -105,6 +105,7 @@ class WriteQueue:
             self._write(taken)
             if time.monotonic() >= flush_due:
                 with self._writing, self._noted_failure():
+                    self._recorder.note("softform.dropped", str(self.dropped.total()))  # with each bag that is closed
                     self._recorder.flush()
                 flush_due = time.monotonic() + FLUSH_PERIOD
             if ends and not taken:

@@ -6,6 +6,8 @@ import click
 
 from softform_core.cli.figures import json_option, report_figures
 
+_LONGEST_PERIOD_MS = 25.0  # at the 99th percentile
+
 
 @click.command()
 @click.option("--minutes", type=click.FloatRange(min=0.5), default=5.0, show_default=True, help="How long.")
@@ -29,5 +31,8 @@ def soak(minutes: float, json_path: str | None) -> None:
     report_figures({**figures, "folder": str(folder)}, json_path)
     recorder = figures["recorder"]
     assert isinstance(recorder, dict)
-    if figures["growing"] or recorder["dropped"] or recorder["unreadable"]:
+    missing = recorder["dropped"] or recorder["lost_before_arrival"] or recorder["unreadable"]
+    period = figures["command_period_ms"]
+    assert isinstance(period, dict)
+    if figures["growing"] or missing or period["p99"] > _LONGEST_PERIOD_MS:
         sys.exit(1)

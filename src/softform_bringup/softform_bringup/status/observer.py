@@ -84,6 +84,7 @@ class StackObserver:
         self._driver: DriverStatus | None = None
         self._bringup = ""
         self._unheard: set[str] = set()
+        self._began = time.monotonic()
         self._timer = create_steady_timer(node, _LOOK_PERIOD, self._look)
 
     def namespaces(self) -> list[str]:
@@ -136,9 +137,17 @@ class StackObserver:
     def _node_status(self, name: str, is_present: bool) -> NodeStatus:
         report = self._reports.get(self._full(name))
         level, message = ("", "") if report is None else (report.level, report.message)
+        if report is None and time.monotonic() - self._began > SILENT_AFTER and self._publishes_diagnostics(name):
+            level, message = "STALE", f"has told nothing for {time.monotonic() - self._began:.0f} s: does it hang?"
         if report is not None and time.monotonic() - report.received > SILENT_AFTER:
             level, message = "STALE", f"silent for {time.monotonic() - report.received:.0f} s; before: {message}"
         return NodeStatus(name, self._state(name) if is_present else GONE, level, message)
+
+    def _publishes_diagnostics(self, name: str) -> bool:
+        return any(
+            publisher.node_name == name and publisher.node_namespace == self._namespace
+            for publisher in self._node.get_publishers_info_by_topic("/diagnostics")
+        )
 
     def _state(self, name: str) -> str:
         asked = self._life_cycles.get(name)

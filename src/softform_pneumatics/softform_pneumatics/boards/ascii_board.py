@@ -20,6 +20,8 @@ BAUD_RATE = 115200
 BOOT_SECONDS = 1.5
 REPLY_SECONDS = 0.3
 ATTEMPTS = 3
+_FIRST_VENT_SECONDS = 0.1
+"""A board that was not heard to vent by then is asked again: the wish is to be on the wire within 250 ms."""
 _DEAF_SECONDS = 0.5
 _DEAF_REQUESTS = 5
 """So many in a row besides: over half a second in which this process did not run says nothing of the board."""
@@ -128,8 +130,12 @@ class AsciiBoard(ABC, Generic[Message]):
         Raises:
             BoardLostError: If the connection is gone.
         """
+        self._replies.clear()
+        self._link.write(self.vent_request)  # before anything else can fail
         try:
-            self._request(self.vent_request, self._confirms_vent)
+            if self._awaited(self._confirms_vent, time.monotonic() + _FIRST_VENT_SECONDS) is None:
+                # A line end first: with one lost on the wire the request was a part of what was sent before.
+                self._request(b"\r\n" + self.vent_request, self._confirms_vent, ATTEMPTS - 1)
         except BoardLostError:
             raise
         except BoardError:
@@ -186,6 +192,12 @@ class AsciiBoard(ABC, Generic[Message]):
         self._receive(0.0)  # what is there already answers an earlier request
         self._replies.clear()
         self._link.write(request)
+        return self._awaited(confirms, deadline, interrupted)
+
+    def _awaited(
+        self, confirms: Callable[[Message], bool], deadline: float, interrupted: Callable[[], bool] = never
+    ) -> Message | None:
+        """The reply that confirms; None after `deadline` or once `interrupted`."""
         remaining = deadline - time.monotonic()
         while not interrupted():
             self._receive(remaining)

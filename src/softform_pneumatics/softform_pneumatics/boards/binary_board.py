@@ -45,6 +45,8 @@ class BinaryBoard:
         self._channels = CHANNELS_OF_A_MODULE * self._modules[-1]
         self._targets = np.zeros(self._channels)
         self._pressures = np.zeros(self._channels)
+        self._first_pair = 0  # at which the next round of targets begins
+        self._fresh: set[int] = set()  # pairs that have answered since the last measurement
         self._firmware = ""
         self._is_vented = False
         self._observes = False
@@ -146,6 +148,7 @@ class BinaryBoard:
             for pair in self._pairs:
                 self._request(1 + pair // 2, Command.SET, pair % 2, self._words(targets, pair))
             self._is_vented = False
+            self._first_pair, self._fresh = 0, set()
             for module in self._modules:
                 if not self._request(module, Command.START).status & Status.RUNNING:
                     raise BoardError(f"Module {module} does not start.", "Check its supply and firmware.")
@@ -166,8 +169,11 @@ class BinaryBoard:
         started = time.monotonic()
         self._targets = np.where(np.isnan(targets), self._targets, targets)
         complete = True
-        for pair in self._pairs:
+        first = self._first_pair
+        for position in (*range(first, len(self._pairs)), *range(first)):
+            pair = self._pairs[position]
             if interrupted():
+                self._first_pair = position  # what was left comes first the next time
                 return False
             module = 1 + pair // 2
             answer = self._ask(module, Command.SET, pair % 2, self._words(self._targets, pair))
@@ -178,8 +184,10 @@ class BinaryBoard:
             self._deaf_since.pop(module, None)
             self._require_running(answer)
             self._keep(pair, answer)
-        if complete:
-            self._measurements.append(Measurement(self._pressures.copy(), started))
+            self._fresh.add(pair)
+            if len(self._fresh) == len(self._pairs):
+                self._fresh.clear()
+                self._measurements.append(Measurement(self._pressures.copy(), started))
         return complete
 
     def observe(self) -> None:

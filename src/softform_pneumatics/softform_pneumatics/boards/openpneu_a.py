@@ -15,6 +15,7 @@ from softform_pneumatics.boards.protocol_a import Message, Reply, ReplyKind, Str
 _ADDRESS = "OpenPneu2.0"
 _CONFIRM_SECONDS = 0.1
 _WIRE_RESOLUTION = 1.0  # Pa: the codec's last decimal
+_ROUNDED = 10.0  # Pa: the board prints two decimals
 
 # A stream line of about 62 bytes, 10 bits each, leaves the board after the measurement and arrives this much later.
 _STREAM_LINE_SECONDS = 62 * 10 / BAUD_RATE
@@ -81,7 +82,7 @@ class OpenPneuBoardA(AsciiBoard[Message]):
         """
         try:
             # A board that has booted meanwhile has forgotten its threshold.
-            self._request(protocol.threshold_request(self._vent_threshold), _of_kind(ReplyKind.THRESHOLD_SET))
+            self._request(protocol.threshold_request(self._vent_threshold), self._confirms_threshold)
             self._put_targets(targets)
             self._stream()
         except BoardLostError:
@@ -89,6 +90,14 @@ class OpenPneuBoardA(AsciiBoard[Message]):
         except BoardError:
             self.vent()
             raise
+
+    def _confirms_threshold(self, message: Message) -> bool:
+        """Whether the board has understood the threshold, not another one: nothing would show that later."""
+        return (
+            isinstance(message, Reply)
+            and message.kind is ReplyKind.THRESHOLD_SET
+            and abs(float(message.value) - self._vent_threshold) <= _ROUNDED
+        )
 
     def observe(self) -> None:
         """Start the stream with all channels stopped: `PP` before and after `C`, and targets of zero.
