@@ -134,7 +134,6 @@ class BagRecorder:
             os.fdatasync(storage.bio.fileno())
         except OSError as error:
             self._stop_after(error)
-            return
         if self._is_full(storage):
             self.close()
             self._open(part_folder(self._first_folder, len(self.folders) + 1))
