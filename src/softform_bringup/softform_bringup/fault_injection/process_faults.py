@@ -79,10 +79,12 @@ class EndedProcess:
         outcome = replace(vents(stack, self.name, DRIVER, moment, moment, latches=False), hung=not ended)
         if self._number is not signal.SIGKILL or not outcome.safe:
             return outcome
-        # It died without venting in order: the next one must be latched, though the commander goes on.
+        # It died without venting in order: the next one must be latched, though the commander goes on. What was on its
+        # way to the board when it died comes before the vent.
+        vent = stack.wire.first_vent(moment, 0.0)
         stack.replace_what_is_gone()
         stack.keep_commanding()
-        wrong = not_latched(stack, moment)
+        wrong = not_latched(stack, moment if vent is None else vent.time)
         found = f"{outcome.found}, but the next one: {wrong}" if wrong else f"{outcome.found}; the next one is latched"
         return replace(outcome, safe=wrong is None, found=found)
 
