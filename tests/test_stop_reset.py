@@ -140,41 +140,40 @@ class Stopped(RuleBasedStateMachine):
     def ask_for_a_shape(self, mode):
         self.stack.bring_up(PLANNER)
         target = ReachGoal(random_target(ROBOT, seed=1), mode, max_time=1.0)
-        message = goal_to_message(target, "base_link", self.stack.node.get_clock().now().to_msg())
-        request = ReachShape.Impl.SendGoalService.Request(goal=message)
-        request.goal_id.uuid = np.random.default_rng().integers(0, 256, 16, dtype=np.uint8)
-        self.stack.call(ReachShape.Impl.SendGoalService, "reach_shape/_action/send_goal", request)
-        time.sleep(0.5)
+        self._send_goal(ReachShape, "reach_shape", goal_to_message(target, "base_link", self._now()))
 
     @rule()
     def stream_shapes(self):
         self.stack.bring_up(PLANNER)
         points = random_target(ROBOT, seed=2).points
-        for _ in range(10):
-            self.stack.targets.publish(
-                cloud_from_points(points, "base_link", self.stack.node.get_clock().now().to_msg())
-            )
-            time.sleep(0.02)
+        self._stream(self.stack.targets, lambda stamp: cloud_from_points(points, "base_link", stamp))
 
     @rule()
     def stream_feature_points(self):
         self.stack.bring_up(PLANNER)
         wanted = FeaturePoints.of([[0.5, 0.5]], [[0.0, 0.0, 0.03]])
-        for _ in range(10):
-            self.stack.features.publish(
-                features_to_message(wanted, "base_link", self.stack.node.get_clock().now().to_msg())
-            )
-            time.sleep(0.02)
+        self._stream(self.stack.features, lambda stamp: features_to_message(wanted, "base_link", stamp))
 
     @rule()
     def follow_pressures(self):
         self.stack.bring_up(PLANNER)
         goal = FollowGoal(PressurePath(np.stack([0.5 * HELD, HELD])))
-        message = follow_message(goal, "base_link", self.stack.node.get_clock().now().to_msg())
-        request = FollowWaypoints.Impl.SendGoalService.Request(goal=message)
+        self._send_goal(FollowWaypoints, "follow_waypoints", follow_message(goal, "base_link", self._now()))
+
+    def _now(self):
+        return self.stack.node.get_clock().now().to_msg()
+
+    def _send_goal(self, action, name, message):
+        service = action.Impl.SendGoalService
+        request = service.Request(goal=message)
         request.goal_id.uuid = np.random.default_rng().integers(0, 256, 16, dtype=np.uint8)
-        self.stack.call(FollowWaypoints.Impl.SendGoalService, "follow_waypoints/_action/send_goal", request)
+        self.stack.call(service, f"{name}/_action/send_goal", request)
         time.sleep(0.5)
+
+    def _stream(self, publisher, message_at):
+        for _ in range(10):
+            publisher.publish(message_at(self._now()))
+            time.sleep(0.02)
 
     @invariant()
     def nothing_lets_air_in(self):

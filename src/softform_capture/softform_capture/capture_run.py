@@ -150,10 +150,9 @@ class CaptureRun:
 
     def _fault(self, now: float) -> str:
         stream, record = self.stream, self.stream.record
-        silence = now - self._last_arrival
-        if silence > self._settings.stale_after:
+        if self.is_silent:
             why = f", the last one was rejected: {record.rejection}" if record.rejected else ""
-            return f"no usable frame for {silence:.0f} s{why}"
+            return f"no usable frame for {now - self._last_arrival:.0f} s{why}"
         if record.misalignment:
             return ("the last good alignment is used: " if stream.is_aligned else "") + record.misalignment
         return "; ".join(self._marker_faults()) or self._clock_fault()

@@ -20,6 +20,7 @@ class Wiring:
         self._robot = robot
         self._board = board
         self.channels = np.array(robot.board.channels)
+        self._unused = np.setdiff1d(np.arange(len(board.pressure_min)), self.channels).tolist()
         self.offsets: NDArray[np.float64] = np.zeros(len(self.channels))
 
     def require_ranges(self) -> None:
@@ -50,8 +51,7 @@ class Wiring:
 
     def unused(self, measurement: Measurement) -> dict[int, float]:
         """Pa by channel of those that the robot does not use, NaN where the board does not measure."""
-        channels = np.setdiff1d(np.arange(len(measurement.pressures)), self.channels)
-        return {int(channel): float(measurement.pressures[channel]) for channel in channels}
+        return {channel: float(measurement.pressures[channel]) for channel in self._unused}
 
     def targets(self, setpoint: NDArray[np.float64]) -> NDArray[np.float64]:
         """Targets of all channels, (channels,) Pa, for the chambers' setpoint (k,) Pa; unused channels get zero."""

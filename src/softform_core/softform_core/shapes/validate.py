@@ -81,6 +81,27 @@ def check_count(count: int, what: str = "shape") -> None:
         )
 
 
+def check_scale(points: NDArray[np.float64], what: str, name: str, size: float) -> None:
+    """Refuse places so far from the robot's origin that their unit must be wrong.
+
+    Args:
+        points: (N, 3) m, N > 0.
+        what: Each of them is, for the message.
+        name: Of the robot.
+        size: Of the robot, m.
+
+    Raises:
+        SoftformError: If one is.
+    """
+    distances = np.linalg.norm(points, axis=1)
+    furthest = int(distances.argmax())
+    if distances[furthest] > SIZE_RATIO * size:
+        raise SoftformError(
+            f"{what} {furthest + 1} is {distances[furthest]:.3g} m from the origin; '{name}' is {size:.3g} m large.",
+            "Give metres, not millimetres, in the robot's frame.",
+        )
+
+
 def check_target(points: ArrayLike, robot: Robot) -> NDArray[np.float64]:
     """Return `points` as an (N, 3) float array if `robot` may be asked to take their shape.
 

@@ -13,7 +13,7 @@ from softform_core.kinematics.timing import check_times
 from softform_core.pneumatic_robot import PneumaticRobot
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
-from softform_core.shapes.validate import SIZE_RATIO
+from softform_core.shapes.validate import check_scale
 from softform_core.tip_robot import TipRobot
 from softform_interfaces.action import FollowWaypoints
 from softform_ros.goal_error import GoalError
@@ -132,15 +132,10 @@ def check_points(points: Array, uv: Array, robot: PneumaticRobot) -> PointPath:
     if not np.isfinite(points).all():
         index = int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
         raise GoalError(Code.INVALID_PATH, f"Way-point {index + 1} is NaN or infinite.", "Give x, y and z in m.")
-    distances = np.linalg.norm(points, axis=1)
-    furthest, size = int(distances.argmax()), _size(robot)
-    if distances[furthest] > SIZE_RATIO * size:
-        raise GoalError(
-            Code.INVALID_PATH,
-            f"Way-point {furthest + 1} is {distances[furthest]:.3g} m from the origin; '{robot.name}' is {size:.3g} m "
-            "large.",
-            "Give metres, not millimetres, in the robot's frame.",
-        )
+    try:
+        check_scale(points, "Way-point", robot.name, _size(robot))
+    except SoftformError as error:
+        raise GoalError(Code.INVALID_PATH, error.message, error.next_step) from error
     if isinstance(robot, TipRobot):
         off_plane = np.abs(points[:, 2])
         if robot.rod.planar and off_plane.max() > _OFF_PLANE:

@@ -119,8 +119,11 @@ class PathMover:
         """
         begun = before = self._clock()
         moment = 0.0
+
+        def command(at: Array) -> None:
+            self._command(pressures_of(at), stop)
+
         for due in schedule.due:
-            command = lambda at: self._command(pressures_of(at), stop)  # noqa: E731
             moment, before = self._play(schedule, moment, before, due, command, stop)
             if settles:
                 self._settle(pressures_of(schedule.at(due)), stop)

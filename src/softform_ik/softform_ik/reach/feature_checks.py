@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_core.shapes.features import FeaturePoints
-from softform_core.shapes.validate import SIZE_RATIO
+from softform_core.shapes.validate import check_scale
 from softform_ik.reach.goal import Code, ReachGoal
 from softform_ros.goal_error import GoalError
 
@@ -31,16 +31,9 @@ def check_features(
         return None
     try:
         features = FeaturePoints.of(uv, positions, weights if len(weights) else None)
+        check_scale(features.positions, "Feature point", robot.name, float(np.linalg.norm(robot.extent)))
     except SoftformError as error:
         raise GoalError(Code.INVALID_TARGET, error.message, error.next_step) from error
-    distances, size = np.linalg.norm(features.positions, axis=1), float(np.linalg.norm(robot.extent))
-    if distances.max() > SIZE_RATIO * size:
-        raise GoalError(
-            Code.INVALID_TARGET,
-            f"Feature point {int(distances.argmax()) + 1} is {distances.max():.3g} m from the origin; "
-            f"'{robot.name}' is {size:.3g} m large.",
-            "Give metres, not millimetres, in the robot's frame.",
-        )
     return features
 
 
