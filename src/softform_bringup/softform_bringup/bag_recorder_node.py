@@ -6,7 +6,7 @@ from rclpy.node import Node
 
 from softform_bringup.recording.bag_recorder import BagRecorder
 from softform_bringup.recording.health import recording_health, shortcomings
-from softform_bringup.recording.topic_recorder import TopicRecorder
+from softform_bringup.recording.topic_recorder import TopicRecorder, require_topic_names
 from softform_bringup.run_folder import free_bag_folder
 from softform_ros.diagnostics import OK, DiagnosticsPublisher, Health
 from softform_ros.lifecycle import run_node
@@ -30,6 +30,7 @@ class BagRecorderNode(Node):
         self._recorder: TopicRecorder | None = None
         declare_parameters(self, PARAMETERS)
         parameters = read_parameters(self, PARAMETERS)
+        require_topic_names(parameters["topics"])
         folder = Path(parameters["bag"]) if parameters["bag"] else free_bag_folder(parameters["parent_folder"])
         bags = BagRecorder(folder, parameters["largest_bag"] * 1_000_000, parameters["longest_bag"])
         self._recorder = TopicRecorder(self, parameters["topics"], bags)

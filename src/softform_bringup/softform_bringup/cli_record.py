@@ -71,7 +71,8 @@ def record(
         topics or default_topics(), folder, duration, largest_bag * 1_000_000, longest_bag, namespace
     )
     recorded = run(request, _show_counts if sys.stderr.isatty() else lambda seconds, counts: None)
-    missing = shortcomings(recorded.counts)
+    not_recorded = [f"{topic} was not recorded: {reason}" for topic, reason in recorded.refused.items()]
+    missing = "; ".join(part for part in (shortcomings(recorded.counts), *not_recorded) if part)
     if as_json:
         figures = {"bags": [str(one) for one in recorded.folders], "seconds": round(recorded.seconds, 1)}
         click.echo(json.dumps(figures | asdict(recorded.counts) | {"refused": recorded.refused}))
@@ -84,8 +85,6 @@ def record(
         )
         if recorded.awaited:
             click.echo(f"  nobody published {', '.join(recorded.awaited)}")
-        for topic, reason in recorded.refused.items():
-            click.echo(f"  {topic} was not recorded: {reason}")
     if not recorded.counts.received and not missing:
         raise SoftformError(
             f"No message came in namespace {namespace}.",

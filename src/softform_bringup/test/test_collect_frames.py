@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
 
-from softform_bringup.collecting import disk_room
+from softform_bringup.collecting import disk_room, marker_captures
 from softform_bringup.collecting.frame_collector import FrameCollector
 from softform_bringup.collecting.goal import Code, CollectGoal, CollectSettings
 from softform_bringup.collecting.robot_link import RobotLink
@@ -23,7 +23,13 @@ from softform_ik.robot.capture_watch import CaptureWatch
 from softform_ik.robot.driver_watch import DriverWatch
 from softform_ik.robot.held_command import HeldCommand
 from softform_interfaces.msg import ChamberPressures, DriverState
-from softform_ros.conversions import cloud_from_points, marker_message, seconds_from_stamp, stamp_from_seconds
+from softform_ros.conversions import (
+    cloud_from_points,
+    marker_message,
+    positions_from_markers,
+    seconds_from_stamp,
+    stamp_from_seconds,
+)
 
 ROBOT = load_robot("membrane")
 SETTINGS = CollectSettings(
@@ -301,6 +307,47 @@ def test_drift_of_the_reference_pose_is_told_kept_and_ends_collecting(tmp_path):
     assert list(references.frames_done) == [0, 1, 2, 3, 3, 5, 6]
     assert np.nanmean(references.drift(), axis=1) == pytest.approx([*shifts, 0.0, 0.0, 0.0], abs=3e-4)
     assert np.abs(references.measured - reference_actuation(ROBOT)).max() < 1.0
+
+
+def hide_most(message):
+    hidden = positions_from_markers(message)
+    hidden[:30] = np.nan
+    return hidden
+
+
+def see_a_ghost(message):
+    ghostly = positions_from_markers(message)
+    ghostly[20] += [0.0, 0.0, 0.3 * ROBOT.extent.max()]
+    return ghostly
+
+
+@pytest.mark.parametrize("spoil", [hide_most, see_a_ghost])
+@pytest.mark.parametrize(("which", "times"), [(0, 1), (0, 2), (1, 1)])
+def test_one_bad_look_at_the_reference_pose_ends_nothing(tmp_path, monkeypatch, spoil, which, times):
+    """As a frame is: another look is taken; only if each of them is bad collecting ends, and none of them is kept."""
+    path, looks = tmp_path / "frames.zarr", []
+    take = marker_captures.take_markers
+
+    def look(*arguments):
+        taken = take(*arguments)
+        if robot.captures == which:
+            looks.append(len(looks))
+            if len(looks) <= times:
+                for one in taken:
+                    one.cloud.position = marker_message(
+                        one.cloud.name, spoil(one.cloud), "base_link", one.cloud.header.stamp, 1
+                    ).position
+        return taken
+
+    monkeypatch.setattr(marker_captures, "take_markers", look)
+    with DriftingRobot(np.zeros(9)) as robot:
+        outcome, _ = collect(robot, path, 3, "mocap", reference_every=3)
+    references = open_recording(path, ROBOT).references
+    if times == SETTINGS.captures_a_frame:
+        assert outcome.code == Code.CAPTURE_FAILED and "reference pose" in outcome.message and not len(references)
+    else:
+        assert (outcome.code, outcome.captured, len(references)) == (Code.NONE, 3, 2), outcome.message
+        assert np.nanmax(references.drift()) < 0.01 * ROBOT.extent.max()
 
 
 def test_a_cancel_on_the_way_to_the_reference_pose_lets_go_of_the_robot(tmp_path):

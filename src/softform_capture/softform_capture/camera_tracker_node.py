@@ -133,7 +133,8 @@ class CameraTrackerNode(SoftformLifecycleNode):
 
     def _open(self, source: str) -> ImageSource:
         if not source.startswith(TOPIC_PREFIX):
-            return CapturedImages(source)
+            lens = self._options.lens
+            return CapturedImages(source, None if lens is None else lens.size)
         handed = HandedImages()
 
         def on_image(message: Image) -> None:

@@ -260,9 +260,11 @@ def test_a_camera_that_is_plugged_in_again_still_gives_its_newest_image(monkeypa
 
     monkeypatch.setattr(cv2, "VideoCapture", Unplugged)
     monkeypatch.setattr(time, "sleep", lambda seconds: None)
-    images = CapturedImages("0")
+    images = CapturedImages("0", (1280, 720))
     assert images.read() is None
     assert images._capture.settings[cv2.CAP_PROP_BUFFERSIZE] == 1
+    assert images._capture.settings[cv2.CAP_PROP_FRAME_WIDTH] == 1280
+    assert images._capture.settings[cv2.CAP_PROP_FRAME_HEIGHT] == 720
     assert images.read() is not None
 
 
@@ -279,9 +281,28 @@ def test_a_lens_that_is_none_is_refused(tmp_path, content):
 
 def test_a_lens_is_read_as_ros_writes_it(tmp_path):
     (tmp_path / "lens.yaml").write_text(
-        "image_width: 640\ncamera_matrix: {rows: 3, cols: 3, data: [600, 0, 320, 0, 610, 240, 0, 0, 1]}\n"
+        "image_width: 640\nimage_height: 480\n"
+        "camera_matrix: {rows: 3, cols: 3, data: [600, 0, 320, 0, 610, 240, 0, 0, 1]}\n"
         "distortion_model: plumb_bob\ndistortion_coefficients: {rows: 1, cols: 5, data: [0.1, 0, 0, 0, 0]}\n"
     )
     lens = Lens.from_file(tmp_path / "lens.yaml")
-    assert lens.matrix[1, 1] == 610.0
+    assert lens.matrix[1, 1] == 610.0 and lens.size == (640, 480)
+
+
+def test_a_lens_by_another_model_is_refused(tmp_path):
+    (tmp_path / "lens.yaml").write_text(
+        "camera_matrix: {data: [600, 0, 320, 0, 610, 240, 0, 0, 1]}\n"
+        "distortion_model: equidistant\ndistortion_coefficients: {data: [0.1, 0, 0, 0]}\n"
+    )
+    with pytest.raises(SoftformError, match="equidistant"):
+        Lens.from_file(tmp_path / "lens.yaml")
+
+
+def test_a_lens_that_was_calibrated_with_other_images_is_refused(camera):
+    picture = camera.picture(SHEET, [red_disc(0.1, 0.05)])
+    height, width = picture.shape[:2]
+    lens = Lens(camera.matrix, np.zeros(5), (width, height))
+    assert not make_tracker(lens=lens).look(picture, 0.0).is_lost
+    sighting = make_tracker(lens=lens).look(cv2.resize(picture, (640, 480)), 0.0)
+    assert sighting.is_lost and f"640x480 pixels, but the lens was calibrated with {width}x{height}" in sighting.problem
     assert ColourMarker().area == pytest.approx(1.131e-4, rel=1e-3)

@@ -9,6 +9,7 @@ from softform_core.paths import runs_dir
 from softform_core.robots import PneumaticRobot
 from softform_pneumatics.balance import Air
 from softform_pneumatics.boards.detection import BoardSettings, make_board
+from softform_pneumatics.boards.ports import names_of_port
 from softform_pneumatics.driver import PneumaticsDriver
 from softform_pneumatics.latch import Latch
 from softform_pneumatics.offsets import OffsetStore
@@ -47,16 +48,17 @@ def make_driver(
     board = make_board(
         values["board"], values["port"], BoardSettings(robot.board.channels, values["vent_threshold"], highest)
     )
-    offsets = OffsetStore(_state_file(values, f"{robot.name}.offsets"), robot, values["port"], settings.offset_limit)
+    board_name = names_of_port(values["port"])[-1]
+    offsets_file = _state_file(values, board_name, f"{robot.name}.offsets")
+    offsets = OffsetStore(offsets_file, robot, board_name, settings.offset_limit)
     return PneumaticsDriver(board, robot, settings, on_state, on_pressures, latch_of(values), offsets, air)
 
 
 def latch_of(values: Mapping[str, Any]) -> Latch:
-    """Return the latch of the port that these parameters name."""
-    return Latch(_state_file(values, "latch"))
+    """Return the latch of the port that these parameters name, and of the adapter behind it whatever its name."""
+    return Latch(*(_state_file(values, name, "latch") for name in names_of_port(values["port"])))
 
 
-def _state_file(values: Mapping[str, Any], what: str) -> Path:
+def _state_file(values: Mapping[str, Any], port_name: str, what: str) -> Path:
     folder = Path(values["state_folder"]) if values["state_folder"] else runs_dir() / "pneumatics"
-    port = re.sub(r"[^A-Za-z0-9]+", "_", values["port"]).strip("_")
-    return folder / f"{port}.{what}.json"
+    return folder / f"{re.sub(r'[^A-Za-z0-9]+', '_', port_name).strip('_')}.{what}.json"

@@ -79,7 +79,7 @@ class PneumaticsDriver:
         self._requests = Requests()
         self._exit = threading.Event()
         self._thread: threading.Thread | None = None
-        self._latch = latch or Latch(None)
+        self._latch = latch or Latch()
         self._deadlines = Deadlines(1.0 / settings.loop_rate, time.monotonic())
         self._scheduling = "not running"
         self.statistics = LoopStatistics()

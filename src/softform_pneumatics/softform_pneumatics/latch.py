@@ -15,50 +15,48 @@ class _Latched(BaseModel):
 
 
 class Latch:
-    """A file that is there while a fault is latched, or while commands are let through.
+    """Files that are there while a fault is latched, or while commands are let through.
 
-    A driver that finds it at its start has not been reset since: it starts latched.
+    A driver that finds one of them at its start has not been reset since: it starts latched.
 
     Args:
-        path: Of the file; None for a latch that ends with the process.
+        paths: Of the files, one for each name of the port; none for a latch that ends with the process.
     """
 
-    def __init__(self, path: Path | None) -> None:
-        """Name the file; nothing is written."""
-        self._path = path
+    def __init__(self, *paths: Path) -> None:
+        """Name the files; nothing is written."""
+        self._paths = paths
         self.failure = ""
 
     def read(self) -> str | None:
         """Return why it is latched; None if it is not. A file that cannot be read counts as latched."""
-        if self._path is None:
-            return None
-        try:
-            return _Latched.model_validate_json(self._path.read_bytes()).reason
-        except FileNotFoundError:
-            return None
-        except (OSError, ValidationError) as error:
-            return f"the latch file {self._path} cannot be read: {error}"
+        for path in self._paths:
+            try:
+                return _Latched.model_validate_json(path.read_bytes()).reason
+            except FileNotFoundError:
+                continue
+            except (OSError, ValidationError) as error:
+                return f"the latch file {path} cannot be read: {error}"
+        return None
 
     def set(self, reason: str) -> None:
         """Latch. A disk that takes nothing must not stand in the way of venting: it is kept in `failure`."""
-        if self._path is None:
-            return
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(self._path, _Latched(reason=reason).model_dump_json().encode())
-            self.failure = ""
-        except (OSError, SoftformError) as error:
-            self.failure = f"The latch would not survive a restart: {error}"
+        self.failure = ""
+        for path in self._paths:
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write_atomically(path, _Latched(reason=reason).model_dump_json().encode())
+            except (OSError, SoftformError) as error:
+                self.failure = f"The latch would not survive a restart: {error}"
 
     def clear(self) -> None:
         """Let go.
 
         Raises:
-            SoftformError: If the file cannot be removed: the next start would be latched again.
+            SoftformError: If a file cannot be removed: the next start would be latched again.
         """
-        if self._path is None:
-            return
-        try:
-            self._path.unlink(missing_ok=True)
-        except OSError as error:
-            raise SoftformError(f"{self._path} cannot be removed: {error}.", "Check 'state_folder'.") from error
+        for path in self._paths:
+            try:
+                path.unlink(missing_ok=True)
+            except OSError as error:
+                raise SoftformError(f"{path} cannot be removed: {error}.", "Check 'state_folder'.") from error

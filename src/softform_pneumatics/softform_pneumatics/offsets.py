@@ -39,7 +39,7 @@ class OffsetStore:
     Args:
         path: Of the file; None keeps them for this process only.
         robot: Whose chambers they are.
-        port: Where the board is.
+        port: What the board is on: its USB adapter, or the name of its port.
         limit: Pa; a larger offset is a broken sensor or a chamber that is not empty.
     """
 

@@ -1,12 +1,17 @@
 """What outlives the driver's process: latch and offsets, and every way in which their files can be wrong."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from serial.tools import list_ports
+from serial.tools.list_ports_common import ListPortInfo
 
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
+from softform_pneumatics.assembly import latch_of
+from softform_pneumatics.boards.ports import names_of_port
 from softform_pneumatics.latch import Latch
 from softform_pneumatics.offsets import OffsetStore
 
@@ -33,6 +38,52 @@ def test_a_latch_that_cannot_be_written_says_so_and_raises_nothing(tmp_path: Pat
     latch = Latch(tmp_path / "file" / "latch.json")
     latch.set("stopped")
     assert "would not survive" in latch.failure
+
+
+@pytest.fixture
+def plugged(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Make the kernel's list of ports: device, serial number and socket of each."""
+
+    def plug(*adapters: tuple[str, str | None, str]) -> None:
+        ports = []
+        for device, number, socket in adapters:
+            port = ListPortInfo(device)
+            port.vid, port.pid, port.serial_number, port.location = 0x1A86, 0x7523, number, socket
+            ports.append(port)
+        monkeypatch.setattr(list_ports, "comports", lambda: ports)
+
+    return plug
+
+
+def test_a_port_is_known_by_its_adapter_too(plugged: Callable[..., None], tmp_path: Path) -> None:
+    link = tmp_path / "board"
+    link.symlink_to("/dev/ttyUSB1")
+    plugged(("/dev/ttyUSB0", "77", "1-1"), ("/dev/ttyUSB1", "78", "1-2"))
+    assert names_of_port(str(link)) == [str(link), "USB adapter 1a86:7523 78"]
+    plugged(("/dev/ttyUSB0", "0001", "1-1"), ("/dev/ttyUSB1", "0001", "1-2"))  # as cheap ones come
+    assert names_of_port(str(link))[-1] == "USB adapter 1a86:7523 at 1-2"
+    plugged(("/dev/ttyUSB1", None, "1-2"))
+    assert names_of_port(str(link))[-1] == "USB adapter 1a86:7523 at 1-2"
+    assert names_of_port("/dev/ttyUSB7") == ["/dev/ttyUSB7"]
+
+
+@pytest.mark.parametrize("number", ["77", None])
+def test_a_latch_is_found_by_whatever_name_the_port_has_now(
+    plugged: Callable[..., None], tmp_path: Path, number: str | None
+) -> None:
+    def latch(port: str) -> Latch:
+        return latch_of({"port": port, "state_folder": str(tmp_path)})
+
+    plugged(("/dev/ttyUSB0", number, "1-1"))
+    latch("/dev/ttyUSB0").set("stopped by request")
+    plugged(("/dev/ttyUSB1", number, "1-1"), ("/dev/ttyUSB2", "9", "1-4"))
+    assert latch("/dev/ttyUSB2").read() is None
+    assert latch("/dev/ttyUSB1").read() == "stopped by request"
+    plugged()
+    assert latch("/dev/ttyUSB0").read() == "stopped by request"
+    plugged(("/dev/ttyUSB0", number, "1-1"))
+    latch("/dev/ttyUSB0").clear()
+    assert not list(tmp_path.iterdir())
 
 
 def test_offsets_are_stored_whole_and_read_back(tmp_path: Path, robot: Robot) -> None:

@@ -30,9 +30,10 @@ def identify_plant(
 ) -> None:
     """Identify the pneumatics of a board's channel from recordings of it, and say how well they are reproduced.
 
-    A row of a LOG has five columns: measured and target pressure (kPa), commands of the inflation pump (0 … 4090) and
-    of the deflation pump (0 … -4090), and a rate. A header, rows that are not numbers and a last line that was cut off
-    do no harm. Identified are rate, stall pressure, dead band and lag of both pumps, the valve and the leaks.
+    A row of a LOG has measured and target pressure (kPa), commands of the inflation pump (0 … 4090) and of the
+    deflation pump (0 … -4090), in this order; a fifth column is not used. A header, rows that are not numbers and a
+    last line that was cut off do no harm. Identified are rate, stall pressure, dead band and lag of both pumps, the
+    valve and the leaks.
 
     Printed are the root mean square errors of the freely simulated pressure: of each step, of each log, of the part of
     each log that a fit has not seen, and, of several logs, of the fit to each on every other.

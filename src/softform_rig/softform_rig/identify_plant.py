@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 _BOUNDS = [(5.0, 500.0), (55.0, 250.0), (0.0, 0.3), (0.005, 0.15)] * 2 + [(0.5, 100.0), (0.5, 100.0), (0.03, 1.0)]
 _SAME_DUTY = 0.02  # readings are recorded with two decimals, which the steepest gain makes 0.02 of
-_FOLLOWS_LAW = 0.9  # share of rows
+FOLLOWS_LAW = 0.9  # share of rows
 _QUIET = 2.0  # s after a change of the target, when the pumps only hold
 _LOWEST_QUIET = 10.0  # kPa, above which the pumps' pulsation is in the reading
 _FEWEST_QUIET_ROWS = 30
@@ -163,7 +163,7 @@ def identify(logs: Sequence[PlantLog], seed: int = 0, start: Plant | None = None
         SoftformError: If the shipped plant, from which the fit begins too, cannot be read.
     """
     drives = [Drive(True, 1), Drive(True, 0)]
-    if any(law_agreement(log) < _FOLLOWS_LAW for log in logs):
+    if any(law_agreement(log) < FOLLOWS_LAW for log in logs):
         drives.append(Drive(False, 0))
     starts = [np.clip((start or load_plant()).coefficients(), *np.array(_BOUNDS).T)]
     if start is None:

@@ -1,12 +1,12 @@
 """Recordings of a board's channel, from which its plant is identified.
 
-A row has five columns: measured and target pressure (kPa), inflation and deflation command (counts, 0 … 4090 and
-0 … −4090) and a rate, which is not used. There are no times: rows are taken as equally long. Real recordings have a
+A row has measured and target pressure (kPa), inflation and deflation command (counts, 0 … 4090 and 0 … −4090) and, in
+most recordings, a rate, which is not used. There are no times: rows are taken as equally long. Real recordings have a
 header, rows that are not numbers and a last line that was cut off; those rows keep their place in time.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,11 +18,13 @@ Array = NDArray[np.float64]
 
 FULL_SCALE = 4090.0  # counts
 ROW_PERIOD = 0.0427  # s, of the recordings that the emulated plant comes from: 117 rows between changes every 5 s
-_COLUMNS = 5
+_COLUMNS = (4, 5)
 _FEWEST_ROWS = 50
 _VALID_RANGE = 100.0  # kPa, beyond which the board takes no reading for true
 _LARGEST_SHARE_LOST = 0.5
-_HELP = "Give measured and target pressure (kPa), inflation and deflation command (counts) and rate in each row."
+_HELP = (
+    "Give measured and target pressure (kPa), inflation and deflation command (counts), perhaps a rate, in each row."
+)
 
 
 @dataclass(frozen=True)
@@ -90,12 +92,14 @@ def read_plant_log(path: Path, row_period: float = ROW_PERIOD) -> PlantLog:
     rows = [_numbers(line) for line in lines if line.strip()]
     while rows and np.isnan(rows[0]).all():
         rows.pop(0)  # a header, or remarks
-    if rows and len(rows[-1]) < _COLUMNS:
+    widths = [len(row) for row in rows]
+    columns = max(_COLUMNS, key=widths.count)
+    if rows and widths[-1] < columns:
         rows.pop()  # the recording was cut off in its last line
-    whole = [row for row in rows if len(row) == _COLUMNS]
+    whole = [row for row in rows if len(row) == columns]
     if len(whole) < max(_FEWEST_ROWS, (1.0 - _LARGEST_SHARE_LOST) * len(rows)):
-        raise SoftformError(f"{path} has {len(whole)} rows of five columns among {len(rows)}.", _HELP)
-    table = np.array([row if len(row) == _COLUMNS else [np.nan] * _COLUMNS for row in rows])
+        raise SoftformError(f"{path} has {len(whole)} rows of {columns} columns among {len(rows)}.", _HELP)
+    table = np.array([row if len(row) == columns else [np.nan] * columns for row in rows])
     table[~np.isfinite(table)] = np.nan
     measured = np.where(np.abs(table[:, 0]) <= _VALID_RANGE, table[:, 0], np.nan)
     lost = int(np.isnan(measured).sum())
@@ -105,7 +109,9 @@ def read_plant_log(path: Path, row_period: float = ROW_PERIOD) -> PlantLog:
         raise SoftformError(f"{path} has no target.", _HELP)
     targets, inflate, deflate = (_held(column) for column in table.T[1:4])
     duties = (np.clip(inflate / FULL_SCALE, 0.0, 1.0), np.clip(np.abs(deflate) / FULL_SCALE, 0.0, 1.0))
-    return PlantLog(path.name, row_period, measured, targets, *duties, lost)
+    log = PlantLog(path.name, row_period, measured, targets, *duties, lost)
+    # The simulation begins at a reading: rows before the first have nothing to begin with.
+    return replace(log.part(int(np.argmax(~np.isnan(measured))), len(log)), lost_rows=lost)
 
 
 def _numbers(line: str) -> list[float]:

@@ -5,14 +5,14 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from softform_rig.identify_plant import Drive, errors, identify, law_agreement, rmse
+from softform_rig.identify_plant import FOLLOWS_LAW, Drive, errors, identify, law_agreement, rmse
 from softform_rig.plant import Plant, load_plant
 from softform_rig.plant_log import PlantLog
 
 FITTED_SHARE = 0.6
 """Of a recording's rows, from its beginning, that the held-out check is fitted to."""
 
-_FEWEST_HELD_OUT = 100  # rows
+_FEWEST_HELD_OUT = 100  # readings
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,11 @@ def report_plant(logs: Sequence[PlantLog], seed: int, say: Callable[[str], objec
     shipped = load_plant()
     for log in logs:
         say(f"{log.name}: {len(log)} rows, fitted on its first {100 * FITTED_SHARE:.0f} %, checked on the rest")
+        if (agreement := law_agreement(log)) < FOLLOWS_LAW:
+            say(
+                f"WARNING: only in {agreement:.0%} of its rows are the commands those of the board's law at that "
+                "reading and target: see whether the columns are in order and in kPa and counts"
+            )
         plant, held_out = _held_out_check(log, seed)
         alone.append(identify([log], seed, plant)[0])
         figures.append({"name": log.name, "held_out_rmse_kpa": held_out})
@@ -101,10 +106,11 @@ def report_plant(logs: Sequence[PlantLog], seed: int, say: Callable[[str], objec
 
 
 def _held_out_check(log: PlantLog, seed: int) -> tuple[Plant | None, float | None]:
-    """Plant of a recording's first part, and its RMSE over the rest; None where the rest is too short to tell."""
+    """Plant of a recording's first part, and its RMSE over the rest; None where either is too short to tell."""
     edges = [end for _, end in log.steps() if end <= FITTED_SHARE * len(log)]
     edge = edges[-1] if edges else 0
-    if edge < _FEWEST_HELD_OUT or len(log) - edge < _FEWEST_HELD_OUT:
+    parts = log.part(0, edge), log.part(edge, len(log))
+    if min(np.isfinite(part.measured).sum() for part in parts) < _FEWEST_HELD_OUT:
         return None, None
-    plant, drive = identify([log.part(0, edge)], seed)
-    return plant, overall(log.part(edge, len(log)), plant, drive)
+    plant, drive = identify([parts[0]], seed)
+    return plant, overall(parts[1], plant, drive)

@@ -142,6 +142,36 @@ def test_no_bytes_crash_the_reader(tmp_path_factory, data: bytes) -> None:
         read_plant_log(file)
 
 
+@pytest.mark.parametrize("spare", [True, False])
+def test_the_fifth_column_may_be_missing_and_a_sensor_begin_late(tmp_path, spare: bool) -> None:
+    log = recorded()
+    lines = as_lines(log) if spare else [line.rsplit(",", 1)[0] for line in as_lines(log)]
+    lines[:30] = [line.replace(line.split(",")[0], "nan", 1) for line in lines[:30]]
+    file = tmp_path / "log.csv"
+    file.write_text("\n".join(lines))
+    read = read_plant_log(file, 0.04)
+    assert (len(read), read.lost_rows) == (len(log) - 30, 30)
+    np.testing.assert_allclose(read.measured, log.measured[30:], atol=1e-5)
+
+
+def test_a_sensor_that_dies_leaves_nothing_to_check_on(tmp_path) -> None:
+    log = recorded()
+    measured = log.measured.copy()
+    measured[400:] = np.nan
+    said: list[str] = []
+    dead = PlantLog("dead", log.row_period, measured, log.targets, log.inflate, log.deflate)
+    _, report = report_plant([dead], 0, said.append)
+    assert report["logs"][0]["held_out_rmse_kpa"] is None and report["logs"][0]["rmse_kpa"] < 0.5
+    assert not any("WARNING" in line for line in said)
+
+
+def test_columns_in_another_order_are_warned_of() -> None:
+    log, said = recorded(), []
+    swapped = PlantLog("swapped", log.row_period, log.targets, log.measured, log.inflate, log.deflate)
+    report_plant([swapped], 0, said.append)
+    assert any("columns are in order" in line for line in said)
+
+
 def test_noise_estimate_ignores_steps_and_drift() -> None:
     targets = np.repeat([0.0, 5.0, 10.0], 400)
     drift = targets + np.linspace(0.0, 2.0, len(targets))

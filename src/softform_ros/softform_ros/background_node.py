@@ -6,9 +6,12 @@ from types import TracebackType
 
 import rclpy
 from rclpy._rclpy_pybind11 import RCLError
+from rclpy.exceptions import InvalidNamespaceException
 from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
+
+from softform_core.errors import SoftformError
 
 
 class BackgroundNode:
@@ -35,12 +38,23 @@ class BackgroundNode:
         return self._thread
 
     def open(self) -> None:
-        """Make the node and spin it."""
-        self._context = rclpy.Context()
-        rclpy.init(context=self._context, signal_handler_options=SignalHandlerOptions.NO)
-        self.node: Node = rclpy.create_node(
-            self._name, namespace=self._namespace or "/", context=self._context, use_global_arguments=False
-        )
+        """Make the node and spin it.
+
+        Raises:
+            SoftformError: If ROS takes no such namespace.
+        """
+        context = rclpy.Context()
+        rclpy.init(context=context, signal_handler_options=SignalHandlerOptions.NO)
+        try:
+            self.node: Node = rclpy.create_node(
+                self._name, namespace=self._namespace or "/", context=context, use_global_arguments=False
+            )
+        except InvalidNamespaceException as error:
+            rclpy.shutdown(context=context)
+            raise SoftformError(
+                f"'{self._namespace}' is no namespace.", "Use letters, digits and _, such as 'softform' or 'lab/left'."
+            ) from error
+        self._context = context
         self.executor = SingleThreadedExecutor(context=self._context)
         self.executor.add_node(self.node)
         self._thread = threading.Thread(target=self._spin, name=self._name, daemon=True)

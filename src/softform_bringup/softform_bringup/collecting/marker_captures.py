@@ -1,5 +1,8 @@
 """Captures of markers that are no frames: of the robot at rest, and of its reference pose."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,6 +16,23 @@ from softform_ik.robot.capture_watch import Capture, Moment
 from softform_interfaces.msg import MarkerFrame
 
 Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class MarkerCapture:
+    """Averaged markers of a settled robot.
+
+    Attributes:
+        positions: (M, 3) m, NaN where a marker is missing.
+        measured: Pressures, (k,) Pa.
+        captured_at: s since the epoch.
+        fault: What is wrong with labels or positions; empty if nothing is.
+    """
+
+    positions: Array
+    measured: Array
+    captured_at: float
+    fault: str
 
 
 def idle_pressures(robot: Robot) -> Array:
@@ -54,8 +74,8 @@ class MarkerCaptures:
         self._settled.link.command.release()
         return names, rest
 
-    def at(self, actuation: Array, names: list[str], what: str) -> tuple[Array, Array, float]:
-        """Capture markers of a pose that is always reached from rest.
+    def at(self, actuation: Array, names: list[str], what: str) -> Iterator[MarkerCapture]:
+        """Capture markers of a pose that is always reached from rest, again and again as often as those of a frame.
 
         Soft robots remember where they came from (paper 004, Sec. V-B): only poses with the same past are compared.
 
@@ -64,22 +84,23 @@ class MarkerCaptures:
             names: M names of the markers.
             what: Is captured, for messages.
 
-        Returns:
-            Positions (M, 3) m, NaN where a marker is missing; measured pressures (k,) Pa; when, s since the epoch.
+        Yields:
+            The captures.
 
         Raises:
-            CollectError: If robot or markers cannot be used.
+            CollectError: If the robot does not get there, or nothing is captured.
         """
         self._settled.go_to(idle_pressures(self._robot), what)
-        taken = self._take(self._settled.go_to(actuation, what), what)
-        measured = self._settled.still_settled(actuation, taken[-1].stamp, what).pressures
-        try:
-            positions, fault = average_markers(self._labelled(taken), names, self._robot)
-        except SoftformError as error:
-            raise CollectError(Code.CAPTURE_FAILED, error.message, error.next_step) from error
-        if fault:
-            raise CollectError(Code.CAPTURE_FAILED, f"{what.capitalize()} cannot be used: {fault}", "Mend the labels.")
-        return positions, measured, taken[-1].stamp
+        moment: Moment = self._settled.go_to(actuation, what)
+        for _ in range(self._settings.captures_a_frame):
+            taken = self._take(moment, what)
+            moment = taken[-1]
+            measured = self._settled.still_settled(actuation, moment.stamp, what).pressures
+            try:
+                positions, fault = average_markers(self._labelled(taken), names, self._robot)
+            except SoftformError as error:
+                positions, fault = np.full((len(names), 3), np.nan), error.message
+            yield MarkerCapture(positions, measured, moment.stamp, fault)
 
     def _take(self, moment: Moment, what: str) -> list[Capture[MarkerFrame]]:
         settled, settings = self._settled, self._settings

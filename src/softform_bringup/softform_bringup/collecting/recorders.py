@@ -139,11 +139,15 @@ class MarkerRecorder:
             self._positions, fault = np.full((len(names), 3), np.nan), error.message
         if not fault and (twin := self._store.same_positions(self._positions)) is not None:
             fault = f"its markers are in every digit where they were in frame {twin}: does the system send old ones?"
-        kept = self._store.captured[-_COMPARED:]
-        before = self._store.captured_positions()[-_COMPARED:]
-        quality = self._judge.assess(actuation, self._positions, self._store.actuation[kept], before)
+        quality = self.quality(actuation, self._positions)
         self._quality = MarkerQuality(quality.coverage, fault or quality.fault)
         return self._quality.coverage, self._quality.fault
+
+    def quality(self, actuation: Array, positions: Array) -> MarkerQuality:
+        """Quality of markers (M, 3) m under `actuation` (k,) Pa, by the simulated shape and the frames before."""
+        kept = self._store.captured[-_COMPARED:]
+        before = self._store.captured_positions()[-_COMPARED:]
+        return self._judge.assess(actuation, positions, self._store.actuation[kept], before)
 
     def store_frame(self, number: int, measured: Array, captured_at: float) -> None:
         """Keep the positions."""

@@ -4,14 +4,17 @@ from collections.abc import Callable
 from datetime import datetime
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softform_bringup.collecting.goal import AGAIN, Code, CollectError, CollectSettings
-from softform_bringup.collecting.marker_captures import MarkerCaptures
+from softform_bringup.collecting.marker_captures import MarkerCapture, MarkerCaptures
 from softform_core.frames.marker_store import MarkerStore
-from softform_core.frames.quality import MIN_COVERAGE
+from softform_core.frames.quality import MIN_COVERAGE, MarkerQuality
 from softform_core.frames.references import marker_drift, reference_actuation
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
+
+Array = NDArray[np.float64]
 
 _WHAT = "the reference pose"
 
@@ -23,6 +26,7 @@ class ReferencePose:
         store: Where captures are kept.
         robot: Whose markers.
         captures: Captures them.
+        quality: Of markers (M, 3) m under an actuation (k,) Pa, for the first capture, which is compared with no other.
         settings: How far they may be off.
         tell: Takes one sentence on each capture.
     """
@@ -32,45 +36,73 @@ class ReferencePose:
         store: MarkerStore,
         robot: Robot,
         captures: MarkerCaptures,
+        quality: Callable[[Array, Array], MarkerQuality],
         settings: CollectSettings,
         tell: Callable[[str], None],
     ) -> None:
         """Nothing moves yet."""
-        self._store, self._robot, self._captures = store, robot, captures
+        self._store, self._robot, self._captures, self._quality = store, robot, captures, quality
         self._settings, self._tell = settings, tell
+        self._actuation = reference_actuation(robot)
 
     def check(self) -> None:
-        """Capture, keep and compare.
+        """Capture, keep and compare; a capture that is unfit is taken again, as those of frames are.
 
         Raises:
             CollectError: If the markers have moved further than the limit, or too few are seen to tell.
         """
-        store, actuation = self._store, reference_actuation(self._robot)
-        positions, measured, captured_at = self._captures.at(actuation, store.names, _WHAT)
-        seen = np.isfinite(positions).all(axis=1).mean()
-        if seen < MIN_COVERAGE:
-            raise CollectError(
-                Code.CAPTURE_FAILED, f"Only {seen:.0%} of the markers are seen in {_WHAT}.", f"Look why. {AGAIN}"
-            )
-        done = len(store) - len(store.pending)
-        store.references.add(actuation, positions, measured, captured_at, done)
-        first, since = store.references.positions[0], store.references.captured_at[0]
-        drift = marker_drift(first, positions)
-        if not np.isfinite(drift).any():
-            raise CollectError(
-                Code.CAPTURE_FAILED, f"No marker of the first capture is seen in {_WHAT}.", f"Look why. {AGAIN}"
-            )
-        worst, size = int(np.nanargmax(drift)), float(self._robot.extent.max())
-        told = (
-            f"after {done} frames markers of {_WHAT} are {MM_PER_M * np.nanmean(drift):.1f} mm from where they were "
-            f"at {datetime.fromtimestamp(since):%Y-%m-%d %H:%M}, {store.names[worst]} {MM_PER_M * drift[worst]:.1f} mm"
+        store, actuation = self._store, self._actuation
+        for capture in self._captures.at(actuation, store.names, _WHAT):
+            problem = self._unfit(capture) or self._drifted(capture)
+            if problem is None:
+                break
+        if problem is None or problem.code is Code.ROBOT_DRIFTED:
+            store.references.add(actuation, capture.positions, capture.measured, capture.captured_at, self._done())
+        if problem is not None:
+            raise problem
+        drift = self._drift(capture)
+        warning = "WARNING: " if np.nanmax(drift) > self._settings.drift_warning * self._size() else ""
+        self._tell(f"{warning}{self._told(drift)}")
+
+    def _unfit(self, capture: MarkerCapture) -> CollectError | None:
+        fault = capture.fault
+        seen = np.isfinite(capture.positions).all(axis=1).mean()
+        if not fault and seen < MIN_COVERAGE:
+            fault = f"only {seen:.0%} of the markers are seen."
+        if not fault and not len(self._store.references):
+            fault = self._quality(self._actuation, capture.positions).fault
+        if not fault and not np.isfinite(self._drift(capture)).any():
+            fault = "no marker of its first capture is seen."
+        if not fault:
+            return None
+        return CollectError(Code.CAPTURE_FAILED, f"{_WHAT.capitalize()} cannot be used: {fault}", f"Look why. {AGAIN}")
+
+    def _drifted(self, capture: MarkerCapture) -> CollectError | None:
+        drift, limit = self._drift(capture), self._settings.drift_limit * self._size()
+        if np.nanmax(drift) <= limit:
+            return None
+        return CollectError(
+            Code.ROBOT_DRIFTED,
+            f"The robot has drifted: {self._told(drift)}; {MM_PER_M * limit:.1f} mm is the limit.",
+            "See whether markers, cameras or the robot were moved. Put them back and run the same command again, "
+            "or collect into another --output.",
         )
-        if drift[worst] > self._settings.drift_limit * size:
-            raise CollectError(
-                Code.ROBOT_DRIFTED,
-                f"The robot has drifted: {told}; {MM_PER_M * self._settings.drift_limit * size:.1f} mm is the limit.",
-                "See whether markers, cameras or the robot were moved. Put them back and run the same command again, "
-                "or collect into another --output.",
-            )
-        warning = "WARNING: " if drift[worst] > self._settings.drift_warning * size else ""
-        self._tell(f"{warning}{told}")
+
+    def _drift(self, capture: MarkerCapture) -> Array:
+        """How far every marker is from where it was first, (M,) m; NaN where it is missing now or was then."""
+        references = self._store.references
+        return marker_drift(references.positions[0] if len(references) else capture.positions, capture.positions)
+
+    def _told(self, drift: Array) -> str:
+        references, worst = self._store.references, int(np.nanargmax(drift))
+        since = f"{datetime.fromtimestamp(references.captured_at[0]):%Y-%m-%d %H:%M}"
+        return (
+            f"after {self._done()} frames markers of {_WHAT} are {MM_PER_M * np.nanmean(drift):.1f} mm from where they "
+            f"were at {since}, {self._store.names[worst]} {MM_PER_M * drift[worst]:.1f} mm"
+        )
+
+    def _done(self) -> int:
+        return len(self._store) - len(self._store.pending)
+
+    def _size(self) -> float:
+        return float(self._robot.extent.max())

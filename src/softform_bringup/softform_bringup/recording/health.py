@@ -17,10 +17,12 @@ def recording_health(recorder: TopicRecorder) -> Health:
         "awaited": ", ".join(sorted(recorder.awaited)),
         "refused": ", ".join(sorted(recorder.refused)),
     }
-    if counts.failure:
-        return Health(ERROR, counts.failure, values)
     missing = shortcomings(counts)
-    return Health(WARN if missing or recorder.refused else OK, missing or "recording", values)
+    if recorder.refused:
+        refused = "; ".join(f"{topic} is not recorded: {reason}" for topic, reason in sorted(recorder.refused.items()))
+        return Health(ERROR, f"{refused}; {missing}" if missing else refused, values)
+    level = ERROR if counts.failure else WARN if missing else OK
+    return Health(level, missing or "recording", values)
 
 
 def shortcomings(counts: RecordingCounts) -> str:

@@ -13,7 +13,7 @@ from types import FrameType
 
 from softform_bringup.recording.bag_recorder import BagRecorder
 from softform_bringup.recording.health import recording_health
-from softform_bringup.recording.topic_recorder import RecordingCounts, TopicRecorder
+from softform_bringup.recording.topic_recorder import RecordingCounts, TopicRecorder, require_topic_names
 from softform_ros.background_node import BackgroundNode
 from softform_ros.diagnostics import DiagnosticsPublisher
 
@@ -90,23 +90,24 @@ def background_recording(request: RecordRequest) -> Iterator[TopicRecorder]:
     """Record in the background while the `with` block lasts; the bag is closed at its end, whatever that is.
 
     Raises:
-        SoftformError: If the bag cannot be begun.
+        SoftformError: If the bag cannot be begun, or what is to be recorded has no name that ROS takes.
     """
-    bags = BagRecorder(request.folder, request.largest_bag, request.longest_bag)
-    background = BackgroundNode(f"record_{os.getpid()}", request.namespace)
-    recorder = None
+    background = BackgroundNode(f"record_{os.getpid()}", "/" + request.namespace.strip("/"))
+    background.open()
+    bags = recorder = None
     try:
-        background.open()
+        require_topic_names(request.topics)
+        bags = BagRecorder(request.folder, request.largest_bag, request.longest_bag)
         recorder = TopicRecorder(background.node, request.topics, bags)
         health = partial(recording_health, recorder)
         DiagnosticsPublisher(background.node, str(request.folder), health)
         yield recorder
     finally:
         background.stop()
-        if recorder is None:
-            bags.close()
-        else:
+        if recorder is not None:
             recorder.close()
+        elif bags is not None:
+            bags.close()
         background.close()
 
 

@@ -8,10 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from rclpy.exceptions import InvalidTopicNameException
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.subscription import Subscription
 from rclpy.topic_endpoint_info import TopicEndpointInfo
+from rclpy.validate_topic_name import validate_topic_name
 
 from softform_bringup.recording.bag_recorder import BagRecorder
 from softform_bringup.recording.qos_profiles import as_offered, reader_of
@@ -53,6 +55,19 @@ class RecordingCounts:
     def is_complete(self) -> bool:
         """Whether nothing is missing."""
         return not (self.dropped or self.lost or self.failure)
+
+
+def require_topic_names(topics: Iterable[str]) -> None:
+    """Refuse what ROS takes for no name of a topic; empty ones are passed over.
+
+    Raises:
+        SoftformError: If one is none.
+    """
+    for topic in filter(None, topics):
+        try:
+            validate_topic_name(topic)
+        except InvalidTopicNameException as error:
+            raise SoftformError(f"'{topic}' is no name of a topic.", "Use letters, digits, _ and /.") from error
 
 
 class TopicRecorder:

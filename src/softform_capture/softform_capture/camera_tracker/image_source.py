@@ -43,14 +43,15 @@ class CapturedImages:
 
     Args:
         source: Index, path of a video, or pattern such as `frames/%04d.png`.
+        size: Width and height that a camera is asked for, pixels; None for what it gives by itself.
 
     Raises:
         SoftformError: If it cannot be opened.
     """
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, size: tuple[int, int] | None = None) -> None:
         """Open it."""
-        self._source, self._is_live = source, source.isdecimal()
+        self._source, self._is_live, self._size = source, source.isdecimal(), size
         if not self._is_live and "%" not in source and not Path(source).is_file():
             raise SoftformError(f"The video {source} does not exist.", "Check the parameter source.")
         self._capture = cv2.VideoCapture(int(source)) if self._is_live else cv2.VideoCapture(source)
@@ -59,7 +60,7 @@ class CapturedImages:
                 f"{'Camera ' if self._is_live else ''}{source} cannot be opened.",
                 "Is it plugged in, free, and this user in the group 'video'?" if self._is_live else "Is it a video?",
             )
-        self._keep_newest()
+        self._set_up()
         rate = float(self._capture.get(cv2.CAP_PROP_FPS))
         self._period = 1.0 / rate if 0.0 < rate <= 1000.0 else 1.0 / _FALLBACK_RATE
         self._due = time.monotonic()
@@ -76,11 +77,14 @@ class CapturedImages:
             raise SoftformError(f"{self._source} has ended.", "Activate the node again to play it again.")
         time.sleep(_RETRY_PERIOD)  # a camera that was unplugged may be plugged in again
         self._capture.open(int(self._source))
-        self._keep_newest()
+        self._set_up()
         return None
 
-    def _keep_newest(self) -> None:
-        """Let the device hand out its newest image, not one that has waited; it must be told at each opening."""
+    def _set_up(self) -> None:
+        """Tell the device what it must be told at each opening: its images' size, and to hand out the newest one."""
+        if self._is_live and self._size is not None:
+            self._capture.set(cv2.CAP_PROP_FRAME_WIDTH, self._size[0])
+            self._capture.set(cv2.CAP_PROP_FRAME_HEIGHT, self._size[1])
         self._capture.set(cv2.CAP_PROP_BUFFERSIZE, 1)
 
     def close(self) -> None:

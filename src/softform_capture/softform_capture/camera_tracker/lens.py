@@ -13,6 +13,7 @@ from softform_core.errors import SoftformError
 Array = NDArray[np.float64]
 
 _DISTORTION_SIZES = (0, 4, 5, 8, 12, 14)
+_MODELS = ("plumb_bob", "rational_polynomial")
 
 
 @dataclass(frozen=True)
@@ -22,10 +23,24 @@ class Lens:
     Attributes:
         matrix: (3, 3) camera matrix K, pixels.
         distortion: (D,) coefficients.
+        size: Width and height of the images that it was calibrated with, pixels; None if that is not known.
     """
 
     matrix: Array
     distortion: Array
+    size: tuple[int, int] | None = None
+
+    def require_size(self, size: tuple[int, int]) -> None:
+        """Refuse images of another width and height than it was calibrated with: their pixels are others.
+
+        Raises:
+            SoftformError: If they are.
+        """
+        if self.size not in (None, size):
+            raise SoftformError(
+                f"The images have {_times(size)} pixels, but the lens was calibrated with {_times(self.size)}.",
+                "Set the camera to that size, or calibrate it at this one.",
+            )
 
     def straightened(self, pixels: Array) -> Array:
         """Where points (N, 2) of an image would be without distortion, pixels."""
@@ -44,6 +59,9 @@ class Lens:
             content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
             matrix = np.array(content["camera_matrix"]["data"], dtype=np.float64).reshape(3, 3)
             distortion = np.array(content["distortion_coefficients"]["data"], dtype=np.float64).ravel()
+            model = content.get("distortion_model", _MODELS[0])
+            sides = [content.get(side) for side in ("image_width", "image_height")]
+            size = None if None in sides else (int(sides[0]), int(sides[1]))
         except OSError as error:
             raise SoftformError(f"{path} cannot be read: {error.strerror or error}.", "Check the path.") from error
         except (KeyError, TypeError, ValueError, yaml.YAMLError) as error:
@@ -57,4 +75,13 @@ class Lens:
             raise SoftformError(
                 f"The camera matrix or the distortion in {path} is none.", "Calibrate the camera again."
             )
-        return cls(matrix, distortion)
+        if model not in _MODELS:
+            raise SoftformError(
+                f"{path} is of a lens by the model '{model}'; understood are {' and '.join(_MODELS)}.",
+                "Calibrate the camera by one of these.",
+            )
+        return cls(matrix, distortion, size)
+
+
+def _times(size: tuple[int, int] | None) -> str:
+    return "x".join(map(str, size or ()))

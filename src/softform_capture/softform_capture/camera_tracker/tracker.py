@@ -75,6 +75,11 @@ class CameraTracker:
             image: (height, width, 3), blue, green, red.
             time: Of capture, s.
         """
+        try:
+            if self._options.lens is not None:
+                self._options.lens.require_size((image.shape[1], image.shape[0]))
+        except SoftformError as error:
+            return Sighting(np.full(3, np.nan), str(error))
         grey = np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2GRAY), dtype=np.uint8)
         problem = self._renew_view(grey, time)
         # Less than 0 where the clock was set back: nobody knows how old the view is.

@@ -63,6 +63,23 @@ def _explained(path: str, error: Exception) -> PortError:
     return PortError(f"{path} cannot be opened: {error}.", f"Check the board and its cable. {ports_found()}")
 
 
+def names_of_port(path: str) -> list[str]:
+    """Return what a port is known by: the name that is given and, last, the USB adapter behind it if there is one.
+
+    The kernel numbers adapters as it finds them: after a plug was pulled `/dev/ttyUSB0` may be `/dev/ttyUSB1`, or
+    another board's. The adapter is known by its serial number or, if that is missing or not its own, by its socket.
+    """
+    ports = list_ports.comports()
+    device = os.path.realpath(path)
+    adapter = next((port for port in ports if port.device == device and port.vid is not None), None)
+    if adapter is None:
+        return [path]
+    number = adapter.serial_number
+    is_its_own = number and sum(port.serial_number == number for port in ports) == 1
+    which = number if is_its_own else f"at {adapter.location}"
+    return [path, f"USB adapter {adapter.vid:04x}:{adapter.pid:04x} {which}"]
+
+
 def ports_found() -> str:
     """Return one sentence that lists the serial ports of this machine."""
     ports = [f"{port.device} ({port.description})" for port in list_ports.comports()]
