@@ -175,11 +175,11 @@ class PneumaticsDriver:
         """Vent and latch until `reset`, also over a restart; return what was done.
 
         Raises:
-            SoftformError: If the board does not confirm that it vents; it is then tried on.
+            SoftformError: If the board does not confirm that it vents; it is then tried on. If the latch would not
+                survive a restart, or there is no connection and the one before was left in doubt.
         """
         if self._thread is None:
-            self._latch.set("stopped by request while it was not connected")
-            return "The driver is not connected; nothing is inflated by it. Latched; call 'reset' once it is."
+            return self._latch.stop_unconfigured()
         return self._in_thread(self._supervisor.stop)
 
     @property
@@ -287,8 +287,9 @@ class PneumaticsDriver:
                 except SoftformError as error:
                     supervisor.fault(str(error))
                 except Exception as error:
-                    _log.exception("the driver's loop failed")
+                    # Vent first: a log that nobody reads may stand still.
                     supervisor.fault(f"The driver failed: {error!r}. Report this with the log; `reset` tries again.")
+                    _log.exception("the driver's loop failed")
                     self._exit.wait(1.0 / self._settings.loop_rate)  # whatever fails must not fail at full speed
         finally:
             supervisor.close()

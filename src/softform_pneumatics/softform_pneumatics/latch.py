@@ -8,6 +8,8 @@ from softform_core.errors import SoftformError
 from softform_core.files import write_atomically
 
 LEFT_ACTIVE = "the driver ended without venting in order while it was active"
+LEFT_UNCONFIRMED = "the driver was closed, and the board did not confirm that it vents"
+STOPPED_UNCONFIGURED = "stopped by request while it was not configured"
 
 
 class _Latched(BaseModel):
@@ -38,6 +40,24 @@ class Latch:
             except (OSError, ValidationError) as error:
                 return f"the latch file {path} cannot be read: {error}"
         return None
+
+    def stop_unconfigured(self) -> str:
+        """Latch for a stop while no driver is there to vent; return what was done. What was latched before stays.
+
+        Raises:
+            SoftformError: If the driver before left the robot in doubt, or the latch would not survive a restart.
+        """
+        before = self.read()
+        if before is None or before == STOPPED_UNCONFIGURED:
+            self.set(STOPPED_UNCONFIGURED)
+            if self.failure:
+                raise SoftformError(self.failure, "Mend it, then stop again.")
+        elif before.startswith((LEFT_ACTIVE, LEFT_UNCONFIRMED)):
+            raise SoftformError(
+                f"Latched, but nothing was vented now, for the driver is not configured; the last time {before}.",
+                "Cut the pressure supply, or configure the driver, which vents.",
+            )
+        return "The driver is not configured; it has inflated nothing. Latched."
 
     def set(self, reason: str) -> None:
         """Latch. A disk that takes nothing must not stand in the way of venting: it is kept in `failure`."""

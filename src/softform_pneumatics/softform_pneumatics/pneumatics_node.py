@@ -142,11 +142,7 @@ class PneumaticsNode(SoftformLifecycleNode):
         return self._answer(self._driver.stop, response)
 
     def _latch_unconfigured(self) -> str:
-        latch = latch_of(read_parameters(self, PARAMETERS))
-        latch.set("stopped by request while it was not configured")
-        if latch.failure:
-            raise SoftformError(latch.failure, "Mend it, then stop again.")
-        return "The driver is not configured; it has inflated nothing. Latched."
+        return latch_of(read_parameters(self, PARAMETERS)).stop_unconfigured()
 
     async def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         stops = 0 if self._driver is None else self._driver.stops

@@ -17,7 +17,7 @@ from softform_pneumatics.balance import Air
 from softform_pneumatics.boards.guardian import HEARTBEAT_SECONDS, SILENCE_SECONDS
 from softform_pneumatics.boards.interface import BoardError, Measurement, PressureBoard, never
 from softform_pneumatics.connection import Connection
-from softform_pneumatics.latch import LEFT_ACTIVE, Latch
+from softform_pneumatics.latch import LEFT_ACTIVE, LEFT_UNCONFIRMED, Latch
 from softform_pneumatics.mailbox import CommandBox
 from softform_pneumatics.offsets import OffsetStore, measure_offsets
 from softform_pneumatics.regulator import Regulator
@@ -25,6 +25,7 @@ from softform_pneumatics.states import ChamberState, DriverSettings, State, Unsa
 from softform_pneumatics.statistics import LoopStatistics
 from softform_pneumatics.wiring import Wiring
 
+_BACK = " The board is back on its port and vented; call 'reset' to go on."
 _log = logging.getLogger(__name__)
 
 VENT_REST_SECONDS = 0.5
@@ -84,6 +85,7 @@ class Supervisor:
         self._last_tick = 0.0
         self._rest_until = 0.0
         self._rest_reason = ""
+        self._offline_reason = self.reason
 
     @property
     def leaks(self) -> dict[str, float]:
@@ -128,6 +130,8 @@ class Supervisor:
                 raise SoftformError(self._latch.failure, "Free space or set 'state_folder', then activate again.")
             self._rest_reason = "ready: all targets are zero, waiting for commands"
         self.is_active = True
+        if self.state is not State.FAULT:  # looked at once more: a reset may have ended just then
+            self._latch.set(LEFT_ACTIVE)
 
     def _set_state(self, state: State, reason: str) -> None:
         changed = (state, reason) != (self.state, self.reason)
@@ -216,11 +220,12 @@ class Supervisor:
         try:
             if self.connection.check(now):
                 self._statistics.reconnections += 1
-                back = "The board is back on its port and vented; call 'reset' to go on."
-                self._set_state(State.FAULT, f"{self.reason} {back}")
+                self._set_state(State.FAULT, self.reason.removesuffix(_BACK) + _BACK)
         except SoftformError as error:
             if self.state is not State.FAULT:
                 self.fault(str(error))
+            elif self.connection.is_lost:
+                self._set_state(State.FAULT, self.reason.removesuffix(_BACK))
 
     def fault(self, reason: str) -> None:
         """Vent, then latch and report."""
@@ -292,7 +297,8 @@ class Supervisor:
             interrupted: Says that something else is asked.
 
         Raises:
-            SoftformError: If the cause of the fault persists, or something else is asked, or was asked, meanwhile.
+            SoftformError: If the cause of the fault persists, something else is asked, or was asked, meanwhile, or
+                nothing would latch the next driver should this one die.
         """
         if self.stops != stops:
             raise SoftformError("A stop came after this reset was asked for.", "Reset again, if that is meant.")
@@ -301,7 +307,11 @@ class Supervisor:
         self.connection.require_vented()
         if not self.connection.is_probed:
             self.connection.probe(interrupted)
-        if not self.is_active:
+        if self.is_active:
+            self._latch.set(LEFT_ACTIVE)
+            if self._latch.failure:
+                raise SoftformError(self._latch.failure, "Free space or set 'state_folder', then reset again.")
+        else:
             self._latch.clear()
         self._commands.clear()
         self._rest_until = time.monotonic() + VENT_REST_SECONDS
@@ -341,11 +351,17 @@ class Supervisor:
         return f"Stored and applied, Pa: {listed}."
 
     def close(self) -> None:
-        """Vent and let go of the board."""
+        """Vent and let go of the board; what still waits for a reset is told that it is too late."""
+        self.stops += 1
         self.vent_quietly()
-        was_in_order = self.state is not State.FAULT and self.connection.is_vent_confirmed
+        is_vented = self.connection.is_vent_confirmed
         self._board.close()
-        if was_in_order:
+        if not is_vented:
+            doubt = f"{LEFT_UNCONFIRMED} ({self.reason})"
+            self._offline_reason = f"not connected: {doubt}. Cut the pressure supply if the robot is inflated."
+            if self._latch.read() is not None:  # it was active, or at fault: pressure may be left
+                self._latch.set(doubt)
+        elif self.state is not State.FAULT:
             try:
                 self._latch.clear()
             except SoftformError as error:
@@ -353,4 +369,4 @@ class Supervisor:
 
     def set_offline(self) -> None:
         """Say that nothing is connected any more."""
-        self._set_state(State.OFFLINE, "not connected")
+        self._set_state(State.OFFLINE, self._offline_reason)

@@ -22,7 +22,7 @@ class SteadyErrorTrim:
     """Learns the trim of every chamber from the readings.
 
     Args:
-        pressure_min: (k,) Pa, the lowest target.
+        pressure_min: (k,) Pa, the lowest pressure that may be commanded.
         pressure_max: (k,) Pa, the highest one.
 
     Attributes:
@@ -31,14 +31,15 @@ class SteadyErrorTrim:
 
     def __init__(self, pressure_min: NDArray[np.float64], pressure_max: NDArray[np.float64]) -> None:
         """Begin with no trim."""
-        self._pressure_min, self._pressure_max = pressure_min, pressure_max
+        # A vented robot is at zero, whatever its range: nothing may be pumped up to reach that range by itself.
+        self._lowest, self._highest = np.minimum(pressure_min, 0.0), np.maximum(pressure_max, 0.0)
         self._window: list[tuple[float, NDArray[np.float64]]] = []
         self.reset()
 
     def reset(self) -> None:
         """Forget what was learned: the board has been vented."""
-        self.value: NDArray[np.float64] = np.zeros(len(self._pressure_min))
-        self._setpoint: NDArray[np.float64] = np.zeros(len(self._pressure_min))
+        self.value: NDArray[np.float64] = np.zeros(len(self._lowest))
+        self._setpoint: NDArray[np.float64] = np.zeros(len(self._lowest))
         self._rests_from = np.inf
         self._windows = 0
         self._last_error = np.inf
@@ -52,8 +53,8 @@ class SteadyErrorTrim:
     def targets(self, setpoint: NDArray[np.float64], moment: float) -> NDArray[np.float64]:
         """Targets (k,) Pa for the setpoint (k,) Pa of `moment` (s).
 
-        No target is beyond the robot's range. A trim is at most the setpoint: zero stays zero, and no target is on the
-        other side of ambient pressure.
+        No target is beyond the robot's range, of which zero is a part. A trim is at most the setpoint: zero stays
+        zero, and no target is on the other side of ambient pressure.
         """
         if np.isinf(self._rests_from) or not np.array_equal(setpoint, self._setpoint):
             self._setpoint, self._rests_from = setpoint.copy(), moment + _TRANSIENT_SECONDS
@@ -61,7 +62,7 @@ class SteadyErrorTrim:
             self._window.clear()
         room = np.abs(setpoint)
         trimmed = setpoint + np.clip(self.value, -room, room)
-        return np.clip(trimmed, self._pressure_min, self._pressure_max)
+        return np.clip(trimmed, self._lowest, self._highest)
 
     def take(self, pressures: NDArray[np.float64], moment: float) -> None:
         """Learn from pressures (k,) Pa measured at `moment` (s)."""

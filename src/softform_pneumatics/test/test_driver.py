@@ -12,6 +12,7 @@ import pytest
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_pneumatics import connection as connection_module
+from softform_pneumatics import driver as driver_module
 from softform_pneumatics import supervisor as supervisor_module
 from softform_pneumatics.boards.interface import BoardError, Measurement
 from softform_pneumatics.boards.link import SerialLink
@@ -291,15 +292,24 @@ def test_a_pulled_cable_is_a_fault_and_no_exception(
 
 
 def test_an_exception_in_the_loop_vents_and_latches(
-    scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil
+    scripted_board: Any,
+    driver: PneumaticsDriver,
+    commander: Commander,
+    wait_until: WaitUntil,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def fail(state: ChamberState) -> None:
         raise ZeroDivisionError("planted")
 
+    confirmed: list[bool] = []
+    log = lambda *told: confirmed.append(driver._supervisor.connection.is_vent_confirmed)  # noqa: E731
+    monkeypatch.setattr(driver_module._log, "exception", log)  # a log that nobody reads may stand still
     driver._supervisor._on_pressures = fail
     wait_until(lambda: driver.state is State.FAULT)
     wait_until(vented(scripted_board))
     assert "planted" in driver.reason
+    wait_until(lambda: bool(confirmed))
+    assert confirmed[0]
 
 
 def test_a_listener_that_fails_cannot_keep_the_driver_from_venting(

@@ -1,5 +1,6 @@
 """What outlives the driver's process: latch and offsets, and every way in which their files can be wrong."""
 
+import errno
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,9 +11,10 @@ from serial.tools.list_ports_common import ListPortInfo
 
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
+from softform_pneumatics import latch as latch_module
 from softform_pneumatics.assembly import latch_of
 from softform_pneumatics.boards.ports import names_of_port
-from softform_pneumatics.latch import Latch
+from softform_pneumatics.latch import LEFT_ACTIVE, LEFT_UNCONFIRMED, Latch
 from softform_pneumatics.offsets import OffsetStore
 
 
@@ -31,6 +33,32 @@ def test_a_damaged_latch_counts_as_latched(tmp_path: Path, content: bytes) -> No
     path = tmp_path / "latch.json"
     path.write_bytes(content)
     assert "cannot be read" in str(Latch(path).read())
+
+
+@pytest.mark.parametrize("doubt", [LEFT_ACTIVE, f"{LEFT_UNCONFIRMED} (the board is lost)"])
+def test_a_stop_without_a_driver_does_not_claim_that_a_robot_left_in_doubt_is_vented(
+    tmp_path: Path, doubt: str
+) -> None:
+    latch = Latch(tmp_path / "latch.json")
+    for _ in range(2):
+        assert "inflated nothing" in latch.stop_unconfigured()
+    assert "not configured" in str(latch.read())
+    latch.set(doubt)
+    for _ in range(2):
+        with pytest.raises(SoftformError, match="nothing was vented now"):
+            latch.stop_unconfigured()
+    assert latch.read() == doubt
+    latch.set("a chamber leaked")  # and the board had confirmed that it vents
+    assert "inflated nothing" in latch.stop_unconfigured() and latch.read() == "a chamber leaked"
+
+
+def test_a_stop_that_could_not_be_latched_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: Path, content: bytes) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(latch_module, "write_atomically", full)
+    with pytest.raises(SoftformError, match="would not survive"):
+        Latch(tmp_path / "latch.json").stop_unconfigured()
 
 
 def test_a_latch_that_cannot_be_written_says_so_and_raises_nothing(tmp_path: Path) -> None:

@@ -212,6 +212,31 @@ def test_a_driver_that_could_not_latch_the_next_one_is_not_activated(lab: Lab) -
     assert lab.stays_vented()
 
 
+def test_a_reset_that_could_not_latch_the_next_driver_leaves_the_fault(lab: Lab) -> None:
+    driver = lab.driver()
+    driver.stop()
+    (lab.folder / "latch.json").unlink()
+    (lab.folder / "latch.json").mkdir()
+    with pytest.raises(SoftformError, match="would not survive"):
+        driver.reset()
+    with pytest.raises(CommandRejectedError, match="latched"):
+        driver.command(CHAMBERS, [1000.0] * 9)
+    assert driver.state is State.FAULT and lab.stays_vented()
+
+
+def test_a_robot_that_was_left_in_doubt_is_not_called_vented(lab: Lab, wait_until: WaitUntil) -> None:
+    driver = lab.driver()
+    lab.command_for_ever()
+    wait_until(lab.is_inflated)
+    lab.board.unplug()
+    wait_until(lambda: driver.state is State.FAULT and "is lost" in driver.reason)
+    driver.deactivate()
+    driver.close()
+    assert driver.state is State.OFFLINE and "did not confirm that it vents" in driver.reason
+    with pytest.raises(SoftformError, match="nothing was vented now"):
+        driver.stop()
+
+
 def test_what_waits_behind_a_request_may_interrupt_it_and_late_ones_are_forgotten() -> None:
     requests, done = Requests(), []
 

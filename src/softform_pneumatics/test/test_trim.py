@@ -65,6 +65,13 @@ def test_at_zero_nothing_is_learned_and_nothing_is_sent() -> None:
     assert trim.targets(np.zeros(1), 6.0)[0] == 0.0
 
 
+def test_a_range_without_zero_pumps_nothing_up() -> None:
+    trim = SteadyErrorTrim(np.array([500.0, -5000.0]), np.array([5000.0, -500.0]))
+    for tick in range(60):
+        assert not trim.targets(np.zeros(2), tick * TICK).any()
+        trim.take(np.array([-80.0, 80.0]), tick * TICK)
+
+
 def test_the_way_to_a_new_setpoint_is_no_steady_error() -> None:
     trim = SteadyErrorTrim(np.zeros(1), np.full(1, 5000.0))
     hold(trim, 2000.0, 60.0, 3.0)

@@ -107,6 +107,7 @@ class AsciiBoard(ABC, Generic[Message]):
             PortError: If the port cannot be opened.
             BoardError: If what is there is another board, or does not confirm that it vents.
         """
+        self._measurements.clear()  # those of a connection before this one are no sign of life
         booted = time.monotonic()
         if not self._link.is_open:
             self._link.open(BAUD_RATE)
