@@ -61,11 +61,12 @@ def _be_the_runner(run: Callable[[], int], guardian: int) -> None:
 def _watch(runner: int, signals: NotedSignals) -> int:
     """Pass signals on until the runner has ended; return its wait status."""
     while True:
+        # Signals first: one that tells of a child that ends from here on is left to wake the wait below.
+        for number in signals.take():
+            os.kill(runner, number)
         ended = _reap()
         if runner in ended:
             return ended[runner]
-        for number in signals.take():
-            os.kill(runner, number)
         select.select([signals.descriptor], [], [])
 
 

@@ -5,6 +5,8 @@ import psutil
 import pytest
 
 from softform_bringup.soak.resources import FLOORS, Usage, trend, trends, usage
+from softform_bringup.soak.soak import SignsOfLife
+from softform_interfaces.msg import DriverState
 
 SECONDS = np.arange(0.0, 300.0, 5.0)
 NOISE = 0.5 * np.random.default_rng(0).standard_normal(len(SECONDS))
@@ -43,6 +45,19 @@ def test_one_thread_more_every_minute_is_found_whatever_the_beginning_was_like()
         "threads": True,
         "file_descriptors": False,
     }
+
+
+def test_a_stack_that_stops_ends_the_soak():
+    signs = SignsOfLife()
+    signs.note_driver(DriverState.VENTED, "waiting for commands")  # before the first command
+    signs.begin()
+    assert signs.trouble(signs.commanded_at + 1.0) == ""
+    assert "no command came for 6 s" in signs.trouble(signs.commanded_at + 6.0)
+    signs.commanded_at += 6.0
+    assert "recorder told nothing" in signs.trouble(signs.commanded_at)
+    signs.note_driver(DriverState.VENTED, "no command came for 1 s")
+    signs.note_driver(DriverState.RUNNING, "following commands")
+    assert "the driver stopped: no command came" in signs.trouble(signs.recorder_told_at)
 
 
 def test_usage_of_this_process():

@@ -122,4 +122,6 @@ def test_publishers_that_come_and_go_are_no_gaps():
     assert gaps([1, 1, 2, 2, 3, 3], 2) == 0
     assert gaps([1, 40, 2, 41, 3, 42], 2) == 0
     assert gaps([5, 6, 7, 1, 2, 3]) == 0  # its node was started anew
+    again = [298, 198, 58, 299, 199, 59, 300, 200, 60, 301, 201, 1, 302, 202, 2, 303, 203, 3, 304, 204, 1, 305, 205, 2]
+    assert gaps(again, 3) == 0  # one of three ends and comes again, twice
     assert gaps([1, 40, 2, 41, 4, 42], 2) == 1

@@ -81,9 +81,12 @@ class CameraTrackerNode(SoftformLifecycleNode):
         self._sighting, self._frames = Sighting(np.full(3, np.nan), "no image yet"), 0
         self._fault = self._unreadable = ""
         self._active_since = time.monotonic()
-        self._source = self._open(self.parameters["source"])
-        self._stop.clear()
-        self._thread = threading.Thread(target=self._follow, name="camera_tracker", daemon=True)
+        source = self._open(self.parameters["source"])
+        # An event of its own: a thread that hangs in its camera longer than `deactivate` waits must end all the same.
+        self._stop = threading.Event()
+        self._thread = threading.Thread(
+            target=self._follow, args=(source, self._stop), name="camera_tracker", daemon=True
+        )
         self._thread.start()
 
     def deactivate(self) -> None:
@@ -149,18 +152,19 @@ class CameraTrackerNode(SoftformLifecycleNode):
         self._subscription = self.create_subscription(Image, source[len(TOPIC_PREFIX) :], on_image, CAMERA_INPUT)
         return handed
 
-    def _follow(self) -> None:
+    def _follow(self, source: ImageSource, stop: threading.Event) -> None:
         try:
-            while not self._stop.is_set():
-                image = self._source.read()
-                if image is not None:
+            while not stop.is_set():
+                image = source.read()
+                if image is not None and not stop.is_set():
                     self._take(image)
         except Exception as error:  # what ends the images is told in diagnostics, not in a silent end of the thread
-            self.get_logger().error(str(error))
-            with self._lock:
-                self._fault = str(error)
+            if not stop.is_set():
+                self.get_logger().error(str(error))
+                with self._lock:
+                    self._fault = str(error)
         finally:
-            self._source.close()
+            source.close()
 
     def _take(self, image: TimedImage) -> None:
         sighting = self._tracker.look(image.picture, image.captured_at)

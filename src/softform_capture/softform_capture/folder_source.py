@@ -122,7 +122,7 @@ class FolderSource:
                 return None  # another export took its name meanwhile: this shape has not that time; it comes next
         except SoftformError as error:
             # Scanners tidy up after themselves: a file that is gone by now is no fault.
-            return RejectedFile(path, str(error)) if path.exists() else None
+            return RejectedFile(path, str(error)) if os.path.exists(path) else None
         except FileNotFoundError:
             return None
         except OSError as error:

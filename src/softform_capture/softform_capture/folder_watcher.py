@@ -50,8 +50,8 @@ class FolderWatcher:
             try:
                 found = self._source.poll()
                 self._on_folder("")
-            except SoftformError as error:
-                self._on_folder(str(error))
+            except Exception as error:  # nothing that a drive does may end the watch
+                self._on_folder(str(error) if isinstance(error, SoftformError) else f"{type(error).__name__}: {error}")
                 continue
             for result in found:
                 if self._stop.is_set():

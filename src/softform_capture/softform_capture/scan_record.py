@@ -15,7 +15,8 @@ class ScanRecord:
 
     Args:
         doubt: What to ask if no scan comes at all.
-        needs_source: Whether a fault of the source is an error: a camera that is gone is, a folder may come yet.
+        needs_source: Whether a fault of the source is an error from the beginning: a camera that is gone is, a folder
+            may come yet; one from which scans came may not go.
     """
 
     def __init__(self, doubt: str, needs_source: bool = False) -> None:
@@ -73,7 +74,7 @@ class ScanRecord:
             "last_rejected_reason": reason,
         }
         if self.fault:
-            return Health(self._fault_level, self.fault, values)
+            return Health(ERROR if self._published else self._fault_level, self.fault, values)
         if self._last_was_rejected:
             return Health(WARN, f"rejected {name}: {reason}", values)
         if age is not None and age > stale_after:

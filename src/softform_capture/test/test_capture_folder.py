@@ -1,3 +1,4 @@
+import errno
 import os
 import threading
 import time
@@ -198,6 +199,24 @@ def test_a_capture_time_that_is_none_is_refused(tmp_path, stated):
 def test_a_scanner_whose_clock_is_ahead_is_refused(tmp_path):
     with pytest.raises(SoftformError, match="in the future"):
         capture_time(write_scan(tmp_path / "a.ply", time.time() + 60.0))
+
+
+def test_the_watcher_survives_a_drive_that_fails(tmp_path, source, monkeypatch):
+    failures, faults, came = [OSError(errno.ESTALE, "Stale file handle"), MemoryError()], [], threading.Event()
+    poll = source.poll
+
+    def failing():
+        if failures:
+            raise failures.pop()
+        return poll()
+
+    monkeypatch.setattr(source, "poll", failing)
+    watcher = FolderWatcher(source, 0.02, lambda scan: came.set(), print, faults.append)
+    watcher.start()
+    write_scan(tmp_path / "a.ply")
+    assert came.wait(20.0)
+    watcher.stop()
+    assert faults[:2] == ["MemoryError: ", "OSError: [Errno 116] Stale file handle"] and faults[-1] == ""
 
 
 def test_the_watcher_survives_what_its_callbacks_raise(tmp_path, source):

@@ -30,6 +30,10 @@ def export_faulty_scan(folder: Path, scan: Scan, captured_at: float, keep: int, 
         with tempfile.TemporaryDirectory() as staging:
             whole = export_scan(Path(staging), scan, captured_at, keep)
             path, data = folder / whole.name, whole.read_bytes()
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise SoftformError(f"{folder} cannot be made: {error}.", "Free space there.") from error
         for fault in faults["scan_truncated"]:
             data = data[: round(fault.number() * len(data))]
         if faults["scan_empty"]:
@@ -55,7 +59,6 @@ def _write_slowly(path: Path, data: bytes, pause: float) -> None:
     """Write a file under its own name in two parts, `pause` s apart, as a careless program does."""
     half = len(data) // 2
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("wb", buffering=0) as file:
             file.write(data[:half])
             time.sleep(pause)

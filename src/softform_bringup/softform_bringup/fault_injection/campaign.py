@@ -101,7 +101,6 @@ def run(order: Sequence[tuple[str, str]], ledger: Ledger, folder: Path, say: Cal
                 if not outcome.safe or outcome.hung or outcome.lost_frames:
                     say(f"  {fault_class}, {variant}: {outcome.found}")
                 bar.update()
-        _require_readable_bags(folder, say)
     return [ledger.outcomes[number] for number in range(len(order))]
 
 
@@ -121,7 +120,6 @@ def _inject(stack: RigStack, fault_class: str, variant: str) -> Outcome:
     return replace(outcome, seconds=round(time.monotonic() - started, 2), load=round(load, 2))
 
 
-def _require_readable_bags(folder: Path, say: Callable[[str], None]) -> None:
-    for bag in sorted((folder / "bags").glob("*")):
-        if readable_messages(bag) == 0:
-            say(f"  {bag} holds no readable message")
+def unreadable_bags(folder: Path) -> list[str]:
+    """Recordings of a run that wrote into `folder` which hold no readable message."""
+    return [str(bag) for bag in sorted((folder / "bags").glob("*")) if readable_messages(bag) == 0]

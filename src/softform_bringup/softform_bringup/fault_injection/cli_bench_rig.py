@@ -29,7 +29,7 @@ def rig(count: int | None, only: str | None, resume: Path | None, json_path: str
       softform bench rig --json -
       softform bench rig --only serial --count 12
     """  # noqa: D301
-    from softform_bringup.fault_injection.campaign import DEFAULT_COUNT, run, script
+    from softform_bringup.fault_injection.campaign import DEFAULT_COUNT, run, script, unreadable_bags
     from softform_bringup.fault_injection.ledger import Ledger
     from softform_bringup.fault_injection.outcome import figures, table
     from softform_bringup.run_folder import new_run_folder
@@ -45,10 +45,11 @@ def rig(count: int | None, only: str | None, resume: Path | None, json_path: str
         click.echo(
             f"The machine was busy ({load} processes a core): a starved stack vents, and is judged for it.", err=True
         )
-    report_figures({**result, "folder": str(folder)}, json_path)
+    unreadable = unreadable_bags(folder)
+    report_figures({**result, "unreadable_bags": unreadable, "folder": str(folder)}, json_path)
     late = result["vented_within_ms_p99"]
     if isinstance(late, float) and late > _LATEST_MS:
         click.echo(f"Venting took {late:g} ms at the 99th percentile; {_LATEST_MS:g} ms is the bar.", err=True)
         sys.exit(1)
-    if not all(one.safe and not one.hung and not one.lost_frames for one in outcomes):
+    if unreadable or not all(one.safe and not one.hung and not one.lost_frames for one in outcomes):
         sys.exit(1)

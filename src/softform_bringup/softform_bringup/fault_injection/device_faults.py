@@ -127,16 +127,18 @@ class CaptureFaults:
 
     def inject(self, stack: RigStack, variant: str) -> Outcome:
         """Let the device go wrong for a while."""
+        # What a fault before this one has left to tell must not be taken for what is told of this one.
+        is_quiet = wait_for(lambda: not stack.watch.is_warning(self._node), _REPORTED_SECONDS)
         before, unfit, began = self._counted(stack, variant), stack.watch.unfit_captures, time.monotonic()
         stack.watch.inject(f"{variant}+{_LASTING:g}")
         if stack.watch.fault_moment(variant.partition("=")[0], "shows", began, _SHOWN_SECONDS) is None:
             return Outcome(self.name, variant, False, "the rig did not show the fault")
-        told = wait_for(lambda: self._tells(stack, variant, before), _REPORTED_SECONDS)
+        told = wait_for(lambda: self._tells(stack, variant, before, is_quiet), _REPORTED_SECONDS)
         reported = f"{stack.watch.message(self._node)} ({', '.join(self._counted(stack, variant))})" if told else None
-        outcome = undisturbed(stack, self.name, variant, began, reported)
         stack.watch.fault_moment(variant.partition("=")[0], "ends", began, 2.0 * _LASTING)
         captured = self._captures(stack)
         comes_back = wait_for(lambda: self._captures(stack) > captured, _REPORTED_SECONDS)
+        outcome = undisturbed(stack, self.name, variant, began, reported)
         if stack.watch.unfit_captures > unfit:
             return Outcome(self.name, variant, False, "a capture that is not finite was published")
         return outcome if comes_back else Outcome(self.name, variant, False, "no capture came afterwards", hung=True)
@@ -144,8 +146,9 @@ class CaptureFaults:
     def _counted(self, stack: RigStack, variant: str) -> list[str]:
         return [f"{key}: {stack.watch.value(self._node, key)}" for key in self._counters[variant]]
 
-    def _tells(self, stack: RigStack, variant: str, before: list[str]) -> bool:
-        return stack.watch.is_warning(self._node) or self._counted(stack, variant) != before
+    def _tells(self, stack: RigStack, variant: str, before: list[str], was_quiet: bool) -> bool:
+        warns = was_quiet and stack.watch.is_warning(self._node)
+        return warns or self._counted(stack, variant) != before
 
 
 def mocap_faults() -> CaptureFaults:

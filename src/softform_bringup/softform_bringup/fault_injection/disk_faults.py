@@ -45,7 +45,7 @@ class FullDisks:
         )
         size = max((each.stat().st_size for each in bag.glob("*.mcap")), default=0)
         with _no_file_grows_beyond(recorder, size):
-            told = wait_for(lambda: stack.watch.is_warning(RECORDER), _REPORTED_SECONDS)
+            told = wait_for(lambda: "Recording stopped" in stack.watch.message(RECORDER), _REPORTED_SECONDS)
             message = stack.watch.message(RECORDER)
         wrong = disturbance(stack, began) or (None if told else "the recorder did not say so")
         recorder.terminate()

@@ -12,7 +12,7 @@ class SequenceGaps:
 
     def __init__(self) -> None:
         """Nothing has arrived yet."""
-        self._last: list[int] = []
+        self._last: list[int] = []  # of each publisher, the one that was silent longest first
         self.lost = 0
 
     def note(self, number: int, count_publishers: Callable[[], int]) -> int:
@@ -26,7 +26,7 @@ class SequenceGaps:
             How many messages are found missing by it.
         """
         if number - 1 in self._last:
-            self._last[self._last.index(number - 1)] = number
+            self._follow(number - 1, number)
             return 0
         publishers = max(count_publishers(), 1)
         earlier = [last for last in self._last if last < number]
@@ -34,7 +34,11 @@ class SequenceGaps:
             self._last = [*self._last, number][-publishers:]
             return 0
         nearest = max(earlier)
-        self._last[self._last.index(nearest)] = number
+        self._follow(nearest, number)
         missing = number - nearest - 1
         self.lost += missing
         return missing
+
+    def _follow(self, last: int, number: int) -> None:
+        self._last.remove(last)
+        self._last.append(number)

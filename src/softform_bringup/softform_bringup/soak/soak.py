@@ -41,7 +41,42 @@ WARM_UP_SHARE, WARM_UP_SECONDS = 0.2, 120.0
 _NAMESPACE = "softform"
 _LOOK_SECONDS = 5.0
 _APPROACH_SECONDS = 5.0
+_SILENT_SECONDS = 5.0
 _MS_PER_NS = 1e-6
+
+
+class SignsOfLife:
+    """Whether the stack still does what it is soaked for; a robot that vents, rightly, no longer does.
+
+    Attributes:
+        commanded_at: When a command came last, s of `time.monotonic`.
+        recorder_told_at: When the recorder told of itself last.
+    """
+
+    def __init__(self) -> None:
+        """Nothing is judged before `begin`."""
+        self.commanded_at = self.recorder_told_at = 0.0
+        self._has_begun, self._stopped = False, ""
+
+    def begin(self) -> None:
+        """Judge from now on."""
+        self.commanded_at = self.recorder_told_at = time.monotonic()
+        self._has_begun = True
+
+    def note_driver(self, state: int, reason: str) -> None:
+        """Take the driver's state."""
+        if state == DriverState.FAULT or (self._has_begun and state != DriverState.RUNNING):
+            self._stopped = self._stopped or reason
+
+    def trouble(self, now: float) -> str:
+        """What does not go on at `now`, s; empty if all does."""
+        if self._stopped:
+            return f"the driver stopped: {self._stopped}"
+        if now - self.commanded_at > _SILENT_SECONDS:
+            return f"no command came for {now - self.commanded_at:.0f} s"
+        if now - self.recorder_told_at > _SILENT_SECONDS:
+            return f"the recorder told nothing for {now - self.recorder_told_at:.0f} s"
+        return ""
 
 
 class _Planner:
@@ -53,7 +88,7 @@ class _Planner:
         self._targets = node.create_publisher(PointCloud2, "target_shape", qos.TARGET_SHAPE)
         self.stamps: list[int] = []
         self.recorder: dict[str, str] = {}
-        self.driver_fault = ""
+        self.signs = SignsOfLife()
         node.create_subscription(ChamberPressures, "pressure_command", self._on_command, qos.PRESSURE_COMMAND_LOG)
         node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, qos.DIAGNOSTICS)
         node.create_subscription(DriverState, "driver_state", self._on_driver_state, qos.LATCHED_STATE)
@@ -75,15 +110,16 @@ class _Planner:
             deadline += 1.0 / RATE
 
     def _on_command(self, message: ChamberPressures) -> None:
+        self.signs.commanded_at = time.monotonic()
         self.stamps.append(nanoseconds_from_stamp(message.header.stamp))
 
     def _on_driver_state(self, message: DriverState) -> None:
-        if message.state == DriverState.FAULT:
-            self.driver_fault = message.reason
+        self.signs.note_driver(message.state, message.reason)
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
             if status.name == f"/{_NAMESPACE}/bag_recorder":
+                self.signs.recorder_told_at = time.monotonic()
                 self.recorder = {pair.key: pair.value for pair in status.values}
 
 
@@ -99,7 +135,7 @@ def soak(minutes: float, folder: Path, say: Callable[[str], None]) -> dict[str, 
         Trends of each node's memory, threads and file descriptors, period of the commands, and what the recorder lost.
 
     Raises:
-        SoftformError: If the stack does not come up, a node ends meanwhile, or the driver faults.
+        SoftformError: If the stack does not come up, a node ends or falls silent meanwhile, or the driver stops.
     """
     robot = load_robot("membrane")
     path = StreamedPath(
@@ -125,6 +161,7 @@ def soak(minutes: float, folder: Path, say: Callable[[str], None]) -> dict[str, 
             planner = _Planner(node, path)
             time.sleep(_APPROACH_SECONDS)
             planner.stamps.clear()
+            planner.signs.begin()
             processor_shares()  # the next call tells of the time since this one
             samples = _watch(stack, planner, 60.0 * minutes)
             processor = processor_shares()
@@ -152,11 +189,16 @@ def _watch(stack: StackProcesses, planner: _Planner, seconds: float) -> dict[str
                     samples[name].append(usage(process, elapsed))
                 except psutil.NoSuchProcess as error:
                     raise SoftformError(f"The node '{name}' ended after {elapsed:.0f} s.", "See its log.") from error
-            if planner.driver_fault:
-                raise SoftformError(f"After {elapsed:.0f} s the driver stopped: {planner.driver_fault}")
+            _require_life(planner, elapsed)
             bar.update(round(elapsed) - bar.n)
             time.sleep(min(_LOOK_SECONDS, max(0.1, seconds / 20.0)))
+    _require_life(planner, seconds)
     return samples
+
+
+def _require_life(planner: _Planner, elapsed: float) -> None:
+    if trouble := planner.signs.trouble(time.monotonic()):
+        raise SoftformError(f"After {elapsed:.0f} s {trouble}.", "See the launch's log.")
 
 
 def _growth(samples: dict[str, list[Usage]], seconds: float) -> dict[str, object]:

@@ -11,6 +11,9 @@ def epoch_nanoseconds(steady: float) -> int:
     return time.time_ns() - round((time.monotonic() - steady) * NANOSECONDS_PER_SECOND)
 
 
+_OVERTAKEN_SECONDS = 1.0  # no packet waits longer in a network that is worth measuring by
+
+
 class DeviceClock:
     """Follows a device whose packets carry its own time and arrive after an unknown, changing delay.
 
@@ -31,12 +34,14 @@ class DeviceClock:
         """Moment of this machine's clock at which the device's shows `device_time`.
 
         Args:
-            device_time: s, of a packet; if it goes back, the device was started anew, and nothing before counts.
+            device_time: s, of a packet; if it goes back by more than a second, the device was started anew, and nothing
+                before counts; by less, the packet was overtaken by a later one.
             arrival: Of this packet, s of this machine's steady clock.
         """
-        if device_time < self._last:
+        if device_time < self._last - _OVERTAKEN_SECONDS:
             self._offsets.clear()
-        self._last = device_time
+            self._last = device_time
+        self._last = max(self._last, device_time)
         offset = arrival - device_time
         while self._offsets and self._offsets[-1][1] >= offset:
             self._offsets.pop()

@@ -152,10 +152,21 @@ class Labeller:
             if (index >= 0).sum() >= _FEWEST_BASE:
                 return index
         found = find_base(points, self._base, self._limit)
-        if found is None:
+        if found is None or (
+            self._motion is not None and self._fits(found[1], points) < self._fits(self._motion, points)
+        ):
             return np.full(len(self._base), -1)
         self._motion = found[1]
         return found[0]
+
+    def _fits(self, motion: RigidTransform, points: Array) -> int:
+        """How many markers have a point where they are expected: a base that was made up of others' points moves them.
+
+        The surface is fixed to the base: where that has really moved, its new motion fits the surface at least as well.
+        """
+        if not len(self._place):
+            return 0
+        return int((cdist(self._place, motion.apply(points)).min(axis=1) <= self._reach).sum())
 
     def _assigned(self, points: Array) -> Array:
         """Positions of the named markers, (M, 3) m, robot frame; the first frame may name them."""

@@ -106,6 +106,7 @@ class NatNetSource:
         self._sockets = []
         self._server = self._labels = None
         self._asked_at = -float("inf")
+        self._clock = DeviceClock()
 
     def _bound_socket(self, address: str, port: int) -> socket.socket:
         one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

@@ -120,6 +120,7 @@ class QualisysSource:
         self._dropped = self.malformed
         self._loop = self._protocol = None
         self._frames.clear()
+        self._clock = DeviceClock()
         if loop is None:
             return
         if protocol is not None and protocol.transport is not None:

@@ -54,6 +54,20 @@ def test_a_marker_that_comes_back_has_its_name_although_the_sheet_has_moved():
         assert np.nanmax(np.abs(frame.positions - points)) < 1e-9
 
 
+def test_points_that_imitate_a_hidden_base_do_not_move_it():
+    labeller = Labeller(BASE, {}, LIMIT, REACH)
+    labeller.label(points_only(seen()))
+    points = seen()[2:]  # two of the base's markers are covered
+    imitation = seen()[:3] + [0.7, 0.5, 0.2]
+    for number in range(1, 4):
+        frame = labeller.label(points_only(np.vstack([points, imitation]), number))
+        assert np.isnan(frame.positions[:4]).all()
+        assert np.allclose(frame.positions[4:], seen()[4:])
+    moved = seen() + [0.01, -0.02, 0.03]  # the robot, or the cameras: all of it
+    frame = labeller.label(points_only(moved, 4))
+    assert np.allclose(frame.positions, moved)
+
+
 def test_a_base_that_the_system_labels_is_taken_as_it_says():
     names, points = [*BASE, "wand"], seen()
     frame = CapturedFrame(0, 0, names, np.vstack([points[:4], [[9.0, 9.0, 9.0]]]), points[4:])

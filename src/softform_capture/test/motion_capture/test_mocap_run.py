@@ -54,6 +54,14 @@ def test_a_device_clock_takes_no_delay_for_time():
     assert clock.host_time(0.0, 900.0) == pytest.approx(900.0), "started anew"
 
 
+def test_a_packet_that_was_overtaken_keeps_its_own_time():
+    clock = DeviceClock()
+    for number in range(100):
+        clock.host_time(0.01 * number, 50.0 + 0.01 * number)
+    assert clock.host_time(0.90, 51.05) == pytest.approx(50.90)
+    assert clock.host_time(1.00, 51.06) == pytest.approx(51.00)
+
+
 def test_a_device_clock_that_drifts_is_followed():
     clock = DeviceClock(window=1.0)
     for device in np.arange(0.0, 100.0, 0.01):

@@ -4,12 +4,11 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from softform_core.errors import SoftformError
 
 MAX_HEADER_BYTES = 1 << 16
 
+_CHUNK = 1 << 20  # bytes
 _SIZES = {
     **dict.fromkeys(("char", "uchar", "int8", "uint8"), 1),
     **dict.fromkeys(("short", "ushort", "int16", "uint16"), 2),
@@ -107,9 +106,14 @@ def check_ascii_rows(path: str | Path, header: PlyHeader) -> None:
         SoftformError: If rows are missing.
         OSError: If the file cannot be read.
     """
-    body = np.memmap(path, dtype=np.uint8, mode="r", offset=header.body_offset)
-    line_ends = int(np.count_nonzero(body == ord("\n")))
-    rows = line_ends + int(body[-1] != ord("\n"))
+    # Read, not mapped: a file that is written anew under its name meanwhile, or a drive that fails, would kill the
+    # process by a signal.
+    line_ends, last = 0, b"\n"
+    with open(path, "rb") as file:
+        file.seek(header.body_offset)
+        while part := file.read(_CHUNK):
+            line_ends, last = line_ends + part.count(b"\n"), part[-1:]
+    rows = line_ends + int(last != b"\n")
     promised = sum(header.counts.values())
     if rows < promised:
         raise SoftformError(
