@@ -47,16 +47,15 @@ class Latch:
         Raises:
             SoftformError: If the driver before left the robot in doubt, or the latch would not survive a restart.
         """
-        before = self.read()
-        if before is None or before == STOPPED_UNCONFIGURED:
-            self.set(STOPPED_UNCONFIGURED)
-            if self.failure:
-                raise SoftformError(self.failure, "Mend it, then stop again.")
-        elif before.startswith((LEFT_ACTIVE, LEFT_UNCONFIRMED)):
+        before = self.read() or STOPPED_UNCONFIGURED
+        self.set(before)
+        if before.startswith((LEFT_ACTIVE, LEFT_UNCONFIRMED)):
             raise SoftformError(
                 f"Latched, but nothing was vented now, for the driver is not configured; the last time {before}.",
                 "Cut the pressure supply, or configure the driver, which vents.",
             )
+        if self.failure:
+            raise SoftformError(self.failure, "Mend it, then stop again.")
         return "The driver is not configured; it has inflated nothing. Latched."
 
     def set(self, reason: str) -> None:
