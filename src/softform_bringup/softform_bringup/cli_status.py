@@ -33,10 +33,10 @@ def status(namespace: str, watch: bool, as_json: bool) -> None:
     """  # noqa: D301 - click reads the escape as "keep these lines"
     from softform_bringup.discovery import await_discovery
     from softform_bringup.ros_domains import domains_of_stacks
-    from softform_bringup.status.observer import StackObserver, full_namespace
+    from softform_bringup.status.observer import StackObserver
     from softform_bringup.status.screen import screen
     from softform_bringup.status.stack_status import nothing_runs
-    from softform_ros.background_node import BackgroundNode
+    from softform_ros.background_node import BackgroundNode, full_namespace
 
     space = full_namespace(namespace)
     with BackgroundNode(f"status_{os.getpid()}", "") as node:

@@ -11,7 +11,7 @@ from softform_capture.marker_plausibility import PlausibilityLimits
 from softform_capture.marker_stream import MarkerStream
 from softform_capture.motion_capture.captured_frame import Array, CapturedFrame
 from softform_capture.motion_capture.labelling import Labeller
-from softform_core.errors import SoftformError
+from softform_core.errors import SoftformError, reason_of
 from softform_core.pneumatic_robot import PneumaticRobot
 
 _WATCHED = 5.0  # s over which rate and latency are taken
@@ -85,9 +85,10 @@ class CaptureRun:
                 self.stream.reject(str(error))
                 raise
             except Exception as error:  # one bad frame must not end the run
-                self.stream.reject(_reason(error))
+                self.stream.reject(reason_of(error))
                 raise SoftformError(
-                    f"Frame {frame.number} cannot be used: {_reason(error)}.", "Look at what the capture system sends."
+                    f"Frame {frame.number} cannot be used: {reason_of(error)}.",
+                    "Look at what the capture system sends.",
                 ) from error
 
     def _taken(self, frame: CapturedFrame) -> tuple[list[str], Array] | None:
@@ -107,7 +108,7 @@ class CaptureRun:
     def refuse(self, error: Exception) -> str:
         """Count a frame that could not even be read; returns the reason."""
         with self._lock:
-            self.stream.reject(_reason(error))
+            self.stream.reject(reason_of(error))
             return self.stream.record.rejection
 
     @property
@@ -180,7 +181,3 @@ class CaptureRun:
         if middle > self._settings.max_latency:
             return f"frames are stamped {middle:.1f} s before they come: synchronise the clocks (NTP)"
         return ""
-
-
-def _reason(error: Exception) -> str:
-    return str(error) if isinstance(error, SoftformError) else f"{type(error).__name__}: {error}"

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 
 from softform_capture.folder_source import FolderSource, RejectedFile, ScanFile
-from softform_core.errors import SoftformError
+from softform_core.errors import reason_of
 
 _STOP_PATIENCE = 10.0
 
@@ -51,7 +51,7 @@ class FolderWatcher:
                 found = self._source.poll()
                 self._on_folder("")
             except Exception as error:  # nothing that a drive does may end the watch
-                self._on_folder(str(error) if isinstance(error, SoftformError) else f"{type(error).__name__}: {error}")
+                self._on_folder(reason_of(error))
                 continue
             for result in found:
                 if self._stop.is_set():
@@ -61,7 +61,5 @@ class FolderWatcher:
                     continue
                 try:
                     self._on_scan(result)
-                except SoftformError as error:
-                    self._on_rejected(RejectedFile(result.path, str(error)))
                 except Exception as error:  # one bad file must not end the watch
-                    self._on_rejected(RejectedFile(result.path, f"{type(error).__name__}: {error}"))
+                    self._on_rejected(RejectedFile(result.path, reason_of(error)))

@@ -14,3 +14,8 @@ class SoftformError(Exception):
         super().__init__(message if not next_step else f"{message} {next_step}")
         self.message = message
         self.next_step = next_step
+
+
+def reason_of(error: Exception) -> str:
+    """Return what to tell of an error: its sentences, or the kind of one that nobody foresaw."""
+    return str(error) if isinstance(error, SoftformError) else f"{type(error).__name__}: {error}"

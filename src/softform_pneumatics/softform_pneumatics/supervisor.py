@@ -125,13 +125,17 @@ class Supervisor:
         """
         self._commands.clear()
         if self.state is not State.FAULT:
-            self._latch.set(LEFT_ACTIVE)
-            if self._latch.failure:
-                raise SoftformError(self._latch.failure, "Free space or set 'state_folder', then activate again.")
+            self._require_latch("activate")
             self._rest_reason = "ready: all targets are zero, waiting for commands"
         self.is_active = True
         if self.state is not State.FAULT:  # looked at once more: a reset may have ended just then
             self._latch.set(LEFT_ACTIVE)
+
+    def _require_latch(self, request: str) -> None:
+        """Latch the next driver, should this one die active; what cannot be latched is to be requested again."""
+        self._latch.set(LEFT_ACTIVE)
+        if self._latch.failure:
+            raise SoftformError(self._latch.failure, f"Free space or set 'state_folder', then {request} again.")
 
     def _set_state(self, state: State, reason: str) -> None:
         changed = (state, reason) != (self.state, self.reason)
@@ -308,9 +312,7 @@ class Supervisor:
         if not self.connection.is_probed:
             self.connection.probe(interrupted)
         if self.is_active:
-            self._latch.set(LEFT_ACTIVE)
-            if self._latch.failure:
-                raise SoftformError(self._latch.failure, "Free space or set 'state_folder', then reset again.")
+            self._require_latch("reset")
         else:
             self._latch.clear()
         self._commands.clear()

@@ -79,7 +79,7 @@ def report_plant(logs: Sequence[PlantLog], seed: int, say: Callable[[str], objec
             )
         plant, held_out = _held_out_check(log, seed)
         alone.append(identify([log], seed, plant)[0])
-        figures.append({"name": log.name, "held_out_rmse_kpa": held_out})
+        figures.append({"name": log.name, "held_out_rmse_kpa": held_out, "law_agreement": round(agreement, 3)})
     say("all recordings together")
     plant, drive = identify(logs, seed)
     for log, found in zip(logs, figures, strict=True):
@@ -87,7 +87,6 @@ def report_plant(logs: Sequence[PlantLog], seed: int, say: Callable[[str], objec
             "rows": len(log),
             "rows_without_reading": log.lost_rows,
             "row_period_s": log.row_period,
-            "law_agreement": round(law_agreement(log), 3),
             "rmse_kpa": overall(log, plant, drive),
             "shipped_plant_rmse_kpa": overall(log, shipped, drive),
             "steps": [asdict(step) for step in step_errors(log, plant, drive)],

@@ -14,6 +14,11 @@ from rclpy.signals import SignalHandlerOptions
 from softform_core.errors import SoftformError
 
 
+def full_namespace(namespace: str) -> str:
+    """`softform` or `/softform/` as `/softform`."""
+    return "/" + namespace.strip("/")
+
+
 class BackgroundNode:
     """Is there from `open` to `close`, or while the `with` block lasts; the program keeps its signal handlers."""
 
@@ -24,7 +29,7 @@ class BackgroundNode:
             name: Of the node.
             namespace: Where the stack runs.
         """
-        self._name, self._namespace = name, namespace
+        self._name, self._namespace = name, full_namespace(namespace)
         self._context: rclpy.Context | None = None
 
     @property
@@ -47,7 +52,7 @@ class BackgroundNode:
         rclpy.init(context=context, signal_handler_options=SignalHandlerOptions.NO)
         try:
             self.node: Node = rclpy.create_node(
-                self._name, namespace=self._namespace or "/", context=context, use_global_arguments=False
+                self._name, namespace=self._namespace, context=context, use_global_arguments=False
             )
         except InvalidNamespaceException as error:
             rclpy.shutdown(context=context)

@@ -33,7 +33,7 @@ from softform_bringup.collecting.settled_robot import SettledRobot
 from softform_core.errors import SoftformError
 from softform_core.files import only_writer
 from softform_core.frames.marker_quality import MarkerJudge, check_same_rest
-from softform_core.frames.marker_store import MarkerStore, create_marker_frames
+from softform_core.frames.marker_store import create_marker_frames
 from softform_core.frames.store import FrameStore, create_frames
 from softform_core.kinematics.robot_pipeline import load_pipeline
 from softform_core.robots import Robot
@@ -119,9 +119,9 @@ class FrameCollector:
     def _collect_frames(self, store: Store, recorder: Recorder) -> None:
         """Collect the missing frames, with the reference pose before the first, after the last and in between."""
         reference, every = None, self._goal.reference_every
-        if every and isinstance(recorder, MarkerRecorder) and isinstance(store, MarkerStore):
+        if every and isinstance(recorder, MarkerRecorder):
             tell = partial(self._tell_stage, 0, "reference", 0.0)
-            reference = ReferencePose(store, self._robot, self._captures, recorder.quality, self._settings, tell)
+            reference = ReferencePose(recorder, self._robot, self._captures, self._settings, tell)
         rejected: list[int] = []
         for count, number in enumerate(missing_frames(store, self._goal.frames)):
             refuse_full_disk(self._goal.output, self._settings.least_free_disk)

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_bringup.collecting.goal import Code, CollectError, CollectSettings
-from softform_bringup.collecting.recorders import labelled, take_markers
+from softform_bringup.collecting.recorders import averaged_markers, labelled, take_markers
 from softform_bringup.collecting.settled_robot import SettledRobot
 from softform_core.errors import SoftformError
-from softform_core.frames.marker_quality import LabelledMarkers, average_markers, rest_frame
+from softform_core.frames.marker_quality import rest_frame
 from softform_core.robots import Robot
 from softform_ik.robot.capture_watch import Capture, Moment
 from softform_interfaces.msg import MarkerFrame
@@ -64,7 +64,7 @@ class MarkerCaptures:
         for _ in range(self._settings.captures_a_frame):  # a marker that is missing now may be seen a moment later
             taken = self._take(moment, what)
             try:
-                names, rest = rest_frame(self._labelled(taken), self._robot)
+                names, rest = rest_frame(labelled(taken, self._settings.frame), self._robot)
             except SoftformError as error:
                 raise CollectError(Code.CAPTURE_FAILED, error.message, error.next_step) from error
             if len(names) == len(taken[-1].cloud.name):
@@ -96,10 +96,7 @@ class MarkerCaptures:
             taken = self._take(moment, what)
             moment = taken[-1]
             measured = self._settled.still_settled(actuation, moment.stamp, what).pressures
-            try:
-                positions, fault = average_markers(self._labelled(taken), names, self._robot)
-            except SoftformError as error:
-                positions, fault = np.full((len(names), 3), np.nan), error.message
+            positions, fault = averaged_markers(taken, self._settings.frame, names, self._robot)
             yield MarkerCapture(positions, measured, moment.stamp, fault)
 
     def _take(self, moment: Moment, what: str) -> list[Capture[MarkerFrame]]:
@@ -110,6 +107,3 @@ class MarkerCaptures:
         if taken is None:
             raise settled.nothing_came("captured_markers", what)
         return taken
-
-    def _labelled(self, taken: list[Capture[MarkerFrame]]) -> list[LabelledMarkers]:
-        return labelled(taken, self._settings.frame)

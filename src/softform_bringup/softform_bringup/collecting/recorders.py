@@ -97,7 +97,11 @@ class ScanRecorder:
 
 
 class MarkerRecorder:
-    """The mean of some marker frames a frame."""
+    """The mean of some marker frames a frame.
+
+    Attributes:
+        store: Where frames are kept.
+    """
 
     topic = "captured_markers"
 
@@ -120,7 +124,7 @@ class MarkerRecorder:
             frame: Frame that they must be in.
             averaged: Number of marker frames in one stored frame.
         """
-        self._store, self._robot, self._watch = store, robot, markers
+        self.store, self._robot, self._watch = store, robot, markers
         self._frame, self._averaged = frame, averaged
         self._judge = judge
 
@@ -132,12 +136,8 @@ class MarkerRecorder:
     def judge(self, actuation: Array) -> tuple[float, str]:
         """Judge labels and positions, by the rest frame, the simulated shape and the frames before."""
         assert self._taken is not None
-        names = self._store.names
-        try:
-            self._positions, fault = average_markers(labelled(self._taken, self._frame), names, self._robot)
-        except SoftformError as error:
-            self._positions, fault = np.full((len(names), 3), np.nan), error.message
-        if not fault and (twin := self._store.same_positions(self._positions)) is not None:
+        self._positions, fault = averaged_markers(self._taken, self._frame, self.store.names, self._robot)
+        if not fault and (twin := self.store.same_positions(self._positions)) is not None:
             fault = f"its markers are in every digit where they were in frame {twin}: does the system send old ones?"
         quality = self.quality(actuation, self._positions)
         self._quality = MarkerQuality(quality.coverage, fault or quality.fault)
@@ -145,13 +145,13 @@ class MarkerRecorder:
 
     def quality(self, actuation: Array, positions: Array) -> MarkerQuality:
         """Quality of markers (M, 3) m under `actuation` (k,) Pa, by the simulated shape and the frames before."""
-        kept = self._store.captured[-_COMPARED:]
-        before = self._store.captured_positions()[-_COMPARED:]
-        return self._judge.assess(actuation, positions, self._store.actuation[kept], before)
+        kept = self.store.captured[-_COMPARED:]
+        before = self.store.captured_positions()[-_COMPARED:]
+        return self._judge.assess(actuation, positions, self.store.actuation[kept], before)
 
     def store_frame(self, number: int, measured: Array, captured_at: float) -> None:
         """Keep the positions."""
-        self._store.write_captured(number, self._positions, measured, captured_at, self._quality)
+        self.store.write_captured(number, self._positions, measured, captured_at, self._quality)
 
 
 def take_markers(
@@ -166,6 +166,23 @@ def take_markers(
         taken.append(capture)
         moment = capture
     return taken
+
+
+def averaged_markers(
+    taken: list[Capture[MarkerFrame]], frame: str, names: list[str], robot: Robot
+) -> tuple[Array, str]:
+    """As `average_markers`, of marker frames as they came; those that cannot be read show no marker, which is a fault.
+
+    Args:
+        taken: The marker frames.
+        frame: Frame that they must be in.
+        names: The M markers that there must be.
+        robot: Whose markers.
+    """
+    try:
+        return average_markers(labelled(taken, frame), names, robot)
+    except SoftformError as error:
+        return np.full((len(names), 3), np.nan), error.message
 
 
 def labelled(taken: list[Capture[MarkerFrame]], frame: str) -> list[LabelledMarkers]:

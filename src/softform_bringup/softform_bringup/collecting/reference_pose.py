@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from softform_bringup.collecting.goal import AGAIN, Code, CollectError, CollectSettings
 from softform_bringup.collecting.marker_captures import MarkerCapture, MarkerCaptures
-from softform_core.frames.marker_store import MarkerStore
-from softform_core.frames.quality import MIN_COVERAGE, MarkerQuality
+from softform_bringup.collecting.recorders import MarkerRecorder
+from softform_core.frames.quality import MIN_COVERAGE
 from softform_core.frames.references import marker_drift, reference_actuation
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
@@ -23,25 +23,23 @@ class ReferencePose:
     """Captures the reference pose and compares its markers with its first capture, of whatever session.
 
     Args:
-        store: Where captures are kept.
+        recorder: Of the frames; its store keeps the captures, and it judges the first, which is compared with no other.
         robot: Whose markers.
         captures: Captures them.
-        quality: Of markers (M, 3) m under an actuation (k,) Pa, for the first capture, which is compared with no other.
         settings: How far they may be off.
         tell: Takes one sentence on each capture.
     """
 
     def __init__(
         self,
-        store: MarkerStore,
+        recorder: MarkerRecorder,
         robot: Robot,
         captures: MarkerCaptures,
-        quality: Callable[[Array, Array], MarkerQuality],
         settings: CollectSettings,
         tell: Callable[[str], None],
     ) -> None:
         """Nothing moves yet."""
-        self._store, self._robot, self._captures, self._quality = store, robot, captures, quality
+        self._recorder, self._store, self._robot, self._captures = recorder, recorder.store, robot, captures
         self._settings, self._tell = settings, tell
         self._actuation = reference_actuation(robot)
 
@@ -53,32 +51,32 @@ class ReferencePose:
         """
         store, actuation = self._store, self._actuation
         for capture in self._captures.at(actuation, store.names, _WHAT):
-            problem = self._unfit(capture) or self._drifted(capture)
+            drift = self._drift(capture)
+            problem = self._unfit(capture, drift) or self._drifted(drift)
             if problem is None:
                 break
         if problem is None or problem.code is Code.ROBOT_DRIFTED:
             store.references.add(actuation, capture.positions, capture.measured, capture.captured_at, self._done())
         if problem is not None:
             raise problem
-        drift = self._drift(capture)
         warning = "WARNING: " if np.nanmax(drift) > self._settings.drift_warning * self._size() else ""
         self._tell(f"{warning}{self._told(drift)}")
 
-    def _unfit(self, capture: MarkerCapture) -> CollectError | None:
+    def _unfit(self, capture: MarkerCapture, drift: Array) -> CollectError | None:
         fault = capture.fault
         seen = np.isfinite(capture.positions).all(axis=1).mean()
         if not fault and seen < MIN_COVERAGE:
             fault = f"only {seen:.0%} of the markers are seen."
         if not fault and not len(self._store.references):
-            fault = self._quality(self._actuation, capture.positions).fault
-        if not fault and not np.isfinite(self._drift(capture)).any():
+            fault = self._recorder.quality(self._actuation, capture.positions).fault
+        if not fault and not np.isfinite(drift).any():
             fault = "no marker of its first capture is seen."
         if not fault:
             return None
         return CollectError(Code.CAPTURE_FAILED, f"{_WHAT.capitalize()} cannot be used: {fault}", f"Look why. {AGAIN}")
 
-    def _drifted(self, capture: MarkerCapture) -> CollectError | None:
-        drift, limit = self._drift(capture), self._settings.drift_limit * self._size()
+    def _drifted(self, drift: Array) -> CollectError | None:
+        limit = self._settings.drift_limit * self._size()
         if np.nanmax(drift) <= limit:
             return None
         return CollectError(

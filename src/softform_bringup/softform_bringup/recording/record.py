@@ -92,7 +92,7 @@ def background_recording(request: RecordRequest) -> Iterator[TopicRecorder]:
     Raises:
         SoftformError: If the bag cannot be begun, or what is to be recorded has no name that ROS takes.
     """
-    background = BackgroundNode(f"record_{os.getpid()}", "/" + request.namespace.strip("/"))
+    background = BackgroundNode(f"record_{os.getpid()}", request.namespace)
     background.open()
     bags = recorder = None
     try:

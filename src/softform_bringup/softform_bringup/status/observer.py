@@ -233,8 +233,3 @@ def _disks(folders: Iterable[Path]) -> tuple[DiskStatus, ...]:
         by_device.setdefault(place.stat().st_dev, (place, []))[1].append(str(folder))
     usages = [(shutil.disk_usage(place), names) for place, names in by_device.values()]
     return tuple(DiskStatus(" and ".join(names), usage.free, usage.total) for usage, names in usages)
-
-
-def full_namespace(namespace: str) -> str:
-    """`softform` or `/softform/` as `/softform`."""
-    return "/" + namespace.strip("/")

@@ -36,9 +36,9 @@ class Lens:
         Raises:
             SoftformError: If they are.
         """
-        if self.size not in (None, size):
+        if self.size is not None and self.size != size:
             raise SoftformError(
-                f"The images have {_times(size)} pixels, but the lens was calibrated with {_times(self.size)}.",
+                "The images have {}x{} pixels, but the lens was calibrated with {}x{}.".format(*size, *self.size),
                 "Set the camera to that size, or calibrate it at this one.",
             )
 
@@ -81,7 +81,3 @@ class Lens:
                 "Calibrate the camera by one of these.",
             )
         return cls(matrix, distortion, size)
-
-
-def _times(size: tuple[int, int] | None) -> str:
-    return "x".join(map(str, size or ()))

@@ -5,13 +5,12 @@ from collections import deque
 
 from softform_core.units import NANOSECONDS_PER_SECOND
 
+_OVERTAKEN_SECONDS = 1.0  # no packet waits longer in a network that is worth measuring by
+
 
 def epoch_nanoseconds(steady: float) -> int:
     """Nanoseconds since the epoch at a moment of the steady clock, s, as the wall clock runs now."""
     return time.time_ns() - round((time.monotonic() - steady) * NANOSECONDS_PER_SECOND)
-
-
-_OVERTAKEN_SECONDS = 1.0  # no packet waits longer in a network that is worth measuring by
 
 
 class DeviceClock:
