@@ -11,8 +11,8 @@ import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from std_srvs.srv import Trigger
 
-from softform_core.kinematics.live_pipeline import LivePipeline
-from softform_core.kinematics.pipeline import grid_uv
+from softform_core.forward.live_pipeline import LivePipeline
+from softform_core.forward.pipeline import grid_uv
 from softform_core.robots import load_robot
 from softform_core.units import MM_PER_M
 from softform_interfaces.msg import ChamberPressures, DriverState, ServoState

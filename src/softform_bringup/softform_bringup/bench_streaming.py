@@ -16,7 +16,7 @@ from softform_bringup.streaming_record import StateSeen, StreamingRecord, Surfac
 from softform_core import priority
 from softform_core.bench.ik_prediction import SHIPPED
 from softform_core.errors import SoftformError
-from softform_core.kinematics.live_pipeline import LivePipeline
+from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.paths import models_dir
 from softform_core.robots import load_robot
 from softform_interfaces.msg import ServoState

@@ -17,7 +17,7 @@ from softform_bringup.ros_domains import enter_domain_of_its_own
 from softform_bringup.run_folder import new_run_folder
 from softform_bringup.stack_state import wait_until_active
 from softform_core.errors import SoftformError
-from softform_core.kinematics.live_pipeline import NONE
+from softform_core.forward.live_pipeline import NONE
 from softform_core.networks.sim_to_real_store import load_sim_to_real
 from softform_core.paths import models_dir, reality_file
 from softform_core.robots import Robot, load_robot

@@ -14,9 +14,9 @@ from softform_bringup.collecting import disk_room, marker_captures
 from softform_bringup.collecting.frame_collector import FrameCollector
 from softform_bringup.collecting.goal import Code, CollectGoal, CollectSettings
 from softform_bringup.collecting.robot_link import RobotLink
+from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.frames.references import reference_actuation
 from softform_core.frames.sources import open_recording
-from softform_core.kinematics.robot_pipeline import load_pipeline
 from softform_core.robots import load_robot
 from softform_core.units import MM_PER_M
 from softform_ik.robot.capture_watch import CaptureWatch

@@ -7,7 +7,7 @@ from builtin_interfaces.msg import Time
 from softform_bringup.streamed_path import StreamedPath, pressure_path
 from softform_bringup.streaming_record import StateSeen, StreamingRecord, punctuality, surface_error_mm
 from softform_core.errors import SoftformError
-from softform_core.kinematics.robot_pipeline import load_pipeline
+from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.robots import load_robot
 from softform_core.units import MM_PER_M
 from softform_interfaces.msg import ServoState

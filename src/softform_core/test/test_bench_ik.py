@@ -7,7 +7,7 @@ from softform_core.bench import ik_algorithm2, ik_solver
 from softform_core.bench.ik_prediction import prediction, shipped_pipeline
 from softform_core.bench.ik_scaling import fastest_iteration_ms, random_pipeline
 from softform_core.bench.ik_targets import reachable_targets
-from softform_core.kinematics.closest_points import closest_points_on
+from softform_core.inverse.closest_points import closest_points_on
 from softform_core.robots import load_robot
 
 

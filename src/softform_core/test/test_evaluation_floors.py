@@ -9,8 +9,8 @@ import torch
 from softform_core.errors import SoftformError
 from softform_core.evaluation.confidence import area_under_curve, confidence_map, holes_auc
 from softform_core.evaluation.floors import Grid, fitted_surface, warped_onto
-from softform_core.kinematics.closest_points import closest_points_on
-from softform_core.kinematics.pipeline import grid_faces, grid_uv
+from softform_core.forward.pipeline import grid_faces, grid_uv
+from softform_core.inverse.closest_points import closest_points_on
 from softform_core.networks.sim_to_real import ShapeInput
 from softform_core.shapes.target import TargetShape
 from softform_core.surface.bspline import evaluate

@@ -12,13 +12,13 @@ from click.testing import CliRunner
 from softform_core.cli.evaluate import evaluate as command
 from softform_core.errors import SoftformError
 from softform_core.evaluation.run import evaluate
+from softform_core.forward.live_pipeline import LivePipeline
+from softform_core.forward.pipeline import grid_uv
+from softform_core.forward.robot_pipeline import pipeline_of
 from softform_core.frames.marker_quality import MarkerQuality
 from softform_core.frames.marker_store import create_marker_frames
 from softform_core.frames.quality import assess_cloud
 from softform_core.frames.store import create_frames
-from softform_core.kinematics.live_pipeline import LivePipeline
-from softform_core.kinematics.pipeline import grid_uv
-from softform_core.kinematics.robot_pipeline import pipeline_of
 from softform_core.networks.layers import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.paths import models_dir

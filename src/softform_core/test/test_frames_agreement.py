@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from softform_core.errors import SoftformError
+from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.frames.agreement import check_agreement
-from softform_core.kinematics.robot_pipeline import load_pipeline
 from softform_core.robots import load_robot
 
 PRESSURES = np.array([4000.0, 500.0, 3000.0, 800.0, 2500.0, 1500.0, 200.0, 3500.0, 1000.0])

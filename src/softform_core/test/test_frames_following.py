@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.frames.following import ShapeJudge
 from softform_core.halton import halton_actuations
-from softform_core.kinematics.robot_pipeline import load_pipeline
 from softform_core.robots import load_robot
 from softform_core.units import MM_PER_M
 

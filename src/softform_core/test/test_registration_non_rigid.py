@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.pipeline import grid_uv
+from softform_core.forward.pipeline import grid_uv
 from softform_core.registration.non_rigid import register_surface
 from softform_core.registration.warp_fit import WarpSpace
 from softform_core.surface.bspline import evaluate, normals

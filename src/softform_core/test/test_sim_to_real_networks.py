@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from softform_core.kinematics.pipeline import ForwardPipeline, grid_uv
-from softform_core.kinematics.rbf_warp import SimToReal, gaussians, warp
+from softform_core.forward.pipeline import ForwardPipeline, grid_uv
+from softform_core.forward.rbf_warp import SimToReal, gaussians, warp
 from softform_core.networks.layers import MlpWeights
 from softform_core.networks.sim_to_real import (
     Confidence,

@@ -8,7 +8,7 @@ import torch
 from scipy.spatial.distance import cdist, directed_hausdorff
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.pipeline import grid_uv
+from softform_core.forward.pipeline import grid_uv
 from softform_core.networks.layers import MlpWeights
 from softform_core.surface.bspline import basis_matrix
 from softform_core.training.direct_learning import AS_PRINTED, direct_loss, train_direct

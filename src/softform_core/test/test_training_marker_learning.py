@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.pipeline import ForwardPipeline, grid_uv
-from softform_core.kinematics.rbf_warp import SimToReal
-from softform_core.kinematics.surface_uncertainty import members_spread, uncertainty
+from softform_core.forward.pipeline import ForwardPipeline, grid_uv
+from softform_core.forward.rbf_warp import SimToReal
+from softform_core.forward.surface_uncertainty import members_spread, uncertainty
 from softform_core.networks.layers import MlpWeights, extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import load_robot

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.pipeline import ForwardPipeline, grid_uv
+from softform_core.forward.pipeline import ForwardPipeline, grid_uv
 from softform_core.networks.layers import MlpWeights
 from softform_core.surface.bspline import basis_matrix, derivative_matrices
 from softform_core.training import ensemble

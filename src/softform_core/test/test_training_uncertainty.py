@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.surface_uncertainty import members_spread, uncertainty
+from softform_core.forward.surface_uncertainty import members_spread, uncertainty
 from softform_core.training.uncertainty import calibrate, measurement_noise
 
 

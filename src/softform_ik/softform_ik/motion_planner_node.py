@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from softform_core.kinematics.live_pipeline import LivePipeline
+from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.planning.motion_plan import MotionSettings
 from softform_core.planning.planner_settings import PlannerSettings
 from softform_core.robots import Robot, load_robot

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sensor_msgs.msg import PointCloud2
 
-from softform_core.kinematics.live_pipeline import LivePipeline
+from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.robots import Robot
 from softform_ik.follow.surface import SurfacePathSolver
 from softform_ik.follow.tip_record import TipRecord

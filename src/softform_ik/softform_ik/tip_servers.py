@@ -4,7 +4,7 @@ import numpy as np
 from rclpy.action import ActionServer
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.live_pipeline import AUTO, NONE
+from softform_core.forward.live_pipeline import AUTO, NONE
 from softform_core.paths import models_dir
 from softform_core.rods.model_store import TIP_SIM_TO_REAL
 from softform_core.rods.tip_model import TipModel, load_tip_model

@@ -1,8 +1,8 @@
 """Pays once, before the first goal, for what only the first solve pays for: compiled kernels and loaded libraries."""
 
-from softform_core.kinematics.ik_options import IkOptions
-from softform_core.kinematics.inverse import solve_inverse_kinematics
-from softform_core.kinematics.pipeline import ForwardPipeline, grid_faces
+from softform_core.forward.pipeline import ForwardPipeline, grid_faces
+from softform_core.inverse.ik_options import IkOptions
+from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from softform_core.kinematics.closest_points import closest_points_on
-from softform_core.kinematics.ik_options import IkOptions
-from softform_core.kinematics.inverse import solve_inverse_kinematics
-from softform_core.kinematics.pipeline import ForwardPipeline, grid_faces, grid_uv
+from softform_core.forward.pipeline import ForwardPipeline, grid_faces, grid_uv
+from softform_core.inverse.closest_points import closest_points_on
+from softform_core.inverse.ik_options import IkOptions
+from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.networks.layers import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.shapes.target import TargetShape

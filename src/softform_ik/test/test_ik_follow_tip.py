@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from softform_core.kinematics.timing import fastest_schedule
+from softform_core.inverse.timing import fastest_schedule
 from softform_core.robots import load_tip_robot
 from softform_core.rods.follow_path import follow_path
 from softform_ik.follow.goal import FollowGoal, PointPath, PressurePath

@@ -7,7 +7,7 @@ import pytest
 import trimesh
 from lifecycle_msgs.msg import Transition
 
-from softform_core.kinematics.live_pipeline import LivePipeline
+from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.paths import models_dir
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M

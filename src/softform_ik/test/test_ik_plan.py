@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import trimesh
 
-from softform_core.kinematics.live_pipeline import LiveModels, LivePipeline
+from softform_core.forward.live_pipeline import LiveModels, LivePipeline
 from softform_core.paths import models_dir
 from softform_core.planning.motion_plan import MotionSettings
 from softform_core.planning.planner_settings import PlannerSettings

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from softform_core.kinematics.corrected_pipeline import CorrectedPipeline
+from softform_core.forward.corrected_pipeline import CorrectedPipeline
 from softform_core.shapes.features import FeaturePoints
 from softform_ik.feedback_throttle import FeedbackThrottle
 from softform_ik.reach.course import Progress, SolveSettings

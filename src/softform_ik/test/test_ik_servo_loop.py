@@ -6,10 +6,10 @@ import time
 import numpy as np
 import pytest
 
-from softform_core.kinematics.closest_points import closest_points_on
-from softform_core.kinematics.pipeline import grid_uv
-from softform_core.kinematics.servo import Servo, ServoSettings
-from softform_core.kinematics.servo_target import ServoTarget
+from softform_core.forward.pipeline import grid_uv
+from softform_core.inverse.closest_points import closest_points_on
+from softform_core.inverse.servo import Servo, ServoSettings
+from softform_core.inverse.servo_target import ServoTarget
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
 from softform_ik.reach.goal import Code

@@ -10,8 +10,8 @@ from sensor_msgs.msg import PointCloud2
 from std_msgs.msg import Header
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.pipeline import ForwardPipeline
-from softform_core.kinematics.surface_uncertainty import SurfaceUncertainty
+from softform_core.forward.pipeline import ForwardPipeline
+from softform_core.forward.surface_uncertainty import SurfaceUncertainty
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 from softform_interfaces.msg import Surface

@@ -7,7 +7,7 @@ import numpy as np
 from sensor_msgs.msg import PointCloud2
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.live_pipeline import LivePipeline
+from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.robots import Robot, load_robot
 from softform_inference.parameters import PARAMETERS
 from softform_inference.prediction import measured_actuation, predict_cloud, predict_surface

@@ -18,10 +18,10 @@ from rclpy.executors import SingleThreadedExecutor
 from sensor_msgs.msg import PointCloud2
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.live_pipeline import LivePipeline
-from softform_core.kinematics.pipeline import ForwardPipeline, grid_uv
-from softform_core.kinematics.rbf_warp import SimToReal
-from softform_core.kinematics.robot_pipeline import load_pipeline
+from softform_core.forward.live_pipeline import LivePipeline
+from softform_core.forward.pipeline import ForwardPipeline, grid_uv
+from softform_core.forward.rbf_warp import SimToReal
+from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.networks.layers import MlpWeights, extract_mlp
 from softform_core.networks.model_files import export, sha256
 from softform_core.networks.sim_to_real_export import SimToRealNetwork

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from softform_core.bench.waypoints import EIGHTS, compare, tracking_percent
-from softform_core.kinematics.mlp import fold
+from softform_core.forward.mlp import fold
 from softform_core.networks.layers import extract_mlp
 from softform_core.robots import TipRobot, load_tip_robot
 from softform_core.rods.follow_path import follow_path, start_near

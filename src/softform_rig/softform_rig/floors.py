@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.evaluation.floors import fitted_surface, warped_onto
-from softform_core.kinematics.rbf_warp import SimToReal
+from softform_core.forward.rbf_warp import SimToReal
 from softform_core.robots import Robot
 from softform_core.simulation import build_membrane, solve_equilibrium
 from softform_core.units import MM_PER_M

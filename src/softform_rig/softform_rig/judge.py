@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.evaluation.floors import Grid
-from softform_core.kinematics.closest_points import ClosestPoints, closest_points_on
-from softform_core.kinematics.pipeline import ForwardPipeline, grid_uv
-from softform_core.kinematics.rbf_warp import SimToReal
+from softform_core.forward.pipeline import ForwardPipeline, grid_uv
+from softform_core.forward.rbf_warp import SimToReal
+from softform_core.inverse.closest_points import ClosestPoints, closest_points_on
 from softform_core.networks.layers import MlpWeights
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from softform_core.evaluation.floors import Grid
-from softform_core.kinematics.pipeline import ForwardPipeline, grid_uv
+from softform_core.forward.pipeline import ForwardPipeline, grid_uv
 from softform_core.networks.layers import MlpWeights
 from softform_core.registration.non_rigid import register_surface
 from softform_core.training.direct_learning import AS_PRINTED, DirectLearning, DirectRecipe, train_direct

@@ -8,7 +8,7 @@ import trimesh
 
 from softform_core.bench.ik_sections import section_names
 from softform_core.errors import SoftformError
-from softform_core.kinematics.live_pipeline import LivePipeline
+from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.paths import models_dir
 from softform_core.planning.motion_plan import MotionSettings
 from softform_core.planning.predicted_surface import PredictedSurface

@@ -1,6 +1,6 @@
 """Newly trained models, taken into use while a node runs."""
 
-from softform_core.kinematics.live_pipeline import LivePipeline
+from softform_core.forward.live_pipeline import LivePipeline
 from softform_ros.lifecycle import SoftformLifecycleNode
 from softform_ros.timers import create_steady_timer
 

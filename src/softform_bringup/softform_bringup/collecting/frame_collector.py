@@ -32,10 +32,10 @@ from softform_bringup.collecting.robot_link import RobotLink
 from softform_bringup.collecting.settled_robot import SettledRobot
 from softform_core.errors import SoftformError
 from softform_core.files import only_writer
+from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.frames.marker_quality import MarkerJudge, check_same_rest
 from softform_core.frames.marker_store import create_marker_frames
 from softform_core.frames.store import FrameStore, create_frames
-from softform_core.kinematics.robot_pipeline import load_pipeline
 from softform_core.robots import Robot
 from softform_ik.robot.capture_watch import Moment
 

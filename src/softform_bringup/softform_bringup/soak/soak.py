@@ -24,7 +24,7 @@ from softform_bringup.soak.resources import Usage, trends, usage
 from softform_bringup.streamed_path import StreamedPath, pressure_path
 from softform_core import priority
 from softform_core.errors import SoftformError
-from softform_core.kinematics.live_pipeline import LivePipeline
+from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.robots import load_robot
 from softform_interfaces.msg import ChamberPressures, DriverState
 from softform_ros import qos

@@ -16,12 +16,12 @@ import numpy as np
 from softform_core.bench.ik_prediction import shipped_pipeline
 from softform_core.bench.ik_solver import from_rest
 from softform_core.bench.ik_targets import reachable_targets
-from softform_core.kinematics.autograd_pipeline import AutogradPipeline
-from softform_core.kinematics.forward_model import ForwardModel
-from softform_core.kinematics.ik_options import IkOptions
-from softform_core.kinematics.ik_result import IkResult
-from softform_core.kinematics.inverse import Method, solve_inverse_kinematics
-from softform_core.kinematics.robot_pipeline import SURFACE_POINTS
+from softform_core.forward.autograd_pipeline import AutogradPipeline
+from softform_core.forward.forward_model import ForwardModel
+from softform_core.forward.robot_pipeline import SURFACE_POINTS
+from softform_core.inverse.ik_options import IkOptions
+from softform_core.inverse.ik_result import IkResult
+from softform_core.inverse.inverse import Method, solve_inverse_kinematics
 from softform_core.networks.layers import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.registration.rigid import RigidTransform

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.kinematics.ik_options import IkOptions
-from softform_core.kinematics.inverse import search_of, solve_prepared
-from softform_core.kinematics.pipeline import ForwardPipeline, grid_faces, grid_uv
-from softform_core.kinematics.robot_pipeline import load_pipeline
+from softform_core.forward.pipeline import ForwardPipeline, grid_faces, grid_uv
+from softform_core.forward.robot_pipeline import load_pipeline
+from softform_core.inverse.ik_options import IkOptions
+from softform_core.inverse.inverse import search_of, solve_prepared
 from softform_core.registration.rigid import RigidTransform
 from softform_core.robots import load_robot
 from softform_core.shapes.target import TargetShape

@@ -1,9 +1,9 @@
 """What one prediction by the shipped sim-to-real ensemble of the virtual rig costs on one core, with its Jacobian."""
 
 from softform_core.bench.timing import median_ms
-from softform_core.kinematics.live_pipeline import LivePipeline
-from softform_core.kinematics.pipeline import ForwardPipeline
-from softform_core.kinematics.robot_pipeline import SURFACE_POINTS
+from softform_core.forward.live_pipeline import LivePipeline
+from softform_core.forward.pipeline import ForwardPipeline
+from softform_core.forward.robot_pipeline import SURFACE_POINTS
 from softform_core.paths import models_dir
 from softform_core.robots import Robot, load_robot
 from softform_core.threads import one_thread

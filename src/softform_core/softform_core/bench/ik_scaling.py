@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from softform_core.bench.ik_solver import iteration_ms
 from softform_core.bench.ik_targets import CLOUD_POINTS
-from softform_core.kinematics.closest_points import closest_points_on
-from softform_core.kinematics.ik_options import IkOptions
-from softform_core.kinematics.ik_problem import Problem
-from softform_core.kinematics.pipeline import ForwardPipeline, grid_faces, grid_uv
-from softform_core.kinematics.rbf_warp import SimToReal
+from softform_core.forward.pipeline import ForwardPipeline, grid_faces, grid_uv
+from softform_core.forward.rbf_warp import SimToReal
+from softform_core.inverse.closest_points import closest_points_on
+from softform_core.inverse.ik_options import IkOptions
+from softform_core.inverse.ik_problem import Problem
 from softform_core.networks.layers import MlpWeights
 from softform_core.shapes.target import TargetShape
 from softform_core.threads import one_thread

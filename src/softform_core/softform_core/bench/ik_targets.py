@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.kinematics.pipeline import ForwardPipeline, grid_faces, grid_uv
+from softform_core.forward.pipeline import ForwardPipeline, grid_faces, grid_uv
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M

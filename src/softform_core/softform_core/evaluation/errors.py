@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.closest_points import closest_points_on
+from softform_core.inverse.closest_points import closest_points_on
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
 

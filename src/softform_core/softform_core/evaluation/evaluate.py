@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from softform_core.errors import SoftformError
 from softform_core.evaluation.captures import Capture
 from softform_core.evaluation.comparison import Comparison, PredictedSurface, compare_markers, compare_scan
-from softform_core.kinematics.live_pipeline import LivePipeline
+from softform_core.forward.live_pipeline import LivePipeline
 
 Array = NDArray[np.float64]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.kinematics.closest_points import ClosestPoints
+from softform_core.inverse.closest_points import ClosestPoints
 from softform_core.registration.warp_fit import WarpSpace
 from softform_core.surface.bspline import evaluate
 from softform_core.surface.fit import SurfaceFitter

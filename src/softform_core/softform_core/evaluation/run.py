@@ -22,7 +22,7 @@ from softform_core.evaluation.report_pdf import report_pdf
 from softform_core.evaluation.report_tables import Report, frames_table, headline, overall_table
 from softform_core.evaluation.summary import Figures, frame_figures, overall_figures
 from softform_core.files import write_atomically
-from softform_core.kinematics.live_pipeline import NONE, LivePipeline
+from softform_core.forward.live_pipeline import NONE, LivePipeline
 from softform_core.networks.sim_to_real_card import SimToRealCard
 from softform_core.robots import Robot
 from softform_core.simulation.generate import git_revision

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.pipeline import grid_faces
-from softform_core.kinematics.triangle_tree import TriangleTree
+from softform_core.forward.pipeline import grid_faces
+from softform_core.inverse.triangle_tree import TriangleTree
 
 Array = NDArray[np.float64]
 

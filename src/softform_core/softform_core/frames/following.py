@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
 from softform_core.errors import SoftformError
+from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.frames.agreement import check_agreement
 from softform_core.frames.quality import COVERAGE_CELLS, cells_of
-from softform_core.kinematics.robot_pipeline import load_pipeline
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 

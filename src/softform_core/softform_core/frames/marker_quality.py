@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
+from softform_core.forward.robot_pipeline import simulated_shapes
 from softform_core.frames.quality import MIN_COVERAGE, MarkerQuality
-from softform_core.kinematics.robot_pipeline import simulated_shapes
 from softform_core.registration.markers import register_markers
 from softform_core.robots import Robot
 from softform_core.training.frames import MarkerFrames

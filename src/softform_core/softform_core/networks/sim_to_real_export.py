@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix
 from torch import Tensor, nn
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.rbf_warp import SimToReal
+from softform_core.forward.rbf_warp import SimToReal
 from softform_core.networks.layers import MlpWeights
 from softform_core.surface.bspline import basis_matrix, derivative_matrices
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from softform_core.kinematics.rbf_warp import SimToReal
+from softform_core.forward.rbf_warp import SimToReal
 from softform_core.networks.card import ModelCard
 from softform_core.networks.model_files import ModelError, ModelFiles
 from softform_core.networks.sim_to_real import mean_of

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.kinematics.closest_points import MeshSearch
+from softform_core.inverse.closest_points import MeshSearch
 from softform_core.planning.obstacles import Obstacle
 
 Array = NDArray[np.float64]

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.forward.forward_model import ForwardModel
 from softform_core.halton import halton_actuations
-from softform_core.kinematics.forward_model import ForwardModel
-from softform_core.kinematics.ik_options import IkOptions
-from softform_core.kinematics.inverse import search_of, solve_prepared
+from softform_core.inverse.ik_options import IkOptions
+from softform_core.inverse.inverse import search_of, solve_prepared
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.pipeline import ForwardPipeline, grid_faces, grid_uv
-from softform_core.kinematics.surface_uncertainty import SurfaceUncertainty
+from softform_core.forward.pipeline import ForwardPipeline, grid_faces, grid_uv
+from softform_core.forward.surface_uncertainty import SurfaceUncertainty
 from softform_core.surface.bspline import basis_matrix
 
 Array = NDArray[np.float64]

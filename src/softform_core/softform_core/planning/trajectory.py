@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.kinematics.timing import slew_durations
+from softform_core.inverse.timing import slew_durations
 from softform_core.planning.predicted_surface import PredictedSurface
 
 Array = NDArray[np.float64]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.pipeline import grid_uv
+from softform_core.forward.pipeline import grid_uv
 from softform_core.registration.warp_fit import WarpSpace
 from softform_core.surface.bspline import evaluate
 

@@ -7,7 +7,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
-from softform_core.kinematics.mlp import AffineLayers, fold
+from softform_core.forward.mlp import AffineLayers, fold
 from softform_core.networks.layers import extract_mlp
 from softform_core.rods.fit import fit, split_rows
 from softform_core.rods.follow_path import TipMap, TipPath, checked_path

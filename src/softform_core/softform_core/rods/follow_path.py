@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.box_minimum import box_minimum
+from softform_core.inverse.box_minimum import box_minimum
 
 Array = NDArray[np.float64]
 

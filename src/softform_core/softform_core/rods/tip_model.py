@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.mlp import AffineLayers, fold
+from softform_core.forward.mlp import AffineLayers, fold
 from softform_core.networks.layers import extract_mlp
 from softform_core.paths import models_dir
 from softform_core.robots import TipRobot, load_tip_robot

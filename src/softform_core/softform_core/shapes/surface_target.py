@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.pipeline import grid_faces, grid_uv
+from softform_core.forward.pipeline import grid_faces, grid_uv
 from softform_core.shapes.target import TargetShape
 from softform_core.shapes.validate import check_points
 from softform_core.surface.bspline import evaluate

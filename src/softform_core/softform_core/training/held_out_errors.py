@@ -9,10 +9,10 @@ from softform_core.evaluation.captures import Capture
 from softform_core.evaluation.comparison import PredictedSurface
 from softform_core.evaluation.evaluate import SURFACE_POINTS, judge
 from softform_core.evaluation.summary import share_within, summarise
-from softform_core.kinematics.pipeline import grid_uv
-from softform_core.kinematics.rbf_warp import SimToReal
-from softform_core.kinematics.robot_pipeline import pipeline_of
-from softform_core.kinematics.surface_uncertainty import SurfaceUncertainty
+from softform_core.forward.pipeline import grid_uv
+from softform_core.forward.rbf_warp import SimToReal
+from softform_core.forward.robot_pipeline import pipeline_of
+from softform_core.forward.surface_uncertainty import SurfaceUncertainty
 from softform_core.networks.layers import MlpWeights
 from softform_core.networks.sim_to_real_card import HeldOutErrors
 from softform_core.robots import Robot

@@ -10,10 +10,10 @@ from scipy.spatial import cKDTree
 
 from softform_core.errors import SoftformError
 from softform_core.evaluation.captures import Capture, read_captures
+from softform_core.forward.pipeline import ForwardPipeline, grid_uv
+from softform_core.forward.robot_pipeline import pipeline_of
 from softform_core.frames.marker_store import MarkerStore
 from softform_core.frames.sources import open_recording
-from softform_core.kinematics.pipeline import ForwardPipeline, grid_uv
-from softform_core.kinematics.robot_pipeline import pipeline_of
 from softform_core.networks.layers import MlpWeights
 from softform_core.robots import Robot
 from softform_core.shapes.target import estimate_normals

@@ -12,8 +12,8 @@ from scipy.spatial import cKDTree
 from torch import Tensor
 
 from softform_core.errors import SoftformError
+from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.frames.agreement import mirrored_or_turned
-from softform_core.kinematics.pipeline import ForwardPipeline
 from softform_core.training.frames import Frames
 from softform_core.training.sim_to_real_losses import Clouds
 from softform_core.training.trained_sim_to_real import FrameFlag

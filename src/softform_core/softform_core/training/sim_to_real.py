@@ -14,8 +14,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from softform_core.kinematics.pipeline import grid_uv
-from softform_core.kinematics.surface_uncertainty import members_spread
+from softform_core.forward.pipeline import grid_uv
+from softform_core.forward.surface_uncertainty import members_spread
 from softform_core.networks.layers import MlpWeights
 from softform_core.networks.sim_to_real import Confidence, FunctionPrediction
 from softform_core.training.border import Border, BorderLine, BorderNeighbours, border_misfit, border_neighbours

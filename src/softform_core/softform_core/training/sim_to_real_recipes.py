@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from softform_core.kinematics.rbf_warp import KERNEL_WIDTH
+from softform_core.forward.rbf_warp import KERNEL_WIDTH
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.kinematics.rbf_warp import SimToReal
+from softform_core.forward.rbf_warp import SimToReal
 from softform_core.networks.sim_to_real import Confidence, FunctionPrediction, ShapeInput, mean_of
 from softform_core.training.ensemble import Member, Problem
 

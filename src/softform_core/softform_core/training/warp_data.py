@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.pipeline import grid_uv
+from softform_core.forward.pipeline import grid_uv
 from softform_core.networks.layers import MlpWeights
 from softform_core.networks.sim_to_real import (
     ShapeInput,

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from softform_core.kinematics.ik_options import IkOptions
-from softform_core.kinematics.pipeline import ForwardPipeline, grid_faces, grid_uv
-from softform_core.kinematics.rbf_warp import SimToReal
+from softform_core.forward.pipeline import ForwardPipeline, grid_faces, grid_uv
+from softform_core.forward.rbf_warp import SimToReal
+from softform_core.inverse.ik_options import IkOptions
 from softform_core.networks.layers import MlpWeights
 from softform_core.networks.model_files import export
 from softform_core.networks.sim_to_real import ShapeInput, mean_of

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.inverse import solve_inverse_kinematics
+from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.robots import load_robot
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from softform_core.bench.ik_bounds import PropertyCounts, corners_of, disturbed_targets, solve_from
-from softform_core.kinematics.inverse import solve_prepared
-from softform_core.kinematics.pipeline import ForwardPipeline, grid_uv
+from softform_core.forward.pipeline import ForwardPipeline, grid_uv
+from softform_core.inverse.inverse import solve_prepared
 from softform_core.registration.rigid import RigidTransform
 
 KINDS = 7
@@ -35,7 +35,7 @@ def test_what_is_counted_is_seen(small, options, monkeypatch):
     target = replace(next(disturbed_targets(small, options, 1, seed=102)), options=low)
     counts = PropertyCounts()
     with monkeypatch.context() as leaky:
-        leaky.setattr("softform_core.kinematics.ik_problem.Problem.clip", lambda self, actuation: actuation + 1.0)
+        leaky.setattr("softform_core.inverse.ik_problem.Problem.clip", lambda self, actuation: actuation + 1.0)
         solve_from([low.pressure_min], small, target, counts)
     assert (counts.solves, counts.bounds_violated) == (1, 1)
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.ik_options import Termination
-from softform_core.kinematics.inverse import search_of, solve_inverse_kinematics
-from softform_core.kinematics.multi_start import GlobalSearch, solve_globally
-from softform_core.kinematics.pipeline import ForwardPipeline, grid_uv
+from softform_core.forward.pipeline import ForwardPipeline, grid_uv
+from softform_core.inverse.ik_options import Termination
+from softform_core.inverse.inverse import search_of, solve_inverse_kinematics
+from softform_core.inverse.multi_start import GlobalSearch, solve_globally
 from softform_core.shapes.features import FeaturePoints
 from softform_core.units import MM_PER_M
 

@@ -7,10 +7,10 @@ import pytest
 from scipy.optimize import lsq_linear
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.box_minimum import box_minimum
-from softform_core.kinematics.ik_options import IkOptions, Termination
-from softform_core.kinematics.inverse import solve_inverse_kinematics
-from softform_core.kinematics.pipeline import ForwardPipeline, grid_uv
+from softform_core.forward.pipeline import ForwardPipeline, grid_uv
+from softform_core.inverse.box_minimum import box_minimum
+from softform_core.inverse.ik_options import IkOptions, Termination
+from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.registration.rigid import RigidTransform
 from softform_core.shapes.target import TargetShape
 

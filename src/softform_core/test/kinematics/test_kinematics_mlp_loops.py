@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from softform_core.kinematics.mlp_loops import add_products, add_products_along, add_rows, turn_by_activation
+from softform_core.forward.mlp_loops import add_products, add_products_along, add_rows, turn_by_activation
 
 
 def sparse(random: np.random.Generator, *shape: int) -> NDArray[np.float64]:

@@ -6,9 +6,9 @@ import torch
 from scipy.interpolate import BSpline
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.mlp import fold
-from softform_core.kinematics.pipeline import ForwardPipeline, grid_faces, grid_uv
-from softform_core.kinematics.rbf_warp import SimToReal
+from softform_core.forward.mlp import fold
+from softform_core.forward.pipeline import ForwardPipeline, grid_faces, grid_uv
+from softform_core.forward.rbf_warp import SimToReal
 
 GRID = 30
 CHAMBERS = 9

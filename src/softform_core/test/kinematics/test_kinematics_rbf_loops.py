@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from softform_core.kinematics.rbf_warp import gaussians
+from softform_core.forward.rbf_warp import gaussians
 
 
 @pytest.mark.parametrize("extent", [0.0, 1e-3, 300.0, 1e4])

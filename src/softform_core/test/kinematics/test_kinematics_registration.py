@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.closest_points import MeshSearch
-from softform_core.kinematics.icp import icp
-from softform_core.kinematics.pipeline import grid_faces
+from softform_core.forward.pipeline import grid_faces
+from softform_core.inverse.closest_points import MeshSearch
+from softform_core.inverse.icp import icp
 from softform_core.registration.rigid import RigidTransform, kabsch
 
 vectors = st.tuples(*[st.floats(-3.0, 3.0)] * 3).map(np.array)

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from softform_core.kinematics.closest_points import closest_points_on
-from softform_core.kinematics.pipeline import grid_uv
-from softform_core.kinematics.servo import Servo, ServoSettings, ServoState
-from softform_core.kinematics.servo_target import ServoTarget
+from softform_core.forward.pipeline import grid_uv
+from softform_core.inverse.closest_points import closest_points_on
+from softform_core.inverse.servo import Servo, ServoSettings, ServoState
+from softform_core.inverse.servo_target import ServoTarget
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M

@@ -5,11 +5,11 @@ import pytest
 import torch
 
 from softform_core.bench.ik_prediction import shipped_pipeline
-from softform_core.kinematics.autograd_pipeline import AutogradPipeline
-from softform_core.kinematics.ik_options import IkOptions
-from softform_core.kinematics.inverse import solve_inverse_kinematics
-from softform_core.kinematics.pipeline import ForwardPipeline, grid_uv
-from softform_core.kinematics.robot_pipeline import load_pipeline
+from softform_core.forward.autograd_pipeline import AutogradPipeline
+from softform_core.forward.pipeline import ForwardPipeline, grid_uv
+from softform_core.forward.robot_pipeline import load_pipeline
+from softform_core.inverse.ik_options import IkOptions
+from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.networks.layers import extract_mlp
 from softform_core.networks.model_files import ModelError
 from softform_core.networks.store import load_forward_kinematics

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.timing import check_times, fastest_schedule, slew_durations, timed_schedule
+from softform_core.inverse.timing import check_times, fastest_schedule, slew_durations, timed_schedule
 
 SLEW_RATE = 4000.0
 SETTLE_TIME = 0.7

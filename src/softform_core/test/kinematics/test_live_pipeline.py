@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics import live_pipeline
-from softform_core.kinematics.live_pipeline import LivePipeline
+from softform_core.forward import live_pipeline
+from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.networks.sim_to_real_store import SIM_TO_REAL, load_sim_to_real
 from softform_core.robots import load_robot
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.pipeline import ForwardPipeline
-from softform_core.kinematics.surface_uncertainty import SurfaceUncertainty, members_spread, uncertainty
+from softform_core.forward.pipeline import ForwardPipeline
+from softform_core.forward.surface_uncertainty import SurfaceUncertainty, members_spread, uncertainty
 from softform_core.networks.layers import extract_mlp
 from softform_core.networks.model_files import ModelError, export
 from softform_core.networks.sim_to_real_export import SimToRealNetwork, members_of

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import trimesh
 
-from softform_core.kinematics.live_pipeline import LivePipeline
-from softform_core.kinematics.pipeline import grid_uv
+from softform_core.forward.live_pipeline import LivePipeline
+from softform_core.forward.pipeline import grid_uv
 from softform_core.paths import models_dir
 from softform_core.planning.clearance import ClearanceGauge
 from softform_core.planning.obstacles import MeshObstacle

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.timing import PressureSchedule, fastest_schedule, timed_schedule
+from softform_core.inverse.timing import PressureSchedule, fastest_schedule, timed_schedule
 from softform_core.units import MM_PER_M
 from softform_ik.follow.codes import in_codes_of_following
 from softform_ik.follow.goal import Code, FollowGoal, PointPath

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.timing import check_times
+from softform_core.inverse.timing import check_times
 from softform_core.pneumatic_robot import PneumaticRobot
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape

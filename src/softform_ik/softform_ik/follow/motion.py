@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.kinematics.timing import PressureSchedule
+from softform_core.inverse.timing import PressureSchedule
 from softform_ik.follow.codes import in_codes_of_following
 from softform_ik.follow.goal import Code
 from softform_ik.robot.commander import Commander

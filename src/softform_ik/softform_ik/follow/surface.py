@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.kinematics.ik_options import IkOptions
-from softform_core.kinematics.inverse import solve_inverse_kinematics
-from softform_core.kinematics.pipeline import ForwardPipeline
+from softform_core.forward.pipeline import ForwardPipeline
+from softform_core.inverse.ik_options import IkOptions
+from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.robots import Robot
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.live_pipeline import LiveModels
-from softform_core.kinematics.pipeline import ForwardPipeline
+from softform_core.forward.live_pipeline import LiveModels
+from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.planning.motion import plan_motion
 from softform_core.planning.motion_plan import (
     MotionPlan,

@@ -14,11 +14,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.kinematics.corrected_pipeline import CorrectedPipeline
-from softform_core.kinematics.forward_model import ForwardModel
-from softform_core.kinematics.ik_result import IkResult
-from softform_core.kinematics.pipeline import ForwardPipeline
-from softform_core.kinematics.residual_field import ResidualField, surface_residuals
+from softform_core.forward.corrected_pipeline import CorrectedPipeline
+from softform_core.forward.forward_model import ForwardModel
+from softform_core.forward.pipeline import ForwardPipeline
+from softform_core.forward.residual_field import ResidualField, surface_residuals
+from softform_core.inverse.ik_result import IkResult
 from softform_core.units import MM_PER_M
 from softform_ik.reach.goal import Code
 from softform_ik.reach.measured_errors import MeasuredErrors

@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.forward_model import ForwardModel
-from softform_core.kinematics.ik_monitor import IkIteration
-from softform_core.kinematics.ik_options import IkOptions, Termination
-from softform_core.kinematics.ik_result import IkResult
-from softform_core.kinematics.inverse import solve_inverse_kinematics
-from softform_core.kinematics.multi_start import solve_globally
-from softform_core.kinematics.pipeline import ForwardPipeline, grid_uv
+from softform_core.forward.forward_model import ForwardModel
+from softform_core.forward.pipeline import ForwardPipeline, grid_uv
+from softform_core.inverse.ik_monitor import IkIteration
+from softform_core.inverse.ik_options import IkOptions, Termination
+from softform_core.inverse.ik_result import IkResult
+from softform_core.inverse.inverse import solve_inverse_kinematics
+from softform_core.inverse.multi_start import solve_globally
 from softform_core.registration.rigid import RigidTransform
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.closest_points import closest_points_on
+from softform_core.inverse.closest_points import closest_points_on
 from softform_core.registration.rigid import RigidTransform
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M

@@ -9,7 +9,7 @@ from shape_msgs.msg import MeshTriangle
 from std_msgs.msg import Header
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.ik_result import IkResult
+from softform_core.inverse.ik_result import IkResult
 from softform_core.registration.rigid import RigidTransform
 from softform_core.robots import Robot
 from softform_core.shapes.features import FeaturePoints

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.ik_result import IkResult
-from softform_core.kinematics.pipeline import ForwardPipeline
+from softform_core.forward.pipeline import ForwardPipeline
+from softform_core.inverse.ik_result import IkResult
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 from softform_ik.reach.closed_loop import ClosedLoopSettings, Round, best_of

@@ -9,8 +9,8 @@ from shape_msgs.msg import Mesh
 from std_msgs.msg import Header
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.closest_points import closest_points_on
-from softform_core.kinematics.servo_target import ServoTarget
+from softform_core.inverse.closest_points import closest_points_on
+from softform_core.inverse.servo_target import ServoTarget
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_core.shapes.validate import check_count, check_target

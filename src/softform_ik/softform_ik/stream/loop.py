@@ -13,11 +13,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.forward_model import ForwardModel
-from softform_core.kinematics.servo import Servo, ServoCommand
-from softform_core.kinematics.servo import ServoState as Doing
-from softform_core.kinematics.servo_solve import ServoErrors
-from softform_core.kinematics.servo_target import ServoTarget
+from softform_core.forward.forward_model import ForwardModel
+from softform_core.inverse.servo import Servo, ServoCommand
+from softform_core.inverse.servo import ServoState as Doing
+from softform_core.inverse.servo_solve import ServoErrors
+from softform_core.inverse.servo_target import ServoTarget
 from softform_ik.robot.commander import Commander
 from softform_ik.robot.driver_watch import DriverWatch
 from softform_interfaces.msg import ServoState

@@ -7,10 +7,10 @@ from typing import TypeVar
 from sensor_msgs.msg import PointCloud2
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.forward_model import ForwardModel
-from softform_core.kinematics.pipeline import grid_uv
-from softform_core.kinematics.servo import Servo, ServoSettings
-from softform_core.kinematics.servo_target import ServoTarget
+from softform_core.forward.forward_model import ForwardModel
+from softform_core.forward.pipeline import grid_uv
+from softform_core.inverse.servo import Servo, ServoSettings
+from softform_core.inverse.servo_target import ServoTarget
 from softform_core.priority import ask_for_priority, threads_of_this_process
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M

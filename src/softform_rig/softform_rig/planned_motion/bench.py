@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from softform_core.bench.ik_prediction import SHIPPED
-from softform_core.kinematics.live_pipeline import LivePipeline
+from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.paths import models_dir
 from softform_core.planning.motion_plan import MotionSettings
 from softform_core.planning.planner_settings import Algorithm, PlannerSettings

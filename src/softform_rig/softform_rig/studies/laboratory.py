@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.kinematics.pipeline import grid_uv
-from softform_core.kinematics.rbf_warp import SimToReal, gaussians, warp
+from softform_core.forward.pipeline import grid_uv
+from softform_core.forward.rbf_warp import SimToReal, gaussians, warp
 from softform_core.networks.layers import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import Robot

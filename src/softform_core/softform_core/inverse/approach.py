@@ -6,10 +6,10 @@ thousand, in a fraction of the time.
 
 from dataclasses import replace
 
-from softform_core.kinematics.ik_monitor import Monitor
-from softform_core.kinematics.ik_options import Termination
-from softform_core.kinematics.ik_problem import Evaluation, Problem
-from softform_core.kinematics.levenberg_marquardt import LevenbergMarquardt
+from softform_core.inverse.ik_monitor import Monitor
+from softform_core.inverse.ik_options import Termination
+from softform_core.inverse.ik_problem import Evaluation, Problem
+from softform_core.inverse.levenberg_marquardt import LevenbergMarquardt
 from softform_core.registration.rigid import RigidTransform
 
 _NEAR_PART = 0.001

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.kinematics.mlp import AffineLayers
-from softform_core.kinematics.mlp_loops import add_products, add_products_along, add_rows
+from softform_core.forward.mlp import AffineLayers
+from softform_core.forward.mlp_loops import add_products, add_products_along, add_rows
 from softform_core.surface.bspline import basis_matrix
 
 Array = NDArray[np.float64]

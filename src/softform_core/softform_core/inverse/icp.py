@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.kinematics.closest_points import ClosestPoints, Matches
+from softform_core.inverse.closest_points import ClosestPoints, Matches
 from softform_core.registration.rigid import RigidTransform, kabsch
 
 Array = NDArray[np.float64]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.kinematics.pipeline import ForwardPipeline
+from softform_core.forward.pipeline import ForwardPipeline
 
 Array = NDArray[np.float64]
 

@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.kinematics.feature_term import FeatureTerm
-from softform_core.kinematics.forward_model import ForwardModel
-from softform_core.kinematics.ik_options import IkOptions, Termination
-from softform_core.kinematics.ik_problem import Problem
-from softform_core.kinematics.levenberg_marquardt import LevenbergMarquardt
-from softform_core.kinematics.servo_target import ServoTargets
+from softform_core.forward.forward_model import ForwardModel
+from softform_core.inverse.feature_term import FeatureTerm
+from softform_core.inverse.ik_options import IkOptions, Termination
+from softform_core.inverse.ik_problem import Problem
+from softform_core.inverse.levenberg_marquardt import LevenbergMarquardt
+from softform_core.inverse.servo_target import ServoTargets
 from softform_core.registration.rigid import RigidTransform
 
 Array = NDArray[np.float64]

@@ -8,10 +8,10 @@ unit Pa^2/mm^2); the line search is Armijo's backtracking with the projection on
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.kinematics.icp import icp
-from softform_core.kinematics.ik_monitor import Monitor
-from softform_core.kinematics.ik_options import Termination
-from softform_core.kinematics.ik_problem import Evaluation, Problem
+from softform_core.inverse.icp import icp
+from softform_core.inverse.ik_monitor import Monitor
+from softform_core.inverse.ik_options import Termination
+from softform_core.inverse.ik_problem import Evaluation, Problem
 
 Array = NDArray[np.float64]
 

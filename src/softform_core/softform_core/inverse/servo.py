@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.forward_model import ForwardModel
-from softform_core.kinematics.ik_options import IkOptions
-from softform_core.kinematics.servo_solve import ServoErrors, ServoSolve
-from softform_core.kinematics.servo_target import NewestTargets, ServoTarget
+from softform_core.forward.forward_model import ForwardModel
+from softform_core.inverse.ik_options import IkOptions
+from softform_core.inverse.servo_solve import ServoErrors, ServoSolve
+from softform_core.inverse.servo_target import NewestTargets, ServoTarget
 
 Array = NDArray[np.float64]
 

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
+from softform_core.forward.forward_model import ForwardModel
 from softform_core.halton import halton_actuations
-from softform_core.kinematics.closest_points import ClosestPoints
-from softform_core.kinematics.feature_term import FeatureTerm
-from softform_core.kinematics.forward_model import ForwardModel
-from softform_core.kinematics.ik_options import IkOptions, Termination, check_options
-from softform_core.kinematics.ik_result import IkResult
-from softform_core.kinematics.inverse import Target, search_of, solve_prepared
+from softform_core.inverse.closest_points import ClosestPoints
+from softform_core.inverse.feature_term import FeatureTerm
+from softform_core.inverse.ik_options import IkOptions, Termination, check_options
+from softform_core.inverse.ik_result import IkResult
+from softform_core.inverse.inverse import Target, search_of, solve_prepared
 from softform_core.shapes.features import FeaturePoints
 
 Array = NDArray[np.float64]

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from softform_core.kinematics.closest_points import ClosestPoints
+from softform_core.inverse.closest_points import ClosestPoints
 from softform_core.shapes.features import FeaturePoints
 
 

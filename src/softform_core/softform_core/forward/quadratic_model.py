@@ -14,8 +14,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from softform_core.kinematics.feature_term import FeatureMatches, FeatureTerm
-from softform_core.kinematics.ik_problem import Evaluation, Problem
+from softform_core.inverse.feature_term import FeatureMatches, FeatureTerm
+from softform_core.inverse.ik_problem import Evaluation, Problem
 from softform_core.registration.rigid import RigidTransform, centroid
 
 Array = NDArray[np.float64]

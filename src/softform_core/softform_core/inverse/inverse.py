@@ -11,16 +11,16 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.approach import approach, start_of
-from softform_core.kinematics.closest_points import ClosestPoints, closest_points_on
-from softform_core.kinematics.feature_term import FeatureTerm
-from softform_core.kinematics.forward_model import ForwardModel
-from softform_core.kinematics.gradient_descent import gradient_descent
-from softform_core.kinematics.ik_monitor import IkIteration, Monitor
-from softform_core.kinematics.ik_options import IkOptions, Termination, check_options
-from softform_core.kinematics.ik_problem import Evaluation, Problem
-from softform_core.kinematics.ik_result import IkResult
-from softform_core.kinematics.levenberg_marquardt import levenberg_marquardt
+from softform_core.forward.forward_model import ForwardModel
+from softform_core.inverse.approach import approach, start_of
+from softform_core.inverse.closest_points import ClosestPoints, closest_points_on
+from softform_core.inverse.feature_term import FeatureTerm
+from softform_core.inverse.gradient_descent import gradient_descent
+from softform_core.inverse.ik_monitor import IkIteration, Monitor
+from softform_core.inverse.ik_options import IkOptions, Termination, check_options
+from softform_core.inverse.ik_problem import Evaluation, Problem
+from softform_core.inverse.ik_result import IkResult
+from softform_core.inverse.levenberg_marquardt import levenberg_marquardt
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.surface_target import SurfaceTarget
 from softform_core.shapes.target import TargetShape

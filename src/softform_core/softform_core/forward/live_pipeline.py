@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.pipeline import ForwardPipeline, grid_uv
-from softform_core.kinematics.robot_pipeline import SURFACE_POINTS, pipeline_of
-from softform_core.kinematics.surface_uncertainty import SurfaceUncertainty
+from softform_core.forward.pipeline import ForwardPipeline, grid_uv
+from softform_core.forward.robot_pipeline import SURFACE_POINTS, pipeline_of
+from softform_core.forward.surface_uncertainty import SurfaceUncertainty
 from softform_core.networks.layers import extract_mlp
 from softform_core.networks.model_files import ModelError
 from softform_core.networks.sim_to_real_card import SimToRealCard

@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.closest_points import ClosestPoints, Matches
-from softform_core.kinematics.feature_term import FeatureMatches, FeatureTerm
-from softform_core.kinematics.forward_model import ForwardModel
-from softform_core.kinematics.icp import posed_query
-from softform_core.kinematics.ik_options import IkOptions
-from softform_core.kinematics.pressure_cost import PressureCost
-from softform_core.kinematics.robust_loss import tukey_loss, tukey_scale, tukey_weights
+from softform_core.forward.forward_model import ForwardModel
+from softform_core.inverse.closest_points import ClosestPoints, Matches
+from softform_core.inverse.feature_term import FeatureMatches, FeatureTerm
+from softform_core.inverse.icp import posed_query
+from softform_core.inverse.ik_options import IkOptions
+from softform_core.inverse.pressure_cost import PressureCost
+from softform_core.inverse.robust_loss import tukey_loss, tukey_scale, tukey_weights
 from softform_core.registration.rigid import RigidTransform, centroid
 
 Array = NDArray[np.float64]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.kinematics.ik_options import IkOptions, Termination
-from softform_core.kinematics.ik_problem import Evaluation
+from softform_core.inverse.ik_options import IkOptions, Termination
+from softform_core.inverse.ik_problem import Evaluation
 
 _EXACT_MM = 1e-6
 

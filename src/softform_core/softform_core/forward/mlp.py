@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.mlp_loops import add_products, add_rows, turn_by_activation
+from softform_core.forward.mlp_loops import add_products, add_rows, turn_by_activation
 
 Array = NDArray[np.float64]
 Floats = NDArray[np.floating]

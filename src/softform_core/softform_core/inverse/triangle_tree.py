@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from softform_core.kinematics.box_tree import STACK, box_tree, push_children
+from softform_core.inverse.box_tree import STACK, box_tree, push_children
 
 Array = NDArray[np.float64]
 

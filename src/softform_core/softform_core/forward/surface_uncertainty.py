@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.mlp import fold
-from softform_core.kinematics.pipeline import ForwardPipeline
-from softform_core.kinematics.rbf_warp import SimToReal, warp
+from softform_core.forward.mlp import fold
+from softform_core.forward.pipeline import ForwardPipeline
+from softform_core.forward.rbf_warp import SimToReal, warp
 
 Array = NDArray[np.float64]
 

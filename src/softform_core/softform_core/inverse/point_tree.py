@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from softform_core.kinematics.box_tree import FAST, STACK, box_tree, push_children, push_children_within, push_siblings
+from softform_core.inverse.box_tree import FAST, STACK, box_tree, push_children, push_children_within, push_siblings
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]

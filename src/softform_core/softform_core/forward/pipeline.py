@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.decoded_network import DecodedNetwork
-from softform_core.kinematics.forward_model import coarse_uv
-from softform_core.kinematics.mlp import AffineLayers, MlpWeights, fold
-from softform_core.kinematics.rbf_warp import (
+from softform_core.forward.decoded_network import DecodedNetwork
+from softform_core.forward.forward_model import coarse_uv
+from softform_core.forward.mlp import AffineLayers, MlpWeights, fold
+from softform_core.forward.rbf_warp import (
     SimToReal,
     WarpInputs,
     warp_jacobian,

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.kinematics.mlp import MlpWeights
-from softform_core.kinematics.rbf_loops import (
+from softform_core.forward.mlp import MlpWeights
+from softform_core.forward.rbf_loops import (
     fill_factors,
     fill_gaussians,
     fill_jacobian,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.kinematics.ik_options import IkOptions
+from softform_core.inverse.ik_options import IkOptions
 
 Array = NDArray[np.float64]
 
