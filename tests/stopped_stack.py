@@ -96,7 +96,7 @@ class Stack:
 
     def _command_for_ever(self):
         while not self._ended.wait(0.05):
-            self.commands.publish(ChamberPressures(name=ROBOT.chambers, pressure=HELD.tolist()))
+            self.commands.publish(ChamberPressures(name=ROBOT.actuators, pressure=HELD.tolist()))
 
     def start(self, name):
         words = [sys.executable, "-m", MODULES[name], "--ros-args", "-r", "__ns:=/softform"]
@@ -150,7 +150,7 @@ class Stack:
         answer = self.trigger("reset")
         assert answer is not None and answer.success, f"{answer}\n{self.log(DRIVER)[-3000:]}"
         self.bring_up(DRIVER)
-        channels = ROBOT.board.channels
+        channels = ROBOT.channels
         self.wait_until(lambda: self.board.pressures()[channels].min() > 1.0, "a reset robot does not move")
 
     def stop(self):

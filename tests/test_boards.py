@@ -41,7 +41,7 @@ driver = make_driver(values, robot, lambda state, reason: None, lambda pressures
 driver.connect()
 driver.activate()
 while True:
-    driver.command(robot.chambers, np.linspace(2000.0, 4000.0, 9))
+    driver.command(robot.actuators, np.linspace(2000.0, 4000.0, 9))
     time.sleep(0.02)
 """
 
@@ -67,7 +67,7 @@ class Bench:
 
     def deviation(self) -> float:
         """Largest distance of a true pressure to its goal, Pa."""
-        return float(np.abs(1000.0 * self.board.pressures()[ROBOT.board.channels] - GOAL).max())
+        return float(np.abs(1000.0 * self.board.pressures()[ROBOT.channels] - GOAL).max())
 
     def is_vented(self) -> bool:
         return float(np.abs(self.board.pressures()).max()) < 0.15
@@ -94,7 +94,7 @@ def test_a_board_is_found_driven_lost_found_again_and_waits_for_a_reset(bench: B
 
         def follow() -> bool:
             assert driver.state is not State.FAULT, driver.reason
-            driver.command(ROBOT.chambers, GOAL)
+            driver.command(ROBOT.actuators, GOAL)
             return bench.deviation() < 400.0
 
         wait_until(follow)
@@ -128,12 +128,12 @@ def test_kill_9_of_the_driver_in_motion_vents_and_latches(bench: Bench) -> None:
 
 @pytest.mark.parametrize("bench", ["binary"], indirect=True)
 def test_a_bus_on_which_a_period_is_too_short_for_all_pairs_serves_them_in_turn(bench: Bench) -> None:
-    board = BinaryBoard(SerialLink(str(bench.port)), ROBOT.board.channels)
+    board = BinaryBoard(SerialLink(str(bench.port)), ROBOT.channels)
     board.open()
     try:
         board.start(np.zeros(len(board.pressure_min)))
         targets = np.zeros(len(board.pressure_min))
-        targets[ROBOT.board.channels] = GOAL
+        targets[ROBOT.channels] = GOAL
         measured = 0
         deadline = time.monotonic() + 20.0
         while bench.deviation() > 400.0:

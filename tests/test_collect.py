@@ -101,7 +101,7 @@ def wait_for_a_frame(path: Path, process: subprocess.Popen | None = None) -> Non
 
 def vented(link: RobotLink) -> bool:
     pressures = link.driver.pressures
-    return pressures is not None and float(np.abs(pressures).max()) < 0.05 * ROBOT.pressure_max[0]
+    return pressures is not None and float(np.abs(pressures).max()) < 0.05 * ROBOT.actuation_max[0]
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from softform_core.paths import models_dir
-from softform_core.robots import load_tip_robot
+from softform_core.robots import load_robot
 from softform_core.rods.tip_model import load_tip_model
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
@@ -45,14 +45,14 @@ def heard(stack):
 @pytest.fixture(scope="module")
 def path():
     """A few points around the middle of the workspace, (m, 3) m."""
-    robot = load_tip_robot(ROBOT)
+    robot = load_robot(ROBOT, "tip")
     actuations = 20e3 + 6e3 * np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
     return PointPath(load_tip_model(robot, sim_to_real=LEARNED).tip(actuations) / MM_PER_M, np.zeros(2))
 
 
 def test_the_tip_is_led_and_seen_where_it_was_led(client, path, heard):
     result = client.follow(path)
-    width = load_tip_model(load_tip_robot(ROBOT)).workspace_width_mm / MM_PER_M
+    width = load_tip_model(load_robot(ROBOT, "tip")).workspace_width_mm / MM_PER_M
     assert max(result.errors) < 0.0018 * width
     # Paper 001, Sec. III-D: 1 % is its threshold of an accurate prediction of the real tip.
     assert result.used_sim_to_real and len(result.measured_errors) == 3

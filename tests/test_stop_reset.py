@@ -37,7 +37,7 @@ ODD_PRESSURES = {
     "too high": HELD * 1e3,
     "too few": HELD[:3],
     "zero": HELD * 0.0,
-    "the range's top": np.asarray(ROBOT.pressure_max),
+    "the range's top": np.asarray(ROBOT.actuation_max),
 }
 
 
@@ -115,7 +115,7 @@ class Stopped(RuleBasedStateMachine):
     @rule(pressures=st.sampled_from(sorted(ODD_PRESSURES)))
     def command_something_odd(self, pressures):
         values = ODD_PRESSURES[pressures]
-        message = ChamberPressures(name=ROBOT.chambers[: len(values)], pressure=values.tolist())
+        message = ChamberPressures(name=ROBOT.actuators[: len(values)], pressure=values.tolist())
         for _ in range(5):
             self.stack.commands.publish(message)
             time.sleep(0.01)

@@ -16,11 +16,16 @@ setup(
     license="Apache-2.0",
     entry_points={
         "console_scripts": ["softform = softform_core.cli.main:main"],
+        "softform.bodies": [
+            "membrane = softform_core.bodies.membrane.description:MembraneBody",
+            "rod = softform_core.bodies.rod.description:RodBody",
+        ],
         "softform.commands": [
             "simulate = softform_core.cli.simulate:simulate",
             "train = softform_core.cli.train:train",
             "evaluate = softform_core.cli.evaluate:evaluate",
             "bench = softform_core.cli.bench:bench",
+            "convert = softform_core.cli.convert:convert",
         ],
         "softform.bench": [
             "simulate = softform_core.cli.bench:simulate",

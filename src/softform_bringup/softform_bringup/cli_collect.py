@@ -78,7 +78,7 @@ def collect(
     request = CollectRequest(
         robot, frames, via, output, seed, not launches, reality, namespace, reference_every, record
     )
-    path = output or default_output(load_robot(robot))
+    path = output or default_output(load_robot(robot, "surface"))
     try:
         path = Path(run(request, lambda line: tqdm.write(line, file=sys.stderr), _asked_to_go_on).store)
     except (KeyboardInterrupt, SoftformError) as error:

@@ -26,7 +26,6 @@ PARAMETERS = (
     Parameter("frame", "base_link", "Frame of the robot, in which captures must be."),
     Parameter("source", "hardware", "Whose frames these are; a data set has those of one source only."),
     Parameter("bag", "", "Raw recording of this run, noted in the data set; empty: none."),
-    Parameter("settle_tolerance", 250.0, "Settled pressures must be this near to the command, Pa.", 1.0, 1e6),
     Parameter("settle_timeout", 30.0, "Time for the robot to settle, s.", 0.1, 3600.0),
     Parameter(
         "capture_timeout", 20.0, "Time to wait for a capture of the settled robot, s.", 0.1, 3600.0, read_only=False
@@ -63,7 +62,7 @@ class CollectorNode(SoftformLifecycleNode):
 
     def configure(self) -> None:
         """Load the robot and open the action."""
-        self._robot, self._accepted = load_robot(self.parameters["robot"]), None
+        self._robot, self._accepted = load_robot(self.parameters["robot"], "surface"), None
         self.diagnostics.hardware_id = self._robot.name
         self._workers = ThreadPoolExecutor(max_workers=1, thread_name_prefix="collect")
         self._attendance = self.create_subscription(
@@ -109,12 +108,13 @@ class CollectorNode(SoftformLifecycleNode):
         return self._ledger.health(values)
 
     def _settings(self) -> CollectSettings:
-        values = self.parameters
+        values, robot = self.parameters, self._robot
+        assert robot is not None
         return CollectSettings(
             frame=values["frame"],
             source=values["source"],
             bag=Path(values["bag"]) if values["bag"] else None,
-            settle_tolerance=values["settle_tolerance"],
+            settle_tolerance=robot.tolerances.arrive,
             settle_timeout=values["settle_timeout"],
             capture_timeout=self.get_parameter("capture_timeout").value,
             ready_timeout=values["ready_timeout"],

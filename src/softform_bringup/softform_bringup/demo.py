@@ -113,8 +113,8 @@ def run_demo(request: DemoRequest, say: Say) -> DemoResult:
     Raises:
         SoftformError: If the target, a node or the motion fails; the folder of the run keeps the logs and the bag.
     """
-    robot = load_robot(request.robot)
-    reality_file(request.reality)
+    robot = load_robot(request.robot, "surface")
+    reality_file(request.reality, robot.body.kind)
     target = choose_target(request, robot)
     model = choose_sim_to_real(request, robot)
     folder = new_run_folder("demo")

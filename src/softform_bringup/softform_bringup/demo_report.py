@@ -122,7 +122,7 @@ def draw_run(run: DemoRun, figures: DemoResult, robot: Robot, reality: str, targ
             measured = measure_errors(cloud, target, pose_from_message(result.target_pose))
             shapes.append(MeasuredShape(name, measured.points, measured.errors * MM_PER_M, measured.even))
     posed = _posed(target, run.closed_loop)
-    per_row = robot.membrane.columns
+    per_row = len({outline.x for outline in robot.body.outlines()})
     kilopascals = [f"{pressure / PA_PER_KPA:.2f}" for pressure in run.closed_loop.pressures]
     rows = ["  ".join(kilopascals[i : i + per_row]) for i in range(0, len(kilopascals), per_row)]
     write_picture(

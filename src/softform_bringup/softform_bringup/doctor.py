@@ -20,7 +20,7 @@ import click
 
 from softform_core.errors import SoftformError
 from softform_core.paths import data_dir, home, models_dir
-from softform_core.robots import load_any_robot
+from softform_core.robots import load_robot
 
 PYTHON_VERSIONS = ((3, 11), (3, 12), (3, 13))
 ROS_PREFIX = Path("/opt/ros/jazzy")
@@ -203,7 +203,7 @@ def check_models() -> Iterator[Finding]:
             weights = card_file.with_suffix(".pt").read_bytes()
             if hashlib.sha256(weights).hexdigest() != card["weights_sha256"]:
                 raise ValueError("the weights are not those that its card describes")
-            if load_any_robot(card["robot"]).fingerprint() != card["robot_fingerprint"]:
+            if load_robot(card["robot"]).fingerprint() != card["robot_fingerprint"]:
                 raise ValueError(f"it was trained for another description of '{card['robot']}'")
             if command == "s2r":
                 simulated = models_dir() / card["robot"] / "forward_kinematics.json"

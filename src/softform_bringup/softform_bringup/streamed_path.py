@@ -34,7 +34,7 @@ def pressure_path(robot: Robot, steps: int, seed: int) -> Array:
     phase = random.uniform(0.0, 2.0 * np.pi, amplitude.shape)
     wave = np.einsum("hk,shk->sk", amplitude, np.sin(order[None, :, None] * turn[:, None, None] + phase))
     wave *= _SWING / np.abs(wave).max(axis=0)
-    return np.asarray(robot.pressure_min + (_MIDDLE + wave) * (robot.pressure_max - robot.pressure_min))
+    return np.asarray(robot.actuation_min + (_MIDDLE + wave) * (robot.actuation_max - robot.actuation_min))
 
 
 class StreamedPath:

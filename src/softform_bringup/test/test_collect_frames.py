@@ -96,7 +96,7 @@ class QuickRobot:
                 shown, surface, spots = pressures, *(one.points(pressures) / MM_PER_M for one in (SURFACE, SPOTS))
             if self.is_driven:
                 settled = [ChamberPressures.SETTLED] * 9
-                self.driver.note_pressures(ROBOT.chambers, pressures, settled, time.time())
+                self.driver.note_pressures(ROBOT.actuators, pressures, settled, time.time())
             if self.is_scanning:
                 stamp = stamp_from_seconds(time.time())
                 self.clouds.note(cloud_from_points(self._noisy(surface), "base_link", stamp), seconds(stamp))

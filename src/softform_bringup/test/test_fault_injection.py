@@ -106,7 +106,7 @@ def test_what_a_board_that_slept_reads_late_is_not_too_fast(tmp_path):
 def test_wrong_commands_are_wrong(variant):
     command = wrong_command(ROBOT, variant)
     names, pressures = list(command.name), list(command.pressure)
-    is_whole = sorted(names) == sorted(ROBOT.chambers) and len(pressures) == len(names)
+    is_whole = sorted(names) == sorted(ROBOT.actuators) and len(pressures) == len(names)
     in_range = all(math.isfinite(p) and 0.0 <= p <= 5000.0 for p in pressures)
     assert not (is_whole and in_range)
 

@@ -20,9 +20,9 @@ START = 1_700_000_000 * 10**9
 def test_the_path_is_closed_within_the_range_and_slower_than_the_robot():
     robot = load_robot("membrane")
     path = pressure_path(robot, 600, seed=0)
-    assert (path > robot.pressure_min).all() and (path < robot.pressure_max).all()
+    assert (path > robot.actuation_min).all() and (path < robot.actuation_max).all()
     steps = np.abs(np.diff(np.vstack([path, path[:1]]), axis=0)).max()
-    assert 0.2 * robot.slew_rate < steps * 50.0 < robot.slew_rate
+    assert 0.2 * robot.actuation_slew < steps * 50.0 < robot.actuation_slew
     assert (pressure_path(robot, 600, seed=0) == path).all() and (pressure_path(robot, 600, seed=1) != path).any()
 
 

@@ -12,7 +12,7 @@ from softform_capture.marker_stream import MarkerStream
 from softform_capture.motion_capture.captured_frame import Array, CapturedFrame
 from softform_capture.motion_capture.labelling import Labeller
 from softform_core.errors import SoftformError, reason_of
-from softform_core.pneumatic_robot import PneumaticRobot
+from softform_core.robots import Robot
 
 _WATCHED = 5.0  # s over which rate and latency are taken
 _SOONER = 0.9
@@ -38,7 +38,7 @@ class CaptureSettings:
         max_rate: Of the frames that are used, 1/s; those between are passed over.
     """
 
-    robot: PneumaticRobot
+    robot: Robot
     max_residual: float
     limits: PlausibilityLimits
     renames: dict[str, str] = field(default_factory=dict)

@@ -66,7 +66,7 @@ def calibrate_cameras(
 
     if bool(points_file) == bool(cameras):
         raise SoftformError("Points or cameras are needed, and not both.", "Give --points FILE or --camera NAME=TOPIC.")
-    robot = load_robot(robot_name)
+    robot = load_robot(robot_name, "surface")
     if points_file:
         found, streams = _from_file(points_file)
     else:

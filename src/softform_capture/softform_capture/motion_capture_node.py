@@ -14,7 +14,7 @@ from softform_capture.motion_capture.source_thread import SourceThread
 from softform_capture.motion_capture.sources import TOPICS, network_source
 from softform_capture.motion_capture_parameters import PARAMETERS
 from softform_core.errors import SoftformError
-from softform_core.robots import load_any_robot
+from softform_core.robots import load_robot
 from softform_interfaces.msg import MarkerFrame
 from softform_ros.conversions import marker_message, stamp_from_nanoseconds
 from softform_ros.diagnostics import ERROR, OK, WARN, Health
@@ -37,7 +37,7 @@ class MotionCaptureNode(SoftformLifecycleNode):
     def configure(self) -> None:
         """Load the robot, check the parameters, and listen to the topic if the frames come by one."""
         values = self.parameters
-        self._robot = load_any_robot(values["robot"])
+        self._robot = load_robot(values["robot"])
         if len(self._robot.base_markers) < 3:
             raise SoftformError(
                 f"Robot '{self._robot.name}' describes {len(self._robot.base_markers)} base markers.",

@@ -42,7 +42,7 @@ class ScannerNode(SoftformLifecycleNode):
     def configure(self) -> None:
         """Load the robot and check the source: folder, unit and registration, or the cameras' calibration."""
         values = self.parameters
-        self._robot = load_robot(values["robot"])
+        self._robot = load_robot(values["robot"], "surface")
         self._options = CloudOptions(
             values["crop"],
             values["crop_margin"],

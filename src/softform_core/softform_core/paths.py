@@ -85,10 +85,14 @@ def robot_file(name_or_path: str | Path) -> Path:
     return _described("robots", name_or_path)
 
 
-def reality_file(name_or_path: str | Path) -> Path:
-    """Description file of a virtual rig's reality, by its name in `config/realities` or by path.
+def reality_file(name_or_path: str | Path, kind: str) -> Path:
+    """Description file of a virtual rig's reality.
+
+    Args:
+        name_or_path: By its name in `config/realities/KIND`, or by path.
+        kind: Kind of the robot's body.
 
     Raises:
         SoftformError: If there is none.
     """
-    return _described("realities", name_or_path)
+    return _described(f"realities/{kind}", name_or_path)

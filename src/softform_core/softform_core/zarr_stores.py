@@ -10,7 +10,8 @@ from pathlib import Path
 import zarr
 
 from softform_core.errors import SoftformError
-from softform_core.robots import PneumaticRobot
+from softform_core.robots import Robot
+from softform_core.robots.earlier_form import step_for_other_robot
 
 Shapes = dict[str, tuple[int, ...]]
 
@@ -36,7 +37,7 @@ class StoreKind:
     misshapen: Callable[[Shapes], list[str]]
 
 
-def open_group(path: Path, kind: StoreKind, robot: PneumaticRobot | None, *, writable: bool) -> zarr.Group:
+def open_group(path: Path, kind: StoreKind, robot: Robot | None, *, writable: bool) -> zarr.Group:
     """Open a store's group once its schema, attributes, arrays and robot are seen to be right.
 
     Args:
@@ -79,13 +80,18 @@ def open_group(path: Path, kind: StoreKind, robot: PneumaticRobot | None, *, wri
         raise SoftformError(
             f"The {kind.name} {path} was made for robot '{attributes['robot']}' "
             f"(description {attributes['robot_fingerprint']}), not for '{robot.name}' ({robot.fingerprint()}).",
-            "Give the path of that robot's, or of one still to be made.",
+            step_for_other_robot(
+                attributes["robot_fingerprint"],
+                robot,
+                path,
+                "Give the path of that robot's, or of one still to be made.",
+            ),
         )
     return group
 
 
 @contextmanager
-def new_group(path: Path, kind: StoreKind, robot: PneumaticRobot) -> Iterator[zarr.Group]:
+def new_group(path: Path, kind: StoreKind, robot: Robot) -> Iterator[zarr.Group]:
     """Make a store's group, to be filled in the `with` block; it appears at `path` complete or not at all.
 
     Raises:

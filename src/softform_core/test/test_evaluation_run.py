@@ -42,7 +42,7 @@ def store(models, tmp_path_factory):
     origin = models.models.card.frames
     generator = np.random.default_rng(5)
     numbers = [*origin.used[:2], origin.held_out[0], origin.held_out[1]]
-    actuations = generator.uniform(ROBOT.pressure_min, ROBOT.pressure_max, (max(numbers) + 1, 9))
+    actuations = generator.uniform(ROBOT.actuation_min, ROBOT.actuation_max, (max(numbers) + 1, 9))
     provenance = {name: getattr(origin, name) for name in ("seed", "source", "via", "git_revision", "created")}
     frames = create_frames(path, ROBOT, actuations, provenance)
     for number in numbers:
@@ -165,7 +165,7 @@ def test_unusable_recordings_are_refused_with_the_next_step(store, tmp_path):
 def test_markers_are_judged_by_their_own_points(models, tmp_path):
     rest_uv = grid_uv(36) * 0.8 + 0.1
     provenance = {"seed": 1, "source": "rig", "via": "mocap", "git_revision": "", "created": "now"}
-    actuations = np.random.default_rng(2).uniform(ROBOT.pressure_min, ROBOT.pressure_max, (2, 9))
+    actuations = np.random.default_rng(2).uniform(ROBOT.actuation_min, ROBOT.actuation_max, (2, 9))
     rest = np.column_stack([(rest_uv - 0.5) * ROBOT.extent, np.zeros(len(rest_uv))])
     uv = register_markers(rest, ROBOT)
     path = tmp_path / "markers.zarr"

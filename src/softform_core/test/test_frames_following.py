@@ -11,7 +11,7 @@ from softform_core.units import MM_PER_M
 
 ROBOT = load_robot("membrane")
 SURFACE = load_pipeline(ROBOT, 70 * 70)
-ACTUATIONS = halton_actuations(ROBOT.pressure_min, ROBOT.pressure_max, 8, seed=3)
+ACTUATIONS = halton_actuations(ROBOT.actuation_min, ROBOT.actuation_max, 8, seed=3)
 JUDGE = ShapeJudge(ROBOT)
 
 
@@ -46,11 +46,11 @@ def test_a_stuck_robot_is_told_from_one_that_is_asked_for_the_same_again():
 @pytest.mark.parametrize("jammed_at", [0.0, 1.0])
 def test_a_chamber_that_does_not_follow_is_named(chamber, jammed_at):
     commanded = ACTUATIONS[1].copy()
-    commanded[chamber] = (1.0 - jammed_at) * ROBOT.pressure_max[chamber]
+    commanded[chamber] = (1.0 - jammed_at) * ROBOT.actuation_max[chamber]
     held = commanded.copy()
-    held[chamber] = jammed_at * ROBOT.pressure_max[chamber]
+    held[chamber] = jammed_at * ROBOT.actuation_max[chamber]
     said = JUDGE.fault(commanded, captured(held))
-    assert f"{ROBOT.chambers[chamber]} is at {commanded[chamber]:.0f} Pa" in said
+    assert f"{ROBOT.actuators[chamber]} is at {commanded[chamber]:.0f} Pa" in said
 
 
 @pytest.mark.parametrize("mirror", [(-1, 1, 1), (1, -1, 1), (1, 1, -1), (-1, -1, 1)], ids=["x", "y", "z", "turned"])

@@ -24,7 +24,7 @@ GOOD = MarkerQuality(0.8, "")
 
 
 def actuations(frames: int) -> np.ndarray:
-    return halton_actuations(ROBOT.pressure_min, ROBOT.pressure_max, frames, 0)
+    return halton_actuations(ROBOT.actuation_min, ROBOT.actuation_max, frames, 0)
 
 
 def created(path) -> MarkerStore:

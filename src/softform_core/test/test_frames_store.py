@@ -26,7 +26,7 @@ GOOD = FrameQuality(0.75, np.tri(COVERAGE_CELLS, dtype=bool), 0.01, "")
 
 
 def actuations(frames: int, seed: int = 0) -> np.ndarray:
-    return halton_actuations(ROBOT.pressure_min, ROBOT.pressure_max, frames, seed)
+    return halton_actuations(ROBOT.actuation_min, ROBOT.actuation_max, frames, seed)
 
 
 def created(path: Path, frames: int = 4) -> FrameStore:
@@ -188,8 +188,8 @@ def test_lost_points_are_noticed(tmp_path):
 
 def test_actuations_fill_the_working_range():
     many = actuations(400)
-    assert (many >= ROBOT.pressure_min).all() and (many <= ROBOT.pressure_max).all()
-    share = (many - ROBOT.pressure_min) / (ROBOT.pressure_max - ROBOT.pressure_min)
+    assert (many >= ROBOT.actuation_min).all() and (many <= ROBOT.actuation_max).all()
+    share = (many - ROBOT.actuation_min) / (ROBOT.actuation_max - ROBOT.actuation_min)
     counts = np.array([np.histogram(column, bins=10, range=(0.0, 1.0))[0] for column in share.T])
     assert counts.min() >= 20  # 40 a tenth if even
     assert np.array_equal(actuations(40), many[:40])

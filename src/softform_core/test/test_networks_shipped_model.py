@@ -30,10 +30,10 @@ def test_shipped_model_keeps_its_bars_by_its_own_card():
 def test_shipped_model_predicts_freshly_solved_shapes():
     robot = load_robot("membrane")
     network, _ = load_forward_kinematics(robot)
-    membrane = build_membrane(robot.membrane)
+    membrane = build_membrane(robot.body)
     fitter = SurfaceFitter(parametrise(membrane.rest_vertices, membrane.faces))
     # Another seed than that of the training data: the samples behind the corners are new.
-    fresh = sample_actuations(robot.pressure_min, robot.pressure_max, 512 + FRESH_SHAPES, seed=4711)[-FRESH_SHAPES:]
+    fresh = sample_actuations(robot.actuation_min, robot.actuation_max, 512 + FRESH_SHAPES, seed=4711)[-FRESH_SHAPES:]
     solved = MM_PER_M * np.stack([solve_equilibrium(membrane, pressures).vertices for pressures in fresh])
     predicted = extract_mlp(network).forward(fresh).reshape(FRESH_SHAPES, 30, 30, 3)
     errors = np.linalg.norm(predicted - fitter.fit(solved), axis=-1)

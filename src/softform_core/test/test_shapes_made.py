@@ -40,8 +40,8 @@ def test_a_random_target_is_a_shape_of_the_simulated_robot(robot):
     check_target(target.points, robot)
     assert target.extent[2] > 0.01
     # The way it is made, done here by hand.
-    hidden = np.random.default_rng(5).uniform(robot.pressure_min, robot.pressure_max)
-    membrane = build_membrane(robot.membrane)
+    hidden = np.random.default_rng(5).uniform(robot.actuation_min, robot.actuation_max)
+    membrane = build_membrane(robot.body)
     assert np.allclose(target.points, solve_equilibrium(membrane, hidden).vertices, atol=1e-9)
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from softform_core.errors import SoftformError
-from softform_core.robots import Material, load_robot
+from softform_core.robots import load_robot
+from softform_core.robots.description import Material
 from softform_core.simulation import build_membrane, equilibrium_sensitivity, solve_equilibrium
 from softform_core.simulation.equilibrium import gradient_and_hessian, total_potential
 from softform_core.simulation.materials import law_and_coefficients, shear_modulus
@@ -19,7 +20,7 @@ PRESSURES = np.array([5000.0, 0.0, 1200.0, 3000.0, 4000.0, 700.0, 2500.0, 100.0,
 
 
 def _small(element: str = "quadrilateral", **reality: object):
-    return build_membrane(load_robot("membrane").membrane, cells=6, element=element, **reality)
+    return build_membrane(load_robot("membrane").body, cells=6, element=element, **reality)
 
 
 def _crumpled(membrane, seed: int = 3) -> np.ndarray:
@@ -109,7 +110,7 @@ def test_chamber_volumes_are_those_of_a_known_shape():
 @pytest.mark.parametrize("material", MATERIALS, ids=lambda m: m.law)
 def test_shear_modulus_is_the_energy_of_a_small_even_stretch(material):
     membrane = build_membrane(
-        load_robot("membrane").membrane, cells=3, material=material, wall_stiffness=0.0, prestretch=1.0
+        load_robot("membrane").body, cells=3, material=material, wall_stiffness=0.0, prestretch=1.0
     )
     strain = 1e-4
     energy = total_potential(membrane, membrane.rest_vertices * (1.0 + strain), np.zeros(9))
@@ -119,8 +120,8 @@ def test_shear_modulus_is_the_energy_of_a_small_even_stretch(material):
 
 def test_a_wrinkled_sheet_is_in_uniaxial_tension_and_a_slack_one_has_next_to_no_energy():
     """Tension field theory: what is narrower than its free width pulls along its length only."""
-    membrane = build_membrane(load_robot("membrane").membrane, cells=3, wall_stiffness=0.0, prestretch=1.0)
-    c1, c2, c3 = load_robot("membrane").membrane.material.coefficients
+    membrane = build_membrane(load_robot("membrane").body, cells=3, wall_stiffness=0.0, prestretch=1.0)
+    c1, c2, c3 = load_robot("membrane").body.material.coefficients
     along, volume = 1.3, 0.32**2 * 0.002
     j = along**2 + 2.0 / along - 3.0
     free = volume * (c1 * j + c2 * j**2 + c3 * j**3)

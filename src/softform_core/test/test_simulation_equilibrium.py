@@ -5,12 +5,13 @@ import pytest
 from skfem import Mesh, MeshQuad, MeshTri
 
 from softform_core.errors import SoftformError
-from softform_core.robots import Material, load_robot
+from softform_core.robots import load_robot
+from softform_core.robots.description import Material
 from softform_core.simulation import NoEquilibriumError, build_membrane, membrane_on_mesh, solve_equilibrium
 from softform_core.simulation.equilibrium import total_potential
 from softform_core.simulation.sensitivity import volumes_and_gradients
 
-DESCRIPTION = load_robot("membrane").membrane
+DESCRIPTION = load_robot("membrane").body
 FULL = np.full(9, 5000.0)
 
 

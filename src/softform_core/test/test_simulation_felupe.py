@@ -136,7 +136,7 @@ def _extruded(membrane: Membrane, shape, points, place, prestretch: float):
 
 
 def test_full_inflation_agrees_with_felupe():
-    description = load_robot("membrane").membrane
+    description = load_robot("membrane").body
     half, wall = description.width / 2, description.width / 6
     elements = 6
     membrane = build_membrane(description, cells=12 * elements)

@@ -29,8 +29,8 @@ def _robot_file(folder: Path, cells: int = 6, **membrane: object) -> Path:
     """A membrane of 2 x 2 chambers on a coarse mesh: 16 corners, milliseconds a shape."""
     description = yaml.safe_load(robot_file("membrane").read_text())
     description["name"] = "small"
-    description["membrane"] |= {"rows": 2, "columns": 2, "cells": cells, **membrane}
-    description["board"]["channels"] = [0, 1, 2, 3]
+    description["body"] |= {"rows": 2, "columns": 2, "cells": cells, **membrane}
+    description["devices"][0]["channels"] = [0, 1, 2, 3]
     path = folder / "small.yaml"
     path.write_text(yaml.safe_dump(description))
     return path
@@ -132,7 +132,7 @@ def test_a_killed_run_goes_on_where_it_stopped(tmp_path: Path):
     assert (whole.status == SampleStatus.CONVERGED).all()
     assert chunks == {sample: (path / "vertices" / "c" / str(sample) / "0" / "0").stat().st_mtime_ns for sample in done}
     assert np.array_equal(whole.converged()[1][done], kept)
-    assert np.array_equal(whole.actuation, sample_actuations(robot.pressure_min, robot.pressure_max, 150, 0))
+    assert np.array_equal(whole.actuation, sample_actuations(robot.actuation_min, robot.actuation_max, 150, 0))
 
 
 def test_a_full_disk_says_so_and_loses_nothing(tmp_path: Path):

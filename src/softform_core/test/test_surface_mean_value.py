@@ -41,7 +41,7 @@ def _signed_areas(uv: np.ndarray, faces: np.ndarray) -> np.ndarray:
 def test_membrane_keeps_its_own_coordinates():
     # Mean-value coordinates have linear precision: a flat rectangle maps to the square affinely.
     robot = load_robot("membrane")
-    membrane = build_membrane(robot.membrane, cells=12)
+    membrane = build_membrane(robot.body, cells=12)
     uv = parametrise(membrane.rest_vertices, membrane.faces)
     np.testing.assert_allclose(uv, membrane.rest_vertices[:, :2] / robot.extent + 0.5, atol=1e-12)
 

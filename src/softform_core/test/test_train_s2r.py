@@ -56,7 +56,7 @@ def coarse():
 
 
 def actuations(frames):
-    return halton_actuations(ROBOT.pressure_min, ROBOT.pressure_max, frames, 0)
+    return halton_actuations(ROBOT.actuation_min, ROBOT.actuation_max, frames, 0)
 
 
 def captured(pressures, number, points=1500):

@@ -36,11 +36,11 @@ DESCRIPTION = """
 name: little
 title: A coarse membrane over four chambers
 source: test
-membrane: {width: 0.2, length: 0.2, thickness: 0.002, rows: 2, columns: 2, cells: 8, density: 1080.0,
-           material: {law: yeoh, coefficients: [160000.0, 1000.0, 4000.0]}, wall_stiffness: 2000.0}
-actuation: {pressure_min: 0.0, pressure_max: 5000.0, slew_rate: 4000.0}
-surface: {rows: 6, columns: 6, degree: 3}
-board: {channels: [0, 1, 2, 3]}
+body: {kind: membrane, width: 0.2, length: 0.2, thickness: 0.002, rows: 2, columns: 2, cells: 8, density: 1080.0,
+       material: {law: yeoh, coefficients: [160000.0, 1000.0, 4000.0]}, wall_stiffness: 2000.0}
+actuators: {minimum: 0.0, maximum: 5000.0, slew_rate: 4000.0}
+surfaces: [{patch: sheet, rows: 6, columns: 6, degree: 3}]
+devices: [{name: board, channels: [0, 1, 2, 3]}]
 """
 QUICK = replace(DEFAULT, epochs=60, batch_size=32, hidden=(24, 24), components=12)
 
@@ -51,8 +51,8 @@ def place(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("little")
     (folder / "little.yaml").write_text(DESCRIPTION)
     robot = load_robot(folder / "little.yaml")
-    membrane = build_membrane(robot.membrane)
-    actuations = sample_actuations(robot.pressure_min, robot.pressure_max, SAMPLES, seed=0)
+    membrane = build_membrane(robot.body)
+    actuations = sample_actuations(robot.actuation_min, robot.actuation_max, SAMPLES, seed=0)
     provenance = {"seed": 0, "command": "test", "git_revision": "none", "created": "now", "n_corners": 16}
     store = create_simulation(
         folder / "little.zarr", robot, membrane.rest_vertices, membrane.faces, actuations, provenance
@@ -239,7 +239,7 @@ def test_corrupt_and_truncated_weights_are_refused(tmp_path, model, robot, spoil
 def test_models_of_other_robots_are_refused(model, robot):
     with pytest.raises(ModelError, match=r"trained for robot 'little' with 4 chambers.*not for 'membrane' with 9"):
         load_forward_kinematics("membrane", model)
-    thicker = robot.model_copy(update={"membrane": robot.membrane.model_copy(update={"thickness": 0.003})})
+    thicker = robot.model_copy(update={"body": robot.body.model_copy(update={"thickness": 0.003})})
     with pytest.raises(ModelError, match="trained for robot 'little'"):
         load_forward_kinematics(thicker, model)
 
@@ -271,7 +271,7 @@ def test_training_needs_enough_shapes_of_this_robot(tmp_path, place, robot):
         load_training_shapes(robot, tmp_path / "nothing.zarr")
     with pytest.raises(SoftformError, match="made for robot 'little'"):
         load_training_shapes(load_robot("membrane"), place / "little.zarr")
-    membrane = build_membrane(robot.membrane)
+    membrane = build_membrane(robot.body)
     provenance = {"seed": 0, "command": "test", "git_revision": "none", "created": "now", "n_corners": 16}
     create_simulation(
         tmp_path / "few.zarr", robot, membrane.rest_vertices, membrane.faces, np.zeros((3, 4)), provenance

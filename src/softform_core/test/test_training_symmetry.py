@@ -15,8 +15,8 @@ def _robot(length: float = 0.32) -> Robot:
     robot = load_robot("membrane")
     return robot.model_copy(
         update={
-            "membrane": robot.membrane.model_copy(update={"cells": 12, "length": length}),
-            "surface": robot.surface.model_copy(update={"rows": 8, "columns": 8}),
+            "body": robot.body.model_copy(update={"cells": 12, "length": length}),
+            "surfaces": [robot.surface.model_copy(update={"rows": 8, "columns": 8})],
         }
     )
 
@@ -24,7 +24,7 @@ def _robot(length: float = 0.32) -> Robot:
 @pytest.mark.parametrize(("length", "count"), [(0.32, 8), (0.40, 4)])
 def test_images_of_a_solved_shape_are_the_shapes_solved_at_the_permuted_pressures(length, count):
     robot = _robot(length)
-    membrane = build_membrane(robot.membrane)
+    membrane = build_membrane(robot.body)
     uv = parametrise(membrane.rest_vertices, membrane.faces)
     fitter = SurfaceFitter(uv, 8, 8)
 

@@ -5,8 +5,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.pneumatic_robot import PneumaticRobot
-from softform_core.robots import TipRobot, load_any_robot
+from softform_core.robots import Robot, load_robot
 from softform_ik.parameters import PARAMETERS
 from softform_ik.robot.commander import Commander
 from softform_ik.robot.driver_watch import DriverWatch
@@ -42,21 +41,21 @@ class InverseKinematicsNode(SoftformLifecycleNode):
     def __init__(self) -> None:
         """Declare the parameters; models are loaded by `configure`."""
         super().__init__("inverse_kinematics", PARAMETERS, hardware_id="inverse_kinematics")
-        self._robot: PneumaticRobot | None = None
+        self._robot: Robot | None = None
         self._servers: Servers | None = None
         self._ledger = GoalLedger(self)
 
     def configure(self) -> None:
         """Load robot and models, and open topics and servers."""
         values = self.parameters
-        robot = self._robot = load_any_robot(values["robot"])
+        robot = self._robot = load_robot(values["robot"])
         self.diagnostics.hardware_id = robot.name
         self._driver = DriverWatch(robot, values["state_timeout"])
         self._commands = self.create_publisher(ChamberPressures, "pressure_command", qos.PRESSURE_COMMAND)
         self._held = HeldCommand(self._publish_command)
         self._commander = Commander(self._held)
         link = RobotLink(self, self._driver, self._commander, self._ledger)
-        self._servers = TipServers(link, robot) if isinstance(robot, TipRobot) else SurfaceServers(link, robot)
+        self._servers = SurfaceServers(link, robot) if robot.surfaces else TipServers(link, robot)
         self._state_subscription = self.create_subscription(
             ChamberPressures, "pressure_state", self._on_pressures, qos.PRESSURE_STATE_READER
         )
@@ -106,7 +105,7 @@ class InverseKinematicsNode(SoftformLifecycleNode):
 
     def _publish_command(self, pressures: NDArray[np.float64]) -> None:
         assert self._robot is not None
-        message = ChamberPressures(name=self._robot.chambers, pressure=pressures.tolist())
+        message = ChamberPressures(name=self._robot.actuators, pressure=pressures.tolist())
         message.header.stamp = self.get_clock().now().to_msg()
         self._commands.publish(message)
 

@@ -33,7 +33,7 @@ class MotionPlannerNode(SoftformLifecycleNode):
     def configure(self) -> None:
         """Load robot and models, and open topic and action."""
         values = self.parameters
-        robot = self._robot = load_robot(values["robot"])
+        robot = self._robot = load_robot(values["robot"], "surface")
         self.diagnostics.hardware_id = robot.name
         model = Path(values["model"]) if values["model"] else None
         models = self._models = LivePipeline(robot, values["surface_points"], model, values["sim_to_real"])

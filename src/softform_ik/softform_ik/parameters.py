@@ -21,7 +21,6 @@ PARAMETERS = (
     Parameter("max_target_age", 60.0, "targets stamped longer ago than this are refused, s", 0.1, 1e6),
     Parameter("command_rate", 10.0, "repetitions of the pressure command while the robot holds a shape, Hz", 2.0, 50.0),
     Parameter("state_timeout", 1.0, "pressures measured longer ago than this count as lost, s", 0.1, 10.0),
-    Parameter("settle_tolerance", 250.0, "settled pressures must be this near to the command, Pa", 10.0, 5000.0),
     Parameter("settle_timeout", 30.0, "time for the robot to settle, s", 0.5, 600.0),
     Parameter("capture_timeout", 20.0, "time to wait for each captured cloud of the settled robot, s", 0.5, 600.0),
     Parameter(

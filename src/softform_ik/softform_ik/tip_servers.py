@@ -6,9 +6,9 @@ from rclpy.action import ActionServer
 from softform_core.errors import SoftformError
 from softform_core.forward.live_pipeline import AUTO, NONE
 from softform_core.paths import models_dir
+from softform_core.robots import TIP_MARKER, Robot
 from softform_core.rods.model_store import TIP_SIM_TO_REAL
 from softform_core.rods.tip_model import TipModel, load_tip_model
-from softform_core.tip_robot import TIP_MARKER, TipRobot
 from softform_ik.follow.tip import TipPathSolver
 from softform_ik.follow.tip_record import TipRecord
 from softform_ik.reach.goal import Code
@@ -33,7 +33,7 @@ class TipServers:
         SoftformError: If its model cannot be used.
     """
 
-    def __init__(self, link: RobotLink, robot: TipRobot) -> None:
+    def __init__(self, link: RobotLink, robot: Robot) -> None:
         """Load the model, then open topics and servers."""
         node = self._node = link.node
         values = node.parameters
@@ -86,7 +86,7 @@ class TipServers:
             self._tip.note(place, seconds_from_stamp(message.header.stamp))
 
 
-def _model_of(robot: TipRobot, folder: str, sim_to_real: str) -> TipModel:
+def _model_of(robot: Robot, folder: str, sim_to_real: str) -> TipModel:
     """The robot's model as the node's parameters say."""
     own = models_dir() / robot.name
     if sim_to_real == AUTO:

@@ -15,7 +15,7 @@ def warm_up(pipeline: ForwardPipeline, robot: Robot) -> None:
         pipeline: Over an even grid (`grid_uv`).
         robot: Whose pressure range.
     """
-    points = pipeline.points(robot.pressure_min) / MM_PER_M
-    options = IkOptions(robot.pressure_min, robot.pressure_max, max_iterations=2, fix_pose=False)
+    points = pipeline.points(robot.actuation_min) / MM_PER_M
+    options = IkOptions(robot.actuation_min, robot.actuation_max, max_iterations=2, fix_pose=False)
     solve_inverse_kinematics(pipeline, TargetShape(points, None, grid_faces(len(points))), options)
     solve_inverse_kinematics(pipeline, TargetShape(points), options)

@@ -126,7 +126,7 @@ class StandIn:
             if not self.publishes_pressures:
                 return
             message = ChamberPressures(
-                name=self.robot.chambers, pressure=self.pressures.tolist(), status=[status] * len(self.pressures)
+                name=self.robot.actuators, pressure=self.pressures.tolist(), status=[status] * len(self.pressures)
             )
             message.header.stamp = self.node.get_clock().now().to_msg()
             self.states.publish(message)

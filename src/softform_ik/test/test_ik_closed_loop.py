@@ -84,7 +84,7 @@ class Rig:
         self.note(np.zeros(9))
 
     def note(self, pressures, status=ChamberPressures.SETTLED):
-        self.driver.note_pressures(self.robot.chambers, pressures, [status] * 9, self.now)
+        self.driver.note_pressures(self.robot.actuators, pressures, [status] * 9, self.now)
 
     def command(self, pressures):
         self.sent.append(pressures)
@@ -145,14 +145,14 @@ def test_the_loop_comes_close_to_the_real_robots_best_fit(rig, real, pipeline, s
     assert outcome.code == Code.NONE, outcome.message
     means = [one.measured.mean for one in outcome.rounds]
     assert means[0] > 0.0015 and outcome.measured.mean == min(means) < 0.2 * means[0]
-    best_fit = solve_inverse_kinematics(real, target, IkOptions(robot.pressure_min, robot.pressure_max))
+    best_fit = solve_inverse_kinematics(real, target, IkOptions(robot.actuation_min, robot.actuation_max))
     reached = true_error(real, outcome.solution.pressures, target)
     assert reached < true_error(real, best_fit.pressures, target) + 0.05
     # What the corrected model says of its last plan is true, too: the model alone promised next to nothing.
     assert outcome.rounds[-1].solution.mean_error_mm == pytest.approx(reached, abs=0.1)
     assert rig.sent[-1] == pytest.approx(outcome.solution.pressures)
     for pressures in rig.sent:
-        robot.check_pressures(pressures)
+        robot.check_actuation(pressures)
 
 
 def test_a_free_pose_is_corrected_as_well(rig, pipeline, shape_of):

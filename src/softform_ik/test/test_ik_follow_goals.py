@@ -6,7 +6,7 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point
 from std_msgs.msg import Header
 
-from softform_core.robots import load_tip_robot
+from softform_core.robots import load_robot
 from softform_core.shapes.target import TargetShape
 from softform_ik.follow.codes import CODE_OF_FOLLOWING
 from softform_ik.follow.goal import MAX_WAYPOINTS, Code, FollowGoal, PointPath, PressurePath, ShapePath
@@ -22,7 +22,7 @@ MIDDLE = np.array([0.5, 0.5])
 
 @pytest.fixture(scope="module")
 def fingers():
-    return load_tip_robot("planar_fingers")
+    return load_robot("planar_fingers", "tip")
 
 
 def sheet(height=0.02):

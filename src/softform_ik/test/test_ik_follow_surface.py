@@ -53,7 +53,7 @@ def test_one_point_of_the_surface_is_led_along_an_ellipse_without_jumps(solver, 
     ellipse = centre + np.hstack([0.0005 * np.cos(phase), 0.0 * phase, 0.005 * np.sin(phase)])
     found, errors_mm = solved(solver, FollowGoal(PointPath(ellipse, MIDDLE)), here=np.full(9, 2500.0))
     assert errors_mm.max() < 0.1
-    assert np.abs(np.diff(found, axis=0)).max() < 0.3 * (robot.pressure_max - robot.pressure_min).max()
+    assert np.abs(np.diff(found, axis=0)).max() < 0.3 * (robot.actuation_max - robot.actuation_min).max()
     reached = np.array([pipeline.at(MIDDLE[None]).points(pressures)[0] for pressures in found])
     assert np.linalg.norm(reached - ellipse * MM_PER_M, axis=1) == pytest.approx(errors_mm, abs=1e-6)
 
@@ -62,7 +62,7 @@ def test_a_point_out_of_reach_is_told_by_its_error_and_stays_within_the_bounds(s
     far = np.array([[0.0, 0.0, 0.5]])
     found, errors_mm = solved(solver, FollowGoal(PointPath(far, MIDDLE)))
     assert errors_mm[0] > 300.0
-    assert (found >= robot.pressure_min).all() and (found <= robot.pressure_max).all()
+    assert (found >= robot.actuation_min).all() and (found <= robot.actuation_max).all()
 
 
 def test_the_seed_goes_before_where_the_robot_is(solver, pipeline):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from softform_core.inverse.timing import fastest_schedule
-from softform_core.robots import load_tip_robot
+from softform_core.robots import load_robot
 from softform_core.rods.follow_path import follow_path
 from softform_ik.follow.goal import FollowGoal, PointPath, PressurePath
 from softform_ik.follow.tip import TipPathSolver
@@ -44,7 +44,7 @@ class Fingers:
 
 @pytest.fixture(scope="module")
 def robot():
-    return load_tip_robot("planar_fingers")
+    return load_robot("planar_fingers", "tip")
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,7 @@ def solved(solver, goal, here=None):
 
 def test_the_eight_is_followed_without_jumps(robot, model, solver):
     goal = FollowGoal(PointPath(eight(model)))
-    actuations, errors_mm = solved(solver, goal, here=robot.chamber_pressures(POSTURE))
+    actuations, errors_mm = solved(solver, goal, here=robot.actuators_of(POSTURE))
     assert errors_mm.max() < 0.0018 * model.workspace_width_mm, "the paper's largest error"
     assert np.linalg.norm(model.tip(actuations) - 1000.0 * eight(model)[:, :2], axis=1) == pytest.approx(errors_mm)
     steps = np.abs(np.diff(actuations, axis=0)).max()
@@ -82,39 +82,39 @@ def test_the_eight_is_followed_without_jumps(robot, model, solver):
 
 def test_without_sim_to_real_the_simulated_tip_is_led(robot, model, solver):
     goal = FollowGoal(PointPath(eight(model)), without_sim_to_real=True)
-    actuations, errors_mm = solved(solver, goal, here=robot.chamber_pressures(POSTURE))
+    actuations, errors_mm = solved(solver, goal, here=robot.actuators_of(POSTURE))
     assert errors_mm.max() < 1.0 and not solver.uses_sim_to_real(goal)
     assert np.linalg.norm(model.tip(actuations) - 1000.0 * eight(model)[:, :2], axis=1).max() > 5.0
 
 
 def test_of_a_pair_of_chambers_one_is_empty_all_along(robot, model, solver):
     goal = FollowGoal(PointPath(eight(model)))
-    actuations, _ = solved(solver, goal, here=robot.chamber_pressures(POSTURE))
+    actuations, _ = solved(solver, goal, here=robot.actuators_of(POSTURE))
     assert (np.sign(actuations).max(axis=0) > np.sign(actuations).min(axis=0)).any(), "a finger changes sides"
-    schedule = fastest_schedule(actuations[0], actuations, robot.slew_rate, 0.0)
+    schedule = fastest_schedule(actuations[0], actuations, robot.actuation_slew, 0.0)
     moments = np.linspace(0.0, schedule.duration, 2000)
     pressures = np.array([solver.pressures(goal, schedule.at(moment)) for moment in moments])
     assert pressures.shape[1] == 6 and (pressures >= 0.0).all()
     assert np.minimum(pressures[:, ::2], pressures[:, 1::2]).max() == 0.0
     rates = np.abs(np.diff(pressures, axis=0)).max(axis=1) / np.diff(moments)
-    assert rates.max() <= robot.slew_rate * (1.0 + 1e-9)
+    assert rates.max() <= robot.actuation_slew * (1.0 + 1e-9)
 
 
 def test_the_path_begins_where_the_robot_is_if_it_can(robot, model, solver):
     """Redundant: the solution is that near the start (paper 001, Fig. 11)."""
     path = FollowGoal(PointPath(eight(model)[:1]))
     near = np.array([10e3, -10e3, 30e3])
-    begun, _ = solved(solver, path, here=robot.chamber_pressures(near))
-    elsewhere, _ = solved(solver, path, here=robot.chamber_pressures(-near))
+    begun, _ = solved(solver, path, here=robot.actuators_of(near))
+    elsewhere, _ = solved(solver, path, here=robot.actuators_of(-near))
     assert np.linalg.norm(begun[0] - near) < np.linalg.norm(elsewhere[0] - near) + 1e-9
-    assert (solver.start(path, robot.chamber_pressures(near)) == near).all()
+    assert (solver.start(path, robot.actuators_of(near)) == near).all()
 
 
 def test_where_the_robots_posture_does_not_keep_to_the_path_another_is_taken(robot, model, solver):
     path, bad = eight(model), np.array([23e3, -13e3, -44e3])
     stuck = follow_path(model, 1000.0 * path[:, :2], bad).errors_mm
     assert stuck.max() > 1.0, "from there alone the path is lost"
-    _, errors_mm = solved(solver, FollowGoal(PointPath(path)), here=robot.chamber_pressures(bad))
+    _, errors_mm = solved(solver, FollowGoal(PointPath(path)), here=robot.actuators_of(bad))
     assert errors_mm.max() < 0.001 * model.workspace_width_mm
 
 
@@ -133,7 +133,7 @@ def test_given_pressures_of_the_chambers_are_taken_as_they_are(robot, solver):
 
 
 def test_a_path_whose_first_point_is_out_of_reach_begins_where_the_robot_is(robot, model, solver):
-    here = robot.chamber_pressures(POSTURE)
+    here = robot.actuators_of(POSTURE)
     outwards = model.tip(POSTURE) / np.linalg.norm(model.tip(POSTURE))
     far = np.array([[*(outwards * 1.2 * 3.0 * FINGER_MM / 1000.0), 0.0]])
     actuations, errors_mm = solved(solver, FollowGoal(PointPath(far)), here)

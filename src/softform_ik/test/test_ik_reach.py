@@ -65,7 +65,7 @@ def test_readiness_names_what_is_missing(driver, robot, clock):
         with pytest.raises(GoalError, match=reason) as refusal:
             driver.refuse_unless_ready()
         assert refusal.value.code == code
-    driver.note_pressures(robot.chambers, HIDDEN, [SETTLED] * 9, 1.0)
+    driver.note_pressures(robot.actuators, HIDDEN, [SETTLED] * 9, 1.0)
     driver.refuse_unless_ready()
     assert driver.pressures == pytest.approx(HIDDEN)
     clock.now += 1.5
@@ -76,7 +76,7 @@ def test_readiness_names_what_is_missing(driver, robot, clock):
 
 def test_pressures_are_put_in_the_robots_order(driver, robot):
     order = np.random.default_rng(0).permutation(9)
-    driver.note_pressures([robot.chambers[i] for i in order], HIDDEN[order], [SETTLED] * 9, 1.0)
+    driver.note_pressures([robot.actuators[i] for i in order], HIDDEN[order], [SETTLED] * 9, 1.0)
     assert driver.pressures == pytest.approx(HIDDEN)
 
 
@@ -97,7 +97,7 @@ def test_not_yet_settled(robot, pressures, status, stamp):
     clock = Clock(step=0.2)
     driver = DriverWatch(robot, state_timeout=1e9, clock=clock)
     driver.note_state(DriverState.RUNNING, "")
-    driver.note_pressures(robot.chambers, pressures, status, stamp)
+    driver.note_pressures(robot.actuators, pressures, status, stamp)
     with pytest.raises(GoalError, match="did not settle") as failure:
         driver.wait_until_settled(HIDDEN, 250.0, 1.0, since=1.0, should_stop=never)
     assert failure.value.code == Code.SETTLE_TIMEOUT
@@ -105,7 +105,7 @@ def test_not_yet_settled(robot, pressures, status, stamp):
 
 def test_settled_and_stopped_waits_end(robot, driver):
     driver.note_state(DriverState.RUNNING, "")
-    driver.note_pressures(robot.chambers, HIDDEN + 40.0, [SETTLED] * 9, 2.0)
+    driver.note_pressures(robot.actuators, HIDDEN + 40.0, [SETTLED] * 9, 2.0)
     settled = driver.wait_until_settled(HIDDEN, 250.0, 1.0, since=1.0, should_stop=never)
     assert settled is not None and settled.stamp == 2.0
     assert driver.wait_until_settled(HIDDEN, 250.0, 1.0, since=1.0, should_stop=lambda: True) is None
@@ -194,14 +194,14 @@ class FollowingRobot:
         self.follows, self.scans = True, True
         self.scan = lambda pressures: pipeline.points(pressures) / 1000.0
         self.driver.note_state(DriverState.VENTED, "")
-        self.driver.note_pressures(robot.chambers, np.zeros(9), [REGULATING] * 9, wall())
+        self.driver.note_pressures(robot.actuators, np.zeros(9), [REGULATING] * 9, wall())
 
     def command(self, pressures):
         self.sent.append(pressures)
         if not self.follows:
             return
         self.wall.now += 1.0
-        self.driver.note_pressures(self.robot.chambers, pressures, [SETTLED] * 9, self.wall.now)
+        self.driver.note_pressures(self.robot.actuators, pressures, [SETTLED] * 9, self.wall.now)
         if self.scans:
             self.captures.note(self.scan(pressures), self.wall.now + 1.0)
 
@@ -324,7 +324,7 @@ def test_a_cancel_while_settling_holds_what_is_measured(reach, following, shape_
 
     def on_progress(progress):
         if progress.stage == "settling":
-            following.driver.note_pressures(following.robot.chambers, half, [REGULATING] * 9, following.wall())
+            following.driver.note_pressures(following.robot.actuators, half, [REGULATING] * 9, following.wall())
             stop.request(Code.CANCELLED)
 
     outcome = reach.run(ReachGoal(shape_of(HIDDEN), Mode.PLAN_AND_MOVE), stop, on_progress)

@@ -44,14 +44,14 @@ class Bench:
         self.driver = DriverWatch(robot, state_timeout=60.0)
         self.driver.note_state(DriverState.VENTED, "")
         self.measure(np.zeros(9))
-        settings = ServoSettings(robot.pressure_min, robot.pressure_max, robot.slew_rate, 0.02, stale_after)
+        settings = ServoSettings(robot.actuation_min, robot.actuation_max, robot.actuation_slew, 0.02, stale_after)
         self.loop = ServoLoop(
             Servo(settings), 0.02, lambda: self.model, self.commander, self.driver, self.reports.append
         )
         self.streams = threading.Event()
 
     def measure(self, pressures):
-        self.driver.note_pressures(self.robot.chambers, pressures, [ChamberPressures.SETTLED] * 9, time.time())
+        self.driver.note_pressures(self.robot.actuators, pressures, [ChamberPressures.SETTLED] * 9, time.time())
 
     def aim(self, shape):
         self.loop.aim(ServoTarget(time.time_ns(), time.monotonic(), shape))

@@ -37,16 +37,16 @@ def measured_actuation(robot: Robot, names: Sequence[str], pressures: Sequence[f
         SoftformError: If they are another robot's, or not finite.
     """
     pressure_of = dict(zip(names, pressures, strict=False))
-    if len(names) != len(pressures) or sorted(pressure_of) != sorted(robot.chambers):
+    if len(names) != len(pressures) or sorted(pressure_of) != sorted(robot.actuators):
         raise SoftformError(
             f"Pressures of {len(names)} chambers ({', '.join(names) or 'unnamed'}) came, "
-            f"'{robot.name}' has {', '.join(robot.chambers)}.",
+            f"'{robot.name}' has {', '.join(robot.actuators)}.",
             "Start driver and predictor for the same robot.",
         )
-    ordered = np.array([pressure_of[name] for name in robot.chambers], dtype=np.float64)
+    ordered = np.array([pressure_of[name] for name in robot.actuators], dtype=np.float64)
     if not np.isfinite(ordered).all():
         raise SoftformError("A measured pressure is not a finite number.", "See the driver's diagnostics.")
-    return np.clip(ordered, robot.pressure_min, robot.pressure_max)
+    return np.clip(ordered, robot.actuation_min, robot.actuation_max)
 
 
 def predict_surface(pipeline: ForwardPipeline, actuation: Array, frame: str, stamp: Time) -> Surface:

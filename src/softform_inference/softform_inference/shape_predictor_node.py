@@ -35,7 +35,7 @@ class ShapePredictorNode(SoftformLifecycleNode):
     def configure(self) -> None:
         """Load robot and models, and open topics and service."""
         values = self.parameters
-        robot = self._robot = load_robot(values["robot"])
+        robot = self._robot = load_robot(values["robot"], "surface")
         self.diagnostics.hardware_id = robot.name
         model = Path(values["model"]) if values["model"] else None
         self._models = LivePipeline(robot, values["surface_points"], model, values["sim_to_real"])
@@ -108,7 +108,7 @@ class ShapePredictorNode(SoftformLifecycleNode):
     def _on_request(self, request: PredictShape.Request, response: PredictShape.Response) -> PredictShape.Response:
         assert self._robot is not None and self._models is not None
         try:
-            actuation = self._robot.check_pressures(np.asarray(request.pressures, dtype=np.float64))
+            actuation = self._robot.check_actuation(np.asarray(request.pressures, dtype=np.float64))
         except SoftformError as error:
             response.success, response.message = False, str(error)
             return response

@@ -96,7 +96,7 @@ def test_measured_pressures_are_ordered_and_clipped(robot):
     values = PRESSURES.copy()
     values[0], values[1] = -30.0, 5040.0
     order = np.random.default_rng(0).permutation(9)
-    actuation = measured_actuation(robot, [robot.chambers[i] for i in order], values[order])
+    actuation = measured_actuation(robot, [robot.actuators[i] for i in order], values[order])
     assert actuation == pytest.approx(np.clip(values, 0.0, 5000.0))
 
 
@@ -216,7 +216,7 @@ def test_the_node_predicts_what_is_measured_and_what_is_asked(bench, robot, pipe
     stamps = []
 
     def predicted():
-        stamps.append(bench.send(PRESSURES, robot.chambers))
+        stamps.append(bench.send(PRESSURES, robot.actuators))
         return bench.received["surface"] and bench.received["cloud"]
 
     bench.wait(predicted, "a prediction")
@@ -249,7 +249,7 @@ def test_the_node_predicts_what_is_measured_and_what_is_asked(bench, robot, pipe
     assert bench.change_state(Transition.TRANSITION_DEACTIVATE)
     count = len(bench.received["surface"])
     for _ in range(5):
-        bench.send(PRESSURES, robot.chambers)
+        bench.send(PRESSURES, robot.actuators)
         time.sleep(0.1)
     assert len(bench.received["surface"]) == count
     code, log = bench.stop()

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from softform_core.paths import runs_dir
-from softform_core.robots import PneumaticRobot
+from softform_core.robots import Robot
 from softform_pneumatics.balance import Air
 from softform_pneumatics.boards.detection import BoardSettings, make_board
 from softform_pneumatics.boards.ports import names_of_port
@@ -19,7 +19,7 @@ from softform_pneumatics.states import ChamberState, DriverSettings, State
 
 def make_driver(
     values: Mapping[str, Any],
-    robot: PneumaticRobot,
+    robot: Robot,
     on_state: Callable[[State, str], None],
     on_pressures: Callable[[ChamberState], None],
 ) -> PneumaticsDriver:
@@ -30,23 +30,24 @@ def make_driver(
     Raises:
         SoftformError: If the board cannot be found out, or the identified plant cannot be read.
     """
+    tolerances = robot.tolerances
     settings = DriverSettings(
         loop_rate=values["loop_rate"],
         realtime_priority=values["realtime_priority"],
         command_timeout=values["command_timeout"],
         stream_timeout=values["stream_timeout"],
-        settle_tolerance=values["settle_tolerance"],
+        settle_tolerance=tolerances.settle,
         settle_time=values["settle_time"],
-        overpressure_margin=values["overpressure_margin"],
-        follow_tolerance=values["follow_tolerance"],
+        overpressure_margin=tolerances.beyond_range,
+        follow_tolerance=tolerances.follow,
         follow_timeout=values["follow_timeout"],
         response_timeout=values["response_timeout"],
         offset_limit=values["offset_limit"],
     )
     air = None if values["plant"] == "none" else Air(load_plant(), values["chamber_volume"])
-    highest = float(robot.pressure_max.max()) + settings.overpressure_margin + settings.offset_limit
+    highest = float(robot.actuator_max.max()) + settings.overpressure_margin + settings.offset_limit
     board = make_board(
-        values["board"], values["port"], BoardSettings(robot.board.channels, values["vent_threshold"], highest)
+        values["board"], values["port"], BoardSettings(robot.channels, tolerances.vent_threshold, highest)
     )
     board_name = names_of_port(values["port"])[-1]
     offsets_file = _state_file(values, board_name, f"{robot.name}.offsets")

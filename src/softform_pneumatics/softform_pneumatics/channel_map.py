@@ -10,32 +10,30 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.patches import Circle, Ellipse, Rectangle
 
-from softform_core.robots import PneumaticRobot, Robot, TipRobot
+from softform_core.robots import Robot
+from softform_core.robots.body import Outline
 
 CHANNELS = 10
 _FREE = "0.85"
 _MILLIMETRES = 1e3
 
-Outlines = list[tuple[str, str, float, float, float, float]]
-"""Panel, outline, centre x and y, width and height (mm) of each chamber."""
 
-
-def draw_channel_map(robot: PneumaticRobot, path: Path) -> None:
+def draw_channel_map(robot: Robot, path: Path) -> None:
     """Draw the board's ten channels above the robot's chambers in the colours of their channels, and save the picture.
 
     Raises:
         OSError: If the picture cannot be written.
     """
-    outlines = chamber_outlines(robot)
-    panels = list(dict.fromkeys(outline[0] for outline in outlines))
+    outlines = robot.body.outlines()
+    panels = list(dict.fromkeys(outline.panel for outline in outlines))
     figure = plt.figure(figsize=(max(6.0, 3.2 * len(panels)), 5.4), layout="constrained")
     grid = figure.add_gridspec(2, len(panels), height_ratios=[1, 3.4])
     _draw_board(figure.add_subplot(grid[0, :]), robot)
     for column, panel in enumerate(panels):
         axes = figure.add_subplot(grid[1, column])
         axes.set_title(panel, fontsize=9)
-        for chamber, channel, outline in zip(robot.chambers, robot.board.channels, outlines, strict=True):
-            if outline[0] == panel:
+        for chamber, channel, outline in zip(robot.actuators, robot.channels, outlines, strict=True):
+            if outline.panel == panel:
                 _draw_chamber(axes, chamber, channel, outline)
         axes.set_aspect("equal")
         axes.autoscale_view()
@@ -47,41 +45,12 @@ def draw_channel_map(robot: PneumaticRobot, path: Path) -> None:
     plt.close(figure)
 
 
-def chamber_outlines(robot: PneumaticRobot) -> Outlines:
-    """Return where each chamber lies: a membrane seen from above, a rod in the cross-section of each section."""
-    if isinstance(robot, Robot):
-        width, height = robot.membrane.width / robot.membrane.columns, robot.membrane.length / robot.membrane.rows
-        return [
-            (
-                "from above: x to the right, y upwards",
-                "rectangle",
-                _MILLIMETRES * (width * (column + 0.5) - robot.membrane.width / 2.0),
-                _MILLIMETRES * (height * (row + 0.5) - robot.membrane.length / 2.0),
-                _MILLIMETRES * width,
-                _MILLIMETRES * height,
-            )
-            for row in range(robot.membrane.rows)
-            for column in range(robot.membrane.columns)
-        ]
-    assert isinstance(robot, TipRobot)
-    sections = robot.rod.sections
-    return [
-        (
-            f"section {section + 1} of {sections}, seen along it" if sections > 1 else "seen along it, from its end",
-            chamber.outline,
-            *(_MILLIMETRES * value for value in (*chamber.centre, chamber.width, chamber.height)),
-        )
-        for section in range(sections)
-        for chamber in robot.rod.section.chambers
-    ]
-
-
 def _colour(channel: int) -> str:
     return f"C{channel}"  # matplotlib's ten colours
 
 
-def _draw_board(axes: Axes, robot: PneumaticRobot) -> None:
-    chamber_of = dict(zip(robot.board.channels, robot.chambers, strict=True))
+def _draw_board(axes: Axes, robot: Robot) -> None:
+    chamber_of = dict(zip(robot.channels, robot.actuators, strict=True))
     for channel in range(CHANNELS):
         colour = _colour(channel) if channel in chamber_of else _FREE
         axes.add_patch(Circle((channel, 0.0), 0.36, facecolor=colour, edgecolor="0.2"))
@@ -98,10 +67,10 @@ def _draw_board(axes: Axes, robot: PneumaticRobot) -> None:
     axes.axis("off")
 
 
-def _draw_chamber(axes: Axes, chamber: str, channel: int, outline: tuple[str, str, float, float, float, float]) -> None:
-    _, shape, x, y, width, height = outline
+def _draw_chamber(axes: Axes, chamber: str, channel: int, outline: Outline) -> None:
+    x, y, width, height = (_MILLIMETRES * value for value in outline[2:])
     corner = (x - width / 2.0, y - height / 2.0)
-    patch = Ellipse((x, y), width, height) if shape == "ellipse" else Rectangle(corner, width, height)
+    patch = Ellipse((x, y), width, height) if outline.shape == "ellipse" else Rectangle(corner, width, height)
     patch.set_facecolor(_colour(channel))
     patch.set_edgecolor("0.2")
     axes.add_patch(patch)

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from softform_core.errors import SoftformError
-from softform_core.robots import load_any_robot
+from softform_core.robots import load_robot
 
 
 @click.command()
@@ -21,8 +21,8 @@ def channels(robot: str, output: Path | None) -> None:
 
     Example: ./softform channels three_chamber --output channels.png
     """
-    described = load_any_robot(robot)
-    for chamber, channel in zip(described.chambers, described.board.channels, strict=True):
+    described = load_robot(robot)
+    for chamber, channel in zip(described.actuators, described.channels, strict=True):
         click.echo(f"channel {channel} -> {chamber}")
     if output is not None:
         from softform_pneumatics.channel_map import draw_channel_map  # matplotlib takes a second to import

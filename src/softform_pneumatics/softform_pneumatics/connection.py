@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 
 from softform_core.errors import SoftformError
-from softform_core.robots import PneumaticRobot
+from softform_core.robots import Robot
 from softform_pneumatics.boards.interface import BoardError, BoardLostError, Measurement, PressureBoard
 from softform_pneumatics.probe import probe_pressure, probe_regulation, require_independent
 from softform_pneumatics.wiring import Wiring
@@ -28,7 +28,7 @@ class Connection:
         still_inflated: What is wrong with a vented chamber; empty if nothing.
     """
 
-    def __init__(self, board: PressureBoard, robot: PneumaticRobot, wiring: Wiring, tolerance: float) -> None:
+    def __init__(self, board: PressureBoard, robot: Robot, wiring: Wiring, tolerance: float) -> None:
         """Describe; nothing is opened.
 
         Args:
@@ -139,7 +139,7 @@ class Connection:
             self._next_check = time.monotonic() + ALIVE_CHECK_SECONDS
         self._confirmed_at = now
         self.still_inflated = ""
-        for chamber, channel in zip(self._robot.chambers, self._wiring.channels, strict=True):
+        for chamber, channel in zip(self._robot.actuators, self._wiring.channels, strict=True):
             pressure = told.get(int(channel), 0.0)
             if abs(pressure) > self._tolerance and now - self._vented_since > _VENTED_WITHIN_SECONDS:
                 self.still_inflated = f"{chamber} is still at {pressure:.0f} Pa: cut the supply and open its tube"

@@ -25,7 +25,7 @@ from types import TracebackType
 
 from softform_core.errors import SoftformError
 from softform_core.priority import ask_for_priority, threads_of_this_process
-from softform_core.robots import PneumaticRobot
+from softform_core.robots import Robot
 from softform_pneumatics.balance import Air
 from softform_pneumatics.boards.interface import PressureBoard
 from softform_pneumatics.deadlines import Deadlines
@@ -52,7 +52,7 @@ class PneumaticsDriver:
     def __init__(
         self,
         board: PressureBoard,
-        robot: PneumaticRobot,
+        robot: Robot,
         settings: DriverSettings,
         on_state: Callable[[State, str], None],
         on_pressures: Callable[[ChamberState], None],

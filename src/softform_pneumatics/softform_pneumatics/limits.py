@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.robots import PneumaticRobot
+from softform_core.robots import Robot
 from softform_pneumatics.states import UnsafeError
 
 _IN_A_ROW = 2
@@ -22,7 +22,7 @@ _SETPOINT_MEMORY_SECONDS = 1.0
 class RangeWatch:
     """Over- and underpressure: beyond the robot's range by more than `margin` (Pa)."""
 
-    def __init__(self, robot: PneumaticRobot, margin: float) -> None:
+    def __init__(self, robot: Robot, margin: float) -> None:
         """Watch all chambers of the robot."""
         self._robot = robot
         self._margin = margin
@@ -39,13 +39,13 @@ class RangeWatch:
             UnsafeError: If two measurements in a row lie outside.
         """
         robot = self._robot
-        outside = (pressures > robot.pressure_max + self._margin) | (pressures < robot.pressure_min - self._margin)
+        outside = (pressures > robot.actuator_max + self._margin) | (pressures < robot.actuator_min - self._margin)
         self._in_a_row = self._in_a_row + 1 if outside.any() else 0
         if self._in_a_row >= _IN_A_ROW:
             index = int(np.flatnonzero(outside)[0])
             raise UnsafeError(
-                f"Chamber {robot.chambers[index]} is at {pressures[index]:.0f} Pa; its range is "
-                f"{robot.pressure_min[index]:g} … {robot.pressure_max[index]:g} Pa.",
+                f"Chamber {robot.actuators[index]} is at {pressures[index]:.0f} Pa; its range is "
+                f"{robot.actuator_min[index]:g} … {robot.actuator_max[index]:g} Pa.",
                 "Check tubes, valves and sensor of that channel, then reset.",
             )
 
@@ -86,7 +86,7 @@ class FollowWatch:
     target (a lost point turns 3.790 into 3790), or a valve is stuck, and every further moment is pressure.
     """
 
-    def __init__(self, robot: PneumaticRobot, tolerance: float, seconds: float) -> None:
+    def __init__(self, robot: Robot, tolerance: float, seconds: float) -> None:
         """Watch all chambers of the robot."""
         self._robot = robot
         self._tolerance = tolerance
@@ -98,7 +98,7 @@ class FollowWatch:
         self._astray_since: float | None = None
         self._last: NDArray[np.float64] | None = None
         self._setpoints: deque[tuple[float, NDArray[np.float64]]] = deque()
-        self._rising_in_a_row = np.zeros(len(self._robot.chambers), dtype=np.int64)
+        self._rising_in_a_row = np.zeros(len(self._robot.actuators), dtype=np.int64)
 
     def check(self, pressures: NDArray[np.float64], setpoint: NDArray[np.float64], moment: float) -> None:
         """Take pressures (k,) Pa measured at `moment` (s) under the setpoint (k,) Pa.
@@ -116,7 +116,7 @@ class FollowWatch:
         if moment - self._astray_since > self._seconds:
             index = int(np.argmax(deviation))
             raise UnsafeError(
-                f"Chamber {self._robot.chambers[index]} stays at {pressures[index]:.0f} Pa while its setpoint is "
+                f"Chamber {self._robot.actuators[index]} stays at {pressures[index]:.0f} Pa while its setpoint is "
                 f"{setpoint[index]:.0f} Pa.",
                 "Check for a leak, a blocked tube or a failed pump on that channel, then reset.",
             )
@@ -134,7 +134,7 @@ class FollowWatch:
         if self._rising_in_a_row.max() >= _IN_A_ROW:
             index = int(np.argmax(self._rising_in_a_row))
             raise UnsafeError(
-                f"Chamber {self._robot.chambers[index]} rises to {pressures[index]:.0f} Pa while no more than "
+                f"Chamber {self._robot.actuators[index]} rises to {pressures[index]:.0f} Pa while no more than "
                 f"{highest[index]:.0f} Pa were asked of it.",
                 "Check the board's cable for disturbances, and valve and sensor of that channel, then reset.",
             )

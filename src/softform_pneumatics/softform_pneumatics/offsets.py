@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from softform_core.errors import SoftformError
 from softform_core.files import write_atomically
-from softform_core.robots import PneumaticRobot
+from softform_core.robots import Robot
 from softform_pneumatics.boards.interface import BoardError, Measurement, PressureBoard
 
 EMPTYING_SECONDS = 2.0
@@ -43,7 +43,7 @@ class OffsetStore:
         limit: Pa; a larger offset is a broken sensor or a chamber that is not empty.
     """
 
-    def __init__(self, path: Path | None, robot: PneumaticRobot, port: str, limit: float) -> None:
+    def __init__(self, path: Path | None, robot: Robot, port: str, limit: float) -> None:
         """Name the file; nothing is read."""
         self._path = path
         self._robot = robot
@@ -57,7 +57,7 @@ class OffsetStore:
             SoftformError: If what is stored is damaged, of another robot or port, or out of range.
         """
         if self._path is None or not self._path.exists():
-            return np.zeros(len(self._robot.chambers))
+            return np.zeros(len(self._robot.actuators))
         remedy = f"Remove {self._path} and calibrate again."
         try:
             stored = _Stored.model_validate_json(self._path.read_bytes())
@@ -65,9 +65,9 @@ class OffsetStore:
             raise SoftformError(f"The stored offsets {self._path} cannot be read: {error}.", remedy) from error
         if (stored.robot, stored.port) != (self._robot.name, self._port):
             raise SoftformError(f"The offsets in {self._path} are those of '{stored.robot}' on {stored.port}.", remedy)
-        if set(stored.offsets) != set(self._robot.chambers):
+        if set(stored.offsets) != set(self._robot.actuators):
             raise SoftformError(f"The offsets in {self._path} are of other chambers.", remedy)
-        return self.checked(np.array([stored.offsets[chamber] for chamber in self._robot.chambers]))
+        return self.checked(np.array([stored.offsets[chamber] for chamber in self._robot.actuators]))
 
     def checked(self, offsets: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return `offsets`, (k,) Pa, if they are small enough to be offsets.
@@ -75,7 +75,7 @@ class OffsetStore:
         Raises:
             SoftformError: If one is not.
         """
-        for chamber, offset in zip(self._robot.chambers, offsets, strict=True):
+        for chamber, offset in zip(self._robot.actuators, offsets, strict=True):
             if not abs(offset) <= self._limit:
                 raise SoftformError(
                     f"At rest the sensor of chamber {chamber} reads {offset:.0f} Pa; up to {self._limit:g} Pa counts "
@@ -95,7 +95,7 @@ class OffsetStore:
         stored = _Stored(
             robot=self._robot.name,
             port=self._port,
-            offsets=dict(zip(self._robot.chambers, (round(float(offset), 2) for offset in offsets), strict=True)),
+            offsets=dict(zip(self._robot.actuators, (round(float(offset), 2) for offset in offsets), strict=True)),
             measured_at=time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         )
         try:

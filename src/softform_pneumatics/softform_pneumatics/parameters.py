@@ -19,16 +19,7 @@ PARAMETERS = (
     ),
     Parameter("command_timeout", 1.0, "the robot is vented when no command came for this long, s", 0.1, 10.0),
     Parameter("stream_timeout", 1.0, "fault when the board sent no pressures for this long, s", 0.2, 10.0),
-    Parameter(
-        "settle_tolerance",
-        100.0,
-        "a chamber whose mean is this near to its command counts as settled, Pa",
-        10.0,
-        5000.0,
-    ),
     Parameter("settle_time", 0.5, "time over which that mean is taken, s", 0.0, 10.0),
-    Parameter("overpressure_margin", 1000.0, "fault beyond the robot's range by more than this, Pa", 0.0, 10000.0),
-    Parameter("follow_tolerance", 1000.0, "a chamber further from its setpoint than this does not follow it, Pa", 50.0),
     Parameter("follow_timeout", 5.0, "fault when a chamber has not followed its setpoint for this long, s", 0.5, 60.0),
     Parameter(
         "plant",
@@ -39,5 +30,4 @@ PARAMETERS = (
     Parameter("chamber_volume", 1.0, "volume of a chamber and its tube, in those of the identified plant", 0.05, 50.0),
     Parameter("response_timeout", 1.5, "time over which the balance of air is taken, s", 0.5, 10.0),
     Parameter("offset_limit", 500.0, "a sensor further off at rest than this is refused, Pa", 0.0, 5000.0),
-    Parameter("vent_threshold", 200.0, "the board vents a channel this far above its target, Pa", 10.0, 5000.0),
 )

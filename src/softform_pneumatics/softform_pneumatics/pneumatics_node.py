@@ -12,7 +12,7 @@ from rclpy.time import Duration
 from std_srvs.srv import Trigger
 
 from softform_core.errors import SoftformError
-from softform_core.robots import PneumaticRobot, load_any_robot
+from softform_core.robots import Robot, load_robot
 from softform_interfaces.msg import ChamberPressures, DriverState
 from softform_pneumatics.assembly import latch_of, make_driver
 from softform_pneumatics.driver import PneumaticsDriver
@@ -36,7 +36,7 @@ class PneumaticsNode(SoftformLifecycleNode):
         """Make topics and services; the board is opened by `configure`."""
         super().__init__("pneumatics", PARAMETERS, hardware_id="pneumatics")
         self._driver: PneumaticsDriver | None = None
-        self._robot: PneumaticRobot | None = None
+        self._robot: Robot | None = None
         # The driver's thread must never wait for the middleware: it queues, and the executor publishes.
         self._states: collections.deque[tuple[State, str]] = collections.deque()
         self._pressures: collections.deque[ChamberState] = collections.deque(maxlen=_QUEUED_STATES)
@@ -57,7 +57,7 @@ class PneumaticsNode(SoftformLifecycleNode):
     def configure(self) -> None:
         """Open the board and refuse a robot that it cannot drive; takes about five seconds."""
         values = self.parameters
-        self._robot = load_any_robot(values["robot"])
+        self._robot = load_robot(values["robot"])
         self.diagnostics.hardware_id = f"{values['board']} {values['port']}"
         self.get_logger().info(f"opening {values['port']}, and testing that the board regulates every chamber")
         self._driver = make_driver(values, self._robot, self._queue_state, self._queue_pressures)
@@ -120,7 +120,7 @@ class PneumaticsNode(SoftformLifecycleNode):
         assert self._robot is not None
         age = Duration(seconds=time.monotonic() - chamber_state.captured)
         message = ChamberPressures(
-            name=self._robot.chambers,
+            name=self._robot.actuators,
             pressure=chamber_state.pressures.tolist(),
             status=chamber_state.status.tolist(),
         )

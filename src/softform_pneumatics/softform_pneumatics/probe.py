@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.robots import PneumaticRobot
+from softform_core.robots import Robot
 from softform_pneumatics.boards.interface import BoardError, Measurement, PressureBoard, never
 
 LARGEST_PROBE = 400.0
@@ -44,9 +44,9 @@ class Regulation:
     followers: frozenset[int]
 
 
-def probe_pressure(robot: PneumaticRobot) -> float:
+def probe_pressure(robot: Robot) -> float:
     """Return the pressure (Pa) of the experiment: small, inside the robot's range, on its wider side."""
-    highest, lowest = float(robot.pressure_max.min()), float(robot.pressure_min.max())
+    highest, lowest = float(robot.actuator_max.min()), float(robot.actuator_min.max())
     if highest >= -lowest:
         return min(LARGEST_PROBE, _PROBE_SHARE_OF_RANGE * highest)
     return max(-LARGEST_PROBE, _PROBE_SHARE_OF_RANGE * lowest)
@@ -76,13 +76,13 @@ def probe_regulation(
     return Regulation(frozenset(regulated), frozenset(followers))
 
 
-def require_independent(robot: PneumaticRobot, regulation: Regulation) -> None:
+def require_independent(robot: Robot, regulation: Regulation) -> None:
     """Refuse a robot whose chambers the board does not regulate one by one.
 
     Raises:
         BoardError: If a chamber's channel does not move, or moves with its neighbour.
     """
-    chamber_of = dict(zip(robot.board.channels, robot.chambers, strict=True))
+    chamber_of = dict(zip(robot.channels, robot.actuators, strict=True))
     silent = sorted(set(chamber_of) - regulation.regulated)
     followers = sorted(set(chamber_of) & regulation.followers)
     if not silent and not followers:
@@ -94,7 +94,7 @@ def require_independent(robot: PneumaticRobot, regulation: Regulation) -> None:
     if followers:
         faults.append(f"channels {_listed(followers)} move with their neighbours' targets")
     raise BoardError(
-        f"The board regulates {independent} of the {len(robot.chambers)} independent chambers of robot "
+        f"The board regulates {independent} of the {len(robot.actuators)} independent chambers of robot "
         f"'{robot.name}': {'; '.join(faults)}.",
         "The OpenPneu firmware as it ships regulates channels 2 and 3 only, and as a pair: flash one that regulates "
         "every channel on its own, or choose a robot with fewer chambers. If the firmware is right, check the tubes.",

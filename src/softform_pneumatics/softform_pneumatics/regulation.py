@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.robots import PneumaticRobot
+from softform_core.robots import Robot
 
 _SCATTER = 3.0
 
@@ -16,7 +16,7 @@ class CommandRejectedError(SoftformError):
     """A pressure command that the driver does not follow."""
 
 
-def check_command(robot: PneumaticRobot, names: Sequence[str], pressures: Sequence[float]) -> NDArray[np.float64]:
+def check_command(robot: Robot, names: Sequence[str], pressures: Sequence[float]) -> NDArray[np.float64]:
     """Return a command as (k,) Pa in the order of the robot's chambers.
 
     Args:
@@ -31,14 +31,14 @@ def check_command(robot: PneumaticRobot, names: Sequence[str], pressures: Sequen
         raise CommandRejectedError(
             f"The command has {len(names)} names and {len(pressures)} pressures.", "Give one name for each pressure."
         )
-    if sorted(names) != sorted(robot.chambers):
+    if sorted(names) != sorted(robot.actuators):
         raise CommandRejectedError(
             f"The command names the chambers {', '.join(names) or '(none)'}.",
-            f"Name each chamber of '{robot.name}' once: {', '.join(robot.chambers)}.",
+            f"Name each chamber of '{robot.name}' once: {', '.join(robot.actuators)}.",
         )
     pressure_of = dict(zip(names, pressures, strict=True))
     try:
-        return robot.check_pressures(np.array([pressure_of[name] for name in robot.chambers], dtype=np.float64))
+        return robot.check_commands(np.array([pressure_of[name] for name in robot.actuators], dtype=np.float64))
     except CommandRejectedError:
         raise
     except SoftformError as error:
@@ -46,9 +46,9 @@ def check_command(robot: PneumaticRobot, names: Sequence[str], pressures: Sequen
 
 
 def limit_rate(
-    setpoint: NDArray[np.float64], goal: NDArray[np.float64], rate: float, seconds: float
+    setpoint: NDArray[np.float64], goal: NDArray[np.float64], rate: NDArray[np.float64], seconds: float
 ) -> NDArray[np.float64]:
-    """Return the next setpoint, (k,) Pa: as near to `goal` as `rate` (Pa/s) allows in `seconds`."""
+    """Return the next setpoint, (k,) Pa: as near to `goal` as `rate` ((k,) Pa/s) allows in `seconds`."""
     step = rate * seconds
     change = goal - setpoint
     # The goal itself once it is near enough: adding the change would miss it by a rounding error.

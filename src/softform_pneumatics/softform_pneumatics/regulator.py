@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.robots import PneumaticRobot
+from softform_core.robots import Robot
 from softform_pneumatics.balance import Air, BalanceWatch
 from softform_pneumatics.boards.interface import Measurement, PressureBoard
 from softform_pneumatics.limits import FollowWatch, RangeWatch, UnusedWatch
@@ -24,7 +24,7 @@ class Regulator:
     def __init__(
         self,
         board: PressureBoard,
-        robot: PneumaticRobot,
+        robot: Robot,
         wiring: Wiring,
         settings: DriverSettings,
         statistics: LoopStatistics,
@@ -40,14 +40,14 @@ class Regulator:
             statistics: Where measurements are counted.
             air: The identified plant; None if it is not known for this board and robot.
         """
-        chambers = len(robot.chambers)
+        chambers = len(robot.actuators)
         self._board = board
         self._robot = robot
         self._wiring = wiring
         self._settings = settings
         self._statistics = statistics
         self._setpoint = np.zeros(chambers)
-        self._trim = SteadyErrorTrim(robot.pressure_min, robot.pressure_max)
+        self._trim = SteadyErrorTrim(robot.actuator_min, robot.actuator_max)
         self._last_step = 0.0
         self._last_measurement = 0.0
         self._command_seen = 0.0
@@ -58,7 +58,7 @@ class Regulator:
         self._balance: BalanceWatch | None = None
         if air is not None and board.vent_threshold is not None:
             self._balance = BalanceWatch(
-                robot.chambers, air, board.vent_threshold, settings.follow_tolerance, settings.response_timeout
+                robot.actuators, air, board.vent_threshold, settings.follow_tolerance, settings.response_timeout
             )
 
     @property

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.robots import PneumaticRobot
+from softform_core.robots import Robot
 from softform_pneumatics.balance import Air
 from softform_pneumatics.boards.guardian import HEARTBEAT_SECONDS, SILENCE_SECONDS
 from softform_pneumatics.boards.interface import BoardError, Measurement, PressureBoard, never
@@ -53,7 +53,7 @@ class Supervisor:
     def __init__(
         self,
         board: PressureBoard,
-        robot: PneumaticRobot,
+        robot: Robot,
         settings: DriverSettings,
         commands: CommandBox,
         statistics: LoopStatistics,
@@ -349,7 +349,7 @@ class Supervisor:
             self.is_calibrating = False
             self._commands.clear()
             self._rest_until = time.monotonic() + VENT_REST_SECONDS
-        listed = ", ".join(f"{c} {o:.0f}" for c, o in zip(self._robot.chambers, found, strict=True))
+        listed = ", ".join(f"{c} {o:.0f}" for c, o in zip(self._robot.actuators, found, strict=True))
         return f"Stored and applied, Pa: {listed}."
 
     def close(self) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.robots import PneumaticRobot
+from softform_core.robots import Robot
 from softform_pneumatics.boards.interface import BoardError, Measurement, PressureBoard
 
 
@@ -15,11 +15,11 @@ class Wiring:
         offsets: (k,) Pa: what a sensor reads at ambient pressure.
     """
 
-    def __init__(self, robot: PneumaticRobot, board: PressureBoard) -> None:
+    def __init__(self, robot: Robot, board: PressureBoard) -> None:
         """Take the channels of the robot's description; no offsets."""
         self._robot = robot
         self._board = board
-        self.channels = np.array(robot.board.channels)
+        self.channels = np.array(robot.channels)
         self._unused = np.setdiff1d(np.arange(len(board.pressure_min)), self.channels).tolist()
         self.offsets: NDArray[np.float64] = np.zeros(len(self.channels))
 
@@ -33,14 +33,14 @@ class Wiring:
         if self.channels.max() >= count:
             index = int(np.argmax(self.channels))
             raise BoardError(
-                f"Chamber {robot.chambers[index]} is on channel {self.channels[index]}, but the board has {count}.",
+                f"Chamber {robot.actuators[index]} is on channel {self.channels[index]}, but the board has {count}.",
                 "Change 'board.channels' in the robot's description, or choose the other board.",
             )
         low, high = self._board.pressure_min[self.channels], self._board.pressure_max[self.channels]
-        for index in map(int, np.flatnonzero((robot.pressure_min < low) | (robot.pressure_max > high))):
+        for index in map(int, np.flatnonzero((robot.actuator_min < low) | (robot.actuator_max > high))):
             raise BoardError(
-                f"Chamber {robot.chambers[index]} works between {robot.pressure_min[index]:g} and "
-                f"{robot.pressure_max[index]:g} Pa, but channel {self.channels[index]} measures "
+                f"Chamber {robot.actuators[index]} works between {robot.actuator_min[index]:g} and "
+                f"{robot.actuator_max[index]:g} Pa, but channel {self.channels[index]} measures "
                 f"{low[index]:g} … {high[index]:g} Pa only.",
                 "Change 'board.channels' in the robot's description: OpenPneu's even channels measure vacuum too.",
             )

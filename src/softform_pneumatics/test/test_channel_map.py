@@ -6,20 +6,20 @@ import pytest
 from click.testing import CliRunner
 
 from softform_core.errors import SoftformError
-from softform_core.robots import load_any_robot
+from softform_core.robots import load_robot
 from softform_pneumatics.channel_map import chamber_outlines
 from softform_pneumatics.cli_channels import channels
 
 
 @pytest.mark.parametrize("robot", ["membrane", "three_chamber", "planar_fingers"])
 def test_every_chamber_has_its_place(robot: str) -> None:
-    described = load_any_robot(robot)
+    described = load_robot(robot)
     outlines = chamber_outlines(described)
-    assert len(outlines) == len(described.chambers) == len(set(outlines))
+    assert len(outlines) == len(described.actuators) == len(set(outlines))
 
 
 def test_the_membranes_first_chamber_lies_where_x_and_y_are_least() -> None:
-    outlines = chamber_outlines(load_any_robot("membrane"))
+    outlines = chamber_outlines(load_robot("membrane"))
     assert outlines[0][2:4] == pytest.approx((-320.0 / 3.0, -320.0 / 3.0))
     assert outlines[2][2:4] == pytest.approx((320.0 / 3.0, -320.0 / 3.0))
 

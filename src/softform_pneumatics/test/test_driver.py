@@ -257,7 +257,7 @@ def test_a_chamber_that_rises_beyond_its_setpoint_vents_and_latches_within_its_r
     wait_until(lambda: driver.state is State.FAULT)
     wait_until(vented(scripted_board))
     assert "Chamber c4 rises to" in driver.reason
-    assert 1e3 * scripted_board.pressures.max() < robot.pressure_max.min()
+    assert 1e3 * scripted_board.pressures.max() < robot.actuator_max.min()
 
 
 def test_one_corrupt_reading_is_no_over_pressure(robot: Robot, make_driver: Callable[..., PneumaticsDriver]) -> None:
@@ -424,8 +424,8 @@ def test_the_shipped_firmware_is_refused_vented_and_its_port_let_go(
 def test_a_robot_beyond_a_channels_range_is_refused_once_the_board_is_vented(
     scripted_board: Any, make_driver: Callable[..., PneumaticsDriver], robot: Robot
 ) -> None:
-    actuation = robot.actuation.model_copy(update={"pressure_min": -5000.0})
-    driver = make_driver(robot=robot.model_copy(update={"actuation": actuation}))
+    drive = robot.drive.model_copy(update={"minimum": -5000.0})
+    driver = make_driver(robot=robot.model_copy(update={"drive": drive}))
     with pytest.raises(BoardError, match="Chamber c2 works between -5000"):
         driver.connect()
     requests = [request for _, request in scripted_board.requests]

@@ -42,7 +42,7 @@ with PneumaticsDriver(board, robot, DriverSettings(), say, lambda state: None) a
     print("guardian", board.guardian_process_id, flush=True)
     while True:
         try:
-            driver.command(robot.chambers, [3000.0] * 9)
+            driver.command(robot.actuators, [3000.0] * 9)
         except Exception:
             pass
         time.sleep(0.1)
@@ -142,7 +142,7 @@ def test_the_guardian_is_small(running_driver: RunningDriver) -> None:
 def test_a_program_that_ends_by_an_exception_vents(scripted_board: Any, wait_until: WaitUntil, tmp_path: Path) -> None:
     program = DRIVER_PROGRAM.replace(
         "while True:",
-        "time.sleep(0.5); driver.command(robot.chambers, [3000.0] * 9)\n    time.sleep(0.5); 1 / 0\n    while True:",
+        "time.sleep(0.5); driver.command(robot.actuators, [3000.0] * 9)\n    time.sleep(0.5); 1 / 0\n    while True:",
     )
     ended = subprocess.run([sys.executable, "-c", program, scripted_board.path], capture_output=True, text=True)
     assert "ZeroDivisionError" in ended.stderr

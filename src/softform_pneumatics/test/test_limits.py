@@ -24,7 +24,7 @@ def readings(setpoints: NDArray[np.float64], lag: float, seed: int) -> NDArray[n
 @pytest.mark.parametrize("seed", range(5))
 def test_chambers_that_lag_behind_a_setpoint_at_the_slew_rate_are_left_alone(robot: Robot, seed: int) -> None:
     watch, moments = FollowWatch(robot, 1000.0, 5.0), PERIOD * np.arange(400)
-    span, phase = robot.pressure_max, np.random.default_rng(seed).uniform(0.0, 4.0, len(robot.chambers))
+    span, phase = robot.actuator_max, np.random.default_rng(seed).uniform(0.0, 4.0, len(robot.actuators))
     rise = moments[:, None] * robot.slew_rate / span + phase
     setpoints = span * np.abs(rise % 2.0 - 1.0)  # up and down between the ends of the range
     for moment, pressures, setpoint in zip(moments, readings(setpoints, 0.2, seed), setpoints, strict=True):

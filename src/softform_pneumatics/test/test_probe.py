@@ -111,6 +111,6 @@ def test_a_board_that_stops_streaming_ends_the_probe_vented(
 
 
 def test_a_vacuum_robot_is_probed_with_a_small_vacuum(robot: Robot) -> None:
-    actuation = robot.actuation.model_copy(update={"pressure_min": -20_000.0, "pressure_max": 0.0})
-    assert probe_pressure(robot.model_copy(update={"actuation": actuation})) == -400.0
+    drive = robot.drive.model_copy(update={"minimum": -20_000.0, "maximum": 0.0})
+    assert probe_pressure(robot.model_copy(update={"drive": drive})) == -400.0
     assert np.isclose(probe_pressure(robot), 400.0)

@@ -7,28 +7,28 @@ import numpy as np
 from softform_core.bench.waypoints import EIGHTS, compare, tracking_percent
 from softform_core.forward.mlp import fold
 from softform_core.networks.layers import extract_mlp
-from softform_core.robots import TipRobot, load_tip_robot
+from softform_core.robots import Robot, load_robot
 from softform_core.rods.follow_path import follow_path, start_near
 from softform_core.rods.tip_model import TipModel, load_tip_model
 from softform_core.rods.train import train_sim_to_real
 from softform_core.threads import one_thread
 from softform_rig.capture_tips import PAPER_SAMPLES, capture_tips, real_tips
 from softform_rig.live_rod import LiveRod
-from softform_rig.rod_reality import RodReality, load_rod_reality
+from softform_rig.reality import Reality, load_reality
 
-REALITY = "rod_default"
+REALITY = "default"
 
 
 def waypoints() -> dict[str, object]:
     """Way-point following of paper 001: tracking, speed, jumps, and the real tip with and without sim-to-real."""
     figures: dict[str, object] = {}
     for name in EIGHTS:
-        robot = load_tip_robot(name)
+        robot = load_robot(name, "tip")
         figures[name] = {"simulation": compare(robot), "reality": follow_in_reality(robot, REALITY)}
     return figures
 
 
-def follow_in_reality(robot: TipRobot, reality_name: str, seed: int = 0) -> dict[str, object]:
+def follow_in_reality(robot: Robot, reality_name: str, seed: int = 0) -> dict[str, object]:
     """Learn N_s2r from as many captured tips as the paper took, and follow the '8' with and without it.
 
     Args:
@@ -39,7 +39,7 @@ def follow_in_reality(robot: TipRobot, reality_name: str, seed: int = 0) -> dict
     Raises:
         SoftformError: If a model or the reality cannot be read, or the reality has no equilibrium.
     """
-    reality, model = load_rod_reality(reality_name, robot), load_tip_model(robot)
+    reality, model = load_reality(reality_name, robot), load_tip_model(robot)
     with one_thread():
         actuations, tips = capture_tips(robot, reality, PAPER_SAMPLES[robot.name], seed)
         trained = train_sim_to_real(model, actuations, tips, seed, progress=False)
@@ -56,7 +56,7 @@ def follow_in_reality(robot: TipRobot, reality_name: str, seed: int = 0) -> dict
     }
 
 
-def tracking_in_reality(robot: TipRobot, reality: RodReality, model: TipModel) -> dict[str, float]:
+def tracking_in_reality(robot: Robot, reality: Reality, model: TipModel) -> dict[str, float]:
     """How far the real tip is from the way-points when it is led along the '8' from rest, % of the workspace's width.
 
     Raises:

@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from softform_core.errors import SoftformError
 from softform_core.halton import halton_actuations
 from softform_core.paths import data_dir
-from softform_core.robots import TipRobot, load_tip_robot
+from softform_core.robots import Robot, load_robot
 from softform_core.rods.samples import write_tip_samples
 from softform_rig.live_rod import LiveRod
-from softform_rig.reality import true_pressures
-from softform_rig.rod_reality import RodReality, load_rod_reality
+from softform_rig.reality import Reality, load_reality, true_pressures
 
 Array = NDArray[np.float64]
 
@@ -27,7 +26,7 @@ PAPER_SAMPLES = {"three_chamber": 343, "planar_fingers": 620}
 
 
 def real_tips(
-    robot: TipRobot, reality: RodReality, live: LiveRod, actuations: Array, noise: float = 0.0, seed: int = 0
+    robot: Robot, reality: Reality, live: LiveRod, actuations: Array, noise: float = 0.0, seed: int = 0
 ) -> Array:
     """Tips (n, d) m in the robot's frame, one actuation (n, m) Pa after the other.
 
@@ -43,14 +42,14 @@ def real_tips(
         SoftformError: If an actuation has no equilibrium in this reality.
     """
     tips = np.empty((len(actuations), robot.tip_dimensions))
-    for tip, pressures in zip(tips, true_pressures(reality, robot.chamber_pressures(actuations)), strict=True):
+    for tip, pressures in zip(tips, true_pressures(reality, robot, robot.actuators_of(actuations)), strict=True):
         tip[:] = live.tip(pressures)[: robot.tip_dimensions]
         if live.failure is not None:
             raise SoftformError(f"Reality '{reality.name}' has no tip: {live.failure}", "Soften its differences.")
     return tips + noise * np.random.default_rng(seed).standard_normal(tips.shape)
 
 
-def capture_tips(robot: TipRobot, reality: RodReality, samples: int, seed: int = 0) -> tuple[Array, Array]:
+def capture_tips(robot: Robot, reality: Reality, samples: int, seed: int = 0) -> tuple[Array, Array]:
     """Actuations (n, m) Pa spread over the working range, and their captured tips (n, d) m.
 
     Raises:
@@ -63,15 +62,15 @@ def capture_tips(robot: TipRobot, reality: RodReality, samples: int, seed: int =
 
 @click.command()
 @click.option("--robot", "robot_name", default="three_chamber", show_default=True, help="Robot, by name or path.")
-@click.option("--reality", "reality_name", default="rod_default", show_default=True, help="In config/realities.")
+@click.option("--reality", "reality_name", default="default", show_default=True, help="In config/realities.")
 @click.option("--samples", type=click.IntRange(min=1), help="Tips.  [default: as many as the paper took]")
 @click.option("--output", type=click.Path(path_type=Path), help="Zarr store.  [default: data/ROBOT/tips.zarr]")
 @click.option("--seed", default=0, show_default=True, help="Of actuations and noise.")
 def main(robot_name: str, reality_name: str, samples: int | None, output: Path | None, seed: int) -> None:
     """Capture tips on the virtual rig's reality, from which `softform train s2r` learns."""
     try:
-        robot = load_tip_robot(robot_name)
-        reality = load_rod_reality(reality_name, robot)
+        robot = load_robot(robot_name, "tip")
+        reality = load_reality(reality_name, robot)
         path = data_dir() / robot.name / "tips.zarr" if output is None else output
         count = PAPER_SAMPLES.get(robot.name, 500) if samples is None else samples
         actuations, tips = capture_tips(robot, reality, count, seed)

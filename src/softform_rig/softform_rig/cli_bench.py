@@ -50,12 +50,12 @@ def sim2real(
     from softform_core.threads import one_thread
     from softform_core.training.sim_to_real_recipes import RECIPES
     from softform_rig.bench_sim_to_real import BenchSettings, bench
-    from softform_rig.reality import load_reality, membrane_realities
+    from softform_rig.reality import known_realities, load_reality
 
     if recipe_name not in RECIPES:
         raise click.BadParameter(f"'{recipe_name}' is none of {', '.join(sorted(RECIPES))}.", param_hint="--recipe")
-    robot = load_robot(robot_name)
-    names = [reality] if reality else membrane_realities()
+    robot = load_robot(robot_name, "surface")
+    names = [reality] if reality else known_realities(robot.body.kind)
     realities = [load_reality(name, robot) for name in names]
     processes = jobs or default_jobs()
     settings = BenchSettings(

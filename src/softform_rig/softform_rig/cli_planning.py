@@ -49,7 +49,7 @@ def planning(
     from softform_rig.planned_motion.bench import compare, figures_of
     from softform_rig.planned_motion.picture import pictured, write_picture
 
-    robot = load_robot(robot_name)
+    robot = load_robot(robot_name, "surface")
     with one_thread():
         comparisons = compare(
             robot, reality, seeds, sim_to_real, planner, gap / MM_PER_M, lambda line: click.echo(line, file=sys.stderr)

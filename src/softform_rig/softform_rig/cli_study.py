@@ -42,7 +42,7 @@ def study(name: str, reality: str, robot_name: str, seed: int, quick: bool, outp
     from softform_rig.studies.catalogue import Scale
     from softform_rig.studies.study import carry_out
 
-    robot = load_robot(robot_name)
+    robot = load_robot(robot_name, "surface")
     described = load_reality(reality, robot)
     folder = runs_dir() / "studies" / described.name if output is None else output
     try:

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from softform_core.evaluation.floors import fitted_surface, warped_onto
 from softform_core.forward.rbf_warp import SimToReal
 from softform_core.robots import Robot
-from softform_core.simulation import build_membrane, solve_equilibrium
+from softform_core.simulation import solve_equilibrium
 from softform_core.units import MM_PER_M
 from softform_rig.judge import Errors, Judge, search_tree
-from softform_rig.reality import Reality, build_real_membrane
+from softform_rig.reality import Reality
 
 Array = NDArray[np.float64]
 
@@ -44,15 +44,17 @@ def floors(robot: Robot, reality: Reality, judge: Judge, kernels: SimToReal) -> 
         SoftformError: If the simulator has no shape at a held-out actuation.
     """
     held_out = judge.held_out
-    rest = build_real_membrane(robot, reality).rest_vertices
+    rest = robot.body.real_simulator(reality.body).rest_vertices
     spline = fitted_surface(rest, MM_PER_M * held_out.vertices, held_out.faces, judge.grid, judge.uv)
     predicted = judge.predicted(None)
     centers = judge.pipeline(kernels).kernel_centers(held_out.actuation)
     shapes = zip(predicted, centers, judge.truths, strict=True)
     warped = np.array([warped_onto(points, center, kernels.width, truth) for points, center, truth in shapes])
 
-    membrane = build_membrane(robot.membrane)
-    simulated = [solve_equilibrium(membrane, actuation).vertices for actuation in held_out.actuation]
+    membrane = robot.body.simulator()
+    simulated = [
+        solve_equilibrium(membrane, robot.actuators_of(actuation)).vertices for actuation in held_out.actuation
+    ]
     of_network = Errors(
         np.array(
             [

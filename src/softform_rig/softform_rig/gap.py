@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot, load_robot
-from softform_core.simulation import build_membrane, solve_equilibrium
+from softform_core.simulation import solve_equilibrium
 from softform_core.units import MM_PER_M
 from softform_rig.live_membrane import LiveMembrane
-from softform_rig.reality import Reality, load_reality, true_pressures
+from softform_rig.reality import Reality, load_reality
 
 
 def random_actuations(robot: Robot, count: int, seed: int) -> NDArray[np.float64]:
     """Uniformly random commanded pressures in the working range, (count, k) Pa."""
     generator = np.random.default_rng(seed)
-    return generator.uniform(robot.pressure_min, robot.pressure_max, (count, robot.degrees_of_freedom))
+    return generator.uniform(robot.actuation_min, robot.actuation_max, (count, robot.degrees_of_freedom))
 
 
 def measure_gap(robot: Robot, reality: Reality, count: int, seed: int = 0) -> NDArray[np.float64]:
@@ -31,14 +31,12 @@ def measure_gap(robot: Robot, reality: Reality, count: int, seed: int = 0) -> ND
     Raises:
         SoftformError: If an actuation has no equilibrium in the simulator or in the reality.
     """
-    simulator = build_membrane(robot.membrane)
+    simulator = robot.body.simulator()
     live = LiveMembrane(robot, reality)
     distances = []
     for commanded in random_actuations(robot, count, seed):
-        simulated = solve_equilibrium(simulator, commanded).vertices
-        real = live.shape(true_pressures(reality, commanded))
-        if live.failure is not None:
-            raise SoftformError(f"Reality '{reality.name}' has no shape: {live.failure}", "Soften its differences.")
+        simulated = solve_equilibrium(simulator, robot.actuators_of(commanded)).vertices
+        real = live.commanded_shape(commanded)
         surface = trimesh.Trimesh(real, live.faces, process=False)
         distances.append(trimesh.proximity.closest_point(surface, simulated)[1])
     return np.array(distances)
@@ -52,7 +50,7 @@ def measure_gap(robot: Robot, reality: Reality, count: int, seed: int = 0) -> ND
 def main(reality: str, robot: str, samples: int, seed: int) -> None:
     """Print mean and largest gap of REALITY (a name in config/realities or a file), mm, as JSON."""
     try:
-        body = load_robot(robot)
+        body = load_robot(robot, "surface")
         described = load_reality(reality, body)
         distances = MM_PER_M * measure_gap(body, described, samples, seed)
     except SoftformError as error:

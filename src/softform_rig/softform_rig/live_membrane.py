@@ -11,7 +11,7 @@ from softform_core.robots import Robot
 from softform_core.simulation import solve_equilibrium
 from softform_core.simulation.equilibrium import Equilibrium
 from softform_core.simulation.sensitivity import equilibrium_sensitivity
-from softform_rig.reality import Reality, build_real_membrane
+from softform_rig.reality import Reality, true_pressures
 
 Array = NDArray[np.float64]
 
@@ -34,15 +34,16 @@ class LiveMembrane:
 
     def __init__(self, robot: Robot, reality: Reality) -> None:
         """Build the membrane at rest."""
-        self.membrane = build_real_membrane(robot, reality)
+        self._robot, self._reality = robot, reality
+        self.membrane = robot.body.real_simulator(reality.body)
         self._solver = ThreadPoolExecutor(1, thread_name_prefix="membrane")
         self.failure: str | None = None
         self.solves = 0
         self.solve_seconds = 0.0
-        margin = _BEYOND * (robot.pressure_max - robot.pressure_min)
-        self._lowest, self._highest = robot.pressure_min - margin, robot.pressure_max + margin
+        margin = _BEYOND * (robot.actuator_max - robot.actuator_min)
+        self._lowest, self._highest = robot.actuator_min - margin, robot.actuator_max + margin
         self._hysteresis = reality.hysteresis
-        self._felt = np.zeros(robot.degrees_of_freedom)
+        self._felt = np.zeros(len(robot.actuators))
         self._asked: Array | None = None
         self._vertices: Array | None = None
         self._solved: Equilibrium | None = None
@@ -56,6 +57,19 @@ class LiveMembrane:
     def shape(self, pressures: Array) -> Array:
         """Vertices (V, 3) m under true chamber pressures (k,) Pa; the last good ones if no equilibrium is found."""
         return self._solver.submit(self._shape, pressures).result()
+
+    def commanded_shape(self, actuation: Array) -> Array:
+        """Vertices (V, 3) m once the board has regulated its readings to an actuation (m,) Pa.
+
+        Raises:
+            SoftformError: If no equilibrium is found.
+        """
+        vertices = self.shape(true_pressures(self._reality, self._robot, self._robot.actuators_of(actuation)))
+        if self.failure is not None:
+            raise SoftformError(
+                f"Reality '{self._reality.name}' has no shape: {self.failure}", "Soften its differences."
+            )
+        return vertices.copy()
 
     def shape_between_solves(self, pressures: Array) -> Array:
         """As `shape`, but to first order about the last solve where that is near, for many looks a second."""

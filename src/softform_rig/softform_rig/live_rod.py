@@ -5,9 +5,9 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.robots import TipRobot
+from softform_core.robots import Robot
 from softform_core.rods.equilibrium import solve_equilibria
-from softform_rig.rod_reality import RodReality, build_real_rod
+from softform_rig.reality import Reality
 
 Array = NDArray[np.float64]
 
@@ -24,11 +24,11 @@ class LiveRod:
         solve_seconds: Time of the last one.
     """
 
-    def __init__(self, robot: TipRobot, reality: RodReality) -> None:
+    def __init__(self, robot: Robot, reality: Reality) -> None:
         """Build the rod and find it at rest, which compiles what is compiled."""
-        self.rod = build_real_rod(robot, reality)
-        margin = _BEYOND * (robot.pressure_max - robot.pressure_min)
-        self._lowest, self._highest = robot.pressure_min - margin, robot.pressure_max + margin
+        self.rod = robot.body.real_simulator(reality.body)
+        margin = _BEYOND * (robot.actuator_max - robot.actuator_min)
+        self._lowest, self._highest = robot.actuator_min - margin, robot.actuator_max + margin
         self._hysteresis = reality.hysteresis
         self._felt = np.zeros(self.rod.chambers)
         self.failure: str | None = None

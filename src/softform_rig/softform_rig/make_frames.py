@@ -1,14 +1,12 @@
 """Frames of a reality as virtual devices capture them, and true surfaces to judge predictions by; without ROS."""
 
 import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from softform_core.errors import SoftformError
 from softform_core.registration.markers import register_markers
 from softform_core.robots import Robot
 from softform_core.training.frames import Frames, MarkerFrames
@@ -17,7 +15,7 @@ from softform_rig.gap import random_actuations
 from softform_rig.live_membrane import LiveMembrane
 from softform_rig.markers import MARKERS, glue_markers, marker_layout
 from softform_rig.motion_capture import MotionCapture
-from softform_rig.reality import Reality, true_pressures
+from softform_rig.reality import Reality
 from softform_rig.scanner import Scanner
 
 Array = NDArray[np.float64]
@@ -67,18 +65,18 @@ def make_frames(
     """
     actuation = random_actuations(robot, frames + held_out, seed)
     live = LiveMembrane(robot, reality)
-    radius = 0.6 * float(np.hypot(robot.membrane.width, robot.membrane.length))
+    radius = 0.6 * float(np.linalg.norm(robot.extent))
     scanner = Scanner(reality.scanner, DevicePose(*_SAME_PLACE), radius, seed)
     draw = np.random.default_rng(seed)
     clouds, normals, missing = [], [], []
-    for vertices in _shapes(live, reality, actuation[:frames]):
+    for vertices in map(live.commanded_shape, actuation[:frames]):
         scan = scanner.scan(vertices, live.faces)
         missing.append(float((cKDTree(scan.points).query(vertices)[0] > MISSING_M).mean()))
         chosen = draw.choice(len(scan.points), min(points, len(scan.points)), replace=False)
         clouds.append(scan.points[chosen])
         normals.append(scan.normals[chosen])
     captured = Frames(actuation[:frames], clouds, normals)
-    return captured, _true_surfaces(live, reality, actuation[frames:]), float(np.mean(missing))
+    return captured, _true_surfaces(live, actuation[frames:]), float(np.mean(missing))
 
 
 def make_marker_frames(
@@ -115,26 +113,13 @@ def make_marker_frames(
     # The system's frame is the robot's: no base markers are needed.
     cameras = MotionCapture(described, glued, {}, at_rest, seed)
     clock = itertools.count(step=_BETWEEN_CAPTURES)
-    unmoved = next(_shapes(live, reality, np.zeros((1, robot.degrees_of_freedom))))
+    unmoved = live.commanded_shape(robot.rest_actuation)
     rest = np.nanmean([cameras.capture(unmoved, next(clock)) for _ in range(_REST_CAPTURES)], axis=0)
-    positions = [cameras.capture(v, next(clock)) for v in _shapes(live, reality, actuation[:frames])]
+    positions = [cameras.capture(live.commanded_shape(a), next(clock)) for a in actuation[:frames]]
     captured = MarkerFrames(actuation[:frames], cameras.names, register_markers(rest, robot), np.array(positions))
     share = float(1.0 - captured.visible.mean())
-    return captured, _true_surfaces(live, reality, actuation[frames:]), share
+    return captured, _true_surfaces(live, actuation[frames:]), share
 
 
-def _shapes(live: LiveMembrane, reality: Reality, actuation: Array) -> Iterator[Array]:
-    """Vertices (V, 3) m of the live membrane at actuations (n, k) Pa, one after the other.
-
-    Raises:
-        SoftformError: If one has no equilibrium.
-    """
-    for commanded in actuation:
-        vertices = live.shape(true_pressures(reality, commanded))
-        if live.failure is not None:
-            raise SoftformError(f"Reality '{reality.name}' has no shape: {live.failure}", "Soften its differences.")
-        yield vertices.copy()
-
-
-def _true_surfaces(live: LiveMembrane, reality: Reality, actuation: Array) -> TrueSurfaces:
-    return TrueSurfaces(actuation, np.array(list(_shapes(live, reality, actuation))), live.faces)
+def _true_surfaces(live: LiveMembrane, actuation: Array) -> TrueSurfaces:
+    return TrueSurfaces(actuation, np.array([live.commanded_shape(a) for a in actuation]), live.faces)

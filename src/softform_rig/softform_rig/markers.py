@@ -36,7 +36,8 @@ def marker_layout(robot: Robot, count: int) -> Array:
     """
     if count < 4:
         raise SoftformError(f"{count} markers are too few.", "Four at least are needed to register them.")
-    chambers = np.array([robot.membrane.columns, robot.membrane.rows])
+    chamber = robot.body.outlines()[0]
+    chambers = np.rint(robot.extent / [chamber.width, chamber.height]).astype(int)
     # In halves of a chamber: odd numbers are centres, even ones walls or the rim.
     halves = np.stack(np.meshgrid(*(np.arange(2 * n + 1) for n in chambers), indexing="ij"), axis=-1).reshape(-1, 2)
     walls = (halves % 2 == 0).sum(axis=1)

@@ -104,7 +104,7 @@ class MembraneRig(VirtualRig):
 
     def _warm_up(self, robot: Robot) -> None:
         """Compile solver and scanner before the board runs, as `VirtualRig` does."""
-        pressures = np.full(robot.degrees_of_freedom, _WARM_UP_PRESSURE)
+        pressures = np.full(len(robot.actuators), _WARM_UP_PRESSURE)
         vertices = solve_equilibrium(self.membrane.membrane, pressures).vertices
         Scanner(self.scanner.description, self.scanner.pose, 0.1, 0).scan(vertices, self.membrane.faces)
 

@@ -9,8 +9,7 @@ PARAMETERS = (
     Parameter(
         "reality",
         "default",
-        "How the robot differs from the simulator: a name in config/realities or a path; "
-        "a rod's `default` is `rod_default`.",
+        "How the robot differs from the simulator: a name in config/realities/KIND-OF-BODY, or a path.",
     ),
     Parameter("seed", 0, "Seed of sensor and scanner noise.", 0, 2**31 - 1),
     Parameter(

@@ -4,76 +4,42 @@ Anybody can write another one; docs/steps/write-a-reality.md explains every fiel
 scanner is told any of it.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, TypeVar
+from typing import Annotated
 
 import numpy as np
 import yaml
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, SerializeAsAny, ValidationError
 
+from softform_core.bodies.spread import Values, positive, spread_values
 from softform_core.errors import SoftformError
 from softform_core.paths import config_dir, reality_file
-from softform_core.pneumatic_robot import PneumaticRobot
-from softform_core.robots import Material, Robot
-from softform_core.simulation import Membrane, build_membrane
+from softform_core.robots import Robot
+from softform_core.robots.description import Description, Finite, NotNegative, Place, Positive
 from softform_core.units import PA_PER_KPA
 from softform_rig.emulated_board import CHANNELS, Sensors
 
-_WAVES = 200
-"""Plane waves whose sum makes a thickness field close to Gaussian."""
+HELP = "See docs/steps/write-a-reality.md."
 
 _HALF = 0.7071067811865476
 """Sine and cosine of half a right angle."""
 
-Finite = Annotated[float, Field(allow_inf_nan=False)]
-Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
-NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
-Vector = tuple[Finite, Finite, Finite]
 
 
-class _Description(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class PressureSensors(Description):
+    """Reading = gain · true pressure + offset, Pa, of each actuator. The board regulates the reading."""
+
+    gain: Values = 1.0
+    offset: Values = 0.0
 
 
-class ThicknessField(_Description):
-    """Thickness of the real sheet over the nominal one: a mean factor and a smooth random field."""
-
-    scale: Positive = 1.0
-    variation: Annotated[float, Field(ge=0.0, le=0.3)] = 0.0
-    correlation_length: Positive = 0.1
-    seed: Annotated[int, Field(ge=0)] = 0
-
-
-class RealMembrane(_Description):
-    """The real membrane. What is left out is as the robot's description says."""
-
-    cells: Annotated[int, Field(ge=6, le=120)] | None = None
-    element: Literal["quadrilateral", "triangle"] = "quadrilateral"
-    material: Material | None = None
-    thickness: ThicknessField = ThicknessField()
-    prestretch: Annotated[float, Field(ge=1.0, le=2.0)] | None = None
-    wall_stiffness_scale: NotNegative | list[NotNegative] = 1.0
-    column_wall_shift: list[Finite] | None = None
-    row_wall_shift: list[Finite] | None = None
-    clamp_stiffness: Positive | None = None
-    gravity: Vector = (0.0, 0.0, 0.0)
-
-
-class PressureSensors(_Description):
-    """Reading = gain · true pressure + offset; one number, or one for each chamber. The board regulates the reading."""
-
-    gain: Positive | list[Positive] = 1.0
-    offset: Finite | list[Finite] = 0.0
-
-
-class ScannerDescription(_Description):
+class ScannerDescription(Description):
     """What the scanner sees: viewpoints (m, robot frame), resolution, noise, outliers and holes."""
 
-    viewpoints: Annotated[list[Vector], Field(min_length=1, max_length=6)] = [(0.0, -0.22, 0.52), (0.16, -0.16, 0.50)]
-    look_at: Vector = (0.0, 0.0, 0.02)
+    viewpoints: Annotated[list[Place], Field(min_length=1, max_length=6)] = [(0.0, -0.22, 0.52), (0.16, -0.16, 0.50)]
+    look_at: Place = (0.0, 0.0, 0.02)
     rays: Annotated[int, Field(ge=8, le=400)] = 110
     noise: NotNegative = 0.0002
     outlier_fraction: Fraction = 0.005
@@ -83,7 +49,7 @@ class ScannerDescription(_Description):
     hole_radius: Positive = 0.04
 
 
-class MotionCaptureDescription(_Description):
+class MotionCaptureDescription(Description):
     """What the motion-capture system sees of its markers.
 
     Attributes:
@@ -103,156 +69,98 @@ class MotionCaptureDescription(_Description):
     occlusion_time: Positive = 0.5
 
 
-class BodilessReality(_Description):
-    """What every reality has, whatever the robot's body; `body` and `help` are for messages."""
+class Reality(Description):
+    """One reality of robots of one kind of body.
 
-    body: ClassVar[str] = "robot"
-    help: ClassVar[str] = "See docs/steps/write-a-reality.md."
+    Attributes:
+        name: For people, and of the file.
+        title: One line.
+        body: How the body differs from the simulator's; fields of the body's `reality_type`.
+        pressure_sensors: Of the board.
+        hysteresis: The material does not follow a pressure within so much of a reversal, Pa.
+        scanner: What it sees of a surface.
+        motion_capture: What it sees of markers.
+    """
 
-    name: str
+    name: Annotated[str, Field(min_length=1)]
     title: str
+    body: SerializeAsAny[Description]
     pressure_sensors: PressureSensors = PressureSensors()
     hysteresis: NotNegative = 0.0
+    scanner: ScannerDescription = ScannerDescription()
     motion_capture: MotionCaptureDescription = MotionCaptureDescription()
 
-    @model_validator(mode="after")
-    def _named(self) -> "BodilessReality":
-        if not self.name.strip():
-            raise ValueError("name must not be empty")
-        return self
 
-
-class Reality(BodilessReality):
-    """One reality of one robot with a membrane."""
-
-    body: ClassVar[str] = "membrane"
-
-    membrane: RealMembrane = RealMembrane()
-    scanner: ScannerDescription = ScannerDescription()
-
-
-def membrane_realities() -> list[str]:
-    """Names of the realities in `config/realities` that are of membranes; those of rods say so by their field `rod`."""
-    files = sorted((config_dir() / "realities").glob("*.yaml"))
-    return [path.stem for path in files if "rod" not in (yaml.safe_load(path.read_text(encoding="utf-8")) or {})]
-
-
-R = TypeVar("R", bound=BodilessReality)
-
-
-def read_reality(name_or_path: str | Path, robot: PneumaticRobot, kind: type[R]) -> tuple[R, Path]:
-    """Read a reality by its name in `config/realities` or by path, and check that its sensors fit the robot.
-
-    Returns:
-        The reality, and where it lies.
-
-    Raises:
-        SoftformError: If the file is missing, is not YAML, or a field is wrong; the message names the field.
-    """
-    path = reality_file(name_or_path)
-    try:
-        reality = kind.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise SoftformError(f"{path} is not valid YAML: {error}", "Mend the file.") from error
-    except ValidationError as error:
-        faults = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'reality'}: {e['msg']}" for e in error.errors())
-        raise SoftformError(f"{path} does not describe a reality of a {kind.body}: {faults}.", kind.help) from error
-    sensors, chambers = reality.pressure_sensors, len(robot.chambers)
-    fields = {"pressure_sensors.gain": (sensors.gain, chambers), "pressure_sensors.offset": (sensors.offset, chambers)}
-    check_counts(reality, path, robot, fields)
-    return reality, path
-
-
-def check_counts(
-    reality: BodilessReality, path: Path, robot: PneumaticRobot, fields: Mapping[str, tuple[object, int]]
-) -> None:
-    """Refuse a list that does not have one number for each chamber, or wall, of the robot.
-
-    Args:
-        reality: Of this description.
-        path: Where it lies.
-        robot: Whose it is to be.
-        fields: Value of each field, and how many numbers it must have if it is a list.
-
-    Raises:
-        SoftformError: Naming the first field that does not fit.
-    """
-    for name, (value, count) in fields.items():
-        if isinstance(value, list) and len(value) != count:
-            raise SoftformError(
-                f"{path}: {name} has {len(value)} numbers, robot '{robot.name}' needs {count}.", reality.help
-            )
+def known_realities(kind: str) -> list[str]:
+    """Names of the realities in `config/realities` for a kind of body."""
+    return sorted(path.stem for path in (config_dir() / "realities" / kind).glob("*.yaml"))
 
 
 def load_reality(name_or_path: str | Path, robot: Robot) -> Reality:
-    """Read a membrane's reality by its name in `config/realities` or by path, and check that it fits the robot.
+    """Read a reality by its name among those for the robot's kind of body, or by path; check that it fits the robot.
 
     Raises:
         SoftformError: If the file is missing, is not YAML, or a field is wrong; the message names the field.
     """
-    reality, path = read_reality(name_or_path, robot, Reality)
-    membrane, real = robot.membrane, reality.membrane
-    fields = {
-        "membrane.wall_stiffness_scale": (real.wall_stiffness_scale, robot.degrees_of_freedom),
-        "membrane.column_wall_shift": (real.column_wall_shift, membrane.columns - 1),
-        "membrane.row_wall_shift": (real.row_wall_shift, membrane.rows - 1),
-    }
-    check_counts(reality, path, robot, fields)
-    build_real_membrane(robot, reality)
+    kind = robot.body.kind
+    path = reality_file(name_or_path, kind)
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise SoftformError(f"{path} is not valid YAML: {error}", "Correct the file.") from error
+    if not isinstance(content, dict):
+        raise SoftformError(f"{path} does not describe a reality: it has no fields.", HELP)
+    if old := {"membrane", "rod"} & set(content):
+        raise SoftformError(
+            f"{path} describes a reality in the form before 'body' (field '{old.pop()}').",
+            f"Convert it: softform convert {path}",
+        )
+    fields = dict(content.get("body") or {"kind": kind})
+    if fields.pop("kind", None) != kind:
+        raise SoftformError(
+            f"{path} is not a reality of robot '{robot.name}', whose body is a {kind}: its body.kind is another.", HELP
+        )
+    try:
+        reality = Reality.model_validate(content | {"body": _body_fields(robot, fields)})
+        sensors, count = reality.pressure_sensors, len(robot.actuators)
+        spread_values(sensors.gain, count, "pressure_sensors.gain", positive)
+        spread_values(sensors.offset, count, "pressure_sensors.offset")
+        robot.body.real_simulator(reality.body)
+    except ValidationError as error:
+        faults = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'reality'}: {e['msg']}" for e in error.errors())
+        raise SoftformError(f"{path} does not describe a reality of a {kind}: {faults}.", HELP) from error
+    except ValueError as error:
+        raise SoftformError(f"{path} does not fit robot '{robot.name}': {error}.", HELP) from error
     return reality
 
 
-def build_real_membrane(robot: Robot, reality: Reality) -> Membrane:
-    """The live membrane of a reality.
-
-    Raises:
-        SoftformError: If the simulation refuses a value.
-    """
-    nominal, real = robot.membrane, reality.membrane
-    return build_membrane(
-        nominal,
-        cells=real.cells,
-        element=real.element,
-        material=real.material,
-        thickness=lambda x, y: nominal.thickness * thickness_factor(real.thickness, x, y),
-        prestretch=real.prestretch,
-        wall_stiffness=nominal.wall_stiffness * np.asarray(real.wall_stiffness_scale, dtype=np.float64),
-        column_walls=_walls(nominal.width, nominal.columns, real.column_wall_shift),
-        row_walls=_walls(nominal.length, nominal.rows, real.row_wall_shift),
-        clamp_stiffness=real.clamp_stiffness,
-        gravity=real.gravity,
-    )
+def _body_fields(robot: Robot, fields: dict[str, object]) -> Description:
+    try:
+        return robot.body.reality_type().model_validate(fields)
+    except ValidationError as error:
+        faults = "; ".join(f"body.{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+        raise ValueError(faults) from error
 
 
-def thickness_factor(field: ThicknessField, x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Thickness over the nominal one at x, y (any equal shape, m): the same field on every mesh.
-
-    A sum of random plane waves has a Gaussian covariance with the field's correlation length; it is kept within 2.5
-    standard deviations.
-    """
-    generator = np.random.default_rng(field.seed)
-    wave = generator.standard_normal((_WAVES, 2)) / field.correlation_length
-    phase = generator.uniform(0.0, 2.0 * np.pi, _WAVES)
-    position = np.stack([np.ravel(x), np.ravel(y)], axis=1)
-    value = np.sqrt(2.0 / _WAVES) * np.cos(position @ wave.T + phase).sum(axis=1)
-    return (field.scale * (1.0 + field.variation * np.clip(value, -2.5, 2.5))).reshape(np.shape(x))
-
-
-def _walls(side: float, chambers: int, shift: list[float] | None) -> list[float] | None:
-    if shift is None:
-        return None
-    return (np.linspace(-side / 2.0, side / 2.0, chambers + 1)[1:-1] + np.asarray(shift)).tolist()
-
-
-def board_sensors(robot: PneumaticRobot, reality: BodilessReality, noise: float, seed: int) -> Sensors:
-    """Sensors of the board's ten channels; channels without a chamber are ideal. `noise` in kPa."""
+def board_sensors(robot: Robot, reality: Reality, noise: float, seed: int) -> Sensors:
+    """Sensors of the board's ten channels; channels without an actuator are ideal. `noise` in kPa."""
     gain, offset = np.ones(CHANNELS), np.zeros(CHANNELS)
-    gain[robot.board.channels] = reality.pressure_sensors.gain
-    offset[robot.board.channels] = np.asarray(reality.pressure_sensors.offset) / PA_PER_KPA
+    of_actuators = _calibration(reality, len(robot.actuators))
+    gain[robot.channels], offset[robot.channels] = of_actuators[0], of_actuators[1] / PA_PER_KPA
     return Sensors(gain, offset, noise, seed)
 
 
-def true_pressures(reality: BodilessReality, commanded: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Pressures (…, k) Pa in the chambers once the board has regulated its readings to `commanded` (…, k) Pa."""
+def true_pressures(reality: Reality, robot: Robot, commanded: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Pressures (…, k) Pa in the chambers once the board has regulated its readings to `commanded` (…, k) Pa.
+
+    A channel without vacuum does not go below ambient pressure.
+    """
+    gain, offset = _calibration(reality, len(robot.actuators))
+    lowest = np.where(robot.actuator_min < 0.0, -np.inf, 0.0)
+    return np.asarray(np.maximum(lowest, (commanded - offset) / gain))
+
+
+def _calibration(reality: Reality, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     sensors = reality.pressure_sensors
-    return np.maximum(0.0, (commanded - np.asarray(sensors.offset)) / np.asarray(sensors.gain))
+    gain = spread_values(sensors.gain, count, "pressure_sensors.gain", positive)
+    return gain, spread_values(sensors.offset, count, "pressure_sensors.offset")

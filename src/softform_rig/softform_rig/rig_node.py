@@ -13,13 +13,12 @@ from std_msgs.msg import String
 from softform_core.errors import SoftformError
 from softform_core.heap import keep_large_arrays_off_the_heap
 from softform_core.paths import runs_dir
-from softform_core.robots import Robot, TipRobot, load_any_robot
+from softform_core.robots import Robot, load_robot
 from softform_interfaces.msg import MarkerFrame
 from softform_rig.faults import CLEAR, parse_fault, parse_faults
 from softform_rig.membrane_rig import MembraneRig
 from softform_rig.parameters import PARAMETERS
-from softform_rig.reality import BodilessReality, load_reality
-from softform_rig.rod_reality import load_rod_reality
+from softform_rig.reality import Reality, load_reality
 from softform_rig.rod_rig import RodRig
 from softform_rig.virtual_rig import RigSettings, VirtualRig
 from softform_ros.conversions import cloud_from_points, marker_message, stamp_from_seconds
@@ -31,8 +30,6 @@ from softform_ros.timers import create_steady_timer
 FRAME = "base_link"
 CAMERAS_FRAME = "mocap"
 EVENTS_PERIOD = 0.1  # s; each event carries its own time
-DEFAULT, ROD_DEFAULT = "default", "rod_default"
-"""The reality that a robot has when none is chosen, and its name where the robot is a rod."""
 
 
 class RigNode(SoftformLifecycleNode):
@@ -53,7 +50,7 @@ class RigNode(SoftformLifecycleNode):
     def configure(self) -> None:
         """Build the reality."""
         given = self.parameters
-        robot = load_any_robot(given["robot"])
+        robot = load_robot(given["robot"])
         settings = RigSettings(
             port_link=Path(given["port_link"] or runs_dir() / "openpneu"),
             scan_folder=Path(given["scan_folder"] or runs_dir() / "scans"),
@@ -70,14 +67,12 @@ class RigNode(SoftformLifecycleNode):
         self._rig, reality = self._built(robot, settings)
         self.get_logger().info(f"reality '{reality.name}': {reality.title}")
 
-    def _built(self, robot: Robot | TipRobot, settings: RigSettings) -> tuple[VirtualRig, BodilessReality]:
+    def _built(self, robot: Robot, settings: RigSettings) -> tuple[VirtualRig, Reality]:
         """The rig of a robot, and the reality that it stands for."""
-        name = self.parameters["reality"]
-        if isinstance(robot, TipRobot):
-            rods = load_rod_reality(ROD_DEFAULT if name == DEFAULT else name, robot)
-            return RodRig(robot, rods, settings, self._publish_markers), rods
-        reality = load_reality(name, robot)
-        return MembraneRig(robot, reality, settings, self._publish_surface, self._publish_markers), reality
+        reality = load_reality(self.parameters["reality"], robot)
+        if robot.surfaces:
+            return MembraneRig(robot, reality, settings, self._publish_surface, self._publish_markers), reality
+        return RodRig(robot, reality, settings, self._publish_markers), reality
 
     def activate(self) -> None:
         """Open the port and start scanning."""

@@ -3,12 +3,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.tip_robot import TIP_MARKER, TipRobot
+from softform_core.robots import TIP_MARKER, Robot
 from softform_rig.live_rod import LiveRod
 from softform_rig.motion_capture import MotionCapture
 from softform_rig.plant import load_plant
-from softform_rig.reality import board_sensors
-from softform_rig.rod_reality import RodReality
+from softform_rig.reality import Reality, board_sensors
 from softform_rig.virtual_rig import OnMarkers, RigSettings, VirtualRig
 
 Array = NDArray[np.float64]
@@ -42,7 +41,7 @@ class RodRig(VirtualRig):
     """
 
     def __init__(
-        self, robot: TipRobot, reality: RodReality, settings: RigSettings, on_markers: OnMarkers | None = None
+        self, robot: Robot, reality: Reality, settings: RigSettings, on_markers: OnMarkers | None = None
     ) -> None:
         """Build everything and compile what is compiled; nothing is opened yet."""
         rod, seed = LiveRod(robot, reality), settings.seed + 2

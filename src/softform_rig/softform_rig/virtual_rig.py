@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.pneumatic_robot import PneumaticRobot
+from softform_core.robots import Robot
 from softform_core.units import PA_PER_KPA
 from softform_rig.control import regulate
 from softform_rig.emulated_board import Sensors
@@ -114,7 +114,7 @@ class VirtualRig:
 
     def __init__(
         self,
-        robot: PneumaticRobot,
+        robot: Robot,
         sensors: Sensors,
         body: Body,
         cameras: MotionCapture,
@@ -129,7 +129,7 @@ class VirtualRig:
         self.schedule = FaultSchedule(settings.faults)
         firmware = make_board(settings.board, load_plant(), sensors, settings.firmware)
         self.terminal = PseudoTerminal(firmware, settings.port_link, self.schedule, settings.seed, settings.wire_log)
-        self._channels = robot.board.channels
+        self._channels = robot.channels
         self._on_markers = on_markers
         self._one_at_a_time = threading.Lock()
         self._threads: list[PeriodicThread] = []

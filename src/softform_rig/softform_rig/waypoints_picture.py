@@ -12,19 +12,19 @@ from softform_core.bench.ik_prediction import SHIPPED
 from softform_core.bench.waypoints import EIGHTS
 from softform_core.errors import SoftformError
 from softform_core.paths import models_dir, runs_dir
-from softform_core.robots import TipRobot, load_tip_robot
+from softform_core.robots import Robot, load_robot
 from softform_core.rods.follow_path import follow_path, start_near
 from softform_core.rods.simulate import grid_actuations
 from softform_core.rods.tip_model import load_tip_model
 from softform_core.units import MM_PER_M, PA_PER_KPA
 from softform_rig.capture_tips import real_tips
 from softform_rig.live_rod import LiveRod
-from softform_rig.rod_reality import load_rod_reality
+from softform_rig.reality import load_reality
 
 Array = NDArray[np.float64]
 
 
-def draw_waypoints(robot: TipRobot, reality_name: str, path: Path) -> None:
+def draw_waypoints(robot: Robot, reality_name: str, path: Path) -> None:
     """Draw the '8', the real tips with and without N_s2r, and actuations of two starts and of direct IK.
 
     Args:
@@ -35,14 +35,16 @@ def draw_waypoints(robot: TipRobot, reality_name: str, path: Path) -> None:
     Raises:
         SoftformError: If a model or the reality cannot be read.
     """
-    reality, points = load_rod_reality(reality_name, robot), EIGHTS[robot.name].points()
+    reality, points = load_reality(reality_name, robot), EIGHTS[robot.name].points()
     model = load_tip_model(robot, sim_to_real=models_dir() / robot.name / SHIPPED)
     start = start_near(model, points[0])
-    grid = grid_actuations(robot, robot.segments)
+    grid = grid_actuations(robot, robot.tip.segments)
     nearest = grid[cKDTree(model.tip(grid)).query(points)[1]]
     ours = follow_path(model, points, start).actuations
     simulated = follow_path(model.without_sim_to_real, points, start).actuations
-    mirrored = follow_path(model, points, -start if robot.antagonistic else robot.actuation_max).actuations
+    mirrored = follow_path(
+        model, points, -start if (robot.actuation_min < 0.0).all() else robot.actuation_max
+    ).actuations
 
     figure = Figure(figsize=(11, 5.5), layout="constrained")
     columns = figure.subplot_mosaic([["tip", "ours"], ["tip", "mirrored"], ["tip", "nearest"]], width_ratios=[1.2, 1])
@@ -55,7 +57,7 @@ def draw_waypoints(robot: TipRobot, reality_name: str, path: Path) -> None:
     tip_axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.1), fontsize="small", ncols=3)
     titles = {"ours": "actuations, kPa", "mirrored": "from another start", "nearest": "direct IK, nearest sample"}
     for name, actuations in (("ours", ours), ("mirrored", mirrored), ("nearest", nearest)):
-        columns[name].plot(actuations / PA_PER_KPA, label=robot.actuators)
+        columns[name].plot(actuations / PA_PER_KPA, label=robot.actuation_names)
         columns[name].set_title(titles[name], fontsize="medium")
     figure.legend(*columns["ours"].get_legend_handles_labels(), loc="outside right center", fontsize="small")
     columns["nearest"].set_xlabel("way-point")
@@ -65,13 +67,13 @@ def draw_waypoints(robot: TipRobot, reality_name: str, path: Path) -> None:
 
 @click.command()
 @click.option("--robot", type=click.Choice(list(EIGHTS)), default="planar_fingers", show_default=True)
-@click.option("--reality", default="rod_default", show_default=True, help="In config/realities.")
+@click.option("--reality", default="default", show_default=True, help="In config/realities.")
 @click.option("--output", type=click.Path(path_type=Path), help="Picture.  [default: runs/waypoints-ROBOT.png]")
 def main(robot: str, reality: str, output: Path | None) -> None:
     """Draw how the tip follows its '8' and what is commanded."""
     path = runs_dir() / f"waypoints-{robot}.png" if output is None else output
     try:
-        draw_waypoints(load_tip_robot(robot), reality, path)
+        draw_waypoints(load_robot(robot, "tip"), reality, path)
     except SoftformError as error:
         raise click.ClickException(str(error)) from error
     click.echo(str(path))

@@ -76,7 +76,7 @@ def test_the_same_seed_gives_the_same_figures_from_a_file_and_only_json_is_print
 ) -> None:
     monkeypatch.setitem(RECIPES, "default", TINY)
     elsewhere = tmp_path / "mine.yaml"
-    elsewhere.write_text(reality_file("default").read_text(encoding="utf-8"), encoding="utf-8")
+    elsewhere.write_text(reality_file("default", "membrane").read_text(encoding="utf-8"), encoding="utf-8")
     sizes = ["--frames", "6", "--held-out", "2", "--points", "300", "--seed", str(SEED), "--no-baselines"]
     command = ["bench", "sim2real", "--reality", str(elsewhere), "--json", "-", *sizes]
     result = CliRunner().invoke(main, command)

@@ -20,6 +20,6 @@ def test_true_frames_pass_and_jammed_ones_do_not():
         assert judge.fault(actuation, cloud) == ""
         for chamber in np.flatnonzero(actuation < 1500.0):
             commanded = actuation + 3000.0 * (np.arange(9) == chamber)
-            jammed.append(f"{ROBOT.chambers[chamber]} is at" in judge.fault(commanded, cloud))
+            jammed.append(f"{ROBOT.actuators[chamber]} is at" in judge.fault(commanded, cloud))
         judge.keep(number, actuation, cloud)
     assert len(jammed) >= 4 and np.mean(jammed) >= 0.8

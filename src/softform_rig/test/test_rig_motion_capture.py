@@ -89,7 +89,7 @@ def test_marker_frames_see_the_shapes_that_the_scanner_sees(robot: Robot) -> Non
     np.testing.assert_array_equal(frames.actuation, scans.actuation)
     np.testing.assert_allclose(truth.vertices, same_truth.vertices, atol=1e-6)
     assert missing == pytest.approx(1.0 - frames.visible.mean())
-    shape = LiveMembrane(robot, reality).shape(true_pressures(reality, frames.actuation[1]))
+    shape = LiveMembrane(robot, reality).shape(true_pressures(reality, robot, frames.actuation[1]))
     seen = frames.positions[1, frames.visible[1]]
     assert np.linalg.norm(shape[:, None] - seen, axis=2).min(axis=0).max() < 0.007
     assert np.abs(frames.uv * 0.32 - 0.16 - marker_layout(robot, 34)).max() < 0.0015

@@ -7,20 +7,20 @@ import numpy as np
 import pytest
 import serial
 
-from softform_core.robots import TipRobot, load_tip_robot
+from softform_core.robots import Robot, load_robot
 from softform_rig.device_pose import DevicePose
-from softform_rig.rod_reality import load_rod_reality
+from softform_rig.reality import load_reality
 from softform_rig.rod_rig import RodRig
 from softform_rig.virtual_rig import RigSettings
 
 
 @pytest.fixture(params=["three_chamber", "planar_fingers"])
-def robot(request: pytest.FixtureRequest) -> TipRobot:
-    return load_tip_robot(request.param)
+def robot(request: pytest.FixtureRequest) -> Robot:
+    return load_robot(request.param, "tip")
 
 
-def made(robot: TipRobot, folder: Path, frames: list, **changes: object) -> RodRig:
-    reality = load_rod_reality("rod_default", robot)
+def made(robot: Robot, folder: Path, frames: list, **changes: object) -> RodRig:
+    reality = load_reality("default", robot)
     unhidden = reality.motion_capture.model_copy(update={"missing": 0.0})
     settings = RigSettings(folder / "openpneu", folder / "scans", [], mocap_rate=20.0, **changes)
     rig = RodRig(robot, reality.model_copy(update={"motion_capture": unhidden}), settings, lambda *f: frames.append(f))
@@ -32,29 +32,29 @@ def in_robot_frame(rig: RodRig, positions: np.ndarray) -> np.ndarray:
     return DevicePose.from_list(rig.cameras.description.pose).into_robot(positions)
 
 
-def test_the_tip_follows_the_pressures_and_the_base_stays(robot: TipRobot, tmp_path: Path) -> None:
+def test_the_tip_follows_the_pressures_and_the_base_stays(robot: Robot, tmp_path: Path) -> None:
     frames: list = []
     rig = made(robot, tmp_path, frames)
     rig.capture_markers()
-    rig.terminal.firmware.channels.pressure[robot.board.channels[0]] = 40.0
+    rig.terminal.firmware.channels.pressure[robot.channels[0]] = 40.0
     rig.capture_markers()
     rest, bent = (in_robot_frame(rig, positions) for positions, _, _ in frames)
     assert np.linalg.norm(bent[0] - rest[0]) > 0.01
     assert rest[1:] == pytest.approx(bent[1:], abs=1e-3)
     assert rest[1:] == pytest.approx(np.array(list(robot.base_markers.values())), abs=1e-3)
-    if robot.rod.planar:
+    if robot.body.planar:
         assert np.abs([rest[0, 2], bent[0, 2]]).max() < 1e-3
     assert rig.faults == [] and rig.body.solves >= 2
 
 
 def test_pressures_set_over_the_port_move_the_tip(tmp_path: Path) -> None:
-    robot, frames = load_tip_robot("three_chamber"), []
+    robot, frames = load_robot("three_chamber", "tip"), []
     rig = made(robot, tmp_path, frames)
     rig.start()
     try:
         with serial.Serial(str(rig.settings.port_link), 115200, timeout=2.0) as port:
             time.sleep(1.7)
-            for channel in robot.board.channels:
+            for channel in robot.channels:
                 port.write(b"SC=%d\r\nT=30.00\r\n" % channel)
             port.write(b"C\r\n")
             time.sleep(3.0)
@@ -67,11 +67,11 @@ def test_pressures_set_over_the_port_move_the_tip(tmp_path: Path) -> None:
     assert rig.faults == [] and not (tmp_path / "scans").exists()
 
 
-def test_pressures_far_outside_the_range_are_a_fault_and_the_tip_stays(robot: TipRobot, tmp_path: Path) -> None:
+def test_pressures_far_outside_the_range_are_a_fault_and_the_tip_stays(robot: Robot, tmp_path: Path) -> None:
     frames: list = []
     rig = made(robot, tmp_path, frames)
     rig.capture_markers()
-    rig.terminal.firmware.channels.pressure[robot.board.channels[0]] = 500.0
+    rig.terminal.firmware.channels.pressure[robot.channels[0]] = 500.0
     rig.capture_markers()
     assert "far outside" in rig.faults[0]
     assert frames[1][0][0] == pytest.approx(frames[0][0][0], abs=1e-3)

@@ -6,8 +6,8 @@ import yaml
 
 from softform_core.bench.ik_prediction import SHIPPED
 from softform_core.errors import SoftformError
-from softform_core.paths import config_dir, models_dir, reality_file
-from softform_core.robots import load_tip_robot
+from softform_core.paths import models_dir, reality_file
+from softform_core.robots import load_robot
 from softform_core.rods.model_store import load_tip_kinematics, load_tip_sim_to_real
 from softform_core.rods.rod import build_rod
 from softform_core.rods.samples import read_tip_samples
@@ -16,32 +16,31 @@ from softform_core.rods.tip_model import load_tip_model
 from softform_rig.bench_waypoints import tracking_in_reality
 from softform_rig.capture_tips import capture_tips, main
 from softform_rig.live_rod import LiveRod
-from softform_rig.reality import membrane_realities
-from softform_rig.rod_reality import load_rod_reality
+from softform_rig.reality import known_realities, load_reality
 from softform_rig.waypoints_picture import main as draw
 
-THREE_CHAMBER, FINGERS = load_tip_robot("three_chamber"), load_tip_robot("planar_fingers")
+THREE_CHAMBER, FINGERS = load_robot("three_chamber", "tip"), load_robot("planar_fingers", "tip")
 
 
 @pytest.mark.parametrize("robot", [THREE_CHAMBER, FINGERS], ids=lambda robot: robot.name)
 def test_the_default_reality_lies_some_per_cent_of_the_workspace_from_the_simulator(robot):
-    actuations, tips = capture_tips(robot, load_rod_reality("rod_default", robot), 60)
-    simulated = simulate_tips(build_rod(robot), robot, actuations)
+    actuations, tips = capture_tips(robot, load_reality("default", robot), 60)
+    simulated = simulate_tips(build_rod(robot.body), robot, actuations)
     gap = np.linalg.norm(tips - simulated, axis=1).mean() / np.ptp(simulated[:, :2], axis=0).min()
     assert 0.03 < gap < 0.12
-    again = capture_tips(robot, load_rod_reality("rod_default", robot), 60)[1]
+    again = capture_tips(robot, load_reality("default", robot), 60)[1]
     np.testing.assert_array_equal(tips, again)
 
 
 def test_without_differences_reality_is_the_simulator(tmp_path):
     path = tmp_path / "same.yaml"
-    path.write_text("{name: same, title: As simulated, motion_capture: {noise: 0.0}}")
-    actuations, tips = capture_tips(FINGERS, load_rod_reality(path, FINGERS), 20)
-    np.testing.assert_allclose(tips, simulate_tips(build_rod(FINGERS), FINGERS, actuations), atol=1e-8)
+    path.write_text("{name: same, title: As simulated, body: {kind: rod}, motion_capture: {noise: 0.0}}")
+    actuations, tips = capture_tips(FINGERS, load_reality(path, FINGERS), 20)
+    np.testing.assert_allclose(tips, simulate_tips(build_rod(FINGERS.body), FINGERS, actuations), atol=1e-8)
 
 
 def test_the_material_remembers_where_it_came_from():
-    reality = load_rod_reality("rod_default", THREE_CHAMBER)
+    reality = load_reality("default", THREE_CHAMBER)
     live, half = LiveRod(THREE_CHAMBER, reality), np.full(3, 30000.0)
     up = live.tip(half)
     live.tip(np.full(3, 50000.0))
@@ -54,7 +53,7 @@ def test_the_material_remembers_where_it_came_from():
 
 
 def test_a_rod_under_absurd_pressure_keeps_its_last_tip_and_says_so():
-    live = LiveRod(THREE_CHAMBER, load_rod_reality("rod_default", THREE_CHAMBER))
+    live = LiveRod(THREE_CHAMBER, load_reality("default", THREE_CHAMBER))
     good = live.tip(np.array([20000.0, 0.0, 0.0]))
     np.testing.assert_array_equal(live.tip(np.array([900000.0, 0.0, 0.0])), good)
     assert "far outside" in live.failure
@@ -66,17 +65,17 @@ def test_a_rod_under_absurd_pressure_keeps_its_last_tip_and_says_so():
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"rod": {"wall": {"modulus": -1.0}}}, "rod.wall.modulus"),
-        ({"rod": {"fabrication": {"length": 0.5}}}, "rod.fabrication.length"),
+        ({"body": {"kind": "rod", "wall": {"modulus": -1.0}}}, "body.wall.modulus"),
+        ({"body": {"kind": "rod", "fabrication": {"length": 0.5}}}, "body.fabrication.length"),
         ({"membrane": {}}, "membrane"),
-        ({"pressure_sensors": {"gain": [1.0, 1.0]}}, "pressure_sensors.gain has 2 numbers, robot 'three_chamber'"),
+        ({"pressure_sensors": {"gain": [1.0, 1.0]}}, "pressure_sensors.gain has 2 numbers, this robot needs 3"),
     ],
 )
 def test_a_description_that_is_wrong_is_refused_by_name_of_the_field(tmp_path, change, complaint):
     path = tmp_path / "odd.yaml"
-    path.write_text(yaml.safe_dump(yaml.safe_load(reality_file("rod_default").read_text()) | change))
+    path.write_text(yaml.safe_dump(yaml.safe_load(reality_file("default", "rod").read_text()) | change))
     with pytest.raises(SoftformError, match=complaint):
-        load_rod_reality(path, THREE_CHAMBER)
+        load_reality(path, THREE_CHAMBER)
 
 
 def test_captured_tips_are_written_for_training(tmp_path, capsys):
@@ -86,12 +85,12 @@ def test_captured_tips_are_written_for_training(tmp_path, capsys):
     actuations, tips, origin = read_tip_samples(path, FINGERS)
     assert actuations.shape == (12, 3)
     assert tips.shape == (12, 2)
-    assert "rod_default" in origin["source"]
+    assert "default" in origin["source"]
 
 
 @pytest.mark.parametrize("robot", [THREE_CHAMBER, FINGERS], ids=lambda robot: robot.name)
 def test_with_sim_to_real_the_real_tip_follows_the_eight_within_one_per_cent(robot):
-    reality, folder = load_rod_reality("rod_default", robot), models_dir() / robot.name / SHIPPED
+    reality, folder = load_reality("default", robot), models_dir() / robot.name / SHIPPED
     model = load_tip_model(robot, sim_to_real=folder)
     card = load_tip_sim_to_real(robot, folder, load_tip_kinematics(robot, folder.parent)[1])[1]
     assert card.data.samples == {"three_chamber": 343, "planar_fingers": 620}[robot.name]
@@ -110,7 +109,7 @@ def test_the_picture_of_the_eight_is_drawn(tmp_path):
 
 @pytest.mark.parametrize("robot", [THREE_CHAMBER, FINGERS], ids=lambda robot: robot.name)
 def test_every_shipped_reality_of_rods_fits_both_robots(robot):
-    names = {path.stem for path in (config_dir() / "realities").glob("*.yaml")} - set(membrane_realities())
-    assert "rod_default" in names
+    names = known_realities("rod")
+    assert "default" in names
     for name in names:
-        assert load_rod_reality(name, robot).name == name
+        assert load_reality(name, robot).name == name

@@ -45,7 +45,7 @@ def test_pressures_set_over_the_port_appear_in_the_scans(tmp_path) -> None:
     assert pressures == pytest.approx(1000.0 + 300.0 * np.arange(9), abs=150.0)
     assert rig.faults == []
     seen = DevicePose.from_list(REGISTRATION).into_robot(read_shape(exports(rig)[-1], "mm").points)
-    membrane = build_membrane(load_robot("membrane").membrane)
+    membrane = build_membrane(load_robot("membrane").body)
     expected = surface_points(solve_equilibrium(membrane, pressures).vertices, membrane.faces)
     assert np.median(cKDTree(expected).query(seen)[0]) < 0.002
     assert not rig.settings.port_link.is_symlink()
@@ -75,7 +75,7 @@ def test_an_export_that_fails_is_reported_and_the_rig_goes_on(tmp_path) -> None:
 
 
 def test_true_surface_is_dense_and_on_the_mesh() -> None:
-    membrane = build_membrane(load_robot("membrane").membrane)
+    membrane = build_membrane(load_robot("membrane").body)
     points = surface_points(membrane.rest_vertices, membrane.faces)
     assert np.abs(points[:, 2]).max() == 0.0
     assert len(points) == len(membrane.rest_vertices) + 9 * len(membrane.faces)

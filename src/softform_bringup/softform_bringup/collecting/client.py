@@ -97,12 +97,12 @@ def collect(request: CollectRequest, say: Say, goes_on: Callable[[], bool] = lam
         KeyboardInterrupt: After Ctrl-C (unless `goes_on`) or SIGTERM, when the goal has ended; the robot vents.
     """
     signal.signal(signal.SIGTERM, _terminate)
-    robot = load_robot(request.robot)
+    robot = load_robot(request.robot, "surface")
     asked_actuations(robot, request.frames, request.seed)
     if request.attach:
         output = "" if request.output is None else str(request.output.absolute())
         return _send_until_done(request, request.namespace, output, say, goes_on)
-    reality_file(request.reality)
+    reality_file(request.reality, robot.body.kind)
     path = (default_output(robot) if request.output is None else request.output).absolute()
     source = f"virtual rig, reality {request.reality}"
     store = open_to_continue(path, robot, request.seed, source, request.via)

@@ -41,7 +41,7 @@ def asked_actuations(robot: Robot, frames: int, seed: int) -> NDArray[np.float64
     """
     if frames > MOST_FRAMES:
         raise SoftformError(f"{frames} frames were asked for.", f"Ask for {MOST_FRAMES} at most.")
-    return halton_actuations(robot.pressure_min, robot.pressure_max, frames, seed)
+    return halton_actuations(robot.actuation_min, robot.actuation_max, frames, seed)
 
 
 def open_to_continue(

@@ -37,7 +37,7 @@ class MarkerCapture:
 
 def idle_pressures(robot: Robot) -> Array:
     """No pressure, or as little as the robot may have, (k,) Pa."""
-    return np.clip(np.zeros(robot.degrees_of_freedom), robot.pressure_min, robot.pressure_max)
+    return np.clip(np.zeros(robot.degrees_of_freedom), robot.actuation_min, robot.actuation_max)
 
 
 class MarkerCaptures:

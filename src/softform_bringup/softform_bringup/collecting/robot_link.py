@@ -78,7 +78,7 @@ class RobotLink:
         self._node.destroy_publisher(self._publisher)
 
     def _publish(self, pressures: NDArray[np.float64]) -> None:
-        message = ChamberPressures(name=self._robot.chambers, pressure=pressures.tolist())
+        message = ChamberPressures(name=self._robot.actuators, pressure=pressures.tolist())
         message.header.stamp = self._node.get_clock().now().to_msg()
         self._publisher.publish(message)
 

@@ -64,9 +64,9 @@ class WrongCommands:
 
 def wrong_command(robot: Robot, variant: str) -> ChamberPressures:
     """A command that must be refused."""
-    names: Sequence[str] = robot.chambers
-    pressures = [0.5 * float(top) for top in robot.pressure_max]
-    span = float(robot.pressure_max[0] - robot.pressure_min[0])
+    names: Sequence[str] = robot.actuators
+    pressures = [0.5 * float(top) for top in robot.actuator_max]
+    span = float(robot.actuator_max[0] - robot.actuator_min[0])
     match variant:
         case "NaN" | "NaN, and nothing else":
             pressures[0] = math.nan
@@ -75,9 +75,9 @@ def wrong_command(robot: Robot, variant: str) -> ChamberPressures:
         case "1e300 Pa":
             pressures[-1] = 1e300
         case "above the range":
-            pressures[0] = float(robot.pressure_max[0]) + 0.01 * span
+            pressures[0] = float(robot.actuator_max[0]) + 0.01 * span
         case "below the range":
-            pressures[0] = float(robot.pressure_min[0]) - 0.01 * span
+            pressures[0] = float(robot.actuator_min[0]) - 0.01 * span
         case "too few chambers":
             names, pressures = names[:-1], pressures[:-1]
         case "no chamber":
@@ -108,7 +108,7 @@ class TwoCommanders:
             return undisturbed(stack, self.name, variant, moment, "a valid command is followed, the next one too")
         other = stack.start_commander(0.85, 1.0)
         try:
-            highest = 0.8 * float(stack.robot.pressure_max[0])
+            highest = 0.8 * float(stack.robot.actuator_max[0])
             joined = wait_for(
                 lambda: any(sent.pressure > highest for sent in stack.wire.targets(moment)), 3.0 * _REPORTED_SECONDS
             )
@@ -133,5 +133,5 @@ class TwoCommanders:
 
 
 def _at_share(robot: Robot, share: float) -> ChamberPressures:
-    pressures = robot.pressure_min + share * (robot.pressure_max - robot.pressure_min)
-    return ChamberPressures(name=robot.chambers, pressure=pressures.tolist())
+    pressures = robot.actuator_min + share * (robot.actuator_max - robot.actuator_min)
+    return ChamberPressures(name=robot.actuators, pressure=pressures.tolist())

@@ -29,8 +29,8 @@ def main() -> None:
     while True:
         swing = 0.5 + 0.5 * np.sin(2.0 * math.pi * deadline / _PERIOD_SECONDS + phases)
         share = lowest + (highest - lowest) * swing
-        pressures = robot.pressure_min + share * (robot.pressure_max - robot.pressure_min)
-        message = ChamberPressures(name=robot.chambers, pressure=pressures.tolist())
+        pressures = robot.actuator_min + share * (robot.actuator_max - robot.actuator_min)
+        message = ChamberPressures(name=robot.actuators, pressure=pressures.tolist())
         message.header.stamp = node.get_clock().now().to_msg()
         publisher.publish(message)
         deadline += 1.0 / RATE

@@ -97,16 +97,16 @@ def wild_target(stack: RigStack, since: float) -> str | None:
     robot = stack.robot
     last: dict[int, SentTarget] = {}
     for sent in stack.wire.targets(since):
-        if sent.channel not in robot.board.channels:
+        if sent.channel not in robot.channels:
             continue
-        chamber = robot.board.channels.index(sent.channel)
-        low, high = robot.pressure_min[chamber] - _ROUNDING, robot.pressure_max[chamber] + _ROUNDING
+        chamber = robot.channels.index(sent.channel)
+        low, high = robot.actuator_min[chamber] - _ROUNDING, robot.actuator_max[chamber] + _ROUNDING
         if not low <= sent.pressure <= high:
             return f"channel {sent.channel} was sent to {sent.pressure:g} Pa"
         if sent.channel in last:
             before = last[sent.channel]
             step = abs(sent.pressure - before.pressure)
-            if step > robot.slew_rate * (sent.time - before.selected + _STEP_SLACK_SECONDS) + _ROUNDING:
+            if step > robot.slew_rate[chamber] * (sent.time - before.selected + _STEP_SLACK_SECONDS) + _ROUNDING:
                 return f"channel {sent.channel} was sent from {before.pressure:g} to {sent.pressure:g} Pa at once"
         last[sent.channel] = sent
     return None

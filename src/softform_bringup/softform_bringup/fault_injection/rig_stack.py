@@ -197,7 +197,7 @@ class RigStack:
         return moment
 
     def _moves(self) -> bool:
-        watch, lowest = self.watch, _MOVING_SHARE * self.robot.pressure_max
+        watch, lowest = self.watch, _MOVING_SHARE * self.robot.actuator_max
         return bool(
             watch.driver_state == DriverState.RUNNING
             and watch.pressures is not None

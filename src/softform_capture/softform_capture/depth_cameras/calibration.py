@@ -13,7 +13,7 @@ from softform_capture.registration import Registration
 from softform_core.errors import SoftformError
 from softform_core.files import write_atomically
 from softform_core.paths import data_dir
-from softform_core.pneumatic_robot import Description, Finite, NotNegative
+from softform_core.robots.description import Description, Finite, NotNegative
 from softform_core.units import MM_PER_M
 
 SECONDS_PER_DAY = 86_400.0

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from softform_capture.depth_cameras.extrinsics import Points
 from softform_core.errors import SoftformError
-from softform_core.pneumatic_robot import Description, Place
+from softform_core.robots.description import Description, Place
 
 
 class SeenPoints(Description):

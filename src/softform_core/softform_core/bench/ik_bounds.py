@@ -80,7 +80,7 @@ def bounds(targets: int = TARGETS) -> dict[str, object]:
     robot = load_robot("membrane")
     with one_thread():
         pipeline = load_pipeline(robot, POINTS)
-        options = IkOptions(robot.pressure_min, robot.pressure_max, max_iterations=100, max_seconds=60.0)
+        options = IkOptions(robot.actuation_min, robot.actuation_max, max_iterations=100, max_seconds=60.0)
         corners = list(corners_of(options))
         kinds: dict[str, PropertyCounts] = {}
         begun = time.perf_counter()

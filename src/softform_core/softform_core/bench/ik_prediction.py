@@ -26,7 +26,7 @@ def prediction(points: int = SURFACE_POINTS) -> dict[str, object]:
     """One prediction with its Jacobian (Algorithm 1, Eq. 17) by the shipped ensemble."""
     robot = load_robot("membrane")
     pipeline = shipped_pipeline(robot, points)
-    actuation = 0.5 * (robot.pressure_min + robot.pressure_max)
+    actuation = 0.5 * (robot.actuation_min + robot.actuation_max)
     assert pipeline.sim_to_real is not None
     with one_thread():
         return {

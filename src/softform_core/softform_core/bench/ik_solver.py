@@ -115,9 +115,9 @@ def solver(points: int = SURFACE_POINTS, targets: int = 200) -> dict[str, object
 
 def from_rest(robot: Robot) -> IkOptions:
     """Options of a solve that starts with no pressure."""
-    rest = np.clip(np.zeros(robot.degrees_of_freedom), robot.pressure_min, robot.pressure_max)
+    rest = np.clip(np.zeros(robot.degrees_of_freedom), robot.actuation_min, robot.actuation_max)
     return IkOptions(
-        robot.pressure_min, robot.pressure_max, initial_pressures=rest, relative_decrease=RELATIVE_DECREASE
+        robot.actuation_min, robot.actuation_max, initial_pressures=rest, relative_decrease=RELATIVE_DECREASE
     )
 
 
@@ -164,7 +164,7 @@ def _best_error_mm(
     further = replace(options, relative_decrease=_REFERENCE_DECREASE)
     starts: list[NDArray[np.float64]] = [
         target.pressures,
-        *halton_actuations(robot.pressure_min, robot.pressure_max, REFERENCE_STARTS, seed=0),
+        *halton_actuations(robot.actuation_min, robot.actuation_max, REFERENCE_STARTS, seed=0),
     ]
     return min(
         solve_prepared(pipeline, search, replace(further, initial_pressures=start)).mean_error_mm for start in starts

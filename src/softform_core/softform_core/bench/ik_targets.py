@@ -44,6 +44,6 @@ def reachable_targets(
     """
     dense, faces = pipeline.at(grid_uv(_MESH_POINTS)), grid_faces(_MESH_POINTS)
     for number in range(count):
-        pressures = np.random.default_rng([SEED, number]).uniform(robot.pressure_min, robot.pressure_max)
+        pressures = np.random.default_rng([SEED, number]).uniform(robot.actuation_min, robot.actuation_max)
         mesh = TargetShape(dense.points(pressures) / MM_PER_M, None, faces)
         yield ReachableTarget(pressures, TargetShape.from_cloud(mesh.sample(points, seed=number).points))

@@ -21,7 +21,7 @@ from softform_core.simulation.equilibrium import (
     solve_equilibrium,
     total_potential,
 )
-from softform_core.simulation.membrane import Membrane, build_membrane
+from softform_core.simulation.membrane import Membrane
 from softform_core.units import MM_PER_M
 
 PAPER_SECONDS = 110.0  # paper 000, Table II, deformable membrane
@@ -49,9 +49,9 @@ def run(shapes: int = 20, seed: int = 0) -> dict[str, object]:
         other work on the machine does not lengthen.
     """
     robot = load_robot("membrane")
-    membrane = build_membrane(robot.membrane)
-    span = robot.pressure_max - robot.pressure_min
-    actuations = robot.pressure_min + np.random.default_rng(seed).random((shapes, len(span))) * span
+    membrane = robot.body.simulator()
+    span = robot.actuation_max - robot.actuation_min
+    actuations = robot.actuation_min + np.random.default_rng(seed).random((shapes, len(span))) * span
     compared = actuations[:_REFERENCE_SHAPES]
     with threadpool_limits(1):
         solve_equilibrium(membrane, actuations[0])  # compiles the kernels
@@ -60,7 +60,7 @@ def run(shapes: int = 20, seed: int = 0) -> dict[str, object]:
         for actuation in actuations:
             core_begin = time.process_time()
             try:
-                ours.append(solve_equilibrium(membrane, actuation))
+                ours.append(solve_equilibrium(membrane, robot.actuators_of(actuation)))
             except NoEquilibriumError:
                 ours.append(None)
             core_seconds.append(time.process_time() - core_begin)

@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from softform_core.paths import models_dir
-from softform_core.robots import TipRobot
+from softform_core.robots import Robot
 from softform_core.rods.baselines import FkGradients, gradient_iteration, learn_direct_ik
 from softform_core.rods.follow_path import TipPath, follow_path, start_near
 from softform_core.rods.model_store import load_tip_kinematics
-from softform_core.rods.rod import build_rod
 from softform_core.rods.simulate import grid_actuations, simulate_tips
 from softform_core.rods.tip_model import TipModel, load_tip_model
 from softform_core.threads import one_thread
@@ -69,7 +68,7 @@ def largest_jump_percent(model: TipModel, actuations: Array) -> float:
     return float(100.0 * np.max(np.abs(np.diff(actuations, axis=0)) / span))
 
 
-def compare(robot: TipRobot) -> dict[str, object]:
+def compare(robot: Robot) -> dict[str, object]:
     """Follow the robot's '8' all four ways, on one core.
 
     Raises:
@@ -81,8 +80,8 @@ def compare(robot: TipRobot) -> dict[str, object]:
         gradients = FkGradients(network, model.actuation_min, model.actuation_max, model.workspace_width_mm)
         start = start_near(model, points[0])
         learned = time.process_time()
-        grid = grid_actuations(robot, robot.segments)
-        direct = learn_direct_ik(grid, model.tip(grid), robot.networks.forward_kinematics, DIRECT_IK_STEPS, seed=0)
+        grid = grid_actuations(robot, robot.tip.segments)
+        direct = learn_direct_ik(grid, model.tip(grid), robot.tip.forward_kinematics, DIRECT_IK_STEPS, seed=0)
         learned = time.process_time() - learned
 
         samples = cKDTree(model.tip(grid))
@@ -111,13 +110,13 @@ def compare(robot: TipRobot) -> dict[str, object]:
     }
 
 
-def _figures(robot: TipRobot, model: TipModel, points: Array, follow: Callable[[], TipPath]) -> dict[str, float]:
+def _figures(robot: Robot, model: TipModel, points: Array, follow: Callable[[], TipPath]) -> dict[str, float]:
     times = []
     for _ in range(_REPEATS):
         began = time.process_time()
         path = follow()
         times.append(time.process_time() - began)
-    tracking = tracking_percent(model, simulate_tips(build_rod(robot), robot, path.actuations), points)
+    tracking = tracking_percent(model, simulate_tips(robot.body.simulator(), robot, path.actuations), points)
     return {
         "tracking_mean_percent": float(tracking.mean()),
         "tracking_max_percent": float(tracking.max()),

@@ -59,7 +59,7 @@ def evaluate(
     from softform_core.evaluation.run import HTML_FILE, PDF_FILE, metrics, write_report
     from softform_core.evaluation.run import evaluate as run
 
-    robot = load_robot(robot_name)
+    robot = load_robot(robot_name, "surface")
     folder = runs_dir() / "evaluate" / robot.name if output is None else output
     evaluation = run(
         robot,

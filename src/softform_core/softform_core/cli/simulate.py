@@ -6,7 +6,7 @@ import click
 import numpy as np
 
 from softform_core.paths import data_dir
-from softform_core.robots import Robot, TipRobot, load_any_robot
+from softform_core.robots import Robot, load_robot
 
 
 @click.command()
@@ -36,10 +36,10 @@ def simulate(
       softform simulate --robot three_chamber               4096 tips and Jacobians (paper 001), a minute
       softform simulate --robot mine.yaml --output mine.zarr
     """  # noqa: D301 - click reads the escape as "keep these lines"
-    robot = load_any_robot(robot_name)
+    robot = load_robot(robot_name)
     path = data_dir() / robot.name / "simulation.zarr" if output is None else output
     try:
-        if isinstance(robot, TipRobot):
+        if not robot.surfaces:
             _refuse(samples, "--samples", robot.name, "--segments")
             _simulate_tips(robot, path, segments, jobs)
         else:
@@ -69,7 +69,7 @@ def _simulate_shapes(robot: Robot, path: Path, samples: int, jobs: int | None, s
         click.echo(f"  sample {sample} failed: {reason}")
 
 
-def _simulate_tips(robot: TipRobot, path: Path, segments: int | None, jobs: int | None) -> None:
+def _simulate_tips(robot: Robot, path: Path, segments: int | None, jobs: int | None) -> None:
     from softform_core.rods.simulate import generate_tips
     from softform_core.simulation.store import SampleStatus
 

@@ -7,7 +7,7 @@ import click
 
 from softform_core.cli.train_tip import refuse_options, train_tip_kinematics, train_tip_sim_to_real
 from softform_core.paths import data_dir, models_dir, runs_dir
-from softform_core.robots import Robot, TipRobot, load_any_robot
+from softform_core.robots import Robot, load_robot
 
 EXIT_REFUSED = 1
 
@@ -53,10 +53,10 @@ def fk(
       softform train fk --robot mine.yaml --data mine.zarr
       softform train fk --robot three_chamber        N_fk and N_J of a tip (paper 001)
     """  # noqa: D301
-    robot = load_any_robot(robot_name)
+    robot = load_robot(robot_name)
     folder = models_dir() / robot.name if output is None else output
     store = data_dir() / robot.name / "simulation.zarr" if data is None else data
-    if isinstance(robot, TipRobot):
+    if not robot.surfaces:
         refuse_options(robot.name, {"--recipe": recipe_name != "default", "--epochs": epochs is not None})
         train_tip_kinematics(robot, store, folder, seed)
     else:
@@ -133,9 +133,9 @@ def s2r(robot_name: str, store: Path | None, recipe: str | None, output: Path | 
       softform train s2r --frames worn.zarr --output /tmp/worn --recipe paper
       softform train s2r --robot three_chamber       of a tip (paper 001), from data/three_chamber/tips.zarr
     """  # noqa: D301
-    robot = load_any_robot(robot_name)
+    robot = load_robot(robot_name)
     folder = models_dir() / robot.name if output is None else output
-    if isinstance(robot, TipRobot):
+    if not robot.surfaces:
         refuse_options(robot.name, {"--recipe": recipe is not None, "--continue": goes_on})
         train_tip_sim_to_real(robot, data_dir() / robot.name / "tips.zarr" if store is None else store, folder, seed)
     else:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from softform_core.robots import TipRobot
+from softform_core.robots import Robot
 
 
 def refuse_options(robot: str, given: dict[str, bool]) -> None:
@@ -21,7 +21,7 @@ def refuse_options(robot: str, given: dict[str, bool]) -> None:
         raise click.UsageError(f"{option} does not fit the robot '{robot}', which has a tip.")
 
 
-def train_tip_kinematics(robot: TipRobot, store: Path, folder: Path, seed: int) -> None:
+def train_tip_kinematics(robot: Robot, store: Path, folder: Path, seed: int) -> None:
     """Train N_fk and N_J and say how good they are."""
     from softform_core.rods.learn import learn_tip_kinematics
 
@@ -32,7 +32,7 @@ def train_tip_kinematics(robot: TipRobot, store: Path, folder: Path, seed: int) 
     click.echo(f"{folder}: {card.weights_bytes / 1e6:.2f} MB.")
 
 
-def train_tip_sim_to_real(robot: TipRobot, store: Path, folder: Path, seed: int) -> None:
+def train_tip_sim_to_real(robot: Robot, store: Path, folder: Path, seed: int) -> None:
     """Train N_s2r and say how good it is."""
     from softform_core.rods.learn import learn_tip_sim_to_real
 

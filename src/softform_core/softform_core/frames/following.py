@@ -50,7 +50,7 @@ class ShapeJudge:
         self._expected: list[Array] = []
         self._heights: list[Array] = []
         # Whatever is compiled or loaded at first use is so now, while no robot waits for its next command.
-        middle = 0.5 * (robot.pressure_min + robot.pressure_max)
+        middle = 0.5 * (robot.actuation_min + robot.actuation_max)
         self.fault(middle, self._simulated.points(middle) / MM_PER_M)
 
     def keep(self, number: int, actuation: Array, points: NDArray[np.floating]) -> None:
@@ -80,7 +80,7 @@ class ShapeJudge:
         Returns:
             (k,) Pa.
         """
-        low, high = self._robot.pressure_min, self._robot.pressure_max
+        low, high = self._robot.actuation_min, self._robot.actuation_max
         span = high - low
         upper = low + _EXCESS * span
         found = actuation.astype(np.float64)
@@ -130,12 +130,12 @@ class ShapeJudge:
 
     def _deaf(self, actuation: Array, heights: Array) -> str:
         apparent = self.apparent_pressures(actuation, heights)
-        off = (apparent - actuation) / (self._robot.pressure_max - self._robot.pressure_min)
+        off = (apparent - actuation) / (self._robot.actuation_max - self._robot.actuation_min)
         wrong = np.flatnonzero((off < TOO_LOW) | (off > TOO_HIGH))
         if not len(wrong):
             return ""
         told = ", ".join(
-            f"{self._robot.chambers[c]} is at {actuation[c]:.0f} Pa and looks like {apparent[c]:.0f} Pa" for c in wrong
+            f"{self._robot.actuators[c]} is at {actuation[c]:.0f} Pa and looks like {apparent[c]:.0f} Pa" for c in wrong
         )
         return f"the shape does not follow the pressures: {told}. Check tubes and valves, and the chambers' order."
 

@@ -22,7 +22,7 @@ _GROUP = "references"
 
 def reference_actuation(robot: Robot) -> Array:
     """The pose that is captured again and again: every chamber at the middle of its range, (k,) Pa."""
-    return np.asarray(0.5 * (robot.pressure_min + robot.pressure_max))
+    return np.asarray(0.5 * (robot.actuation_min + robot.actuation_max))
 
 
 def marker_drift(first: Array, now: Array) -> Array:

@@ -52,7 +52,7 @@ class ServoSettings:
     Attributes:
         pressure_min: (k,) Pa.
         pressure_max: (k,) Pa.
-        slew_rate: Fastest change of each pressure, Pa/s.
+        slew_rate: Fastest change of each degree of freedom, (m,) Pa/s.
         period: Longest time between two commands, s.
         stale_after: A target that came longer ago is not followed, s.
         most_error_mm: A solution with a larger mean error is not followed: the target cannot be reached.
@@ -61,7 +61,7 @@ class ServoSettings:
 
     pressure_min: Array
     pressure_max: Array
-    slew_rate: float
+    slew_rate: NDArray[np.float64]
     period: float = 0.02
     stale_after: float = 0.5
     most_error_mm: float = 20.0

@@ -41,25 +41,25 @@ class PressureSchedule:
         return np.array([np.interp(moment, self.moments, chamber) for chamber in self.pressures.T])
 
 
-def slew_durations(start: Array, waypoints: Array, slew_rate: float) -> Array:
+def slew_durations(start: Array, waypoints: Array, slew_rate: Array) -> Array:
     """Shortest time from each way-point's predecessor to it, (m,) s.
 
     Args:
         start: (k,) Pa.
         waypoints: (m, k) Pa.
-        slew_rate: Fastest change of any chamber's pressure, Pa/s.
+        slew_rate: Fastest change of each degree of freedom, (m,) Pa/s.
     """
     legs = np.diff(np.vstack([start, waypoints]), axis=0)
-    return np.asarray(np.abs(legs).max(axis=1) / slew_rate)
+    return np.asarray((np.abs(legs) / slew_rate).max(axis=1))
 
 
-def fastest_schedule(start: Array, waypoints: Array, slew_rate: float, settle_time: float) -> PressureSchedule:
+def fastest_schedule(start: Array, waypoints: Array, slew_rate: Array, settle_time: float) -> PressureSchedule:
     """Each way-point as soon as the slew rate allows, and held there until the robot has settled.
 
     Args:
         start: (k,) Pa, where the robot is.
         waypoints: (m, k) Pa.
-        slew_rate: Fastest change of any chamber's pressure, Pa/s.
+        slew_rate: Fastest change of each degree of freedom, (m,) Pa/s.
         settle_time: How long each way-point is held, s; it is due at the end.
     """
     legs = slew_durations(start, waypoints, slew_rate)
@@ -69,7 +69,7 @@ def fastest_schedule(start: Array, waypoints: Array, slew_rate: float, settle_ti
 
 
 def timed_schedule(
-    start: Array, waypoints: Array, times: Array, slew_rate: float, settle_time: float, nearness: float = 0.0
+    start: Array, waypoints: Array, times: Array, slew_rate: Array, settle_time: float, nearness: float = 0.0
 ) -> PressureSchedule:
     """Each way-point at its time, on straight lines between them; the last one is held until the robot has settled.
 
@@ -77,7 +77,7 @@ def timed_schedule(
         start: (k,) Pa, where the robot is.
         waypoints: (m, k) Pa.
         times: (m,) s after the start, strictly ascending, not negative (`check_times`).
-        slew_rate: Fastest change of any chamber's pressure, Pa/s.
+        slew_rate: Fastest change of each degree of freedom, (m,) Pa/s.
         settle_time: How long the last way-point is held, s.
         nearness: A robot that is so near to the first way-point, Pa, may begin there whatever its time: the schedule is
             then late by what the robot needs to come there.
@@ -96,7 +96,7 @@ def timed_schedule(
         index = int(np.flatnonzero(missing > 0.0)[0])
         raise SoftformError(
             f"Way-point {index + 1} is due {allowed[index]:.3g} s after "
-            f"{'the start' if index == 0 else f'way-point {index}'}, but at {slew_rate:g} Pa/s the robot takes "
+            f"{'the start' if index == 0 else f'way-point {index}'}, but at its slew rate the robot takes "
             f"{shortest[index]:.3g} s.",
             "Give later times, or none: then it goes as fast as the robot settles.",
         )

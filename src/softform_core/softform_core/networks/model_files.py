@@ -15,7 +15,8 @@ from torch.jit import ScriptModule
 from softform_core.errors import SoftformError
 from softform_core.files import write_atomically
 from softform_core.networks.card import Card
-from softform_core.robots import PneumaticRobot
+from softform_core.robots import Robot
+from softform_core.robots.earlier_form import step_for_other_robot
 
 AnyCard = TypeVar("AnyCard", bound=Card)
 
@@ -80,7 +81,7 @@ class ModelFiles(Generic[AnyCard]):
         except SoftformError as error:
             raise ModelError(f"The model could not be written to {folder}: {error.message}", mend) from error
 
-    def read_card(self, folder: Path, robot: PneumaticRobot) -> AnyCard:
+    def read_card(self, folder: Path, robot: Robot) -> AnyCard:
         """The card in a model folder.
 
         Raises:
@@ -111,17 +112,17 @@ class ModelFiles(Generic[AnyCard]):
         if (
             card.robot != robot.name
             or card.robot_fingerprint != robot.fingerprint()
-            or len(card.chambers) != len(robot.chambers)
+            or len(card.chambers) != len(robot.actuators)
         ):
             raise ModelError(
                 f"The model in {folder} was trained for robot '{card.robot}' with {len(card.chambers)} chambers "
-                f"(description {card.robot_fingerprint}), not for '{robot.name}' with {len(robot.chambers)} "
+                f"(description {card.robot_fingerprint}), not for '{robot.name}' with {len(robot.actuators)} "
                 f"({robot.fingerprint()}).",
-                self.train_again(robot),
+                step_for_other_robot(card.robot_fingerprint, robot, folder, self.train_again(robot)),
             )
         return card
 
-    def load(self, folder: Path, robot: PneumaticRobot) -> tuple[ScriptModule, AnyCard]:
+    def load(self, folder: Path, robot: Robot) -> tuple[ScriptModule, AnyCard]:
         """Network and card in a model folder, ready to evaluate on the CPU.
 
         Raises:
@@ -150,6 +151,6 @@ class ModelFiles(Generic[AnyCard]):
             ) from error
         return network.eval(), card
 
-    def train_again(self, robot: PneumaticRobot) -> str:
+    def train_again(self, robot: Robot) -> str:
         """What to do about a model that cannot be used."""
         return f"Train it with: {self.command} --robot {robot.name}"

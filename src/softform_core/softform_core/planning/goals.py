@@ -69,8 +69,8 @@ def goal_solutions(
     Raises:
         SoftformError: On a bad target.
     """
-    options = IkOptions(robot.pressure_min, robot.pressure_max, tolerance_mm=0.01, max_seconds=max_seconds)
-    others = halton_actuations(robot.pressure_min, robot.pressure_max, max(1, starts - 1), seed=0)[: starts - 1]
+    options = IkOptions(robot.actuation_min, robot.actuation_max, tolerance_mm=0.01, max_seconds=max_seconds)
+    others = halton_actuations(robot.actuation_min, robot.actuation_max, max(1, starts - 1), seed=0)[: starts - 1]
     search = search_of(target)
     deadline = time.monotonic() + together_seconds
     found: list[GoalSolution] = []
@@ -91,4 +91,4 @@ def goal_solutions(
 
 
 def _same(one: Array, other: Array, robot: Robot) -> bool:
-    return bool((np.abs(one - other) / (robot.pressure_max - robot.pressure_min)).max() < SAME_PART)
+    return bool((np.abs(one - other) / (robot.actuation_max - robot.actuation_min)).max() < SAME_PART)

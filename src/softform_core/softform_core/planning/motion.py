@@ -81,10 +81,10 @@ class _Planning:
         self._should_stop, self._on_progress = should_stop, on_progress
         self._started = time.monotonic()
         self._stage = "goal"
-        corners = surface.pipeline.points(np.stack([robot.pressure_min, robot.pressure_max])).reshape(-1, 3)
+        corners = surface.pipeline.points(np.stack([robot.actuation_min, robot.actuation_max])).reshape(-1, 3)
         region = np.stack([corners.min(axis=0), corners.max(axis=0)])
         self._gauge = ClearanceGauge(request.obstacle, region, surface.faces, request.clearance * MM_PER_M)
-        ranges = robot.pressure_max - robot.pressure_min
+        ranges = robot.actuation_max - robot.actuation_min
         self._checker = MotionChecker(surface, self._gauge, ranges, self._is_stopped)
 
     def run(self) -> MotionPlan:
@@ -95,7 +95,7 @@ class _Planning:
             search = find_path(
                 self._request.start,
                 [goal.pressures for goal in goals],
-                (self._robot.pressure_min, self._robot.pressure_max),
+                (self._robot.actuation_min, self._robot.actuation_max),
                 self._checker,
                 self._planner_settings(),
                 self._tell,
@@ -121,7 +121,7 @@ class _Planning:
 
     def _plan(self, path: Array, goals: list[GoalSolution]) -> MotionPlan:
         spacing = self._settings.waypoint_spacing * MM_PER_M
-        trajectory = trajectory_along(path, self._surface, self._robot.slew_rate, spacing)
+        trajectory = trajectory_along(path, self._surface, self._robot.actuation_slew, spacing)
         distances, margins = self._clearances(trajectory.pressures)
         ends = [np.abs(goal.pressures - path[-1]).max() for goal in goals]
         return MotionPlan(
@@ -137,7 +137,7 @@ class _Planning:
 
     def _check_start(self) -> None:
         start = self._request.start
-        points, resting = self._surface.pipeline.points(np.stack([start, self._robot.pressure_min]))
+        points, resting = self._surface.pipeline.points(np.stack([start, self._robot.actuation_min]))
         obstacle = self._request.obstacle
         if encloses(obstacle, points):
             raise NoMotionError(

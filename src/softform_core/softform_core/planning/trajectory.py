@@ -28,13 +28,13 @@ class Trajectory:
     times: Array
 
 
-def trajectory_along(path: Array, surface: PredictedSurface, slew_rate: float, spacing_mm: float) -> Trajectory:
+def trajectory_along(path: Array, surface: PredictedSurface, slew_rate: Array, spacing_mm: float) -> Trajectory:
     """Way-points along a path of straight motions, as fast as the slew rate allows.
 
     Args:
         path: (n, k) Pa, its corners.
         surface: The prediction.
-        slew_rate: Fastest change of any pressure, Pa/s.
+        slew_rate: Fastest change of each degree of freedom, (m,) Pa/s.
         spacing_mm: No point of the surface moves further from one way-point to the next.
     """
     pieces = [path[:1]]

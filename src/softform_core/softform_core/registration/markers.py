@@ -8,7 +8,6 @@ from scipy.spatial.distance import pdist, squareform
 
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
-from softform_core.simulation.membrane import build_membrane
 from softform_core.surface.bspline import basis_matrix, derivative_matrices
 from softform_core.surface.fit import SurfaceFitter
 from softform_core.surface.mean_value import parametrise
@@ -71,7 +70,7 @@ def _listed(indices: NDArray[np.integer]) -> str:
 
 def _rest_control_points(robot: Robot) -> Array:
     """The rest surface as control points (rows * cols, 3) m."""
-    membrane, surface = build_membrane(robot.membrane), robot.surface
+    membrane, surface = robot.body.simulator(), robot.surface
     uv = parametrise(membrane.rest_vertices, membrane.faces)
     fitter = SurfaceFitter(uv, surface.rows, surface.columns, surface.degree)
     return fitter.fit(membrane.rest_vertices).reshape(-1, 3)

@@ -8,7 +8,7 @@ import torch
 from softform_core.errors import SoftformError
 from softform_core.networks.model_files import export, sha256
 from softform_core.paths import models_dir
-from softform_core.robots import TipRobot
+from softform_core.robots import Robot
 from softform_core.rods.cards import (
     KinematicsReference,
     RealData,
@@ -26,7 +26,7 @@ from softform_core.rods.train import train_kinematics, train_sim_to_real
 from softform_core.simulation.generate import git_revision
 
 
-def learn_tip_kinematics(robot: TipRobot, store: Path, folder: Path, seed: int) -> TipKinematicsCard:
+def learn_tip_kinematics(robot: Robot, store: Path, folder: Path, seed: int) -> TipKinematicsCard:
     """Train N_fk and N_J on a store of simulated tips and write them to a folder.
 
     Raises:
@@ -41,7 +41,7 @@ def learn_tip_kinematics(robot: TipRobot, store: Path, folder: Path, seed: int) 
         **_identity(robot, weights),
         weights_file=TIP_KINEMATICS.weights_file,
         command=f"softform train fk --robot {robot.name} --seed {seed}",
-        actuators=robot.actuators,
+        actuators=robot.actuation_names,
         actuation_min_pa=robot.actuation_min.tolist(),
         actuation_max_pa=robot.actuation_max.tolist(),
         workspace_width_mm=trained.workspace_width_mm,
@@ -62,7 +62,7 @@ def learn_tip_kinematics(robot: TipRobot, store: Path, folder: Path, seed: int) 
     return card
 
 
-def learn_tip_sim_to_real(robot: TipRobot, store: Path, folder: Path, seed: int) -> TipSimToRealCard:
+def learn_tip_sim_to_real(robot: Robot, store: Path, folder: Path, seed: int) -> TipSimToRealCard:
     """Train N_s2r on captured tips, beside the robot's own N_fk in `models`, and write it to a folder.
 
     Raises:
@@ -88,12 +88,12 @@ def learn_tip_sim_to_real(robot: TipRobot, store: Path, folder: Path, seed: int)
     return card
 
 
-def _identity(robot: TipRobot, weights: bytes) -> dict[str, object]:
+def _identity(robot: Robot, weights: bytes) -> dict[str, object]:
     """What every card says."""
     return {
         "robot": robot.name,
         "robot_fingerprint": robot.fingerprint(),
-        "chambers": robot.chambers,
+        "chambers": robot.actuators,
         "git_revision": git_revision(),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "torch_version": torch.__version__,
@@ -106,5 +106,5 @@ def _entry(split: Split) -> SplitEntry:
     return SplitEntry(train=len(split.train), validation=len(split.validation), test=len(split.test))
 
 
-def _kinematics_sha256(robot: TipRobot) -> str:
+def _kinematics_sha256(robot: Robot) -> str:
     return TIP_KINEMATICS.read_card(models_dir() / robot.name, robot).weights_sha256

@@ -5,7 +5,7 @@ from pathlib import Path
 from torch.jit import ScriptModule
 
 from softform_core.networks.model_files import ModelError, ModelFiles
-from softform_core.robots import TipRobot
+from softform_core.robots import Robot
 from softform_core.rods.cards import TipKinematicsCard, TipSimToRealCard
 
 TIP_KINEMATICS = ModelFiles(
@@ -27,7 +27,7 @@ TIP_SIM_TO_REAL = ModelFiles(
 )
 
 
-def load_tip_kinematics(robot: TipRobot, folder: Path) -> tuple[ScriptModule, TipKinematicsCard]:
+def load_tip_kinematics(robot: Robot, folder: Path) -> tuple[ScriptModule, TipKinematicsCard]:
     """N_fk and N_J (`networks.TipKinematics`) with their card.
 
     Raises:
@@ -37,7 +37,7 @@ def load_tip_kinematics(robot: TipRobot, folder: Path) -> tuple[ScriptModule, Ti
 
 
 def load_tip_sim_to_real(
-    robot: TipRobot, folder: Path, kinematics: TipKinematicsCard
+    robot: Robot, folder: Path, kinematics: TipKinematicsCard
 ) -> tuple[ScriptModule, TipSimToRealCard]:
     """N_s2r (`networks.TipNetwork`) with its card.
 

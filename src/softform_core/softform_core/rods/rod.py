@@ -10,8 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softform_core.bodies.rod.description import RodBody
 from softform_core.errors import SoftformError
-from softform_core.robots import Material, TipRobot
+from softform_core.robots.description import Material
 from softform_core.rods.cross_section import chamber_area, wall_fibres
 from softform_core.simulation.materials import law_and_coefficients, shear_modulus
 
@@ -77,7 +78,7 @@ class Rod(NamedTuple):
 
 
 def build_rod(
-    robot: TipRobot,
+    body: RodBody,
     *,
     elements: int | None = None,
     material: Callable[[int], Material] | Material | None = None,
@@ -87,10 +88,10 @@ def build_rod(
     base_rotation: ArrayLike | None = None,
     gravity: ArrayLike | None = None,
 ) -> Rod:
-    """Arrays of a robot's rod; what is given replaces what the robot's description says.
+    """Arrays of a rod; what is given replaces what its description says.
 
     Args:
-        robot: The robot.
+        body: The description.
         elements: Of each section.
         material: Of the wall; or of the wall of each section, by its number. All follow one law.
         length_scale: Length of each section over the described one, (sections,) or a number.
@@ -102,7 +103,7 @@ def build_rod(
     Raises:
         SoftformError: If materials follow different laws, or a cross-section or material is impossible.
     """
-    body, section = robot.rod, robot.rod.section
+    section = body.section
     count = elements or body.elements
     of_section = np.repeat(np.arange(body.sections), count)
     middle = (np.tile(np.arange(count), body.sections) + 0.5) / count

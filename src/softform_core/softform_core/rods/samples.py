@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.robots import TipRobot
+from softform_core.robots import Robot
 from softform_core.zarr_stores import Shapes, StoreKind, new_group, open_group
 
 Array = NDArray[np.float64]
@@ -31,7 +31,7 @@ TIP_SAMPLES = StoreKind(
 )
 
 
-def write_tip_samples(path: Path, robot: TipRobot, actuations: Array, tips: Array, provenance: dict[str, str]) -> None:
+def write_tip_samples(path: Path, robot: Robot, actuations: Array, tips: Array, provenance: dict[str, str]) -> None:
     """Write captured tips; the store appears at `path` complete or not at all.
 
     Args:
@@ -52,7 +52,7 @@ def write_tip_samples(path: Path, robot: TipRobot, actuations: Array, tips: Arra
         group.create_array("tip", data=tips)
 
 
-def read_tip_samples(path: Path, robot: TipRobot) -> tuple[Array, Array, dict[str, str]]:
+def read_tip_samples(path: Path, robot: Robot) -> tuple[Array, Array, dict[str, str]]:
     """Actuations (n, m) Pa, tips (n, d) m, and provenance.
 
     Raises:

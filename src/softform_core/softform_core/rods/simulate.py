@@ -12,9 +12,9 @@ from tqdm import tqdm
 from softform_core.errors import SoftformError
 from softform_core.files import only_writer
 from softform_core.processes import default_jobs
-from softform_core.robots import TipRobot
+from softform_core.robots import Robot
 from softform_core.rods.equilibrium import solve_equilibria
-from softform_core.rods.rod import Rod, build_rod
+from softform_core.rods.rod import Rod
 from softform_core.rods.store import TipStore, create_tips, open_tips
 from softform_core.simulation.generate import command_line, git_revision
 
@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 _Solved = tuple[slice, Array, Array]
 
 
-def grid_actuations(robot: TipRobot, segments: int) -> Array:
+def grid_actuations(robot: Robot, segments: int) -> Array:
     """The uniform grid of N values of each actuation, (N^m, m) Pa.
 
     Raises:
@@ -35,25 +35,25 @@ def grid_actuations(robot: TipRobot, segments: int) -> Array:
     return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, robot.degrees_of_freedom)
 
 
-def difference_step(robot: TipRobot, segments: int) -> Array:
+def difference_step(robot: Robot, segments: int) -> Array:
     """Delta c of Eq. 3, (m,) Pa: one part in 10 N of the range."""
     return (robot.actuation_max - robot.actuation_min) / (10.0 * segments)
 
 
-def simulate_tips(rod: Rod, robot: TipRobot, actuations: Array, *, jobs: int = 1) -> Array:
+def simulate_tips(rod: Rod, robot: Robot, actuations: Array, *, jobs: int = 1) -> Array:
     """Tips (n, d) m at actuations (n, m) Pa; NaN where the rod has no equilibrium."""
-    found = solve_equilibria(rod, robot.chamber_pressures(actuations), jobs=jobs)
+    found = solve_equilibria(rod, robot.actuators_of(actuations), jobs=jobs)
     return found.tips[:, : robot.tip_dimensions]
 
 
-def simulate_tips_and_jacobians(rod: Rod, robot: TipRobot, actuations: Array, step: Array) -> tuple[Array, Array]:
+def simulate_tips_and_jacobians(rod: Rod, robot: Robot, actuations: Array, step: Array) -> tuple[Array, Array]:
     """Tips (n, d) m, and Jacobians (n, d, m) m/Pa by central differences of `step` (m,) Pa (Eq. 3)."""
-    centre = solve_equilibria(rod, robot.chamber_pressures(actuations))
+    centre = solve_equilibria(rod, robot.actuators_of(actuations))
     starts = np.nan_to_num(centre.strains)
     jacobians = np.empty((len(actuations), robot.tip_dimensions, robot.degrees_of_freedom))
     for k, change in enumerate(np.diag(step)):
         ahead, behind = (
-            solve_equilibria(rod, robot.chamber_pressures(moved), starts).tips[:, : robot.tip_dimensions]
+            solve_equilibria(rod, robot.actuators_of(moved), starts).tips[:, : robot.tip_dimensions]
             for moved in (actuations + change, actuations - change)
         )
         jacobians[:, :, k] = (ahead - behind) / (2.0 * step[k])
@@ -61,12 +61,12 @@ def simulate_tips_and_jacobians(rod: Rod, robot: TipRobot, actuations: Array, st
 
 
 def generate_tips(
-    robot: TipRobot, output: Path, *, segments: int | None = None, jobs: int | None = None, progress: bool = True
+    robot: Robot, output: Path, *, segments: int | None = None, jobs: int | None = None, progress: bool = True
 ) -> TipStore:
     """Simulate a robot's tips on the grid of actuations into the store at `output`, or continue it.
 
     Args:
-        robot: From `load_tip_robot`.
+        robot: From `load_robot`.
         output: Directory of the Zarr store.
         segments: N, values of each actuation; by default the robot's.
         jobs: Threads to share the work; one for each core by default.
@@ -75,7 +75,7 @@ def generate_tips(
     Raises:
         SoftformError: If the arguments do not fit the store, another run writes it, or the disk is full.
     """
-    segments = robot.segments if segments is None else segments
+    segments = robot.tip.segments if segments is None else segments
     with only_writer(output, "simulating"):
         store = _open_or_create(robot, output, segments)
         blocks = store.pending_blocks
@@ -88,7 +88,7 @@ def generate_tips(
     return store
 
 
-def _open_or_create(robot: TipRobot, output: Path, segments: int) -> TipStore:
+def _open_or_create(robot: Robot, output: Path, segments: int) -> TipStore:
     actuations = grid_actuations(robot, segments)
     if output.exists():
         store = open_tips(output, robot, writable=True)
@@ -109,8 +109,8 @@ def _open_or_create(robot: TipRobot, output: Path, segments: int) -> TipStore:
     return create_tips(output, robot, actuations, provenance)
 
 
-def _solved(robot: TipRobot, store: TipStore, blocks: list[slice], segments: int, jobs: int) -> Iterator[_Solved]:
-    rod, actuations, step = build_rod(robot), store.actuation, difference_step(robot, segments)
+def _solved(robot: Robot, store: TipStore, blocks: list[slice], segments: int, jobs: int) -> Iterator[_Solved]:
+    rod, actuations, step = robot.body.simulator(), store.actuation, difference_step(robot, segments)
 
     def solve(block: slice) -> _Solved:
         return block, *simulate_tips_and_jacobians(rod, robot, actuations[block], step)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.actuation_store import ActuationStore
-from softform_core.robots import TipRobot
+from softform_core.robots import Robot
 from softform_core.simulation.store import SampleStatus
 from softform_core.zarr_stores import Shapes, StoreKind, disk_errors, new_group, open_group
 
@@ -69,7 +69,7 @@ class TipStore(ActuationStore):
             self._array("status")[block] = np.where(found, SampleStatus.CONVERGED, SampleStatus.FAILED)
 
 
-def create_tips(path: Path, robot: TipRobot, actuations: Array, provenance: dict[str, object]) -> TipStore:
+def create_tips(path: Path, robot: Robot, actuations: Array, provenance: dict[str, object]) -> TipStore:
     """Make a store of pending samples; it appears at `path` complete or not at all.
 
     Args:
@@ -91,7 +91,7 @@ def create_tips(path: Path, robot: TipRobot, actuations: Array, provenance: dict
     return open_tips(path, robot, writable=True)
 
 
-def open_tips(path: Path | str, robot: TipRobot | None = None, *, writable: bool = False) -> TipStore:
+def open_tips(path: Path | str, robot: Robot | None = None, *, writable: bool = False) -> TipStore:
     """Open a store of simulated tips.
 
     Raises:

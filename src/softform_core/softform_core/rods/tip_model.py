@@ -10,7 +10,7 @@ from softform_core.errors import SoftformError
 from softform_core.forward.mlp import AffineLayers, fold
 from softform_core.networks.layers import extract_mlp
 from softform_core.paths import models_dir
-from softform_core.robots import TipRobot, load_tip_robot
+from softform_core.robots import Robot, load_robot
 from softform_core.rods.model_store import load_tip_kinematics, load_tip_sim_to_real
 
 Array = NDArray[np.float64]
@@ -108,7 +108,7 @@ class TipModel:
 
 
 def load_tip_model(
-    robot: TipRobot | str, folder: Path | str | None = None, sim_to_real: Path | str | None = None
+    robot: Robot | str, folder: Path | str | None = None, sim_to_real: Path | str | None = None
 ) -> TipModel:
     """The learned kinematics of a robot.
 
@@ -120,7 +120,7 @@ def load_tip_model(
     Raises:
         ModelError: If a model is missing, corrupt, made for another robot, or N_s2r was trained with another N_fk.
     """
-    robot = load_tip_robot(robot) if isinstance(robot, str) else robot
+    robot = load_robot(robot, "tip") if isinstance(robot, str) else robot
     place = models_dir() / robot.name if folder is None else Path(folder)
     kinematics, card = load_tip_kinematics(robot, place)
     real = None

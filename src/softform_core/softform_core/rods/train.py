@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
 from softform_core.networks.layers import extract_mlp
-from softform_core.robots import TipRobot
+from softform_core.robots import Robot
 from softform_core.rods.cards import NetworkEntry
 from softform_core.rods.fit import Split, fit, split_rows
 from softform_core.rods.networks import ACTIVATION, TipKinematics, TipNetwork
@@ -52,7 +52,7 @@ class TrainedSimToReal:
 
 
 def train_kinematics(
-    robot: TipRobot,
+    robot: Robot,
     actuations: Array,
     tips: Array,
     jacobians: Array,
@@ -83,7 +83,7 @@ def train_kinematics(
     width = workspace_width(millimetres)
     flattened = MM_PER_M * jacobians.reshape(len(jacobians), -1)
     norm = float(np.sqrt((flattened**2).sum(axis=1).mean()))
-    layers = robot.networks
+    layers = robot.tip
     fk, fk_entry = _fitted(
         "N_fk", actuations, millimetres, layers.forward_kinematics, split, seed, forward_kinematics_steps,
         True, width, progress,

@@ -41,11 +41,12 @@ def dem_target(robot: Robot) -> TargetShape:
     Raises:
         SoftformError: If this matplotlib does not bring the elevation model.
     """
-    membrane = robot.membrane
+    chamber = robot.body.outlines()[0]
+    width, length = robot.extent
     land = _square_land()
     smoothing = [
-        SMOOTHING * land.shape[0] / membrane.rows,
-        SMOOTHING * land.shape[1] / membrane.columns,
+        SMOOTHING * land.shape[0] * chamber.height / length,
+        SMOOTHING * land.shape[1] * chamber.width / width,
     ]
     smooth = gaussian_filter(land, smoothing, mode="nearest")
     unit_rows, unit_columns = (np.linspace(-1.0, 1.0, count) for count in land.shape)
@@ -53,8 +54,8 @@ def dem_target(robot: Robot) -> TargetShape:
     relief = RectBivariateSpline(unit_rows, unit_columns, smooth)(unit, unit)
     relief = (relief - relief.min()) / np.ptp(relief)
     height = (FLOOR + (1.0 - FLOOR) * relief) * np.outer(1.0 - unit**2, 1.0 - unit**2)
-    height *= HEIGHT * min(membrane.width, membrane.length) / height.max()
-    y, x = np.meshgrid(unit * membrane.length / 2, unit * membrane.width / 2, indexing="ij")
+    height *= HEIGHT * min(width, length) / height.max()
+    y, x = np.meshgrid(unit * length / 2, unit * width / 2, indexing="ij")
     vertices = np.stack([x, y, height], axis=-1).reshape(-1, 3)
     return TargetShape.from_mesh(vertices, _grid_faces(GRID))
 

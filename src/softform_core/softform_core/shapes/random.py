@@ -5,7 +5,6 @@ import numpy as np
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_core.simulation.equilibrium import solve_equilibrium
-from softform_core.simulation.membrane import build_membrane
 
 
 def random_target(robot: Robot, seed: int) -> TargetShape:
@@ -21,6 +20,6 @@ def random_target(robot: Robot, seed: int) -> TargetShape:
     Raises:
         NoEquilibriumError: If the robot's description has no equilibrium under these pressures.
     """
-    hidden = np.random.default_rng(seed).uniform(robot.pressure_min, robot.pressure_max)
-    membrane = build_membrane(robot.membrane)
-    return TargetShape.from_mesh(solve_equilibrium(membrane, hidden).vertices, membrane.faces)
+    hidden = np.random.default_rng(seed).uniform(robot.actuation_min, robot.actuation_max)
+    model = robot.body.simulator()
+    return TargetShape.from_mesh(solve_equilibrium(model, robot.actuators_of(hidden)).vertices, model.faces)

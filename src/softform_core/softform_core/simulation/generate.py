@@ -21,14 +21,15 @@ from softform_core.errors import SoftformError
 from softform_core.files import only_writer
 from softform_core.paths import home
 from softform_core.processes import default_jobs, end_with_parent
-from softform_core.robots import MembraneDescription, Robot
+from softform_core.robots import Robot
+from softform_core.robots.body import Body
 from softform_core.simulation.equilibrium import (
     NoEquilibriumError,
     gradient_and_hessian,
     solve_equilibrium,
     total_potential,
 )
-from softform_core.simulation.membrane import Membrane, build_membrane
+from softform_core.simulation.membrane import Membrane
 from softform_core.simulation.sampling import corner_actuations, sample_actuations
 from softform_core.simulation.store import SimulationStore, create_simulation, open_simulation
 
@@ -66,7 +67,7 @@ def generate_simulation(
     jobs = default_jobs() if jobs is None else jobs
     if jobs < 1:
         raise SoftformError(f"{jobs} jobs cannot work.", "Give one at least.")
-    actuations = sample_actuations(robot.pressure_min, robot.pressure_max, samples, seed)
+    actuations = sample_actuations(robot.actuation_min, robot.actuation_max, samples, seed)
     with only_writer(output, "simulating"):
         store = _open_or_create(robot, actuations, output, seed)
         pending = store.pending
@@ -76,7 +77,7 @@ def generate_simulation(
             disable=not progress,
         )  # fmt: skip
         with bar:
-            for solved in results(robot.membrane, store.actuation, pending, jobs):
+            for solved in results(robot.body, robot.actuators_of(store.actuation), pending, jobs):
                 if solved.vertices is None:
                     store.write_failed(solved.sample, solved.reason, solved.seconds)
                 else:
@@ -95,8 +96,8 @@ def _open_or_create(robot: Robot, actuations: NDArray[np.float64], output: Path,
             )
         store.add(actuations)
         return store
-    membrane = build_membrane(robot.membrane)
-    corners = {corner.tobytes() for corner in corner_actuations(robot.pressure_min, robot.pressure_max)}
+    membrane = robot.body.simulator()
+    corners = {corner.tobytes() for corner in corner_actuations(robot.actuation_min, robot.actuation_max)}
     provenance: dict[str, object] = {
         "seed": seed,
         "command": command_line(),
@@ -122,9 +123,9 @@ def git_revision() -> str:
         return "unknown"
 
 
-def _ready_membrane(description: MembraneDescription) -> Membrane:
+def _ready_membrane(body: Body) -> Membrane:
     """The membrane with its kernels compiled, so that the first sample's time is its own."""
-    membrane = build_membrane(description)
+    membrane = body.simulator()
     idle = np.zeros(membrane.chambers)
     total_potential(membrane, membrane.rest_vertices, idle)
     gradient_and_hessian(membrane, membrane.rest_vertices, idle)
@@ -141,21 +142,21 @@ def _solve(membrane: Membrane, sample: int, pressures: NDArray[np.float64]) -> _
 
 
 def _solve_here(
-    description: MembraneDescription, actuations: NDArray[np.float64], pending: NDArray[np.int64], jobs: int
+    body: Body, actuations: NDArray[np.float64], pending: NDArray[np.int64], jobs: int
 ) -> Iterator[_Solved]:
-    membrane = _ready_membrane(description)
+    membrane = _ready_membrane(body)
     for sample in pending:
         yield _solve(membrane, int(sample), actuations[sample])
 
 
 def _solve_in_processes(
-    description: MembraneDescription, actuations: NDArray[np.float64], pending: NDArray[np.int64], jobs: int
+    body: Body, actuations: NDArray[np.float64], pending: NDArray[np.int64], jobs: int
 ) -> Iterator[_Solved]:
     """Share the samples among fresh (spawned) processes of one thread each."""
     before = {name: os.environ.get(name) for name in _ONE_THREAD}
     os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))
     workers = min(jobs, len(pending))
-    pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_begin_worker, initargs=(description,))
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_begin_worker, initargs=(body,))
     try:
         tasks = [pool.submit(_solve_in_worker, int(sample), actuations[sample]) for sample in pending]
         for task in as_completed(tasks):
@@ -177,10 +178,10 @@ def _solve_in_processes(
 _worker_membrane: Membrane | None = None
 
 
-def _begin_worker(description: MembraneDescription) -> None:
+def _begin_worker(body: Body) -> None:
     global _worker_membrane
     end_with_parent()
-    _worker_membrane = _ready_membrane(description)
+    _worker_membrane = _ready_membrane(body)
 
 
 def _solve_in_worker(sample: int, pressures: NDArray[np.float64]) -> _Solved:

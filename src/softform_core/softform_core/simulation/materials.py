@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.robots import Material
+from softform_core.robots.description import Material
 
 NEO_HOOKEAN, YEOH, GENT = 0, 1, 2
 _LAWS = {"neo_hookean": (NEO_HOOKEAN, 1), "yeoh": (YEOH, 3), "gent": (GENT, 2)}

@@ -1,6 +1,6 @@
 """The membrane: mesh, chambers, thickness, material, wall tethers and clamp, ready for the energy kernels.
 
-`build_membrane(robot.membrane)` makes the robot's own model. Every keyword changes one thing, so that a virtual rig can
+`build_membrane(robot.body)` makes the robot's own model. Every keyword changes one thing, so that a virtual rig can
 build another reality of the same robot:
 
     build_membrane(description, cells=36, element="triangle", material=Material(law="gent", coefficients=[1e5, 30.0]),
@@ -32,8 +32,9 @@ from skfem import (
     MeshTri,
 )
 
+from softform_core.bodies.membrane.description import MembraneBody
 from softform_core.errors import SoftformError
-from softform_core.robots import Material, MembraneDescription
+from softform_core.robots.description import Material
 from softform_core.simulation.materials import law_and_coefficients
 from softform_core.simulation.pattern import HessianPattern, hessian_pattern
 
@@ -186,7 +187,7 @@ def membrane_on_mesh(
 
 
 def build_membrane(
-    description: MembraneDescription,
+    description: MembraneBody,
     *,
     cells: int | None = None,
     element: Literal["quadrilateral", "triangle"] = "quadrilateral",

@@ -223,8 +223,8 @@ class _Run:
         """The layers between their normalisations, components folded into the last layer (exact)."""
         surface = self.robot.surface
         network = ForwardKinematics(
-            torch.from_numpy(self.robot.pressure_min),
-            torch.from_numpy(self.robot.pressure_max),
+            torch.from_numpy(self.robot.actuation_min),
+            torch.from_numpy(self.robot.actuation_max),
             torch.from_numpy(self._targets.mean).reshape(surface.rows, surface.columns, 3),
             self._targets.scale,
             self.recipe.hidden,
@@ -274,7 +274,7 @@ class _Run:
         return float(errors.mean()), float(errors.max())
 
     def _normalised(self, actuation: Array) -> Tensor:
-        lowest, highest = self.robot.pressure_min, self.robot.pressure_max
+        lowest, highest = self.robot.actuation_min, self.robot.actuation_max
         return torch.from_numpy((2.0 * actuation - highest - lowest) / (highest - lowest)).float()
 
     def _save(self) -> None:

@@ -32,9 +32,9 @@ def make_card(
     return ModelCard(
         robot=robot.name,
         robot_fingerprint=robot.fingerprint(),
-        chambers=robot.chambers,
-        pressure_min_pa=robot.pressure_min.tolist(),
-        pressure_max_pa=robot.pressure_max.tolist(),
+        chambers=robot.actuators,
+        pressure_min_pa=robot.actuation_min.tolist(),
+        pressure_max_pa=robot.actuation_max.tolist(),
         surface_degree=robot.surface.degree,
         architecture=Architecture(
             inputs=robot.degrees_of_freedom,

@@ -60,7 +60,7 @@ def make_sim_to_real_card(
     return SimToRealCard(
         robot=robot.name,
         robot_fingerprint=robot.fingerprint(),
-        chambers=robot.chambers,
+        chambers=robot.actuators,
         forward_kinematics=ForwardKinematicsReference(
             weights_sha256=forward_kinematics.weights_sha256,
             rows=surface.rows,

@@ -1,10 +1,4 @@
-"""Symmetry of a rectangular membrane: every simulated shape is up to eight shapes.
-
-A membrane of one material over equal chambers maps to itself when it is mirrored in x or in y, and if it and its grid
-of chambers are square, when x and y are swapped. The image of an equilibrium is that of the permuted pressures.
-"""
-
-from itertools import product
+"""Symmetry of the resting body: every simulated shape is several shapes."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,38 +7,34 @@ from softform_core.robots import Robot
 
 Array = NDArray[np.float64]
 
+_ROUNDING = 1e-9  # of the range: an image that the actuation map reaches comes back within so much
+
 
 def symmetric_images(robot: Robot, actuation: Array, control_points: Array) -> list[tuple[Array, Array]]:
-    """All images of shapes under the symmetries of the resting robot; the first is the shapes themselves.
+    """All images of shapes under the symmetries of the resting body; the first is the shapes themselves.
+
+    A symmetry counts if the actuation map reaches the image of every actuation.
 
     Args:
-        robot: Membrane whose u runs along x and v along y.
-        actuation: (n, k) Pa.
-        control_points: (n, rows, cols, 3) mm, about the centre of the membrane.
+        robot: Whose body and actuation map decide.
+        actuation: (n, m) Pa.
+        control_points: (n, rows, columns, 3) mm.
 
     Returns:
-        8 pairs like the arguments for a square membrane, 4 for another.
+        Pairs like the arguments.
     """
-    body, surface = robot.membrane, robot.surface
-    swappable = body.width == body.length and body.rows == body.columns and surface.rows == surface.columns
-    chambers = actuation.reshape(-1, body.rows, body.columns)
+    values = robot.actuators_of(actuation)
+    slack = _ROUNDING * (robot.actuator_max - robot.actuator_min)
     images = []
-    for swapped, mirrored_x, mirrored_y in product(
-        (False, True) if swappable else (False,), (False, True), (False, True)
-    ):
-        pressures, shapes = chambers, control_points
-        if swapped:
-            pressures, shapes = pressures.transpose(0, 2, 1), shapes.transpose(0, 2, 1, 3)[..., [1, 0, 2]]
-        if mirrored_x:
-            pressures, shapes = pressures[:, :, ::-1], shapes[:, ::-1] * np.array([-1.0, 1.0, 1.0])
-        if mirrored_y:
-            pressures, shapes = pressures[:, ::-1], shapes[:, :, ::-1] * np.array([1.0, -1.0, 1.0])
-        images.append((pressures.reshape(actuation.shape), shapes))
+    for image, shapes in robot.body.symmetric_images(values, control_points):
+        found = robot.actuation_of(image)
+        if (np.abs(robot.actuators_of(found) - image) <= slack).all():
+            images.append((found, shapes))
     return images
 
 
 def orbits(robot: Robot, actuation: Array) -> NDArray[np.int64]:
-    """Label of each actuation (n, k), equal for those that are images of each other, (n,)."""
+    """Label of each actuation (n, m), equal for those that are images of each other, (n,)."""
     nothing = np.zeros((len(actuation), robot.surface.rows, robot.surface.columns, 3))
     images = np.stack([image for image, _ in symmetric_images(robot, actuation, nothing)])
     # The smallest of the images, in lexicographic order, names the orbit.

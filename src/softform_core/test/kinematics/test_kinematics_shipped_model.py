@@ -28,7 +28,7 @@ def shipped(robot):
 
 
 def random_pressures(robot, seed):
-    return np.random.default_rng(seed).uniform(robot.pressure_min, robot.pressure_max)
+    return np.random.default_rng(seed).uniform(robot.actuation_min, robot.actuation_max)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -72,8 +72,8 @@ def test_hidden_pressures_are_found_over_the_whole_range(robot, shipped, shape_o
     for trial in range(12):
         hidden = random_pressures(robot, trial)
         if trial % 3 == 0:
-            hidden = np.where(rng.random(9) < 0.5, robot.pressure_min, robot.pressure_max)
-        options = IkOptions(robot.pressure_min, robot.pressure_max, fix_pose=fix_pose)
+            hidden = np.where(rng.random(9) < 0.5, robot.actuation_min, robot.actuation_max)
+        options = IkOptions(robot.actuation_min, robot.actuation_max, fix_pose=fix_pose)
         result = solve_inverse_kinematics(shipped, shape_of(shipped, hidden), options)
         assert result.mean_error_mm < 0.01, f"trial {trial}"
         assert result.iterations <= 30

@@ -121,7 +121,7 @@ def test_missing_and_damaged_files_are_refused(robot, copied, spoil, reason):
 
 
 def test_a_model_of_another_robot_is_refused(robot, model_folder):
-    thicker = robot.model_copy(update={"membrane": robot.membrane.model_copy(update={"thickness": 0.003})})
+    thicker = robot.model_copy(update={"body": robot.body.model_copy(update={"thickness": 0.003})})
     with pytest.raises(ModelError, match="trained for robot 'membrane'"):
         load_sim_to_real(thicker, model_folder)
 

@@ -74,5 +74,5 @@ def simulated(models):
 def actuations(robot):
     """Random ones, and corners of the box of pressures."""
     generator = np.random.default_rng(5)
-    corners = np.where(generator.random((6, robot.degrees_of_freedom)) < 0.5, robot.pressure_min, robot.pressure_max)
-    return np.concatenate([generator.uniform(robot.pressure_min, robot.pressure_max, (6, len(corners[0]))), corners])
+    corners = np.where(generator.random((6, robot.degrees_of_freedom)) < 0.5, robot.actuation_min, robot.actuation_max)
+    return np.concatenate([generator.uniform(robot.actuation_min, robot.actuation_max, (6, len(corners[0]))), corners])

@@ -33,10 +33,10 @@ def test_a_motion_that_is_clear_keeps_its_margin_all_the_way(surface, robot):
         surface.faces,
         1.0,
     )
-    checker = MotionChecker(surface, gauge, robot.pressure_max - robot.pressure_min, lambda: False)
+    checker = MotionChecker(surface, gauge, robot.actuation_max - robot.actuation_min, lambda: False)
     outcomes = []
     for _ in range(12):
-        start, end = generator.uniform(robot.pressure_min, robot.pressure_max, (2, 9))
+        start, end = generator.uniform(robot.actuation_min, robot.actuation_max, (2, 9))
         clear = checker.is_clear(start, end)
         spare = gauge.spare(surface.at(np.linspace(start, end, 60)))
         outcomes.append(clear)
@@ -49,10 +49,10 @@ def test_a_motion_that_is_clear_keeps_its_margin_all_the_way(surface, robot):
 
 def test_points_move_almost_straight(surface, robot):
     generator = np.random.default_rng(8)
-    reach = STEP_PART * (robot.pressure_max - robot.pressure_min)
+    reach = STEP_PART * (robot.actuation_max - robot.actuation_min)
     for _ in range(15):
-        start = generator.uniform(robot.pressure_min, robot.pressure_max)
-        end = np.clip(start + generator.uniform(-reach, reach), robot.pressure_min, robot.pressure_max)
+        start = generator.uniform(robot.actuation_min, robot.actuation_max)
+        end = np.clip(start + generator.uniform(-reach, reach), robot.actuation_min, robot.actuation_max)
         points = surface.pipeline.points(np.linspace(start, end, 9))
         way = np.linalg.norm(np.diff(points, axis=0), axis=2).sum(axis=0).max()
         assert way < (1.0 + 0.1 * (BENT - 1.0)) * np.linalg.norm(points[-1] - points[0], axis=1).max()

@@ -8,23 +8,25 @@ from scipy.spatial.transform import Rotation
 
 from softform_core.errors import SoftformError
 from softform_core.paths import robot_file
-from softform_core.robots import Material, TipRobot, load_tip_robot
+from softform_core.robots import Robot, load_robot
+from softform_core.robots.description import Material
 from softform_core.rods.cross_section import wall_fibres
 from softform_core.rods.equilibrium import gradient_and_hessian, solve_equilibria, total_energy
 from softform_core.rods.kinematics import mean_tangent_derivative, rotation_and_mean
 from softform_core.rods.rod import build_rod
 
-FINGERS, THREE_CHAMBER = load_tip_robot("planar_fingers"), load_tip_robot("three_chamber")
+FINGERS, THREE_CHAMBER = load_robot("planar_fingers", "tip"), load_robot("three_chamber", "tip")
 
 
-def _cantilever(tip_mass: float, elements: int = 40) -> tuple[TipRobot, float]:
+def _cantilever(tip_mass: float, elements: int = 40) -> tuple[Robot, float]:
     """One slender, weightless finger without chambers to speak of in a vertical plane, and its bending stiffness."""
     described = yaml.safe_load(robot_file("planar_fingers").read_text())
     hole = {"outline": "rectangle", "width": 1e-5, "height": 1e-5}
-    described["board"]["channels"] = [0, 1]
-    described["rod"] |= {"sections": 1, "link_length": 1e-9, "link_mass": tip_mass, "elements": elements}
-    described["rod"]["gravity"] = [0.0, -9.81, 0.0]
-    described["rod"]["section"] |= {
+    described["devices"][0]["channels"] = [0, 1]
+    described["actuators"]["names"] = ["s1+", "s1-"]
+    described["body"] |= {"sections": 1, "link_length": 1e-9, "link_mass": tip_mass, "elements": elements}
+    described["body"]["gravity"] = [0.0, -9.81, 0.0]
+    described["body"]["section"] |= {
         "length": 0.4,
         "width": 0.002,
         "height": 0.03,
@@ -34,7 +36,7 @@ def _cantilever(tip_mass: float, elements: int = 40) -> tuple[TipRobot, float]:
         "material": {"law": "neo_hookean", "coefficients": [1e6]},
         "chambers": [{"centre": [-0.0005, 0.0]} | hole, {"centre": [0.0005, 0.0]} | hole],
     }
-    return TipRobot.model_validate(described), 3e6 * 0.03 * 0.002**3 / 12.0
+    return Robot.model_validate(described), 3e6 * 0.03 * 0.002**3 / 12.0
 
 
 def _elastica_tip(length: float, load_over_stiffness: float) -> np.ndarray:
@@ -56,7 +58,7 @@ def test_a_cantilever_under_a_tip_load_bends_as_the_elastica(load):
     # F L^2 / EI = 5 sinks the tip by 71 % of the length.
     stiffness = _cantilever(1.0)[1]
     robot, _ = _cantilever(load * stiffness / (9.81 * 0.4**2))
-    tip = solve_equilibria(build_rod(robot), np.zeros((1, 2))).tips[0]
+    tip = solve_equilibria(build_rod(robot.body), np.zeros((1, 2))).tips[0]
     expected = _elastica_tip(0.4, load / 0.4**2)
     assert -expected[1] / 0.4 == pytest.approx({1.0: 0.30172, 5.0: 0.71379}[load], abs=1e-4)  # Bisshopp, Drucker 1945
     np.testing.assert_allclose(tip[:2], expected, atol=0.002 * 0.4)
@@ -65,7 +67,7 @@ def test_a_cantilever_under_a_tip_load_bends_as_the_elastica(load):
 def test_elements_converge_to_second_order():
     stiffness = _cantilever(1.0)[1]
     tips = [
-        solve_equilibria(build_rod(_cantilever(2.0 * stiffness / (9.81 * 0.4**2), n)[0]), np.zeros((1, 2))).tips[0]
+        solve_equilibria(build_rod(_cantilever(2.0 * stiffness / (9.81 * 0.4**2), n)[0].body), np.zeros((1, 2))).tips[0]
         for n in (5, 10, 20, 80)
     ]
     errors = [np.linalg.norm(tip - tips[-1]) for tip in tips[:-1]]
@@ -75,12 +77,12 @@ def test_elements_converge_to_second_order():
 
 def test_pressure_alone_bends_an_even_finger_into_a_circle_of_the_beams_curvature():
     described = yaml.safe_load(robot_file("planar_fingers").read_text())
-    described["rod"]["section"]["taper"] = 1.0
-    robot = TipRobot.model_validate(described)
-    section, pressure = robot.rod.section, 300.0
-    found = solve_equilibria(build_rod(robot), robot.chamber_pressures(np.array([[pressure, 0.0, 0.0]])))
+    described["body"]["section"]["taper"] = 1.0
+    robot = Robot.model_validate(described)
+    section, pressure = robot.body.section, 300.0
+    found = solve_equilibria(build_rod(robot.body), robot.actuators_of(np.array([[pressure, 0.0, 0.0]])))
     curvature = found.strains[0, :, 1]
-    first, others = curvature[: robot.rod.elements], curvature[robot.rod.elements :]
+    first, others = curvature[: robot.body.elements], curvature[robot.body.elements :]
     assert np.ptp(first) < 1e-9 * first.mean()
     np.testing.assert_allclose(others, 0.0, atol=1e-9)
     place, area = wall_fibres(section, planar=True)
@@ -90,7 +92,7 @@ def test_pressure_alone_bends_an_even_finger_into_a_circle_of_the_beams_curvatur
     # The fibres of a rod whose limiter holds its axis; to first order in so small a pressure.
     np.testing.assert_allclose(first.mean(), moment / stiffness, rtol=2e-3)
     angle, length = first.mean() * section.length, section.length * (1.0 + found.strains[0, 0, 3])
-    straight = 3 * robot.rod.link_length + 2 * section.length
+    straight = 3 * robot.body.link_length + 2 * section.length
     expected = [
         length * np.sin(angle) / angle + straight * np.cos(angle),
         length * (1.0 - np.cos(angle)) / angle + straight * np.sin(angle),
@@ -100,9 +102,9 @@ def test_pressure_alone_bends_an_even_finger_into_a_circle_of_the_beams_curvatur
 
 @pytest.mark.parametrize("robot", [THREE_CHAMBER, FINGERS], ids=lambda robot: robot.name)
 def test_gradient_and_hessian_are_derivatives_of_the_energy(robot):
-    rod = build_rod(robot, elements=3, gravity=[2.0, -5.0, -7.0])
+    rod = build_rod(robot.body, elements=3, gravity=[2.0, -5.0, -7.0])
     rng = np.random.default_rng(3)
-    pressures = robot.chamber_pressures(rng.uniform(robot.actuation_min, robot.actuation_max))
+    pressures = robot.actuators_of(rng.uniform(robot.actuation_min, robot.actuation_max))
     strains = np.zeros((rod.elements, 4))
     strains[:, rod.strains] = rng.normal(0.0, [3.0, 3.0, 3.0, 0.03], (rod.elements, 4))[:, rod.strains]
     gradient, hessian = gradient_and_hessian(rod, pressures, strains)
@@ -141,7 +143,7 @@ def test_an_elements_turn_and_arc_and_their_derivative(phi):
 
 
 def test_the_three_chambers_are_alike():
-    tips = solve_equilibria(build_rod(THREE_CHAMBER), 50000.0 * np.eye(3)).tips
+    tips = solve_equilibria(build_rod(THREE_CHAMBER.body), 50000.0 * np.eye(3)).tips
     third = Rotation.from_euler("z", 120, degrees=True)
     for one, next_one in zip(tips, np.roll(tips, -1, axis=0), strict=True):
         np.testing.assert_allclose(third.apply(one), next_one, atol=2e-4)
@@ -149,9 +151,9 @@ def test_the_three_chambers_are_alike():
 
 
 def test_the_fingers_bend_alike_to_both_sides_by_about_120_degrees():
-    rod = build_rod(FINGERS)
+    rod = build_rod(FINGERS.body)
     actuations = np.array([[60000.0, -30000.0, 10000.0], [60000.0, 0.0, 0.0]])
-    found = solve_equilibria(rod, FINGERS.chamber_pressures(np.concatenate([actuations, -actuations])))
+    found = solve_equilibria(rod, FINGERS.actuators_of(np.concatenate([actuations, -actuations])))
     np.testing.assert_allclose(found.tips[:2] * [1.0, -1.0, 1.0], found.tips[2:], atol=1e-9)
     finger = rod.section == 0
     bend = np.degrees((found.strains[1, :, 1] * rod.length)[finger].sum())
@@ -161,19 +163,20 @@ def test_the_fingers_bend_alike_to_both_sides_by_about_120_degrees():
 def test_weight_makes_the_actuator_lean_further_than_its_mirror_image_upside_down():
     pressures = np.array([[50000.0, 0.0, 0.0]])
     tips = [
-        solve_equilibria(build_rod(THREE_CHAMBER, gravity=[0.0, 0.0, g]), pressures).tips[0] for g in (-9.81, 0.0, 9.81)
+        solve_equilibria(build_rod(THREE_CHAMBER.body, gravity=[0.0, 0.0, g]), pressures).tips[0]
+        for g in (-9.81, 0.0, 9.81)
     ]
     assert tips[0][0] < tips[1][0] - 5e-4 < tips[2][0] - 1e-3
 
 
 def test_pressures_that_do_not_fit_are_refused_and_a_crushed_rod_has_no_tip():
-    rod = build_rod(THREE_CHAMBER)
+    rod = build_rod(THREE_CHAMBER.body)
     with pytest.raises(SoftformError, match="no finite pressures of 3 chambers"):
         solve_equilibria(rod, np.zeros((2, 6)))
     with pytest.raises(SoftformError, match="no finite pressures"):
         solve_equilibria(rod, np.array([[0.0, np.nan, 0.0]]))
     beyond = solve_equilibria(
-        build_rod(THREE_CHAMBER, material=Material(law="neo_hookean", coefficients=[1e3])), np.full((1, 3), 6e4)
+        build_rod(THREE_CHAMBER.body, material=Material(law="neo_hookean", coefficients=[1e3])), np.full((1, 3), 6e4)
     )
     assert beyond.iterations[0] == -1
     assert np.isnan(beyond.tips).all()
@@ -181,6 +184,6 @@ def test_pressures_that_do_not_fit_are_refused_and_a_crushed_rod_has_no_tip():
 
 def test_a_chamber_outside_the_body_is_refused():
     described = yaml.safe_load(robot_file("three_chamber").read_text())
-    described["rod"]["section"]["chambers"][0]["centre"] = [0.02, 0.0]
+    described["body"]["section"]["chambers"][0]["centre"] = [0.02, 0.0]
     with pytest.raises(SoftformError, match="outside its section's outline"):
-        build_rod(TipRobot.model_validate(described))
+        build_rod(Robot.model_validate(described).body)

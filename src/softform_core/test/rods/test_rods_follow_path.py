@@ -6,7 +6,7 @@ import pytest
 from softform_core.bench.waypoints import EIGHTS, largest_jump_percent, tracking_percent
 from softform_core.errors import SoftformError
 from softform_core.paths import models_dir
-from softform_core.robots import load_tip_robot
+from softform_core.robots import load_robot
 from softform_core.rods.baselines import FkGradients, gradient_iteration, learn_direct_ik
 from softform_core.rods.follow_path import follow_path, start_near
 from softform_core.rods.model_store import load_tip_kinematics
@@ -14,7 +14,7 @@ from softform_core.rods.rod import build_rod
 from softform_core.rods.simulate import simulate_tips
 from softform_core.rods.tip_model import load_tip_model
 
-ROBOTS = {name: load_tip_robot(name) for name in EIGHTS}
+ROBOTS = {name: load_robot(name, "tip") for name in EIGHTS}
 
 
 @pytest.fixture(params=EIGHTS)
@@ -39,14 +39,14 @@ def _inside(model, actuations):
 def test_shipped_models_keep_the_papers_errors_by_their_own_cards(robot):
     card = load_tip_kinematics(robot, models_dir() / robot.name)[1]
     assert card.forward_kinematics.test_mean_percent < {"three_chamber": 0.34, "planar_fingers": 0.58}[robot.name]
-    assert card.data.samples == robot.segments**3
+    assert card.data.samples == robot.tip.segments**3
     assert card.weights_bytes < 1_000_000
     assert (models_dir() / robot.name / "README.md").read_text() == card.to_markdown()
 
 
 def test_the_eight_is_tracked_in_the_simulator_within_the_papers_errors(robot, model, points):
     path = follow_path(model, points, start_near(model, points[0]))
-    tracking = tracking_percent(model, simulate_tips(build_rod(robot), robot, path.actuations), points)
+    tracking = tracking_percent(model, simulate_tips(build_rod(robot.body), robot, path.actuations), points)
     assert tracking.mean() <= 0.08
     assert tracking.max() <= 0.18
     assert path.iterations.max() <= 4

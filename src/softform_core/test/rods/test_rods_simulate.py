@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from softform_core.cli.simulate import simulate
 from softform_core.errors import SoftformError
 from softform_core.paths import robot_file
-from softform_core.robots import load_tip_robot
+from softform_core.robots import load_robot
 from softform_core.rods.learn import learn_tip_kinematics
 from softform_core.rods.rod import build_rod
 from softform_core.rods.simulate import (
@@ -22,12 +22,12 @@ from softform_core.rods.simulate import (
 from softform_core.rods.store import open_tips
 from softform_core.simulation.store import SampleStatus
 
-FINGERS, THREE_CHAMBER = load_tip_robot("planar_fingers"), load_tip_robot("three_chamber")
+FINGERS, THREE_CHAMBER = load_robot("planar_fingers", "tip"), load_robot("three_chamber", "tip")
 
 
 def test_the_grid_has_n_values_of_each_actuation_as_the_paper():
-    assert len(grid_actuations(THREE_CHAMBER, THREE_CHAMBER.segments)) == 4096
-    grid = grid_actuations(FINGERS, FINGERS.segments)
+    assert len(grid_actuations(THREE_CHAMBER, THREE_CHAMBER.tip.segments)) == 4096
+    grid = grid_actuations(FINGERS, FINGERS.tip.segments)
     assert grid.shape == (24389, 3)
     assert len(np.unique(grid, axis=0)) == 24389
     np.testing.assert_array_equal([grid.min(axis=0), grid.max(axis=0)], [FINGERS.actuation_min, FINGERS.actuation_max])
@@ -36,10 +36,10 @@ def test_the_grid_has_n_values_of_each_actuation_as_the_paper():
 
 @pytest.mark.parametrize("robot", [THREE_CHAMBER, FINGERS], ids=lambda robot: robot.name)
 def test_jacobians_foretell_small_moves(robot):
-    rod, rng = build_rod(robot), np.random.default_rng(1)
+    rod, rng = build_rod(robot.body), np.random.default_rng(1)
     span = robot.actuation_max - robot.actuation_min
     actuations = robot.actuation_min + (0.1 + 0.8 * rng.random((5, 3))) * span
-    tips, jacobians = simulate_tips_and_jacobians(rod, robot, actuations, difference_step(robot, robot.segments))
+    tips, jacobians = simulate_tips_and_jacobians(rod, robot, actuations, difference_step(robot, robot.tip.segments))
     move = 0.002 * span * rng.choice([-1.0, 1.0], (5, 3))
     foretold = np.einsum("sij,sj->si", jacobians, move)
     moved = simulate_tips(rod, robot, actuations + move) - tips
@@ -87,10 +87,10 @@ def test_the_command_takes_segments_for_a_tip_and_samples_for_a_surface(tmp_path
 def test_an_actuation_without_equilibrium_is_kept_as_failed_and_left_out(tmp_path):
     described = yaml.safe_load(robot_file("three_chamber").read_text())
     # So soft, the actuator cannot stand under every pressure.
-    described["rod"]["section"]["material"] = {"law": "neo_hookean", "coefficients": [12000.0]}
+    described["body"]["section"]["material"] = {"law": "neo_hookean", "coefficients": [12000.0]}
     path = tmp_path / "soft.yaml"
     path.write_text(yaml.safe_dump(described))
-    robot = load_tip_robot(path)
+    robot = load_robot(path, "tip")
     store = generate_tips(robot, tmp_path / "tips.zarr", segments=3, progress=False)
     failed = store.status == SampleStatus.FAILED
     assert 0 < failed.sum() < len(store)

@@ -11,7 +11,7 @@ from softform_core.cli.train import train
 from softform_core.errors import SoftformError
 from softform_core.networks.layers import extract_mlp
 from softform_core.networks.model_files import ModelError
-from softform_core.robots import load_tip_robot
+from softform_core.robots import load_robot
 from softform_core.rods.fit import fit, split_rows
 from softform_core.rods.model_store import load_tip_kinematics
 from softform_core.rods.networks import TipNetwork
@@ -21,7 +21,7 @@ from softform_core.rods.simulate import generate_tips, grid_actuations, simulate
 from softform_core.rods.tip_model import load_tip_model
 from softform_core.rods.train import train_kinematics, train_sim_to_real
 
-ROBOT = load_tip_robot("three_chamber")
+ROBOT = load_robot("three_chamber", "tip")
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +90,7 @@ def test_the_commands_write_models_that_fit_and_refuse_others(tmp_path, small, m
 
 def test_sim_to_real_learns_a_turned_and_stretched_reality_from_few_tips(tmp_path):
     actuations = np.random.default_rng(2).uniform(ROBOT.actuation_min, ROBOT.actuation_max, (120, 3))
-    rod = build_rod(ROBOT, length_scale=1.05, base_rotation=[[0.99, -0.141, 0], [0.141, 0.99, 0], [0, 0, 1.0]])
+    rod = build_rod(ROBOT.body, length_scale=1.05, base_rotation=[[0.99, -0.141, 0], [0.141, 0.99, 0], [0, 0, 1.0]])
     tips = simulate_tips(rod, ROBOT, actuations)
     path = tmp_path / "tips.zarr"
     write_tip_samples(path, ROBOT, actuations, tips, {"source": "a test", "created": "now"})
@@ -135,6 +135,6 @@ def test_captured_tips_that_are_few_or_of_another_robot_are_refused(tmp_path):
     with pytest.raises(SoftformError, match="5 samples are too few"):
         train_sim_to_real(load_tip_model(ROBOT), *read_tip_samples(path, ROBOT)[:2], 0, progress=False)
     with pytest.raises(SoftformError, match="was made for robot 'three_chamber'"):
-        read_tip_samples(path, load_tip_robot("planar_fingers"))
+        read_tip_samples(path, load_robot("planar_fingers", "tip"))
     with pytest.raises(SoftformError, match="is there already"):
         write_tip_samples(path, ROBOT, np.zeros((5, 3)), np.zeros((5, 3)), {"source": "a test", "created": "now"})

@@ -34,12 +34,12 @@ class FollowSettings:
     """How paths are timed; SI units.
 
     Attributes:
-        slew_rate: Of the robot, Pa/s.
+        slew_rate: Of each degree of freedom, (m,) Pa/s.
         settle_time: Planned for each way-point at which the robot settles, s.
         nearness: A path with times may begin at its first way-point if the robot is so near to it, Pa.
     """
 
-    slew_rate: float
+    slew_rate: NDArray[np.float64]
     settle_time: float = 1.0
     nearness: float = 250.0
 

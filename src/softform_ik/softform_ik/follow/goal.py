@@ -10,11 +10,9 @@ from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
 from softform_core.inverse.timing import check_times
-from softform_core.pneumatic_robot import PneumaticRobot
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_core.shapes.validate import check_scale
-from softform_core.tip_robot import TipRobot
 from softform_interfaces.action import FollowWaypoints
 from softform_ros.goal_error import GoalError
 
@@ -118,7 +116,7 @@ def check_count(count: int, what: str) -> None:
         )
 
 
-def check_points(points: Array, uv: Array, robot: PneumaticRobot) -> PointPath:
+def check_points(points: Array, uv: Array, robot: Robot) -> PointPath:
     """Return points that the robot can be led along.
 
     Args:
@@ -136,9 +134,9 @@ def check_points(points: Array, uv: Array, robot: PneumaticRobot) -> PointPath:
         check_scale(points, "Way-point", robot.name, _size(robot))
     except SoftformError as error:
         raise GoalError(Code.INVALID_PATH, error.message, error.next_step) from error
-    if isinstance(robot, TipRobot):
+    if not robot.surfaces:
         off_plane = np.abs(points[:, 2])
-        if robot.rod.planar and off_plane.max() > _OFF_PLANE:
+        if robot.tip_dimensions == 2 and off_plane.max() > _OFF_PLANE:
             index = int(off_plane.argmax())
             raise GoalError(
                 Code.INVALID_PATH,
@@ -154,7 +152,7 @@ def check_points(points: Array, uv: Array, robot: PneumaticRobot) -> PointPath:
     return PointPath(points, uv)
 
 
-def check_pressures(values: Sequence[float], robot: PneumaticRobot) -> PressurePath:
+def check_pressures(values: Sequence[float], robot: Robot) -> PressurePath:
     """Return pressures that the robot may be given.
 
     Args:
@@ -164,16 +162,16 @@ def check_pressures(values: Sequence[float], robot: PneumaticRobot) -> PressureP
     Raises:
         GoalError: If they are not as many for each way-point as there are chambers, or not finite, or out of range.
     """
-    chambers = len(robot.chambers)
+    chambers = len(robot.actuators)
     if len(values) % chambers:
         raise GoalError(
             Code.INVALID_PATH,
             f"{len(values)} pressures are no way-points of {chambers} chambers.",
-            f"Give {chambers} pressures for each way-point: {', '.join(robot.chambers)}.",
+            f"Give {chambers} pressures for each way-point: {', '.join(robot.actuators)}.",
         )
     rows = np.asarray(values, dtype=np.float64).reshape(-1, chambers)
     return PressurePath(
-        np.array([checked_waypoint(index, robot.check_pressures, row) for index, row in enumerate(rows)])
+        np.array([checked_waypoint(index, robot.check_actuation, row) for index, row in enumerate(rows)])
     )
 
 
@@ -205,13 +203,13 @@ def check_due_times(times: Sequence[float], count: int) -> Array | None:
     return values
 
 
-def check_has_surface(robot: PneumaticRobot) -> Robot:
+def check_has_surface(robot: Robot) -> Robot:
     """Return a robot that can take shapes.
 
     Raises:
         GoalError: If it has a tip instead.
     """
-    if not isinstance(robot, Robot):
+    if not robot.surfaces:
         raise GoalError(
             Code.INVALID_PATH,
             f"Robot '{robot.name}' has a tip and no surface: it cannot take shapes.",
@@ -220,9 +218,6 @@ def check_has_surface(robot: PneumaticRobot) -> Robot:
     return robot
 
 
-def _size(robot: PneumaticRobot) -> float:
+def _size(robot: Robot) -> float:
     """Size of the resting body, m."""
-    if isinstance(robot, TipRobot):
-        return robot.rod.sections * (robot.rod.section.length + robot.rod.link_length)
-    assert isinstance(robot, Robot)
-    return float(np.linalg.norm(robot.extent))
+    return float(np.linalg.norm(robot.extent)) if robot.surfaces else robot.body.size

@@ -10,7 +10,6 @@ from sensor_msgs.msg import PointCloud2
 from std_msgs.msg import Header
 
 from softform_core.errors import SoftformError
-from softform_core.pneumatic_robot import PneumaticRobot
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_core.shapes.validate import MAX_POINTS
@@ -45,7 +44,7 @@ _SAMPLED_POINTS = 5_000
 
 
 def goal_from_message(
-    message: FollowWaypoints.Goal, robot: PneumaticRobot, frame: str, now: float, max_age: float
+    message: FollowWaypoints.Goal, robot: Robot, frame: str, now: float, max_age: float
 ) -> FollowGoal:
     """Check a goal message and unpack it.
 
@@ -70,7 +69,7 @@ def goal_from_message(
     return FollowGoal(path, times, message.plan_only, seed, message.without_sim_to_real)
 
 
-def _path(message: FollowWaypoints.Goal, kind: PathKind, robot: PneumaticRobot, frame: str) -> tuple[Path, int]:
+def _path(message: FollowWaypoints.Goal, kind: PathKind, robot: Robot, frame: str) -> tuple[Path, int]:
     """The checked path, and the number of its way-points."""
     if kind is PathKind.POINTS:
         check_count(len(message.points), "points")
@@ -91,7 +90,7 @@ def _path(message: FollowWaypoints.Goal, kind: PathKind, robot: PneumaticRobot, 
             for index, cloud in enumerate(message.shapes)
         )
         return ShapePath(shapes), len(shapes)
-    check_count(math.ceil(len(message.pressures) / len(robot.chambers)), "pressures")
+    check_count(math.ceil(len(message.pressures) / len(robot.actuators)), "pressures")
     pressures = check_pressures(message.pressures, robot)
     return pressures, len(pressures.pressures)
 

@@ -6,7 +6,7 @@ from operator import attrgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.pneumatic_robot import PneumaticRobot
+from softform_core.robots import Robot
 from softform_ik.feedback_throttle import FeedbackThrottle
 from softform_ik.follow.codes import in_codes_of_following
 from softform_ik.follow.follow import Follow, FollowOutcome
@@ -36,7 +36,7 @@ class FollowServer(MovingGoalServer[FollowGoal, FollowOutcome]):
     def __init__(
         self,
         node: SoftformLifecycleNode,
-        robot: PneumaticRobot,
+        robot: Robot,
         follow: Follow,
         driver: DriverWatch,
         commander: Commander,

@@ -55,7 +55,7 @@ class SurfacePathSolver:
 
     def start(self, goal: FollowGoal, here: Array) -> Array:
         """As `PathSolver.start`."""
-        return np.clip(here, self._robot.pressure_min, self._robot.pressure_max)
+        return np.clip(here, self._robot.actuation_min, self._robot.actuation_max)
 
     def pressures(self, goal: FollowGoal, actuations: Array) -> Array:
         """As `PathSolver.pressures`: the actuations themselves."""
@@ -70,8 +70,8 @@ class SurfacePathSolver:
 
     def _options(self, before: Array | None) -> IkOptions:
         return IkOptions(
-            pressure_min=self._robot.pressure_min,
-            pressure_max=self._robot.pressure_max,
+            pressure_min=self._robot.actuation_min,
+            pressure_max=self._robot.actuation_max,
             previous_pressures=before,
             smoothness_mm2=0.0 if before is None else self._smoothness_mm2,
             max_iterations=self._settings.max_iterations,

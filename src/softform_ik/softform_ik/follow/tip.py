@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.halton import halton_actuations
-from softform_core.robots import TipRobot
+from softform_core.robots import Robot
 from softform_core.rods.follow_path import follow_path, start_near
 from softform_core.rods.tip_model import TipModel
 from softform_core.units import MM_PER_M
@@ -27,7 +27,7 @@ class TipPathSolver:
         model: N_fk, N_J and, if there is one, N_s2r.
     """
 
-    def __init__(self, robot: TipRobot, model: TipModel) -> None:
+    def __init__(self, robot: Robot, model: TipModel) -> None:
         """Nothing is solved yet."""
         self._robot, self._model = robot, model
 
@@ -60,12 +60,12 @@ class TipPathSolver:
     def start(self, goal: FollowGoal, here: Array) -> Array:
         """As `PathSolver.start`."""
         if isinstance(goal.path, PressurePath):
-            return np.clip(here, self._robot.pressure_min, self._robot.pressure_max)
+            return np.clip(here, self._robot.actuation_min, self._robot.actuation_max)
         return np.clip(self._robot.actuation_of(here), self._robot.actuation_min, self._robot.actuation_max)
 
     def pressures(self, goal: FollowGoal, actuations: Array) -> Array:
         """As `PathSolver.pressures`."""
-        return actuations if isinstance(goal.path, PressurePath) else self._robot.chamber_pressures(actuations)
+        return actuations if isinstance(goal.path, PressurePath) else self._robot.actuators_of(actuations)
 
     def uses_sim_to_real(self, goal: FollowGoal) -> bool:
         """As `PathSolver.uses_sim_to_real`."""

@@ -147,4 +147,4 @@ class Plan:
                 f"No pressures of '{self._robot.name}' come on pressure_state: where the robot is, is not known.",
                 "Start the driver and activate it, or give start_pressures.",
             )
-        return np.clip(here, self._robot.pressure_min, self._robot.pressure_max)
+        return np.clip(here, self._robot.actuation_min, self._robot.actuation_max)

@@ -186,8 +186,8 @@ class Course:
 
         goal = self.goal
         options = IkOptions(
-            pressure_min=self.robot.pressure_min,
-            pressure_max=self.robot.pressure_max,
+            pressure_min=self.robot.actuation_min,
+            pressure_max=self.robot.actuation_max,
             initial_pressures=start,
             fix_pose=goal.fix_pose,
             initial_pose=pose,

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.pneumatic_robot import PneumaticRobot
 from softform_core.robots import Robot
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
@@ -165,7 +164,7 @@ def check_shape(points: NDArray[np.float64], triangles: NDArray[np.int64], robot
         raise GoalError(Code.INVALID_TARGET, error.message, error.next_step) from error
 
 
-def check_seed(pressures: Sequence[float], robot: PneumaticRobot, what: str = "Seed") -> NDArray[np.float64] | None:
+def check_seed(pressures: Sequence[float], robot: Robot, what: str = "Seed") -> NDArray[np.float64] | None:
     """Return the seed (or preferred) pressures, (k,) Pa, or None if there are none.
 
     Raises:
@@ -174,7 +173,7 @@ def check_seed(pressures: Sequence[float], robot: PneumaticRobot, what: str = "S
     if len(pressures) == 0:
         return None
     try:
-        return robot.check_pressures(np.asarray(pressures, dtype=np.float64))
+        return robot.check_actuation(np.asarray(pressures, dtype=np.float64))
     except SoftformError as error:
         message = f"{what} pressures cannot be used: {error.message}"
         raise GoalError(Code.INVALID_SEED, message, error.next_step) from error

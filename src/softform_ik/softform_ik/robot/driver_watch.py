@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.pneumatic_robot import PneumaticRobot
+from softform_core.robots import Robot
 from softform_ik.reach.goal import Code
 from softform_interfaces.msg import ChamberPressures, DriverState
 from softform_ros.goal_error import GoalError
@@ -43,9 +43,7 @@ class DriverWatch:
         clock: Steady time, s.
     """
 
-    def __init__(
-        self, robot: PneumaticRobot, state_timeout: float, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, robot: Robot, state_timeout: float, clock: Callable[[], float] = time.monotonic) -> None:
         """Nothing is known yet."""
         self._robot, self._timeout, self._clock = robot, state_timeout, clock
         self._news = threading.Condition()
@@ -58,9 +56,9 @@ class DriverWatch:
     ) -> None:
         """Take a `pressure_state`; one of another robot is not noted."""
         value_of = dict(zip(names, zip(pressures, status, strict=False), strict=False))
-        if sorted(value_of) != sorted(self._robot.chambers):
+        if sorted(value_of) != sorted(self._robot.actuators):
             return
-        ordered = [value_of[name] for name in self._robot.chambers]
+        ordered = [value_of[name] for name in self._robot.actuators]
         with self._news:
             self._measured = MeasuredPressures(
                 np.array([pressure for pressure, _ in ordered], dtype=np.float64),
@@ -172,6 +170,6 @@ class DriverWatch:
         deviation = self._measured.pressures - command
         worst = int(np.abs(deviation).argmax())
         return (
-            f"The robot did not settle within {timeout:g} s: {self._robot.chambers[worst]} is "
+            f"The robot did not settle within {timeout:g} s: {self._robot.actuators[worst]} is "
             f"{deviation[worst]:+.0f} Pa off its command of {command[worst]:.0f} Pa."
         )

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.pneumatic_robot import PneumaticRobot
+from softform_core.robots import Robot
 from softform_ik.reach.goal import Code
 from softform_ik.robot.capture_watch import Capture, CaptureWatch, Moment
 from softform_ik.robot.commander import Commander
@@ -51,7 +51,7 @@ class Hardware:
 
     def __init__(
         self,
-        robot: PneumaticRobot,
+        robot: Robot,
         settings: HardwareSettings,
         driver: DriverWatch,
         captures: CaptureWatch,
@@ -108,7 +108,7 @@ class Hardware:
         """
         here = self._driver.pressures
         if here is not None:
-            here = np.clip(here, self._robot.pressure_min, self._robot.pressure_max)
+            here = np.clip(here, self._robot.actuation_min, self._robot.actuation_max)
             self._commander.hold(here, goal, self._is_ready)
 
     def refuse_unless_held(self, goal: StopRequest) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.pneumatic_robot import PneumaticRobot
+from softform_core.robots import Robot
 from softform_ik.follow.follow import Follow, FollowSettings
 from softform_ik.follow.motion import MotionSettings, PathMover
 from softform_ik.follow.server import FollowServer
@@ -37,7 +37,7 @@ class RobotLink:
     ledger: GoalLedger
 
     def hardware(
-        self, robot: PneumaticRobot, captures: CaptureWatch, read_points: Callable[[object], NDArray[np.float64]]
+        self, robot: Robot, captures: CaptureWatch, read_points: Callable[[object], NDArray[np.float64]]
     ) -> Hardware:
         """The robot as a goal sees it.
 
@@ -48,16 +48,14 @@ class RobotLink:
         """
         values = self.node.parameters
         waiting = HardwareSettings(
-            settle_tolerance=values["settle_tolerance"],
+            settle_tolerance=robot.tolerances.arrive,
             settle_timeout=values["settle_timeout"],
             capture_timeout=values["capture_timeout"],
             captures=values["captures"],
         )
         return Hardware(robot, waiting, self.driver, captures, self.commander, read_points)
 
-    def follow_server(
-        self, robot: PneumaticRobot, solver: PathSolver, hardware: Hardware, tip: TipRecord
-    ) -> FollowServer:
+    def follow_server(self, robot: Robot, solver: PathSolver, hardware: Hardware, tip: TipRecord) -> FollowServer:
         """The action `follow_waypoints` of a robot.
 
         Args:
@@ -69,9 +67,9 @@ class RobotLink:
         values = self.node.parameters
         moving = MotionSettings(
             command_period=1.0 / values["command_rate"],
-            settle_tolerance=values["settle_tolerance"],
+            settle_tolerance=robot.tolerances.arrive,
             settle_timeout=values["settle_timeout"],
         )
-        timing = FollowSettings(robot.slew_rate, values["path_settle_time"], values["settle_tolerance"])
+        timing = FollowSettings(robot.actuation_slew, values["path_settle_time"], robot.tolerances.arrive)
         follow = Follow(solver, timing, PathMover(moving, self.driver, self.commander, hardware), tip)
         return FollowServer(self.node, robot, follow, self.driver, self.commander, self.ledger)

@@ -59,9 +59,9 @@ class ServoStreams:
         self._last_refusal = ""
         self._refusal_told_at = -_TELL_SECONDS
         settings = ServoSettings(
-            robot.pressure_min,
-            robot.pressure_max,
-            robot.slew_rate,
+            robot.actuation_min,
+            robot.actuation_max,
+            robot.actuation_slew,
             1.0 / values["servo_rate"],
             values["stale_after"],
             values["most_error"] * MM_PER_M,

@@ -6,11 +6,10 @@ import numpy as np
 import trimesh
 from numpy.typing import NDArray
 
-from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_rig.live_membrane import LiveMembrane
-from softform_rig.reality import Reality, true_pressures
+from softform_rig.reality import Reality
 
 Array = NDArray[np.float64]
 
@@ -89,28 +88,16 @@ def scene_of(robot: Robot, reality: Reality, seed: int, gap: float = GAP) -> Sce
         SoftformError: If the reality has no shape at the drawn pressures.
     """
     generator = np.random.default_rng(seed)
-    low, span = robot.pressure_min, robot.pressure_max - robot.pressure_min
+    low, span = robot.actuation_min, robot.actuation_max - robot.actuation_min
     start, hidden = (
         low + span * generator.uniform(*part, robot.degrees_of_freedom) for part in (START_PART, TARGET_PART)
     )
     live = LiveMembrane(robot, reality)
-    real_shape(live, reality, start)
-    target = TargetShape.from_mesh(real_shape(live, reality, hidden), live.faces)
+    live.commanded_shape(start)
+    target = TargetShape.from_mesh(live.commanded_shape(hidden), live.faces)
     place = generator.uniform(-STICK_PLACE, STICK_PLACE, 2) * robot.extent / 2.0
     angle = generator.uniform(0.0, np.pi)
     return Scene(start, target, _stick_over(target, place, angle, gap))
-
-
-def real_shape(live: LiveMembrane, reality: Reality, commanded: Array) -> Array:
-    """Vertices (V, 3) m that the robot really has at commanded pressures (k,) Pa.
-
-    Raises:
-        SoftformError: If it has none.
-    """
-    vertices = live.shape(true_pressures(reality, commanded))
-    if live.failure is not None:
-        raise SoftformError(f"Reality '{reality.name}' has no shape: {live.failure}", "Soften its differences.")
-    return vertices.copy()
 
 
 def spread_over(vertices: Array, faces: NDArray[np.integer]) -> Array:

@@ -13,7 +13,7 @@ from softform_core.planning.predicted_surface import PredictedSurface
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 from softform_rig.live_membrane import LiveMembrane
-from softform_rig.planned_motion.scene import Scene, real_shape, spread_over
+from softform_rig.planned_motion.scene import Scene, spread_over
 from softform_rig.reality import Reality
 
 Array = NDArray[np.float64]
@@ -126,7 +126,7 @@ def carry_out(
     except NoMotionError as error:
         return Trial(surface, None, f"{error.refusal.name}: {error}")
     live = LiveMembrane(robot, reality)
-    shapes = np.array([real_shape(live, reality, pressures) for pressures in plan.pressures])
+    shapes = np.array([live.commanded_shape(pressures) for pressures in plan.pressures])
     clearances = np.array([scene.stick.distances(spread_over(shape, live.faces)).min() for shape in shapes])
     return Trial(surface, plan, "", Execution(shapes, live.faces, clearances))
 

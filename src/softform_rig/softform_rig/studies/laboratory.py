@@ -13,7 +13,7 @@ from softform_core.forward.rbf_warp import SimToReal, gaussians, warp
 from softform_core.networks.layers import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import Robot
-from softform_core.simulation import build_membrane, solve_equilibrium
+from softform_core.simulation import solve_equilibrium
 from softform_core.surface.bspline import evaluate
 from softform_core.surface.fit import SurfaceFitter
 from softform_core.surface.mean_value import parametrise
@@ -151,8 +151,11 @@ class Laboratory:
 
     def _from_simulated_shapes(self, judge: Judge, sim_to_real: SimToReal) -> Array:
         """Eq. 4 with control points fitted to the simulator's own shapes (Sec. V-C5), (n, P, 3) mm."""
-        membrane, grid = build_membrane(self._robot.membrane), judge.grid
-        shapes = [solve_equilibrium(membrane, actuation).vertices for actuation in judge.held_out.actuation]
+        membrane, grid = self._robot.body.simulator(), judge.grid
+        shapes = [
+            solve_equilibrium(membrane, self._robot.actuators_of(actuation)).vertices
+            for actuation in judge.held_out.actuation
+        ]
         fitter = SurfaceFitter(parametrise(membrane.rest_vertices, membrane.faces), grid.rows, grid.cols, grid.degree)
         control = fitter.fit(MM_PER_M * np.array(shapes))
         points = evaluate(control, judge.uv, grid.degree)

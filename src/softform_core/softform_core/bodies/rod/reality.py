@@ -1,25 +1,20 @@
-"""Realities of robots with a tip: how the rod on the virtual rig differs from the simulator's.
+"""How a real rod differs from the simulator's; docs/steps/waypoints-001.md explains every field."""
 
-Read from `config/realities/*.yaml` like those of the membrane; docs/steps/waypoints-001.md explains the fields.
-"""
-
-from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 from scipy.spatial.transform import Rotation
 
-from softform_core.pneumatic_robot import Description, Finite, Material, NotNegative, Positive
-from softform_core.robots import TipRobot
-from softform_core.rods.rod import Rod, build_rod
+from softform_core.bodies.rod.description import RodBody
+from softform_core.robots.description import Description, Finite, Material, NotNegative, Positive
+from softform_core.rods.rod import build_rod
 from softform_core.simulation.materials import shear_modulus
-from softform_rig.reality import BodilessReality, read_reality
 
-Array = NDArray[np.float64]
+if TYPE_CHECKING:
+    from softform_core.rods.rod import Rod
 
-Spread = Annotated[float, Field(ge=0.0, le=0.2)]
+Share = Annotated[float, Field(ge=0.0, le=0.2)]
 
 
 class Fabrication(Description):
@@ -33,9 +28,9 @@ class Fabrication(Description):
         seed: names the specimen.
     """
 
-    stiffness: Spread = 0.0
-    length: Spread = 0.0
-    chamber_area: Spread = 0.0
+    stiffness: Share = 0.0
+    length: Share = 0.0
+    chamber_area: Share = 0.0
     chamber_place: NotNegative = 0.0
     seed: Annotated[int, Field(ge=0)] = 0
 
@@ -71,55 +66,35 @@ class RealRod(Description):
     tilt: tuple[Finite, Finite] = (0.0, 0.0)
 
 
-class RodReality(BodilessReality):
-    """One reality of robots with a tip."""
-
-    body: ClassVar[str] = "rod"
-    help: ClassVar[str] = "See docs/steps/waypoints-001.md."
-
-    rod: RealRod = RealRod()
-
-
-def load_rod_reality(name_or_path: str | Path, robot: TipRobot) -> RodReality:
-    """Read a reality by its name in `config/realities` or by path, and check that it fits the robot.
-
-    Raises:
-        SoftformError: If the file is missing, is not YAML, or a field is wrong; the message names the field.
-    """
-    reality, _ = read_reality(name_or_path, robot, RodReality)
-    build_real_rod(robot, reality)
-    return reality
-
-
-def build_real_rod(robot: TipRobot, reality: RodReality) -> Rod:
+def build_real_rod(body: RodBody, real: RealRod) -> "Rod":
     """The rod of a reality.
 
     Raises:
-        SoftformError: If the simulation refuses a value.
+        SoftformError: If the simulation rejects a value.
     """
-    real, made = reality.rod, reality.rod.fabrication
-    sections, chambers = robot.rod.sections, len(robot.chambers)
+    made = real.fabrication
+    sections, chambers = body.sections, len(body.inputs)
     draw = np.random.default_rng(made.seed).standard_normal
     stiffness = 1.0 + made.stiffness * draw(sections)
     length = 1.0 + made.length * draw(sections)
     area = 1.0 + made.chamber_area * draw(chambers)
     shift = made.chamber_place * draw((chambers, 2))
-    nominal = robot.rod.section.material
+    nominal = body.section.material
     if real.wall is not None:
         modulus = real.wall.modulus * shear_modulus(nominal)
         nominal = Material(law="gent", coefficients=[modulus, real.wall.limit])
     along, second, third = real.base_turn
-    turn = np.array([0.0, 0.0, third]) if robot.rod.planar else np.array([second, third, along])
+    turn = np.array([0.0, 0.0, third]) if body.planar else np.array([second, third, along])
     leaning = Rotation.from_euler("xy", real.tilt).inv()
     return build_rod(
-        robot,
+        body,
         elements=real.elements,
         material=lambda section: _stiffer(nominal, float(stiffness[section])),
         length_scale=length,
         chamber_shift=shift,
         chamber_scale=area,
         base_rotation=Rotation.from_rotvec(turn).as_matrix(),
-        gravity=leaning.apply(robot.rod.gravity),
+        gravity=leaning.apply(body.gravity),
     )
 
 

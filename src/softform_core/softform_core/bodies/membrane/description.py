@@ -1,0 +1,137 @@
+"""The membrane as a description."""
+
+from itertools import product
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from softform_core.robots.body import Body, Outline
+from softform_core.robots.description import Description, Material, NotNegative, Positive
+
+if TYPE_CHECKING:
+    from softform_core.simulation.membrane import Membrane
+
+Array = NDArray[np.float64]
+
+PATCH = "sheet"
+"""Name of the one patch: the whole sheet, u along x and v along y."""
+
+
+class MembraneBody(Body):
+    """A rectangular membrane over a grid of chambers; SI units.
+
+    Chambers are numbered row by row: c1 at the least x and the least y, then along x. The sheet lies in z = 0 at rest,
+    centred on the origin, and bulges towards +z.
+
+    Attributes:
+        width: Along x, m.
+        length: Along y, m.
+        thickness: Before it is stretched, m.
+        prestretch: Stretch at which the sheet is mounted: 1 is slack, 1.03 is 3 % taut in both directions.
+        rows: Chambers along y.
+        columns: Chambers along x.
+        cells: Mesh cells a side.
+        density: kg/m^3.
+        material: Hyperelastic law.
+        wall_stiffness: Elastic tether of the inner chamber walls, per metre of wall, N/m^2.
+    """
+
+    kind: Literal["membrane"]
+    width: Positive
+    length: Positive
+    thickness: Positive
+    prestretch: Annotated[float, Field(ge=1.0, le=2.0)] = 1.0
+    rows: Annotated[int, Field(ge=1, le=20)]
+    columns: Annotated[int, Field(ge=1, le=20)]
+    cells: Annotated[int, Field(ge=2, le=400)]
+    density: Positive
+    material: Material
+    wall_stiffness: NotNegative
+
+    @property
+    def inputs(self) -> list[str]:
+        """Names of the chambers, row by row: c1 … ck."""
+        return [f"c{index + 1}" for index in range(self.rows * self.columns)]
+
+    @property
+    def size(self) -> float:
+        """Longer side, m."""
+        return max(self.width, self.length)
+
+    @property
+    def extent(self) -> Array:
+        """Width and length, (2,) m."""
+        return np.array([self.width, self.length])
+
+    @property
+    def patches(self) -> tuple[str, ...]:
+        """The sheet."""
+        return (PATCH,)
+
+    def outlines(self) -> list[Outline]:
+        """The chambers seen from above."""
+        width, height = self.width / self.columns, self.length / self.rows
+        return [
+            Outline(
+                "from above: x to the right, y upwards",
+                "rectangle",
+                width * (column + 0.5) - self.width / 2.0,
+                height * (row + 0.5) - self.length / 2.0,
+                width,
+                height,
+            )
+            for row in range(self.rows)
+            for column in range(self.columns)
+        ]
+
+    def simulator(self) -> "Membrane":
+        """The meshed membrane."""
+        from softform_core.simulation.membrane import build_membrane
+
+        return build_membrane(self)
+
+    @classmethod
+    def reality_type(cls) -> type[Description]:
+        """Fields of the real membrane."""
+        from softform_core.bodies.membrane.reality import RealMembrane
+
+        return RealMembrane
+
+    def real_simulator(self, reality: Any) -> "Membrane":
+        """The meshed membrane of a reality."""
+        from softform_core.bodies.membrane.reality import build_real_membrane
+
+        return build_real_membrane(self, reality)
+
+    def symmetric_images(self, actuation: Array, control_points: Array) -> list[tuple[Array, Array]]:
+        """Up to eight images of each shape.
+
+        A membrane of one material over equal chambers maps to itself when it is mirrored in x or in y, and if it and
+        its grid of chambers are square, when x and y are swapped. The image of an equilibrium is that of the permuted
+        pressures.
+
+        Args:
+            actuation: (n, k) Pa.
+            control_points: (n, rows, columns, 3) mm, about the centre of the membrane.
+
+        Returns:
+            8 pairs like the arguments for a square membrane, 4 for another.
+        """
+        square_grid = control_points.shape[1] == control_points.shape[2]
+        swappable = self.width == self.length and self.rows == self.columns and square_grid
+        chambers = actuation.reshape(-1, self.rows, self.columns)
+        images = []
+        for swapped, mirrored_x, mirrored_y in product(
+            (False, True) if swappable else (False,), (False, True), (False, True)
+        ):
+            pressures, shapes = chambers, control_points
+            if swapped:
+                pressures, shapes = pressures.transpose(0, 2, 1), shapes.transpose(0, 2, 1, 3)[..., [1, 0, 2]]
+            if mirrored_x:
+                pressures, shapes = pressures[:, :, ::-1], shapes[:, ::-1] * np.array([-1.0, 1.0, 1.0])
+            if mirrored_y:
+                pressures, shapes = pressures[:, ::-1], shapes[:, :, ::-1] * np.array([1.0, -1.0, 1.0])
+            images.append((pressures.reshape(actuation.shape), shapes))
+        return images

@@ -1,0 +1,86 @@
+"""How a real membrane differs from the simulator's; docs/steps/write-a-reality.md explains every field."""
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from softform_core.bodies.membrane.description import MembraneBody
+from softform_core.bodies.spread import Values, not_negative, spread_values
+from softform_core.robots.description import Description, Material, Place, Positive
+from softform_core.simulation.membrane import build_membrane
+
+if TYPE_CHECKING:
+    from softform_core.simulation.membrane import Membrane
+
+_WAVES = 200
+"""Plane waves whose sum makes a thickness field close to Gaussian."""
+
+
+class ThicknessField(Description):
+    """Thickness of the real sheet over the nominal one: a mean factor and a smooth random field."""
+
+    scale: Positive = 1.0
+    variation: Annotated[float, Field(ge=0.0, le=0.3)] = 0.0
+    correlation_length: Positive = 0.1
+    seed: Annotated[int, Field(ge=0)] = 0
+
+
+class RealMembrane(Description):
+    """The real membrane. What is left out is as the robot's description says."""
+
+    cells: Annotated[int, Field(ge=6, le=120)] | None = None
+    element: Literal["quadrilateral", "triangle"] = "quadrilateral"
+    material: Material | None = None
+    thickness: ThicknessField = ThicknessField()
+    prestretch: Annotated[float, Field(ge=1.0, le=2.0)] | None = None
+    wall_stiffness_scale: Values = 1.0
+    column_wall_shift: Values | None = None
+    row_wall_shift: Values | None = None
+    clamp_stiffness: Positive | None = None
+    gravity: Place = (0.0, 0.0, 0.0)
+
+
+def build_real_membrane(nominal: MembraneBody, real: RealMembrane) -> "Membrane":
+    """The membrane of a reality.
+
+    Raises:
+        ValueError: If a list does not fit the number of chambers or walls.
+        SoftformError: If the simulation rejects a value.
+    """
+    stiffness = spread_values(real.wall_stiffness_scale, len(nominal.inputs), "wall_stiffness_scale", not_negative)
+    return build_membrane(
+        nominal,
+        cells=real.cells,
+        element=real.element,
+        material=real.material,
+        thickness=lambda x, y: nominal.thickness * thickness_factor(real.thickness, x, y),
+        prestretch=real.prestretch,
+        wall_stiffness=nominal.wall_stiffness * stiffness,
+        column_walls=_walls(nominal.width, nominal.columns, real.column_wall_shift, "column_wall_shift"),
+        row_walls=_walls(nominal.length, nominal.rows, real.row_wall_shift, "row_wall_shift"),
+        clamp_stiffness=real.clamp_stiffness,
+        gravity=real.gravity,
+    )
+
+
+def thickness_factor(field: ThicknessField, x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Thickness over the nominal one at x, y (any equal shape, m): the same field on every mesh.
+
+    A sum of random plane waves has a Gaussian covariance with the field's correlation length; it is kept within 2.5
+    standard deviations.
+    """
+    generator = np.random.default_rng(field.seed)
+    wave = generator.standard_normal((_WAVES, 2)) / field.correlation_length
+    phase = generator.uniform(0.0, 2.0 * np.pi, _WAVES)
+    position = np.stack([np.ravel(x), np.ravel(y)], axis=1)
+    value = np.sqrt(2.0 / _WAVES) * np.cos(position @ wave.T + phase).sum(axis=1)
+    return (field.scale * (1.0 + field.variation * np.clip(value, -2.5, 2.5))).reshape(np.shape(x))
+
+
+def _walls(side: float, chambers: int, shift: Values | None, field: str) -> list[float] | None:
+    if shift is None:
+        return None
+    inner = np.linspace(-side / 2.0, side / 2.0, chambers + 1)[1:-1]
+    return (inner + spread_values(shift, chambers - 1, field)).tolist()

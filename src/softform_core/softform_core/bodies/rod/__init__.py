@@ -1,0 +1,1 @@
+"""The rod: pneumatic sections one behind the other (paper 001)."""

@@ -1,0 +1,114 @@
+"""The rod as a description."""
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
+
+from softform_core.robots.body import Body, Outline
+from softform_core.robots.description import Description, Finite, Material, NotNegative, Place, Positive
+
+if TYPE_CHECKING:
+    from softform_core.rods.rod import Rod
+
+Shape = Literal["ellipse", "rectangle"]
+
+
+class RodChamber(Description):
+    """A straight chamber along a section: a hole in its cross-section, where `centre` is from the rod's axis, m."""
+
+    centre: tuple[Finite, Finite]
+    outline: Shape
+    width: Positive
+    height: Positive
+
+
+class RodSection(Description):
+    """A section of soft rod; SI units.
+
+    Width lies along the cross-section's first axis, height along its second. `taper` is the size of the cross-section
+    at the end over that at the beginning. `strain_limiter` is the axial stiffness, N, of a strip of cloth in the axis,
+    which bends with the rod and hardly stretches.
+    """
+
+    length: Positive
+    outline: Shape
+    width: Positive
+    height: Positive
+    taper: Annotated[float, Field(gt=0.2, le=1.0)] = 1.0
+    density: Positive
+    material: Material
+    strain_limiter: NotNegative = 0.0
+    chambers: Annotated[list[RodChamber], Field(min_length=1)]
+
+
+class RodBody(Body):
+    """Equal sections, each followed by a rigid link; SI units.
+
+    Attributes:
+        planar: The rod rests along x and moves in the plane z = 0; width is across, in that plane. If not, it rests
+            along z, width lies along x and height along y.
+        sections: How many.
+        section: Each of them.
+        link_length: Of the rigid link behind each section, m.
+        link_mass: kg.
+        gravity: m/s^2.
+        elements: Of each section.
+    """
+
+    kind: Literal["rod"]
+    planar: bool
+    sections: Annotated[int, Field(ge=1, le=9)]
+    section: RodSection
+    link_length: NotNegative
+    link_mass: NotNegative
+    gravity: Place
+    elements: Annotated[int, Field(ge=2, le=100)]
+
+    @property
+    def inputs(self) -> list[str]:
+        """Names of the chambers, section by section: c1 … ck."""
+        return [f"c{index + 1}" for index in range(self.sections * len(self.section.chambers))]
+
+    @property
+    def size(self) -> float:
+        """Length at rest, m."""
+        return self.sections * (self.section.length + self.link_length)
+
+    @property
+    def frames(self) -> dict[str, int]:
+        """The tip: the end of the last link."""
+        return {"tip": 2 if self.planar else 3}
+
+    def outlines(self) -> list[Outline]:
+        """The chambers in the cross-section of each section."""
+        count = self.sections
+        return [
+            Outline(
+                f"section {section + 1} of {count}, seen along it" if count > 1 else "seen along it, from its end",
+                chamber.outline,
+                *chamber.centre,
+                chamber.width,
+                chamber.height,
+            )
+            for section in range(count)
+            for chamber in self.section.chambers
+        ]
+
+    def simulator(self) -> "Rod":
+        """The rod as arrays."""
+        from softform_core.rods.rod import build_rod
+
+        return build_rod(self)
+
+    @classmethod
+    def reality_type(cls) -> type[Description]:
+        """Fields of the real rod."""
+        from softform_core.bodies.rod.reality import RealRod
+
+        return RealRod
+
+    def real_simulator(self, reality: Any) -> "Rod":
+        """The rod of a reality."""
+        from softform_core.bodies.rod.reality import build_real_rod
+
+        return build_real_rod(self, reality)

@@ -1,0 +1,186 @@
+"""The actuation map: from m degrees of freedom, which models and solvers know, to k actuators, which devices drive."""
+
+from abc import abstractmethod
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from softform_core.robots.description import Description, Finite
+
+Array = NDArray[np.float64]
+
+
+class ActuationMap(Description):
+    """A map from an actuation (m,) to commands of the actuators (k,), both in the actuators' unit."""
+
+    @abstractmethod
+    def names_of(self, actuators: list[str]) -> list[str]:
+        """Names of the m degrees of freedom."""
+
+    @abstractmethod
+    def range_of(self, minimum: Array, maximum: Array) -> tuple[Array, Array]:
+        """Lowest and highest value of each degree of freedom, (m,) each, from those of the actuators (k,)."""
+
+    @abstractmethod
+    def slew_of(self, slew_rate: Array) -> Array:
+        """Fastest change of each degree of freedom, (m,), at which no actuator exceeds its own, (k,)."""
+
+    @abstractmethod
+    def actuators_of(self, actuation: Array) -> Array:
+        """Commands (…, k) of an actuation (…, m)."""
+
+    @abstractmethod
+    def actuation_of(self, values: Array) -> Array:
+        """Actuation (…, m) that explains measured values of the actuators (…, k) best."""
+
+    @abstractmethod
+    def wrong(self, minimum: Array, maximum: Array) -> str | None:
+        """What does not fit actuators of these ranges, (k,) each; None if all does."""
+
+
+class Identity(ActuationMap):
+    """Each actuator is a degree of freedom: what a robot without a described map has."""
+
+    kind: Literal["identity"] = "identity"
+
+    def names_of(self, actuators: list[str]) -> list[str]:
+        """The actuators' own names."""
+        return actuators
+
+    def range_of(self, minimum: Array, maximum: Array) -> tuple[Array, Array]:
+        """The actuators' own range."""
+        return minimum, maximum
+
+    def slew_of(self, slew_rate: Array) -> Array:
+        """The actuators' own slew rate."""
+        return slew_rate
+
+    def actuators_of(self, actuation: Array) -> Array:
+        """The actuation itself."""
+        return actuation
+
+    def actuation_of(self, values: Array) -> Array:
+        """The values themselves."""
+        return values
+
+    def wrong(self, minimum: Array, maximum: Array) -> str | None:
+        """Nothing can be."""
+        return None
+
+
+class Antagonistic(ActuationMap):
+    """Actuators in pairs of which one works at a time: +a drives the first and -a the second (paper 001, Sec. III-A2).
+
+    The pairs follow the order of the actuators. Their minimum is 0.
+    """
+
+    kind: Literal["antagonistic"]
+
+    def names_of(self, actuators: list[str]) -> list[str]:
+        """Names of the first of each pair, less their sign: s1+ and s1- make s1."""
+        return [name.rstrip("+") for name in actuators[::2]]
+
+    def range_of(self, minimum: Array, maximum: Array) -> tuple[Array, Array]:
+        """From the second's maximum, with a minus, to the first's."""
+        return -maximum[1::2], maximum[::2]
+
+    def slew_of(self, slew_rate: Array) -> Array:
+        """That of the slower one of each pair."""
+        return np.minimum(slew_rate[::2], slew_rate[1::2])
+
+    def actuators_of(self, actuation: Array) -> Array:
+        """The positive part drives the first of a pair, the negative part the second."""
+        sides = np.stack([np.maximum(actuation, 0.0), np.maximum(-actuation, 0.0)], axis=-1)
+        return sides.reshape(*actuation.shape[:-1], -1)
+
+    def actuation_of(self, values: Array) -> Array:
+        """The difference of each pair."""
+        return values[..., ::2] - values[..., 1::2]
+
+    def wrong(self, minimum: Array, maximum: Array) -> str | None:
+        """An odd number of actuators, or one whose minimum is not 0."""
+        if len(minimum) % 2:
+            return "antagonistic actuators come in pairs: an even number of them is needed"
+        return None if not minimum.any() else "antagonistic actuators have the minimum 0"
+
+
+class Linear(ActuationMap):
+    """Commands are `matrix` times the actuation plus `offsets`, so that 6 degrees of freedom may drive 9 chambers.
+
+    Attributes:
+        names: Of the m degrees of freedom.
+        matrix: k rows, one for each actuator, of m numbers.
+        offsets: One for each actuator, or one number for all.
+        minimum: Lowest value of each degree of freedom, or one number for all.
+        maximum: Highest value of each degree of freedom, or one number for all.
+    """
+
+    kind: Literal["linear"]
+    names: Annotated[list[str], Field(min_length=1)]
+    matrix: Annotated[list[list[Finite]], Field(min_length=1)]
+    offsets: Finite | list[Finite] = 0.0
+    minimum: Finite | list[Finite]
+    maximum: Finite | list[Finite]
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Linear":
+        count = len(self.names)
+        if len(set(self.names)) != count:
+            raise ValueError("names must differ from each other")
+        if any(len(row) != count for row in self.matrix):
+            raise ValueError(f"each row of matrix must have {count} numbers, one for each of names")
+        for name in ("minimum", "maximum"):
+            if isinstance(value := getattr(self, name), list) and len(value) != count:
+                raise ValueError(f"{name} must have {count} numbers, one for each of names")
+        if not (np.asarray(self.minimum) < np.asarray(self.maximum)).all():
+            raise ValueError(f"minimum {self.minimum} must lie below maximum {self.maximum}")
+        if np.linalg.matrix_rank(np.array(self.matrix)) < count:
+            raise ValueError("matrix must have full column rank: some degrees of freedom move the same actuators alike")
+        return self
+
+    def names_of(self, actuators: list[str]) -> list[str]:
+        """As described."""
+        return self.names
+
+    def range_of(self, minimum: Array, maximum: Array) -> tuple[Array, Array]:
+        """As described."""
+        count = len(self.names)
+        return tuple(np.array(np.broadcast_to(value, (count,)), dtype=float) for value in (self.minimum, self.maximum))  # type: ignore[return-value]
+
+    def slew_of(self, slew_rate: Array) -> Array:
+        """Each actuator's slew rate is shared by the degrees of freedom that move it."""
+        gains = np.abs(np.array(self.matrix))
+        shared = slew_rate / np.maximum(gains.sum(axis=1), np.finfo(float).tiny)
+        return np.array([shared[gains[:, j] > 0.0].min() for j in range(gains.shape[1])])
+
+    def actuators_of(self, actuation: Array) -> Array:
+        """The matrix times the actuation plus the offsets."""
+        return actuation @ np.array(self.matrix).T + np.asarray(self.offsets, dtype=np.float64)
+
+    def actuation_of(self, values: Array) -> Array:
+        """Least squares."""
+        return (values - np.asarray(self.offsets, dtype=np.float64)) @ np.linalg.pinv(np.array(self.matrix)).T
+
+    def wrong(self, minimum: Array, maximum: Array) -> str | None:
+        """Another number of rows or offsets than of actuators, or commands that leave an actuator's range."""
+        count = len(minimum)
+        if len(self.matrix) != count:
+            return f"matrix has {len(self.matrix)} rows, the robot has {count} actuators"
+        if isinstance(self.offsets, list) and len(self.offsets) != count:
+            return f"offsets has {len(self.offsets)} numbers, the robot has {count} actuators"
+        gains, (low, high) = np.array(self.matrix), self.range_of(minimum, maximum)
+        offsets = np.asarray(self.offsets, dtype=np.float64)
+        lowest = np.where(gains > 0.0, gains * low, gains * high).sum(axis=1) + offsets
+        highest = np.where(gains > 0.0, gains * high, gains * low).sum(axis=1) + offsets
+        tolerance = 1e-6 * (maximum - minimum)
+        for index in np.flatnonzero((lowest < minimum - tolerance) | (highest > maximum + tolerance)):
+            return (
+                f"its range drives actuator {index + 1} between {lowest[index]:g} and {highest[index]:g}, "
+                f"which works between {minimum[index]:g} and {maximum[index]:g}"
+            )
+        return None
+
+
+AnyMap = Annotated[Identity | Antagonistic | Linear, Field(discriminator="kind")]

@@ -1,0 +1,82 @@
+"""What a kind of body gives to the rest of the system. Nothing outside a body's own folder knows its kind."""
+
+from abc import abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.robots.description import Description
+
+Array = NDArray[np.float64]
+
+
+class Outline(NamedTuple):
+    """Where one input of a body lies, for pictures: an ellipse or rectangle in one panel; m."""
+
+    panel: str
+    shape: str
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+class Body(Description):
+    """The description of a body; each kind is a subclass, found by the entry-point group `softform.bodies`.
+
+    Modules of bodies import nothing heavy at their top: the driver reads descriptions, too.
+    """
+
+    kind: str
+
+    @property
+    @abstractmethod
+    def inputs(self) -> list[str]:
+        """Names of the k inputs that the actuators drive, such as chambers."""
+
+    @property
+    @abstractmethod
+    def size(self) -> float:
+        """Largest extent of the resting body, m."""
+
+    @property
+    def extent(self) -> Array:
+        """Size of the resting body along x and y, (2,) m; by default its largest extent in both."""
+        return np.array([self.size, self.size])
+
+    @property
+    def patches(self) -> tuple[str, ...]:
+        """Names of the patches of its surface; none by default."""
+        return ()
+
+    @property
+    def frames(self) -> dict[str, int]:
+        """Named points and how many coordinates each moves in (2 of a planar body, else 3); none by default."""
+        return {}
+
+    @abstractmethod
+    def outlines(self) -> list[Outline]:
+        """Where each input lies, in the order of `inputs`."""
+
+    @abstractmethod
+    def simulator(self) -> Any:
+        """Its model for the simulation, ready to be solved."""
+
+    @classmethod
+    @abstractmethod
+    def reality_type(cls) -> type[Description]:
+        """Fields by which a reality of this kind of body may differ from the simulator."""
+
+    def real_simulator(self, reality: Any) -> Any:
+        """Its model with the differences of a reality (an instance of `reality_type`)."""
+        raise TypeError(f"a body of kind '{self.kind}' has no realities")
+
+    def symmetric_images(self, actuation: Array, control_points: Array) -> list[tuple[Array, Array]]:
+        """Images of shapes under the symmetries of the resting body; the first is the shapes themselves.
+
+        Args:
+            actuation: (n, k) values of the inputs.
+            control_points: (n, rows, columns, 3) mm of its one patch.
+        """
+        return [(actuation, control_points)]

@@ -1,0 +1,56 @@
+"""Reading robots from their descriptions."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import ValidationError
+
+from softform_core.errors import SoftformError
+from softform_core.paths import robot_file
+from softform_core.robots.robot import Robot
+
+
+def load_robot(name_or_path: str | Path, needs: Literal["surface", "tip"] | None = None) -> Robot:
+    """Read a robot by its name in `config/robots` or by the path of a description.
+
+    Args:
+        name_or_path: Of the robot.
+        needs: What it must be askable for.
+
+    Raises:
+        SoftformError: If the description is missing, is not YAML, does not describe a robot, or lacks what is needed.
+    """
+    path = robot_file(name_or_path)
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise SoftformError(f"{path} is not valid YAML: {error}", "Mend the file.") from error
+    robot = read_robot(content, path)
+    if needs == "surface":
+        _ = robot.surface
+    elif needs == "tip":
+        _ = robot.tip
+    return robot
+
+
+def read_robot(content: Any, origin: Path | str) -> Robot:
+    """The robot that parsed YAML describes.
+
+    Raises:
+        SoftformError: If it does not describe a robot; the message names each wrong field of `origin`.
+    """
+    if isinstance(content, dict) and "body" not in content and ("membrane" in content or "rod" in content):
+        raise SoftformError(
+            f"{origin} describes a robot in the form before 'body'.",
+            f"Convert it: softform convert {origin}",
+        )
+    try:
+        return Robot.model_validate(content)
+    except ValidationError as error:
+        faults = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'robot'}: {_message(e['msg'])}" for e in error.errors())
+        raise SoftformError(f"{origin} does not describe a robot: {faults}.", "See docs/robots.") from error
+
+
+def _message(text: str) -> str:
+    return text.removeprefix("Value error, ").rstrip(".")

@@ -1,0 +1,283 @@
+"""A robot: one description that says what it is, what drives it, and what is asked of it."""
+
+import hashlib
+import json
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, SerializeAsAny, field_validator, model_validator
+
+from softform_core.errors import SoftformError
+from softform_core.robots.actuation_map import ActuationMap, AnyMap, Identity
+from softform_core.robots.actuators import Actuators, check_within, each
+from softform_core.robots.body import Body
+from softform_core.robots.description import Description, Place, SurfaceDescription
+from softform_core.robots.devices import Device, Tolerances
+from softform_core.robots.registry import body_class
+
+Array = NDArray[np.float64]
+
+TIP = "tip"
+"""Name of the frame whose place is learned and asked for."""
+
+TIP_MARKER = "tip"
+"""Name of the motion-capture marker at that frame."""
+
+Layers = Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=1)]
+
+
+class TipLearning(Description):
+    """How the kinematics of a frame are learned (paper 001).
+
+    Attributes:
+        segments: N of Sec. III-B: values of each degree of freedom in the simulated data, N^m samples in all.
+        forward_kinematics: Hidden layers of N_fk (Sec. III-D).
+        jacobian: Hidden layers of N_J.
+    """
+
+    segments: Annotated[int, Field(ge=2)]
+    forward_kinematics: Layers
+    jacobian: Layers
+
+
+class Robot(Description):
+    """One robot, of whatever body.
+
+    A robot is asked for shapes of its surfaces, or for the place of a frame. An *actuation* has m values, one for each
+    degree of freedom; the `actuation_map` turns it into k commands, one for each actuator.
+
+    Attributes:
+        name: Folder of its models and data.
+        title: For people.
+        source: Where its numbers come from.
+        body: Its `kind` chooses the class.
+        surfaces: Patches of the body that are measured and asked for.
+        frames: Named points of the body that are asked for, and how their kinematics are learned.
+        devices: Which board and channel serves each actuator.
+        tolerances: How the driver judges this robot.
+        base_markers: Motion-capture markers on its rigid frame, name -> position in the robot's frame, m: by them the
+            captured markers come into that frame.
+    """
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_\-]*$")]
+    title: str
+    source: str
+    body: SerializeAsAny[Body]
+    drive: Annotated[Actuators, Field(alias="actuators")]
+    actuation_map: AnyMap = Identity()
+    devices: Annotated[list[Device], Field(min_length=1)]
+    surfaces: list[SurfaceDescription] = []
+    frames: dict[str, TipLearning] = {}
+    tolerances: Tolerances = Tolerances()
+    base_markers: dict[str, Place] = {}
+
+    @field_validator("body", mode="before")
+    @classmethod
+    def _of_its_kind(cls, given: Any) -> Any:
+        if isinstance(given, Body):
+            return given
+        if not isinstance(given, dict) or not isinstance(given.get("kind"), str):
+            raise ValueError("a body needs its kind")
+        try:
+            kind = body_class(given["kind"])
+        except SoftformError as error:
+            raise ValueError(str(error)) from error
+        return kind.model_validate(given)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Robot":
+        count = len(self.body.inputs)
+        if wrong := self.drive.wrong_counts(count):
+            raise ValueError(f"actuators.{wrong[0]} must have {count} entries, one for each of {self.body.inputs}")
+        if complaint := self._map.wrong(self.actuator_min, self.actuator_max):
+            raise ValueError(f"actuation_map: {complaint}")
+        served = [name for device in self.devices for name in device.actuators or self.actuators]
+        if sorted(served) != sorted(self.actuators):
+            raise ValueError(f"devices must serve each of {', '.join(self.actuators)} once")
+        for device in self.devices:
+            needed = len(device.actuators or self.actuators)
+            if len(device.channels) != needed:
+                raise ValueError(f"devices: '{device.name}' must name {needed} different channels")
+        for surface in self.surfaces:
+            if surface.patch not in self.body.patches:
+                known = ", ".join(self.body.patches) or "none"
+                raise ValueError(f"surfaces: the body has no patch '{surface.patch}' (known: {known})")
+        for frame in self.frames:
+            if frame not in self.body.frames:
+                known = ", ".join(self.body.frames) or "none"
+                raise ValueError(f"frames: the body has no frame '{frame}' (known: {known})")
+        if not self.surfaces and not self.frames:
+            raise ValueError("name a surface or a frame that the robot can be asked for")
+        return self
+
+    @property
+    def _map(self) -> ActuationMap:
+        return self.actuation_map
+
+    @property
+    def actuators(self) -> list[str]:
+        """Names of the k actuators."""
+        return self.drive.names or self.body.inputs
+
+    @property
+    def quantity(self) -> str:
+        """What the actuators are commanded in."""
+        return self.drive.quantity
+
+    @property
+    def unit(self) -> str:
+        """SI unit of commands and actuations."""
+        return self.drive.unit
+
+    @property
+    def actuator_min(self) -> Array:
+        """Lowest command of each actuator, (k,)."""
+        return each(self.drive.minimum, len(self.actuators))
+
+    @property
+    def actuator_max(self) -> Array:
+        """Highest command of each actuator, (k,)."""
+        return each(self.drive.maximum, len(self.actuators))
+
+    @property
+    def slew_rate(self) -> Array:
+        """Fastest change of each actuator's command, (k,) per second."""
+        return each(self.drive.slew_rate, len(self.actuators))
+
+    @property
+    def safe(self) -> Array:
+        """Command of each actuator at which the robot is safe, (k,)."""
+        return each(self.drive.safe, len(self.actuators))
+
+    @property
+    def channels(self) -> list[int]:
+        """Channel of each actuator on the one device that serves them all, in their order.
+
+        Raises:
+            SoftformError: If several devices do.
+        """
+        if len(self.devices) > 1:
+            raise SoftformError(
+                f"Robot '{self.name}' is served by {len(self.devices)} devices; the driver drives one.",
+                "Describe one device that serves all actuators.",
+            )
+        device = self.devices[0]
+        channel_of = dict(zip(device.actuators or self.actuators, device.channels, strict=True))
+        return [channel_of[name] for name in self.actuators]
+
+    @property
+    def actuation_names(self) -> list[str]:
+        """Names of the m degrees of freedom."""
+        return self._map.names_of(self.actuators)
+
+    @property
+    def degrees_of_freedom(self) -> int:
+        """Number m of independent actuations."""
+        return len(self.actuation_names)
+
+    @property
+    def actuation_min(self) -> Array:
+        """Lowest value of each degree of freedom, (m,)."""
+        return self._map.range_of(self.actuator_min, self.actuator_max)[0]
+
+    @property
+    def actuation_max(self) -> Array:
+        """Highest value of each degree of freedom, (m,)."""
+        return self._map.range_of(self.actuator_min, self.actuator_max)[1]
+
+    @property
+    def actuation_slew(self) -> Array:
+        """Fastest change of each degree of freedom at which no actuator exceeds its own, (m,) per second."""
+        return self._map.slew_of(self.slew_rate)
+
+    @property
+    def rest_actuation(self) -> Array:
+        """Actuation nearest to that of the safe commands, (m,)."""
+        return np.clip(self._map.actuation_of(self.safe), self.actuation_min, self.actuation_max)
+
+    @property
+    def extent(self) -> Array:
+        """Size of the resting body along x and y, (2,) m."""
+        return self.body.extent
+
+    @property
+    def surface(self) -> SurfaceDescription:
+        """Its one surface.
+
+        Raises:
+            SoftformError: If it has none.
+        """
+        if not self.surfaces:
+            raise SoftformError(
+                f"Robot '{self.name}' has a tip and no surface.", "Choose a robot with a surface, such as 'membrane'."
+            )
+        return self.surfaces[0]
+
+    @property
+    def tip(self) -> TipLearning:
+        """How the kinematics of its tip are learned.
+
+        Raises:
+            SoftformError: If it has no frame `tip`.
+        """
+        if TIP not in self.frames:
+            raise SoftformError(
+                f"Robot '{self.name}' has a surface and no tip.", "Choose a robot with a tip, such as 'three_chamber'."
+            )
+        return self.frames[TIP]
+
+    @property
+    def tip_dimensions(self) -> int:
+        """Number n of the tip's coordinates."""
+        return self.body.frames[TIP]
+
+    def actuators_of(self, actuation: Array) -> Array:
+        """Commands (…, k) of the actuators under an actuation (…, m).
+
+        Raises:
+            SoftformError: If the actuation has another number of values.
+        """
+        return self._map.actuators_of(self._sized(actuation, self.actuation_names))
+
+    def actuation_of(self, values: Array) -> Array:
+        """Actuation (…, m) that explains values of the actuators (…, k), as measured.
+
+        Raises:
+            SoftformError: If there is another number of values.
+        """
+        return self._map.actuation_of(self._sized(values, self.actuators))
+
+    def check_actuation(self, actuation: Array) -> Array:
+        """Return `actuation` as an (m,) float array if this robot may be given it.
+
+        Raises:
+            SoftformError: On a wrong number of values, NaN or infinity, or a value outside the range.
+        """
+        low, high = self.actuation_min, self.actuation_max
+        return check_within(self.name, "Actuation", self.unit, self.actuation_names, actuation, low, high)
+
+    def check_commands(self, commands: Array) -> Array:
+        """Return `commands` as a (k,) float array if the actuators may be given them.
+
+        Raises:
+            SoftformError: On a wrong number of values, NaN or infinity, or a value outside the range.
+        """
+        low, high = self.actuator_min, self.actuator_max
+        return check_within(self.name, self.quantity.capitalize(), self.unit, self.actuators, commands, low, high)
+
+    def fingerprint(self) -> str:
+        """Digest of all that decides simulated shapes; a store or model made for another body does not match."""
+        decisive = self.model_dump(mode="json", include={"name", "body", "drive", "actuation_map", "surfaces"})
+        for name in ("slew_rate", "safe"):
+            decisive["drive"].pop(name)
+        return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:16]
+
+    def _sized(self, values: Array, names: list[str]) -> Array:
+        values = np.asarray(values, dtype=np.float64)
+        if values.ndim == 0 or values.shape[-1] != len(names):
+            raise SoftformError(
+                f"Robot '{self.name}' takes {len(names)} values here, got shape {values.shape}.",
+                f"Its actuations are {', '.join(self.actuation_names)}; its actuators {', '.join(self.actuators)}.",
+            )
+        return values

@@ -1,0 +1,74 @@
+"""A body of a package outside the workspace is found and used."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+MODULE = '''
+"""A piston whose rod moves a tip along z; from outside the workspace."""
+from typing import Any, Literal
+from softform_core.robots.body import Body, Outline
+from softform_core.robots.description import Description
+
+class PistonBody(Body):
+    kind: Literal["piston"]
+    stroke: float
+
+    @property
+    def inputs(self) -> list[str]:
+        return ["p"]
+
+    @property
+    def size(self) -> float:
+        return self.stroke
+
+    @property
+    def frames(self) -> dict[str, int]:
+        return {"tip": 3}
+
+    def outlines(self) -> list[Outline]:
+        return [Outline("from the end", "ellipse", 0.0, 0.0, 0.02, 0.02)]
+
+    def simulator(self) -> Any:
+        return lambda pressure: self.stroke * pressure / 1e5
+
+    @classmethod
+    def reality_type(cls) -> type[Description]:
+        return Description
+'''
+
+USE = """
+import sys
+from softform_core.robots import load_robot
+from softform_core.robots.registry import body_kinds
+
+robot = load_robot(sys.argv[1], "tip")
+assert body_kinds() == ["membrane", "piston", "rod"], body_kinds()
+print(robot.body.kind, robot.actuators, robot.degrees_of_freedom, robot.body.simulator()(5e4))
+"""
+
+
+def test_a_body_of_another_package_is_found_and_used(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    info = site / "piston_body-1.0.dist-info"
+    info.mkdir(parents=True)
+    (site / "piston_body.py").write_text(MODULE)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: piston-body\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[softform.bodies]\npiston = piston_body:PistonBody\n")
+    robot = {
+        "name": "piston",
+        "title": "A piston",
+        "source": "test",
+        "body": {"kind": "piston", "stroke": 0.1},
+        "actuators": {"minimum": 0.0, "maximum": 1e5, "slew_rate": 1e5},
+        "devices": [{"name": "board", "channels": [0]}],
+        "frames": {"tip": {"segments": 3, "forward_kinematics": [4], "jacobian": [4]}},
+    }
+    path = tmp_path / "piston.yaml"
+    path.write_text(yaml.safe_dump(robot))
+    code = f"import sys; sys.path.insert(0, {str(site)!r})\n{USE}"
+    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["piston", "['p']", "1", "0.05"]

@@ -1,0 +1,144 @@
+"""Robots: their actuators and degrees of freedom, and what their descriptions reject."""
+
+import numpy as np
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from softform_core.errors import SoftformError
+from softform_core.paths import robot_file
+from softform_core.robots import Robot, load_robot
+
+SIX_OVER_NINE = [[1, 0, 0, 0, 0, 0], [0, 1, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0], [0.5, 0, 0, 0.5, 0, 0], [0, 0, 0, 0, 1, 0]]
+SIX_OVER_NINE += [[0, 0, 0.5, 0, 0, 0.5], [0, 0, 0, 1, 0, 0], [0, 0.25, 0, 0, 0.25, 0.25], [0, 0, 0, 0, 0, 1]]
+
+
+def described(name: str) -> dict:
+    return yaml.safe_load(robot_file(name).read_text())
+
+
+def mapped(**changes) -> Robot:
+    """The membrane, its nine chambers driven by six pressures."""
+    linear = {"kind": "linear", "names": list("abcdef"), "matrix": SIX_OVER_NINE, "minimum": 0.0, "maximum": 5000.0}
+    return Robot.model_validate(described("membrane") | {"actuation_map": linear | changes})
+
+
+def test_each_kind_of_robot_is_read_from_its_description():
+    assert load_robot("membrane", "surface").body.kind == "membrane"
+    assert load_robot("three_chamber", "tip").body.kind == "rod"
+    with pytest.raises(SoftformError, match="has a tip and no surface"):
+        load_robot("three_chamber", "surface")
+    with pytest.raises(SoftformError, match="has a surface and no tip"):
+        load_robot("membrane", "tip")
+
+
+def test_the_three_chamber_actuator_has_an_actuation_a_chamber():
+    robot = load_robot("three_chamber", "tip")
+    assert (robot.degrees_of_freedom, robot.tip_dimensions) == (3, 3)
+    assert robot.actuation_names == robot.actuators == ["c1", "c2", "c3"]
+    pressures = np.array([[100.0, 0.0, 60000.0]])
+    np.testing.assert_array_equal(robot.actuators_of(pressures), pressures)
+    np.testing.assert_array_equal(robot.actuation_min, robot.actuator_min)
+
+
+def test_a_finger_is_inflated_on_one_side_at_a_time():
+    robot = load_robot("planar_fingers", "tip")
+    assert (robot.degrees_of_freedom, robot.tip_dimensions, len(robot.actuators)) == (3, 2, 6)
+    assert robot.actuation_names == ["s1", "s2", "s3"]
+    actuation = np.array([[30000.0, -20000.0, 0.0], [-60000.0, 60000.0, 10.0]])
+    pressures = robot.actuators_of(actuation)
+    np.testing.assert_array_equal(pressures[0], [30000.0, 0.0, 0.0, 20000.0, 0.0, 0.0])
+    assert (pressures[:, ::2] * pressures[:, 1::2] == 0.0).all()
+    for row in pressures:
+        robot.check_commands(row)
+    np.testing.assert_array_equal(robot.actuation_of(pressures), actuation)
+
+
+@given(st.lists(st.floats(0.0, 5000.0), min_size=6, max_size=6))
+def test_six_degrees_of_freedom_drive_nine_actuators_and_are_found_again(actuation):
+    robot, values = mapped(), np.array(actuation)
+    commands = robot.actuators_of(values)
+    robot.check_commands(commands)
+    assert len(commands) == 9
+    np.testing.assert_allclose(commands[3], 0.5 * (values[0] + values[3]))
+    np.testing.assert_allclose(robot.actuation_of(commands), values, atol=1e-6)
+
+
+def test_no_actuator_of_a_map_exceeds_its_slew_rate():
+    robot = mapped()
+    fastest = np.abs(np.array(SIX_OVER_NINE)) @ robot.actuation_slew
+    assert (fastest <= robot.slew_rate + 1e-9).all()
+    assert fastest.max() == pytest.approx(robot.slew_rate[0])
+
+
+def test_ranges_are_one_number_or_one_for_each():
+    content = described("three_chamber")
+    content["actuators"] |= {"minimum": [-100.0, 0.0, 0.0], "maximum": [50e3, 55e3, 60e3]}
+    robot = Robot.model_validate(content)
+    np.testing.assert_array_equal(robot.actuation_min, [-100.0, 0.0, 0.0])
+    np.testing.assert_array_equal(robot.actuation_max, [50e3, 55e3, 60e3])
+
+
+def test_an_actuation_outside_the_range_or_of_another_size_is_rejected():
+    robot = load_robot("planar_fingers", "tip")
+    robot.check_actuation(np.array([-60000.0, 0.0, 60000.0]))
+    with pytest.raises(SoftformError, match="Actuation -60100 Pa of s1 is outside -60000 … 60000 Pa"):
+        robot.check_actuation(np.array([-60100.0, 0.0, 0.0]))
+    with pytest.raises(SoftformError, match="of s2 is not a finite number"):
+        robot.check_actuation(np.array([0.0, np.nan, 0.0]))
+    with pytest.raises(SoftformError, match=r"takes 3 values here, got shape \(6,\)"):
+        robot.actuators_of(np.zeros(6))
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"actuation_map": {"kind": "antagonistic"}}, "even number"),
+        ({"devices": [{"name": "b", "channels": [0, 1]}]}, "must name 3 different channels"),
+        ({"devices": [{"name": "b", "channels": [0, 1, 1]}]}, "must name different channels"),
+        ({"devices": [{"name": "b", "channels": [0], "actuators": ["c1"]}]}, "must serve each of c1, c2, c3 once"),
+        ({"surfaces": [{"patch": "sheet", "rows": 30, "columns": 30, "degree": 3}]}, "no patch 'sheet'"),
+        ({"frames": {"elbow": {"segments": 2, "forward_kinematics": [3], "jacobian": [3]}}}, "no frame 'elbow'"),
+        ({"frames": {}}, "surface or a frame"),
+        ({"actuators": {"minimum": 0.0, "maximum": [1.0, 2.0], "slew_rate": 1.0}}, "maximum must have 3 entries"),
+        ({"actuators": {"minimum": 2.0, "maximum": 1.0, "slew_rate": 1.0}}, "must lie below"),
+        ({"body": {"kind": "octopus"}}, "no body of kind 'octopus'"),
+        ({"body": {}}, "needs its kind"),
+        ({"name": "../elsewhere"}, "name"),
+        ({"colour": "red"}, "colour"),
+    ],
+)
+def test_a_description_that_contradicts_itself_is_rejected(tmp_path, change, complaint):
+    path = tmp_path / "odd.yaml"
+    path.write_text(yaml.safe_dump(described("three_chamber") | change))
+    with pytest.raises(SoftformError, match=complaint):
+        load_robot(path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"matrix": SIX_OVER_NINE[:8]}, "8 rows, the robot has 9"),
+        ({"maximum": 6000.0}, "which works between 0 and 5000"),
+        ({"names": list("abcde")}, "must have 5 numbers"),
+        ({"matrix": [[1, 1, 0, 0, 0, 0]] * 9}, "full column rank"),
+        ({"offsets": [1.0]}, "offsets has 1 numbers"),
+    ],
+)
+def test_a_map_that_does_not_fit_the_actuators_is_rejected(changes, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        mapped(**changes)
+
+
+def test_the_fingerprint_follows_what_decides_the_tip_and_nothing_else(tmp_path):
+    content = described("planar_fingers")
+    plain = load_robot("planar_fingers").fingerprint()
+    path = tmp_path / "other.yaml"
+    path.write_text(
+        yaml.safe_dump(content | {"title": "other", "devices": [{"name": "b", "channels": [6, 7, 8, 9, 0, 1]}]})
+    )
+    assert load_robot(path).fingerprint() == plain
+    content["body"]["section"]["length"] = 0.11
+    path.write_text(yaml.safe_dump(content))
+    assert load_robot(path).fingerprint() != plain
