@@ -9,8 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from softform_bringup.launched_stack import LaunchedStack
-from softform_bringup.stack_state import wait_until_active
+from softform_launch.launched_stack import LaunchedStack
+from softform_ros.stack_state import wait_until_active
 
 sys.path.insert(0, str(Path(__file__).parent))  # for the helpers beside this file
 

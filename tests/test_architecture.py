@@ -1,58 +1,147 @@
-"""Imports point one way: nodes -> softform_ros -> core; core knows no ROS; no node package knows another."""
+"""Imports point one way, between packages and between the folders of each; package.xml names what is imported."""
 
 import ast
+import graphlib
+import sys
+from functools import cache
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 SRC = Path(__file__).parents[1] / "src"
-NODE_PACKAGES = {
-    "softform_pneumatics",
-    "softform_rig",
-    "softform_capture",
-    "softform_inference",
-    "softform_ik",
+BELOW_NODES = {"softform_core", "softform_interfaces", "softform_ros", "softform_client", "softform_launch"}
+ALLOWED = {
+    "softform_core": set(),
+    "softform_ros": {"softform_core", "softform_interfaces"},
+    "softform_client": {"softform_core", "softform_interfaces", "softform_ros"},
+    "softform_launch": {"softform_core"},
+    **dict.fromkeys(
+        (
+            *("softform_bringup", "softform_capture", "softform_collect", "softform_ik", "softform_inference"),
+            *("softform_pneumatics", "softform_recording", "softform_rig"),
+        ),
+        BELOW_NODES,
+    ),
+    # Above the nodes: what starts, watches and judges them.
+    "softform_tools": BELOW_NODES | {"softform_recording"},
+    "softform_studies": BELOW_NODES | {"softform_rig"},
+    "softform_system_tests": BELOW_NODES
+    | {"softform_bringup", "softform_capture", "softform_pneumatics", "softform_recording", "softform_studies"},
 }
+"""What a package may import besides itself. No node package knows another."""
+
 ROS = {"rclpy", "std_msgs", "sensor_msgs", "geometry_msgs", "diagnostic_msgs", "lifecycle_msgs", "std_srvs"}
 PYTHON_PACKAGES = sorted(path.parent.name for path in SRC.glob("softform_*/setup.py"))
 
+DEPENDENCY_OF = {
+    **{name: f"python3-{name}" for name in ("click", "matplotlib", "numba", "numpy", "psutil", "pydantic", "scipy")},
+    **{name: f"python3-{name}" for name in ("hypothesis", "pytest", "serial", "tqdm", "yaml")},
+    **{name: f"python3-{name}-pip" for name in ("fcl", "felupe", "natnet", "ompl", "rosbags", "tensorboard")},
+    **{name: f"python3-{name}-pip" for name in ("threadpoolctl", "torch", "trimesh", "zarr")},
+    **{"PIL": "python3-pil", "cv2": "python3-opencv", "mpl_toolkits": "python3-matplotlib"},
+    **{"qtm_rt": "python3-qtm-rt-pip", "skfem": "python3-scikit-fem-pip"},
+}
+"""The key in package.xml of an imported module; that of a ROS package is its name."""
 
-def imported_packages(package: str) -> dict[str, set[str]]:
-    found = {}
-    for path in (SRC / package / package).rglob("*.py"):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        names = set()
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Import):
-                names |= {alias.name.split(".")[0] for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-                names.add(node.module.split(".")[0])
-        found[str(path.relative_to(SRC))] = names
-    assert found, package
-    return found
+OPTIONAL = {"atheris", "pyvicon_datastream", "mocap4r2_msgs"}
+"""Imported only where somebody installed them."""
 
 
-def allowed(package: str) -> set[str]:
-    if package == "softform_core":
-        return {"softform_core"}
-    if package == "softform_ros":
-        return {"softform_core", "softform_interfaces", "softform_ros"}
-    ours = {"softform_core", "softform_interfaces", "softform_ros", package}
-    # Bring-up stands above the nodes: its demo talks to them as any planner does, through the client.
-    return ours | {"softform_ik"} if package == "softform_bringup" else ours
+@cache
+def imported_modules(path: Path) -> frozenset[str]:
+    """Dotted names that a file imports; of `from a import b`, both `a` and `a.b`."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return frozenset(found)
+
+
+def imported_packages(package: str, folder: str = "") -> dict[str, set[str]]:
+    """Top-level names that each file below a package's folder imports; by default its code's."""
+    paths = (SRC / package / (folder or package)).rglob("*.py")
+    return {str(path.relative_to(SRC)): {name.split(".")[0] for name in imported_modules(path)} for path in paths}
 
 
 @pytest.mark.parametrize("package", PYTHON_PACKAGES)
 def test_a_package_imports_only_what_lies_below_it(package):
-    for path, names in imported_packages(package).items():
-        beyond = {name for name in names if name.startswith("softform_")} - allowed(package)
+    files = imported_packages(package)
+    assert files
+    for path, names in files.items():
+        beyond = {name for name in names if name.startswith("softform_")} - ALLOWED[package] - {package}
         assert not beyond, f"{path} imports {beyond}"
         if package == "softform_core":
             assert not names & ROS, f"{path} imports ROS"
 
 
 def test_the_packages_are_those_of_the_design():
-    assert set(PYTHON_PACKAGES) == NODE_PACKAGES | {"softform_core", "softform_ros", "softform_bringup"}
+    assert set(PYTHON_PACKAGES) == set(ALLOWED)
+
+
+def _folder_of(module: str) -> str | None:
+    """The folder, dotted, in which a module of ours lies; None if it is none."""
+    parts = module.split(".")
+    place = SRC / parts[0] / Path(*parts)
+    if place.with_suffix(".py").is_file():
+        return ".".join(parts[:-1])
+    return module if (place / "__init__.py").is_file() else None
+
+
+def _imported_folders(path: Path) -> set[str]:
+    """Folders in which the modules that a file imports lie."""
+    modules = {name for name in imported_modules(path) if _folder_of(name)}
+    # `from a.b import c` names `a.b` too: where `c` is a module, `a.b` is only the way to it.
+    ways = {name.rpartition(".")[0] for name in modules}
+    return {_folder_of(name) or "" for name in modules if name not in ways}
+
+
+def test_no_folders_import_each_other_in_a_circle():
+    graph: dict[str, set[str]] = {}
+    for package in PYTHON_PACKAGES:
+        for path in (SRC / package / package).rglob("*.py"):
+            folder = ".".join(path.relative_to(SRC / package).parent.parts)
+            graph.setdefault(folder, set()).update(_imported_folders(path) - {folder})
+    assert sum(map(len, graph.values())) > 100
+    graphlib.TopologicalSorter(graph).prepare()  # raises CycleError
+
+
+def _dependencies(package: str) -> dict[str, set[str]]:
+    root = ElementTree.parse(SRC / package / "package.xml").getroot()
+    return {kind: {one.text for one in root.iter(f"{kind}_depend")} for kind in ("exec", "test")}
+
+
+@pytest.mark.parametrize("package", PYTHON_PACKAGES)
+def test_package_xml_names_what_is_imported(package):
+    """So `rosdep install` and `colcon build` prepare a machine with ROS."""
+    beside = {path.stem for path in (SRC / package / "test").rglob("*.py")}
+    needed = {}
+    for kind, folder in (("exec", package), ("test", "test")):
+        names = set().union(*imported_packages(package, folder).values())
+        others = names - sys.stdlib_module_names - OPTIONAL - {package} - (beside if kind == "test" else set())
+        needed[kind] = {DEPENDENCY_OF.get(name, name) for name in others}
+    named = _dependencies(package)
+    assert needed["exec"] <= named["exec"], f"package.xml lacks {needed['exec'] - named['exec']}"
+    untold = needed["test"] - named["exec"] - named["test"]
+    assert not untold, f"package.xml lacks test_depend of {untold}"
+    idle = {key for key in named["exec"] | named["test"] if not key.startswith("softform_")}
+    assert idle <= needed["exec"] | needed["test"], f"nothing imports {idle - needed['exec'] - needed['test']}"
+
+
+def test_bringup_depends_on_every_package_whose_nodes_are_launched():
+    launched = {
+        node.get("pkg")
+        for path in (SRC.parent / "launch").glob("*.launch.xml")
+        for node in ElementTree.parse(path).getroot().iter("node")
+    }
+    assert launched and launched - {"softform_bringup"} <= _dependencies("softform_bringup")["exec"]
+
+
+def test_bringup_stays_small():
+    lines = sum(len(path.read_text().splitlines()) for path in (SRC / "softform_bringup").rglob("*.py"))
+    assert lines < 1000
 
 
 def test_no_timer_follows_the_time_of_day():

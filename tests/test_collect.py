@@ -23,9 +23,9 @@ from rclpy.parameter import Parameter
 from rosbags.highlevel import AnyReader
 from std_srvs.srv import Trigger
 
-from softform_bringup.cli_collect import collect
-from softform_bringup.collecting import client
-from softform_bringup.collecting.robot_link import RobotLink
+from softform_collect import client
+from softform_collect.cli_collect import collect
+from softform_collect.robot_link import RobotLink
 from softform_core.frames.sources import open_recording
 from softform_core.robots import load_robot
 from softform_interfaces.action import CollectDataset
@@ -56,7 +56,7 @@ def trigger(operator: Node, service: str) -> None:
 def collector(output: Path, *arguments: str, terminal: int | None = None) -> subprocess.Popen:
     """The command as a process, which can be killed; `terminal` is where its user types."""
     return subprocess.Popen(
-        [sys.executable, "-m", "softform_bringup.cli_collect", "--json", "--output", str(output), *arguments],
+        [sys.executable, "-m", "softform_collect.cli_collect", "--json", "--output", str(output), *arguments],
         env={**os.environ, "SOFTFORM_RUNS": str(output.parent / "runs")},
         stdin=terminal,
         stdout=subprocess.PIPE,

@@ -16,11 +16,11 @@ import trimesh
 from click.testing import CliRunner
 from rosbags.highlevel import AnyReader
 
-from softform_bringup.fault_injection.stack_watch import wait_for
 from softform_core.cli.main import main
 from softform_core.robots import load_robot
 from softform_core.shapes.dem import dem_target
 from softform_core.units import MM_PER_M
+from softform_system_tests.fault_injection.stack_watch import wait_for
 
 KEYS = [
     "target", "predicted_mean_mm", "predicted_max_mm", "measured_mean_mm", "measured_max_mm", "rest_mean_mm", "ik_ms",

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from softform_bringup.launch_file import load_launch_file
 from softform_core.cli.main import main
+from softform_launch.launch_file import load_launch_file
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

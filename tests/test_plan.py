@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from sensor_msgs.msg import PointCloud2
 
+from softform_client.client import PressurePath, ShapeClient
 from softform_core.paths import models_dir
 from softform_core.robots import load_robot
-from softform_ik.client import PressurePath, ShapeClient
-from softform_rig.planned_motion.scene import scene_of
 from softform_rig.reality import load_reality
 from softform_ros.background_node import BackgroundNode
 from softform_ros.conversions import points_from_cloud, seconds_from_stamp
 from softform_ros.qos import TRUE_SURFACE
+from softform_studies.planned_motion.scene import scene_of
 
 STACK = {"sim_to_real": str(models_dir() / "membrane" / "rig_default")}
 CLEARANCE = 0.001

@@ -9,10 +9,10 @@ import pytest
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 
+from softform_client.client import Code, GoalFailedError, GoalRejectedError, Mode, ShapeClient
 from softform_core.robots import load_robot
 from softform_core.shapes.random import random_target
 from softform_core.shapes.target import TargetShape
-from softform_ik.client import Code, GoalFailedError, GoalRejectedError, Mode, ShapeClient
 from softform_interfaces.msg import ChamberPressures, DriverState, Surface
 from softform_ros.qos import LATCHED_STATE, PREDICTED_SURFACE, PRESSURE_COMMAND, PRESSURE_STATE_READER
 

@@ -20,12 +20,12 @@ from rcl_interfaces.srv import SetParameters
 from stopped_stack import DRIVER, HELD, PLANNER, ROBOT, VENTING_SECONDS, Stack
 
 from softform_bringup.lifecycle_manager import State, Step
+from softform_client.follow_goal import FollowGoal, PressurePath
+from softform_client.follow_messages import goal_to_message as follow_message
+from softform_client.reach_goal import Mode, ReachGoal
+from softform_client.reach_messages import features_to_message, goal_to_message
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.random import random_target
-from softform_ik.follow.goal import FollowGoal, PressurePath
-from softform_ik.follow.messages import goal_to_message as follow_message
-from softform_ik.reach.goal import Mode, ReachGoal
-from softform_ik.reach.messages import features_to_message, goal_to_message
 from softform_interfaces.action import FollowWaypoints, ReachShape
 from softform_interfaces.msg import ChamberPressures
 from softform_ros.conversions import cloud_from_points

@@ -25,17 +25,6 @@ setup(
             "motion_capture_node = softform_capture.motion_capture_node:main",
             "scanner_node = softform_capture.scanner_node:main",
         ],
-        "softform.fuzz": [
-            "natnet = softform_capture.motion_capture.fuzz_targets:fuzz_natnet",
-            "qualisys_settings = softform_capture.motion_capture.fuzz_targets:fuzz_qualisys_settings",
-            "qualisys_stream = softform_capture.motion_capture.fuzz_targets:fuzz_qualisys_stream",
-            "scan_cloud = softform_capture.scan_fuzz_targets:fuzz_cloud",
-            "scan_image = softform_capture.scan_fuzz_targets:fuzz_image",
-            "scan_obj = softform_capture.scan_fuzz_targets:fuzz_obj",
-            "scan_ply = softform_capture.scan_fuzz_targets:fuzz_ply",
-            "scan_stl = softform_capture.scan_fuzz_targets:fuzz_stl",
-            "scan_xyz = softform_capture.scan_fuzz_targets:fuzz_xyz",
-        ],
         "softform.commands": [
             "calibrate-cameras = softform_capture.cli_calibrate_cameras:calibrate_cameras",
             "print-code = softform_capture.cli_print_code:print_code",

@@ -24,19 +24,7 @@ setup(
             "simulate = softform_core.cli.simulate:simulate",
             "train = softform_core.cli.train:train",
             "evaluate = softform_core.cli.evaluate:evaluate",
-            "bench = softform_core.cli.bench:bench",
             "convert = softform_core.cli.convert:convert",
-        ],
-        "softform.bench": [
-            "simulate = softform_core.cli.bench:simulate",
-            "ik = softform_core.cli.bench:ik",
-        ],
-        "softform.bench.ik": [
-            "prediction = softform_core.bench.ik_prediction:prediction",
-            "solver = softform_core.bench.ik_solver:solver",
-            "algorithm2 = softform_core.bench.ik_algorithm2:algorithm2",
-            "scaling = softform_core.bench.ik_scaling:scaling",
-            "bounds = softform_core.bench.ik_bounds:bounds",
         ],
     },
 )

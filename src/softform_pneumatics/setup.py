@@ -18,11 +18,6 @@ setup(
         "console_scripts": [
             "pneumatics_node = softform_pneumatics.pneumatics_node:main",
         ],
-        "softform.fuzz": [
-            "protocol_a = softform_pneumatics.boards.fuzzing:fuzz_protocol_a",
-            "protocol_b = softform_pneumatics.boards.fuzzing:fuzz_protocol_b",
-            "protocol_binary = softform_pneumatics.boards.fuzzing:fuzz_protocol_binary",
-        ],
         "softform.commands": ["channels = softform_pneumatics.cli_channels:channels"],
     },
 )

@@ -21,15 +21,6 @@ setup(
         "softform.commands": [
             "rig = softform_rig.cli_rig:rig",
             "identify-plant = softform_rig.cli_identify_plant:identify_plant",
-            "study = softform_rig.cli_study:study",
-        ],
-        "softform.bench": [
-            "sim2real = softform_rig.cli_bench:sim2real",
-            "planning = softform_rig.cli_planning:planning",
-        ],
-        "softform.bench.ik": [
-            "planning = softform_rig.planned_motion.bench:planning",
-            "waypoints = softform_rig.bench_waypoints:waypoints",
         ],
     },
 )

@@ -20,6 +20,7 @@ from softform_bringup.remote_lifecycle import RemoteLifecycleNode
 from softform_ros.diagnostics import ERROR, OK, WARN, DiagnosticsPublisher, Health
 from softform_ros.parameters import Parameter, declare_parameters, read_parameters
 from softform_ros.qos import DIAGNOSTICS, LATCHED_STATE
+from softform_ros.stack_state import ACTIVE, FAILED
 
 PARAMETERS = (
     Parameter("nodes", [""], "Life-cycle nodes in the order of bringing up, relative to the namespace."),
@@ -31,7 +32,7 @@ PARAMETERS = (
     Parameter("stop_patience", 3.0, "Time for bringing everything down, s; the launch waits 5 s.", 0.1, 60.0),
 )
 LINGER = 2.0  # s for which a failure stays readable on `bringup_state` and `/diagnostics`
-STARTING, ACTIVE, DEGRADED, STOPPING, FAILED, DOWN = "starting", "active", "degraded", "stopping", "failed", "down"
+STARTING, DEGRADED, STOPPING, DOWN = "starting", "degraded", "stopping", "down"
 
 
 class BringupManagerNode(Node):

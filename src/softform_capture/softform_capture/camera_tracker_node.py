@@ -24,9 +24,9 @@ from softform_capture.camera_tracker.lens import Lens
 from softform_capture.camera_tracker.plane_view import SheetPlacement
 from softform_capture.camera_tracker.tracker import CameraTracker, Sighting, TrackerOptions
 from softform_capture.camera_tracker_parameters import PARAMETERS
-from softform_capture.capture_time import check_capture_time
 from softform_core.errors import SoftformError
 from softform_interfaces.msg import MarkerFrame
+from softform_ros.capture_time import check_capture_time
 from softform_ros.conversions import marker_message, seconds_from_stamp, stamp_from_seconds
 from softform_ros.diagnostics import ERROR, OK, WARN, Health
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node

@@ -5,10 +5,10 @@ from typing import Any
 
 from rclpy.subscription import Subscription
 
-from softform_capture.capture_run import CaptureRun, CaptureSettings
-from softform_capture.marker_plausibility import PlausibilityLimits
+from softform_capture.motion_capture.capture_run import CaptureRun, CaptureSettings
 from softform_capture.motion_capture.captured_frame import CapturedFrame, parse_renames
 from softform_capture.motion_capture.labelling import Labeller, read_rest_markers
+from softform_capture.motion_capture.marker_plausibility import PlausibilityLimits
 from softform_capture.motion_capture.ros_frames import FrameTopic, frame_topic
 from softform_capture.motion_capture.source_thread import SourceThread
 from softform_capture.motion_capture.sources import TOPICS, network_source

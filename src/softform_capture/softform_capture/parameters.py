@@ -1,6 +1,6 @@
 """Parameters of the scanner node; its page in the docs is made from this table."""
 
-from softform_capture.workspace import WORKSPACES
+from softform_capture.scanner.workspace import WORKSPACES
 from softform_core.shapes.read import UNITS
 from softform_ros.parameters import Parameter
 

@@ -7,15 +7,15 @@ from threading import Lock
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import PointCloud2
 
-from softform_capture.captured_cloud import CapturedCloud, CloudOptions, captured_cloud, cloud_on_robot
 from softform_capture.depth_cameras.calibration import SECONDS_PER_DAY, default_calibration, load_calibration
 from softform_capture.depth_cameras.cloud_watcher import CloudWatcher
 from softform_capture.depth_cameras.merging import CloudMerger, MergedCloud
-from softform_capture.folder_source import FolderSource, RejectedFile, ScanFile
-from softform_capture.folder_watcher import FolderWatcher
 from softform_capture.parameters import PARAMETERS
-from softform_capture.registration import Registration
-from softform_capture.scan_record import ScanRecord
+from softform_capture.scanner.captured_cloud import CapturedCloud, CloudOptions, captured_cloud, cloud_on_robot
+from softform_capture.scanner.folder_source import FolderSource, RejectedFile, ScanFile
+from softform_capture.scanner.folder_watcher import FolderWatcher
+from softform_capture.scanner.registration import Registration
+from softform_capture.scanner.scan_record import ScanRecord
 from softform_core.errors import SoftformError
 from softform_core.heap import give_back_what_is_free
 from softform_core.robots import load_robot

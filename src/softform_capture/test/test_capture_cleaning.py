@@ -3,10 +3,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from softform_capture.captured_cloud import CloudOptions, captured_cloud
-from softform_capture.cleaning import not_stray, thinned_evenly
-from softform_capture.registration import Registration
-from softform_capture.workspace import inside_workspace
+from softform_capture.scanner.captured_cloud import CloudOptions, captured_cloud
+from softform_capture.scanner.cleaning import not_stray, thinned_evenly
+from softform_capture.scanner.registration import Registration
+from softform_capture.scanner.workspace import inside_workspace
 from softform_core.errors import SoftformError
 from softform_core.robots import load_robot
 from softform_core.shapes.dem import dem_target

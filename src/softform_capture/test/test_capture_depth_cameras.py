@@ -14,12 +14,12 @@ from sensor_msgs.msg import PointCloud2, PointField
 
 from softform_capture.camera_tracker.code_detection import CodeDetector
 from softform_capture.camera_tracker.code_sheet import SHEETS
-from softform_capture.captured_cloud import CloudOptions
 from softform_capture.cli_calibrate_cameras import calibrate_cameras
 from softform_capture.depth_cameras.calibration import load_calibration, made_calibration
 from softform_capture.depth_cameras.extrinsics import register_cameras
 from softform_capture.depth_cameras.merging import CameraCloud, CloudMerger
 from softform_capture.depth_cameras.sheet_in_cloud import corners_in_cloud
+from softform_capture.scanner.captured_cloud import CloudOptions
 from softform_core.errors import SoftformError
 from softform_core.registration.rigid import RigidTransform
 from softform_core.robots import load_robot

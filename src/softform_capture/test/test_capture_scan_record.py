@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from softform_capture.scan_quality import ScanQuality
-from softform_capture.scan_record import ScanRecord
+from softform_capture.scanner.scan_quality import ScanQuality
+from softform_capture.scanner.scan_record import ScanRecord
 from softform_ros.diagnostics import ERROR, OK, WARN
 
 

@@ -12,7 +12,7 @@ from sensor_msgs.msg import PointCloud2
 
 from softform_capture.depth_cameras.calibration import made_calibration
 from softform_capture.depth_cameras.extrinsics import CameraExtrinsics
-from softform_capture.registration import Registration
+from softform_capture.scanner.registration import Registration
 from softform_core.registration.rigid import RigidTransform
 from softform_core.robots import load_robot
 from softform_core.shapes.dem import dem_target

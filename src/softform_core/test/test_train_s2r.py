@@ -12,15 +12,15 @@ from softform_core.cli.train import train
 from softform_core.errors import SoftformError
 from softform_core.forward.pipeline import grid_uv
 from softform_core.forward.robot_pipeline import simulated_shapes
+from softform_core.forward.sim_to_real_store import SIM_TO_REAL, load_sim_to_real
+from softform_core.frames.frames import Frames
 from softform_core.frames.marker_quality import MarkerQuality
 from softform_core.frames.marker_store import create_marker_frames
 from softform_core.frames.quality import COVERAGE_CELLS, FrameQuality
 from softform_core.frames.store import create_frames, open_frames
 from softform_core.halton import halton_actuations
-from softform_core.networks.sim_to_real_store import SIM_TO_REAL, load_sim_to_real
 from softform_core.robots import load_robot
 from softform_core.training import ensemble, held_out_errors, learn_sim_to_real
-from softform_core.training.frames import Frames
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
 from softform_core.units import MM_PER_M
 

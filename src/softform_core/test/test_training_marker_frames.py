@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from softform_core.errors import SoftformError
+from softform_core.frames.frames import MarkerFrames
+from softform_core.frames.marker_checks import check_markers, marker_faults
 from softform_core.registration.marker_motion import exchanged_markers
-from softform_core.training.frames import MarkerFrames
-from softform_core.training.marker_checks import check_markers, marker_faults
 
 SIDE = np.linspace(0.1, 0.9, 5)
 UV = np.stack(np.meshgrid(SIDE, SIDE, indexing="ij"), axis=-1).reshape(-1, 2)

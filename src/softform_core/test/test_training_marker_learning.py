@@ -10,11 +10,11 @@ from softform_core.errors import SoftformError
 from softform_core.forward.pipeline import ForwardPipeline, grid_uv
 from softform_core.forward.rbf_warp import SimToReal
 from softform_core.forward.surface_uncertainty import members_spread, uncertainty
+from softform_core.frames.frames import MarkerFrames
 from softform_core.networks.layers import MlpWeights, extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import load_robot
 from softform_core.training.ensemble import TrainingRun
-from softform_core.training.frames import MarkerFrames
 from softform_core.training.marker_learning import (
     MARKER_RECIPES,
     MARKERS,

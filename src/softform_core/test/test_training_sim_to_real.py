@@ -8,11 +8,11 @@ import pytest
 
 from softform_core.errors import SoftformError
 from softform_core.forward.pipeline import ForwardPipeline, grid_uv
+from softform_core.frames.frames import Frames
 from softform_core.networks.layers import MlpWeights
 from softform_core.surface.bspline import basis_matrix, derivative_matrices
 from softform_core.training import ensemble
 from softform_core.training.ensemble import TrainingRun
-from softform_core.training.frames import Frames
 from softform_core.training.sim_to_real import train_sim_to_real
 from softform_core.training.sim_to_real_recipes import DEFAULT, PAPER, Recipe
 

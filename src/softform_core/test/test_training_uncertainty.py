@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from softform_core.errors import SoftformError
+from softform_core.evaluation.uncertainty import calibrate, measurement_noise
 from softform_core.forward.surface_uncertainty import members_spread, uncertainty
-from softform_core.training.uncertainty import calibrate, measurement_noise
 
 
 @pytest.mark.parametrize(("factor", "floor"), [(2.0, 0.3), (0.5, 1.0)])

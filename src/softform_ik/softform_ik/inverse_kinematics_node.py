@@ -5,12 +5,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_client.driver_watch import DriverWatch
+from softform_client.held_command import HeldCommand
 from softform_core.robots import Robot, load_robot
 from softform_ik.parameters import PARAMETERS
 from softform_ik.robot.commander import Commander
-from softform_ik.robot.driver_watch import DriverWatch
-from softform_ik.robot.held_command import HeldCommand
-from softform_ik.robot.link import RobotLink
+from softform_ik.server_context import ServerContext
 from softform_ik.surface_servers import SurfaceServers
 from softform_ik.tip_servers import TipServers
 from softform_interfaces.msg import ChamberPressures, DriverState
@@ -54,7 +54,7 @@ class InverseKinematicsNode(SoftformLifecycleNode):
         self._commands = self.create_publisher(ChamberPressures, "pressure_command", qos.PRESSURE_COMMAND)
         self._held = HeldCommand(self._publish_command)
         self._commander = Commander(self._held)
-        link = RobotLink(self, self._driver, self._commander, self._ledger)
+        link = ServerContext(self, self._driver, self._commander, self._ledger)
         self._servers = SurfaceServers(link, robot) if robot.surfaces else TipServers(link, robot)
         self._state_subscription = self.create_subscription(
             ChamberPressures, "pressure_state", self._on_pressures, qos.PRESSURE_STATE_READER

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from softform_client.driver_watch import DriverWatch
 from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.planning.motion_plan import MotionSettings
 from softform_core.planning.planner_settings import PlannerSettings
@@ -9,7 +10,6 @@ from softform_core.robots import Robot, load_robot
 from softform_ik.plan.parameters import PARAMETERS
 from softform_ik.plan.plan import Plan
 from softform_ik.plan.server import PlanServer
-from softform_ik.robot.driver_watch import DriverWatch
 from softform_ik.warm_up import warm_up
 from softform_interfaces.msg import ChamberPressures
 from softform_ros import qos

@@ -6,17 +6,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sensor_msgs.msg import PointCloud2
 
+from softform_client.capture_watch import CaptureWatch
+from softform_client.reach_goal import Code
 from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.robots import Robot
 from softform_ik.follow.surface import SurfacePathSolver
 from softform_ik.follow.tip_record import TipRecord
 from softform_ik.reach.closed_loop import ClosedLoopSettings
 from softform_ik.reach.course import SolveSettings
-from softform_ik.reach.goal import Code
 from softform_ik.reach.reach import Reach, ReachSettings
 from softform_ik.reach.server import ReachServer
-from softform_ik.robot.capture_watch import CaptureWatch
-from softform_ik.robot.link import RobotLink
+from softform_ik.server_context import ServerContext
 from softform_ik.stream.streams import ServoStreams
 from softform_ik.warm_up import warm_up
 from softform_ros import qos
@@ -37,7 +37,7 @@ class SurfaceServers:
         SoftformError: If its models cannot be used.
     """
 
-    def __init__(self, link: RobotLink, robot: Robot) -> None:
+    def __init__(self, link: ServerContext, robot: Robot) -> None:
         """Load and warm up the models, then open topics and servers."""
         node = self._node = link.node
         values = node.parameters

@@ -3,6 +3,8 @@
 import numpy as np
 from rclpy.action import ActionServer
 
+from softform_client.capture_watch import CaptureWatch
+from softform_client.reach_goal import Code
 from softform_core.errors import SoftformError
 from softform_core.forward.live_pipeline import AUTO, NONE
 from softform_core.paths import models_dir
@@ -11,9 +13,7 @@ from softform_core.rods.model_store import TIP_SIM_TO_REAL
 from softform_core.rods.tip_model import TipModel, load_tip_model
 from softform_ik.follow.tip import TipPathSolver
 from softform_ik.follow.tip_record import TipRecord
-from softform_ik.reach.goal import Code
-from softform_ik.robot.capture_watch import CaptureWatch
-from softform_ik.robot.link import RobotLink
+from softform_ik.server_context import ServerContext
 from softform_interfaces.action import ReachShape
 from softform_interfaces.msg import MarkerFrame
 from softform_ros import qos
@@ -33,7 +33,7 @@ class TipServers:
         SoftformError: If its model cannot be used.
     """
 
-    def __init__(self, link: RobotLink, robot: Robot) -> None:
+    def __init__(self, link: ServerContext, robot: Robot) -> None:
         """Load the model, then open topics and servers."""
         node = self._node = link.node
         values = node.parameters

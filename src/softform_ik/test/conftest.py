@@ -15,12 +15,12 @@ from lifecycle_msgs.srv import ChangeState
 from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor
 from sensor_msgs.msg import PointCloud2
 
+from softform_client.client import GoalFailedError, GoalRejectedError, Mode, ShapeClient
 from softform_core.forward.pipeline import grid_faces
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.robots import load_robot
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
-from softform_ik.client import GoalFailedError, GoalRejectedError, Mode, ShapeClient
 from softform_interfaces.msg import ChamberPressures, DriverState
 from softform_ros import qos
 from softform_ros.conversions import cloud_from_points

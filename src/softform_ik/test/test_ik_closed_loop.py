@@ -7,6 +7,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from softform_client.capture_watch import CaptureWatch
+from softform_client.driver_watch import DriverWatch
+from softform_client.held_command import HeldCommand
+from softform_client.reach_goal import Code, Mode, ReachGoal
 from softform_core.forward.pipeline import ForwardPipeline, grid_faces, grid_uv
 from softform_core.inverse.closest_points import closest_points_on
 from softform_core.inverse.ik_options import IkOptions
@@ -17,14 +21,10 @@ from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
 from softform_ik.reach.closed_loop import ClosedLoopSettings
 from softform_ik.reach.course import SolveSettings
-from softform_ik.reach.goal import Code, Mode, ReachGoal
 from softform_ik.reach.reach import Reach, ReachSettings
-from softform_ik.robot.capture_watch import CaptureWatch
 from softform_ik.robot.commander import Commander
-from softform_ik.robot.driver_watch import DriverWatch
 from softform_ik.robot.hardware import Hardware, HardwareSettings
-from softform_ik.robot.held_command import HeldCommand
-from softform_ik.stop_request import StopRequest
+from softform_ik.robot.stop_request import StopRequest
 from softform_interfaces.msg import ChamberPressures, DriverState
 
 HIDDEN = np.array([3500.0, 700.0, 2800.0, 900.0, 2500.0, 1500.0, 600.0, 3100.0, 1200.0])

@@ -10,9 +10,9 @@ import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.msg import Transition
 
-from softform_core.networks.sim_to_real_store import SIM_TO_REAL
+from softform_client.client import Code, GoalFailedError, Mode, NotConnectedError
+from softform_core.forward.sim_to_real_store import SIM_TO_REAL
 from softform_core.paths import models_dir
-from softform_ik.client import Code, GoalFailedError, Mode, NotConnectedError
 from softform_interfaces.msg import DriverState
 from softform_ros import qos
 

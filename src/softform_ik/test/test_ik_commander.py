@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from softform_ik.reach.goal import Code
+from softform_client.held_command import HeldCommand
+from softform_client.reach_goal import Code
 from softform_ik.robot.commander import Commander
-from softform_ik.robot.held_command import HeldCommand
-from softform_ik.stop_request import StopRequest
+from softform_ik.robot.stop_request import StopRequest
 
 FOLLOW_PREEMPTED = 312
 GOAL, STREAM = np.full(9, 2000.0), np.full(9, 1000.0)

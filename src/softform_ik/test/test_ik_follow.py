@@ -3,18 +3,18 @@
 import numpy as np
 import pytest
 
+from softform_client.capture_watch import CaptureWatch
+from softform_client.follow_goal import Code, FollowGoal, PointPath, PressurePath
+from softform_client.held_command import HeldCommand
+from softform_client.reach_goal import Code as ReachCode
 from softform_core.errors import SoftformError
 from softform_ik.follow.follow import Follow, FollowSettings
-from softform_ik.follow.goal import Code, FollowGoal, PointPath, PressurePath
 from softform_ik.follow.motion import MotionSettings, PathMover
 from softform_ik.follow.solver import SolvedWaypoint
 from softform_ik.follow.tip_record import TipRecord
-from softform_ik.reach.goal import Code as ReachCode
-from softform_ik.robot.capture_watch import CaptureWatch
 from softform_ik.robot.commander import Commander
 from softform_ik.robot.hardware import Hardware, HardwareSettings
-from softform_ik.robot.held_command import HeldCommand
-from softform_ik.stop_request import StopRequest
+from softform_ik.robot.stop_request import StopRequest
 from softform_ros.goal_error import GoalError
 
 SLEW_RATE = 4000.0

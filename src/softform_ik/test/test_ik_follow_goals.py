@@ -6,12 +6,12 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point
 from std_msgs.msg import Header
 
+from softform_client.follow_codes import CODE_OF_FOLLOWING
+from softform_client.follow_goal import MAX_WAYPOINTS, Code, FollowGoal, PointPath, PressurePath, ShapePath
+from softform_client.follow_messages import goal_from_message, goal_to_message
+from softform_client.reach_goal import Code as ReachCode
 from softform_core.robots import load_robot
 from softform_core.shapes.target import TargetShape
-from softform_ik.follow.codes import CODE_OF_FOLLOWING
-from softform_ik.follow.goal import MAX_WAYPOINTS, Code, FollowGoal, PointPath, PressurePath, ShapePath
-from softform_ik.follow.messages import goal_from_message, goal_to_message
-from softform_ik.reach.goal import Code as ReachCode
 from softform_ros.conversions import cloud_from_points, stamp_from_seconds
 from softform_ros.goal_error import GoalError
 

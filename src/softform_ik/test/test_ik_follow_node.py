@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from lifecycle_msgs.msg import Transition
 
-from softform_ik.client import (
+from softform_client.client import (
     FollowCode,
     GoalFailedError,
     GoalRejectedError,

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from softform_client.follow_goal import FollowGoal, PointPath, PressurePath, ShapePath
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
-from softform_ik.follow.goal import FollowGoal, PointPath, PressurePath, ShapePath
 from softform_ik.follow.surface import SurfacePathSolver
 from softform_ik.reach.course import SolveSettings
 

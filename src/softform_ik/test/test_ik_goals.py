@@ -7,10 +7,10 @@ from geometry_msgs.msg import Point
 from sensor_msgs.msg import PointCloud2
 from std_msgs.msg import Header
 
+from softform_client.reach_goal import Code, Mode, ReachGoal
+from softform_client.reach_messages import goal_from_message, goal_to_message
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
-from softform_ik.reach.goal import Code, Mode, ReachGoal
-from softform_ik.reach.messages import goal_from_message, goal_to_message
 from softform_ros.conversions import stamp_from_seconds
 from softform_ros.goal_error import GoalError
 

@@ -7,12 +7,12 @@ import pytest
 import trimesh
 from lifecycle_msgs.msg import Transition
 
+from softform_client.plan_goal import Code, PlanGoal
+from softform_client.plan_messages import goal_to_message
 from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.paths import models_dir
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
-from softform_ik.plan.goal import Code, PlanGoal
-from softform_ik.plan.messages import goal_to_message
 from softform_interfaces.action import PlanToShape
 from softform_interfaces.msg import DriverState
 from softform_ros.action_caller import ActionCaller, GoalRejectedError, NotConnectedError

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from lifecycle_msgs.msg import Transition
 
+from softform_client.client import Code, GoalFailedError, GoalRejectedError, Mode, NotConnectedError, ShapeClient
 from softform_core.errors import SoftformError
 from softform_core.networks.store import FORWARD_KINEMATICS
 from softform_core.paths import models_dir
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
-from softform_ik.client import Code, GoalFailedError, GoalRejectedError, Mode, NotConnectedError, ShapeClient
 from softform_interfaces.msg import DriverState
 
 HIDDEN = np.array([4000.0, 500.0, 3000.0, 800.0, 2500.0, 1500.0, 200.0, 3500.0, 1000.0])

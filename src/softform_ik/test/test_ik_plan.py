@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 import trimesh
 
+from softform_client.plan_goal import Code, PlanGoal
+from softform_client.plan_messages import goal_from_message, goal_to_message
 from softform_core.forward.live_pipeline import LiveModels, LivePipeline
 from softform_core.paths import models_dir
 from softform_core.planning.motion_plan import MotionSettings
 from softform_core.planning.planner_settings import PlannerSettings
 from softform_core.shapes.target import TargetShape
-from softform_ik.plan.goal import Code, PlanGoal
-from softform_ik.plan.messages import goal_from_message, goal_to_message
 from softform_ik.plan.plan import CODE_OF, Plan
-from softform_ik.stop_request import StopRequest
+from softform_ik.robot.stop_request import StopRequest
 from softform_ros.conversions import stamp_from_seconds
 
 START, GOAL = np.full(9, 500.0), np.full(9, 3000.0)

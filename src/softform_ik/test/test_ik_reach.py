@@ -5,18 +5,18 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from softform_client.capture_watch import CaptureWatch
+from softform_client.driver_watch import DriverWatch, MeasuredPressures
+from softform_client.held_command import HeldCommand
+from softform_client.reach_goal import Code, Mode, ReachGoal
 from softform_core.forward.corrected_pipeline import CorrectedPipeline
 from softform_core.shapes.features import FeaturePoints
-from softform_ik.feedback_throttle import FeedbackThrottle
+from softform_ik.goals.feedback_throttle import FeedbackThrottle
 from softform_ik.reach.course import Progress, SolveSettings
-from softform_ik.reach.goal import Code, Mode, ReachGoal
 from softform_ik.reach.reach import Reach, ReachSettings
-from softform_ik.robot.capture_watch import CaptureWatch
 from softform_ik.robot.commander import Commander
-from softform_ik.robot.driver_watch import DriverWatch, MeasuredPressures
 from softform_ik.robot.hardware import Hardware, HardwareSettings
-from softform_ik.robot.held_command import HeldCommand
-from softform_ik.stop_request import StopRequest
+from softform_ik.robot.stop_request import StopRequest
 from softform_interfaces.msg import ChamberPressures, DriverState
 from softform_ros.goal_error import GoalError
 

@@ -6,17 +6,17 @@ import time
 import numpy as np
 import pytest
 
+from softform_client.driver_watch import DriverWatch
+from softform_client.held_command import HeldCommand
+from softform_client.reach_goal import Code
 from softform_core.forward.pipeline import grid_uv
 from softform_core.inverse.closest_points import closest_points_on
 from softform_core.inverse.servo import Servo, ServoSettings
 from softform_core.inverse.servo_target import ServoTarget
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
-from softform_ik.reach.goal import Code
 from softform_ik.robot.commander import Commander
-from softform_ik.robot.driver_watch import DriverWatch
-from softform_ik.robot.held_command import HeldCommand
-from softform_ik.stop_request import StopRequest
+from softform_ik.robot.stop_request import StopRequest
 from softform_ik.stream.loop import ServoLoop
 from softform_interfaces.msg import ChamberPressures, DriverState, ServoState
 

@@ -16,9 +16,9 @@ from sensor_msgs.msg import PointCloud2
 from shape_msgs.msg import Mesh, MeshTriangle
 from std_msgs.msg import Header
 
+from softform_client.client import Code, GoalFailedError, Mode
 from softform_core.forward.pipeline import grid_uv
 from softform_core.units import MM_PER_M
-from softform_ik.client import Code, GoalFailedError, Mode
 from softform_interfaces.msg import DriverState, ServoState, TargetMesh, TargetPoints
 from softform_ros import qos
 from softform_ros.conversions import cloud_from_points, nanoseconds_from_stamp, stamp_from_seconds

@@ -7,10 +7,9 @@ from softform_core.errors import SoftformError
 from softform_core.robots import Robot, load_robot
 from softform_rig.device_pose import DevicePose
 from softform_rig.live_membrane import LiveMembrane
-from softform_rig.make_frames import make_frames, make_marker_frames
 from softform_rig.markers import glue_markers, marker_layout
 from softform_rig.motion_capture import MotionCapture
-from softform_rig.reality import MotionCaptureDescription, Reality, load_reality, true_pressures
+from softform_rig.reality import MotionCaptureDescription, load_reality
 
 
 @pytest.fixture(scope="module")
@@ -80,19 +79,6 @@ def test_occlusions_last(robot: Robot, live: LiveMembrane) -> None:
     gone = np.isnan([system.capture(live.membrane.rest_vertices, time / 50.0) for time in range(3000)]).all(axis=2)
     still = (gone[1:] & gone[:-1]).sum() / gone[:-1].sum()
     assert still == pytest.approx(np.exp(-0.02 / 0.5), abs=0.02)
-
-
-def test_marker_frames_see_the_shapes_that_the_scanner_sees(robot: Robot) -> None:
-    reality = Reality(name="mine", title="mine", pressure_sensors={"gain": 0.9}, motion_capture={"noise": 0.0})
-    frames, truth, missing = make_marker_frames(robot, reality, 3, 1, missing=0.1, seed=5)
-    scans, same_truth, _ = make_frames(robot, reality, 3, 1, seed=5)
-    np.testing.assert_array_equal(frames.actuation, scans.actuation)
-    np.testing.assert_allclose(truth.vertices, same_truth.vertices, atol=1e-6)
-    assert missing == pytest.approx(1.0 - frames.visible.mean())
-    shape = LiveMembrane(robot, reality).shape(true_pressures(reality, robot, frames.actuation[1]))
-    seen = frames.positions[1, frames.visible[1]]
-    assert np.linalg.norm(shape[:, None] - seen, axis=2).min(axis=0).max() < 0.007
-    assert np.abs(frames.uv * 0.32 - 0.16 - marker_layout(robot, 34)).max() < 0.0015
 
 
 def test_a_sheet_that_hangs_sideways_has_a_shape_at_rest(robot: Robot) -> None:

@@ -9,7 +9,7 @@ import yaml
 from pydantic import AwareDatetime, Field, ValidationError
 
 from softform_capture.depth_cameras.extrinsics import CameraExtrinsics
-from softform_capture.registration import Registration
+from softform_capture.scanner.registration import Registration
 from softform_core.errors import SoftformError
 from softform_core.files import write_atomically
 from softform_core.paths import data_dir

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 from sensor_msgs.msg import PointCloud2
 
-from softform_capture.capture_time import check_capture_time
 from softform_capture.depth_cameras.merging import CameraCloud, CloudMerger, MergedCloud
 from softform_core.errors import SoftformError
+from softform_ros.capture_time import check_capture_time
 from softform_ros.conversions import points_from_cloud, seconds_from_stamp
 
 _STOP_PATIENCE = 10.0

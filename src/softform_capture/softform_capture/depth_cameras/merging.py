@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from softform_capture.captured_cloud import CloudOptions
 from softform_capture.depth_cameras.calibration import CameraCalibration
-from softform_capture.workspace import inside_workspace
+from softform_capture.scanner.captured_cloud import CloudOptions
+from softform_capture.scanner.workspace import inside_workspace
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_core.shapes.target import estimate_normals

@@ -7,9 +7,9 @@ from captured_scene import BASE, NAMES, SHEET_NAMES, seen, sheet
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from softform_capture.capture_run import CaptureRun, CaptureSettings
-from softform_capture.marker_plausibility import PlausibilityLimits
+from softform_capture.motion_capture.capture_run import CaptureRun, CaptureSettings
 from softform_capture.motion_capture.captured_frame import CapturedFrame
+from softform_capture.motion_capture.marker_plausibility import PlausibilityLimits
 from softform_core.robots import load_robot
 
 MARKER = st.integers(0, len(NAMES) - 1)

@@ -9,10 +9,10 @@ from scipy.interpolate import RegularGridInterpolator
 from scipy.spatial import cKDTree
 
 from softform_core.evaluation.metrics import chamfer_distance, folded_cells, hausdorff_distance, normal_errors
+from softform_core.evaluation.uncertainty import measurement_noise
 from softform_core.forward.pipeline import grid_faces
 from softform_core.inverse.closest_points import closest_points_on
 from softform_core.shapes.target import TargetShape
-from softform_core.training.uncertainty import measurement_noise
 from softform_core.units import MM_PER_M
 
 Array = NDArray[np.float64]

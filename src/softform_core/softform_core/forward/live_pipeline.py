@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from softform_core.errors import SoftformError
 from softform_core.forward.pipeline import ForwardPipeline, grid_uv
 from softform_core.forward.robot_pipeline import SURFACE_POINTS, pipeline_of
+from softform_core.forward.sim_to_real_store import SIM_TO_REAL, load_sim_to_real
 from softform_core.forward.surface_uncertainty import SurfaceUncertainty
 from softform_core.networks.layers import extract_mlp
 from softform_core.networks.model_files import ModelError
 from softform_core.networks.sim_to_real_card import SimToRealCard
-from softform_core.networks.sim_to_real_store import SIM_TO_REAL, load_sim_to_real
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.paths import models_dir
 from softform_core.robots import Robot

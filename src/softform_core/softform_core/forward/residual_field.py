@@ -15,7 +15,7 @@ from scipy.interpolate import RectBivariateSpline
 
 from softform_core.errors import SoftformError
 from softform_core.forward.pipeline import grid_faces, grid_uv
-from softform_core.inverse.triangle_tree import TriangleTree
+from softform_core.geometry.triangle_tree import TriangleTree
 from softform_core.surface.bspline import basis_matrix
 
 Array = NDArray[np.float64]

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
 from softform_core.forward.pipeline import grid_faces
-from softform_core.inverse.triangle_tree import TriangleTree
+from softform_core.geometry.triangle_tree import TriangleTree
 
 Array = NDArray[np.float64]
 

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
 from softform_core.forward.robot_pipeline import simulated_shapes
+from softform_core.frames.frames import MarkerFrames
+from softform_core.frames.marker_checks import marker_faults
 from softform_core.frames.quality import MIN_COVERAGE, MarkerQuality
 from softform_core.registration.markers import register_markers
 from softform_core.robots import Robot
-from softform_core.training.frames import MarkerFrames
-from softform_core.training.marker_checks import marker_faults
 from softform_core.units import MM_PER_M
 
 Array = NDArray[np.float64]

@@ -8,8 +8,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.inverse.point_tree import PointTree
-from softform_core.inverse.triangle_tree import TriangleTree
+from softform_core.geometry.point_tree import PointTree
+from softform_core.geometry.triangle_tree import TriangleTree
 from softform_core.shapes.target import NEIGHBOURS, TargetShape, upwards
 from softform_core.units import MM_PER_M
 

@@ -21,8 +21,8 @@ from softform_core.inverse.ik_options import IkOptions, Termination, check_optio
 from softform_core.inverse.ik_problem import Evaluation, Problem
 from softform_core.inverse.ik_result import IkResult
 from softform_core.inverse.levenberg_marquardt import levenberg_marquardt
+from softform_core.inverse.surface_target import SurfaceTarget
 from softform_core.shapes.features import FeaturePoints
-from softform_core.shapes.surface_target import SurfaceTarget
 from softform_core.shapes.target import TargetShape
 
 Method = Literal["levenberg_marquardt", "gradient_descent"]

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from softform_core.forward.quadratic_model import moved, quadratic_model
 from softform_core.inverse.box_minimum import box_minimum
 from softform_core.inverse.ik_monitor import Monitor
 from softform_core.inverse.ik_options import Termination
 from softform_core.inverse.ik_problem import Evaluation, Problem
+from softform_core.inverse.quadratic_model import moved, quadratic_model
 
 _FIRST_DAMPING = 1e-3
 _LEAST_DAMPING = 1e-6

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.forward.quadratic_model import weighted_rows
 from softform_core.inverse.ik_problem import Evaluation, Problem
+from softform_core.inverse.quadratic_model import weighted_rows
 
 Array = NDArray[np.float64]
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.inverse.point_tree import PointTree
+from softform_core.geometry.point_tree import PointTree
 from softform_core.shapes.validate import check_points
 
 NEIGHBOURS = 16

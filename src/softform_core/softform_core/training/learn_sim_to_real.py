@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from softform_core.errors import SoftformError
+from softform_core.forward.sim_to_real_store import SIM_TO_REAL, SimToRealModel, load_sim_to_real
+from softform_core.frames.frames import MarkerFrames
 from softform_core.networks.card import ModelCard
 from softform_core.networks.layers import MlpWeights, extract_mlp
 from softform_core.networks.model_files import export
 from softform_core.networks.sim_to_real_card import FramesUsed, HeldOutErrors, SimToRealCard, Training
-from softform_core.networks.sim_to_real_store import SIM_TO_REAL, SimToRealModel, load_sim_to_real
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import Robot
 from softform_core.threads import one_thread
 from softform_core.training.ensemble import TrainingRun
-from softform_core.training.frames import MarkerFrames
 from softform_core.training.held_out_errors import held_out_errors
 from softform_core.training.hold_out import hold_out
 from softform_core.training.marker_learning import MARKER_RECIPES, train_sim_to_real_from_markers

@@ -13,12 +13,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from softform_core.frames.frames import MarkerFrames
+from softform_core.frames.marker_checks import check_markers
 from softform_core.networks.layers import MlpWeights
 from softform_core.networks.sim_to_real import FunctionPrediction
 from softform_core.surface.bspline import basis_matrix
 from softform_core.training.ensemble import Member, TrainingRun, train_ensemble
-from softform_core.training.frames import MarkerFrames
-from softform_core.training.marker_checks import check_markers
 from softform_core.training.marker_uncertainty import MarkerPrediction, calibrate_at_markers, share_between_markers
 from softform_core.training.scan_checks import fold_flags, residual_flags
 from softform_core.training.sim_to_real_losses import geometric_regularization, surface_normals

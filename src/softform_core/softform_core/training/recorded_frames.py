@@ -12,13 +12,13 @@ from softform_core.errors import SoftformError
 from softform_core.evaluation.captures import Capture, read_captures
 from softform_core.forward.pipeline import ForwardPipeline, grid_uv
 from softform_core.forward.robot_pipeline import pipeline_of
+from softform_core.frames.frames import Frames, MarkerFrames
+from softform_core.frames.marker_checks import marker_faults
 from softform_core.frames.marker_store import MarkerStore
 from softform_core.frames.sources import open_recording
 from softform_core.networks.layers import MlpWeights
 from softform_core.robots import Robot
 from softform_core.shapes.target import estimate_normals
-from softform_core.training.frames import Frames, MarkerFrames
-from softform_core.training.marker_checks import marker_faults
 from softform_core.training.scan_checks import unfit_scans
 from softform_core.units import MM_PER_M
 

@@ -12,12 +12,12 @@ from scipy.spatial import cKDTree
 from torch import Tensor
 
 from softform_core.errors import SoftformError
+from softform_core.evaluation.uncertainty import measurement_noise
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.frames.agreement import mirrored_or_turned
-from softform_core.training.frames import Frames
+from softform_core.frames.frames import Frames
 from softform_core.training.sim_to_real_losses import Clouds
 from softform_core.training.trained_sim_to_real import FrameFlag
-from softform_core.training.uncertainty import measurement_noise
 from softform_core.units import MM_PER_M
 
 Array = NDArray[np.float64]

@@ -14,14 +14,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from softform_core.evaluation.uncertainty import calibrate, measurement_noise
 from softform_core.forward.pipeline import grid_uv
 from softform_core.forward.surface_uncertainty import members_spread
+from softform_core.frames.frames import Frames
 from softform_core.networks.layers import MlpWeights
 from softform_core.networks.sim_to_real import Confidence, FunctionPrediction
 from softform_core.training.border import Border, BorderLine, BorderNeighbours, border_misfit, border_neighbours
 from softform_core.training.confidence import fit_confidence
 from softform_core.training.ensemble import Member, TrainingRun, train_ensemble
-from softform_core.training.frames import Frames
 from softform_core.training.scan_checks import check_scans, fold_flags, residual_flags
 from softform_core.training.sim_to_real_losses import (
     Clouds,
@@ -37,7 +38,6 @@ from softform_core.training.sim_to_real_losses import (
 )
 from softform_core.training.sim_to_real_recipes import DEFAULT, Recipe
 from softform_core.training.trained_sim_to_real import TrainedSimToReal, model_of
-from softform_core.training.uncertainty import calibrate, measurement_noise
 from softform_core.training.warp_data import WarpData, kernel_grid
 from softform_core.units import MM_PER_M
 

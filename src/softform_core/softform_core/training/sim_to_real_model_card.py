@@ -4,6 +4,8 @@ from datetime import UTC, datetime
 
 import torch
 
+from softform_core.forward.sim_to_real_export import SimToRealNetwork
+from softform_core.forward.sim_to_real_store import SIM_TO_REAL
 from softform_core.networks.card import ModelCard
 from softform_core.networks.model_files import sha256
 from softform_core.networks.sim_to_real_card import (
@@ -14,8 +16,6 @@ from softform_core.networks.sim_to_real_card import (
     Training,
     Transfer,
 )
-from softform_core.networks.sim_to_real_export import SimToRealNetwork
-from softform_core.networks.sim_to_real_store import SIM_TO_REAL
 from softform_core.robots import Robot
 from softform_core.simulation.generate import git_revision
 from softform_core.training.trained_sim_to_real import TrainedSimToReal

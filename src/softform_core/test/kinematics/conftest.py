@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from softform_core.forward.pipeline import ForwardPipeline, grid_faces, grid_uv
 from softform_core.forward.rbf_warp import SimToReal
+from softform_core.forward.sim_to_real_store import SIM_TO_REAL
 from softform_core.inverse.ik_options import IkOptions
 from softform_core.networks.layers import MlpWeights
 from softform_core.networks.model_files import export
 from softform_core.networks.sim_to_real import ShapeInput, mean_of
 from softform_core.networks.sim_to_real_card import FramesUsed, HeldOutErrors, SimToRealCard, Training
-from softform_core.networks.sim_to_real_store import SIM_TO_REAL
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import load_robot
 from softform_core.shapes.target import TargetShape

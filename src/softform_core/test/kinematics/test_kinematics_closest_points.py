@@ -9,9 +9,9 @@ from scipy.spatial import cKDTree
 
 from softform_core.errors import SoftformError
 from softform_core.forward.pipeline import grid_faces, grid_uv
+from softform_core.geometry.point_tree import PointTree
+from softform_core.geometry.triangle_tree import TriangleTree
 from softform_core.inverse.closest_points import CloudSearch, MeshSearch, closest_points_on
-from softform_core.inverse.point_tree import PointTree
-from softform_core.inverse.triangle_tree import TriangleTree
 from softform_core.shapes.target import TargetShape
 
 

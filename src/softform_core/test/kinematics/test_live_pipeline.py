@@ -9,7 +9,7 @@ import pytest
 from softform_core.errors import SoftformError
 from softform_core.forward import live_pipeline
 from softform_core.forward.live_pipeline import LivePipeline
-from softform_core.networks.sim_to_real_store import SIM_TO_REAL, load_sim_to_real
+from softform_core.forward.sim_to_real_store import SIM_TO_REAL, load_sim_to_real
 from softform_core.robots import load_robot
 
 PRESSURES = np.linspace(500.0, 4500.0, 9)

@@ -3,7 +3,7 @@ import pytest
 
 from softform_core.errors import SoftformError
 from softform_core.forward.pipeline import grid_faces, grid_uv
-from softform_core.inverse.triangle_tree import TriangleTree
+from softform_core.geometry.triangle_tree import TriangleTree
 from softform_core.planning.predicted_surface import SIGMAS, PredictedSurface, chords
 
 REFINED = 4

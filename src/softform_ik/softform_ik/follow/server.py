@@ -6,16 +6,17 @@ from operator import attrgetter
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_client.driver_watch import DriverWatch
+from softform_client.follow_codes import in_codes_of_following
+from softform_client.follow_goal import FollowGoal
+from softform_client.follow_messages import goal_from_message
 from softform_core.robots import Robot
-from softform_ik.feedback_throttle import FeedbackThrottle
-from softform_ik.follow.codes import in_codes_of_following
 from softform_ik.follow.follow import Follow, FollowOutcome
-from softform_ik.follow.goal import FollowGoal
-from softform_ik.follow.messages import feedback_to_message, goal_from_message, result_to_message
-from softform_ik.goal_server import MovingGoalServer
+from softform_ik.follow.messages import feedback_to_message, result_to_message
+from softform_ik.goals.feedback_throttle import FeedbackThrottle
+from softform_ik.goals.goal_server import MovingGoalServer
 from softform_ik.robot.commander import Commander
-from softform_ik.robot.driver_watch import DriverWatch
-from softform_ik.stop_request import StopRequest
+from softform_ik.robot.stop_request import StopRequest
 from softform_interfaces.action import FollowWaypoints
 from softform_ros.action_goals import GoalLedger
 from softform_ros.lifecycle import SoftformLifecycleNode

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_ik.follow.goal import FollowGoal, PressurePath
+from softform_client.follow_goal import FollowGoal, PressurePath
 
 Array = NDArray[np.float64]
 

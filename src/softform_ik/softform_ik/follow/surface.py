@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_client.follow_goal import FollowGoal, PointPath, PressurePath, ShapePath
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.robots import Robot
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
-from softform_ik.follow.goal import FollowGoal, PointPath, PressurePath, ShapePath
 from softform_ik.follow.solver import SolvedWaypoint, given_pressures
 from softform_ik.reach.course import SolveSettings
 from softform_ik.reach.reach import Pipelines

@@ -7,6 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_client.plan_goal import Code, PlanGoal
 from softform_core.errors import SoftformError
 from softform_core.forward.live_pipeline import LiveModels
 from softform_core.forward.pipeline import ForwardPipeline
@@ -22,8 +23,7 @@ from softform_core.planning.motion_plan import (
 from softform_core.planning.obstacles import obstacle_of
 from softform_core.planning.predicted_surface import PredictedSurface
 from softform_core.robots import Robot
-from softform_ik.plan.goal import Code, PlanGoal
-from softform_ik.stop_request import StopRequest
+from softform_ik.robot.stop_request import StopRequest
 from softform_ros.goal_error import GoalError
 
 Array = NDArray[np.float64]

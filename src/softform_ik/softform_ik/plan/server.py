@@ -3,15 +3,16 @@
 from collections.abc import Callable
 from operator import attrgetter
 
+from softform_client.plan_goal import PlanGoal
+from softform_client.plan_messages import goal_from_message
 from softform_core.planning.motion_plan import Progress
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
-from softform_ik.feedback_throttle import FeedbackThrottle
-from softform_ik.goal_server import GoalServer
-from softform_ik.plan.goal import PlanGoal
-from softform_ik.plan.messages import feedback_to_message, goal_from_message, result_to_message
+from softform_ik.goals.feedback_throttle import FeedbackThrottle
+from softform_ik.goals.goal_server import GoalServer
+from softform_ik.plan.messages import feedback_to_message, result_to_message
 from softform_ik.plan.plan import Plan, PlanOutcome
-from softform_ik.stop_request import StopRequest
+from softform_ik.robot.stop_request import StopRequest
 from softform_interfaces.action import PlanToShape
 from softform_ros.action_goals import GoalLedger
 from softform_ros.lifecycle import SoftformLifecycleNode

@@ -3,12 +3,12 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_client.reach_goal import Code
 from softform_core.errors import SoftformError
 from softform_core.frames.agreement import check_agreement
 from softform_core.frames.quality import assess_cloud
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
-from softform_ik.reach.goal import Code
 from softform_ros.goal_error import GoalError
 
 Array = NDArray[np.float64]

@@ -6,7 +6,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_client.driver_watch import MeasuredPressures
+from softform_client.reach_goal import Code, Mode, ReachGoal
 from softform_core.errors import SoftformError
+from softform_core.evaluation.measured_errors import MeasuredErrors, measure_errors
 from softform_core.forward.forward_model import ForwardModel
 from softform_core.forward.pipeline import ForwardPipeline, grid_uv
 from softform_core.inverse.ik_monitor import IkIteration
@@ -19,11 +22,8 @@ from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 from softform_ik.reach.capture_checks import check_capture
 from softform_ik.reach.closed_loop import ClosedLoopSettings, Round, best_of, close_loop
-from softform_ik.reach.goal import Code, Mode, ReachGoal
-from softform_ik.reach.measured_errors import MeasuredErrors, measure_errors
-from softform_ik.robot.driver_watch import MeasuredPressures
 from softform_ik.robot.hardware import Hardware
-from softform_ik.stop_request import StopRequest
+from softform_ik.robot.stop_request import StopRequest
 from softform_ros.goal_error import GoalError
 
 Array = NDArray[np.float64]

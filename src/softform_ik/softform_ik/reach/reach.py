@@ -4,17 +4,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from softform_client.reach_goal import Code, ReachGoal
 from softform_core.errors import SoftformError
+from softform_core.evaluation.measured_errors import MeasuredErrors
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.inverse.ik_result import IkResult
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 from softform_ik.reach.closed_loop import ClosedLoopSettings, Round, best_of
 from softform_ik.reach.course import Course, Progress, SolveSettings
-from softform_ik.reach.goal import Code, ReachGoal
-from softform_ik.reach.measured_errors import MeasuredErrors
 from softform_ik.robot.hardware import Hardware
-from softform_ik.stop_request import STOP_MESSAGES, StopRequest
+from softform_ik.robot.stop_request import STOP_MESSAGES, StopRequest
 from softform_ros.goal_error import GoalError
 
 

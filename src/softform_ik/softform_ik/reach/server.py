@@ -2,16 +2,17 @@
 
 from collections.abc import Callable
 
+from softform_client.driver_watch import DriverWatch
+from softform_client.reach_goal import ReachGoal
+from softform_client.reach_messages import goal_from_message
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
-from softform_ik.feedback_throttle import FeedbackThrottle
-from softform_ik.goal_server import MovingGoalServer
-from softform_ik.reach.goal import ReachGoal
-from softform_ik.reach.messages import feedback_to_message, goal_from_message, result_to_message
+from softform_ik.goals.feedback_throttle import FeedbackThrottle
+from softform_ik.goals.goal_server import MovingGoalServer
+from softform_ik.reach.messages import feedback_to_message, result_to_message
 from softform_ik.reach.reach import Reach, ReachOutcome
 from softform_ik.robot.commander import Commander
-from softform_ik.robot.driver_watch import DriverWatch
-from softform_ik.stop_request import StopRequest
+from softform_ik.robot.stop_request import StopRequest
 from softform_interfaces.action import ReachShape
 from softform_ros.action_goals import GoalLedger
 from softform_ros.lifecycle import SoftformLifecycleNode

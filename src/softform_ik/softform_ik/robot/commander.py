@@ -12,8 +12,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_ik.robot.held_command import HeldCommand
-from softform_ik.stop_request import StopRequest
+from softform_client.held_command import HeldCommand
+from softform_ik.robot.stop_request import StopRequest
 
 Array = NDArray[np.float64]
 

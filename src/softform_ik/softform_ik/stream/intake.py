@@ -8,14 +8,14 @@ from sensor_msgs.msg import PointCloud2
 from shape_msgs.msg import Mesh
 from std_msgs.msg import Header
 
+from softform_client.reach_goal import check_header
+from softform_client.reach_messages import features_from_message
 from softform_core.errors import SoftformError
 from softform_core.inverse.closest_points import closest_points_on
 from softform_core.inverse.servo_target import ServoTarget
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_core.shapes.validate import check_count, check_target
-from softform_ik.reach.goal import check_header
-from softform_ik.reach.messages import features_from_message
 from softform_interfaces.msg import TargetMesh, TargetPoints
 from softform_ros.conversions import nanoseconds_from_stamp, points_from_cloud, seconds_from_stamp
 

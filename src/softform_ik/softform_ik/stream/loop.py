@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from softform_client.driver_watch import DriverWatch
 from softform_core.errors import SoftformError
 from softform_core.forward.forward_model import ForwardModel
 from softform_core.inverse.servo import Servo, ServoCommand
@@ -19,7 +20,6 @@ from softform_core.inverse.servo import ServoState as Doing
 from softform_core.inverse.servo_solve import ServoErrors
 from softform_core.inverse.servo_target import ServoTarget
 from softform_ik.robot.commander import Commander
-from softform_ik.robot.driver_watch import DriverWatch
 from softform_interfaces.msg import ServoState
 
 _EARLY = 0.4

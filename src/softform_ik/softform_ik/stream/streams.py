@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from sensor_msgs.msg import PointCloud2
 
+from softform_client.driver_watch import DriverWatch
 from softform_core.errors import SoftformError
 from softform_core.forward.forward_model import ForwardModel
 from softform_core.forward.pipeline import grid_uv
@@ -15,7 +16,6 @@ from softform_core.priority import ask_for_priority, threads_of_this_process
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 from softform_ik.robot.commander import Commander
-from softform_ik.robot.driver_watch import DriverWatch
 from softform_ik.stream.intake import ServoIntake
 from softform_ik.stream.loop import ServoLoop, ServoReport
 from softform_interfaces.msg import ServoState, TargetMesh, TargetPoints

@@ -1,1 +1,0 @@
-"""Recording topics into bags, salvaging bags that were cut off, and replaying them."""

@@ -1,0 +1,202 @@
+"""From a capture system's frames to markers in the robot's frame: aligned, and none of them false.
+
+Frames may lack markers, exchange labels, see ghosts, come late, twice or not at all. What cannot be believed is
+missing in what leaves here, and counted.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_capture.motion_capture.frame_order import FrameOrder
+from softform_capture.motion_capture.marker_gaps import MarkerGaps
+from softform_capture.motion_capture.marker_plausibility import MarkerPlausibility, PlausibilityLimits, is_measured
+from softform_capture.motion_capture.marker_strangers import MarkerStrangers
+from softform_core.errors import SoftformError
+from softform_core.registration.base_alignment import base_alignment
+from softform_core.registration.rigid import RigidTransform
+
+Array = NDArray[np.float64]
+
+
+@dataclass
+class StreamRecord:
+    """What has come so far.
+
+    Attributes:
+        frames: That were used.
+        rejected: Frames that were not, and why the last one was not.
+        rejection: See there.
+        jumps: Markers hidden as they moved as none can.
+        jumped: Their names in the last frame.
+        exchanges: Markers hidden as their labels seem to be exchanged.
+        exchanged: Their names in the last frame.
+        missing: Mean share of missing markers over the last frames.
+        residual: Of the last alignment, m; NaN before there is one.
+        misalignment: Why the last frame was not aligned by its own base markers; empty if it was.
+    """
+
+    frames: int = 0
+    rejected: int = 0
+    rejection: str = ""
+    jumps: int = 0
+    jumped: list[str] = field(default_factory=list)
+    exchanges: int = 0
+    exchanged: list[str] = field(default_factory=list)
+    missing: float = 0.0
+    residual: float = float("nan")
+    misalignment: str = ""
+
+
+_MEMORY = 0.05
+"""Weight of the newest frame in the mean share of missing markers."""
+_LONGEST_MISFIT = 1.0
+"""s of capture time for which base markers may be seen off their places; then they, or the cameras, were moved."""
+
+
+class MarkerStream:
+    """State of one run of frames.
+
+    Attributes:
+        record: What has come so far.
+        order: Of the frames: late and lost ones, steps of the clock.
+        gaps: How long markers are missing; None before the first frame.
+        strangers: Names that were not expected.
+        names: Of the surface's markers: those expected, else those of the first frame; empty before it.
+
+    Args:
+        base_markers: Name -> place on the robot's base, m.
+        max_residual: Of the alignment, m.
+        limits: What a marker can do.
+        names: Of the surface's markers that are expected; empty for those of the first frame.
+    """
+
+    def __init__(
+        self,
+        base_markers: Mapping[str, Sequence[float]],
+        max_residual: float,
+        limits: PlausibilityLimits,
+        names: Sequence[str] = (),
+    ) -> None:
+        """Wait for the first frame."""
+        self.record = StreamRecord()
+        self.order = FrameOrder()
+        self.gaps: MarkerGaps | None = None
+        self.strangers = MarkerStrangers()
+        self.names = list(names)
+        self._base_markers, self._max_residual, self._limits = base_markers, max_residual, limits
+        self._alignment: RigidTransform | None = None
+        self._misfit_since: float | None = None  # time of the first frame whose base did not fit, since one did
+        self._plausibility: MarkerPlausibility | None = None
+
+    @property
+    def is_aligned(self) -> bool:
+        """Whether an alignment is known that can be trusted."""
+        return self._alignment is not None
+
+    def take(self, names: Sequence[str], positions: Array, time: float, number: int) -> Array:
+        """Use one frame.
+
+        Args:
+            names: M names, base markers among them.
+            positions: (M, 3) m in the capture system's frame; missing where `is_measured` says so.
+            time: Of capture, s.
+            number: Of the frame.
+
+        Returns:
+            Positions of `names`, (len(self.names), 3) m in the robot's frame, NaN where missing.
+
+        Raises:
+            SoftformError: If the frame cannot be used: out of order, nothing has aligned the system yet, the base has
+                been seen off its places for too long, or no marker of the surface has been seen.
+        """
+        self.pass_over(time, number)
+        positions = np.where(is_measured(positions)[:, None], positions, np.nan)
+        alignment = self._align(names, positions, time)
+        aligned = alignment.apply(self._in_order(names, positions, time))
+        believed = self._believed(aligned, time)
+        self.record.frames += 1
+        share = float(np.isnan(believed).any(axis=1).mean()) if len(believed) else 0.0
+        self.record.missing += (share - self.record.missing) * (_MEMORY if self.record.frames > 1 else 1.0)
+        return believed
+
+    def pass_over(self, time: float, number: int) -> None:
+        """Take note of a frame's place among the others, and of nothing else in it.
+
+        Raises:
+            SoftformError: If it is out of order.
+        """
+        if self.order.accept(time, number):
+            self._plausibility = self._misfit_since = None
+
+    def reject(self, reason: str) -> None:
+        """Count a frame that was not used."""
+        self.record.rejected += 1
+        self.record.rejection = reason
+
+    def _align(self, names: Sequence[str], positions: Array, time: float) -> RigidTransform:
+        """The alignment: new if the frame's base markers allow it, else the last good one as long as it can hold."""
+        try:
+            found = base_alignment(names, positions, self._base_markers, self._max_residual)
+            self._alignment, self.record.residual = found
+            self.record.misalignment, self._misfit_since = "", None
+        except SoftformError as error:
+            self.record.misalignment = str(error)
+            if self._base_is_seen(names, positions):
+                self._doubt_alignment(time)
+        if self._alignment is not None:
+            return self._alignment
+        if np.isnan(self.record.residual):
+            raise SoftformError(f"The system is not aligned yet: {self.record.misalignment}", "See there.")
+        raise SoftformError(
+            f"The base or the cameras were moved: {self.record.misalignment}",
+            "Put the base's markers back, or measure base_markers of the robot's description anew.",
+        )
+
+    def _base_is_seen(self, names: Sequence[str], positions: Array) -> bool:
+        """Whether enough of the base is seen for an alignment, however badly it fits."""
+        try:
+            base_alignment(names, positions, self._base_markers, np.inf)
+        except SoftformError:
+            return False
+        return True
+
+    def _doubt_alignment(self, time: float) -> None:
+        """Forget the last good alignment if the base is seen off its places for too long; while hidden it is not."""
+        if self._misfit_since is None:
+            self._misfit_since = time
+        if time - self._misfit_since > _LONGEST_MISFIT:
+            self._alignment = None
+
+    def _in_order(self, names: Sequence[str], positions: Array, time: float) -> Array:
+        """The surface's markers in the order of the names; other names are strangers."""
+        surface = [name for name in names if name not in self._base_markers]
+        if not self.names and not surface:
+            raise SoftformError(
+                "No marker of the surface has been seen yet.", "Let the system see it, or set `markers`."
+            )
+        if not self.names:
+            self.names = surface
+        place = {name: index for index, name in enumerate(names)}
+        self.strangers.see(set(surface) - set(self.names), time)
+        ordered = np.full((len(self.names), 3), np.nan)
+        known = [index for index, name in enumerate(self.names) if name in place]
+        ordered[known] = positions[[place[self.names[index]] for index in known]]
+        return ordered
+
+    def _believed(self, aligned: Array, time: float) -> Array:
+        if self.gaps is None:
+            self.gaps = MarkerGaps(len(self.names))
+        self.gaps.see(np.isfinite(aligned).all(axis=1), time)
+        if self._plausibility is None:
+            self._plausibility = MarkerPlausibility(len(self.names), self._limits)
+        jumped, exchanged = self._plausibility.judge(aligned, time)
+        self.record.jumps += len(jumped)
+        self.record.jumped = [self.names[index] for index in jumped]
+        self.record.exchanges += len(exchanged)
+        self.record.exchanged = [self.names[index] for index in exchanged]
+        believed = aligned.copy()
+        believed[jumped] = believed[exchanged] = np.nan
+        return believed

@@ -1,0 +1,1 @@
+"""What planners, controllers and notebooks import."""

@@ -1,0 +1,199 @@
+"""A plain Python object that commands the robot, for planners and notebooks that need not know ROS.
+
+from softform_core.shapes.read import read_shape
+from softform_client.client import Mode, ShapeClient
+
+with ShapeClient() as robot:
+    result = robot.reach(read_shape("target.ply", unit="mm"), Mode.PLAN_MOVE_AND_VERIFY, on_feedback=print)
+    print(result.pressures, result.measured_mean_error)
+
+docs/client.md has an example of everything that it can do.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_client.client_connection import ClientConnection, GoalFailedError
+from softform_client.client_stream import Target, streamed
+from softform_client.follow_goal import Code as FollowCode
+from softform_client.follow_goal import FollowGoal, Path, PointPath, PressurePath, ShapePath
+from softform_client.follow_messages import goal_to_message as follow_message
+from softform_client.reach_goal import Code, Mode, ReachGoal
+from softform_client.reach_messages import goal_to_message as reach_message
+from softform_core.shapes.features import FeaturePoints
+from softform_core.shapes.target import TargetShape
+from softform_interfaces.action import FollowWaypoints, PlanToShape, ReachShape
+from softform_interfaces.msg import ServoState
+from softform_ros.action_caller import GoalRejectedError, NotConnectedError
+
+PlanCode = PlanToShape.Result
+
+__all__ = [
+    "Code",
+    "FollowCode",
+    "GoalFailedError",
+    "GoalRejectedError",
+    "Mode",
+    "NotConnectedError",
+    "PlanCode",
+    "PointPath",
+    "PressurePath",
+    "ShapeClient",
+    "ShapePath",
+]
+
+Array = NDArray[np.float64]
+
+
+class ShapeClient(ClientConnection):
+    """Commands one robot; usable from any thread, one goal at a time.
+
+    Args:
+        namespace: Where the stack runs.
+        frame: Frame of targets and paths.
+        timeout: How long to wait for a node, s.
+    """
+
+    def reach(
+        self,
+        target: TargetShape | None = None,
+        mode: Mode = Mode.PLAN_ONLY,
+        *,
+        features: FeaturePoints | None = None,
+        partial: bool = False,
+        fix_pose: bool = True,
+        seed_pressures: Array | None = None,
+        starts: int = 0,
+        preferred_pressures: Array | None = None,
+        preference: float = 0.0,
+        tolerance: float = 0.0,
+        max_time: float = 0.0,
+        max_rounds: int = 0,
+        without_sim_to_real: bool = False,
+        on_feedback: Callable[[ReachShape.Feedback], None] | None = None,
+    ) -> ReachShape.Result:
+        """Bring the robot to a target shape and wait until it is there.
+
+        Args:
+            target: m, in the robot's frame; None: feature points alone.
+            mode: Plan only, move too, verify by a capture as well, or correct by captures until it fits.
+            features: Feature points wanted beside the target, or instead of it.
+            partial: The target shows only a part of the shape: distances to what it lacks do not count.
+            fix_pose: False: the target may be re-posed to fit the robot (R, t of Eq. 15).
+            seed_pressures: (k,) Pa where the solver starts.
+            starts: Of a global search; 0: the node's default.
+            preferred_pressures: (k,) Pa: of all solutions the one nearest to these.
+            preference: mm^2 of squared error worth the whole range of a chamber; 0: the node's default.
+            tolerance: m, mean error at which the solver may stop; 0: the node's default.
+            max_time: s for each solve; 0: the node's default.
+            max_rounds: Closed loop: corrections after the open-loop round at most; 0: the node's default.
+            without_sim_to_real: Plan with the simulated shape alone, to compare.
+            on_feedback: Called with each feedback message, from the client's thread.
+
+        Returns:
+            The result message: pressures, pose, predicted and measured errors (SI units).
+
+        Raises:
+            NotConnectedError: If `connect` was not called, or the node disappears.
+            GoalRejectedError: If the node refuses the goal, with its reason.
+            GoalFailedError: If the goal ended with an error code: cancelled, preempted, driver fault, time out ...
+        """
+        goal = ReachGoal(
+            target,
+            mode,
+            fix_pose,
+            seed_pressures,
+            tolerance,
+            max_time,
+            max_rounds,
+            without_sim_to_real,
+            features,
+            partial,
+            starts,
+            preferred_pressures,
+            preference,
+        )
+        return self._call(self._reaching, lambda stamp: reach_message(goal, self._frame, stamp), on_feedback)
+
+    def follow(
+        self,
+        path: Path,
+        *,
+        times: Sequence[float] | Array | None = None,
+        plan_only: bool = False,
+        seed_pressures: Array | None = None,
+        without_sim_to_real: bool = False,
+        on_feedback: Callable[[FollowWaypoints.Feedback], None] | None = None,
+    ) -> FollowWaypoints.Result:
+        """Lead the robot along a path and wait until it is at its end.
+
+        Args:
+            path: Points of the tip or of a place of the surface, shapes, or pressures; m and Pa, in the robot's frame.
+            times: (m,) s after the start at which each way-point is due; None: as fast as the robot settles.
+            plan_only: Solve, and move nothing.
+            seed_pressures: (k,) Pa of the first solve; None: those of now.
+            without_sim_to_real: Plan with the simulated robot alone, to compare.
+            on_feedback: Called with each feedback message, from the client's thread.
+
+        Returns:
+            The result message: pressures, times and errors of the way-points (SI units).
+
+        Raises:
+            As `reach` does; the codes are those of `FollowCode`.
+        """
+        goal = FollowGoal(
+            path, None if times is None else np.asarray(times), plan_only, seed_pressures, without_sim_to_real
+        )
+        return self._call(self._following, lambda stamp: follow_message(goal, self._frame, stamp), on_feedback)
+
+    def plan(
+        self,
+        target: TargetShape | Array,
+        obstacle: TargetShape,
+        *,
+        clearance: float = 0.0,
+        start_pressures: Array | None = None,
+        max_time: float = 0.0,
+        without_sim_to_real: bool = False,
+        on_feedback: Callable[[PlanToShape.Feedback], None] | None = None,
+    ) -> PlanToShape.Result:
+        """Plan a motion along which the whole surface keeps clear of an obstacle; moves nothing, see `follow`.
+
+        Args:
+            target: A shape, m, or (k,) Pa.
+            obstacle: What to keep clear of, m.
+            clearance: m that must stay between surface and obstacle, beside the model's uncertainty.
+            start_pressures: (k,) Pa; None: where the robot is.
+            max_time: s; 0: the node's default.
+            without_sim_to_real: Plan with the simulated shape alone, to compare.
+            on_feedback: Called with each feedback message, from the client's thread.
+
+        Returns:
+            The result message: pressures and times of the motion, clearances along it (SI units).
+
+        Raises:
+            As `reach` does; the codes are those of `PlanCode`.
+        """
+        # Imported here: it loads the planner's libraries, which nothing else needs.
+        from softform_client.plan_goal import PlanGoal
+        from softform_client.plan_messages import goal_to_message as plan_message
+
+        goal = PlanGoal(target, obstacle, start_pressures, clearance, max_time, without_sim_to_real)
+        return self._call(self._planning, lambda stamp: plan_message(goal, self._frame, stamp), on_feedback)
+
+    def stream(self, targets: Iterable[Target], rate: float = 50.0) -> Iterator[ServoState]:
+        """Let the robot follow targets while they come; it holds when they end.
+
+        Args:
+            targets: Shapes (m) or feature points, in the robot's frame; each is taken when it is due.
+            rate: Targets a second, Hz.
+
+        Yields:
+            What the servo said last, after each target; before it said anything, that it is off.
+
+        Raises:
+            NotConnectedError: If `connect` was not called, or no servo listens.
+        """
+        return streamed(self._reaching, targets, rate, self._frame)

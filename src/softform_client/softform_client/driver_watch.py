@@ -1,0 +1,175 @@
+"""What the pneumatic driver says: whether it takes commands, and whether the robot has settled."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_client.reach_goal import Code
+from softform_core.robots import Robot
+from softform_interfaces.msg import ChamberPressures, DriverState
+from softform_ros.goal_error import GoalError
+
+Array = NDArray[np.float64]
+_POLL_SECONDS = 0.05
+
+
+@dataclass(frozen=True)
+class MeasuredPressures:
+    """One message of the driver.
+
+    Attributes:
+        pressures: (k,) Pa, in the order of the robot's chambers.
+        settled: Whether the driver calls every chamber settled.
+        stamp: When they were measured, s since the epoch.
+        received: Steady time, s.
+    """
+
+    pressures: Array
+    settled: bool
+    stamp: float
+    received: float
+
+
+class DriverWatch:
+    """The newest word of the driver; written by the executor, read and waited for by the worker.
+
+    Args:
+        robot: Whose chambers.
+        state_timeout: s after which pressures count as lost.
+        clock: Steady time, s.
+    """
+
+    def __init__(self, robot: Robot, state_timeout: float, clock: Callable[[], float] = time.monotonic) -> None:
+        """Nothing is known yet."""
+        self._robot, self._timeout, self._clock = robot, state_timeout, clock
+        self._news = threading.Condition()
+        self._measured: MeasuredPressures | None = None
+        self._state: int | None = None
+        self._reason = ""
+
+    def note_pressures(
+        self, names: Sequence[str], pressures: Sequence[float], status: Sequence[int], stamp: float
+    ) -> None:
+        """Take a `pressure_state`; one of another robot is not noted."""
+        value_of = dict(zip(names, zip(pressures, status, strict=False), strict=False))
+        if sorted(value_of) != sorted(self._robot.actuators):
+            return
+        ordered = [value_of[name] for name in self._robot.actuators]
+        with self._news:
+            self._measured = MeasuredPressures(
+                np.array([pressure for pressure, _ in ordered], dtype=np.float64),
+                all(one == ChamberPressures.SETTLED for _, one in ordered),
+                stamp,
+                self._clock(),
+            )
+            self._news.notify_all()
+
+    def note_state(self, state: int, reason: str) -> bool:
+        """Take a `driver_state`.
+
+        Returns:
+            Whether the driver has stopped following commands: it faulted, went away, or vented after it ran.
+        """
+        with self._news:
+            ran = self._state == DriverState.RUNNING
+            self._state, self._reason = state, reason
+            self._news.notify_all()
+        return state in (DriverState.FAULT, DriverState.OFFLINE) or (ran and state == DriverState.VENTED)
+
+    @property
+    def follows(self) -> bool:
+        """Whether the driver would follow commands: it runs, or is vented and waits for one."""
+        with self._news:
+            return self._state in (DriverState.VENTED, DriverState.RUNNING)
+
+    @property
+    def pressures(self) -> Array | None:
+        """The newest pressures, (k,) Pa, or None if they are lost."""
+        with self._news:
+            return self._measured.pressures if self._measured is not None and self._is_fresh() else None
+
+    def refuse_unless_ready(self) -> None:
+        """Check that a command would be followed.
+
+        Raises:
+            GoalError: If the driver is unknown, offline, at fault, or silent.
+        """
+        with self._news:
+            if self._state is None:
+                raise GoalError(
+                    Code.DRIVER_NOT_READY,
+                    "No pneumatic driver has announced itself on driver_state.",
+                    "Start the driver and activate it, or plan only.",
+                )
+            if self._state == DriverState.FAULT:
+                raise GoalError(
+                    Code.DRIVER_FAULT,
+                    f"The pneumatic driver is at fault: {self._reason}",
+                    "Remove the cause, then call `reset`.",
+                )
+            if self._state == DriverState.OFFLINE:
+                raise GoalError(
+                    Code.DRIVER_NOT_READY,
+                    f"The pneumatic driver is offline: {self._reason}",
+                    "Connect the board and configure and activate the driver.",
+                )
+            if self._measured is None or not self._is_fresh():
+                silence = "ever" if self._measured is None else f"for {self._clock() - self._measured.received:.1f} s"
+                raise GoalError(
+                    Code.DRIVER_NOT_READY,
+                    f"No pressures of '{self._robot.name}' came on pressure_state {silence}.",
+                    "Check that the driver is active and drives this robot.",
+                )
+
+    def wait_until_settled(
+        self, command: Array, tolerance: float, timeout: float, since: float, should_stop: Callable[[], bool]
+    ) -> MeasuredPressures | None:
+        """Wait until every chamber has settled on a command.
+
+        Args:
+            command: (k,) Pa.
+            tolerance: Pa; pressures further from the command are settled on an earlier one.
+            timeout: s.
+            since: s since the epoch; pressures measured before do not count.
+            should_stop: Ends the wait.
+
+        Returns:
+            The settled pressures, or None if `should_stop` ended the wait.
+
+        Raises:
+            GoalError: On a fault or silence of the driver (as `refuse_unless_ready`), or when the time is up.
+        """
+        deadline = self._clock() + timeout
+        while not should_stop():
+            self.refuse_unless_ready()
+            with self._news:
+                measured = self._measured
+                if (
+                    measured is not None
+                    and measured.settled
+                    and measured.stamp > since
+                    and float(np.abs(measured.pressures - command).max()) <= tolerance
+                ):
+                    return measured
+                if self._clock() > deadline:
+                    raise GoalError(
+                        Code.SETTLE_TIMEOUT, self._unsettled(command, timeout), "Look for a leak, or allow more time."
+                    )
+                self._news.wait(_POLL_SECONDS)
+        return None
+
+    def _is_fresh(self) -> bool:
+        return self._measured is not None and self._clock() - self._measured.received <= self._timeout
+
+    def _unsettled(self, command: Array, timeout: float) -> str:
+        assert self._measured is not None
+        deviation = self._measured.pressures - command
+        worst = int(np.abs(deviation).argmax())
+        return (
+            f"The robot did not settle within {timeout:g} s: {self._robot.actuators[worst]} is "
+            f"{deviation[worst]:+.0f} Pa off its command of {command[worst]:.0f} Pa."
+        )

@@ -1,0 +1,130 @@
+"""Between the messages of `follow_waypoints` and what is worked with."""
+
+import math
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Point
+from numpy.typing import NDArray
+from sensor_msgs.msg import PointCloud2
+from std_msgs.msg import Header
+
+from softform_client.follow_codes import in_codes_of_following
+from softform_client.follow_goal import (
+    Code,
+    FollowGoal,
+    Path,
+    PathKind,
+    PointPath,
+    PressurePath,
+    ShapePath,
+    check_count,
+    check_due_times,
+    check_has_surface,
+    check_kind,
+    check_points,
+    check_pressures,
+    checked_waypoint,
+)
+from softform_client.reach_goal import check_header, check_seed, check_shape, check_size
+from softform_core.errors import SoftformError
+from softform_core.robots import Robot
+from softform_core.shapes.target import TargetShape
+from softform_core.shapes.validate import MAX_POINTS
+from softform_interfaces.action import FollowWaypoints
+from softform_ros.conversions import cloud_from_points, points_from_cloud, seconds_from_stamp
+from softform_ros.goal_error import GoalError
+
+Array = NDArray[np.float64]
+
+_SAMPLED_POINTS = 5_000
+"""Of each mesh of a path."""
+
+
+def goal_from_message(
+    message: FollowWaypoints.Goal, robot: Robot, frame: str, now: float, max_age: float
+) -> FollowGoal:
+    """Check a goal message and unpack it.
+
+    Args:
+        message: As it came.
+        robot: Who is to follow.
+        frame: The robot's frame.
+        now: s since the epoch.
+        max_age: Of the path, s.
+
+    Raises:
+        GoalError: If the goal cannot be accepted.
+    """
+    with in_codes_of_following():
+        kind = check_kind(message.kind)
+        # Pressures have no frame.
+        if kind is not PathKind.PRESSURES:
+            check_header(message.header.frame_id, seconds_from_stamp(message.header.stamp), frame, now, max_age)
+        seed = check_seed(message.seed_pressures, robot)
+        path, count = _path(message, kind, robot, frame)
+        times = check_due_times(message.times, count)
+    return FollowGoal(path, times, message.plan_only, seed, message.without_sim_to_real)
+
+
+def _path(message: FollowWaypoints.Goal, kind: PathKind, robot: Robot, frame: str) -> tuple[Path, int]:
+    """The checked path, and the number of its way-points."""
+    if kind is PathKind.POINTS:
+        check_count(len(message.points), "points")
+        points = np.array([[point.x, point.y, point.z] for point in message.points], dtype=np.float64)
+        return check_points(points, np.array([message.u, message.v]), robot), len(points)
+    if kind is PathKind.SHAPES:
+        surface_robot = check_has_surface(robot)
+        check_count(len(message.shapes), "shapes")
+        total = sum(cloud.width * cloud.height for cloud in message.shapes)
+        if total > MAX_POINTS:
+            raise GoalError(
+                Code.INVALID_PATH,
+                f"The shapes have {total} points together, at most {MAX_POINTS} are allowed.",
+                "Thin the shapes out: a thousand points each show a surface.",
+            )
+        shapes = tuple(
+            checked_waypoint(index, lambda cloud: _shape(cloud, surface_robot, frame), cloud)
+            for index, cloud in enumerate(message.shapes)
+        )
+        return ShapePath(shapes), len(shapes)
+    check_count(math.ceil(len(message.pressures) / len(robot.actuators)), "pressures")
+    pressures = check_pressures(message.pressures, robot)
+    return pressures, len(pressures.pressures)
+
+
+def _shape(cloud: PointCloud2, robot: Robot, frame: str) -> TargetShape:
+    if cloud.header.frame_id not in ("", frame):
+        raise SoftformError(
+            f"It is in frame '{cloud.header.frame_id}', not in '{frame}'.", "Leave the frame of each shape empty."
+        )
+    check_size(cloud.width * cloud.height)
+    return check_shape(points_from_cloud(cloud), np.empty((0, 3), dtype=np.int64), robot)
+
+
+def goal_to_message(goal: FollowGoal, frame: str, stamp: Time) -> FollowWaypoints.Goal:
+    """Pack a goal; the inverse of `goal_from_message`, but that of a mesh an even cloud is sent."""
+    message = FollowWaypoints.Goal(
+        header=Header(frame_id=frame, stamp=stamp),
+        times=[] if goal.times is None else [float(time) for time in goal.times],
+        plan_only=goal.plan_only,
+        seed_pressures=[] if goal.seed_pressures is None else [float(value) for value in goal.seed_pressures],
+        without_sim_to_real=goal.without_sim_to_real,
+    )
+    if isinstance(goal.path, PointPath):
+        message.kind = int(PathKind.POINTS)
+        message.points = [Point(x=float(x), y=float(y), z=float(z)) for x, y, z in goal.path.points]
+        message.u, message.v = (float(parameter) for parameter in goal.path.uv)
+    elif isinstance(goal.path, ShapePath):
+        message.kind = int(PathKind.SHAPES)
+        message.shapes = [cloud_from_points(_cloud_of(shape).points, frame, stamp) for shape in goal.path.shapes]
+    else:
+        assert isinstance(goal.path, PressurePath)
+        message.kind = int(PathKind.PRESSURES)
+        message.pressures = [float(value) for value in np.ravel(goal.path.pressures)]
+    return message
+
+
+def _cloud_of(shape: TargetShape) -> TargetShape:
+    """A mesh's vertices may be few and uneven; its area is what is wanted."""
+    return shape if shape.faces is None else shape.sample(_SAMPLED_POINTS)

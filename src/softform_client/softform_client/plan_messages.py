@@ -1,0 +1,79 @@
+"""Between the messages of `plan_to_shape` and what is worked with."""
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from numpy.typing import NDArray
+from sensor_msgs.msg import PointCloud2
+from shape_msgs.msg import MeshTriangle
+
+from softform_client.plan_goal import Code, PlanGoal, check_choice, check_given_pressures, check_limits, in_code
+from softform_client.reach_goal import check_header, check_shape, check_size
+from softform_core.planning.obstacles import check_obstacle
+from softform_core.robots import Robot
+from softform_core.shapes.target import TargetShape
+from softform_interfaces.action import PlanToShape
+from softform_ros.conversions import cloud_from_points, points_from_cloud, seconds_from_stamp
+
+
+def goal_from_message(message: PlanToShape.Goal, robot: Robot, frame: str, now: float, max_age: float) -> PlanGoal:
+    """Check a goal message and unpack it.
+
+    Args:
+        message: As it came.
+        robot: Who is to move.
+        frame: The robot's frame.
+        now: s since the epoch.
+        max_age: Of target and obstacles, s.
+
+    Raises:
+        GoalError: If the goal cannot be accepted.
+    """
+
+    def points_of(cloud: PointCloud2, what: str) -> NDArray[np.float64]:
+        check_header(cloud.header.frame_id, seconds_from_stamp(cloud.header.stamp), frame, now, max_age, what)
+        check_size(cloud.width * cloud.height, what)
+        return points_from_cloud(cloud)
+
+    check_limits(message.clearance, message.max_time, robot)
+    has_target = message.target.width * message.target.height > 0
+    check_choice(has_target, len(message.goal_pressures) > 0)
+    target: TargetShape | NDArray[np.float64]
+    if has_target:
+        with in_code(Code.INVALID_TARGET):
+            target = check_shape(points_of(message.target, "target"), _faces(message.triangles), robot)
+    else:
+        target = check_given_pressures(message.goal_pressures, robot, Code.INVALID_TARGET, "goal_pressures")
+    start = None
+    if len(message.start_pressures):
+        start = check_given_pressures(message.start_pressures, robot, Code.INVALID_START, "start_pressures")
+    with in_code(Code.INVALID_OBSTACLES):
+        obstacle = check_obstacle(points_of(message.obstacles, "obstacle"), _faces(message.obstacle_triangles), robot)
+    return PlanGoal(target, obstacle, start, message.clearance, message.max_time, message.without_sim_to_real)
+
+
+def goal_to_message(goal: PlanGoal, frame: str, stamp: Time) -> PlanToShape.Goal:
+    """Pack a goal; the inverse of `goal_from_message`."""
+    message = PlanToShape.Goal(
+        obstacles=cloud_from_points(goal.obstacle.points, frame, stamp),
+        obstacle_triangles=_triangles(goal.obstacle),
+        start_pressures=[] if goal.start is None else goal.start.tolist(),
+        clearance=float(goal.clearance),
+        max_time=float(goal.max_time),
+        without_sim_to_real=goal.without_sim_to_real,
+    )
+    if isinstance(goal.target, TargetShape):
+        message.target = cloud_from_points(goal.target.points, frame, stamp)
+        message.triangles = _triangles(goal.target)
+    else:
+        message.goal_pressures = goal.target.tolist()
+    return message
+
+
+def _faces(triangles: list[MeshTriangle]) -> NDArray[np.int64]:
+    return np.array([triangle.vertex_indices for triangle in triangles], dtype=np.int64).reshape(-1, 3)
+
+
+def _triangles(shape: TargetShape) -> list[MeshTriangle]:
+    if shape.faces is None:
+        return []
+    return [MeshTriangle(vertex_indices=face) for face in shape.faces.astype(np.uint32)]

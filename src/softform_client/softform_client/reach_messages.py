@@ -1,0 +1,154 @@
+"""Between the action's messages and what the solver works with."""
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Point, Pose, Quaternion
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+from shape_msgs.msg import MeshTriangle
+from std_msgs.msg import Header
+
+from softform_client.feature_checks import check_features, check_wanted
+from softform_client.light_mesh import as_light
+from softform_client.reach_goal import (
+    Code,
+    ReachGoal,
+    check_header,
+    check_limits,
+    check_mode,
+    check_seed,
+    check_shape,
+    check_size,
+)
+from softform_core.errors import SoftformError
+from softform_core.registration.rigid import RigidTransform
+from softform_core.robots import Robot
+from softform_core.shapes.features import FeaturePoints
+from softform_core.shapes.target import TargetShape
+from softform_interfaces.action import ReachShape
+from softform_interfaces.msg import TargetPoints
+from softform_ros.conversions import cloud_from_points, points_from_cloud, seconds_from_stamp
+from softform_ros.goal_error import GoalError
+
+
+def goal_from_message(
+    message: ReachShape.Goal, robot: Robot, frame: str, now: float, max_target_age: float
+) -> ReachGoal:
+    """Check a goal message and unpack it.
+
+    Args:
+        message: As it came.
+        robot: Who is to take the shape.
+        frame: The robot's frame.
+        now: s since the epoch.
+        max_target_age: s.
+
+    Raises:
+        GoalError: If the goal cannot be accepted.
+    """
+    mode = check_mode(message.mode)
+    check_limits(message.tolerance, message.max_time, message.max_rounds, message.starts, message.preference)
+    features = features_from_message(message.features, robot)
+    target = None
+    if features is not None:
+        _check_header(message.features.header, frame, now, max_target_age)
+    if features is None or message.target.width * message.target.height > 0:
+        _check_header(message.target.header, frame, now, max_target_age)
+        target = _target_from_message(message, robot)
+    goal = ReachGoal(
+        target,
+        mode,
+        message.fix_pose,
+        check_seed(message.seed_pressures, robot),
+        message.tolerance,
+        message.max_time,
+        message.max_rounds,
+        message.without_sim_to_real,
+        features,
+        message.partial,
+        message.starts,
+        check_seed(message.preferred_pressures, robot, "Preferred"),
+        message.preference,
+    )
+    return check_wanted(goal)
+
+
+def _check_header(header: Header, frame: str, now: float, max_age: float) -> None:
+    check_header(header.frame_id, seconds_from_stamp(header.stamp), frame, now, max_age)
+
+
+def _target_from_message(message: ReachShape.Goal, robot: Robot) -> TargetShape:
+    check_size(message.target.width * message.target.height)
+    try:
+        points = points_from_cloud(message.target)
+    except SoftformError as error:
+        raise GoalError(Code.INVALID_TARGET, error.message, error.next_step) from error
+    triangles = np.array([triangle.vertex_indices for triangle in message.triangles], dtype=np.int64).reshape(-1, 3)
+    return check_shape(points, triangles, robot)
+
+
+def features_from_message(message: TargetPoints, robot: Robot) -> FeaturePoints | None:
+    """Unpack feature points, or None if there are none; frame and stamp are the caller's to check.
+
+    Raises:
+        GoalError: If sizes differ, a number is not finite or out of range, or a position shows a wrong unit.
+    """
+    if len(message.u) != len(message.v):
+        raise GoalError(
+            Code.INVALID_TARGET,
+            f"Feature points have {len(message.u)} u and {len(message.v)} v.",
+            "Give one u and one v for each.",
+        )
+    uv = np.stack([message.u, message.v], axis=1).astype(np.float64)
+    positions = np.array([(point.x, point.y, point.z) for point in message.position], dtype=np.float64).reshape(-1, 3)
+    return check_features(uv, positions, message.weight, robot)
+
+
+def goal_to_message(goal: ReachGoal, frame: str, stamp: Time) -> ReachShape.Goal:
+    """Pack a goal; the inverse of `goal_from_message`, but for large meshes (`as_light`)."""
+    target = TargetShape(np.zeros((0, 3))) if goal.target is None else as_light(goal.target)
+    faces = target.faces
+    return ReachShape.Goal(
+        target=cloud_from_points(target.points, frame, stamp),
+        triangles=[] if faces is None else [MeshTriangle(vertex_indices=face) for face in faces.astype(np.uint32)],
+        mode=int(goal.mode),
+        fix_pose=goal.fix_pose,
+        seed_pressures=_numbers(goal.seed_pressures),
+        tolerance=float(goal.tolerance),
+        max_time=float(goal.max_time),
+        max_rounds=goal.max_rounds,
+        without_sim_to_real=goal.without_sim_to_real,
+        features=TargetPoints() if goal.features is None else features_to_message(goal.features, frame, stamp),
+        partial=goal.partial,
+        starts=goal.starts,
+        preferred_pressures=_numbers(goal.preferred_pressures),
+        preference=float(goal.preference),
+    )
+
+
+def features_to_message(features: FeaturePoints, frame: str, stamp: Time) -> TargetPoints:
+    """Pack feature points."""
+    return TargetPoints(
+        header=Header(frame_id=frame, stamp=stamp),
+        u=features.uv[:, 0].tolist(),
+        v=features.uv[:, 1].tolist(),
+        position=[Point(x=float(x), y=float(y), z=float(z)) for x, y, z in features.positions],
+        weight=features.weights.tolist(),
+    )
+
+
+def _numbers(pressures: NDArray[np.float64] | None) -> list[float]:
+    return [] if pressures is None else np.asarray(pressures, dtype=np.float64).tolist()
+
+
+def pose_to_message(pose: RigidTransform) -> Pose:
+    """Pack (R, t) in m."""
+    x, y, z, w = (float(value) for value in pose.quaternion())
+    tx, ty, tz = (float(value) for value in pose.translation)
+    return Pose(position=Point(x=tx, y=ty, z=tz), orientation=Quaternion(x=x, y=y, z=z, w=w))
+
+
+def pose_from_message(message: Pose) -> RigidTransform:
+    """Unpack (R, t) in m."""
+    p, q = message.position, message.orientation
+    return RigidTransform(Rotation.from_quat([q.x, q.y, q.z, q.w]).as_matrix(), np.array([p.x, p.y, p.z]))

@@ -1,0 +1,1 @@
+"""Captured frames for learning."""

@@ -1,0 +1,106 @@
+"""`softform collect`: what the real robot does under known pressures, for sim-to-real learning."""
+
+import contextlib
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from softform_core.errors import SoftformError
+
+
+@click.command()
+@click.option("--robot", default="membrane", show_default=True, help="Name in config/robots, or a .yaml.")
+@click.option("--frames", default=40, show_default=True, help="Frames that the data set shall have in the end.")
+@click.option(
+    "--via", type=click.Choice(["scanner", "mocap"]), default="scanner", show_default=True, help="What captures."
+)
+@click.option("--output", type=click.Path(path_type=Path), help="Zarr store.  [default: data/ROBOT/frames.zarr]")
+@click.option("--seed", default=0, show_default=True, help="Of the actuations (a Halton sequence).")
+@click.option("--reality", default="default", show_default=True, metavar="NAME", help="Of the launched virtual rig.")
+@click.option(
+    "--launch/--attach",
+    "launches",
+    default=True,
+    show_default=True,
+    help="Launch a stack on the virtual rig and record it, or use the one that runs, as on hardware.",
+)
+@click.option("--namespace", default="softform", show_default=True, help="With --attach: where the stack runs.")
+@click.option(
+    "--reference-every",
+    default=0,
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="With mocap: every N frames look whether the robot has drifted.  [default: never]",
+)
+@click.option("--record/--no-record", default=True, show_default=True, help="Whether a launched stack is recorded.")
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object.")
+def collect(
+    robot: str,
+    frames: int,
+    via: str,
+    output: Path | None,
+    seed: int,
+    reality: str,
+    launches: bool,
+    namespace: str,
+    reference_every: int,
+    record: bool,
+    as_json: bool,
+) -> None:
+    """Actuate the robot at random, and keep what a scanner or a motion-capture system sees of each shape.
+
+    Every frame is commanded, settled, captured, checked and stored. Ctrl-C pauses: the robot vents, Enter goes on,
+    Ctrl-C again ends. However it ends, the same command again goes on where it stopped; a larger --frames adds to what
+    is there. It ends by itself before the disk is full, and when the robot has drifted (--reference-every).
+
+    A frame that shows too little, noise, an old scan, exchanged markers or a shape that these pressures do not make is
+    taken anew, and rejected with its number and reason if that does not help.
+
+    \b
+    Examples:
+      softform collect                             40 frames on the virtual rig
+      softform collect --reality worn --output worn.zarr
+      softform collect --via mocap                 markers instead of scans; begins with a rest frame
+      softform collect --attach --via mocap --frames 5000 --reference-every 100      for hours, unattended
+      softform collect --attach                    on the stack that runs: `softform launch softform rig:=false`
+    """  # noqa: D301 - click reads the escape as "keep these lines"
+    from tqdm import tqdm
+
+    from softform_collect.client import CollectRequest
+    from softform_collect.client import collect as run
+    from softform_collect.data_set import default_output
+    from softform_collect.summary import summary_figures, summary_lines
+    from softform_core.frames.sources import open_recording
+    from softform_core.robots import load_robot
+
+    request = CollectRequest(
+        robot, frames, via, output, seed, not launches, reality, namespace, reference_every, record
+    )
+    path = output or default_output(load_robot(robot, "surface"))
+    try:
+        path = Path(run(request, lambda line: tqdm.write(line, file=sys.stderr), _asked_to_go_on).store)
+    except (KeyboardInterrupt, SoftformError) as error:
+        stopped = isinstance(error, KeyboardInterrupt)
+        reason = "stopped; the robot vents. The same command goes on." if stopped else str(error)
+        with contextlib.suppress(SoftformError):
+            click.echo("\n".join(summary_lines(open_recording(path))), err=True)
+        raise click.ClickException(reason) from error
+    store = open_recording(path)
+    click.echo(json.dumps(summary_figures(store)) if as_json else "\n".join(summary_lines(store)))
+
+
+def _asked_to_go_on() -> bool:
+    """Ask whoever pressed Ctrl-C; without a terminal nobody can answer, and collecting ends."""
+    if not sys.stdin.isatty():
+        return False
+    click.echo("\npaused; the robot vents. Enter goes on, Ctrl-C ends.", err=True)
+    try:
+        return bool(sys.stdin.readline())
+    except KeyboardInterrupt:
+        return False
+
+
+if __name__ == "__main__":
+    collect(prog_name="softform collect")

@@ -1,0 +1,211 @@
+"""`softform collect`: sends the goal of `collect_dataset` to a stack that it launches, or to one that runs.
+
+There is one way to collect, the action: only the node `collector` moves the robot, so two programs cannot do it at the
+same time, and a console or another planner collects just as this command does. A stack launched here dies with this
+process; a stack that runs already misses it within seconds, since it attends to its goal. Either way the robot vents.
+"""
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+from std_msgs.msg import Empty
+from tqdm import tqdm
+
+from softform_collect.data_set import (
+    asked_actuations,
+    default_output,
+    free_bag,
+    missing_frames,
+    open_to_continue,
+)
+from softform_core.errors import SoftformError
+from softform_core.paths import reality_file
+from softform_core.robots import load_robot
+from softform_core.run_folder import new_run_folder
+from softform_interfaces.action import CollectDataset
+from softform_launch.launched_stack import LaunchedStack
+from softform_launch.ros_domains import enter_domain_of_its_own
+from softform_ros.action_caller import ActionCaller
+from softform_ros.qos import ATTENDANCE
+from softform_ros.stack_state import wait_until_active
+
+START_TIMEOUT = 90.0
+"""Seconds that a launched stack may take to come up."""
+
+ATTACH_TIMEOUT = 10.0
+"""Seconds within which a running stack must be heard."""
+
+_POLL_SECONDS = 0.2
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class CollectRequest:
+    """What to collect.
+
+    Attributes:
+        robot: Name or description of the robot; a stack that runs already has its own.
+        frames: Frames that the data set shall have in the end.
+        via: What captures: `scanner` or `mocap`.
+        output: The store; None is `data/ROBOT/frames.zarr`.
+        seed: Of the actuations and of the virtual rig's noise.
+        attach: Whether to use a stack that runs already, instead of launching one on the virtual rig.
+        reality: Of the launched virtual rig.
+        namespace: Of the stack that runs already.
+        reference_every: Frames between two captures of the reference pose; 0 for none.
+        record: Whether a launched stack is recorded.
+    """
+
+    robot: str
+    frames: int
+    via: str
+    output: Path | None
+    seed: int
+    attach: bool
+    reality: str
+    namespace: str
+    reference_every: int = 0
+    record: bool = True
+
+
+class TerminatedError(KeyboardInterrupt):
+    """SIGTERM came: nobody is there who could go on."""
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    raise TerminatedError
+
+
+def collect(request: CollectRequest, say: Say, goes_on: Callable[[], bool] = lambda: False) -> CollectDataset.Result:
+    """Collect what is missing of the asked frames.
+
+    Args:
+        request: What to collect.
+        say: Takes one line of progress at a time.
+        goes_on: Asked after Ctrl-C, when the robot vents: whether to go on.
+
+    Raises:
+        SoftformError: If the request does not fit the data set, or the stack, the robot, the capture or the disk
+            fails; all frames up to then are kept.
+        KeyboardInterrupt: After Ctrl-C (unless `goes_on`) or SIGTERM, when the goal has ended; the robot vents.
+    """
+    signal.signal(signal.SIGTERM, _terminate)
+    robot = load_robot(request.robot, "surface")
+    asked_actuations(robot, request.frames, request.seed)
+    if request.attach:
+        output = "" if request.output is None else str(request.output.absolute())
+        return _send_until_done(request, request.namespace, output, say, goes_on)
+    reality_file(request.reality, robot.body.kind)
+    path = (default_output(robot) if request.output is None else request.output).absolute()
+    source = f"virtual rig, reality {request.reality}"
+    store = open_to_continue(path, robot, request.seed, source, request.via)
+    if store is not None and len(store) >= request.frames and not len(missing_frames(store, request.frames)):
+        return CollectDataset.Result(store=str(path), captured=len(store.captured), rejected=len(store.rejections))
+    with _stack(request, path, 0 if store is None else len(store.sessions), say):
+        return _send_until_done(request, "softform", str(path), say, goes_on)
+
+
+def _send_until_done(
+    request: CollectRequest, namespace: str, output: str, say: Say, goes_on: Callable[[], bool]
+) -> CollectDataset.Result:
+    """Send the goal, and again after each pause: it goes on where it was."""
+    while True:
+        try:
+            return _send(request, namespace, output, say)
+        except TerminatedError:
+            raise
+        except KeyboardInterrupt:
+            if not goes_on():
+                raise
+
+
+@contextmanager
+def _stack(request: CollectRequest, path: Path, sessions: int, say: Say) -> Iterator[None]:
+    """Run the stack on the virtual rig and record it beside the store."""
+    folder, bag = new_run_folder("collect"), free_bag(path)
+    enter_domain_of_its_own()
+    arguments = {
+        "robot": request.robot,
+        "reality": request.reality,
+        "seed": str(request.seed + sessions + 1),  # a session that goes on must not repeat the noise of the last
+        "motion_capture": str(request.via == "mocap").lower(),
+        "solvers": "false",
+        "run_dir": str(folder),
+        "record": str(request.record).lower(),
+        "bag": str(bag) if request.record else "",
+    }
+    log_path = folder / "launch.log"
+    say(f"launching the stack; its log is {log_path}")
+    try:
+        bag.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SoftformError(
+            f"{bag.parent} cannot be made: {error.strerror or error}.", "Give another --output."
+        ) from error
+    with log_path.open("wb") as log, LaunchedStack("softform", arguments, output=log) as stack:
+        try:
+            wait_until_active("softform", START_TIMEOUT, lambda: stack.exit_code is not None)
+            yield
+        except SoftformError as error:
+            raise SoftformError(str(error), f"See {log_path}.") from error
+
+
+def _send(request: CollectRequest, namespace: str, output: str, say: Say) -> CollectDataset.Result:
+    """Send the goal, show its progress, and wait for its end; an interrupt cancels it."""
+    goal = CollectDataset.Goal(
+        via=request.via,
+        frames=request.frames,
+        seed=request.seed,
+        output=output,
+        reference_every=request.reference_every,
+    )
+    caller = ActionCaller(
+        CollectDataset, "collect_dataset", "collector", f"collect_{os.getpid()}", namespace, ATTACH_TIMEOUT
+    )
+    with caller, _Bar(say) as bar, ThreadPoolExecutor(max_workers=1) as waiting:
+        caller.node.create_publisher(Empty, "collect_dataset/attendance", ATTENDANCE)
+        ending = waiting.submit(caller.call, goal, bar.show)
+        try:
+            while not ending.done():
+                wait([ending], _POLL_SECONDS)
+        except KeyboardInterrupt:
+            while not ending.done():  # a goal that is not accepted yet cannot be cancelled
+                caller.cancel()
+                wait([ending], _POLL_SECONDS)
+            raise
+        result: CollectDataset.Result = ending.result()
+    if result.error_code != CollectDataset.Result.NONE:
+        raise SoftformError(result.error_msg)
+    return result
+
+
+class _Bar:
+    """The progress bar, made of feedback."""
+
+    def __init__(self, say: Say) -> None:
+        self._say = say
+        self._bar: tqdm | None = None
+
+    def show(self, feedback: CollectDataset.Feedback) -> None:
+        """Take one feedback message."""
+        if self._bar is None:
+            self._bar = tqdm(total=feedback.frames, initial=feedback.done, unit="frame", desc="collect")
+        if feedback.stage == "storing":
+            self._bar.set_postfix(coverage=f"{feedback.coverage:.0%}", refresh=False)
+        self._bar.update(feedback.done - self._bar.n)
+        if feedback.note:
+            self._say(feedback.note)
+
+    def __enter__(self) -> "_Bar":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._bar is not None:
+            self._bar.close()

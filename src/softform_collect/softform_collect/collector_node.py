@@ -1,0 +1,191 @@
+"""Node `collector`: parameters, the `collect_dataset` action, life cycle; the work is done in `collecting`."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.action.server import ServerGoalHandle
+from rclpy.event_handler import QoSLivelinessChangedInfo, SubscriptionEventCallbacks
+from std_msgs.msg import Empty
+
+from softform_collect.frame_collector import FrameCollector
+from softform_collect.goal import Code, CollectError, CollectGoal, CollectOutcome, CollectSettings
+from softform_collect.messages import feedback_to_message, goal_from_message, result_to_message
+from softform_collect.robot_link import RobotLink
+from softform_core.errors import SoftformError
+from softform_core.robots import Robot, load_robot
+from softform_interfaces.action import CollectDataset
+from softform_ros.action_goals import GoalLedger, in_worker
+from softform_ros.diagnostics import Health
+from softform_ros.lifecycle import SoftformLifecycleNode, run_node
+from softform_ros.parameters import Parameter
+from softform_ros.qos import ATTENDANCE
+
+PARAMETERS = (
+    Parameter("robot", "membrane", "Robot that is captured: a name in `config/robots`, or the path of a description."),
+    Parameter("frame", "base_link", "Frame of the robot, in which captures must be."),
+    Parameter("source", "hardware", "Whose frames these are; a data set has those of one source only."),
+    Parameter("bag", "", "Raw recording of this run, noted in the data set; empty: none."),
+    Parameter("settle_timeout", 30.0, "Time for the robot to settle, s.", 0.1, 3600.0),
+    Parameter(
+        "capture_timeout", 20.0, "Time to wait for a capture of the settled robot, s.", 0.1, 3600.0, read_only=False
+    ),
+    Parameter("ready_timeout", 10.0, "Time within which the driver must be heard, s.", 0.1, 3600.0),
+    Parameter("captures_a_frame", 3, "Captures of one actuation that are tried before its frame is rejected.", 1, 100),
+    Parameter("averaged_markers", 10, "Marker frames whose mean is one stored frame.", 1, 10_000),
+    Parameter(
+        "least_free_disk", 1000, "Room that is left on the disk; collecting ends before less is, MB.", 10, 1 << 24
+    ),
+    Parameter("drift_warning", 0.01, "Drift of the reference pose that is told, of the robot's size.", 0.0, 1.0),
+    Parameter("drift_limit", 0.02, "Drift of the reference pose that ends collecting, of the robot's size.", 0.0, 1.0),
+)
+
+
+class CollectorNode(SoftformLifecycleNode):
+    """Serves `collect_dataset`, one goal at a time, in a worker thread; the robot is let go of at every end.
+
+    A client that is a publisher of `collect_dataset/attendance` is missed within seconds when it dies, and its goal
+    ends. The goal of one that is not goes on without it, as goals of actions do.
+    """
+
+    def __init__(self) -> None:
+        """Declare the parameters; nothing is opened before `configure`."""
+        super().__init__("collector", PARAMETERS, hardware_id="collector")
+        self._robot: Robot | None = None
+        self._server: ActionServer | None = None
+        self._workers: ThreadPoolExecutor | None = None
+        self._accepted: CollectGoal | None = None
+        self._stop_code = Code.NONE
+        self._is_attended = False
+        self._attending = 0
+        self._ledger = GoalLedger(self)
+
+    def configure(self) -> None:
+        """Load the robot and open the action."""
+        self._robot, self._accepted = load_robot(self.parameters["robot"], "surface"), None
+        self.diagnostics.hardware_id = self._robot.name
+        self._workers = ThreadPoolExecutor(max_workers=1, thread_name_prefix="collect")
+        self._attendance = self.create_subscription(
+            Empty,
+            "collect_dataset/attendance",
+            lambda message: None,
+            ATTENDANCE,
+            event_callbacks=SubscriptionEventCallbacks(liveliness=self._on_attendance),
+        )
+        self._server = ActionServer(
+            self,
+            CollectDataset,
+            "collect_dataset",
+            execute_callback=self._execute,
+            goal_callback=self._on_goal,
+            cancel_callback=self._on_cancel,
+        )
+
+    def deactivate(self) -> None:
+        """End the goal: the robot vents."""
+        self._request_stop(Code.NODE_DEACTIVATED)
+
+    def cleanup(self) -> None:
+        """Close the action."""
+        self._request_stop(Code.NODE_DEACTIVATED)
+        if self._workers is not None:
+            self._workers.shutdown(wait=True)
+            self._workers = None
+        if self._server is not None:
+            self._server.destroy()
+            self._server = None
+        if hasattr(self, "_attendance"):
+            self.destroy_subscription(self._attendance)
+            del self._attendance
+
+    def health(self) -> Health:
+        """Say what the last goal came to, and why the last refused one was refused."""
+        values = {
+            "active": self.is_active,
+            "collecting": self._accepted is not None,
+            **self._ledger.values(),
+        }
+        return self._ledger.health(values)
+
+    def _settings(self) -> CollectSettings:
+        values, robot = self.parameters, self._robot
+        assert robot is not None
+        return CollectSettings(
+            frame=values["frame"],
+            source=values["source"],
+            bag=Path(values["bag"]) if values["bag"] else None,
+            settle_tolerance=robot.tolerances.arrive,
+            settle_timeout=values["settle_timeout"],
+            capture_timeout=self.get_parameter("capture_timeout").value,
+            ready_timeout=values["ready_timeout"],
+            captures_a_frame=values["captures_a_frame"],
+            averaged_markers=values["averaged_markers"],
+            least_free_disk=values["least_free_disk"] * 1e6,
+            drift_warning=values["drift_warning"],
+            drift_limit=values["drift_limit"],
+        )
+
+    def _on_attendance(self, info: QoSLivelinessChangedInfo) -> None:
+        self._attending = info.alive_count
+        if self._attending:
+            self._is_attended = True
+        elif self._is_attended and self._accepted is not None:
+            self.get_logger().warning("the client that attended to collecting is gone: collecting ends")
+            self._request_stop(Code.CANCELLED)
+
+    def _request_stop(self, code: int) -> None:
+        if self._accepted is not None and self._stop_code == Code.NONE:
+            self._stop_code = code
+
+    def _on_goal(self, message: CollectDataset.Goal) -> GoalResponse:
+        assert self._robot is not None
+        try:
+            if not self.is_active:
+                raise CollectError(Code.NODE_DEACTIVATED, "The node is not active.", "Activate it first.")
+            if self._accepted is not None:
+                raise CollectError(
+                    Code.INVALID_GOAL,
+                    f"Frames are being collected into {self._accepted.output}.",
+                    "Wait until that is done, or cancel it.",
+                )
+            self._accepted = goal_from_message(message, self._robot)
+        except SoftformError as error:
+            return self._ledger.refuse(error)
+        except Exception as error:  # a goal must never end the node
+            return self._ledger.refuse(CollectError(Code.INTERNAL_ERROR, f"The goal could not be read: {error}"))
+        self._stop_code, self._is_attended = Code.NONE, self._attending > 0
+        return self._ledger.accept()
+
+    def _on_cancel(self, handle: ServerGoalHandle) -> CancelResponse:
+        self._request_stop(Code.CANCELLED)
+        return CancelResponse.ACCEPT
+
+    async def _execute(self, handle: ServerGoalHandle) -> CollectDataset.Result:
+        assert self._workers is not None and self._accepted is not None and self._robot is not None
+        goal, robot = self._accepted, self._robot
+        self.get_logger().info(f"collecting {goal.frames} frames via {goal.via} into {goal.output}")
+        try:
+            with RobotLink(robot, self) as link:
+                collector = FrameCollector(
+                    robot,
+                    goal,
+                    self._settings(),
+                    link,
+                    lambda: self._stop_code,
+                    lambda progress: handle.publish_feedback(feedback_to_message(progress)),
+                )
+                outcome: CollectOutcome = await in_worker(self, self._workers, collector.run)
+        finally:
+            self._accepted = None
+        summary = f"{outcome.captured} frames captured, {len(outcome.rejections)} rejected, in {outcome.store}"
+        self._ledger.conclude(handle, outcome.code, outcome.message, summary)
+        return result_to_message(outcome)
+
+
+def main() -> None:
+    """Run the node until SIGINT or SIGTERM."""
+    run_node(CollectorNode)
+
+
+if __name__ == "__main__":
+    main()

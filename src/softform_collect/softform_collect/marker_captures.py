@@ -1,0 +1,109 @@
+"""Captures of markers that are no frames: of the robot at rest, and of its reference pose."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_client.capture_watch import Capture, Moment
+from softform_collect.goal import Code, CollectError, CollectSettings
+from softform_collect.recorders import averaged_markers, labelled, take_markers
+from softform_collect.settled_robot import SettledRobot
+from softform_core.errors import SoftformError
+from softform_core.frames.marker_quality import rest_frame
+from softform_core.robots import Robot
+from softform_interfaces.msg import MarkerFrame
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class MarkerCapture:
+    """Averaged markers of a settled robot.
+
+    Attributes:
+        positions: (M, 3) m, NaN where a marker is missing.
+        measured: Pressures, (k,) Pa.
+        captured_at: s since the epoch.
+        fault: What is wrong with labels or positions; empty if nothing is.
+    """
+
+    positions: Array
+    measured: Array
+    captured_at: float
+    fault: str
+
+
+def idle_pressures(robot: Robot) -> Array:
+    """No pressure, or as little as the robot may have, (k,) Pa."""
+    return np.clip(np.zeros(robot.degrees_of_freedom), robot.actuation_min, robot.actuation_max)
+
+
+class MarkerCaptures:
+    """Captures averaged markers of a robot that has settled.
+
+    Args:
+        robot: Whose markers.
+        settled: Brings it there.
+        settings: How.
+    """
+
+    def __init__(self, robot: Robot, settled: SettledRobot, settings: CollectSettings) -> None:
+        """Nothing moves yet."""
+        self._robot, self._settled, self._settings = robot, settled, settings
+
+    def rest_frame(self) -> tuple[list[str], Array]:
+        """Names and positions, (M, 3) m, of the markers of the robot without pressure.
+
+        Raises:
+            CollectError: If robot or markers cannot be used.
+        """
+        what = "the rest frame"
+        moment: Moment = self._settled.go_to(idle_pressures(self._robot), what)
+        for _ in range(self._settings.captures_a_frame):  # a marker that is missing now may be seen a moment later
+            taken = self._take(moment, what)
+            try:
+                names, rest = rest_frame(labelled(taken, self._settings.frame), self._robot)
+            except SoftformError as error:
+                raise CollectError(Code.CAPTURE_FAILED, error.message, error.next_step) from error
+            if len(names) == len(taken[-1].cloud.name):
+                break
+            moment = taken[-1]
+        # Placing the markers takes seconds in which no command is repeated: the robot at rest may as well vent.
+        self._settled.link.command.release()
+        return names, rest
+
+    def at(self, actuation: Array, names: list[str], what: str) -> Iterator[MarkerCapture]:
+        """Capture markers of a pose that is always reached from rest, again and again as often as those of a frame.
+
+        Soft robots remember where they came from (paper 004, Sec. V-B): only poses with the same past are compared.
+
+        Args:
+            actuation: (k,) Pa.
+            names: M names of the markers.
+            what: Is captured, for messages.
+
+        Yields:
+            The captures.
+
+        Raises:
+            CollectError: If the robot does not get there, or nothing is captured.
+        """
+        self._settled.go_to(idle_pressures(self._robot), what)
+        moment: Moment = self._settled.go_to(actuation, what)
+        for _ in range(self._settings.captures_a_frame):
+            taken = self._take(moment, what)
+            moment = taken[-1]
+            measured = self._settled.still_settled(actuation, moment.stamp, what).pressures
+            positions, fault = averaged_markers(taken, self._settings.frame, names, self._robot)
+            yield MarkerCapture(positions, measured, moment.stamp, fault)
+
+    def _take(self, moment: Moment, what: str) -> list[Capture[MarkerFrame]]:
+        settled, settings = self._settled, self._settings
+        taken = take_markers(
+            settled.link.markers, settings.averaged_markers, moment, settings.capture_timeout, settled.is_stopped
+        )
+        if taken is None:
+            raise settled.nothing_came("captured_markers", what)
+        return taken

@@ -1,0 +1,106 @@
+"""Looks every now and then whether the robot still takes the shape that it took at first."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_collect.goal import AGAIN, Code, CollectError, CollectSettings
+from softform_collect.marker_captures import MarkerCapture, MarkerCaptures
+from softform_collect.recorders import MarkerRecorder
+from softform_core.frames.quality import MIN_COVERAGE
+from softform_core.frames.references import marker_drift, reference_actuation
+from softform_core.robots import Robot
+from softform_core.units import MM_PER_M
+
+Array = NDArray[np.float64]
+
+_WHAT = "the reference pose"
+
+
+class ReferencePose:
+    """Captures the reference pose and compares its markers with its first capture, of whatever session.
+
+    Args:
+        recorder: Of the frames; its store keeps the captures, and it judges the first, which is compared with no other.
+        robot: Whose markers.
+        captures: Captures them.
+        settings: How far they may be off.
+        tell: Takes one sentence on each capture.
+    """
+
+    def __init__(
+        self,
+        recorder: MarkerRecorder,
+        robot: Robot,
+        captures: MarkerCaptures,
+        settings: CollectSettings,
+        tell: Callable[[str], None],
+    ) -> None:
+        """Nothing moves yet."""
+        self._recorder, self._store, self._robot, self._captures = recorder, recorder.store, robot, captures
+        self._settings, self._tell = settings, tell
+        self._actuation = reference_actuation(robot)
+
+    def check(self) -> None:
+        """Capture, keep and compare; a capture that is unfit is taken again, as those of frames are.
+
+        Raises:
+            CollectError: If the markers have moved further than the limit, or too few are seen to tell.
+        """
+        store, actuation = self._store, self._actuation
+        for capture in self._captures.at(actuation, store.names, _WHAT):
+            drift = self._drift(capture)
+            problem = self._unfit(capture, drift) or self._drifted(drift)
+            if problem is None:
+                break
+        if problem is None or problem.code is Code.ROBOT_DRIFTED:
+            store.references.add(actuation, capture.positions, capture.measured, capture.captured_at, self._done())
+        if problem is not None:
+            raise problem
+        warning = "WARNING: " if np.nanmax(drift) > self._settings.drift_warning * self._size() else ""
+        self._tell(f"{warning}{self._told(drift)}")
+
+    def _unfit(self, capture: MarkerCapture, drift: Array) -> CollectError | None:
+        fault = capture.fault
+        seen = np.isfinite(capture.positions).all(axis=1).mean()
+        if not fault and seen < MIN_COVERAGE:
+            fault = f"only {seen:.0%} of the markers are seen."
+        if not fault and not len(self._store.references):
+            fault = self._recorder.quality(self._actuation, capture.positions).fault
+        if not fault and not np.isfinite(drift).any():
+            fault = "no marker of its first capture is seen."
+        if not fault:
+            return None
+        return CollectError(Code.CAPTURE_FAILED, f"{_WHAT.capitalize()} cannot be used: {fault}", f"Look why. {AGAIN}")
+
+    def _drifted(self, drift: Array) -> CollectError | None:
+        limit = self._settings.drift_limit * self._size()
+        if np.nanmax(drift) <= limit:
+            return None
+        return CollectError(
+            Code.ROBOT_DRIFTED,
+            f"The robot has drifted: {self._told(drift)}; {MM_PER_M * limit:.1f} mm is the limit.",
+            "See whether markers, cameras or the robot were moved. Put them back and run the same command again, "
+            "or collect into another --output.",
+        )
+
+    def _drift(self, capture: MarkerCapture) -> Array:
+        """How far every marker is from where it was first, (M,) m; NaN where it is missing now or was then."""
+        references = self._store.references
+        return marker_drift(references.positions[0] if len(references) else capture.positions, capture.positions)
+
+    def _told(self, drift: Array) -> str:
+        references, worst = self._store.references, int(np.nanargmax(drift))
+        since = f"{datetime.fromtimestamp(references.captured_at[0]):%Y-%m-%d %H:%M}"
+        return (
+            f"after {self._done()} frames markers of {_WHAT} are {MM_PER_M * np.nanmean(drift):.1f} mm from where they "
+            f"were at {since}, {self._store.names[worst]} {MM_PER_M * drift[worst]:.1f} mm"
+        )
+
+    def _done(self) -> int:
+        return len(self._store) - len(self._store.pending)
+
+    def _size(self) -> float:
+        return float(self._robot.extent.max())

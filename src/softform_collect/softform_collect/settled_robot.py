@@ -1,0 +1,110 @@
+"""The robot between two frames: commanded, settled, or why not."""
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_client.driver_watch import MeasuredPressures
+from softform_collect.goal import AGAIN, Code, CollectError, CollectSettings
+from softform_collect.robot_link import RobotLink
+from softform_ros.goal_error import GoalError
+
+Array = NDArray[np.float64]
+
+_POLL_SECONDS = 0.1
+
+
+class SettledRobot:
+    """Brings the robot to pressures and waits until it has settled there.
+
+    Attributes:
+        link: To the robot.
+
+    Args:
+        link: To the robot.
+        settings: How long to wait, and for what.
+        stop: Code for which to stop, `NONE` to go on.
+    """
+
+    def __init__(self, link: RobotLink, settings: CollectSettings, stop: Callable[[], int]) -> None:
+        """Nothing moves yet."""
+        self.link = link
+        self._settings, self._stop = settings, stop
+
+    def go_to(self, command: Array, what: str) -> MeasuredPressures:
+        """Hold pressures from now on and wait until the robot has settled there.
+
+        Args:
+            command: (k,) Pa.
+            what: Is to be captured there, for messages.
+
+        Returns:
+            What the driver measured when it had settled.
+
+        Raises:
+            CollectError: If the driver fails or collecting is stopped.
+        """
+        commanded_at = time.time()
+        if not self.link.command.hold(command, lambda: not self.is_stopped()):
+            raise self._stop_error(what)
+        return self.still_settled(command, commanded_at, what)
+
+    def still_settled(self, command: Array, since: float, what: str) -> MeasuredPressures:
+        """Wait until the robot is settled after `since`, s since the epoch; arguments and errors else as `go_to`.
+
+        Returns:
+            What the driver measured then.
+        """
+        tolerance, timeout = self._settings.settle_tolerance, self._settings.settle_timeout
+        try:
+            settled = self.link.driver.wait_until_settled(command, tolerance, timeout, since, self.is_stopped)
+        except GoalError as error:  # the driver's word, which knows of no frames
+            message = f"{what.capitalize()} was not captured. {error.message}"
+            raise CollectError(Code.DRIVER_FAILED, message, f"{error.next_step} {AGAIN}") from error
+        if settled is None:
+            raise self._stop_error(what)
+        return settled
+
+    def wait_until_ready(self) -> None:
+        """Wait for a driver that follows commands.
+
+        Raises:
+            CollectError: If none does in time, or collecting is stopped.
+        """
+        deadline = time.monotonic() + self._settings.ready_timeout
+        while not self.is_stopped():
+            try:
+                self.link.driver.refuse_unless_ready()
+                return
+            except GoalError as error:
+                if time.monotonic() > deadline:
+                    raise CollectError(Code.DRIVER_FAILED, error.message, error.next_step) from error
+                time.sleep(_POLL_SECONDS)
+        raise self._stop_error("a frame")
+
+    def is_stopped(self) -> bool:
+        """Whether collecting shall end."""
+        return self.link.stop_reason is not None or self._stop() != Code.NONE
+
+    def nothing_came(self, topic: str, what: str) -> CollectError:
+        """Why there is no capture of what was to be captured."""
+        if self.is_stopped():
+            return self._stop_error(what)
+        return CollectError(
+            Code.CAPTURE_FAILED,
+            f"No {topic} of the settled robot came within {self._settings.capture_timeout:g} s for {what}.",
+            f"Check the capture device (its diagnostics say what it rejected). {AGAIN}",
+        )
+
+    def _stop_error(self, what: str) -> CollectError:
+        if self._stop() == Code.NONE:
+            return CollectError(
+                Code.DRIVER_FAILED,
+                f"The driver stopped following commands before {what} was captured: {self.link.stop_reason}",
+                f"Remove the cause. {AGAIN}",
+            )
+        why = {Code.CANCELLED: "Collecting was cancelled", Code.NODE_DEACTIVATED: "The node was deactivated"}
+        reason = why.get(self._stop(), "Collecting was stopped")
+        return CollectError(self._stop(), f"{reason} before {what} was captured; the robot vents.", AGAIN)

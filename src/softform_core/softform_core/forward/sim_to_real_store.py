@@ -1,0 +1,72 @@
+"""The model file of N_s2r and its card."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from softform_core.forward.rbf_warp import SimToReal
+from softform_core.forward.sim_to_real_export import members_of
+from softform_core.networks.card import ModelCard
+from softform_core.networks.model_files import ModelError, ModelFiles
+from softform_core.networks.sim_to_real import mean_of
+from softform_core.networks.sim_to_real_card import SimToRealCard
+from softform_core.networks.store import FORWARD_KINEMATICS
+from softform_core.paths import models_dir
+from softform_core.robots import Robot, load_robot
+
+SIM_TO_REAL = ModelFiles(
+    kind="sim-to-real",
+    card_type=SimToRealCard,
+    weights_file="sim_to_real.pt",
+    card_file="sim_to_real.json",
+    page_file="sim_to_real.md",
+    command="softform train s2r",
+)
+
+
+@dataclass(frozen=True)
+class SimToRealModel:
+    """A sim-to-real model that has been read and checked.
+
+    Attributes:
+        sim_to_real: The mean of the members, for the pipelines of kinematics.
+        members: Of the ensemble.
+        spread_factor: See `kinematics.surface_uncertainty`.
+        spread_floor_mm: See there.
+        card: Its card.
+    """
+
+    sim_to_real: SimToReal
+    members: list[SimToReal]
+    spread_factor: float
+    spread_floor_mm: float
+    card: SimToRealCard
+
+
+def load_sim_to_real(
+    robot: Robot | str, folder: Path | str | None = None, forward_kinematics: ModelCard | None = None
+) -> SimToRealModel:
+    """N_s2r of a robot.
+
+    Args:
+        robot: The robot or its name.
+        folder: Folder that holds the model; `models/<robot>` by default.
+        forward_kinematics: Card of the N_fk with which it will be used; by default of the robot's own in `models`.
+
+    Raises:
+        ModelError: If the model is missing, corrupt, of another schema, made for another robot, or trained with
+            another N_fk.
+    """
+    robot = load_robot(robot) if isinstance(robot, str) else robot
+    own = models_dir() / robot.name
+    folder = own if folder is None else Path(folder)
+    network, card = SIM_TO_REAL.load(folder, robot)
+    simulated = FORWARD_KINEMATICS.read_card(own, robot) if forward_kinematics is None else forward_kinematics
+    if card.forward_kinematics.weights_sha256 != simulated.weights_sha256:
+        raise ModelError(
+            f"The sim-to-real model in {folder} was trained with another N_fk "
+            f"({card.forward_kinematics.weights_sha256[:12]}) than the one in use ({simulated.weights_sha256[:12]}).",
+            SIM_TO_REAL.train_again(robot),
+        )
+    members = members_of(network)
+    mean = SimToReal(members[0].kernel_uv, mean_of([one.coefficients for one in members]), members[0].width)
+    return SimToRealModel(mean, members, float(network.spread_factor), float(network.spread_floor_mm), card)

@@ -1,0 +1,92 @@
+"""Labels that cannot be right: markers exchanged, renamed or jumped, found before anything is learned from them.
+
+A frame's markers are compared with the simulated positions of the same markers at the same actuation. Simulation and
+reality differ by millimetres, markers stand centimetres apart, so the simulated shape tells which label is which.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.errors import SoftformError
+from softform_core.frames.frames import MarkerFrames
+from softform_core.registration.marker_motion import exchanged_markers, neighbours_motion
+
+Array = NDArray[np.float64]
+
+_LEAST_JUMP = 0.06
+"""Of the size of the set of markers: gaps between simulation and reality may differ by this much between neighbours."""
+_JUMP_SPREAD = 8.0
+"""Robust standard deviations beyond which such a difference is a jump."""
+_ELSEWHERE = 0.25
+"""Of the same size: a frame whose median distance to the simulated markers is larger is not of this robot."""
+_NAMED_FAULTS = 5
+
+
+@dataclass(frozen=True)
+class MarkerFault:
+    """What is wrong with a frame.
+
+    Attributes:
+        frame: Its number.
+        markers: Indices of the markers concerned.
+        reason: For people.
+    """
+
+    frame: int
+    markers: tuple[int, ...]
+    reason: str
+
+
+def marker_faults(frames: MarkerFrames, expected: Array) -> list[MarkerFault]:
+    """Frames whose labels cannot be right.
+
+    Args:
+        frames: Captured.
+        expected: (n, M, 3) m, the same markers on the simulated shapes.
+    """
+    size = float(np.ptp(expected.reshape(-1, 3), axis=0).max())
+    residual = frames.positions - expected
+    # The gap between simulation and reality is smooth; a jump of one marker is not.
+    departure = np.linalg.norm(residual - neighbours_motion(residual, frames.uv), axis=2)
+    seen = departure[np.isfinite(departure)]
+    spread = 1.48 * float(np.median(seen)) if len(seen) else 0.0
+    furthest = max(_LEAST_JUMP * size, _JUMP_SPREAD * spread)
+    faults = []
+    for number, visible in enumerate(frames.visible):
+        distance = np.linalg.norm(residual[number, visible], axis=1)
+        if np.median(distance) > _ELSEWHERE * size:
+            reason = f"its markers lie {np.median(distance):.3f} m from the robot"
+            faults.append(MarkerFault(number, tuple(np.flatnonzero(visible)), reason))
+            continue
+        exchanged = exchanged_markers(frames.positions[number], expected[number])
+        if len(exchanged):
+            reason = f"markers {_names(frames, exchanged)} seem to be exchanged"
+            faults.append(MarkerFault(number, tuple(exchanged), reason))
+            continue
+        jumped = np.flatnonzero(departure[number] > furthest)
+        if len(jumped):
+            reason = f"marker {_names(frames, jumped)} is {departure[number, jumped].max():.3f} m off its neighbours"
+            faults.append(MarkerFault(number, tuple(jumped), reason))
+    return faults
+
+
+def check_markers(frames: MarkerFrames, expected: Array) -> None:
+    """Refuse frames with labels that cannot be right; arguments as for `marker_faults`.
+
+    Raises:
+        SoftformError: Naming the frames and the markers.
+    """
+    faults = marker_faults(frames, expected)
+    if faults:
+        named = "; ".join(f"frame {fault.frame}: {fault.reason}" for fault in faults[:_NAMED_FAULTS])
+        more = f"; and {len(faults) - _NAMED_FAULTS} more frames" if len(faults) > _NAMED_FAULTS else ""
+        raise SoftformError(f"Markers cannot be where they are said to be: {named}{more}.", _HELP)
+
+
+_HELP = "Mend the labels in the capture system, or leave these frames out."
+
+
+def _names(frames: MarkerFrames, indices: NDArray[np.int64]) -> str:
+    return ", ".join(frames.names[index] for index in indices)

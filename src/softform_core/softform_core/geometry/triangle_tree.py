@@ -1,0 +1,103 @@
+"""Exact closest points on triangles by a tree of bounding boxes; numba runs the search without the GIL."""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from softform_core.geometry.box_tree import STACK, box_tree, push_children
+
+Array = NDArray[np.float64]
+
+_LEAF = 4
+
+
+class TriangleTree:
+    """Triangles that answer for their closest points.
+
+    Args:
+        corners: (F, 3, 3) corners a, b, c of each triangle; none without area.
+    """
+
+    def __init__(self, corners: Array) -> None:
+        """Order the triangles."""
+        a, b, c = corners[:, 0], corners[:, 1], corners[:, 2]
+        self._tree = box_tree(np.minimum(np.minimum(a, b), c), np.maximum(np.maximum(a, b), c), _LEAF)
+        self._corners = np.ascontiguousarray(corners[self._tree.order])
+
+    def query(self, points: Array) -> tuple[NDArray[np.int64], Array, Array]:
+        """Closest triangle of each point.
+
+        Args:
+            points: (P, 3), finite.
+
+        Returns:
+            Index of the triangle (P,), the closest point on it (P, 3), and its barycentric coordinates (P, 3).
+        """
+        triangle, along = _search(np.ascontiguousarray(points), self._corners, self._tree.boxes, self._tree.leaf)
+        barycentric = np.stack([1.0 - along.sum(axis=1), along[:, 0], along[:, 1]], axis=1)
+        closest = np.einsum("pc,pcx->px", barycentric, self._corners[triangle])
+        return self._tree.order[triangle], closest, barycentric
+
+
+@njit(cache=True, nogil=True)
+def _closest_on_triangle(x, y, z, corners, t):  # type: ignore[no-untyped-def]  # numba infers the types
+    """Squared distance and barycentric coordinates; corner, edge and inner regions as in Ericson 2005, Sec. 5.1.5."""
+    ax, ay, az = corners[t, 0, 0], corners[t, 0, 1], corners[t, 0, 2]
+    abx, aby, abz = corners[t, 1, 0] - ax, corners[t, 1, 1] - ay, corners[t, 1, 2] - az
+    acx, acy, acz = corners[t, 2, 0] - ax, corners[t, 2, 1] - ay, corners[t, 2, 2] - az
+    px, py, pz = x - ax, y - ay, z - az
+    bb, cc, bc = (
+        abx * abx + aby * aby + abz * abz,
+        acx * acx + acy * acy + acz * acz,
+        abx * acx + aby * acy + abz * acz,
+    )
+    d1, d2 = abx * px + aby * py + abz * pz, acx * px + acy * py + acz * pz
+    d3, d4, d5, d6 = d1 - bb, d2 - bc, d1 - bc, d2 - cc
+    va, vb, vc = d3 * d6 - d5 * d4, d5 * d2 - d1 * d6, d1 * d4 - d3 * d2
+    if d1 <= 0.0 and d2 <= 0.0:
+        v, w = 0.0, 0.0
+    elif d3 >= 0.0 and d4 <= d3:
+        v, w = 1.0, 0.0
+    elif vc <= 0.0 and d1 >= 0.0 and d3 <= 0.0:
+        v, w = d1 / bb, 0.0
+    elif d6 >= 0.0 and d5 <= d6:
+        v, w = 0.0, 1.0
+    elif vb <= 0.0 and d2 >= 0.0 and d6 <= 0.0:
+        v, w = 0.0, d2 / cc
+    elif va <= 0.0 and d4 >= d3 and d5 >= d6:
+        w = (d4 - d3) / ((d4 - d3) + (d5 - d6))
+        v = 1.0 - w
+    else:
+        v, w = vb / (va + vb + vc), vc / (va + vb + vc)
+    dx, dy, dz = px - v * abx - w * acx, py - v * aby - w * acy, pz - v * abz - w * acz
+    return dx * dx + dy * dy + dz * dz, v, w
+
+
+@njit(cache=True, nogil=True)
+def _search(points, corners, boxes, leaf):  # type: ignore[no-untyped-def]  # numba infers the types
+    inner = len(boxes)
+    triangle = np.zeros(len(points), dtype=np.int64)
+    along = np.empty((len(points), 2))
+    stack, bound = np.empty(STACK, dtype=np.int64), np.empty(STACK)
+    for index in range(len(points)):
+        x, y, z = points[index, 0], points[index, 1], points[index, 2]
+        # Neighbouring queries follow each other: the last answer bounds the next one from the start.
+        nearest = triangle[max(index - 1, 0)]
+        best, best_v, best_w = _closest_on_triangle(x, y, z, corners, nearest)
+        stack[0], bound[0], depth = 0, 0.0, 1
+        while depth > 0:
+            depth -= 1
+            if bound[depth] >= best:
+                continue
+            node = stack[depth]
+            if node < inner:
+                depth = push_children(x, y, z, boxes, node, best, stack, bound, depth)
+                continue
+            start = (node - inner) * leaf
+            for candidate in range(start, min(start + leaf, len(corners))):
+                distance, v, w = _closest_on_triangle(x, y, z, corners, candidate)
+                if distance < best:
+                    best, best_v, best_w, nearest = distance, v, w, candidate
+        triangle[index] = nearest
+        along[index, 0], along[index, 1] = best_v, best_w
+    return triangle, along

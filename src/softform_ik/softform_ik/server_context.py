@@ -1,0 +1,75 @@
+"""What the servers of one robot share, whatever its kind."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_client.capture_watch import CaptureWatch
+from softform_client.driver_watch import DriverWatch
+from softform_core.robots import Robot
+from softform_ik.follow.follow import Follow, FollowSettings
+from softform_ik.follow.motion import MotionSettings, PathMover
+from softform_ik.follow.server import FollowServer
+from softform_ik.follow.solver import PathSolver
+from softform_ik.follow.tip_record import TipRecord
+from softform_ik.robot.commander import Commander
+from softform_ik.robot.hardware import Hardware, HardwareSettings
+from softform_ros.action_goals import GoalLedger
+from softform_ros.lifecycle import SoftformLifecycleNode
+
+
+@dataclass(frozen=True)
+class ServerContext:
+    """A robot, and how it is commanded.
+
+    Attributes:
+        node: Whose topics, actions, parameters and clock.
+        driver: What the driver says.
+        commander: Who commands the robot.
+        ledger: What became of the node's goals.
+    """
+
+    node: SoftformLifecycleNode
+    driver: DriverWatch
+    commander: Commander
+    ledger: GoalLedger
+
+    def hardware(
+        self, robot: Robot, captures: CaptureWatch, read_points: Callable[[object], NDArray[np.float64]]
+    ) -> Hardware:
+        """The robot as a goal sees it.
+
+        Args:
+            robot: The robot.
+            captures: Captured clouds.
+            read_points: (N, 3) m of one.
+        """
+        values = self.node.parameters
+        waiting = HardwareSettings(
+            settle_tolerance=robot.tolerances.arrive,
+            settle_timeout=values["settle_timeout"],
+            capture_timeout=values["capture_timeout"],
+            captures=values["captures"],
+        )
+        return Hardware(robot, waiting, self.driver, captures, self.commander, read_points)
+
+    def follow_server(self, robot: Robot, solver: PathSolver, hardware: Hardware, tip: TipRecord) -> FollowServer:
+        """The action `follow_waypoints` of a robot.
+
+        Args:
+            robot: The robot.
+            solver: Of its paths.
+            hardware: The robot as a goal sees it.
+            tip: Where motion capture sees its tip; of a robot without one it stays empty.
+        """
+        values = self.node.parameters
+        moving = MotionSettings(
+            command_period=1.0 / values["command_rate"],
+            settle_tolerance=robot.tolerances.arrive,
+            settle_timeout=values["settle_timeout"],
+        )
+        timing = FollowSettings(robot.actuation_slew, values["path_settle_time"], robot.tolerances.arrive)
+        follow = Follow(solver, timing, PathMover(moving, self.driver, self.commander, hardware), tip)
+        return FollowServer(self.node, robot, follow, self.driver, self.commander, self.ledger)

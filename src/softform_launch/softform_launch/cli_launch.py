@@ -1,0 +1,83 @@
+"""`softform launch`: runs a launch file where the official `ros2 launch` is not there."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from softform_core.errors import SoftformError
+from softform_core.paths import launch_dir
+from softform_launch.launch_file import list_arguments, load_launch_file
+
+
+def find_launch_file(name_or_path: str) -> Path:
+    """Return a launch file given by path, or by its name in `launch/` with or without `.launch.xml`.
+
+    Raises:
+        SoftformError: If there is none.
+    """
+    is_path = "/" in name_or_path or name_or_path.endswith(".xml")
+    for candidate in (
+        launch_dir() / f"{name_or_path}.launch.xml",
+        launch_dir() / name_or_path,
+        *([Path(name_or_path)] if is_path else []),
+    ):
+        if candidate.is_file():
+            return candidate
+    known = ", ".join(sorted(path.name.removesuffix(".launch.xml") for path in launch_dir().glob("*.launch.xml")))
+    raise SoftformError(f"There is no launch file '{name_or_path}'.", f"Give a path, or one of: {known or 'none'}.")
+
+
+def split_arguments(words: tuple[str, ...]) -> dict[str, str]:
+    """Return `name:=value` words as a dictionary.
+
+    Raises:
+        SoftformError: If a word has another form.
+    """
+    arguments = {}
+    for word in words:
+        name, separator, value = word.partition(":=")
+        if not separator or not name:
+            raise SoftformError(f"'{word}' is not a launch argument.", "Write name:=value.")
+        arguments[name] = value
+    return arguments
+
+
+@click.command()
+@click.argument("file")
+@click.argument("arguments", nargs=-1, metavar="[NAME:=VALUE]...")
+@click.option("--show-args", is_flag=True, help="List the arguments of the file, and start nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the commands that would run, and start nothing.")
+def launch(file: str, arguments: tuple[str, ...], show_args: bool, dry_run: bool) -> None:
+    """Start the nodes of FILE: a path, or a name in launch/ such as 'softform'. Ctrl-C stops them all."""
+    path = find_launch_file(file)
+    if show_args:
+        _show_arguments(path)
+        return
+    processes = load_launch_file(path, split_arguments(arguments))
+    if dry_run:
+        for process in processes:
+            click.echo(process.shell_line())
+        return
+
+    # Imported here: it loads what only running needs.
+    from softform_launch.launch_guardian import run_guarded
+    from softform_launch.launch_runner import run_launch
+    from softform_launch.middleware_memory import remove_unused
+
+    remove_unused()
+    sys.exit(run_guarded(lambda: run_launch(processes)))
+
+
+def _show_arguments(path: Path) -> None:
+    for argument in list_arguments(path):
+        default = "must be given" if argument.default is None else f"default: {argument.default}"
+        choices = f" [{' | '.join(argument.choices)}]" if argument.choices else ""
+        click.echo(f"{argument.name}{choices} ({default})\n    {argument.description}")
+
+
+if __name__ == "__main__":
+    try:
+        launch()
+    except SoftformError as error:
+        sys.exit(f"softform: {error}")

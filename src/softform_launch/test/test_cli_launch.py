@@ -1,0 +1,185 @@
+"""The launch command, the launch files that ship, and a launch as a child of another program."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from softform_core.errors import SoftformError
+from softform_core.paths import config_dir, launch_dir
+from softform_core.robots import Robot, load_robot
+from softform_launch.cli_launch import find_launch_file, launch
+from softform_launch.launch_file import list_arguments, load_launch_file
+from softform_launch.launched_stack import LaunchedStack
+
+SOFTFORM = launch_dir() / "softform.launch.xml"
+ROBOTS = sorted(path.stem for path in (config_dir() / "robots").glob("*.yaml"))
+SHIPPED = sorted(launch_dir().glob("*.launch.xml"))
+WITH_DRIVER = [path for path in SHIPPED if path.name != "replay.launch.xml"]
+
+
+def invoke(*words):
+    return CliRunner().invoke(launch, words, catch_exceptions=True)
+
+
+def test_files_are_found_by_name_and_by_path(tmp_path):
+    assert find_launch_file("softform") == launch_dir() / "softform.launch.xml"
+    assert find_launch_file("softform.launch.xml") == launch_dir() / "softform.launch.xml"
+    (tmp_path / "mine.launch.xml").write_text("<launch/>")
+    assert find_launch_file(str(tmp_path / "mine.launch.xml")) == tmp_path / "mine.launch.xml"
+    with pytest.raises(SoftformError, match="no launch file 'sotform'.*driver, replay, softform"):
+        find_launch_file("sotform")
+
+
+def test_arguments_must_have_the_ros_form():
+    result = invoke("softform", "robot=membrane", "--dry-run")
+    assert isinstance(result.exception, SoftformError)
+    assert "Write name:=value" in str(result.exception)
+
+
+def test_show_args_lists_every_argument():
+    output = invoke("softform", "--show-args").output
+    for argument in list_arguments(launch_dir() / "softform.launch.xml"):
+        assert argument.name in output and argument.description in output
+        assert argument.description
+
+
+def test_dry_run_prints_the_commands_and_starts_nothing(tmp_path):
+    result = invoke("softform", "reality:=ideal", f"run_dir:={tmp_path / 'run'}", "--dry-run")
+    assert result.exit_code == 0, result.exception
+    lines = result.output.splitlines()
+    assert [line.split("__node:=")[1].split()[0] for line in lines] == [
+        *(
+            "rig",
+            "pneumatics",
+            "scanner",
+            "shape_predictor",
+            "inverse_kinematics",
+            "motion_planner",
+            "collector",
+            "bringup_manager",
+        )
+    ]
+    assert 'reality:="ideal"' in lines[0]
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("robot", ROBOTS)
+def test_what_looks_at_a_surface_is_started_for_robots_that_have_one(robot):
+    processes = {process.name: process for process in load_launch_file(SOFTFORM, {"robot": robot})}
+    has_surface = isinstance(load_robot(robot), Robot)
+    assert {"scanner", "shape_predictor", "collector"} & set(processes) == (
+        {"scanner", "shape_predictor", "collector"} if has_surface else set()
+    )
+    assert ("motion_capture" in processes) == (not has_surface)
+    assert f"mocap_rate:={0.0 if has_surface else 20.0}" in processes["rig"].command
+
+
+@pytest.mark.parametrize("file", SHIPPED, ids=lambda path: path.stem)
+@pytest.mark.parametrize("robot", ROBOTS)
+@pytest.mark.parametrize("mocap", ["true", "false"])
+@pytest.mark.parametrize("rig", ["true", "false"])
+def test_shipped_files_start_what_the_manager_waits_for(file, rig, mocap, robot):
+    known = {argument.name for argument in list_arguments(file)}
+    given = {"rig": rig, "motion_capture": mocap, "robot": robot}
+    processes = load_launch_file(file, {name: value for name, value in given.items() if name in known})
+    names = [process.name for process in processes]
+    (manager,) = [process for process in processes if process.name == "bringup_manager"]
+    (nodes,) = [word for word in manager.command if word.startswith("nodes:=")]
+    waits_for = [name for name in yaml.safe_load(nodes.removeprefix("nodes:=")) if name]
+    assert waits_for == [name for name in names if name != "bringup_manager"]
+    assert manager.is_required
+    assert ("rig" in names) == (rig == "true" and file in WITH_DRIVER)
+
+
+@pytest.mark.parametrize("file", WITH_DRIVER, ids=lambda path: path.stem)
+def test_port_is_the_rigs_or_the_given_one(file):
+    def ports(rig):
+        arguments = {"rig": rig, "port": "/dev/ttyACM3", "run_dir": "/r"}
+        (driver,) = [p for p in load_launch_file(file, arguments) if p.name == "pneumatics"]
+        return [word for word in driver.command if word.startswith("port:=")]
+
+    assert ports("true") == ['port:="/r/openpneu"']
+    assert ports("false") == ['port:="/dev/ttyACM3"']
+
+
+def test_every_parameter_file_is_used_and_holds_parameters():
+    used = " ".join(file.read_text() for file in SHIPPED)
+    for file in sorted((config_dir() / "nodes").glob("*.yaml")):
+        assert f"/{file.name}" in used
+        assert isinstance(yaml.safe_load(file.read_text())["/**"]["ros__parameters"], dict)
+
+
+@pytest.fixture
+def sleeper_file(tmp_path, monkeypatch):
+    """A launch file that starts `sleep`, which an install prefix of its own holds."""
+    prefix = tmp_path / "install"
+    (prefix / "share/ament_index/resource_index/packages").mkdir(parents=True)
+    (prefix / "share/ament_index/resource_index/packages/demo_pkg").touch()
+    (prefix / "lib/demo_pkg").mkdir(parents=True)
+    (prefix / "lib/demo_pkg/sleeper").symlink_to("/bin/sleep")
+    monkeypatch.setenv("AMENT_PREFIX_PATH", os.pathsep.join([str(prefix), os.environ.get("AMENT_PREFIX_PATH", "")]))
+    file = tmp_path / "sleeper.launch.xml"
+    file.write_text(
+        """<launch><arg name="time" default="94"/>
+        <node pkg="demo_pkg" exec="sleeper" args="$(var time)" on_exit="shutdown"/></launch>"""
+    )
+    return file
+
+
+def wait_for_sleeper(root, seconds=20.0):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        for process in psutil.Process(root).children(recursive=True):
+            if process.name() in ("sleep", "sleeper", "coreutils"):
+                return process
+        time.sleep(0.05)
+    raise AssertionError("the sleeper never came")
+
+
+def test_launched_stack_runs_and_stops(sleeper_file):
+    with LaunchedStack(sleeper_file, output=subprocess.DEVNULL) as stack:
+        sleeper = wait_for_sleeper(stack.process.pid)
+        assert stack.exit_code is None
+    assert stack.exit_code == 0
+    assert not sleeper.is_running()
+
+
+def test_launched_stack_tells_of_its_end(sleeper_file, tmp_path):
+    with (tmp_path / "log").open("wb") as log, LaunchedStack(sleeper_file, {"time": "nonsense"}, output=log) as stack:
+        assert stack.process.wait(30) == 1
+    assert "sleeper, which is required, ended with exit code 1" in (tmp_path / "log").read_text()
+
+
+def test_launched_stack_ends_with_its_program(sleeper_file):
+    """Killed with SIGKILL, the program cannot clean up; the launch does."""
+    code = f"""
+import time
+from softform_launch.launched_stack import LaunchedStack
+with LaunchedStack({str(sleeper_file)!r}):
+    time.sleep(60)
+"""
+    program = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL)
+    sleeper = wait_for_sleeper(program.pid)
+    launches = psutil.Process(program.pid).children(recursive=True)
+    program.send_signal(signal.SIGKILL)
+    program.wait()
+    _, alive = psutil.wait_procs([*launches, sleeper], timeout=20.0)
+    assert alive == []
+
+
+def test_errors_reach_the_terminal_without_a_traceback(tmp_path):
+    file = tmp_path / "bad.launch.xml"
+    file.write_text("<launch><oops/></launch>")
+    command = [sys.executable, "-m", "softform_launch.cli_launch", str(file)]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode != 0
+    assert result.stderr.startswith(f"softform: {file}:1: <oops> is not understood")
+    assert Path(file).exists()

@@ -1,0 +1,24 @@
+from setuptools import find_packages, setup
+
+setup(
+    name="softform_recording",
+    version="0.1.0",
+    packages=find_packages(exclude=["test"]),
+    data_files=[
+        ("share/ament_index/resource_index/packages", ["resource/softform_recording"]),
+        ("share/softform_recording", ["package.xml"]),
+    ],
+    install_requires=["setuptools"],
+    zip_safe=True,
+    maintainer="Softform maintainers",
+    maintainer_email="softform@users.noreply.example",
+    description="Bags: recorder, replay and salvage.",
+    license="Apache-2.0",
+    entry_points={
+        "console_scripts": ["bag_recorder_node = softform_recording.bag_recorder_node:main"],
+        "softform.commands": [
+            "record = softform_recording.cli_record:record",
+            "replay = softform_recording.cli_replay:replay",
+        ],
+    },
+)

@@ -1,0 +1,1 @@
+"""Recorder, replay and salvage of bags."""

@@ -1,0 +1,108 @@
+"""`softform record`: topics of a running stack into a bag."""
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from softform_core.errors import SoftformError
+from softform_core.paths import config_dir
+
+if TYPE_CHECKING:
+    from softform_recording.topic_recorder import RecordingCounts
+
+
+@click.command()
+@click.option(
+    "--topics", multiple=True, metavar="NAME", help="One to record, several times.  [default: as a launch does]"
+)
+@click.option("--duration", type=click.FloatRange(min=0.1), help="Seconds; by default until Ctrl-C.")
+@click.option("--output", type=click.Path(path_type=Path), help="Bag folder.  [default: runs/bags/DATE-TIME]")
+@click.option("--largest-bag", default=1024, show_default=True, type=click.IntRange(min=0), help="MB; then a new one.")
+@click.option("--longest-bag", default=0.0, type=click.FloatRange(min=0.0), help="Seconds; then a new one.")
+@click.option("--namespace", default="softform", show_default=True, help="Where the stack runs.")
+@click.option(
+    "--salvage",
+    "broken",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="BAG",
+    help="Record nothing; make a bag readable that a crash or power cut left open.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object.")
+def record(
+    topics: tuple[str, ...],
+    duration: float | None,
+    output: Path | None,
+    largest_bag: int,
+    longest_bag: float,
+    namespace: str,
+    broken: Path | None,
+    as_json: bool,
+) -> None:
+    """Record topics of the stack that runs into an MCAP bag.
+
+    Quality of service and type hashes are kept, so that `softform replay`, `ros2 bag play` and Foxglove read it.
+    The bag is closed however the recording ends; after `kill -9` or a power cut --salvage saves all but the last
+    second. Every message is counted: the command fails if one that was published is not in the bag.
+
+    \b
+    Examples:
+      softform record                               what a launch with record:=true records
+      softform record --duration 60 --output walk
+      softform record --topics pressure_state --topics /diagnostics
+      softform record --salvage runs/bags/2026-01-31-12-00-00
+    """  # noqa: D301 - click reads the escape as "keep these lines"
+    if broken is not None:
+        from softform_recording.salvage import salvage_bag
+
+        click.echo(f"{broken} holds {salvage_bag(broken)} messages.")
+        return
+    from softform_core.run_folder import free_bag_folder
+    from softform_recording.health import shortcomings
+    from softform_recording.record import RecordRequest
+    from softform_recording.record import record as run
+
+    folder = output or free_bag_folder()
+    click.echo(f"recording into {folder}; Ctrl-C ends it", err=True)
+    request = RecordRequest(
+        topics or default_topics(), folder, duration, largest_bag * 1_000_000, longest_bag, namespace
+    )
+    recorded = run(request, _show_counts if sys.stderr.isatty() else lambda seconds, counts: None)
+    not_recorded = [f"{topic} was not recorded: {reason}" for topic, reason in recorded.refused.items()]
+    missing = "; ".join(part for part in (shortcomings(recorded.counts), *not_recorded) if part)
+    if as_json:
+        figures = {"bags": [str(one) for one in recorded.folders], "seconds": round(recorded.seconds, 1)}
+        click.echo(json.dumps(figures | asdict(recorded.counts) | {"refused": recorded.refused}))
+    else:
+        bags = ", ".join(str(one) for one in recorded.folders)
+        counts = recorded.counts
+        click.echo(
+            f"{counts.written} messages of {counts.topics} topics in {recorded.seconds:.1f} s are in {bags}; "
+            f"{missing or 'none is missing'}."
+        )
+        if recorded.awaited:
+            click.echo(f"  nobody published {', '.join(recorded.awaited)}")
+    if not recorded.counts.received and not missing:
+        raise SoftformError(
+            f"No message came in namespace {namespace}.",
+            "See what runs: ./softform status",
+        )
+    if missing:
+        raise SoftformError(f"The recording is not complete: {missing}.", "What was written can be read.")
+
+
+def _show_counts(seconds: float, counts: "RecordingCounts") -> None:
+    missing = counts.dropped + counts.lost
+    text = f"\r{seconds:8.1f} s  {counts.topics:3d} topics  {counts.written:8d} messages  {missing} missing "
+    click.echo(click.style(text, fg="red" if missing else None), nl=False, err=True)
+
+
+def default_topics() -> list[str]:
+    """What a launched stack records."""
+    import yaml
+
+    settings = yaml.safe_load((config_dir() / "nodes" / "bag_recorder.yaml").read_text(encoding="utf-8"))
+    return [str(topic) for topic in settings["/**"]["ros__parameters"]["topics"]]

@@ -1,0 +1,39 @@
+from setuptools import find_packages, setup
+
+setup(
+    name="softform_studies",
+    version="0.1.0",
+    packages=find_packages(exclude=["test"]),
+    data_files=[
+        ("share/ament_index/resource_index/packages", ["resource/softform_studies"]),
+        ("share/softform_studies", ["package.xml"]),
+    ],
+    install_requires=["setuptools"],
+    zip_safe=True,
+    maintainer="Softform maintainers",
+    maintainer_email="softform@users.noreply.example",
+    description="Benchmarks, and the studies behind the papers' figures.",
+    license="Apache-2.0",
+    entry_points={
+        "softform.commands": [
+            "bench = softform_studies.cli_bench:bench",
+            "study = softform_studies.cli_study:study",
+        ],
+        "softform.bench": [
+            "simulate = softform_studies.cli_bench:simulate",
+            "ik = softform_studies.cli_bench:ik",
+            "sim2real = softform_studies.cli_sim_to_real:sim2real",
+            "planning = softform_studies.cli_planning:planning",
+        ],
+        "softform.bench.ik": [
+            "prediction = softform_studies.ik.ik_prediction:prediction",
+            "solver = softform_studies.ik.ik_solver:solver",
+            "algorithm2 = softform_studies.ik.ik_algorithm2:algorithm2",
+            "scaling = softform_studies.ik.ik_scaling:scaling",
+            "bounds = softform_studies.ik.ik_bounds:bounds",
+            "streaming = softform_studies.streaming.bench_streaming:streaming",
+            "waypoints = softform_studies.waypoints.bench_waypoints:waypoints",
+            "planning = softform_studies.planned_motion.bench:planning",
+        ],
+    },
+)

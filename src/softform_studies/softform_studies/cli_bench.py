@@ -1,0 +1,78 @@
+"""Command `softform bench`: ours, the paper's algorithm and the ratio, side by side in one run.
+
+Packages add benchmarks of their own as entry points of the group `softform.bench`.
+"""
+
+import sys
+
+import click
+
+from softform_core.cli.figures import json_option, report_figures
+from softform_core.cli.registered import RegisteredCommands
+
+
+class _Benchmarks(RegisteredCommands):
+    entry_point_group = "softform.bench"
+
+
+@click.group(cls=_Benchmarks)
+def bench() -> None:
+    """Measure speed and accuracy, side by side with the paper's algorithms, in one run.
+
+    Every benchmark prints JSON. Absolute times depend on the machine; the ratios say more.
+    """
+
+
+@click.command()
+@click.option("--shapes", default=20, show_default=True, help="Number of random actuations to solve.")
+@json_option
+def simulate(shapes: int, json_path: str | None) -> None:
+    """Equilibrium shapes of the membrane: seconds a shape on one core, and the share that converged."""
+    from softform_studies.simulate import run
+
+    report_figures(run(shapes=shapes), json_path)
+
+
+class _IkBenchmark(click.Command):
+    """Lists the registered sections in `--help`; their modules are loaded only then, or to run."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from softform_studies.ik.ik_sections import load_section, section_names
+
+        super().format_options(ctx, formatter)
+        with formatter.section("Sections"):
+            formatter.write_dl(
+                [(name, (load_section(name).__doc__ or "").strip().partition("\n")[0]) for name in section_names()]
+            )
+
+
+@click.command(cls=_IkBenchmark)
+@click.option("--only", multiple=True, metavar="SECTION", help="Run this section alone; may be given several times.")
+@click.option("--points", type=click.IntRange(min=4), help="Sample points on the surface.  [default: 1000]")
+@click.option("--targets", type=click.IntRange(min=1), help="Random reachable targets of `solver`.  [default: 200]")
+@click.option("--seconds", type=click.FloatRange(min=1.0), help="How long `streaming` streams.  [default: 60]")
+@json_option
+def ik(
+    only: tuple[str, ...], points: int | None, targets: int | None, seconds: float | None, json_path: str | None
+) -> None:
+    """Inverse kinematics on one core: speed and accuracy, and the paper's algorithms on the same targets.
+
+    Prints one JSON object, in it each section's figures under its name; all of them take some minutes. A section that
+    fails has its `error`, and the command exits with 1.
+
+    \b
+    Examples:
+      softform bench ik --only prediction
+      softform bench ik --json ik.json
+    """  # noqa: D301
+    from softform_studies.ik.ik_sections import run_sections, section_names
+
+    options = {"points": points, "targets": targets, "seconds": seconds}
+    figures = run_sections(
+        only or section_names(),
+        {name: value for name, value in options.items() if value is not None},
+        lambda line: click.echo(line, err=True),
+    )
+    report_figures(figures, json_path)
+    if any("error" in each for each in figures.values()):
+        sys.exit(1)

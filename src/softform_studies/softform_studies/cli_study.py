@@ -1,0 +1,54 @@
+"""Command `softform study`."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from softform_core.paths import runs_dir
+
+_NAMES = ("frames", "points", "kernels", "neurons", "geometric", "surrogate", "missing")
+
+
+@click.command()
+@click.argument("name", type=click.Choice([*_NAMES, "all"]))
+@click.option("--reality", default="default", show_default=True, metavar="NAME|FILE", help="What is captured.")
+@click.option("--robot", "robot_name", default="membrane", show_default=True, help="Name in config/robots, or a .yaml.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Of frames and training.")
+@click.option("--quick", is_flag=True, help="Tiny trainings that only show the form; the figures mean nothing.")
+@click.option("--output", type=click.Path(path_type=Path, file_okay=False), help="[default: runs/studies/REALITY]")
+def study(name: str, reality: str, robot_name: str, seed: int, quick: bool, output: Path | None) -> None:
+    """Regenerate a figure of the paper on the virtual rig: a table, a JSON file and a plot.
+
+    \b
+    frames      Fig. 11: ours and direct learning by the number of frames
+    points      Fig. 13: by the points of a scan, beside markers
+    kernels     Fig. 14: by the number of kernels, with the time for 1e5 warps
+    neurons     Fig. 9b: by the neurons of N_rbf
+    geometric   Fig. 15: with and without geometric regularisation
+    surrogate   Fig. 16: input shapes from N_fk and from the simulator
+    missing     Fig. 12: by the missing share of the scans, against w = 1 and static correspondences
+
+    A study takes minutes to an hour. Press Ctrl-C, or lose the power: the same command goes on where it stopped.
+
+    \b
+    Examples:
+      softform study kernels
+      softform study all --reality mine.yaml --output runs/mine
+    """  # noqa: D301
+    from softform_core.robots import load_robot
+    from softform_core.threads import one_thread
+    from softform_rig.reality import load_reality
+    from softform_studies.studies.catalogue import Scale
+    from softform_studies.studies.study import carry_out
+
+    robot = load_robot(robot_name, "surface")
+    described = load_reality(reality, robot)
+    folder = runs_dir() / "studies" / described.name if output is None else output
+    try:
+        with one_thread():
+            for each in _NAMES if name == "all" else (name,):
+                for path in carry_out(each, robot, described, Scale(quick), seed, folder, sys.stderr.isatty()):
+                    click.echo(str(path))
+    except KeyboardInterrupt:
+        raise click.ClickException(f"stopped. The same command goes on with {folder}.") from None

@@ -1,0 +1,38 @@
+"""What one prediction by the shipped sim-to-real ensemble of the virtual rig costs on one core, with its Jacobian."""
+
+from softform_core.forward.live_pipeline import LivePipeline
+from softform_core.forward.pipeline import ForwardPipeline
+from softform_core.forward.robot_pipeline import SURFACE_POINTS
+from softform_core.paths import models_dir
+from softform_core.robots import Robot, load_robot
+from softform_core.threads import one_thread
+from softform_studies.ik.timing import median_ms
+
+SHIPPED = "rig_default"
+"""Folder of the shipped sim-to-real model, beside N_fk: of the virtual rig's default reality."""
+
+
+def shipped_pipeline(robot: Robot, points: int = SURFACE_POINTS) -> ForwardPipeline:
+    """The pipeline of the virtual rig's default reality.
+
+    Args:
+        robot: Whose.
+        points: Wanted number of surface points.
+    """
+    return LivePipeline(robot, points, sim_to_real=str(models_dir() / robot.name / SHIPPED)).current
+
+
+def prediction(points: int = SURFACE_POINTS) -> dict[str, object]:
+    """One prediction with its Jacobian (Algorithm 1, Eq. 17) by the shipped ensemble."""
+    robot = load_robot("membrane")
+    pipeline = shipped_pipeline(robot, points)
+    actuation = 0.5 * (robot.actuation_min + robot.actuation_max)
+    assert pipeline.sim_to_real is not None
+    with one_thread():
+        return {
+            "points": len(pipeline.uv),
+            "kernels": len(pipeline.sim_to_real.kernel_uv),
+            "degrees_of_freedom": pipeline.degrees_of_freedom,
+            "predict_ms": median_ms(lambda: pipeline.forward(actuation[None])),
+            "predict_and_jacobian_ms": median_ms(lambda: pipeline.points_and_jacobian(actuation)),
+        }

@@ -1,0 +1,145 @@
+"""The picture of a scene planned both ways: swept surfaces, the stick, and how near they come (paper 000, Fig. 20)."""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import trimesh
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.collections import LineCollection
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+from matplotlib.patches import Circle
+from mpl_toolkits.mplot3d.art3d import Poly3DCollection
+from mpl_toolkits.mplot3d.axes3d import Axes3D
+from numpy.typing import NDArray
+
+from softform_core.errors import SoftformError
+from softform_core.evaluation.drawing import MEASURED_COLOUR, PREDICTED_COLOUR, REST_COLOUR
+from softform_core.files import write_atomically
+from softform_core.units import MM_PER_M
+from softform_studies.planned_motion.bench import Comparison
+from softform_studies.planned_motion.scene import Stick
+from softform_studies.planned_motion.trial import Drawable
+
+Array = NDArray[np.float64]
+
+_SECTIONS = 9
+_SECTION_HALF_WIDTH = 70.0  # mm
+_COLOURS = "RdYlBu"
+_SCALE_MM = 10.0
+
+
+def write_picture(path: Path, comparison: Comparison, title: str) -> None:
+    """Write the picture as a PNG file.
+
+    Args:
+        path: The file; an existing one is replaced.
+        comparison: Planned both ways.
+        title: First line.
+
+    Raises:
+        SoftformError: If one of the motions was refused, or the file cannot be written.
+    """
+    trials = {"without sim-to-real": comparison.without, "with sim-to-real": comparison.with_sim_to_real}
+    drawn = {name: trial.drawable() for name, trial in trials.items()}
+    figure = Figure(figsize=(16.0, 8.4), dpi=100, layout="constrained")
+    figure.suptitle(title, fontsize=14, fontweight="bold", x=0.01, ha="left")
+    grid = figure.add_gridspec(2, 3, width_ratios=[1.0, 1.0, 0.9], height_ratios=[1.15, 1.0])
+    clearances = figure.add_subplot(grid[:, 2])
+    for column, (name, one) in enumerate(drawn.items()):
+        _overview(figure.add_subplot(grid[0, column], projection="3d"), one, comparison.scene.stick, name)
+        _section(figure.add_subplot(grid[1, column]), one, comparison.scene.stick)
+    figure.colorbar(
+        ScalarMappable(Normalize(0.0, _SCALE_MM), _COLOURS),
+        ax=figure.axes[1:4:2],
+        label="true distance to the stick (mm)",
+        location="bottom",
+        shrink=0.5,
+        extend="max",
+    )
+    _clearances(clearances, drawn)
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png")
+    write_atomically(path, picture.getvalue())
+
+
+def pictured(comparisons: list[Comparison]) -> Comparison:
+    """The first scene whose motion collides if it is planned without sim-to-real, or else the first of all.
+
+    Raises:
+        SoftformError: If in no scene both motions were planned.
+    """
+    both = [one for one in comparisons if one.without.execution and one.with_sim_to_real.execution]
+    if not both:
+        raise SoftformError("In no scene were both motions planned.", "Try more seeds, or a larger gap.")
+    return next((one for one in both if one.without.execution and one.without.execution.collides), both[0])
+
+
+def _overview(axes: Axes3D, one: Drawable, stick: Stick, name: str) -> None:
+    """The true surface where it comes nearest."""
+    shape, faces = one.execution.shapes[one.execution.worst], one.execution.faces
+    distances = stick.distances(shape[faces].mean(axis=1)) * MM_PER_M
+    colours = ScalarMappable(Normalize(0.0, _SCALE_MM), _COLOURS).to_rgba(distances)
+    axes.add_collection3d(Poly3DCollection(shape[faces] * MM_PER_M, facecolors=colours, edgecolors="none"))
+    mesh = stick.mesh()
+    assert mesh.faces is not None
+    axes.add_collection3d(Poly3DCollection(mesh.points[mesh.faces] * MM_PER_M, facecolors="#444444", shade=True))
+    low, high = shape.min(axis=0) * MM_PER_M, shape.max(axis=0) * MM_PER_M
+    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(0.0, 1.3 * high[2]))
+    axes.set_box_aspect((1.0, 1.0, 0.45))
+    axes.view_init(elev=28.0, azim=-60.0)
+    axes.set(xticklabels=[], yticklabels=[], zticklabels=[])
+    least = one.execution.clearances.min() * MM_PER_M
+    outcome = f"collides, {-least:.1f} mm deep" if one.execution.collides else f"clear by {least:.1f} mm"
+    axes.set_title(f"Planned {name}\nin reality: {outcome}", fontweight="bold")
+
+
+def _section(axes: Axes, one: Drawable, stick: Stick) -> None:
+    """Planned and true surfaces along the motion, cut across the stick where they come nearest."""
+    execution = one.execution
+    vertices = execution.shapes[execution.worst]
+    place = vertices[stick.distances(vertices).argmin()]
+    along = stick.ends[1] - stick.ends[0]
+    along = along / np.linalg.norm(along)
+    across = np.cross([0.0, 0.0, 1.0], along)
+    middle = stick.ends[0] + ((place - stick.ends[0]) @ along) * along
+    steps = np.unique(np.linspace(0, len(execution.shapes) - 1, _SECTIONS).astype(int))
+    for shapes, faces, colour, label in (
+        (one.predicted, one.predicted_faces, PREDICTED_COLOUR, "planned"),
+        (execution.shapes, execution.faces, MEASURED_COLOUR, "in reality"),
+    ):
+        for count, step in enumerate(steps):
+            mesh = trimesh.Trimesh(shapes[step], faces, process=False)
+            lines = trimesh.intersections.mesh_plane(mesh, along, middle)
+            flat = np.stack([(lines - middle) @ across, lines[..., 2]], axis=-1) * MM_PER_M
+            last = count == len(steps) - 1
+            axes.add_collection(
+                LineCollection(
+                    list(flat),
+                    colors=colour,
+                    linewidths=2.0 if last else 0.8,
+                    alpha=1.0 if last else 0.45,
+                    label=label if last else None,
+                )
+            )
+    height = middle[2] * MM_PER_M
+    axes.add_patch(Circle((0.0, height), stick.radius * MM_PER_M, color="#444444", label="stick"))
+    axes.set(xlim=(-_SECTION_HALF_WIDTH, _SECTION_HALF_WIDTH), ylim=(0.0, height + 12.0), aspect="equal")
+    axes.set(xlabel="across the stick (mm)", ylabel="height (mm)", title="Swept surfaces, the last one bold")
+    axes.legend(loc="lower right", framealpha=0.9, edgecolor="none")
+    axes.grid(alpha=0.25)
+
+
+def _clearances(axes: Axes, drawn: dict[str, Drawable]) -> None:
+    for (name, one), style in zip(drawn.items(), ("--", "-"), strict=True):
+        times, planned = one.plan.times, one.plan.clearances * MM_PER_M
+        axes.plot(times, planned, style, color=PREDICTED_COLOUR, label=f"planned {name}")
+        axes.plot(times, one.execution.clearances * MM_PER_M, style, color=MEASURED_COLOUR, label=f"{name}, in reality")
+        axes.plot(times, one.plan.margins * MM_PER_M, style, color=REST_COLOUR, linewidth=1.0, label=f"margin {name}")
+    low, _ = axes.get_ylim()
+    axes.axhspan(min(low, -1.0), 0.0, color="#D55E00", alpha=0.12)
+    axes.set(ylim=(min(low, -1.0), None), xlabel="time (s)", ylabel="surface to stick (mm)", title="Clearance")
+    axes.legend(framealpha=0.9, edgecolor="none")
+    axes.grid(alpha=0.25)

@@ -1,0 +1,216 @@
+"""Direct learning, the paper's baseline: from actuation straight to sample points (paper 000, Sec. V-C1, Eqs. 18-20).
+
+A perceptron of 2 x 128 neurons predicts 200 points of the deformed surface; the surface itself follows by RBF-based
+deformation with these points as handles. As printed there is no simulation in it, no confidence and no normals.
+
+Left open by the paper: the points start as a grid on the mean simulated shape, so that point i keeps its (u, v) and the
+deformation of the surface is defined; the kernel of the deformation is the biharmonic |r| of three dimensions; the
+epoch is chosen by a fifth of the frames.
+"""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.interpolate import RBFInterpolator
+from torch import Tensor, nn
+from tqdm import tqdm
+
+from softform_core.errors import SoftformError
+from softform_core.frames.frames import Frames
+from softform_core.networks.layers import MlpWeights, perceptron
+from softform_core.surface.bspline import evaluate
+from softform_core.training.ensemble import TrainingRun
+from softform_core.training.sim_to_real_losses import Clouds, gathered, nearest_neighbours
+from softform_core.units import MM_PER_M
+
+Array = NDArray[np.float64]
+
+CHAMFER_WEIGHT = 5.0
+"""Of Eq. 20."""
+
+_HANDLES = (20, 10)
+"""200 points in the paper; these lie on an even grid that reaches the rim."""
+
+_OUTPUT_SCALE_MM = 10.0
+_VALIDATION_STEPS = 50
+
+
+@dataclass(frozen=True)
+class DirectRecipe:
+    """How the direct network is trained.
+
+    Attributes:
+        hidden: Widths of its hidden layers.
+        steps: Of the optimiser, whatever the number of frames.
+        learning_rate: Of Adam; falls to zero along a cosine.
+        batch_size: Frames a step.
+        folds: One of so many parts of the frames chooses the weights that are kept.
+    """
+
+    hidden: tuple[int, ...] = (128, 128)
+    steps: int = 1000
+    learning_rate: float = 1e-3
+    batch_size: int = 8
+    folds: int = 5
+
+
+AS_PRINTED = DirectRecipe()
+
+
+@dataclass(frozen=True)
+class DirectLearning:
+    """A trained direct network.
+
+    Attributes:
+        network: Normalised actuation -> offsets of the handles, in units of the output scale.
+        actuation_offset: (k,) Pa.
+        actuation_scale: (k,) Pa.
+        mean_shape: (rows, cols, 3) mm, control points of the shape that the handles deform.
+        degree: Of its B-spline.
+        handle_uv: (H, 2).
+        validation_mm2: Eq. 20 on the validation frames.
+        seconds: Time spent.
+    """
+
+    network: nn.Module
+    actuation_offset: Array
+    actuation_scale: Array
+    mean_shape: Array
+    degree: int
+    handle_uv: Array
+    validation_mm2: float
+    seconds: float
+
+    def handles(self, actuation: Array) -> Array:
+        """The 200 predicted points, (n, k) Pa -> (n, H, 3) mm."""
+        start = evaluate(self.mean_shape, self.handle_uv, self.degree)
+        inputs = torch.from_numpy((actuation - self.actuation_offset) / self.actuation_scale).float()
+        with torch.no_grad():
+            offsets: Tensor = self.network(inputs).reshape(len(inputs), -1, 3)
+        return start + _OUTPUT_SCALE_MM * offsets.double().numpy()
+
+    def points(self, actuation: Array, uv: Array) -> Array:
+        """The surface that follows the predicted points: RBF-based deformation of the mean shape.
+
+        Args:
+            actuation: (n, k) Pa.
+            uv: (P, 2).
+
+        Returns:
+            (n, P, 3) mm.
+        """
+        source = evaluate(self.mean_shape, self.handle_uv, self.degree)
+        surface = evaluate(self.mean_shape, uv, self.degree)
+        moved = self.handles(actuation) - source
+        columns = moved.transpose(1, 0, 2).reshape(len(source), -1)
+        deformation = RBFInterpolator(source, columns, kernel="linear", degree=0)(surface)
+        return surface + deformation.reshape(len(surface), len(actuation), 3).transpose(1, 0, 2)
+
+
+def hausdorff(predicted: Tensor, clouds: Clouds, forth: Tensor, back: Tensor) -> Tensor:
+    """Hausdorff distance (Eq. 18) from squared distances to nearest neighbours.
+
+    Args:
+        predicted: (n, P, 3) mm.
+        clouds: Captured surfaces.
+        forth: (n, P) mm^2, of each predicted point from its nearest captured one.
+        back: (n, M) mm^2, of each captured point from its nearest predicted one.
+
+    Returns:
+        (n,) mm.
+    """
+    largest = torch.maximum(forth.amax(dim=1), torch.where(clouds.weight > 0.0, back, 0.0).amax(dim=1))
+    return (largest + 1e-12).sqrt()
+
+
+def chamfer(clouds: Clouds, forth: Tensor, back: Tensor) -> Tensor:
+    """Chamfer distance (Eq. 19), arguments as for `hausdorff`; (n,) mm^2."""
+    return forth.mean(dim=1) + (clouds.weight * back).sum(dim=1) / clouds.weight.sum(dim=1)
+
+
+def direct_loss(predicted: Tensor, clouds: Clouds) -> Tensor:
+    """Eq. 20, D_Haus + 5 D_Cham, of predicted points (n, P, 3) mm; (n,), the one in mm, the other in mm^2."""
+    neighbours = nearest_neighbours(predicted, clouds)
+    forth = (predicted - gathered(clouds.points, neighbours.in_cloud)).square().sum(-1)
+    back = (clouds.points - gathered(predicted, neighbours.on_surface)).square().sum(-1)
+    return hausdorff(predicted, clouds, forth, back) + CHAMFER_WEIGHT * chamfer(clouds, forth, back)
+
+
+def train_direct(
+    forward_kinematics: MlpWeights,
+    frames: Frames,
+    recipe: DirectRecipe = AS_PRINTED,
+    run: TrainingRun | None = None,
+) -> DirectLearning:
+    """Train the direct network; of N_fk only the mean shape and the working range are used.
+
+    Args:
+        forward_kinematics: N_fk of the robot.
+        frames: Captured frames.
+        recipe: Settings.
+        run: Seed and surface; None for the defaults. It keeps no checkpoint and begins anew.
+
+    Raises:
+        SoftformError: If there are fewer frames than folds, or training diverges.
+    """
+    if len(frames) < recipe.folds:
+        raise SoftformError(f"{len(frames)} frames cannot be split into {recipe.folds} folds.", "Capture more frames.")
+    run = run or TrainingRun()
+    rows, cols, degree = run.surface
+    begin = time.perf_counter()
+    lines = [np.linspace(0.0, 1.0, count) for count in _HANDLES]
+    handle_uv = np.stack(np.meshgrid(*lines, indexing="ij"), axis=-1).reshape(-1, 2)
+    offset, scale = forward_kinematics.input_offset, forward_kinematics.input_scale
+    mean_shape = forward_kinematics.output_offset.reshape(rows, cols, 3)
+    start = torch.from_numpy(evaluate(mean_shape, handle_uv, degree)).float()
+    inputs = torch.from_numpy((frames.actuation - offset) / scale).float()
+    clouds = Clouds.of([MM_PER_M * cloud for cloud in frames.clouds], frames.normals)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(run.seed)
+        network = perceptron((inputs.shape[1], *recipe.hidden, 3 * len(handle_uv)))
+
+    def loss_of(chosen: Tensor) -> Tensor:
+        predicted = start + _OUTPUT_SCALE_MM * network(inputs[chosen]).reshape(len(chosen), -1, 3)
+        return direct_loss(predicted, clouds.part(chosen)).mean()
+
+    error = _minimise(network, loss_of, len(frames), recipe, run.seed, run.progress)
+    seconds = time.perf_counter() - begin
+    return DirectLearning(network, offset, scale, mean_shape, degree, handle_uv, error, seconds)
+
+
+def _minimise(
+    network: nn.Module,
+    loss_of: Callable[[Tensor], Tensor],
+    frames: int,
+    recipe: DirectRecipe,
+    seed: int,
+    progress: bool,
+) -> float:
+    """Train on random batches of frame numbers; the network then has its best weights, whose loss is returned."""
+    generator = torch.Generator().manual_seed(seed)
+    order = torch.randperm(frames, generator=generator)
+    held, training = order[: frames // recipe.folds], order[frames // recipe.folds :]
+    optimiser = torch.optim.Adam(network.parameters(), lr=recipe.learning_rate)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, recipe.steps)
+    best_error, best = math.inf, network.state_dict()
+    for step in tqdm(range(1, recipe.steps + 1), desc="direct learning", unit="step", disable=not progress):
+        loss = loss_of(training[torch.randperm(len(training), generator=generator)[: recipe.batch_size]])
+        if not math.isfinite(loss.item()):
+            raise SoftformError(f"The direct loss became {loss.item()} in step {step}.", "Check the frames.")
+        optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        optimiser.step()
+        schedule.step()
+        if step % _VALIDATION_STEPS == 0 or step == recipe.steps:
+            with torch.no_grad():
+                error = float(loss_of(held))
+            if error < best_error:
+                best_error = error
+                best = {name: tensor.clone() for name, tensor in network.state_dict().items()}
+    network.load_state_dict(best)
+    return best_error

@@ -1,0 +1,105 @@
+"""Judges predictions by a reality's true surfaces at held-out actuations; millimetres."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.forward.pipeline import ForwardPipeline, grid_uv
+from softform_core.forward.rbf_warp import SimToReal
+from softform_core.inverse.closest_points import ClosestPoints, closest_points_on
+from softform_core.networks.layers import MlpWeights
+from softform_core.robots import Robot
+from softform_core.shapes.target import TargetShape
+from softform_studies.sim_to_real.floors import Grid
+from softform_studies.sim_to_real.make_frames import TrueSurfaces
+
+Array = NDArray[np.float64]
+
+JUDGED_POINTS = 2500
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Distances (n, P) mm of n predicted surfaces from the true ones."""
+
+    distances: Array
+
+    @property
+    def mean_mm(self) -> float:
+        """Mean over all points of all shapes."""
+        return float(self.distances.mean())
+
+    @property
+    def max_mm(self) -> float:
+        """Mean over the shapes of the largest distance of each."""
+        return float(self.distances.max(axis=1).mean())
+
+    @property
+    def largest_mm(self) -> float:
+        """Largest distance of all."""
+        return float(self.distances.max())
+
+
+class Judge:
+    """Measures predictions at the held-out actuations of one reality.
+
+    Args:
+        robot: The robot.
+        forward_kinematics: N_fk.
+        held_out: True surfaces there.
+
+    Attributes:
+        uv: (P, 2) parameters of the judged points.
+        before: Errors of N_fk alone: the gap between simulation and reality.
+    """
+
+    def __init__(self, robot: Robot, forward_kinematics: MlpWeights, held_out: TrueSurfaces) -> None:
+        """Build the search trees of the true surfaces."""
+        self.uv = grid_uv(JUDGED_POINTS)
+        self.held_out = held_out
+        self.grid = Grid(robot.surface.rows, robot.surface.columns, robot.surface.degree)
+        self.truths = [search_tree(shape, held_out.faces) for shape in held_out.vertices]
+        self._forward_kinematics = forward_kinematics
+        self.before = self.errors(self.predicted(None))
+
+    def pipeline(self, sim_to_real: SimToReal | None) -> ForwardPipeline:
+        """Forward kinematics to the judged points."""
+        grid = self.grid
+        return ForwardPipeline(self._forward_kinematics, self.uv, sim_to_real, grid.rows, grid.cols, grid.degree)
+
+    def predicted(self, sim_to_real: SimToReal | None) -> Array:
+        """Points (n, P, 3) mm that the pipeline predicts at the held-out actuations."""
+        return self.pipeline(sim_to_real).points(self.held_out.actuation)
+
+    def errors(self, predicted: Array) -> Errors:
+        """Errors of points (n, P, 3) mm, predicted for the held-out actuations in their order."""
+        pairs = zip(self.truths, predicted, strict=True)
+        return Errors(np.array([truth.query(points).distances for truth, points in pairs]))
+
+    def normal_errors(self, predicted: Array) -> Array:
+        """Eq. 21, 1 - n(p) . n(c(p)), (n, P); normals of predicted surfaces (n, P, 3) mm by central differences.
+
+        The paper compares with the scan's normals; these are the true surface's.
+        """
+        side = math.isqrt(len(self.uv))
+        grids = predicted.reshape(len(predicted), side, side, 3)
+        normals = np.cross(np.gradient(grids, axis=1), np.gradient(grids, axis=2)).reshape(predicted.shape)
+        normals /= np.maximum(np.linalg.norm(normals, axis=-1, keepdims=True), 1e-12)
+        true = np.array([truth.query(points).normals for truth, points in zip(self.truths, predicted, strict=True)])
+        return 1.0 - np.einsum("npx,npx->np", normals, true)
+
+    def figures(self, errors: Errors) -> dict[str, float]:
+        """Mean and largest error, and by how much each lies below that of N_fk alone (shares)."""
+        return {
+            "mean_mm": round(errors.mean_mm, 4),
+            "max_mm": round(errors.max_mm, 3),
+            "mean_reduction": round(1.0 - errors.mean_mm / self.before.mean_mm, 4),
+            "max_reduction": round(1.0 - errors.max_mm / self.before.max_mm, 4),
+        }
+
+
+def search_tree(vertices: Array, faces: NDArray[np.integer]) -> ClosestPoints:
+    """Closest points on a mesh of vertices (V, 3) m; queries in mm."""
+    return closest_points_on(TargetShape(vertices, None, faces.astype(np.int64)))

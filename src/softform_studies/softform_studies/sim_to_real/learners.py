@@ -1,0 +1,103 @@
+"""Every way of learning that benchmark and studies compare: ours and the paper's baselines (paper 000, Sec. V-C)."""
+
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from softform_core.forward.pipeline import ForwardPipeline, grid_uv
+from softform_core.frames.frames import Frames, MarkerFrames
+from softform_core.networks.layers import MlpWeights
+from softform_core.training.ensemble import TrainingRun
+from softform_core.training.marker_learning import MARKERS, train_sim_to_real_from_markers
+from softform_core.training.scan_checks import unfit_scans
+from softform_core.training.sim_to_real import train_sim_to_real
+from softform_core.training.sim_to_real_recipes import Recipe
+from softform_core.training.trained_sim_to_real import FrameFlag, TrainedSimToReal
+from softform_core.training.warp_data import kernel_grid
+from softform_core.units import MM_PER_M
+from softform_studies.sim_to_real.direct_learning import AS_PRINTED, DirectLearning, DirectRecipe, train_direct
+from softform_studies.sim_to_real.floors import Grid
+from softform_studies.sim_to_real.non_rigid import register_surface
+
+
+@dataclass(frozen=True)
+class Learners:
+    """All of them, on one robot with one seed.
+
+    Attributes:
+        forward_kinematics: N_fk.
+        grid: Of its surface.
+        seed: Of folds, first weights and batches.
+        progress: Show progress bars.
+        checkpoints: Folder from which an interrupted training goes on, or None.
+    """
+
+    forward_kinematics: MlpWeights
+    grid: Grid
+    seed: int
+    progress: bool = False
+    checkpoints: Path | None = None
+
+    def fit_frames(self, frames: Frames, recipe: Recipe) -> tuple[Frames, list[FrameFlag]]:
+        """Frames that can be learned from, and why the others are left out, as `train s2r` does."""
+        # Over the points that training samples, so that its own check agrees.
+        grid = self.grid
+        uv = grid_uv(recipe.surface_points)
+        simulated = ForwardPipeline(self.forward_kinematics, uv, None, grid.rows, grid.cols, grid.degree)
+        unfit = unfit_scans(frames, simulated)
+        return frames.part(np.setdiff1d(np.arange(len(frames)), [flag.frame for flag in unfit])), unfit
+
+    def from_scans(self, frames: Frames, recipe: Recipe) -> TrainedSimToReal:
+        """Ours: no correspondences, learned confidence."""
+        return train_sim_to_real(self.forward_kinematics, frames, recipe, self._run)
+
+    def with_fixed_confidence(self, frames: Frames, recipe: Recipe) -> TrainedSimToReal:
+        """Ours with w_c = 1 everywhere."""
+        return self.from_scans(frames, replace(recipe, name=f"{recipe.name}-w1", fixed_confidence=True))
+
+    def from_markers(self, frames: MarkerFrames, recipe: Recipe = MARKERS) -> TrainedSimToReal:
+        """Known correspondences, Eq. 13."""
+        return train_sim_to_real_from_markers(self.forward_kinematics, frames, recipe, self._run)
+
+    def from_static_correspondences(self, frames: Frames, recipe: Recipe, leave_holes_out: bool) -> TrainedSimToReal:
+        """Correspondences from a non-rigid registration of each frame, never searched again (Sec. V-C2).
+
+        The registered surface points are virtual markers of Eq. 13. Kernels, networks and schedule are the recipe's.
+
+        Args:
+            frames: Captured frames.
+            recipe: Settings.
+            leave_holes_out: Markers without captured points around them count as missing, which is more than the paper
+                grants this baseline; else all points are markers, bridged holes too.
+        """
+        begin = time.perf_counter()
+        uv, grid = grid_uv(recipe.surface_points), self.grid
+        control_points = self.forward_kinematics.forward(frames.actuation).reshape(-1, grid.rows, grid.cols, 3)
+        registered = []
+        for simulated, cloud, normals in zip(control_points, frames.clouds, frames.normals, strict=True):
+            found = register_surface(simulated, uv, grid.degree, MM_PER_M * cloud, normals)
+            is_marker = found.is_supported | (not leave_holes_out)
+            registered.append(np.where(is_marker[:, None], found.points, np.nan))
+        names = [f"p{number}" for number in range(len(uv))]
+        virtual = MarkerFrames(frames.actuation, names, uv, np.array(registered) / MM_PER_M)
+        registration_s = time.perf_counter() - begin
+        trained = train_sim_to_real_from_markers(
+            self.forward_kinematics,
+            virtual,
+            recipe,
+            self._run,
+            kernel_uv=kernel_grid(recipe.kernels),
+            check_labels=False,
+        )
+        return replace(trained, seconds=trained.seconds + registration_s)
+
+    def directly(self, frames: Frames, recipe: DirectRecipe = AS_PRINTED) -> DirectLearning:
+        """From actuation to points without a simulation, Eqs. 18-20."""
+        return train_direct(self.forward_kinematics, frames, recipe, self._run)
+
+    @property
+    def _run(self) -> TrainingRun:
+        grid = self.grid
+        return TrainingRun(self.seed, (grid.rows, grid.cols, grid.degree), self.checkpoints, self.progress)

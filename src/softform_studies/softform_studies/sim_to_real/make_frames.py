@@ -1,0 +1,125 @@
+"""Frames of a reality as virtual devices capture them, and true surfaces to judge predictions by; without ROS."""
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from softform_core.frames.frames import Frames, MarkerFrames
+from softform_core.registration.markers import register_markers
+from softform_core.robots import Robot
+from softform_rig.device_pose import DevicePose
+from softform_rig.gap import random_actuations
+from softform_rig.live_membrane import LiveMembrane
+from softform_rig.markers import MARKERS, glue_markers, marker_layout
+from softform_rig.motion_capture import MotionCapture
+from softform_rig.reality import Reality
+from softform_rig.scanner import Scanner
+
+Array = NDArray[np.float64]
+
+_SAME_PLACE = np.eye(3), np.zeros(3)
+_NO_REGISTRATION = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
+_REST_CAPTURES = 30
+_BETWEEN_CAPTURES = 10.0
+"""s; occlusions have passed by then."""
+MISSING_M = 0.006
+"""A true vertex further than this from every raw scanned point was not seen (rays are about 4 mm apart)."""
+
+
+@dataclass(frozen=True)
+class TrueSurfaces:
+    """Shapes that a reality really takes; for evaluation only.
+
+    Attributes:
+        actuation: (n, k) Pa, commanded.
+        vertices: (n, V, 3) m, robot frame.
+        faces: (F, 3).
+    """
+
+    actuation: Array
+    vertices: Array
+    faces: NDArray[np.int32]
+
+
+def make_frames(
+    robot: Robot, reality: Reality, frames: int, held_out: int, points: int = 1000, seed: int = 0
+) -> tuple[Frames, TrueSurfaces, float]:
+    """Scan random actuations, then take the true surface at other ones.
+
+    Args:
+        robot: The robot.
+        reality: Its reality; the membrane is moved from each actuation to the next, so hysteresis counts.
+        frames: Number of captured frames.
+        held_out: Number of actuations after them whose true surface is kept.
+        points: Points drawn at random from each scan.
+        seed: Of actuations and scanner.
+
+    Returns:
+        Captured frames, true surfaces of the held-out actuations, mean fraction of the surface missing in a frame.
+
+    Raises:
+        SoftformError: If an actuation has no equilibrium in this reality.
+    """
+    actuation = random_actuations(robot, frames + held_out, seed)
+    live = LiveMembrane(robot, reality)
+    radius = 0.6 * float(np.linalg.norm(robot.extent))
+    scanner = Scanner(reality.scanner, DevicePose(*_SAME_PLACE), radius, seed)
+    draw = np.random.default_rng(seed)
+    clouds, normals, missing = [], [], []
+    for vertices in map(live.commanded_shape, actuation[:frames]):
+        scan = scanner.scan(vertices, live.faces)
+        missing.append(float((cKDTree(scan.points).query(vertices)[0] > MISSING_M).mean()))
+        chosen = draw.choice(len(scan.points), min(points, len(scan.points)), replace=False)
+        clouds.append(scan.points[chosen])
+        normals.append(scan.normals[chosen])
+    captured = Frames(actuation[:frames], clouds, normals)
+    return captured, _true_surfaces(live, actuation[frames:]), float(np.mean(missing))
+
+
+def make_marker_frames(
+    robot: Robot,
+    reality: Reality,
+    frames: int,
+    held_out: int,
+    markers: int = MARKERS,
+    missing: float = 0.02,
+    seed: int = 0,
+) -> tuple[MarkerFrames, TrueSurfaces, float]:
+    """Capture markers at random actuations, the same as `make_frames` takes, registered at rest.
+
+    Args:
+        robot: The robot.
+        reality: Its reality.
+        frames: Number of captured frames.
+        held_out: Number of actuations after them whose true surface is kept.
+        markers: Number of markers on the sheet.
+        missing: Share of the markers that a frame lacks on average, in place of the reality's own.
+        seed: Of actuations and motion capture.
+
+    Returns:
+        Captured frames, true surfaces of the held-out actuations, share of the markers that is missing.
+
+    Raises:
+        SoftformError: If an actuation has no equilibrium in this reality.
+    """
+    actuation = random_actuations(robot, frames + held_out, seed)
+    live = LiveMembrane(robot, reality)
+    described = reality.motion_capture.model_copy(update={"missing": missing, "pose": _NO_REGISTRATION})
+    at_rest = live.membrane.rest_vertices
+    glued = glue_markers(at_rest, live.faces, marker_layout(robot, markers), described.placement_error, seed)
+    # The system's frame is the robot's: no base markers are needed.
+    cameras = MotionCapture(described, glued, {}, at_rest, seed)
+    clock = itertools.count(step=_BETWEEN_CAPTURES)
+    unmoved = live.commanded_shape(robot.rest_actuation)
+    rest = np.nanmean([cameras.capture(unmoved, next(clock)) for _ in range(_REST_CAPTURES)], axis=0)
+    positions = [cameras.capture(live.commanded_shape(a), next(clock)) for a in actuation[:frames]]
+    captured = MarkerFrames(actuation[:frames], cameras.names, register_markers(rest, robot), np.array(positions))
+    share = float(1.0 - captured.visible.mean())
+    return captured, _true_surfaces(live, actuation[frames:]), share
+
+
+def _true_surfaces(live: LiveMembrane, actuation: Array) -> TrueSurfaces:
+    return TrueSurfaces(actuation, np.array([live.commanded_shape(a) for a in actuation]), live.faces)

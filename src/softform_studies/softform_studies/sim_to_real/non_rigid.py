@@ -1,0 +1,98 @@
+"""Non-rigid registration of a simulated shape to a captured cloud: where each surface point went, for one frame.
+
+The paper's baseline of static correspondences takes them from a robust non-rigid registration (paper 000, Sec. V-C2,
+with Yao et al., CVPR 2020). As there, distances enter through Welsch's function, whose scale falls from coarse to fine,
+so that outliers lose all weight. The deformation is an RBF warp (Eq. 2) whose kernels grow in number as its stiffness
+falls. Correspondences are searched from the cloud to the shape: the shape is complete, the cloud has holes.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from softform_core.errors import SoftformError
+from softform_core.forward.pipeline import grid_uv
+from softform_core.surface.bspline import evaluate
+from softform_studies.sim_to_real.warp_fit import WarpSpace
+
+Array = NDArray[np.float64]
+
+_FEWEST_POINTS = 100
+
+
+@dataclass(frozen=True)
+class _Level:
+    """Number and width (1/mm^2) of the kernels, stiffness, and iterations."""
+
+    kernels: int
+    width: float
+    ridge: float
+    iterations: int
+
+
+_LEVELS = (
+    _Level(16, 3e-5, 1e-1, 6),
+    _Level(49, 1e-4, 1e-2, 6),
+    _Level(100, 3e-4, 3e-3, 10),
+)
+_LAST_SCALE_MM = 1.0
+"""Welsch scale at the end: a captured point three times further away is an outlier."""
+_TANGENTIAL = 0.01
+_SUPPORT_SPACINGS = 3.5
+"""A surface point without a captured one within so many median spacings of the cloud lies in a hole."""
+
+
+@dataclass(frozen=True)
+class Registration:
+    """Where the points of a surface went.
+
+    Attributes:
+        points: (P, 3) mm, registered.
+        is_supported: (P,) whether captured points lie around it; False in holes of the cloud, which the deformation has
+            bridged.
+    """
+
+    points: Array
+    is_supported: NDArray[np.bool_]
+
+
+def register_surface(control_points: Array, uv: Array, degree: int, cloud: Array, normals: Array) -> Registration:
+    """Deform a simulated surface until it lies on a captured cloud.
+
+    Args:
+        control_points: (rows, cols, 3) mm, simulated.
+        uv: (P, 2) parameters of the points to register.
+        degree: Of the B-spline.
+        cloud: (M, 3) mm, captured; with holes and outliers.
+        normals: (M, 3) unit normals of the cloud.
+
+    Raises:
+        SoftformError: If the cloud has too few points.
+    """
+    if len(cloud) < _FEWEST_POINTS:
+        raise SoftformError(f"A cloud of {len(cloud)} points cannot be registered.", f"Give {_FEWEST_POINTS} or more.")
+    points = evaluate(control_points, uv, degree)
+    registered = points
+    first_scale = max(2.0 * float(np.median(_along_normals(cloud, registered, normals)[1])), _LAST_SCALE_MM)
+    total = sum(level.iterations for level in _LEVELS)
+    done = 0
+    for level in _LEVELS:
+        centers = evaluate(control_points, grid_uv(level.kernels), degree)
+        space = WarpSpace(points, centers, level.width)
+        for _ in range(level.iterations):
+            scale = first_scale * (_LAST_SCALE_MM / first_scale) ** (done / (total - 1))
+            nearest, distance = _along_normals(cloud, registered, normals)
+            weight = np.exp(-0.5 * (distance / scale) ** 2)
+            registered = space.nearest_warp(cloud, normals, weight, _TANGENTIAL, level.ridge, nearest)
+            done += 1
+    tree = cKDTree(cloud)
+    spacing = float(np.median(tree.query(cloud, k=2)[0][:, 1]))
+    return Registration(registered, tree.query(registered)[0] < _SUPPORT_SPACINGS * spacing)
+
+
+def _along_normals(cloud: Array, surface: Array, normals: Array) -> tuple[NDArray[np.int64], Array]:
+    """Nearest surface point of each captured one (M,), and its distance along the captured normal (M,) mm."""
+    nearest = cKDTree(surface).query(cloud)[1]
+    return nearest, np.abs(np.einsum("mx,mx->m", cloud - surface[nearest], normals))

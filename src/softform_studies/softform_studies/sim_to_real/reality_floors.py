@@ -1,0 +1,74 @@
+"""The floors beside which every figure of `softform bench sim2real` is printed."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.forward.rbf_warp import SimToReal
+from softform_core.robots import Robot
+from softform_core.simulation import solve_equilibrium
+from softform_core.units import MM_PER_M
+from softform_rig.reality import Reality
+from softform_studies.sim_to_real.floors import fitted_surface, warped_onto
+from softform_studies.sim_to_real.judge import Errors, Judge, search_tree
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Floors:
+    """What remains if all but one step were perfect.
+
+    Attributes:
+        figures: For `spline` (fit of the true surfaces), `forward_kinematics` (N_fk against the simulator) and `warp`
+            (the best warp of each shape by itself) the errors and the cut of the gap that each would mean.
+        gap: `mean_mm` and `max_mm` (mean over the shapes of each one's largest) between simulator and reality: what
+            there is to learn. In a reality without a gap, cuts say nothing.
+    """
+
+    figures: dict[str, dict[str, float]]
+    gap: dict[str, float]
+
+
+def floors(robot: Robot, reality: Reality, judge: Judge, kernels: SimToReal) -> Floors:
+    """Measure the floors at the held-out actuations.
+
+    Args:
+        robot: The robot.
+        reality: Its reality.
+        judge: At the held-out actuations.
+        kernels: Whose kernels and width the per-frame warp takes.
+
+    Raises:
+        SoftformError: If the simulator has no shape at a held-out actuation.
+    """
+    held_out = judge.held_out
+    rest = robot.body.real_simulator(reality.body).rest_vertices
+    spline = fitted_surface(rest, MM_PER_M * held_out.vertices, held_out.faces, judge.grid, judge.uv)
+    predicted = judge.predicted(None)
+    centers = judge.pipeline(kernels).kernel_centers(held_out.actuation)
+    shapes = zip(predicted, centers, judge.truths, strict=True)
+    warped = np.array([warped_onto(points, center, kernels.width, truth) for points, center, truth in shapes])
+
+    membrane = robot.body.simulator()
+    simulated = [
+        solve_equilibrium(membrane, robot.actuators_of(actuation)).vertices for actuation in held_out.actuation
+    ]
+    of_network = Errors(
+        np.array(
+            [
+                search_tree(shape, membrane.faces).query(points).distances
+                for shape, points in zip(simulated, predicted, strict=True)
+            ]
+        )
+    )
+    gap = judge.errors(MM_PER_M * np.array(simulated))
+    return Floors(
+        {
+            "spline": judge.figures(judge.errors(spline)),
+            "forward_kinematics": judge.figures(of_network),
+            "warp": judge.figures(judge.errors(warped)),
+        },
+        {"mean_mm": round(gap.mean_mm, 4), "max_mm": round(gap.max_mm, 3)},
+    )

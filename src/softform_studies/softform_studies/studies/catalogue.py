@@ -1,0 +1,126 @@
+"""The studies: which trainings each figure of paper 000 needs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from softform_core.training.marker_learning import MARKERS
+from softform_core.training.sim_to_real_recipes import DEFAULT, PAPER, Recipe
+from softform_studies.sim_to_real.direct_learning import AS_PRINTED
+from softform_studies.studies.run import Method, Run
+
+T = TypeVar("T")
+
+OURS, DIRECT, ONE, STATIC = "sim-to-real", "direct learning", "w = 1", "static correspondences"
+BEFORE = "simulation only"
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How large a study is.
+
+    Attributes:
+        is_quick: Whether it only shows that everything runs; its figures mean nothing.
+    """
+
+    is_quick: bool = False
+
+    def pick(self, full: T, quick: T) -> T:
+        """One of two, by size."""
+        return quick if self.is_quick else full
+
+    @property
+    def frames(self) -> int:
+        """Captured frames of a run, where the study does not vary them."""
+        return self.pick(40, 6)
+
+    @property
+    def held_out(self) -> int:
+        """Actuations to judge at."""
+        return self.pick(20, 2)
+
+    @property
+    def points(self) -> int:
+        """Points of a scan, where the study does not vary them."""
+        return self.pick(1000, 200)
+
+    def shrunk(self, recipe: Recipe) -> Recipe:
+        """A recipe as it is, or a very short form of it."""
+        if not self.is_quick:
+            return recipe
+        return replace(recipe, epochs=2, patience=2, members=1, kernels=min(recipe.kernels, 16), surface_points=225)
+
+    def run(self, series: str, x: float, method: Method, recipe: Recipe = DEFAULT, **changes: Any) -> Run:
+        """A run of this size; `changes` are fields of `Run`."""
+        values: dict[str, Any] = {"frames": self.frames, "points": self.points, **changes}
+        return Run(series=series, x=x, method=method, recipe=self.shrunk(recipe), **values)
+
+
+def frames(scale: Scale) -> list[Run]:
+    """Fig. 11: ours and direct learning, by the number of frames."""
+    ours = scale.pick((10, 20, 40, 100, 200, 400), (5, 6))
+    steps = scale.pick(AS_PRINTED.steps, 50)
+    direct = scale.pick((10, 20, 40, 100, 200, 400, 800), (5, 8))
+    return [scale.run(OURS, n, "sim_to_real", frames=n) for n in ours] + [
+        scale.run(DIRECT, n, "direct_learning", frames=n, direct=replace(AS_PRINTED, steps=steps)) for n in direct
+    ]
+
+
+def points(scale: Scale) -> list[Run]:
+    """Fig. 13: by the number of points of a scan, beside 34 markers with known correspondences."""
+    counts = scale.pick((100, 200, 500, 1000, 2000, 4000), (150, 300))
+    return [scale.run(OURS, n, "sim_to_real", points=n) for n in counts] + [
+        scale.run("34 markers", 34, "markers", MARKERS)
+    ]
+
+
+def kernels(scale: Scale) -> list[Run]:
+    """Fig. 14: by the number of kernels, with the time for 1e5 warps."""
+    counts = scale.pick((9, 25, 49, 100, 196, 324), (4, 9))
+    return [scale.run(OURS, n, "sim_to_real", replace(DEFAULT, kernels=n)) for n in counts]
+
+
+def neurons(scale: Scale) -> list[Run]:
+    """Fig. 9b: by the number of neurons of N_rbf in two hidden layers."""
+    widths = scale.pick((2, 4, 8, 16, 24, 64, 128), (2, 4))
+    return [scale.run(OURS, 2 * n, "sim_to_real", replace(DEFAULT, hidden=(n, n))) for n in widths]
+
+
+def geometric(scale: Scale) -> list[Run]:
+    """Fig. 15: with and without the loss of geometric regularisation, in the paper's recipe and in ours."""
+    found = [scale.run(BEFORE, 0, "simulation_only")]
+    for recipe in (PAPER, DEFAULT):
+        off = replace(recipe, name=f"{recipe.name}-no-gr", geometric_weight=0.0)
+        found.append(scale.run(f"{recipe.name}, with G.R.", 0, "sim_to_real", recipe))
+        found.append(scale.run(f"{recipe.name}, without G.R.", 0, "sim_to_real", off))
+    return found
+
+
+def surrogate(scale: Scale) -> list[Run]:
+    """Fig. 16: input shapes from N_fk, as in training, and from the simulator itself."""
+    return [
+        scale.run(BEFORE, 0, "simulation_only"),
+        scale.run("shapes from N_fk", 0, "sim_to_real"),
+        scale.run("shapes from the simulator", 0, "direct_simulation"),
+    ]
+
+
+def missing(scale: Scale) -> list[Run]:
+    """Fig. 12 and Sec. V-C2: by the share of the surface that scans miss, in few large holes."""
+    holes = scale.pick((0.0, 1.0, 2.0, 3.5, 5.0, 6.0), (0.0, 3.0))
+    methods: tuple[tuple[str, Method], ...] = (
+        (OURS, "sim_to_real"),
+        (ONE, "fixed_confidence"),
+        (STATIC, "static_correspondences"),
+        (f"{STATIC}, holes left out", "static_visible"),
+    )
+    return [
+        scale.run(series, count, method, scanner={"holes": count, "hole_radius": 0.06})
+        for count in holes
+        for series, method in methods
+    ]
+
+
+STUDIES: dict[str, Callable[[Scale], list[Run]]] = {
+    study.__name__: study for study in (frames, points, kernels, neurons, geometric, surrogate, missing)
+}

@@ -1,0 +1,54 @@
+"""One training of a study: what is learned from what, by which method."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from softform_core.training.sim_to_real_recipes import Recipe
+from softform_studies.sim_to_real.direct_learning import AS_PRINTED, DirectRecipe
+
+Method = Literal[
+    "simulation_only",
+    "sim_to_real",
+    "fixed_confidence",
+    "static_correspondences",
+    "static_visible",
+    "direct_learning",
+    "markers",
+    "direct_simulation",
+]
+"""`static_visible` leaves holes out of the static correspondences; `direct_simulation` is `sim_to_real` whose input
+shapes come from the simulator instead of N_fk (Fig. 16)."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One point of a study.
+
+    Attributes:
+        series: Which curve or histogram it belongs to.
+        x: Its place along the axis; 0 where the study has none.
+        method: How it learns.
+        frames: Captured frames it learns from.
+        recipe: Of sim-to-real learning.
+        points: Points of each scan.
+        scanner: Fields of the reality's scanner that differ.
+        missing: Share of missing markers; for markers only.
+        direct: Of direct learning.
+    """
+
+    series: str
+    x: float
+    method: Method
+    frames: int
+    recipe: Recipe
+    points: int = 1000
+    scanner: Mapping[str, float] = field(default_factory=dict)
+    missing: float = 0.02
+    direct: DirectRecipe = AS_PRINTED
+
+    def settings(self) -> dict[str, Any]:
+        """Whatever decides its result; its place in a plot does not."""
+        values = asdict(self)
+        del values["series"], values["x"]
+        return values

@@ -1,0 +1,90 @@
+"""Captures tips of a robot on a reality, without ROS.
+
+Example: `python -m softform_studies.waypoints.capture_tips --robot three_chamber`.
+
+The rod goes from one actuation to the next, so its hysteresis counts; the marker at its tip is seen with the noise of
+motion capture, in the robot's frame.
+"""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.errors import SoftformError
+from softform_core.halton import halton_actuations
+from softform_core.paths import data_dir
+from softform_core.robots import Robot, load_robot
+from softform_core.rods.samples import write_tip_samples
+from softform_rig.live_rod import LiveRod
+from softform_rig.reality import Reality, load_reality, true_pressures
+
+Array = NDArray[np.float64]
+
+PAPER_SAMPLES = {"three_chamber": 343, "planar_fingers": 620}
+"""As many as the paper used (Sec. III-D)."""
+
+
+def real_tips(
+    robot: Robot, reality: Reality, live: LiveRod, actuations: Array, noise: float = 0.0, seed: int = 0
+) -> Array:
+    """Tips (n, d) m in the robot's frame, one actuation (n, m) Pa after the other.
+
+    Args:
+        robot: The robot.
+        reality: Its sensors decide the pressures that the commands come to.
+        live: Its rod, with its history.
+        actuations: Commanded.
+        noise: Standard deviation of a marker's coordinates, m.
+        seed: Of the noise.
+
+    Raises:
+        SoftformError: If an actuation has no equilibrium in this reality.
+    """
+    tips = np.empty((len(actuations), robot.tip_dimensions))
+    for tip, pressures in zip(tips, true_pressures(reality, robot, robot.actuators_of(actuations)), strict=True):
+        tip[:] = live.tip(pressures)[: robot.tip_dimensions]
+        if live.failure is not None:
+            raise SoftformError(f"Reality '{reality.name}' has no tip: {live.failure}", "Soften its differences.")
+    return tips + noise * np.random.default_rng(seed).standard_normal(tips.shape)
+
+
+def capture_tips(robot: Robot, reality: Reality, samples: int, seed: int = 0) -> tuple[Array, Array]:
+    """Actuations (n, m) Pa spread over the working range, and their captured tips (n, d) m.
+
+    Raises:
+        SoftformError: If an actuation has no equilibrium in this reality.
+    """
+    actuations = halton_actuations(robot.actuation_min, robot.actuation_max, samples, seed)
+    live = LiveRod(robot, reality)
+    return actuations, real_tips(robot, reality, live, actuations, reality.motion_capture.noise, seed)
+
+
+@click.command()
+@click.option("--robot", "robot_name", default="three_chamber", show_default=True, help="Robot, by name or path.")
+@click.option("--reality", "reality_name", default="default", show_default=True, help="In config/realities.")
+@click.option("--samples", type=click.IntRange(min=1), help="Tips.  [default: as many as the paper took]")
+@click.option("--output", type=click.Path(path_type=Path), help="Zarr store.  [default: data/ROBOT/tips.zarr]")
+@click.option("--seed", default=0, show_default=True, help="Of actuations and noise.")
+def main(robot_name: str, reality_name: str, samples: int | None, output: Path | None, seed: int) -> None:
+    """Capture tips on the virtual rig's reality, from which `softform train s2r` learns."""
+    try:
+        robot = load_robot(robot_name, "tip")
+        reality = load_reality(reality_name, robot)
+        path = data_dir() / robot.name / "tips.zarr" if output is None else output
+        count = PAPER_SAMPLES.get(robot.name, 500) if samples is None else samples
+        actuations, tips = capture_tips(robot, reality, count, seed)
+        provenance = {
+            "source": f"reality '{reality.name}' by softform_studies.waypoints.capture_tips, seed {seed}",
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+        write_tip_samples(path, robot, actuations, tips, provenance)
+    except SoftformError as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(f"{path}: {len(tips)} tips.")
+
+
+if __name__ == "__main__":
+    main()

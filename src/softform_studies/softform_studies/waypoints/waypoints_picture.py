@@ -1,0 +1,86 @@
+"""Pictures as Figs. 7, 8 and 11 of paper 001.
+
+Example: `python -m softform_studies.waypoints.waypoints_picture --robot planar_fingers`.
+"""
+
+from pathlib import Path
+
+import click
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from softform_core.errors import SoftformError
+from softform_core.paths import models_dir, runs_dir
+from softform_core.robots import Robot, load_robot
+from softform_core.rods.follow_path import follow_path, start_near
+from softform_core.rods.simulate import grid_actuations
+from softform_core.rods.tip_model import load_tip_model
+from softform_core.units import MM_PER_M, PA_PER_KPA
+from softform_rig.live_rod import LiveRod
+from softform_rig.reality import load_reality
+from softform_studies.ik.ik_prediction import SHIPPED
+from softform_studies.waypoints.capture_tips import real_tips
+from softform_studies.waypoints.waypoints import EIGHTS
+
+Array = NDArray[np.float64]
+
+
+def draw_waypoints(robot: Robot, reality_name: str, path: Path) -> None:
+    """Draw the '8', the real tips with and without N_s2r, and actuations of two starts and of direct IK.
+
+    Args:
+        robot: One of `bench.waypoints.EIGHTS`.
+        reality_name: In config/realities; its N_s2r is the one that ships.
+        path: Of the picture.
+
+    Raises:
+        SoftformError: If a model or the reality cannot be read.
+    """
+    reality, points = load_reality(reality_name, robot), EIGHTS[robot.name].points()
+    model = load_tip_model(robot, sim_to_real=models_dir() / robot.name / SHIPPED)
+    start = start_near(model, points[0])
+    grid = grid_actuations(robot, robot.tip.segments)
+    nearest = grid[cKDTree(model.tip(grid)).query(points)[1]]
+    ours = follow_path(model, points, start).actuations
+    simulated = follow_path(model.without_sim_to_real, points, start).actuations
+    mirrored = follow_path(
+        model, points, -start if (robot.actuation_min < 0.0).all() else robot.actuation_max
+    ).actuations
+
+    figure = Figure(figsize=(11, 5.5), layout="constrained")
+    columns = figure.subplot_mosaic([["tip", "ours"], ["tip", "mirrored"], ["tip", "nearest"]], width_ratios=[1.2, 1])
+    tip_axes = columns["tip"]
+    tip_axes.plot(*points[:, :2].T, color="black", label="way-points")
+    for actuations, label in ((simulated, "real tip, without N_s2r"), (ours, "real tip, with N_s2r")):
+        tips = MM_PER_M * real_tips(robot, reality, LiveRod(robot, reality), actuations)
+        tip_axes.plot(*tips[:, :2].T, ".", markersize=3, label=label)
+    tip_axes.set(xlabel="x, mm", ylabel="y, mm", aspect="equal", title=f"{robot.title}, reality '{reality.name}'")
+    tip_axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.1), fontsize="small", ncols=3)
+    titles = {"ours": "actuations, kPa", "mirrored": "from another start", "nearest": "direct IK, nearest sample"}
+    for name, actuations in (("ours", ours), ("mirrored", mirrored), ("nearest", nearest)):
+        columns[name].plot(actuations / PA_PER_KPA, label=robot.actuation_names)
+        columns[name].set_title(titles[name], fontsize="medium")
+    figure.legend(*columns["ours"].get_legend_handles_labels(), loc="outside right center", fontsize="small")
+    columns["nearest"].set_xlabel("way-point")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=100)
+
+
+@click.command()
+@click.option("--robot", type=click.Choice(list(EIGHTS)), default="planar_fingers", show_default=True)
+@click.option("--reality", default="default", show_default=True, help="In config/realities.")
+@click.option("--output", type=click.Path(path_type=Path), help="Picture.  [default: runs/waypoints-ROBOT.png]")
+def main(robot: str, reality: str, output: Path | None) -> None:
+    """Draw how the tip follows its '8' and what is commanded."""
+    path = runs_dir() / f"waypoints-{robot}.png" if output is None else output
+    try:
+        draw_waypoints(load_robot(robot, "tip"), reality, path)
+    except SoftformError as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(str(path))
+
+
+if __name__ == "__main__":
+    main()

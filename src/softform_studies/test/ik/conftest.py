@@ -1,0 +1,1 @@
+../../../softform_core/test/kinematics/conftest.py

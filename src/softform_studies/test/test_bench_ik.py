@@ -1,0 +1,71 @@
+"""Core's sections of `softform bench ik` at small sizes: what they print, and that their figures belong together."""
+
+import numpy as np
+import pytest
+
+from softform_core.inverse.closest_points import closest_points_on
+from softform_core.robots import load_robot
+from softform_studies.ik import ik_algorithm2, ik_solver
+from softform_studies.ik.ik_prediction import prediction, shipped_pipeline
+from softform_studies.ik.ik_scaling import fastest_iteration_ms, random_pipeline
+from softform_studies.ik.ik_targets import reachable_targets
+
+
+def test_prediction_is_of_the_shipped_ensemble():
+    figures = prediction(points=49)
+    assert figures["points"] == 49 and figures["kernels"] == 100 and figures["degrees_of_freedom"] == 9
+    assert figures["predict_and_jacobian_ms"] > figures["predict_ms"] > 0.0
+
+
+def test_targets_are_the_shapes_of_their_pressures_and_the_same_for_any_count():
+    robot = load_robot("membrane")
+    pipeline = shipped_pipeline(robot, 100)
+    few, more = (list(reachable_targets(robot, pipeline, count, points=3000)) for count in (1, 2))
+    assert np.array_equal(few[0].cloud.points, more[0].cloud.points) and len(more) == 2
+    for target in more:
+        assert target.cloud.points.shape == (3000, 3) and target.cloud.normals is None
+        distances = closest_points_on(target.cloud).query(pipeline.points(target.pressures)).distances
+        assert distances.mean() < 0.2
+
+
+def test_solves_from_rest_reach_the_best_error_known(monkeypatch):
+    monkeypatch.setattr(ik_solver, "REFERENCE_STARTS", 3)
+    figures = ik_solver.solver(points=100, targets=2)
+    assert figures["targets"] == 2 and figures["points"] == 100 and figures["target_points"] == 20_000
+    assert figures["share_at_best_error_known"] == 1.0
+    assert figures["best_mean_error_mm_p50"] <= figures["mean_error_mm_p50"] < 0.1
+    assert figures["ms_per_solve_p99"] >= figures["ms_per_solve_p50"] > figures["ms_per_iteration"] > 0.0
+    assert figures["ms_per_solve_p50"] > figures["of_it_ms_to_prepare_the_target_p50"] > 0.0
+
+
+def test_a_solve_that_ends_elsewhere_does_not_count_as_best():
+    def solve(error, best):
+        return ik_solver.TimedSolve(10.0, 1.0, 2.0, 1, 3, error, best)
+
+    assert solve(0.02, 0.011).is_best and solve(1.009, 1.0).is_best
+    assert not solve(0.03, 0.011).is_best and not solve(1.02, 1.0).is_best
+
+
+def test_algorithm_2_has_the_same_targets_and_is_given_time(monkeypatch):
+    monkeypatch.setattr(ik_algorithm2, "TARGETS", 1)
+    monkeypatch.setattr(ik_algorithm2, "LIMIT_S", 0.3)
+    figures = ik_algorithm2.algorithm2(points=49)
+    assert set(figures["reachable"]) == {"reachable_0", "reachable_0_moved"}
+    assert set(figures["out_of_reach"]) == {"dem", "dem_free"}
+    for case in [*figures["reachable"].values(), *figures["out_of_reach"].values()]:
+        ours, ruled, patient = case["ours"], case["algorithm_2"], case["algorithm_2_patient"]
+        assert ours["objective_mm2"] <= 1.05 * ruled["objective_mm2"] + 0.1
+        equal = patient["mean_error_mm"] <= ours["mean_error_mm"]
+        assert equal == (patient["termination"] == "tolerance_reached")
+        assert case["time_ratio"] == pytest.approx(ruled["total_ms"] / ours["total_ms"])
+        assert case["patient_time_ratio"] == pytest.approx(patient["total_ms"] / ours["total_ms"])
+    ratios = [case["patient_time_ratio"] for case in figures["reachable"].values()]
+    assert figures["speedup_vs_algorithm2"] == pytest.approx(np.sqrt(np.prod(ratios)))
+
+
+def test_scaling_measures_networks_of_any_size():
+    pipeline = random_pipeline(100, 34, 6)
+    assert pipeline.degrees_of_freedom == 6 and pipeline.warp_coefficients(np.full(6, 1e3)).shape == (38, 3)
+    moved = pipeline.points(np.full(6, 4000.0)) - pipeline.points(np.zeros(6))
+    assert np.isfinite(moved).all() and np.abs(moved).max() > 1.0
+    assert fastest_iteration_ms(points=100, kernels=34, degrees_of_freedom=6) > 0.0

@@ -1,0 +1,14 @@
+"""Shares of the processors' time are told from what the system counts."""
+
+import time
+
+from softform_studies.streaming.processor_shares import processor_shares
+
+
+def test_a_busy_thread_is_seen():
+    processor_shares()
+    until = time.monotonic() + 0.5
+    while time.monotonic() < until:
+        pass
+    seen = processor_shares()
+    assert seen["in_use"] > 0.0 and seen["stolen"] >= 0.0 and seen["in_use"] + seen["stolen"] <= 100.1

@@ -1,0 +1,46 @@
+"""Trainings in processes of their own give what they give here, and their errors reach the caller."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from softform_core.errors import SoftformError
+from softform_core.frames.frames import Frames
+from softform_core.networks.layers import MlpWeights
+from softform_studies.sim_to_real.direct_learning import AS_PRINTED
+from softform_studies.sim_to_real.floors import Grid
+from softform_studies.sim_to_real.learners import Learners
+from softform_studies.sim_to_real.parallel import Lesson, learn_all
+
+SHORT = replace(AS_PRINTED, hidden=(8,), steps=3)
+
+
+def learners() -> Learners:
+    u, v = np.meshgrid(np.linspace(0, 1, 5), np.linspace(0, 1, 5), indexing="ij")
+    rest = np.stack([200 * u, 200 * v, 20 * np.sin(np.pi * u)], axis=-1).ravel()
+    ends = (np.full(1, 500.0), np.full(1, 500.0), rest, np.ones(rest.size))
+    return Learners(MlpWeights([np.zeros((rest.size, 1))], [np.zeros(rest.size)], "relu", *ends), Grid(5, 5, 3), 0)
+
+
+def frames(count: int) -> Frames:
+    random = np.random.default_rng(0)
+    clouds = [0.2 * random.uniform(0, 1, (120, 3)) for _ in range(count)]
+    return Frames(random.uniform(0, 1000, (count, 1)), clouds, [np.tile([0.0, 0.0, 1.0], (120, 1))] * count)
+
+
+def test_processes_learn_the_same_as_this_one() -> None:
+    lessons = {str(count): Lesson("directly", (frames(count), SHORT)) for count in (5, 6)}
+    actuation = np.array([[300.0]])
+    here = {name: trained.handles(actuation) for name, trained in learn_all(learners(), lessons, 1)}
+    there = {name: trained.handles(actuation) for name, trained in learn_all(learners(), lessons, 2)}
+    assert set(here) == set(there) == {"5", "6"}
+    for name in here:
+        assert np.allclose(here[name], there[name], atol=1e-6)
+    assert not np.allclose(here["5"], here["6"])
+
+
+def test_an_error_in_a_process_reaches_the_caller_as_it_is() -> None:
+    lessons = {str(count): Lesson("directly", (frames(count), SHORT)) for count in (3, 4)}
+    with pytest.raises(SoftformError, match="3 frames|4 frames"):
+        list(learn_all(learners(), lessons, 2))

@@ -1,0 +1,114 @@
+"""Studies: every one can be drawn, finished trainings are kept, a repeated call trains nothing."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from matplotlib import image
+
+from softform_core.cli.main import main
+from softform_core.errors import SoftformError
+from softform_core.robots import load_robot
+from softform_rig.reality import load_reality
+from softform_studies.cli_study import _NAMES
+from softform_studies.studies import laboratory
+from softform_studies.studies.catalogue import STUDIES, Scale
+from softform_studies.studies.drawing import Row, draw
+from softform_studies.studies.ledger import Ledger
+from softform_studies.studies.study import carry_out
+
+
+def invented(place: int) -> dict:
+    """A result of the right form."""
+    counts = np.bincount(np.random.default_rng(place).poisson(5.0 + place, 900), minlength=160)[:160].tolist()
+    figures = {"mean_mm": 0.2 + 0.1 * place, "max_mm": 1.0 + place, "missing": 0.05 * place, "warp_s": 0.01 * place}
+    return {**figures, "judged": 1000, "distances": counts, "normal_errors": counts[:60]}
+
+
+def test_the_command_names_every_study() -> None:
+    assert set(_NAMES) == set(STUDIES)
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_study_can_be_drawn(name: str) -> None:
+    rows = [Row(run, invented(place)) for place, run in enumerate(STUDIES[name](Scale()))]
+    picture = image.imread(io.BytesIO(draw(name, rows, "caption")), format="png")
+    assert picture.shape[1] > 1000
+    # Both panels show more than an empty frame.
+    left, right = np.array_split(picture[..., :3], 2, axis=1)
+    for half in (left, right):
+        assert (half.std(axis=-1) > 0.1).sum() > 300
+
+
+def test_runs_of_a_study_are_told_apart_by_their_settings() -> None:
+    for name, study in STUDIES.items():
+        settings = [json.dumps(run.settings(), sort_keys=True) for run in study(Scale())]
+        assert len(set(settings)) == len(settings), name
+
+
+def test_a_ledger_finds_what_was_kept_and_forgets_a_line_that_was_cut_off(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "runs.jsonl"
+    Ledger(path).keep({"frames": 40, "seed": 1}, {"mean_mm": 0.25})
+    path.write_text(path.read_text() + '{"digest": "half', encoding="utf-8")
+    again = Ledger(path)
+    assert again.find({"seed": 1, "frames": 40}) == {"mean_mm": 0.25}
+    assert again.find({"seed": 2, "frames": 40}) is None
+    again.keep({"frames": 80, "seed": 1}, {"mean_mm": 0.2})
+    last = Ledger(path)
+    assert last.find({"frames": 80, "seed": 1}) == {"mean_mm": 0.2}
+    assert last.find({"frames": 40, "seed": 1}) == {"mean_mm": 0.25}
+
+
+def test_a_ledger_that_cannot_be_written_says_so(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SoftformError, match="--output"):
+        Ledger(tmp_path / "file" / "runs.jsonl")
+
+
+def test_a_study_stopped_between_trainings_goes_on_and_a_repeated_one_trains_nothing(
+    tmp_path: Path, monkeypatch
+) -> None:
+    robot = load_robot("membrane")
+    reality = load_reality("default", robot)
+    measure = laboratory.Laboratory._measure
+    measured: list[str] = []
+
+    def counted(self, run):
+        if len(measured) == 2:
+            raise KeyboardInterrupt
+        measured.append(run.series)
+        return measure(self, run)
+
+    monkeypatch.setattr(laboratory.Laboratory, "_measure", counted)
+    with pytest.raises(KeyboardInterrupt):
+        carry_out("surrogate", robot, reality, Scale(is_quick=True), 100, tmp_path)
+    assert measured == ["simulation only", "shapes from N_fk"]
+    assert not (tmp_path / "surrogate.csv").exists()
+
+    def last(self, run):
+        assert run.method == "direct_simulation"
+        return measure(self, run)
+
+    monkeypatch.setattr(laboratory.Laboratory, "_measure", last)
+    files = carry_out("surrogate", robot, reality, Scale(is_quick=True), 100, tmp_path)
+    assert {path.name for path in files} == {"surrogate.csv", "surrogate.json", "surrogate.png"}
+    table = list(csv.DictReader(io.StringIO((tmp_path / "surrogate.csv").read_text())))
+    assert [row["series"] for row in table] == ["simulation only", "shapes from N_fk", "shapes from the simulator"]
+    # The simulator's own shapes differ from N_fk's by the error of N_fk alone.
+    from_network, from_simulator = (float(row["mean_mm"]) for row in table[1:])
+    assert abs(from_network - from_simulator) < 0.2
+
+    monkeypatch.delattr(laboratory.Laboratory, "_measure")
+    before = (tmp_path / "surrogate.csv").read_bytes()
+    carry_out("surrogate", robot, reality, Scale(is_quick=True), 100, tmp_path)
+    assert (tmp_path / "surrogate.csv").read_bytes() == before
+
+
+def test_an_unknown_study_is_refused_with_the_names() -> None:
+    result = CliRunner().invoke(main, ["study", "colours"])
+    assert result.exit_code == 2
+    assert "surrogate" in result.output

@@ -1,0 +1,125 @@
+"""The script of injections, carried out one after another on one stack; what was done is kept, so that it goes on."""
+
+import itertools
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tqdm import tqdm
+
+from softform_core.errors import SoftformError
+from softform_core.robots import load_robot
+from softform_system_tests.fault_injection.clock_faults import ClockJumps
+from softform_system_tests.fault_injection.command_faults import TwoCommanders, WrongCommands
+from softform_system_tests.fault_injection.device_faults import SerialFaults, mocap_faults, scan_faults
+from softform_system_tests.fault_injection.disk_faults import FullDisks
+from softform_system_tests.fault_injection.fault_class import FaultClass
+from softform_system_tests.fault_injection.ledger import Ledger
+from softform_system_tests.fault_injection.outcome import Outcome
+from softform_system_tests.fault_injection.process_faults import kill_9, sigterm
+from softform_system_tests.fault_injection.recorded_frames import readable_messages
+from softform_system_tests.fault_injection.rig_stack import RigStack
+
+CLASSES: Mapping[str, FaultClass] = {
+    each.name: each
+    for each in (
+        WrongCommands(),
+        TwoCommanders(),
+        SerialFaults(),
+        mocap_faults(),
+        scan_faults(),
+        ClockJumps(),
+        FullDisks(),
+        kill_9(),
+        sigterm(),
+    )
+}
+SHARES = {
+    "commands": 33,
+    "two commanders": 12,
+    "serial": 48,
+    "mocap": 25,
+    "scan": 24,
+    "clock jump": 18,
+    "disk full": 6,
+    "kill -9": 28,
+    "SIGTERM": 14,
+}
+"""Injections of each class in a script of the default length, cheap ones more often."""
+
+DEFAULT_COUNT = sum(SHARES.values())
+
+
+def script(count: int, only: str | None = None) -> list[tuple[str, str]]:
+    """Class and variant of each injection: the classes in turn by their shares, the variants of each in turn.
+
+    Args:
+        count: Of injections.
+        only: The one class to inject; None for all.
+
+    Raises:
+        SoftformError: If there is no such class.
+    """
+    if only is not None and only not in CLASSES:
+        raise SoftformError(f"There is no class '{only}'.", f"Use one of: {', '.join(CLASSES)}.")
+    shares = SHARES if only is None else {only: 1}
+    variants = {name: itertools.cycle(CLASSES[name].variants) for name in shares}
+    done = dict.fromkeys(shares, 0)
+    order = []
+    for _ in range(count):
+        name = min(shares, key=lambda each: (done[each] + 1) / shares[each])
+        done[name] += 1
+        order.append((name, next(variants[name])))
+    return order
+
+
+def run(order: Sequence[tuple[str, str]], ledger: Ledger, folder: Path, say: Callable[[str], None]) -> list[Outcome]:
+    """Carry out what the ledger lacks; returns the outcomes of all.
+
+    Args:
+        order: Class and variant of each injection.
+        ledger: What was done.
+        folder: Of what this run writes.
+        say: Takes a line of progress.
+
+    Raises:
+        SoftformError: If the stack does not come up.
+    """
+    left = [number for number in range(len(order)) if number not in ledger.outcomes]
+    if left:
+        with (
+            RigStack(load_robot("membrane"), folder) as stack,
+            tqdm(total=len(order), initial=len(order) - len(left), unit="fault", desc="bench rig") as bar,
+        ):
+            for number in left:
+                fault_class, variant = order[number]
+                bar.set_postfix_str(f"{fault_class}: {variant}")
+                outcome = _inject(stack, fault_class, variant)
+                ledger.keep(number, outcome)
+                if not outcome.safe or outcome.hung or outcome.lost_frames:
+                    say(f"  {fault_class}, {variant}: {outcome.found}")
+                bar.update()
+    return [ledger.outcomes[number] for number in range(len(order))]
+
+
+def _inject(stack: RigStack, fault_class: str, variant: str) -> Outcome:
+    started = time.monotonic()
+    try:
+        outcome = CLASSES[fault_class].inject(stack, variant)
+    except SoftformError as error:
+        outcome = Outcome(fault_class, variant, False, str(error), hung=True)
+    try:
+        stack.bring_back()
+    except SoftformError as error:
+        outcome = replace(outcome, hung=True, found=f"{outcome.found}; then: {error}")
+        stack.relaunch()
+        stack.bring_back()
+    load = os.getloadavg()[0] / (os.cpu_count() or 1)
+    return replace(outcome, seconds=round(time.monotonic() - started, 2), load=round(load, 2))
+
+
+def unreadable_bags(folder: Path) -> list[str]:
+    """Recordings of a run that wrote into `folder` which hold no readable message."""
+    return [str(bag) for bag in sorted((folder / "bags").glob("*")) if readable_messages(bag) == 0]

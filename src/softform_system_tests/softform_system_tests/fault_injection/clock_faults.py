@@ -1,0 +1,70 @@
+"""The time of day jumps under the whole stack: the robot is held, stamps follow, and what is timed stays timed."""
+
+import time
+
+from softform_system_tests.fault_injection.commander import RATE
+from softform_system_tests.fault_injection.fault_class import disturbance, vents
+from softform_system_tests.fault_injection.outcome import Outcome
+from softform_system_tests.fault_injection.process_faults import COMMAND_TIMEOUT
+from softform_system_tests.fault_injection.rig_stack import RigStack
+from softform_system_tests.fault_injection.stack_watch import wait_for
+
+_FOLLOWED_WITHIN = 1.0
+_WATCHED_SECONDS = 2.0
+_CAPTURE_SECONDS = 8.0
+_DEAF = ", then the commander dies"
+
+
+class ClockJumps:
+    """Seconds by which all clocks of the stack are set, at once.
+
+    The middleware (Fast DDS) keeps times of day in its shared memory. Once they lie in the future, it does not miss a
+    process that is killed, and a node that is started in its place is not heard. So the stack starts over after each
+    jump.
+    """
+
+    name = "clock jump"
+    variants = ("+3600", "-3600", "+2", "-2", f"+3600{_DEAF}", f"-3600{_DEAF}")
+
+    def inject(self, stack: RigStack, variant: str) -> Outcome:
+        """Set the clocks, and set them right again afterwards: a second jump."""
+        seconds = float(variant.removesuffix(_DEAF))
+        try:
+            return self._there_and_back(stack, variant, seconds)
+        finally:
+            stack.start_over()
+
+    def _there_and_back(self, stack: RigStack, variant: str, seconds: float) -> Outcome:
+        began = time.monotonic()
+        stack.clock.shift(seconds)
+        try:
+            outcome = self._judge(stack, variant, seconds, began)
+            if not outcome.safe or variant.endswith(_DEAF):
+                return outcome
+        finally:
+            stack.clock.shift(0.0)
+        time.sleep(_WATCHED_SECONDS)
+        wrong = disturbance(stack, began) or _lost_captures(stack)
+        return outcome if wrong is None else Outcome(self.name, variant, False, f"set right again: {wrong}")
+
+    def _judge(self, stack: RigStack, variant: str, seconds: float, began: float) -> Outcome:
+        followed = wait_for(lambda: abs(stack.watch.stamp_ahead - seconds) < _FOLLOWED_WITHIN, _WATCHED_SECONDS)
+        if not followed:
+            found = f"stamps of the pressures are {stack.watch.stamp_ahead:.1f} s ahead"
+            return Outcome(self.name, variant, False, found)
+        if variant.endswith(_DEAF):
+            died = stack.silence_commander()
+            return vents(stack, self.name, variant, died, died + COMMAND_TIMEOUT - 1.0 / RATE, latches=False)
+        time.sleep(_WATCHED_SECONDS)
+        wrong = disturbance(stack, began) or _lost_captures(stack)
+        return Outcome(self.name, variant, wrong is None, wrong or "held; stamps follow, captures go on")
+
+
+def _lost_captures(stack: RigStack) -> str | None:
+    """What captures do not come any more, None if they do."""
+    frames, clouds = stack.watch.marker_frames, stack.watch.clouds
+    if not wait_for(lambda: stack.watch.marker_frames > frames, _CAPTURE_SECONDS):
+        return f"no marker frames come: {stack.watch.message('motion_capture')}"
+    if not wait_for(lambda: stack.watch.clouds > clouds, _CAPTURE_SECONDS):
+        return f"no scans come: {stack.watch.message('scanner')}"
+    return None

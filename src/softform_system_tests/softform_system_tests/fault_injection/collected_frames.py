@@ -1,0 +1,105 @@
+"""A fault while frames are collected: the robot is vented, and every frame that was stored is there afterwards."""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from softform_core.errors import SoftformError
+from softform_core.frames.marker_store import load_marker_recording, open_marker_frames
+from softform_core.frames.recording import FrameStatus
+from softform_interfaces.action import CollectDataset
+from softform_ros.action_caller import ActionCaller
+from softform_system_tests.fault_injection.fault_class import vents
+from softform_system_tests.fault_injection.outcome import Outcome
+from softform_system_tests.fault_injection.rig_stack import NAMESPACE, RigStack
+from softform_system_tests.fault_injection.stack_watch import wait_for
+
+FRAMES = 20
+COLLECTED = "collected"
+_STORED_FIRST = 2
+_PATIENCE = 60.0
+_ANSWER_SECONDS = 10.0
+_COMMAND_TIMEOUT, _REPEAT_PERIOD = 1.0, 0.2
+
+
+class Collecting:
+    """Collects frames of markers into a store of its own while the `with` block lasts.
+
+    Attributes:
+        store: Where.
+        stored: How many frames the node says that it stored.
+        end: What the goal came to, once it has ended.
+    """
+
+    def __init__(self, stack: RigStack) -> None:
+        """Nothing is collected yet."""
+        number = sum(1 for _ in stack.folder.glob("frames-*.zarr"))
+        self.store = stack.folder / f"frames-{number:03d}.zarr"
+        self.stored, self.end = 0, ""
+        self._stack = stack
+        self._caller = ActionCaller(CollectDataset, "collect_dataset", "collector", "fault_collect", NAMESPACE)
+
+    def __enter__(self) -> "Collecting":
+        """Let go of the robot and send the goal; returns once some frames are stored."""
+        self._stack.silence_commander()
+        self._caller.connect()
+        self._thread = threading.Thread(target=self._collect, daemon=True)
+        self._thread.start()
+        if not wait_for(lambda: self.stored >= _STORED_FIRST, _PATIENCE):
+            self.__exit__(None, None, None)
+            raise SoftformError(f"No frames were stored within {_PATIENCE:g} s.", "See the launch's log.")
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Close the connection; the goal has ended with the fault."""
+        self._caller.close()
+        self._thread.join(_ANSWER_SECONDS)
+
+    @property
+    def is_going_on(self) -> bool:
+        """Whether the goal has not ended."""
+        return self._thread.is_alive()
+
+    def _collect(self) -> None:
+        goal = CollectDataset.Goal(via="mocap", frames=FRAMES, seed=0, output=str(self.store))
+        try:
+            result = self._caller.call(goal, self._note)
+            self.end = result.error_msg or COLLECTED
+        except SoftformError as error:
+            self.end = str(error)
+
+    def _note(self, feedback: CollectDataset.Feedback) -> None:
+        self.stored = max(self.stored, int(feedback.done))
+
+
+def lost_frames(store: Path, stack: RigStack, stored: int) -> int:
+    """How many of the frames that were stored cannot be read."""
+    try:
+        recording = load_marker_recording(store, stack.robot)
+    except (SoftformError, OSError, ValueError, KeyError):
+        return stored
+    return max(0, stored - len(recording.numbers) - _rejected(store, stack))
+
+
+def _rejected(store: Path, stack: RigStack) -> int:
+    return int((open_marker_frames(store, stack.robot).status == FrameStatus.REJECTED).sum())
+
+
+def frames_lost_while_collecting(
+    stack: RigStack, fault_class: str, variant: str, fault: Callable[[RigStack], tuple[float, bool]]
+) -> Outcome:
+    """Collect, let the fault happen, and judge vent and store.
+
+    Args:
+        stack: That moves.
+        fault_class: For the outcome.
+        variant: For the outcome.
+        fault: Happens; returns its moment, s of `time.monotonic`, and whether nothing hangs.
+    """
+    with Collecting(stack) as collecting:
+        stored = collecting.stored
+        moment, ended = fault(stack)
+        observable = moment + _COMMAND_TIMEOUT - _REPEAT_PERIOD
+        outcome = vents(stack, fault_class, variant, moment, observable, latches=False)
+    lost = lost_frames(collecting.store, stack, stored)
+    return Outcome(fault_class, variant, outcome.safe, outcome.found, outcome.vent_ms, not ended, lost)

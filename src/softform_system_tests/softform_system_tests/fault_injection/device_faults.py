@@ -1,0 +1,182 @@
+"""Faults of the devices on the virtual rig: board, line and air; motion capture; scanner."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from softform_interfaces.msg import DriverState
+from softform_system_tests.fault_injection.fault_class import (
+    LATCHED_SECONDS,
+    disturbance,
+    not_latched,
+    undisturbed,
+    vents,
+    wild_target,
+)
+from softform_system_tests.fault_injection.outcome import Outcome
+from softform_system_tests.fault_injection.rig_stack import DRIVER, RigStack
+from softform_system_tests.fault_injection.stack_watch import wait_for
+
+STREAM_TIMEOUT = 1.0
+"""s without a measurement after which the driver is at fault: its parameter in config/nodes/pneumatics.yaml."""
+
+_LASTING = 2.5
+_SILENCING = ("stall", "mute", "reboot")
+_SHOWN_SECONDS = 3.0
+_REPORTED_SECONDS = 6.0
+_AIR_SECONDS = 7.0
+_FOUND_AGAIN_SECONDS = 6.0
+"""The driver looks for a lost board once a second, and waits until it has booted."""
+
+
+class SerialFaults:
+    """Of the board, its line and its air."""
+
+    name = "serial"
+    variants = (
+        "stall",
+        "mute",
+        "reboot",
+        "disconnect",
+        "drop_bytes=0.02",
+        "corrupt=0.02",
+        "merge_lines=0.5",
+        "drop_request_bytes=0.02",
+        "corrupt_requests=0.02",
+        "leak=4:0.5",
+        "stuck_valve=2",
+        "blocked_tube=6",
+        "stuck_sensor=1",
+    )
+
+    def inject(self, stack: RigStack, variant: str) -> Outcome:
+        """Let the board, the line or the air go wrong."""
+        kind = variant.partition("=")[0]
+        began = time.monotonic()
+        lasting = _AIR_SECONDS if kind in ("leak", "stuck_valve", "blocked_tube", "stuck_sensor") else _LASTING
+        stack.watch.inject(variant if kind == "reboot" else f"{variant}+{lasting:g}")
+        shown = stack.watch.fault_moment(kind, "shows", began, _SHOWN_SECONDS)
+        if shown is None:
+            return Outcome(self.name, variant, False, "the rig did not show the fault")
+        if kind in _SILENCING:
+            outcome = vents(stack, self.name, variant, shown, shown + STREAM_TIMEOUT, latches=True)
+            if kind != "stall" or not outcome.safe:
+                return outcome
+            wrong = _not_vented_once_back(stack, kind, shown)
+            return replace(outcome, safe=False, found=f"{outcome.found}, but {wrong}") if wrong else outcome
+        if kind == "disconnect":
+            return self._pulled(stack, variant, shown)
+        return self._disturbed(stack, variant, shown, lasting)
+
+    def _pulled(self, stack: RigStack, variant: str, shown: float) -> Outcome:
+        """Nobody can vent a board without a line: what is due is a latched fault, and no air once it is back."""
+        noticed = wait_for(lambda: stack.watch.driver_state == DriverState.FAULT, STREAM_TIMEOUT + LATCHED_SECONDS)
+        if not noticed:
+            return Outcome(self.name, variant, False, "the driver did not notice")
+        wrong = _not_vented_once_back(stack, "disconnect", shown)
+        return Outcome(self.name, variant, wrong is None, wrong or "latched, and vented once it was plugged in again")
+
+    def _disturbed(self, stack: RigStack, variant: str, shown: float, lasting: float) -> Outcome:
+        """The driver makes the best of it: it goes on, or vents and latches."""
+        counted = _counters(stack)
+        wait_for(lambda: stack.watch.driver_left_running_since(shown), lasting)
+        if stack.watch.driver_left_running_since(shown):
+            vent = stack.wire.first_vent(shown, LATCHED_SECONDS)
+            wrong = "no vent request came on the wire" if vent is None else not_latched(stack, vent.time)
+            return Outcome(self.name, variant, wrong is None, wrong or f"vented: {stack.watch.driver_reason}")
+        wrong = disturbance(stack, shown) or wild_target(stack, shown)
+        found = f"held; corrupt lines and refused requests: {_counters(stack) - counted} more"
+        return Outcome(self.name, variant, wrong is None, wrong or found)
+
+
+def _not_vented_once_back(stack: RigStack, kind: str, shown: float) -> str | None:
+    """What is wrong with a board that was deaf and comes back with its pressures, None if it is vented and stays so."""
+    back = stack.watch.fault_moment(kind, "ends", shown, 2.0 * _LASTING)
+    if back is None:
+        return "the rig did not end the fault"
+    if stack.wire.first_vent(back, _FOUND_AGAIN_SECONDS) is None:
+        return "it was not vented once it was back"
+    return not_latched(stack, shown)
+
+
+def _counters(stack: RigStack) -> int:
+    return stack.watch.count(DRIVER, "corrupt lines") + stack.watch.count(DRIVER, "refused requests")
+
+
+class CaptureFaults:
+    """Of a capture device: the robot is held, nothing that is not finite is published, and the node tells of it.
+
+    Args:
+        name: Of the class.
+        counters: Faults as the rig takes them, and values of the node's diagnostics of which one must change, unless
+            the node warns.
+        node: That reads the device.
+        captures: Counts what it publishes, to see it come back.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        counters: Mapping[str, tuple[str, ...]],
+        node: str,
+        captures: Callable[[RigStack], int],
+    ) -> None:
+        """Keep what to inject."""
+        self.name, self.variants = name, tuple(counters)
+        self._node, self._counters, self._captures = node, counters, captures
+
+    def inject(self, stack: RigStack, variant: str) -> Outcome:
+        """Let the device go wrong for a while."""
+        # What a fault before this one has left to tell must not be taken for what is told of this one.
+        is_quiet = wait_for(lambda: not stack.watch.is_warning(self._node), _REPORTED_SECONDS)
+        before, unfit, began = self._counted(stack, variant), stack.watch.unfit_captures, time.monotonic()
+        stack.watch.inject(f"{variant}+{_LASTING:g}")
+        if stack.watch.fault_moment(variant.partition("=")[0], "shows", began, _SHOWN_SECONDS) is None:
+            return Outcome(self.name, variant, False, "the rig did not show the fault")
+        told = wait_for(lambda: self._tells(stack, variant, before, is_quiet), _REPORTED_SECONDS)
+        reported = f"{stack.watch.message(self._node)} ({', '.join(self._counted(stack, variant))})" if told else None
+        stack.watch.fault_moment(variant.partition("=")[0], "ends", began, 2.0 * _LASTING)
+        captured = self._captures(stack)
+        comes_back = wait_for(lambda: self._captures(stack) > captured, _REPORTED_SECONDS)
+        outcome = undisturbed(stack, self.name, variant, began, reported)
+        if stack.watch.unfit_captures > unfit:
+            return Outcome(self.name, variant, False, "a capture that is not finite was published")
+        return outcome if comes_back else Outcome(self.name, variant, False, "no capture came afterwards", hung=True)
+
+    def _counted(self, stack: RigStack, variant: str) -> list[str]:
+        return [f"{key}: {stack.watch.value(self._node, key)}" for key in self._counters[variant]]
+
+    def _tells(self, stack: RigStack, variant: str, before: list[str], was_quiet: bool) -> bool:
+        warns = was_quiet and stack.watch.is_warning(self._node)
+        return warns or self._counted(stack, variant) != before
+
+
+def mocap_faults() -> CaptureFaults:
+    """Of motion capture."""
+    return CaptureFaults(
+        "mocap",
+        {
+            "mocap_silent": (),
+            "mocap_swap": ("exchanges", "jumps"),
+            "mocap_teleport=0.1": ("jumps",),
+            "mocap_occlude=1": ("missing_share", "frames_rejected"),
+            "mocap_occlude=0.4": ("missing_share",),
+        },
+        "motion_capture",
+        lambda stack: stack.watch.marker_frames,
+    )
+
+
+def scan_faults() -> CaptureFaults:
+    """Of the scanner; a file that is still being written must be waited for, which only shows in what comes out."""
+    return CaptureFaults(
+        "scan",
+        {
+            "scan_truncated=0.5": ("rejected",),
+            "scan_nan=0.3": ("rejected", "published"),
+            "scan_empty": ("rejected",),
+            "scan_partial_write=1": ("published",),
+        },
+        "scanner",
+        lambda stack: stack.watch.clouds,
+    )

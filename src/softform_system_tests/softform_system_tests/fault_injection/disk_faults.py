@@ -1,0 +1,99 @@
+"""A disk that is full for one process: no file of it may grow any more (RLIMIT_FSIZE, which needs no root)."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psutil
+
+from softform_system_tests.fault_injection.collected_frames import COLLECTED, Collecting, lost_frames
+from softform_system_tests.fault_injection.fault_class import disturbance, not_latched
+from softform_system_tests.fault_injection.outcome import Outcome, milliseconds
+from softform_system_tests.fault_injection.recorded_frames import lost_messages
+from softform_system_tests.fault_injection.rig_stack import DRIVER, RECORDER, RigStack
+from softform_system_tests.fault_injection.stack_watch import wait_for
+
+_REPORTED_SECONDS = 10.0
+_ENDED_SECONDS = 40.0
+_ANSWER_SECONDS = 10.0
+_ENDED_AFTER = 10.0
+
+
+class FullDisks:
+    """Who cannot write any more."""
+
+    name = "disk full"
+    variants = ("recorder", "driver, at a stop", "collector while collecting")
+
+    def inject(self, stack: RigStack, variant: str) -> Outcome:
+        """Let one process find the disk full."""
+        match variant:
+            case "recorder":
+                return self._recorder(stack)
+            case "collector while collecting":
+                return self._collector(stack)
+            case _:
+                return self._driver(stack)
+
+    def _recorder(self, stack: RigStack) -> Outcome:
+        """It says so, closes its bag, and what was in it is there."""
+        recorder, bag, written, began = (
+            stack.required(RECORDER),
+            stack.bag,
+            stack.watch.written_messages,
+            time.monotonic(),
+        )
+        size = max((each.stat().st_size for each in bag.glob("*.mcap")), default=0)
+        with _no_file_grows_beyond(recorder, size):
+            told = wait_for(lambda: "Recording stopped" in stack.watch.message(RECORDER), _REPORTED_SECONDS)
+            message = stack.watch.message(RECORDER)
+        wrong = disturbance(stack, began) or (None if told else "the recorder did not say so")
+        recorder.terminate()
+        ended = wait_for(lambda: not recorder.is_running() or _is_zombie(recorder), _ENDED_AFTER)
+        lost = lost_messages(bag, written)
+        return Outcome(self.name, "recorder", wrong is None, wrong or f"held; told: {message}", None, not ended, lost)
+
+    def _driver(self, stack: RigStack) -> Outcome:
+        """A stop that cannot be written down is a stop."""
+        with _no_file_grows_beyond(stack.required(DRIVER), 0):
+            began = time.monotonic()
+            answer = stack.watch.trigger("stop", _ANSWER_SECONDS)
+            vent = stack.wire.first_vent(began, 1.0)
+            if vent is None or answer is None:
+                return Outcome(self.name, "driver, at a stop", False, "no vent request came", hung=answer is None)
+            wrong = not_latched(stack, vent.time)
+            vent_ms = milliseconds(vent.time, began)
+        return Outcome(self.name, "driver, at a stop", wrong is None, wrong or f"vented: {answer.message}", vent_ms)
+
+    def _collector(self, stack: RigStack) -> Outcome:
+        """Its goal ends, the robot is let go of, and the frames up to then are there."""
+        with Collecting(stack) as collecting:
+            stored, began = collecting.stored, time.monotonic()
+            with _no_file_grows_beyond(stack.required("collector"), 0):
+                ended = wait_for(lambda: not collecting.is_going_on, _ENDED_SECONDS)
+                vent = stack.wire.first_vent(began, 2.0 * _ANSWER_SECONDS) if ended else None
+        lost = lost_frames(collecting.store, stack, stored)
+        wrong = None if ended else "the goal did not end"
+        wrong = wrong or (None if vent is not None else "the robot was not let go of")
+        wrong = wrong or ("the disk was not noticed" if collecting.end == COLLECTED else None)
+        found = wrong or f"vented; the goal ended: {collecting.end}"
+        return Outcome(self.name, "collector while collecting", wrong is None, found, None, not ended, lost)
+
+
+@contextmanager
+def _no_file_grows_beyond(process: psutil.Process, size: int) -> Iterator[None]:
+    """Let writes of a process behind `size` bytes of any file fail for a while."""
+    before, hard = process.rlimit(psutil.RLIMIT_FSIZE)
+    process.rlimit(psutil.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        if process.is_running() and not _is_zombie(process):
+            process.rlimit(psutil.RLIMIT_FSIZE, (before, hard))
+
+
+def _is_zombie(process: psutil.Process) -> bool:
+    try:
+        return bool(process.status() == psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return True

@@ -1,0 +1,118 @@
+"""What a class of faults is, and what most of them look at."""
+
+import time
+from typing import Protocol
+
+from softform_interfaces.msg import DriverState
+from softform_system_tests.fault_injection.outcome import Outcome, milliseconds
+from softform_system_tests.fault_injection.rig_stack import RigStack
+from softform_system_tests.fault_injection.stack_watch import wait_for
+from softform_system_tests.fault_injection.wire_log import SentTarget, lets_air_in
+
+VENT_PATIENCE = 3.0
+"""s to wait for a vent that is due; later ones count as none."""
+
+FAULT_SECONDS = 3.0
+"""s for the driver to say so: it asks the board to confirm the vent first, three times."""
+
+LATCHED_SECONDS = 0.6
+"""s for which a latch is watched."""
+
+
+class FaultClass(Protocol):
+    """Faults of one kind.
+
+    Attributes:
+        name: Of the class.
+        variants: What may be injected.
+    """
+
+    name: str
+    variants: tuple[str, ...]
+
+    def inject(self, stack: RigStack, variant: str) -> Outcome:
+        """Inject one into a stack that moves, and judge what happens; what it broke is brought back by others."""
+        ...
+
+
+def vents(stack: RigStack, fault_class: str, variant: str, began: float, observable: float, latches: bool) -> Outcome:
+    """Judge a fault after which the robot must be vented, and stay so.
+
+    Args:
+        stack: Hurt already.
+        fault_class: For the outcome.
+        variant: For the outcome.
+        began: When the fault began, s of `time.monotonic`.
+        observable: When it could be observed at the latest: a silence only when its time is up.
+        latches: Whether the driver must be at fault, until `reset`.
+    """
+    vent = stack.wire.first_vent(began, max(0.0, observable - time.monotonic()) + VENT_PATIENCE)
+    if vent is None:
+        return Outcome(fault_class, variant, False, "no vent request came on the wire")
+    vent_ms = max(0.0, milliseconds(vent.time, observable))
+    wrong = not_latched(stack, vent.time) if latches else None
+    found = f"vented after {vent_ms:g} ms" + (f", but {wrong}" if wrong else "")
+    return Outcome(fault_class, variant, wrong is None, found, vent_ms)
+
+
+def not_latched(stack: RigStack, since: float) -> str | None:
+    """What let air in although the driver should be at fault since a moment, None if all is well."""
+    wait_for(lambda: stack.watch.driver_state == DriverState.FAULT, FAULT_SECONDS)
+    if stack.watch.driver_state != DriverState.FAULT:
+        return "no fault is latched"
+    time.sleep(LATCHED_SECONDS)  # the commander goes on: a latch must hold against it
+    refilled = next((event for event in stack.wire.events(since) if lets_air_in(event)), None)
+    return None if refilled is None else f"{refilled.text!r} came on the wire"
+
+
+def undisturbed(stack: RigStack, fault_class: str, variant: str, since: float, reported: str | None) -> Outcome:
+    """Judge a fault that must not move the robot: it is held, no target is wild, and somebody says what is wrong.
+
+    Args:
+        stack: Hurt already.
+        fault_class: For the outcome.
+        variant: For the outcome.
+        since: When the fault began, s of `time.monotonic`.
+        reported: What the stack reported of it; None if it reported nothing.
+    """
+    wrong = disturbance(stack, since)
+    if wrong is None and reported is None:
+        wrong = "nobody reported it"
+    return Outcome(fault_class, variant, wrong is None, wrong or f"held; reported: {reported}")
+
+
+def disturbance(stack: RigStack, since: float) -> str | None:
+    """How the robot's motion was disturbed since a moment, None if it was not."""
+    if stack.wire.first_vent(since, 0.0) is not None:
+        return "the robot was vented"
+    if stack.watch.driver_left_running_since(since):
+        return f"the driver did not go on: {stack.watch.driver_reason}"
+    if time.monotonic() - stack.watch.pressures_at > _SILENT_SECONDS:
+        return "no more pressures were measured"
+    return wild_target(stack, since)
+
+
+def wild_target(stack: RigStack, since: float) -> str | None:
+    """The first target on the wire that is out of the robot's range or comes too fast; None if there is none."""
+    robot = stack.robot
+    last: dict[int, SentTarget] = {}
+    for sent in stack.wire.targets(since):
+        if sent.channel not in robot.channels:
+            continue
+        chamber = robot.channels.index(sent.channel)
+        low, high = robot.actuator_min[chamber] - _ROUNDING, robot.actuator_max[chamber] + _ROUNDING
+        if not low <= sent.pressure <= high:
+            return f"channel {sent.channel} was sent to {sent.pressure:g} Pa"
+        if sent.channel in last:
+            before = last[sent.channel]
+            step = abs(sent.pressure - before.pressure)
+            if step > robot.slew_rate[chamber] * (sent.time - before.selected + _STEP_SLACK_SECONDS) + _ROUNDING:
+                return f"channel {sent.channel} was sent from {before.pressure:g} to {sent.pressure:g} Pa at once"
+        last[sent.channel] = sent
+    return None
+
+
+_SILENT_SECONDS = 2.0
+_ROUNDING = 10.0  # Pa: the wire's last decimal
+_STEP_SLACK_SECONDS = 0.2
+"""A loop that was held up makes one longer step, up to this: the driver bounds it."""

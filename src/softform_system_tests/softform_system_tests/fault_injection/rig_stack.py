@@ -1,0 +1,226 @@
+"""The whole launched stack on the virtual rig, in motion, to be hurt and brought back."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+import psutil
+
+from softform_bringup.lifecycle_manager import BringUpError, LifecycleManager
+from softform_bringup.remote_lifecycle import RemoteLifecycleNode
+from softform_core.errors import SoftformError
+from softform_core.robots import Robot
+from softform_interfaces.msg import DriverState
+from softform_launch.middleware_memory import remove_unused
+from softform_launch.ros_domains import enter_domain_of_its_own
+from softform_system_tests.fault_injection import commander
+from softform_system_tests.fault_injection.shifted_clock import ShiftedClock
+from softform_system_tests.fault_injection.stack_processes import StackProcesses
+from softform_system_tests.fault_injection.stack_watch import StackWatch, wait_for
+from softform_system_tests.fault_injection.wire_log import WireLog
+
+NAMESPACE = "softform"
+LIFECYCLE_NODES = (
+    "rig",
+    "pneumatics",
+    "scanner",
+    "motion_capture",
+    "shape_predictor",
+    "inverse_kinematics",
+    "motion_planner",
+    "collector",
+)
+"""In the order of bringing up."""
+
+MANAGER, RECORDER, DRIVER, RIG = "bringup_manager", "bag_recorder", "pneumatics", "rig"
+_BACK_SECONDS = 90.0
+_STEP_SECONDS = 60.0
+_RESET_SECONDS = 25.0
+_LOOK_SECONDS = 1.0
+_MOVING_SHARE = 0.1
+_FRESH_SECONDS = 0.5
+
+
+class RigStack:
+    """Runs while the `with` block lasts.
+
+    Attributes:
+        robot: On the rig.
+        folder: Of what this run writes.
+        watch: What the stack tells.
+        wire: What arrives at the board.
+        clock: Of all its processes.
+        processes: Of the stack.
+        commander: The process that keeps the robot moving.
+
+    Args:
+        robot: On the rig.
+        folder: Where to write; there already.
+        share: Lowest and highest share of the range that the commander commands.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        folder: Path,
+        share: tuple[float, float] = (0.4, 0.8),
+    ) -> None:
+        """Start nothing yet."""
+        self.robot, self.folder = robot, folder
+        self.wire = WireLog(folder / "wire.log")
+        self.watch = StackWatch(NAMESPACE)
+        enter_domain_of_its_own()
+        self.clock = ShiftedClock(folder)
+        self.processes = StackProcesses(NAMESPACE, folder, {**os.environ, **self.clock.environment}, self.arguments)
+        self.commander: subprocess.Popen[bytes] | None = None
+        self._share = share
+        self._bags = sum(1 for _ in folder.glob("bags/*"))  # of a run that is resumed
+
+    def __enter__(self) -> "RigStack":
+        """Launch, and wait until the robot moves."""
+        self._start_watching()
+        try:
+            self.bring_back()
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End everything."""
+        if self.commander is not None:
+            self.silence_commander()
+        self.processes.end()
+        self.watch.__exit__(kind, error, trace)
+
+    def _start_watching(self) -> None:
+        self.watch.__enter__()
+        self._remote = {
+            name: RemoteLifecycleNode(self.watch.node, name, self.watch.message, lambda: False)
+            for name in LIFECYCLE_NODES
+        }
+
+    def arguments(self) -> dict[str, str]:
+        """Of the launch."""
+        return {
+            "robot": self.robot.name,
+            "run_dir": str(self.folder),
+            "wire_log": str(self.folder / "wire.log"),
+            "motion_capture": "true",
+            "sim_to_real": "none",
+            "record": "true",
+            "bag": str(self.bag),
+        }
+
+    @property
+    def bag(self) -> Path:
+        """Where the recorder writes, or wrote last."""
+        return self.folder / "bags" / f"{self._bags:03d}"
+
+    def required(self, name: str) -> psutil.Process:
+        """The process of a node.
+
+        Raises:
+            SoftformError: If it does not run.
+        """
+        process = self.processes.node(name)
+        if process is None:
+            raise SoftformError(f"The node '{name}' does not run.", f"See {self.folder / 'launch.log'}.")
+        return process
+
+    def bring_back(self) -> None:
+        """Start what is gone, reset what is at fault, and wait until the robot moves.
+
+        Raises:
+            SoftformError: If it does not come back.
+        """
+        if not self.processes.has_launch:
+            self.relaunch()
+        self.watch.inject("clear")
+        deadline = time.monotonic() + _BACK_SECONDS
+        while not wait_for(self._moves, _LOOK_SECONDS) or self._missing():
+            self.replace_what_is_gone()
+            self.keep_commanding()
+            if self.watch.driver_state == DriverState.FAULT:
+                self.watch.trigger("reset", _RESET_SECONDS)
+            if time.monotonic() > deadline:
+                raise SoftformError(
+                    f"The stack did not come back: {self.watch.driver_reason}", f"See {self.folder / 'launch.log'}."
+                )
+
+    def relaunch(self) -> None:
+        """End the launch if it runs, and start it anew.
+
+        Raises:
+            SoftformError: If it does not come up.
+        """
+        self._bags += 1
+        self.processes.relaunch()
+
+    def start_over(self) -> None:
+        """End and start anew all that ran, commander and watch too, so that nothing of it is left in shared memory.
+
+        Raises:
+            SoftformError: If it does not come up.
+        """
+        if self.commander is not None:
+            self.silence_commander()
+        self.processes.end()
+        self.watch.__exit__(None, None, None)
+        remove_unused(youngest=0.0)
+        self.watch = StackWatch(NAMESPACE)
+        self._start_watching()
+        self.relaunch()
+
+    def keep_commanding(self) -> None:
+        """Start the commander if it is gone."""
+        if self.commander is None or self.commander.poll() is not None:
+            self.commander = self.start_commander(*self._share)
+
+    def start_commander(self, lowest: float, highest: float) -> subprocess.Popen[bytes]:
+        """A process that commands pressures between two shares of the robot's range."""
+        words = [sys.executable, "-m", commander.__name__, self.robot.name, str(lowest), str(highest)]
+        return self.processes.start(words)
+
+    def silence_commander(self) -> float:
+        """Kill it; returns when, s of `time.monotonic`."""
+        assert self.commander is not None
+        moment = time.monotonic()
+        self.commander.kill()
+        self.commander.wait()
+        return moment
+
+    def _moves(self) -> bool:
+        watch, lowest = self.watch, _MOVING_SHARE * self.robot.actuator_max
+        return bool(
+            watch.driver_state == DriverState.RUNNING
+            and watch.pressures is not None
+            and time.monotonic() - watch.pressures_at < _FRESH_SECONDS
+            and np.all(watch.pressures > lowest)
+        )
+
+    def _missing(self) -> list[str]:
+        running = self.processes.nodes()
+        return [name for name in (*LIFECYCLE_NODES, RECORDER) if name not in running]
+
+    def replace_what_is_gone(self) -> None:
+        """Start what is gone and bring it up; nothing is reset.
+
+        Raises:
+            SoftformError: If it does not come up.
+        """
+        missing = self._missing()
+        self._bags += RECORDER in missing
+        for name in missing:
+            self.processes.replace(name)
+        restarted = [self._remote[name] for name in LIFECYCLE_NODES if name in missing]
+        try:
+            LifecycleManager(restarted, lambda line: None, _STEP_SECONDS, _STEP_SECONDS, lambda: False).bring_up()
+        except BringUpError as error:
+            raise SoftformError(f"After a fault, {error}", f"See {self.folder / 'launch.log'}.") from error

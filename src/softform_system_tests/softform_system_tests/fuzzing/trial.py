@@ -1,0 +1,85 @@
+"""One input after another through a target: what it does wrong is kept on disk, once for each place in the code."""
+
+import hashlib
+import json
+import signal
+import time
+import traceback
+from pathlib import Path
+from types import FrameType
+
+from softform_core.files import write_atomically
+from softform_system_tests.fuzzing.targets import Target
+
+HANG_SECONDS = 2.0
+"""Of processor time for one input."""
+
+MOST_HANGS = 10
+_TELL_EVERY = 2000
+KINDS = ("crash", "hang", "wrong accept")
+
+
+class _HangError(BaseException):
+    """Raised by the timer within a target; no target may catch it."""
+
+
+class Trial:
+    """Counts inputs and what they led to; its counts are in `counts.json` of the folder.
+
+    Args:
+        target: Gets the inputs.
+        folder: Where failing inputs are kept: `KIND-HASH` and `KIND-HASH.txt` with the traceback.
+        inputs: After so many the trial is over.
+    """
+
+    def __init__(self, target: Target, folder: Path, inputs: int) -> None:
+        """Install the timer."""
+        self._target, self._folder, self._inputs = target, folder, inputs
+        self.counts = {"inputs": 0, **dict.fromkeys(KINDS, 0)}
+        self._seen: set[str] = set()
+        self._started = time.monotonic()
+        folder.mkdir(parents=True, exist_ok=True)
+        signal.signal(signal.SIGVTALRM, _time_is_up)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all inputs were tried, or more hung than anybody wants to wait for."""
+        return self.counts["inputs"] >= self._inputs or self.counts["hang"] >= MOST_HANGS
+
+    def take(self, data: bytes) -> None:
+        """Try one input."""
+        signal.setitimer(signal.ITIMER_VIRTUAL, HANG_SECONDS)
+        try:
+            self._target(data)
+        except AssertionError as error:
+            self._keep("wrong accept", data, error)
+        except _HangError as error:
+            self._keep("hang", data, error)
+        except Exception as error:
+            self._keep("crash", data, error)
+        finally:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
+        self.counts["inputs"] += 1
+        if self.is_over or self.counts["inputs"] % _TELL_EVERY == 0:
+            self.tell()
+
+    def tell(self) -> None:
+        """Write the counts."""
+        counts = {**self.counts, "seconds": round(time.monotonic() - self._started, 1)}
+        write_atomically(self._folder / "counts.json", json.dumps(counts).encode())
+
+    def _keep(self, kind: str, data: bytes, error: BaseException) -> None:
+        self.counts[kind] += 1
+        frames = traceback.extract_tb(error.__traceback__)
+        place = f"{kind} {type(error).__name__} {frames[-1].filename}:{frames[-1].lineno}"
+        if place in self._seen and kind != "hang":
+            return
+        self._seen.add(place)
+        stem = f"{kind.replace(' ', '-')}-{hashlib.sha1(data).hexdigest()[:12]}"
+        (self._folder / stem).write_bytes(data)
+        text = "".join(traceback.format_exception(error))
+        (self._folder / f"{stem}.txt").write_text(f"{data!r}\n\n{text}", encoding="utf-8")
+
+
+def _time_is_up(number: int, frame: FrameType | None) -> None:
+    raise _HangError

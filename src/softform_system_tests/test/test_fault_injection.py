@@ -1,0 +1,138 @@
+"""The script of injections, its ledger, the log of the wire and the figures; the stack itself is the bench's matter."""
+
+import math
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from softform_core.errors import SoftformError
+from softform_core.robots import load_robot
+from softform_system_tests.fault_injection.campaign import CLASSES, DEFAULT_COUNT, SHARES, script
+from softform_system_tests.fault_injection.command_faults import WrongCommands, wrong_command
+from softform_system_tests.fault_injection.fault_class import wild_target
+from softform_system_tests.fault_injection.ledger import Ledger
+from softform_system_tests.fault_injection.outcome import Outcome, figures, table
+from softform_system_tests.fault_injection.shifted_clock import ShiftedClock
+from softform_system_tests.fault_injection.wire_log import WireLog, lets_air_in
+
+ROBOT = load_robot("membrane")
+
+
+class OnTheWire:
+    """As much of a stack as the judges of targets need."""
+
+    robot = ROBOT
+
+    def __init__(self, path, *lines):
+        path.write_text("".join(f"{line}\n" for line in lines))
+        self.wire = WireLog(path)
+
+
+def test_a_whole_script_has_every_variant_of_every_class():
+    order = script(DEFAULT_COUNT)
+    assert len(order) >= 200
+    assert {name: sum(each == name for each, _ in order) for name in CLASSES} == SHARES
+    assert set(order) == {(name, variant) for name, each in CLASSES.items() for variant in each.variants}
+
+
+def test_one_class_alone():
+    assert script(3, "scan") == [("scan", variant) for variant in CLASSES["scan"].variants[:3]]
+    with pytest.raises(SoftformError, match="Use one of: commands"):
+        script(3, "weather")
+
+
+def test_a_run_that_was_cut_off_goes_on_without_what_was_cut(tmp_path):
+    ledger = Ledger(tmp_path / "outcomes.jsonl")
+    ledger.keep(0, Outcome("serial", "stall", True, "vented", 12.5))
+    ledger.keep(3, Outcome("scan", "scan_nan", False, "a NaN came out"))
+    whole = ledger.path.read_text()
+    ledger.path.write_text(whole + '{"number": 4, "fault_cl')
+    again = Ledger(ledger.path)
+    assert again.outcomes == ledger.outcomes
+    again.keep(4, Outcome("scan", "scan_empty", True, "refused"))
+    assert sorted(Ledger(ledger.path).outcomes) == [0, 3, 4]
+    ledger.path.write_text("no outcome\n")
+    with pytest.raises(SoftformError, match="no outcome"):
+        Ledger(ledger.path)
+
+
+def test_figures_count_what_is_wrong():
+    outcomes = [Outcome("serial", "mute", True, "", float(ms)) for ms in range(1, 101)]
+    outcomes += [
+        Outcome("kill -9", "rig", False, "unnoticed"),
+        Outcome("kill -9", "collector", True, "", lost_frames=2),
+    ]
+    all_of_them = figures(outcomes)
+    assert (all_of_them["injected"], all_of_them["safe"], all_of_them["data_lost_frames"]) == (102, 101, 2)
+    assert all_of_them["vented_within_ms_p99"] == pytest.approx(99.0, abs=0.1)
+    assert [each["variant"] for each in all_of_them["unsafe"]] == ["rig", "collector"]
+    assert len(table(all_of_them).splitlines()) == 4
+
+
+def test_the_log_of_the_wire_is_read_while_it_grows(tmp_path):
+    path = tmp_path / "wire.log"
+    log = WireLog(path)
+    assert log.first_vent(0.0, 0.0) is None
+    path.write_text("1.0\thost\tSC=2\n1.1\thost\tT=2.500\n1.2\tboard\tV\n2.0\tho")
+    assert [(sent.channel, sent.pressure) for sent in log.targets(0.0)] == [(2, 2500.0)]
+    assert log.first_vent(0.0, 0.0) is None
+    with path.open("a") as file:
+        file.write("st\tV\n2.5\thost\tC\n")
+    vent = log.first_vent(1.5, 0.0)
+    assert vent is not None and vent.time == 2.0
+    assert log.first_vent(2.0, 0.0) is None
+    assert [event.text for event in log.events(0.0) if lets_air_in(event)] == ["T=2.500", "C"]
+
+
+def test_targets_out_of_range_or_too_fast_are_found(tmp_path):
+    tame = ["1.0\thost\tSC=0", "1.01\thost\tT=2.000", "1.06\thost\tT=2.200"]
+    assert wild_target(OnTheWire(tmp_path / "tame", *tame), 0.0) is None
+    wild = OnTheWire(tmp_path / "wild", *tame, "1.1\thost\tT=5.100")
+    assert "5100 Pa" in wild_target(wild, 0.0)
+    fast = OnTheWire(tmp_path / "fast", *tame, "1.1\thost\tT=4.900")
+    assert "at once" in wild_target(fast, 0.0)
+
+
+def test_what_a_board_that_slept_reads_late_is_not_too_fast(tmp_path):
+    late = ["1.0\thost\tSC=0", "1.35\thost\tT=2.000", "1.351\thost\tSC=0"]
+    assert wild_target(OnTheWire(tmp_path / "late", *late, "1.352\thost\tT=3.400"), 0.0) is None
+    assert "at once" in wild_target(OnTheWire(tmp_path / "fast", *late, "1.352\thost\tT=4.900"), 0.0)
+
+
+@pytest.mark.parametrize("variant", WrongCommands.variants)
+def test_wrong_commands_are_wrong(variant):
+    command = wrong_command(ROBOT, variant)
+    names, pressures = list(command.name), list(command.pressure)
+    is_whole = sorted(names) == sorted(ROBOT.actuators) and len(pressures) == len(names)
+    in_range = all(math.isfinite(p) and 0.0 <= p <= 5000.0 for p in pressures)
+    assert not (is_whole and in_range)
+
+
+def test_a_shifted_clock_moves_the_time_of_day_and_nothing_else(tmp_path):
+    clock = ShiftedClock(tmp_path)
+    program = (
+        "import sys, threading, time\n"
+        "for _ in sys.stdin:\n"
+        "    started = time.monotonic()\n"
+        "    threading.Event().wait(0.05)\n"
+        "    print(time.time(), time.monotonic() - started, time.clock_gettime(time.CLOCK_REALTIME), flush=True)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program],
+        env={**os.environ, **clock.environment},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        for seconds in (0.0, 3600.25, -86400.5, 0.0):
+            clock.shift(seconds)
+            process.stdin.write("now\n")
+            process.stdin.flush()
+            told, waited, told_again = map(float, process.stdout.readline().split())
+            assert told - time.time() == pytest.approx(seconds, abs=1.0)
+            assert told_again - told == pytest.approx(0.0, abs=1.0)
+            assert 0.04 < waited < 5.0
+        process.stdin.close()

@@ -1,0 +1,1 @@
+"""Demo, doctor, status."""

@@ -1,0 +1,197 @@
+"""The main job, once: launch the stack, reach a target in three ways through the action, verify by scans, report.
+
+The simulation alone plans first, then the simulation with what was learned of the reality, then a closed loop corrects
+by what the scanner saw: each plan is moved to and measured.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from softform_client.client import Mode, ShapeClient
+from softform_core.errors import SoftformError
+from softform_core.forward.live_pipeline import NONE
+from softform_core.forward.sim_to_real_store import load_sim_to_real
+from softform_core.paths import models_dir, reality_file
+from softform_core.robots import Robot, load_robot
+from softform_core.run_folder import new_run_folder
+from softform_core.shapes.dem import dem_target
+from softform_core.shapes.random import random_target
+from softform_core.shapes.read import read_shape
+from softform_core.shapes.target import TargetShape
+from softform_core.shapes.validate import check_target
+from softform_core.units import MM_PER_M
+from softform_interfaces.action import ReachShape
+from softform_launch.launched_stack import LaunchedStack
+from softform_launch.ros_domains import enter_domain_of_its_own
+from softform_ros.stack_state import wait_until_active
+from softform_tools.demo_report import DemoResult, DemoRun, draw_run, summarise_run, table
+
+START_TIMEOUT = 60.0
+"""Seconds that the stack may take to come up; it takes about ten on two cores."""
+
+_CAPTURES = 4
+"""Scans that make one measurement. On `dem`, whose error is a few peaks, holes over these change the mean of a single
+scan by 0.15 mm (one standard deviation), that of four by 0.01 mm; a further scan takes a second or two."""
+
+_MAX_ROUNDS = 3
+"""Corrections of the closed loop; later ones gain little, and each takes some five seconds."""
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class DemoRequest:
+    """What to show.
+
+    Attributes:
+        target: `dem`, `random`, or the path of a mesh or cloud.
+        unit: Unit of the file, `m` or `mm`; None for the others.
+        robot: Name or description of the robot.
+        reality: Name or description of the virtual rig's reality.
+        seed: Of a random target and of the scanner's noise.
+        sim_to_real: Folder of a model, `none`, or None for the reality's own if there is one.
+    """
+
+    target: str
+    unit: str | None
+    robot: str
+    reality: str
+    seed: int
+    sim_to_real: str | None = None
+
+
+def choose_target(request: DemoRequest, robot: Robot) -> TargetShape:
+    """Return the target that `request` names, checked against the robot.
+
+    Raises:
+        SoftformError: If it cannot be read, has no unit, or is not a shape for this robot.
+    """
+    if request.target == "dem":
+        target = dem_target(robot)
+    elif request.target == "random":
+        target = random_target(robot, request.seed)
+    elif not Path(request.target).exists():
+        raise SoftformError(f"There is no file {request.target}.", "Give the path of a shape, or dem, or random.")
+    elif request.unit is None:
+        raise SoftformError(
+            f"The unit of {request.target} is not known: mesh files do not state one.", "Add --unit mm or --unit m."
+        )
+    else:
+        target = read_shape(request.target, request.unit)
+    check_target(target.points, robot)
+    return target
+
+
+def choose_sim_to_real(request: DemoRequest, robot: Robot) -> str:
+    """Return the folder of the sim-to-real model to plan with, or `none`.
+
+    A model belongs to one reality. The default reality's ships; another's has to be collected and trained first.
+
+    Raises:
+        SoftformError: If the folder that `request` names holds no model of this robot.
+    """
+    if request.sim_to_real == NONE:
+        return NONE
+    if request.sim_to_real is not None:
+        load_sim_to_real(robot, Path(request.sim_to_real))
+        return str(Path(request.sim_to_real).absolute())
+    shipped = models_dir() / robot.name / f"rig_{request.reality}"
+    return str(shipped) if shipped.is_dir() else NONE
+
+
+def run_demo(request: DemoRequest, say: Say) -> DemoResult:
+    """Launch the stack, reach the target in three ways, write the report, and take the stack down.
+
+    Args:
+        request: What to show.
+        say: Takes one line of progress at a time.
+
+    Raises:
+        SoftformError: If the target, a node or the motion fails; the folder of the run keeps the logs and the bag.
+    """
+    robot = load_robot(request.robot, "surface")
+    reality_file(request.reality, robot.body.kind)
+    target = choose_target(request, robot)
+    model = choose_sim_to_real(request, robot)
+    folder = new_run_folder("demo")
+    bag = folder / "bag"
+    started = time.monotonic()
+
+    def tell(line: str) -> None:
+        say(f"[{time.monotonic() - started:5.1f} s] {line}")
+
+    enter_domain_of_its_own()
+    arguments = {
+        "robot": request.robot,
+        "reality": request.reality,
+        "sim_to_real": model,
+        "seed": str(request.seed),
+        "run_dir": str(folder),
+        "captures": str(_CAPTURES),
+        "record": "true",
+        "bag": str(bag),
+    }
+    tell(f"launching the stack; its log is {folder / 'launch.log'}")
+    with (folder / "launch.log").open("wb") as log, LaunchedStack("softform", arguments, output=log) as stack:
+        try:
+            wait_until_active("softform", START_TIMEOUT, lambda: stack.exit_code is not None)
+            tell(f"all nodes are active; the target is '{request.target}'")
+            with ShapeClient("/softform") as client:
+                run = reach_in_three_ways(client, target, model != NONE, tell)
+        except SoftformError as error:
+            raise SoftformError(str(error), f"See {folder / 'launch.log'}.") from error
+        tell("taking the stack down")
+    name = NONE if model == NONE else Path(model).name
+    figures = summarise_run(run, request.target, name, robot, target, folder / "report.png", bag)
+    draw_run(run, figures, robot, request.reality, target)
+    tell(f"report: {figures.report}")
+    tell(f"bag:    {bag}")
+    for line in table(figures):
+        say(line)
+    return figures
+
+
+def reach_in_three_ways(client: ShapeClient, target: TargetShape, has_model: bool, tell: Say) -> DemoRun:
+    """Plan by the simulation alone, with sim-to-real if there is a model, and in a closed loop; move and measure each.
+
+    Raises:
+        SoftformError: If a goal is refused or fails.
+    """
+    tell("planning by the simulation alone")
+    simulated = client.reach(
+        target, Mode.PLAN_MOVE_AND_VERIFY, without_sim_to_real=True, on_feedback=_StageTeller(tell)
+    )
+    tell(f"measured mean error {simulated.measured_mean_error * MM_PER_M:.2f} mm")
+    learned = None
+    if has_model:
+        tell("planning with sim-to-real")
+        learned = client.reach(target, Mode.PLAN_MOVE_AND_VERIFY, on_feedback=_StageTeller(tell))
+        tell(f"measured mean error {learned.measured_mean_error * MM_PER_M:.2f} mm")
+    tell("closing the loop: scan, correct, repeat")
+    start = np.asarray((learned or simulated).pressures)
+    closed_loop = client.reach(
+        target, Mode.CLOSED_LOOP, seed_pressures=start, max_rounds=_MAX_ROUNDS, on_feedback=_StageTeller(tell)
+    )
+    means = ", ".join(f"{error * MM_PER_M:.2f}" for error in closed_loop.round_mean_errors)
+    tell(f"measured mean error of each round {means} mm")
+    return DemoRun(simulated, learned, closed_loop)
+
+
+class _StageTeller:
+    """Tells each stage of the action once."""
+
+    def __init__(self, tell: Say) -> None:
+        self._tell = tell
+        self._told: set[tuple[int, str]] = set()
+
+    def __call__(self, feedback: ReachShape.Feedback) -> None:
+        if (feedback.round, feedback.stage) in self._told:
+            return
+        self._told.add((feedback.round, feedback.stage))
+        if feedback.stage == "moving":
+            place = f"round {feedback.round}: " if feedback.round else ""
+            self._tell(f"  {place}moving, predicted mean error {feedback.mean_error * MM_PER_M:.2f} mm")

@@ -1,0 +1,302 @@
+"""`softform doctor`: looks for what is missing or wrong on this machine, and says how to mend it."""
+
+import enum
+import grp
+import hashlib
+import importlib
+import json
+import os
+import pwd
+import shutil
+import sys
+import sysconfig
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from glob import glob
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import click
+
+from softform_core.errors import SoftformError
+from softform_core.paths import data_dir, home, models_dir
+from softform_core.robots import load_robot
+
+PYTHON_VERSIONS = ((3, 11), (3, 12), (3, 13))
+ROS_PREFIX = Path("/opt/ros/jazzy")
+SHARED_MEMORY_NEEDED = 64_000_000  # bytes; Fast DDS keeps its segments in /dev/shm
+DISK_NEEDED, DISK_WANTED = 500_000_000, 5_000_000_000  # bytes
+HIGHEST_DOMAIN = 101  # above it, ports collide with Linux' ephemeral ones
+BUILD_INPUTS = ("package.xml", "setup.py", "setup.cfg", "CMakeLists.txt", "*/*.msg", "*/*.srv", "*/*.action")
+
+
+class Level(enum.StrEnum):
+    """How bad a finding is."""
+
+    OK = "OK"
+    WARN = "WARN"
+    FAIL = "FAIL"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one check found; `mend` says what to do about it."""
+
+    check: str
+    level: Level
+    message: str
+    mend: str = ""
+
+
+def check_python() -> Iterator[Finding]:
+    """The interpreter's version."""
+    found = f"Python {sys.version.split()[0]} in {sys.prefix}"
+    known = sys.version_info[:2] in PYTHON_VERSIONS
+    yield Finding("python", Level.OK if known else Level.FAIL, found, "" if known else "Install Python 3.11 to 3.13.")
+
+
+def check_packages() -> Iterator[Finding]:
+    """Installed packages against the pinned ones."""
+    files = [home() / "requirements.txt"]
+    if not ROS_PREFIX.is_dir():
+        files.append(home() / "requirements-ros.txt")
+    if not files[0].is_file():
+        yield Finding("packages", Level.WARN, "no lock file: this is not a checkout", "Nothing, if it was built so.")
+        return
+    pins = [line.split("==") for file in files for line in file.read_text().splitlines() if "==" in line]
+    wrong = []
+    for name, pinned in pins:
+        wanted = pinned.split(";")[0].split()[0]
+        try:
+            installed = version(name)
+        except PackageNotFoundError:
+            installed = "missing"
+        if installed.split("+")[0] != wanted.split("+")[0]:
+            wrong.append(f"{name} {installed} (pinned {wanted})")
+    if wrong:
+        listed = ", ".join(wrong[:5]) + (f" and {len(wrong) - 5} more" if len(wrong) > 5 else "")
+        mend = "Remove .venv/softform_prepared/packages, then run any ./softform command."
+        yield Finding("packages", Level.FAIL, f"{len(wrong)} of {len(pins)} differ: {listed}", mend)
+    else:
+        yield Finding("packages", Level.OK, f"all {len(pins)} as pinned")
+
+
+def check_wheel_repairs() -> Iterator[Finding]:
+    """The two paths that the ROS wheels carry from where they were made."""
+    if ROS_PREFIX.is_dir():
+        yield Finding("wheel repairs", Level.OK, f"not needed: ROS is in {ROS_PREFIX}")
+        return
+    broken = [p for p in Path(sys.prefix, "share").rglob("*.cmake") if b"/opt/python/cp3" in p.read_bytes()]
+    if broken:
+        mend = "Remove .venv/softform_prepared/repairs, then run any ./softform command."
+        yield Finding("wheel repairs", Level.FAIL, f"{len(broken)} files name another interpreter: {broken[0]}", mend)
+    else:
+        yield Finding("wheel repairs", Level.OK, f"the wheels name {sysconfig.get_path('include')}")
+
+
+def check_workspace() -> Iterator[Finding]:
+    """The install space of colcon, and whether it is newer than what it was built from."""
+    sources = [package.parent for package in sorted((home() / "src").glob("*/package.xml"))]
+    if not sources:
+        yield Finding("workspace", Level.OK, f"installed in {home()}")
+        return
+    missing, old = [], []
+    for source in sources:
+        built = home() / "build" / source.name / "colcon_build.rc"
+        if not (home() / "install" / source.name).is_dir() or not built.is_file():
+            missing.append(source.name)
+        elif max(p.stat().st_mtime for name in BUILD_INPUTS for p in source.glob(name)) > built.stat().st_mtime:
+            old.append(source.name)
+    if missing:
+        yield Finding("workspace", Level.FAIL, f"not built: {', '.join(missing)}", "Run ./softform build.")
+    elif old:
+        yield Finding("workspace", Level.WARN, f"changed since the build: {', '.join(old)}", "Run ./softform build.")
+    else:
+        yield Finding("workspace", Level.OK, f"{len(sources)} packages built")
+
+
+def check_messages() -> Iterator[Finding]:
+    """Whether the stack's own messages can be used."""
+    try:
+        found = importlib.import_module("softform_interfaces.msg")
+        found.ChamberPressures(pressure=[0.0])
+        yield Finding("messages", Level.OK, "softform_interfaces can be imported")
+    except (ImportError, AttributeError) as error:
+        mend = "Run ./softform build; start commands with ./softform, which sets the environment."
+        yield Finding("messages", Level.FAIL, f"softform_interfaces cannot be imported: {error}", mend)
+
+
+def check_ros_environment() -> Iterator[Finding]:
+    """Environment variables that change what ROS does."""
+    wrong = []
+    domain = os.environ.get("ROS_DOMAIN_ID", "0")
+    if not domain.isdigit() or int(domain) > HIGHEST_DOMAIN:
+        wrong.append((Level.FAIL, f"ROS_DOMAIN_ID is '{domain}'", f"Set it to 0 … {HIGHEST_DOMAIN}, or unset it."))
+    if os.environ.get("ROS_DISTRO", "jazzy") != "jazzy":
+        sourced = os.environ["ROS_DISTRO"]
+        wrong.append((Level.FAIL, f"ROS '{sourced}' is sourced", "Use a new terminal without it."))
+    if os.environ.get("ROS_AUTOMATIC_DISCOVERY_RANGE", "SUBNET") not in ("LOCALHOST", "OFF"):
+        seen = "robots and people on the network see this stack and can command it"
+        wrong.append((Level.WARN, seen, "Set ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST if that is not wanted."))
+    if os.environ.get("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp") != "rmw_fastrtps_cpp" and not ROS_PREFIX.is_dir():
+        wanted = os.environ["RMW_IMPLEMENTATION"]
+        wrong.append((Level.FAIL, f"RMW_IMPLEMENTATION is {wanted}, which is not here", "Unset it."))
+    for level, message, mend in wrong:
+        yield Finding("ROS environment", level, message, mend)
+    if not wrong:
+        reach = os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"]
+        yield Finding("ROS environment", Level.OK, f"domain {domain}, discovery {reach}")
+
+
+def check_dds() -> Iterator[Finding]:
+    """A message to another process and back."""
+    try:
+        # Imported here: without ROS, the other checks must still run.
+        from softform_tools.dds_round_trip import PATIENCE, round_trip
+
+        took = round_trip()
+    except (ImportError, RuntimeError) as error:
+        yield Finding("DDS", Level.FAIL, f"ROS cannot be started: {error}", "See the lines above.")
+        return
+    if took is None:
+        mend = "Let the firewall pass UDP on the loopback device; see /dev/shm above."
+        yield Finding("DDS", Level.FAIL, f"two processes did not find each other in {PATIENCE:.0f} s", mend)
+    else:
+        yield Finding("DDS", Level.OK, f"a message to another process and back takes {1e3 * took:.1f} ms")
+
+
+def check_shared_memory() -> Iterator[Finding]:
+    """Room in /dev/shm, through which nodes exchange messages."""
+    folder = Path("/dev/shm")
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        mend = "Mount it (mount -t tmpfs none /dev/shm); in docker: --ipc=host."
+        yield Finding("shared memory", Level.FAIL, "/dev/shm is not there or not writable", mend)
+        return
+    free = shutil.disk_usage(folder).free
+    if free < SHARED_MEMORY_NEEDED:
+        mend = "Remove what dead processes left (fastdds shm clean); in docker: --shm-size=512m."
+        yield Finding("shared memory", Level.FAIL, f"/dev/shm has {_size(free)} free", mend)
+    else:
+        yield Finding("shared memory", Level.OK, f"/dev/shm has {_size(free)} free")
+
+
+def check_disk() -> Iterator[Finding]:
+    """Room for data and recordings."""
+    free = shutil.disk_usage(home()).free
+    level = Level.FAIL if free < DISK_NEEDED else Level.WARN if free < DISK_WANTED else Level.OK
+    mend = "" if level is Level.OK else "Free some: runs/ holds recordings and reports, data/ holds simulations."
+    yield Finding("disk", level, f"{_size(free)} free at {home()}", mend)
+
+
+def check_models() -> Iterator[Finding]:
+    """Trained models: their cards, that the weights are the card's, and that the robot is."""
+    cards = sorted(models_dir().glob("**/*.json"))
+    if not cards:
+        mend = "Train one: ./softform train fk --robot membrane"
+        yield Finding("models", Level.FAIL, f"there is no model in {models_dir()}", mend)
+    for card_file in cards:
+        name = card_file.relative_to(models_dir()).with_suffix("")
+        command = "s2r" if card_file.stem == "sim_to_real" else "fk"
+        mend = f"Train it again (./softform train {command} --robot {name.parts[0]}), or: git checkout -- models"
+        try:
+            card = json.loads(card_file.read_text())
+            weights = card_file.with_suffix(".pt").read_bytes()
+            if hashlib.sha256(weights).hexdigest() != card["weights_sha256"]:
+                raise ValueError("the weights are not those that its card describes")
+            if load_robot(card["robot"]).fingerprint() != card["robot_fingerprint"]:
+                raise ValueError(f"it was trained for another description of '{card['robot']}'")
+            if command == "s2r":
+                simulated = models_dir() / card["robot"] / "forward_kinematics.json"
+                if card["forward_kinematics"]["weights_sha256"] != json.loads(simulated.read_text())["weights_sha256"]:
+                    raise ValueError("it was trained with another N_fk than the one in models")
+            yield Finding("models", Level.OK, f"{name} fits its card and robot")
+        except (OSError, ValueError, KeyError, SoftformError) as error:
+            yield Finding("models", Level.FAIL, f"{name}: {error}", mend)
+
+
+def check_serial() -> Iterator[Finding]:
+    """Permission to open the board's serial port."""
+    ports = [*glob("/dev/ttyUSB*"), *glob("/dev/ttyACM*")]
+    closed = [port for port in ports if not os.access(port, os.R_OK | os.W_OK)]
+    user = pwd.getpwuid(os.getuid()).pw_name
+    mend = f"sudo usermod -aG dialout {user}, then log in again."
+    in_group = os.getuid() == 0 or "dialout" in {group.gr_name for group in map(_group, os.getgroups()) if group}
+    if closed:
+        yield Finding("serial port", Level.FAIL, f"no permission to open {', '.join(closed)}", mend)
+    elif ports:
+        yield Finding("serial port", Level.OK, f"{', '.join(ports)} can be opened")
+    elif in_group:
+        yield Finding("serial port", Level.OK, "no board is connected (the virtual rig needs none)")
+    else:
+        found = f"no board is connected, and {user} may not open one (the virtual rig needs none)"
+        yield Finding("serial port", Level.WARN, found, mend)
+
+
+def check_data() -> Iterator[Finding]:
+    """Stores of simulated shapes."""
+    stores = sorted(data_dir().glob("*/simulation.zarr"))
+    if not stores:
+        yield Finding("data", Level.OK, "no simulations yet (./softform simulate makes them)")
+    for store in stores:
+        from softform_core.simulation.store import open_simulation
+
+        try:
+            open_simulation(store)
+            yield Finding("data", Level.OK, f"{store} can be read")
+        except SoftformError as error:
+            yield Finding("data", Level.WARN, error.message, error.next_step)
+
+
+CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
+    check_python,
+    check_packages,
+    check_wheel_repairs,
+    check_workspace,
+    check_messages,
+    check_ros_environment,
+    check_shared_memory,
+    check_dds,
+    check_disk,
+    check_models,
+    check_serial,
+    check_data,
+)
+
+
+def examine() -> Iterator[Finding]:
+    """Yield the findings of every check; one that fails unexpectedly is a finding, too."""
+    for check in CHECKS:
+        try:
+            yield from check()
+        except Exception as error:  # the doctor must get to the end
+            name = check.__name__.removeprefix("check_").replace("_", " ")
+            yield Finding(name, Level.FAIL, f"the check itself failed: {error!r}", "Please report this.")
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of lines.")
+def doctor(as_json: bool) -> None:
+    """Say what is missing or wrong on this machine, and how to mend it. Exits with 1 if something must be mended."""
+    findings = []
+    for finding in examine():
+        findings.append(finding)
+        if not as_json:
+            colour = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "red"}[finding.level]
+            click.echo(f"{click.style(f'{finding.level:4}', fg=colour)}  {finding.check}: {finding.message}")
+            if finding.mend:
+                click.echo(f"      -> {finding.mend}")
+    failed = any(finding.level is Level.FAIL for finding in findings)
+    if as_json:
+        click.echo(json.dumps({"healthy": not failed, "findings": [asdict(finding) for finding in findings]}, indent=2))
+    sys.exit(1 if failed else 0)
+
+
+def _group(number: int) -> grp.struct_group | None:
+    try:
+        return grp.getgrgid(number)
+    except KeyError:
+        return None
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"

@@ -1,0 +1,235 @@
+"""Listens to a running stack: its nodes' states, their diagnostics, and all topics."""
+
+import importlib
+import os
+import shutil
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from diagnostic_msgs.msg import DiagnosticArray
+from lifecycle_msgs.srv import GetState
+from rclpy.client import Client
+from rclpy.node import Node
+from rclpy.serialization import deserialize_message
+from rclpy.task import Future
+from std_msgs.msg import String
+
+from softform_core.paths import data_dir, runs_dir
+from softform_interfaces.msg import DriverState
+from softform_recording.qos_profiles import reader_of
+from softform_ros.timers import create_steady_timer
+from softform_tools.status.stack_status import (
+    DRIVER_STATES,
+    GONE,
+    LEVELS,
+    NO_ANSWER,
+    SILENT_AFTER,
+    UNMANAGED,
+    DiskStatus,
+    DriverStatus,
+    NodeStatus,
+    RecorderStatus,
+    StackStatus,
+    TopicStatus,
+)
+from softform_tools.status.topic_watch import TopicWatch
+
+_ROBOT_NODES = ("shape_predictor", "inverse_kinematics", "motion_planner", "collector")
+"""Whose `hardware_id` is the robot."""
+
+_LOOK_PERIOD = 0.5
+_ANSWER_SECONDS = 2.0
+_UNINTERESTING = ("/_action/", "/transition_event", "/parameter_events", "/rosout")
+
+
+@dataclass
+class _Report:
+    """What a node's diagnostics said last."""
+
+    level: str
+    message: str
+    hardware_id: str
+    values: dict[str, str]
+    received: float
+
+
+@dataclass
+class _Asked:
+    """The life cycle of one node: the last answer, and the question that is open."""
+
+    client: Client
+    asked: float | None = None
+    state: str = ""
+    open_since: float = field(default_factory=time.monotonic)
+    question: Future | None = None
+
+
+class StackObserver:
+    """Observes one namespace until its node ends; something else spins the node.
+
+    Args:
+        node: Listens; it is not among the observed ones.
+        namespace: Such as `/softform`.
+    """
+
+    def __init__(self, node: Node, namespace: str) -> None:
+        """Begin to look."""
+        self._node, self._namespace = node, namespace
+        self._topics: dict[str, TopicWatch] = {}
+        self._life_cycles: dict[str, _Asked] = {}
+        self._reports: dict[str, _Report] = {}
+        self._driver: DriverStatus | None = None
+        self._bringup = ""
+        self._unheard: set[str] = set()
+        self._began = time.monotonic()
+        self._timer = create_steady_timer(node, _LOOK_PERIOD, self._look)
+
+    def namespaces(self) -> list[str]:
+        """Namespaces in which other nodes run; the root, where programs like this one are, is the last one."""
+        return sorted({namespace for _, namespace in self._others()}, key=lambda one: (one == "/", one))
+
+    def status(self) -> StackStatus:
+        """What is known now."""
+        present = {name for name, namespace in self._others() if namespace == self._namespace}
+        manager = self._reports.get(self._full("bringup_manager"))
+        managed = [] if manager is None else [one for one in manager.values.get("nodes", "").split(", ") if one]
+        names = [*managed, *sorted(present - set(managed))]
+        return StackStatus(
+            namespace=self._namespace,
+            domain=int(os.environ.get("ROS_DOMAIN_ID") or 0),
+            bringup=self._bringup,
+            driver=self._driver,
+            robots=tuple(sorted({one.hardware_id for name, one in self._own_reports() if name in _ROBOT_NODES})),
+            models={
+                name: one.values["sim-to-real"] for name, one in self._own_reports() if "sim-to-real" in one.values
+            },
+            nodes=tuple(self._node_status(name, name in present) for name in names),
+            topics=tuple(self._topic_status(name) for name in sorted(self._topics)),
+            recorders=tuple(
+                RecorderStatus(
+                    name,
+                    one.values["bag"],
+                    int(one.values["messages"]),
+                    int(one.values["dropped"]) + int(one.values["lost before arrival"]),
+                )
+                for name, one in self._own_reports()
+                if {"bag", "messages", "dropped", "lost before arrival"} <= one.values.keys() and name in present
+            ),
+            disks=_disks((runs_dir(), data_dir())),
+        )
+
+    def _others(self) -> list[tuple[str, str]]:
+        own = self._node.get_name()
+        return [(name, space) for name, space in self._node.get_node_names_and_namespaces() if name != own]
+
+    def _full(self, name: str) -> str:
+        return f"{self._namespace.rstrip('/')}/{name}"
+
+    def _own_reports(self) -> list[tuple[str, _Report]]:
+        prefix = self._full("")
+        return [
+            (name.removeprefix(prefix), one) for name, one in sorted(self._reports.items()) if name.startswith(prefix)
+        ]
+
+    def _node_status(self, name: str, is_present: bool) -> NodeStatus:
+        report = self._reports.get(self._full(name))
+        level, message = ("", "") if report is None else (report.level, report.message)
+        if report is None and time.monotonic() - self._began > SILENT_AFTER and self._publishes_diagnostics(name):
+            level, message = "STALE", f"has told nothing for {time.monotonic() - self._began:.0f} s: does it hang?"
+        if report is not None and time.monotonic() - report.received > SILENT_AFTER:
+            level, message = "STALE", f"silent for {time.monotonic() - report.received:.0f} s; before: {message}"
+        return NodeStatus(name, self._state(name) if is_present else GONE, level, message)
+
+    def _publishes_diagnostics(self, name: str) -> bool:
+        return any(
+            publisher.node_name == name and publisher.node_namespace == self._namespace
+            for publisher in self._node.get_publishers_info_by_topic("/diagnostics")
+        )
+
+    def _state(self, name: str) -> str:
+        asked = self._life_cycles.get(name)
+        if asked is None:
+            return UNMANAGED
+        if asked.question is not None and time.monotonic() - asked.open_since > _ANSWER_SECONDS:
+            return NO_ANSWER
+        return asked.state or NO_ANSWER
+
+    def _topic_status(self, topic: str) -> TopicStatus:
+        watch = self._topics[topic]
+        name = topic.removeprefix(self._full(""))
+        return TopicStatus(name, self._node.count_publishers(topic), round(watch.rate(), 2), watch.age())
+
+    def _look(self) -> None:
+        for topic, types in self._node.get_topic_names_and_types():
+            is_ours = topic.startswith(self._full("")) or topic == "/diagnostics"
+            if not is_ours or topic in self._unheard or any(part in topic for part in _UNINTERESTING):
+                continue
+            if topic not in self._topics:
+                self._listen(topic, types[0])
+        for name, namespace in self._others():
+            if namespace == self._namespace:
+                self._ask(name)
+
+    def _listen(self, topic: str, message_type: str) -> None:
+        publishers = self._node.get_publishers_info_by_topic(topic)
+        if not publishers:
+            return
+        package, _, name = message_type.split("/")
+        try:
+            message_class = getattr(importlib.import_module(f"{package}.msg"), name)
+        except (ImportError, AttributeError):  # of somebody else's package
+            self._unheard.add(topic)
+            return
+        self._topics[topic] = TopicWatch()
+        profile = reader_of([publisher.qos_profile for publisher in publishers])
+        self._node.create_subscription(message_class, topic, partial(self._on_message, topic), profile, raw=True)
+
+    def _on_message(self, topic: str, message: bytes, information: dict[str, int | None]) -> None:
+        self._topics[topic].note((information["source_timestamp"] or time.time_ns()) * 1e-9)
+        if topic == "/diagnostics":
+            self._note_diagnostics(deserialize_message(message, DiagnosticArray))
+        elif topic == self._full("driver_state"):
+            told = deserialize_message(message, DriverState)
+            self._driver = DriverStatus(DRIVER_STATES[told.state], told.reason)
+        elif topic == self._full("bringup_state"):
+            self._bringup = deserialize_message(message, String).data
+
+    def _note_diagnostics(self, array: DiagnosticArray) -> None:
+        for status in array.status:
+            level = LEVELS[min(int.from_bytes(status.level, "little"), len(LEVELS) - 1)]
+            values = {pair.key: pair.value for pair in status.values}
+            self._reports[status.name] = _Report(level, status.message, status.hardware_id, values, time.monotonic())
+
+    def _ask(self, name: str) -> None:
+        if name not in self._life_cycles:
+            services = dict(self._node.get_service_names_and_types_by_node(name, self._namespace))
+            if "lifecycle_msgs/srv/GetState" not in services.get(self._full(f"{name}/get_state"), []):
+                return
+            client = self._node.create_client(GetState, self._full(f"{name}/get_state"))
+            self._life_cycles[name] = _Asked(client)
+        asked = self._life_cycles[name]
+        if asked.question is not None and time.monotonic() - asked.open_since > 2.0 * _ANSWER_SECONDS:
+            asked.client.remove_pending_request(asked.question)  # the answer is lost, or the node hangs: ask again
+            asked.question = None
+            asked.state = NO_ANSWER
+        if asked.question is None and asked.client.service_is_ready():
+            asked.open_since = time.monotonic()
+            asked.question = asked.client.call_async(GetState.Request())
+            asked.question.add_done_callback(partial(self._on_answer, asked))
+
+    def _on_answer(self, asked: _Asked, question: Future) -> None:
+        if question is asked.question and not question.cancelled():
+            asked.state, asked.question = question.result().current_state.label, None
+
+
+def _disks(folders: Iterable[Path]) -> tuple[DiskStatus, ...]:
+    """Room for some folders, which need not exist yet; folders of one disk are told together."""
+    by_device: dict[int, tuple[Path, list[str]]] = {}
+    for folder in folders:
+        place = next(one for one in (folder.absolute(), *folder.absolute().parents) if one.exists())
+        by_device.setdefault(place.stat().st_dev, (place, []))[1].append(str(folder))
+    usages = [(shutil.disk_usage(place), names) for place, names in by_device.values()]
+    return tuple(DiskStatus(" and ".join(names), usage.free, usage.total) for usage, names in usages)

@@ -1,0 +1,79 @@
+"""The status as text, for people."""
+
+import click
+
+from softform_tools.status.stack_status import ACTIVE, LEAST_FREE, UNMANAGED, NodeStatus, StackStatus, TopicStatus
+
+_COLOURS = {"OK": "green", "WARN": "yellow", "ERROR": "red", "STALE": "red", "": None}
+_DRIVER_COLOURS = {"vented": "green", "running": "cyan", "fault": "red", "offline": "red"}
+
+
+def screen(status: StackStatus, width: int) -> str:
+    """The status in lines of at most `width` characters, in colours."""
+    lines = [_headline(status), *_devices(status), ""]
+    lines.append(_cut(f"  {'node':<20} {'state':<13} health", width))
+    lines += [_node_line(node, width) for node in status.nodes]
+    lines += ["", _cut(f"  {'topic':<30} {'Hz':>8}  last message", width)]
+    lines += [_topic_line(topic, width) for topic in status.topics]
+    lines.append("")
+    lines += [click.style(_cut(f"! {trouble}", width), fg="red") for trouble in status.troubles]
+    if not status.troubles:
+        lines.append(click.style("all is well", fg="green"))
+    return "\n".join(lines)
+
+
+def _headline(status: StackStatus) -> str:
+    state = status.bringup or "without a bring-up manager"
+    colour = "green" if status.bringup == ACTIVE else "yellow"
+    name = click.style(status.namespace, bold=True)
+    return f"{name} in ROS_DOMAIN_ID {status.domain}: {click.style(state, fg=colour)}"
+
+
+def _devices(status: StackStatus) -> list[str]:
+    lines = []
+    if status.driver is None:
+        lines.append("  driver    none is heard")
+    else:
+        state = click.style(status.driver.state, fg=_DRIVER_COLOURS[status.driver.state])
+        reason = f": {status.driver.reason}" if status.driver.reason else ""
+        lines.append(f"  driver    {state}{reason}")
+        if status.driver.state == "fault":
+            lines.append(f"            it stays vented until you call {status.namespace}/reset")
+    models = ", ".join(sorted(set(status.models.values()))) or "unknown"
+    lines.append(f"  robot     {', '.join(status.robots) or 'unknown'}; sim-to-real model: {models}")
+    for one in status.recorders:
+        missing = click.style(f"{one.missing} missing", fg="red") if one.missing else "none missing"
+        lines.append(f"  recorder  {one.messages} messages, {missing}, into {one.bag}")
+    if not status.recorders:
+        lines.append("  recorder  nothing is recorded (./softform record)")
+    for disk in status.disks:
+        free = click.style(f"{disk.free / 1e9:.1f} GB", fg="red" if disk.free < LEAST_FREE else None)
+        lines.append(f"  disk      {free} left for {disk.folder}")
+    return lines
+
+
+def _node_line(node: NodeStatus, width: int) -> str:
+    state = node.state if node.state != UNMANAGED else "-"
+    level = click.style(f"{node.level or '-':<6}", fg=_COLOURS[node.level])
+    told = f"  {node.name:<20} {click.style(f'{state:<13}', fg='red' if node.trouble else None)} {level}"
+    return f"{told} {_cut(node.message, width - 44)}"
+
+
+def _topic_line(topic: TopicStatus, width: int) -> str:
+    rate = f"{topic.rate:8.1f}" if topic.rate else f"{'-':>8}"
+    return _cut(f"  {topic.name:<30} {rate}  {_age(topic.age)}", width)
+
+
+def _age(seconds: float | None) -> str:
+    if seconds is None:
+        return "none yet"
+    if seconds < 1.0:
+        return f"{1e3 * seconds:.0f} ms ago"
+    if seconds < 120.0:
+        return f"{seconds:.1f} s ago"
+    return f"{seconds / 60.0:.0f} min ago"
+
+
+def _cut(text: str, width: int) -> str:
+    text = " ".join(text.splitlines())
+    return text if len(text) <= width else text[: max(0, width - 1)] + "…"

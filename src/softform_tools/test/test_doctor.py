@@ -1,0 +1,129 @@
+"""The doctor: what it finds on a machine where something is wrong."""
+
+import json
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from softform_core.paths import home
+from softform_tools import doctor
+from softform_tools.doctor import Level
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    """A small checkout with one package, built, and the models that ship."""
+    shutil.copytree(home() / "config", tmp_path / "config")
+    shutil.copytree(home() / "models", tmp_path / "models")
+    (tmp_path / "src" / "pkg").mkdir(parents=True)
+    (tmp_path / "src" / "pkg" / "package.xml").write_text("<package/>")
+    (tmp_path / "build" / "pkg").mkdir(parents=True)
+    (tmp_path / "build" / "pkg" / "colcon_build.rc").write_text("0")
+    (tmp_path / "install" / "pkg").mkdir(parents=True)
+    (tmp_path / "requirements.txt").write_text("# a remark\nclick==0.0.1\nno-such-package==1.0\n")
+    (tmp_path / "requirements-ros.txt").write_text("")
+    monkeypatch.setenv("SOFTFORM_HOME", str(tmp_path))
+    monkeypatch.delenv("SOFTFORM_DATA", raising=False)
+    return tmp_path
+
+
+def findings(check):
+    return list(check())
+
+
+def test_this_machine_gets_a_finding_for_every_check():
+    result = CliRunner().invoke(doctor.doctor, ["--json"])
+    report = json.loads(result.output)
+    assert len({finding["check"] for finding in report["findings"]}) == len(doctor.CHECKS)
+    failed = [finding for finding in report["findings"] if finding["level"] == "FAIL"]
+    assert report["healthy"] == (not failed)
+    assert result.exit_code == (1 if failed else 0)
+    assert all(finding["mend"] for finding in report["findings"] if finding["level"] != "OK")
+    (dds,) = [finding for finding in report["findings"] if finding["check"] == "DDS"]
+    assert dds["level"] == "OK", dds
+
+
+def test_packages_that_differ_from_the_lock(checkout):
+    (finding,) = findings(doctor.check_packages)
+    assert finding.level is Level.FAIL
+    assert "2 of 2 differ" in finding.message and "no-such-package missing (pinned 1.0)" in finding.message
+
+
+def test_workspace_built_changed_and_missing(checkout):
+    assert findings(doctor.check_workspace)[0].level is Level.OK
+    later = time.time() + 10
+    os.utime(checkout / "src" / "pkg" / "package.xml", (later, later))
+    (finding,) = findings(doctor.check_workspace)
+    assert (finding.level, finding.mend) == (Level.WARN, "Run ./softform build.")
+    shutil.rmtree(checkout / "install")
+    assert findings(doctor.check_workspace)[0].level is Level.FAIL
+
+
+def test_models(checkout):
+    assert {finding.level for finding in findings(doctor.check_models)} == {Level.OK}
+    weights = checkout / "models" / "membrane" / "forward_kinematics.pt"
+    weights.write_bytes(weights.read_bytes()[:-1])
+    (finding,) = [one for one in findings(doctor.check_models) if one.level is not Level.OK]
+    assert finding.level is Level.FAIL and "not those that its card describes" in finding.message
+    card = weights.with_suffix(".json")
+    card.write_text(card.read_text().replace(json.loads(card.read_text())["weights_sha256"], "another"))
+    (finding,) = [one for one in findings(doctor.check_models) if "membrane/rig_default" in one.message]
+    assert finding.level is Level.FAIL and "another N_fk" in finding.message and "train s2r" in finding.mend
+    shutil.rmtree(checkout / "models")
+    assert "there is no model" in findings(doctor.check_models)[0].message
+
+
+def test_model_of_another_robot(checkout):
+    description = checkout / "config" / "robots" / "membrane.yaml"
+    text = description.read_text()
+    assert "thickness: 0.002" in text
+    description.write_text(text.replace("thickness: 0.002", "thickness: 0.003"))
+    found = [one for one in findings(doctor.check_models) if "membrane" in one.message]
+    assert found and all(one.level is Level.FAIL and "another description" in one.message for one in found)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "level"),
+    [
+        ("ROS_DOMAIN_ID", "200", Level.FAIL),
+        ("ROS_DOMAIN_ID", "x", Level.FAIL),
+        ("ROS_DISTRO", "humble", Level.FAIL),
+        ("ROS_AUTOMATIC_DISCOVERY_RANGE", "SUBNET", Level.WARN),
+    ],
+)
+def test_ros_environment(monkeypatch, name, value, level):
+    assert [finding.level for finding in findings(doctor.check_ros_environment)] == [Level.OK]
+    monkeypatch.setenv(name, value)
+    (finding,) = findings(doctor.check_ros_environment)
+    assert finding.level is level and finding.mend
+
+
+def test_data_of_another_schema(checkout):
+    (checkout / "data" / "membrane" / "simulation.zarr").mkdir(parents=True)
+    (finding,) = findings(doctor.check_data)
+    assert finding.level is Level.WARN
+
+
+def test_a_check_that_breaks_does_not_stop_the_others(monkeypatch):
+    def check_broken():
+        raise ZeroDivisionError
+        yield
+
+    monkeypatch.setattr(doctor, "CHECKS", (check_broken, doctor.check_python))
+    broken, python = doctor.examine()
+    assert broken.level is Level.FAIL and "ZeroDivisionError" in broken.message
+    assert python.level is Level.OK
+
+
+def test_broken_wheels_are_found(tmp_path, monkeypatch):
+    if Path("/opt/ros/jazzy").is_dir():
+        pytest.skip("ROS is installed: no wheels here")
+    (tmp_path / "share").mkdir()
+    (tmp_path / "share" / "a.cmake").write_text('set(x "/opt/python/cp311-cp311/include/python3.11")')
+    monkeypatch.setattr(doctor.sys, "prefix", str(tmp_path))
+    (finding,) = findings(doctor.check_wheel_repairs)
+    assert finding.level is Level.FAIL
