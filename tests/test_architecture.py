@@ -8,6 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+import yaml
 
 SRC = Path(__file__).parents[1] / "src"
 BELOW_NODES = {"softform_core", "softform_interfaces", "softform_ros", "softform_client", "softform_launch"}
@@ -35,9 +36,9 @@ ROS = {"rclpy", "std_msgs", "sensor_msgs", "geometry_msgs", "diagnostic_msgs", "
 PYTHON_PACKAGES = sorted(path.parent.name for path in SRC.glob("softform_*/setup.py"))
 
 DEPENDENCY_OF = {
-    **{name: f"python3-{name}" for name in ("click", "matplotlib", "numba", "numpy", "psutil", "pydantic", "scipy")},
+    **{name: f"python3-{name}" for name in ("click", "matplotlib", "numba", "numpy", "psutil", "scipy")},
     **{name: f"python3-{name}" for name in ("hypothesis", "pytest", "serial", "tqdm", "yaml")},
-    **{name: f"python3-{name}-pip" for name in ("fcl", "felupe", "natnet", "ompl", "rosbags", "tensorboard")},
+    **{name: f"python3-{name}-pip" for name in ("fcl", "natnet", "ompl", "pydantic", "rosbags", "tensorboard")},
     **{name: f"python3-{name}-pip" for name in ("threadpoolctl", "torch", "trimesh", "zarr")},
     **{"PIL": "python3-pil", "cv2": "python3-opencv", "mpl_toolkits": "python3-matplotlib"},
     **{"qtm_rt": "python3-qtm-rt-pip", "skfem": "python3-scikit-fem-pip"},
@@ -128,6 +129,12 @@ def test_package_xml_names_what_is_imported(package):
     assert not untold, f"package.xml lacks test_depend of {untold}"
     idle = {key for key in named["exec"] | named["test"] if not key.startswith("softform_")}
     assert idle <= needed["exec"] | needed["test"], f"nothing imports {idle - needed['exec'] - needed['test']}"
+
+
+def test_rosdep_knows_every_key_that_only_pypi_has():
+    rules = yaml.safe_load((SRC.parent / "rosdep.yaml").read_text(encoding="utf-8"))
+    named = set().union(*(keys for package in PYTHON_PACKAGES for keys in _dependencies(package).values()))
+    assert {key for key in named if key.endswith("-pip")} == set(rules)
 
 
 def test_bringup_depends_on_every_package_whose_nodes_are_launched():
