@@ -36,9 +36,11 @@ ROS = {"rclpy", "std_msgs", "sensor_msgs", "geometry_msgs", "diagnostic_msgs", "
 PYTHON_PACKAGES = sorted(path.parent.name for path in SRC.glob("softform_*/setup.py"))
 
 DEPENDENCY_OF = {
-    **{name: f"python3-{name}" for name in ("click", "matplotlib", "numba", "numpy", "psutil", "scipy")},
+    **{name: f"python3-{name}" for name in ("click", "matplotlib", "numpy", "psutil", "scipy")},
     **{name: f"python3-{name}" for name in ("hypothesis", "pytest", "serial", "tqdm", "yaml")},
-    **{name: f"python3-{name}-pip" for name in ("fcl", "natnet", "ompl", "pydantic", "rosbags", "tensorboard")},
+    **{
+        name: f"python3-{name}-pip" for name in ("fcl", "natnet", "numba", "ompl", "pydantic", "rosbags", "tensorboard")
+    },
     **{name: f"python3-{name}-pip" for name in ("threadpoolctl", "torch", "trimesh", "zarr")},
     **{"PIL": "python3-pil", "cv2": "python3-opencv", "mpl_toolkits": "python3-matplotlib"},
     **{"qtm_rt": "python3-qtm-rt-pip", "skfem": "python3-scikit-fem-pip"},
