@@ -19,8 +19,8 @@ def convert(paths: tuple[Path, ...], robot_name: str | None) -> None:
       softform convert mine.yaml                     a robot or a reality
       softform convert data/mine/simulation.zarr data/mine/frames.zarr models/mine --robot mine.yaml
     """  # noqa: D301
-    from softform_core.convert import convert as convert_path
     from softform_core.robots import load_robot
+    from softform_core.stores.convert import convert as convert_path
 
     robot = None if robot_name is None else load_robot(robot_name)
     for path in paths:

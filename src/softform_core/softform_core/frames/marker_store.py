@@ -17,7 +17,7 @@ from softform_core.frames.quality import MarkerQuality
 from softform_core.frames.recording import ATTRIBUTES, Recording, Rows, common_rows, fill_new_group, misshapen_rows
 from softform_core.frames.references import ReferenceCaptures
 from softform_core.robots import Robot
-from softform_core.zarr_stores import Shapes, StoreKind, disk_errors, new_group, open_group
+from softform_core.stores.zarr_stores import Shapes, StoreKind, disk_errors, new_group, open_group
 
 Array = NDArray[np.float64]
 

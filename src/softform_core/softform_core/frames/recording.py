@@ -14,9 +14,9 @@ import numpy as np
 import zarr
 from numpy.typing import ArrayLike, NDArray
 
-from softform_core.actuation_store import ActuationStore
 from softform_core.errors import SoftformError
-from softform_core.zarr_stores import Shapes, StoreKind, disk_errors
+from softform_core.stores.actuation_store import ActuationStore
+from softform_core.stores.zarr_stores import Shapes, StoreKind, disk_errors
 
 ATTRIBUTES = ("seed", "source", "via", "git_revision", "created", "sessions", "rejections")
 _FILL = {"measured": np.nan, "captured_at": np.nan, "coverage": np.nan, "outliers": np.nan, "positions": np.nan}

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
-from softform_core.zarr_stores import StoreKind, disk_errors
+from softform_core.stores.zarr_stores import StoreKind, disk_errors
 
 Array = NDArray[np.float64]
 

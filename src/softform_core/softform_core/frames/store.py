@@ -23,7 +23,7 @@ from softform_core.frames.recording import (
     misshapen_rows,
 )
 from softform_core.robots import Robot
-from softform_core.zarr_stores import Shapes, StoreKind, disk_errors, new_group, open_group
+from softform_core.stores.zarr_stores import Shapes, StoreKind, disk_errors, new_group, open_group
 
 _POINTS_PER_CHUNK = 16384
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
-from softform_core.zarr_stores import Shapes, StoreKind, new_group, open_group
+from softform_core.stores.zarr_stores import Shapes, StoreKind, new_group, open_group
 
 Array = NDArray[np.float64]
 

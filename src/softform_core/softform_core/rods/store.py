@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.actuation_store import ActuationStore
 from softform_core.robots import Robot
 from softform_core.simulation.store import SampleStatus
-from softform_core.zarr_stores import Shapes, StoreKind, disk_errors, new_group, open_group
+from softform_core.stores.actuation_store import ActuationStore
+from softform_core.stores.zarr_stores import Shapes, StoreKind, disk_errors, new_group, open_group
 
 Array = NDArray[np.float64]
 
