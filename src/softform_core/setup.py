@@ -25,6 +25,7 @@ setup(
             "train = softform_core.cli.train:train",
             "evaluate = softform_core.cli.evaluate:evaluate",
             "convert = softform_core.cli.convert:convert",
+            "robot = softform_core.cli.robot:robot",
         ],
     },
 )

@@ -171,7 +171,7 @@ def check_pressures(values: Sequence[float], robot: Robot) -> PressurePath:
         )
     rows = np.asarray(values, dtype=np.float64).reshape(-1, chambers)
     return PressurePath(
-        np.array([checked_waypoint(index, robot.check_actuation, row) for index, row in enumerate(rows)])
+        np.array([checked_waypoint(index, robot.check_commands, row) for index, row in enumerate(rows)])
     )
 
 

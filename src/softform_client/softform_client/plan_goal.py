@@ -74,7 +74,7 @@ def check_given_pressures(pressures: Sequence[float], robot: Robot, code: int, w
         GoalError: On a wrong number, a value that is not finite, or one out of range.
     """
     try:
-        return robot.check_actuation(np.asarray(pressures, dtype=np.float64))
+        return robot.check_commands(np.asarray(pressures, dtype=np.float64))
     except SoftformError as error:
         raise GoalError(code, f"{what} cannot be used: {error.message}", error.next_step) from error
 

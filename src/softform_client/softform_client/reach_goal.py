@@ -173,7 +173,7 @@ def check_seed(pressures: Sequence[float], robot: Robot, what: str = "Seed") -> 
     if len(pressures) == 0:
         return None
     try:
-        return robot.check_actuation(np.asarray(pressures, dtype=np.float64))
+        return robot.check_commands(np.asarray(pressures, dtype=np.float64))
     except SoftformError as error:
         message = f"{what} pressures cannot be used: {error.message}"
         raise GoalError(Code.INVALID_SEED, message, error.next_step) from error

@@ -189,7 +189,7 @@ class FrameCollector:
             coverage, fault = recorder.judge(command)
             if not fault:
                 break
-        recorder.store_frame(number, measured.pressures, moment.stamp)
+        recorder.store_frame(number, self._robot.actuation_of(measured.pressures), moment.stamp)
         self._tell_stage(number, "storing", coverage, f"frame {number} is rejected: {fault}" if fault else "")
         return fault
 

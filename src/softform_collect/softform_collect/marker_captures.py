@@ -24,7 +24,7 @@ class MarkerCapture:
 
     Attributes:
         positions: (M, 3) m, NaN where a marker is missing.
-        measured: Pressures, (k,) Pa.
+        measured: Actuation, (m,) Pa.
         captured_at: s since the epoch.
         fault: What is wrong with labels or positions; empty if nothing is.
     """
@@ -33,11 +33,6 @@ class MarkerCapture:
     measured: Array
     captured_at: float
     fault: str
-
-
-def idle_pressures(robot: Robot) -> Array:
-    """No pressure, or as little as the robot may have, (k,) Pa."""
-    return np.clip(np.zeros(robot.degrees_of_freedom), robot.actuation_min, robot.actuation_max)
 
 
 class MarkerCaptures:
@@ -60,7 +55,7 @@ class MarkerCaptures:
             CollectError: If robot or markers cannot be used.
         """
         what = "the rest frame"
-        moment: Moment = self._settled.go_to(idle_pressures(self._robot), what)
+        moment: Moment = self._settled.go_to(self._robot.rest_actuation, what)
         for _ in range(self._settings.captures_a_frame):  # a marker that is missing now may be seen a moment later
             taken = self._take(moment, what)
             try:
@@ -90,12 +85,12 @@ class MarkerCaptures:
         Raises:
             CollectError: If the robot does not get there, or nothing is captured.
         """
-        self._settled.go_to(idle_pressures(self._robot), what)
+        self._settled.go_to(self._robot.rest_actuation, what)
         moment: Moment = self._settled.go_to(actuation, what)
         for _ in range(self._settings.captures_a_frame):
             taken = self._take(moment, what)
             moment = taken[-1]
-            measured = self._settled.still_settled(actuation, moment.stamp, what).pressures
+            measured = self._robot.actuation_of(self._settled.still_settled(actuation, moment.stamp, what).pressures)
             positions, fault = averaged_markers(taken, self._settings.frame, names, self._robot)
             yield MarkerCapture(positions, measured, moment.stamp, fault)
 

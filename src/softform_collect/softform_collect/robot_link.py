@@ -77,6 +77,10 @@ class RobotLink:
             self._node.destroy_subscription(subscription)
         self._node.destroy_publisher(self._publisher)
 
+    def commands(self, actuation: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Commands (k,) Pa of the actuators under an actuation (m,) Pa."""
+        return self._robot.actuators_of(actuation)
+
     def _publish(self, pressures: NDArray[np.float64]) -> None:
         message = ChamberPressures(name=self._robot.actuators, pressure=pressures.tolist())
         message.header.stamp = self._node.get_clock().now().to_msg()

@@ -33,11 +33,11 @@ class SettledRobot:
         self.link = link
         self._settings, self._stop = settings, stop
 
-    def go_to(self, command: Array, what: str) -> MeasuredPressures:
+    def go_to(self, actuation: Array, what: str) -> MeasuredPressures:
         """Hold pressures from now on and wait until the robot has settled there.
 
         Args:
-            command: (k,) Pa.
+            actuation: (m,) Pa.
             what: Is to be captured there, for messages.
 
         Returns:
@@ -47,11 +47,11 @@ class SettledRobot:
             CollectError: If the driver fails or collecting is stopped.
         """
         commanded_at = time.time()
-        if not self.link.command.hold(command, lambda: not self.is_stopped()):
+        if not self.link.command.hold(self.link.commands(actuation), lambda: not self.is_stopped()):
             raise self._stop_error(what)
-        return self.still_settled(command, commanded_at, what)
+        return self.still_settled(actuation, commanded_at, what)
 
-    def still_settled(self, command: Array, since: float, what: str) -> MeasuredPressures:
+    def still_settled(self, actuation: Array, since: float, what: str) -> MeasuredPressures:
         """Wait until the robot is settled after `since`, s since the epoch; arguments and errors else as `go_to`.
 
         Returns:
@@ -59,7 +59,8 @@ class SettledRobot:
         """
         tolerance, timeout = self._settings.settle_tolerance, self._settings.settle_timeout
         try:
-            settled = self.link.driver.wait_until_settled(command, tolerance, timeout, since, self.is_stopped)
+            commands = self.link.commands(actuation)
+            settled = self.link.driver.wait_until_settled(commands, tolerance, timeout, since, self.is_stopped)
         except GoalError as error:  # the driver's word, which knows of no frames
             message = f"{what.capitalize()} was not captured. {error.message}"
             raise CollectError(Code.DRIVER_FAILED, message, f"{error.next_step} {AGAIN}") from error

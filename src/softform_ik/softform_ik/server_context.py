@@ -70,6 +70,6 @@ class ServerContext:
             settle_tolerance=robot.tolerances.arrive,
             settle_timeout=values["settle_timeout"],
         )
-        timing = FollowSettings(robot.actuation_slew, values["path_settle_time"], robot.tolerances.arrive)
+        timing = FollowSettings(values["path_settle_time"], robot.tolerances.arrive)
         follow = Follow(solver, timing, PathMover(moving, self.driver, self.commander, hardware), tip)
         return FollowServer(self.node, robot, follow, self.driver, self.commander, self.ledger)

@@ -70,7 +70,7 @@ class Laboratory:
         self.refuse_unless_ready()
 
     def follow(self, solver=None):
-        return Follow(solver or GivenPaths(), FollowSettings(SLEW_RATE, SETTLE_TIME), self.mover, self.tip)
+        return Follow(solver or GivenPaths(), FollowSettings(SETTLE_TIME), self.mover, self.tip)
 
     def run(self, goal, stop=None, solver=None, on_progress=lambda progress: None):
         stop = stop or StopRequest()
@@ -102,6 +102,9 @@ class GivenPaths:
 
     def pressures(self, goal, actuations):
         return actuations
+
+    def slew_rate(self, goal):
+        return np.full(PATH.shape[1], SLEW_RATE)
 
     def uses_sim_to_real(self, goal):
         return not goal.without_sim_to_real

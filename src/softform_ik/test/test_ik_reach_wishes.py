@@ -35,20 +35,20 @@ def over_the_chambers(pipeline, pressures=HIDDEN):
     return FeaturePoints.of(GRID_3X3, pipeline.at(GRID_3X3).points(pressures) / MM_PER_M)
 
 
-def test_feature_points_alone_are_planned_for(plan, pipeline):
+def test_feature_points_alone_are_planned_for(plan, pipeline, robot):
     outcome = plan(ReachGoal(None, Mode.PLAN_ONLY, features=over_the_chambers(pipeline)))
     assert outcome.code == Code.NONE and outcome.reachable
     assert outcome.solution.pressures == pytest.approx(HIDDEN, abs=30.0)
-    message = result_to_message(outcome, "base_link", Time())
+    message = result_to_message(outcome, robot, "base_link", Time())
     assert message.reachable and list(message.active_bounds) == [0] * 9 and len(message.weak_directions) == 0
     assert message.predicted_shape.width == len(pipeline.uv) and message.predicted_max_error < 1e-4
 
 
-def test_an_unreachable_target_is_said_to_be_one(plan, shape_of):
+def test_an_unreachable_target_is_said_to_be_one(plan, shape_of, robot):
     shape = shape_of(np.full(9, 4500.0))
     higher = TargetShape(shape.points * [1.0, 1.0, 2.0], None, shape.faces)
     outcome = plan(ReachGoal(higher, Mode.PLAN_ONLY))
-    message = result_to_message(outcome, "base_link", Time())
+    message = result_to_message(outcome, robot, "base_link", Time())
     assert outcome.code == Code.NONE and not message.reachable
     assert list(message.active_bounds) == [1] * 9
     assert message.unreachable_error > 0.005 and message.predicted_mean_error > 0.005

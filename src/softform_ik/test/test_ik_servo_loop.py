@@ -46,7 +46,7 @@ class Bench:
         self.measure(np.zeros(9))
         settings = ServoSettings(robot.actuation_min, robot.actuation_max, robot.actuation_slew, 0.02, stale_after)
         self.loop = ServoLoop(
-            Servo(settings), 0.02, lambda: self.model, self.commander, self.driver, self.reports.append
+            robot, Servo(settings), 0.02, lambda: self.model, self.commander, self.driver, self.reports.append
         )
         self.streams = threading.Event()
 

@@ -31,7 +31,7 @@ def measured_actuation(robot: Robot, names: Sequence[str], pressures: Sequence[f
         pressures: Pa.
 
     Returns:
-        (k,) Pa.
+        The actuation, (m,) Pa.
 
     Raises:
         SoftformError: If they are another robot's, or not finite.
@@ -46,7 +46,7 @@ def measured_actuation(robot: Robot, names: Sequence[str], pressures: Sequence[f
     ordered = np.array([pressure_of[name] for name in robot.actuators], dtype=np.float64)
     if not np.isfinite(ordered).all():
         raise SoftformError("A measured pressure is not a finite number.", "See the driver's diagnostics.")
-    return np.clip(ordered, robot.actuation_min, robot.actuation_max)
+    return robot.nearest_actuation(ordered)
 
 
 def predict_surface(pipeline: ForwardPipeline, actuation: Array, frame: str, stamp: Time) -> Surface:

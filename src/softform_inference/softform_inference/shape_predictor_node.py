@@ -108,10 +108,11 @@ class ShapePredictorNode(SoftformLifecycleNode):
     def _on_request(self, request: PredictShape.Request, response: PredictShape.Response) -> PredictShape.Response:
         assert self._robot is not None and self._models is not None
         try:
-            actuation = self._robot.check_actuation(np.asarray(request.pressures, dtype=np.float64))
+            commands = self._robot.check_commands(np.asarray(request.pressures, dtype=np.float64))
         except SoftformError as error:
             response.success, response.message = False, str(error)
             return response
+        actuation = self._robot.nearest_actuation(commands)
         frame, stamp = self.parameters["frame"], self.get_clock().now().to_msg()
         response.success = True
         models = self._models.models

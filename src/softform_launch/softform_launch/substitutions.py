@@ -1,9 +1,12 @@
 """Substitutions of launch files.
 
-`$(var x)`, `$(env X [default])`, `$(equals a b)`, `$(find-pkg-share pkg)`, `$(find-pkg-prefix pkg)`, `$(dirname)`.
+`$(var x)`, `$(env X [default])`, `$(equals a b)`, `$(command 'line')`, `$(exec-in-package exec pkg)`,
+`$(find-pkg-share pkg)`, `$(find-pkg-prefix pkg)`, `$(dirname)`.
 """
 
 import re
+import shlex
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +16,9 @@ from ament_index_python.packages import PackageNotFoundError, get_package_prefix
 from softform_launch.launch_xml import Element
 
 _ESCAPED = re.compile(r"""\\([$"'\\])""")
+
+
+_COMMAND_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
@@ -110,6 +116,10 @@ def _evaluate(words: list[str], context: SubstitutionContext, element: Element) 
             return context.environment.get(name, default)
         case ["equals", left, right]:
             return "true" if left == right else "false"
+        case ["command", line]:
+            return _output_of(line, context, element)
+        case ["exec-in-package", executable, package]:
+            return str(package_prefix(package, element) / "lib" / package / executable)
         case ["find-pkg-prefix", package]:
             return str(package_prefix(package, element))
         case ["find-pkg-share", package]:
@@ -119,6 +129,19 @@ def _evaluate(words: list[str], context: SubstitutionContext, element: Element) 
     written = " ".join(words)
     raise element.error(
         f"the substitution $({written}) is not understood.",
-        "Use $(var x), $(env X), $(env X default), $(equals a b), $(find-pkg-share pkg), $(find-pkg-prefix pkg) or "
-        "$(dirname).",
+        "Use $(var x), $(env X), $(env X default), $(equals a b), $(command 'line'), $(exec-in-package exec pkg), "
+        "$(find-pkg-share pkg), $(find-pkg-prefix pkg) or $(dirname).",
     )
+
+
+def _output_of(line: str, context: SubstitutionContext, element: Element) -> str:
+    """What a command prints; as in the official parser, one that prints to stderr has failed, too."""
+    try:
+        done = subprocess.run(
+            shlex.split(line), capture_output=True, text=True, timeout=_COMMAND_SECONDS, env=dict(context.environment)
+        )
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        raise element.error(f"the command '{line}' cannot be run: {error}.", "Check the command.") from error
+    if done.returncode or done.stderr:
+        raise element.error(done.stderr.strip() or f"the command '{line}' failed.", "Correct what it names.")
+    return done.stdout

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from softform_core.errors import SoftformError
 from softform_core.paths import config_dir, launch_dir
-from softform_core.robots import Robot, load_robot
+from softform_core.robots import load_robot
 from softform_launch.cli_launch import find_launch_file, launch
 from softform_launch.launch_file import list_arguments, load_launch_file
 from softform_launch.launched_stack import LaunchedStack
@@ -74,7 +74,7 @@ def test_dry_run_prints_the_commands_and_starts_nothing(tmp_path):
 @pytest.mark.parametrize("robot", ROBOTS)
 def test_what_looks_at_a_surface_is_started_for_robots_that_have_one(robot):
     processes = {process.name: process for process in load_launch_file(SOFTFORM, {"robot": robot})}
-    has_surface = isinstance(load_robot(robot), Robot)
+    has_surface = bool(load_robot(robot).surfaces)
     assert {"scanner", "shape_predictor", "collector"} & set(processes) == (
         {"scanner", "shape_predictor", "collector"} if has_surface else set()
     )

@@ -7,21 +7,20 @@ from click.testing import CliRunner
 
 from softform_core.errors import SoftformError
 from softform_core.robots import load_robot
-from softform_pneumatics.channel_map import chamber_outlines
 from softform_pneumatics.cli_channels import channels
 
 
 @pytest.mark.parametrize("robot", ["membrane", "three_chamber", "planar_fingers"])
 def test_every_chamber_has_its_place(robot: str) -> None:
     described = load_robot(robot)
-    outlines = chamber_outlines(described)
+    outlines = described.body.outlines()
     assert len(outlines) == len(described.actuators) == len(set(outlines))
 
 
 def test_the_membranes_first_chamber_lies_where_x_and_y_are_least() -> None:
-    outlines = chamber_outlines(load_robot("membrane"))
-    assert outlines[0][2:4] == pytest.approx((-320.0 / 3.0, -320.0 / 3.0))
-    assert outlines[2][2:4] == pytest.approx((320.0 / 3.0, -320.0 / 3.0))
+    outlines = load_robot("membrane").body.outlines()
+    assert outlines[0][2:4] == pytest.approx((-0.32 / 3.0, -0.32 / 3.0))
+    assert outlines[2][2:4] == pytest.approx((0.32 / 3.0, -0.32 / 3.0))
 
 
 def test_the_command_lists_and_draws(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from softform_core.bodies.membrane.reality import RealMembrane
 from softform_core.robots import Robot, load_robot
 from softform_rig.live_membrane import LiveMembrane
 from softform_rig.markers import marker_layout
@@ -16,7 +17,8 @@ def robot() -> Robot:
 
 
 def test_marker_frames_see_the_shapes_that_the_scanner_sees(robot: Robot) -> None:
-    reality = Reality(name="mine", title="mine", pressure_sensors={"gain": 0.9}, motion_capture={"noise": 0.0})
+    differences = {"pressure_sensors": {"gain": 0.9}, "motion_capture": {"noise": 0.0}}
+    reality = Reality(name="mine", title="mine", body=RealMembrane(), **differences)
     frames, truth, missing = make_marker_frames(robot, reality, 3, 1, missing=0.1, seed=5)
     scans, same_truth, _ = make_frames(robot, reality, 3, 1, seed=5)
     np.testing.assert_array_equal(frames.actuation, scans.actuation)

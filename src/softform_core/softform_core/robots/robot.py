@@ -194,7 +194,7 @@ class Robot(Description):
     @property
     def rest_actuation(self) -> Array:
         """Actuation nearest to that of the safe commands, (m,)."""
-        return np.clip(self._map.actuation_of(self.safe), self.actuation_min, self.actuation_max)
+        return self.nearest_actuation(self.safe)
 
     @property
     def extent(self) -> Array:
@@ -247,6 +247,14 @@ class Robot(Description):
             SoftformError: If there is another number of values.
         """
         return self._map.actuation_of(self._sized(values, self.actuators))
+
+    def nearest_actuation(self, values: Array) -> Array:
+        """Actuation (…, m) within its range that explains commands or measured values of the actuators (…, k) best.
+
+        Raises:
+            SoftformError: If there is another number of values.
+        """
+        return np.clip(self.actuation_of(values), self.actuation_min, self.actuation_max)
 
     def check_actuation(self, actuation: Array) -> Array:
         """Return `actuation` as an (m,) float array if this robot may be given it.

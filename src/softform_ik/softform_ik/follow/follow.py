@@ -34,12 +34,10 @@ class FollowSettings:
     """How paths are timed; SI units.
 
     Attributes:
-        slew_rate: Of each degree of freedom, (m,) Pa/s.
         settle_time: Planned for each way-point at which the robot settles, s.
         nearness: A path with times may begin at its first way-point if the robot is so near to it, Pa.
     """
 
-    slew_rate: NDArray[np.float64]
     settle_time: float = 1.0
     nearness: float = 250.0
 
@@ -177,7 +175,7 @@ class Follow:
         """The schedule of the way-points, from where the robot is; planned without a driver, from the first of them."""
         waypoints = np.array(actuations)
         start = waypoints[0] if here is None else self._solver.start(goal, here)
-        slew_rate, settle_time = self._settings.slew_rate, self._settings.settle_time
+        slew_rate, settle_time = self._solver.slew_rate(goal), self._settings.settle_time
         if goal.times is None:
             return fastest_schedule(start, waypoints, slew_rate, settle_time)
         try:

@@ -1,13 +1,14 @@
 """What following asks of the solver of a robot's paths."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softform_client.follow_goal import FollowGoal, PressurePath
+from softform_core.robots import Robot
 
 Array = NDArray[np.float64]
 
@@ -25,29 +26,47 @@ class SolvedWaypoint:
     error_mm: float
 
 
-class PathSolver(Protocol):
-    """Solves the paths of one robot, whose actuation has d values: its pressures, or fewer that they follow from."""
+class PathSolver(ABC):
+    """Solves the paths of one robot. An actuation has d values: those of the actuators if pressures are given, else m.
 
+    Args:
+        robot: Who is led.
+    """
+
+    def __init__(self, robot: Robot) -> None:
+        """Nothing is solved yet."""
+        self._robot = robot
+
+    @abstractmethod
     def solve(self, goal: FollowGoal, here: Array | None, should_stop: Callable[[], bool]) -> Iterator[SolvedWaypoint]:
-        """Solve the way-points, one after the other.
+        """Solve the waypoints, one after the other.
 
         Args:
             goal: Whose path.
-            here: (k,) Pa of the chambers now, or None if they are not known.
-            should_stop: Ends the way-point under way early; it is then not to be used.
+            here: (k,) Pa of the actuators now, or None if they are not known.
+            should_stop: Ends the waypoint under way early; it is then not to be used.
 
         Raises:
             SoftformError: If one cannot be solved for.
         """
 
-    def start(self, goal: FollowGoal, here: Array) -> Array:
-        """Actuation (d,) Pa from which the path begins, when the chambers are at (k,) Pa."""
-
-    def pressures(self, goal: FollowGoal, actuations: Array) -> Array:
-        """Pressures (..., k) Pa of the chambers under actuations (..., d) Pa of a goal."""
-
+    @abstractmethod
     def uses_sim_to_real(self, goal: FollowGoal) -> bool:
         """Whether the plan of a goal sees the learned reality."""
+
+    def start(self, goal: FollowGoal, here: Array) -> Array:
+        """Actuation (d,) Pa from which the path begins, when the actuators are at (k,) Pa."""
+        if isinstance(goal.path, PressurePath):
+            return np.clip(here, self._robot.actuator_min, self._robot.actuator_max)
+        return self._robot.nearest_actuation(here)
+
+    def pressures(self, goal: FollowGoal, actuations: Array) -> Array:
+        """Commands (..., k) Pa of the actuators under actuations (..., d) Pa of a goal."""
+        return actuations if isinstance(goal.path, PressurePath) else self._robot.actuators_of(actuations)
+
+    def slew_rate(self, goal: FollowGoal) -> Array:
+        """Fastest change of each of the d values, Pa/s."""
+        return self._robot.slew_rate if isinstance(goal.path, PressurePath) else self._robot.actuation_slew
 
 
 def given_pressures(path: PressurePath) -> Iterator[SolvedWaypoint]:

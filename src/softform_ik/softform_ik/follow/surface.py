@@ -16,14 +16,14 @@ from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.robots import Robot
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
-from softform_ik.follow.solver import SolvedWaypoint, given_pressures
+from softform_ik.follow.solver import PathSolver, SolvedWaypoint, given_pressures
 from softform_ik.reach.course import SolveSettings
 from softform_ik.reach.reach import Pipelines
 
 Array = NDArray[np.float64]
 
 
-class SurfacePathSolver:
+class SurfacePathSolver(PathSolver):
     """Leads a robot with a surface along shapes, or one point of its surface along points.
 
     Args:
@@ -36,7 +36,8 @@ class SurfacePathSolver:
 
     def __init__(self, robot: Robot, pipelines: Pipelines, settings: SolveSettings, smoothness_mm2: float) -> None:
         """Nothing is solved yet."""
-        self._robot, self._pipelines, self._settings = robot, pipelines, settings
+        super().__init__(robot)
+        self._pipelines, self._settings = pipelines, settings
         self._smoothness_mm2 = smoothness_mm2
 
     def solve(self, goal: FollowGoal, here: Array | None, should_stop: Callable[[], bool]) -> Iterator[SolvedWaypoint]:
@@ -45,21 +46,14 @@ class SurfacePathSolver:
             yield from given_pressures(goal.path)
             return
         pipeline = self._pipeline(goal)
-        before = goal.seed_pressures if goal.seed_pressures is not None else here
+        given = goal.seed_pressures if goal.seed_pressures is not None else here
+        before = None if given is None else self._robot.nearest_actuation(given)
         for target, features in _wanted(goal.path):
             solution = solve_inverse_kinematics(
                 pipeline, target, self._options(before), features=features, should_stop=should_stop
             )
             yield SolvedWaypoint(solution.pressures, solution.mean_error_mm)
             before = solution.pressures
-
-    def start(self, goal: FollowGoal, here: Array) -> Array:
-        """As `PathSolver.start`."""
-        return np.clip(here, self._robot.actuation_min, self._robot.actuation_max)
-
-    def pressures(self, goal: FollowGoal, actuations: Array) -> Array:
-        """As `PathSolver.pressures`: the actuations themselves."""
-        return actuations
 
     def uses_sim_to_real(self, goal: FollowGoal) -> bool:
         """As `PathSolver.uses_sim_to_real`."""

@@ -11,12 +11,12 @@ from softform_core.robots import Robot
 from softform_core.rods.follow_path import follow_path, start_near
 from softform_core.rods.tip_model import TipModel
 from softform_core.units import MM_PER_M
-from softform_ik.follow.solver import SolvedWaypoint, given_pressures
+from softform_ik.follow.solver import PathSolver, SolvedWaypoint, given_pressures
 
 Array = NDArray[np.float64]
 
 
-class TipPathSolver:
+class TipPathSolver(PathSolver):
     """Leads the tip of a robot along points.
 
     Between way-points it moves straight in its actuations: where a pair of chambers changes sides, one is empty before
@@ -29,7 +29,8 @@ class TipPathSolver:
 
     def __init__(self, robot: Robot, model: TipModel) -> None:
         """Nothing is solved yet."""
-        self._robot, self._model = robot, model
+        super().__init__(robot)
+        self._model = model
 
     def solve(self, goal: FollowGoal, here: Array | None, should_stop: Callable[[], bool]) -> Iterator[SolvedWaypoint]:
         """As `PathSolver.solve`."""
@@ -56,16 +57,6 @@ class TipPathSolver:
             missed = _solved(model, point, last)
             last = missed.actuation
             yield missed
-
-    def start(self, goal: FollowGoal, here: Array) -> Array:
-        """As `PathSolver.start`."""
-        if isinstance(goal.path, PressurePath):
-            return np.clip(here, self._robot.actuation_min, self._robot.actuation_max)
-        return np.clip(self._robot.actuation_of(here), self._robot.actuation_min, self._robot.actuation_max)
-
-    def pressures(self, goal: FollowGoal, actuations: Array) -> Array:
-        """As `PathSolver.pressures`."""
-        return actuations if isinstance(goal.path, PressurePath) else self._robot.actuators_of(actuations)
 
     def uses_sim_to_real(self, goal: FollowGoal) -> bool:
         """As `PathSolver.uses_sim_to_real`."""

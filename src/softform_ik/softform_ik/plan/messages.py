@@ -1,6 +1,7 @@
 """The feedback and the result of `plan_to_shape` as messages."""
 
 from softform_core.planning.motion_plan import Progress
+from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 from softform_ik.plan.plan import PlanOutcome
 from softform_interfaces.action import PlanToShape
@@ -11,7 +12,7 @@ def feedback_to_message(progress: Progress) -> PlanToShape.Feedback:
     return PlanToShape.Feedback(stage=progress.stage, elapsed=progress.seconds, states_checked=progress.states_checked)
 
 
-def result_to_message(outcome: PlanOutcome) -> PlanToShape.Result:
+def result_to_message(outcome: PlanOutcome, robot: Robot) -> PlanToShape.Result:
     """Pack the outcome of a goal."""
     result = PlanToShape.Result(
         goal_mean_error=float("nan"),
@@ -24,7 +25,7 @@ def result_to_message(outcome: PlanOutcome) -> PlanToShape.Result:
     )
     plan = outcome.plan
     if plan is not None:
-        result.pressures = plan.pressures.ravel().tolist()
+        result.pressures = robot.actuators_of(plan.pressures).ravel().tolist()
         result.times = plan.times.tolist()
         result.clearances = plan.clearances.tolist()
         result.margins = plan.margins.tolist()

@@ -23,6 +23,7 @@ from softform_core.planning.motion_plan import (
 from softform_core.planning.obstacles import obstacle_of
 from softform_core.planning.predicted_surface import PredictedSurface
 from softform_core.robots import Robot
+from softform_core.shapes.target import TargetShape
 from softform_ik.robot.stop_request import StopRequest
 from softform_ros.goal_error import GoalError
 
@@ -127,15 +128,16 @@ class Plan:
     def _plan(
         self, surface: PredictedSurface, goal: PlanGoal, stop: StopRequest, on_progress: Callable[[Progress], None]
     ) -> MotionPlan:
-        start = self._start() if goal.start is None else goal.start
+        start = self._start() if goal.start is None else self._robot.nearest_actuation(goal.start)
+        target = goal.target if isinstance(goal.target, TargetShape) else self._robot.nearest_actuation(goal.target)
         settings = self._settings
         if goal.max_time:
             settings = replace(settings, planner=replace(settings.planner, max_seconds=goal.max_time))
-        request = MotionRequest(start, goal.target, obstacle_of(goal.obstacle), goal.clearance)
+        request = MotionRequest(start, target, obstacle_of(goal.obstacle), goal.clearance)
         return plan_motion(surface, self._robot, request, settings, stop, on_progress)
 
     def _start(self) -> Array:
-        """Where the robot is, (k,) Pa.
+        """Where the robot is, (m,) Pa.
 
         Raises:
             GoalError: If that is not known.
@@ -147,4 +149,4 @@ class Plan:
                 f"No pressures of '{self._robot.name}' come on pressure_state: where the robot is, is not known.",
                 "Start the driver and activate it, or give start_pressures.",
             )
-        return np.clip(here, self._robot.actuation_min, self._robot.actuation_max)
+        return self._robot.nearest_actuation(here)

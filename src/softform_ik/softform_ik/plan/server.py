@@ -52,7 +52,7 @@ class PlanServer(GoalServer[PlanGoal, PlanOutcome]):
 
     def result(self, outcome: PlanOutcome) -> PlanToShape.Result:
         """Pack."""
-        return result_to_message(outcome)
+        return result_to_message(outcome, self._robot)
 
     def summary(self, outcome: PlanOutcome) -> str:
         """Way-points, least clearance and time."""

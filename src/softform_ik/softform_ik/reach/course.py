@@ -61,7 +61,7 @@ class Progress:
         iteration: Of the solver.
         mean_error: m, of the plan's best so far.
         max_error: m.
-        pressures: (k,) Pa, the plan's best so far.
+        pressures: (k,) Pa, commands of the plan's best so far.
         round: Of the closed loop; 0 is the open loop.
     """
 
@@ -123,7 +123,7 @@ class Course:
             SoftformError: If the target cannot be solved for.
         """
         mode = self.goal.mode
-        self.plan = self._solve(self.pipeline, self.goal.seed_pressures, RigidTransform(), 0)
+        self.plan = self._solve(self.pipeline, self._actuation(self.goal.seed_pressures), RigidTransform(), 0)
         if not mode.moves or self.stop():
             return
         _check_improved(self.plan)
@@ -177,12 +177,18 @@ class Course:
 
     def _move(self, solution: IkResult, number: int) -> MeasuredPressures | None:
         self._tell("moving", solution, number)
-        return self.hardware.move(solution.pressures, self.stop, lambda: self._tell("settling", solution, number))
+        return self.hardware.move(
+            self.robot.actuators_of(solution.pressures), self.stop, lambda: self._tell("settling", solution, number)
+        )
+
+    def _actuation(self, commands: Array | None) -> Array | None:
+        return None if commands is None else self.robot.nearest_actuation(commands)
 
     def _solve(self, model: ForwardModel, start: Array | None, pose: RigidTransform, number: int) -> IkResult:
         def report(iteration: int, best: IkIteration | IkResult) -> None:
             errors = best.mean_error_mm / MM_PER_M, best.max_error_mm / MM_PER_M
-            self.on_progress(Progress("solving", iteration, *errors, best.pressures, number))
+            commands = self.robot.actuators_of(best.pressures)
+            self.on_progress(Progress("solving", iteration, *errors, commands, number))
 
         goal = self.goal
         options = IkOptions(
@@ -195,7 +201,7 @@ class Course:
             max_iterations=self.solving.max_iterations,
             max_seconds=goal.max_time or self.solving.max_time,
             partial=goal.partial,
-            preferred_pressures=goal.preferred_pressures,
+            preferred_pressures=self._actuation(goal.preferred_pressures),
             preference_mm2=goal.preference or self.solving.preference,
         )
         starts = goal.starts or self.solving.starts
@@ -219,7 +225,7 @@ class Course:
                 solution.iterations,
                 solution.mean_error_mm / MM_PER_M,
                 solution.max_error_mm / MM_PER_M,
-                solution.pressures,
+                self.robot.actuators_of(solution.pressures),
                 number,
             )
         )

@@ -4,6 +4,7 @@ from builtin_interfaces.msg import Time
 
 from softform_client.reach_messages import pose_to_message
 from softform_core.inverse.ik_result import IkResult
+from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 from softform_ik.reach.course import Progress
 from softform_ik.reach.reach import ReachOutcome
@@ -23,11 +24,12 @@ def feedback_to_message(progress: Progress) -> ReachShape.Feedback:
     )
 
 
-def result_to_message(outcome: ReachOutcome, frame: str, stamp: Time) -> ReachShape.Result:
+def result_to_message(outcome: ReachOutcome, robot: Robot, frame: str, stamp: Time) -> ReachShape.Result:
     """Pack the outcome of a goal.
 
     Args:
         outcome: What became of it.
+        robot: Whose actuators take the commands.
         frame: Of the predicted and measured shapes.
         stamp: When the goal ended.
     """
@@ -43,6 +45,7 @@ def result_to_message(outcome: ReachOutcome, frame: str, stamp: Time) -> ReachSh
     result.target_pose.orientation.w = 1.0
     if outcome.solution is not None:
         _pack_solution(result, outcome.solution, frame, stamp)
+        result.pressures = robot.actuators_of(outcome.solution.pressures).tolist()
     if outcome.measured is not None:
         result.verified = True
         result.measured_mean_error = outcome.measured.mean
@@ -52,7 +55,6 @@ def result_to_message(outcome: ReachOutcome, frame: str, stamp: Time) -> ReachSh
 
 
 def _pack_solution(result: ReachShape.Result, solution: IkResult, frame: str, stamp: Time) -> None:
-    result.pressures = solution.pressures.tolist()
     result.target_pose = pose_to_message(solution.pose.scaled(1.0 / MM_PER_M))
     result.predicted_mean_error = solution.mean_error_mm / MM_PER_M
     result.predicted_max_error = solution.max_error_mm / MM_PER_M

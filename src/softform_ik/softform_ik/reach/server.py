@@ -67,7 +67,9 @@ class ReachServer(MovingGoalServer[ReachGoal, ReachOutcome]):
 
     def result(self, outcome: ReachOutcome) -> ReachShape.Result:
         """Pack."""
-        return result_to_message(outcome, self.node.parameters["frame"], self.node.get_clock().now().to_msg())
+        return result_to_message(
+            outcome, self._robot, self.node.parameters["frame"], self.node.get_clock().now().to_msg()
+        )
 
     def summary(self, outcome: ReachOutcome) -> str:
         """Iterations, time and errors."""

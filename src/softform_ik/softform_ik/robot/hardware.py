@@ -108,7 +108,7 @@ class Hardware:
         """
         here = self._driver.pressures
         if here is not None:
-            here = np.clip(here, self._robot.actuation_min, self._robot.actuation_max)
+            here = np.clip(here, self._robot.actuator_min, self._robot.actuator_max)
             self._commander.hold(here, goal, self._is_ready)
 
     def refuse_unless_held(self, goal: StopRequest) -> None:

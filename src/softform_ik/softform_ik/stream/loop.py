@@ -19,6 +19,7 @@ from softform_core.inverse.servo import Servo, ServoCommand
 from softform_core.inverse.servo import ServoState as Doing
 from softform_core.inverse.servo_solve import ServoErrors
 from softform_core.inverse.servo_target import ServoTarget
+from softform_core.robots import Robot
 from softform_ik.robot.commander import Commander
 from softform_interfaces.msg import ServoState
 
@@ -62,6 +63,7 @@ class ServoLoop:
     """Runs a servo in a thread of its own, from `start` to `stop`.
 
     Args:
+        robot: Whose actuators are commanded.
         servo: Follows targets.
         period: Longest time between two commands, s.
         model: Forward kinematics of the moment; asked once for each command.
@@ -76,6 +78,7 @@ class ServoLoop:
 
     def __init__(
         self,
+        robot: Robot,
         servo: Servo,
         period: float,
         model: Callable[[], ForwardModel],
@@ -85,7 +88,7 @@ class ServoLoop:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Nothing runs yet."""
-        self._servo, self._period, self._model = servo, period, model
+        self._robot, self._servo, self._period, self._model = robot, servo, period, model
         self._commander, self._driver = commander, driver
         self._on_report, self._clock = on_report, clock
         self._news, self._ends = threading.Event(), threading.Event()
@@ -166,7 +169,7 @@ class ServoLoop:
             start = self._driver.pressures if start is None else start
             if start is None:
                 return  # lost just now; the next look at the driver says so
-            self._servo.resume_from(start)
+            self._servo.resume_from(self._robot.nearest_actuation(start))
             self._sent_at, self._resumes = self._clock(), True
         deadline = self._sent_at + (1.0 - _EARLY) * self._period
         if not self._servo.refine(self._model(), deadline):
@@ -176,7 +179,7 @@ class ServoLoop:
         command = self._servo.command()
         moment = self._clock()
         if command.pressures is not None and command.answers is not None:
-            if not self._commander.hold_for_stream(command.pressures, command.answers.stamp):
+            if not self._commander.hold_for_stream(self._robot.actuators_of(command.pressures), command.answers.stamp):
                 self._servo.pause()
                 self._news.wait(self._period)
                 return

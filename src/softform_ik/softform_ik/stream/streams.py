@@ -73,7 +73,7 @@ class ServoStreams:
         self._current, self._points = model, values["servo_points"]
         self._take_model()
         self._loop = ServoLoop(
-            Servo(settings), settings.period, lambda: self._model, commander, driver, self._on_report
+            robot, Servo(settings), settings.period, lambda: self._model, commander, driver, self._on_report
         )
         self._subscriptions = [
             node.create_subscription(kind, topic, self._taker(prepare), qos.TARGET_READER)

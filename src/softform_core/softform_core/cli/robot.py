@@ -1,0 +1,46 @@
+"""`softform robot`: what a description says, and whether it is right."""
+
+import click
+
+
+@click.command()
+@click.argument("name_or_path")
+@click.option("--has", type=click.Choice(["surface", "tip"]), help="Print only true or false: whether it has this.")
+def robot(name_or_path: str, has: str | None) -> None:
+    """Check a robot's description, and show what it says.
+
+    NAME_OR_PATH is a name in config/robots, or a .yaml file.
+
+    \b
+    Examples:
+      softform robot membrane
+      softform robot mine.yaml --has surface         as launch files ask
+    """  # noqa: D301
+    from softform_core.robots import TIP, load_robot
+
+    described = load_robot(name_or_path)
+    if has is not None:
+        found = bool(described.surfaces) if has == "surface" else TIP in described.frames
+        click.echo("true" if found else "false", nl=False)
+        return
+    click.echo(f"{described.name}: {described.title} ({described.source})")
+    asked = [f"surface '{surface.patch}'" for surface in described.surfaces] + [
+        f"frame '{f}'" for f in described.frames
+    ]
+    click.echo(f"body        {described.body.kind}, {described.body.size:g} m; asked for {', '.join(asked)}")
+    limits = zip(
+        described.actuators, described.actuator_min, described.actuator_max, described.slew_rate, described.safe,
+        strict=True,
+    )  # fmt: skip
+    click.echo(f"actuators   {described.quantity}, {described.unit}")
+    for name, low, high, slew, safe in limits:
+        click.echo(f"  {name:<9} {low:g} … {high:g}, {slew:g} a second, safe at {safe:g}")
+    if described.actuation_names != described.actuators:
+        ranges = zip(described.actuation_names, described.actuation_min, described.actuation_max, strict=True)
+        click.echo("degrees of freedom")
+        for name, low, high in ranges:
+            click.echo(f"  {name:<9} {low:g} … {high:g}")
+    for device in described.devices:
+        served = zip(device.actuators or described.actuators, device.channels, strict=True)
+        click.echo(f"device      {device.name}: " + ", ".join(f"{name} on {channel}" for name, channel in served))
+    click.echo(f"fingerprint {described.fingerprint()}")
