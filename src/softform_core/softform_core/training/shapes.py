@@ -7,8 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
+from softform_core.inverse.triangle_tree import TriangleTree
 from softform_core.robots import Robot
 from softform_core.simulation.store import open_simulation
+from softform_core.surface.bspline import evaluate
 from softform_core.surface.fit import FitReport, SurfaceFitter
 from softform_core.surface.mean_value import parametrise
 from softform_core.units import MM_PER_M
@@ -17,6 +19,9 @@ Array = NDArray[np.float64]
 
 # Fewer shapes than this leave a part of the split empty.
 _FEWEST_SHAPES = 20
+
+_JUDGED_BETWEEN = 8
+_SAMPLES_A_SIDE = 100
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,7 @@ class TrainingShapes:
         actuation: (n, k) Pa.
         control_points: (n, rows, cols, 3) mm.
         fit: Distances between the surfaces and the simulated vertices, mm.
+        between: Largest distance of a dense grid on the surfaces from the simulated mesh, of the worst shapes, mm.
         source: Name of the store.
         provenance: Attributes of the store.
     """
@@ -34,6 +40,7 @@ class TrainingShapes:
     actuation: Array
     control_points: Array
     fit: FitReport
+    between: float
     source: str
     provenance: dict[str, object]
 
@@ -60,6 +67,18 @@ def load_training_shapes(robot: Robot, path: Path) -> TrainingShapes:
     fitter = SurfaceFitter(uv, surface.rows, surface.columns, surface.degree)
     vertices = vertices * MM_PER_M
     control_points = fitter.fit(vertices)
-    return TrainingShapes(
-        actuation, control_points, fitter.report(vertices, control_points), path.name, store.attributes
+    fit = fitter.report(vertices, control_points)
+    worst = np.argsort(fit.max)[-_JUDGED_BETWEEN:]
+    line = np.linspace(0.0, 1.0, _SAMPLES_A_SIDE)
+    grid = np.stack(np.meshgrid(line, line, indexing="ij"), axis=-1).reshape(-1, 2)
+    between = max(
+        distances_from_mesh(points, vertices[shape], store.faces).max()
+        for shape, points in zip(worst, evaluate(control_points[worst], grid, surface.degree), strict=True)
     )
+    return TrainingShapes(actuation, control_points, fit, float(between), path.name, store.attributes)
+
+
+def distances_from_mesh(points: Array, vertices: Array, faces: NDArray[np.integer]) -> Array:
+    """Distances (P,) of points (P, 3) from the closest points of a mesh with vertices (V, 3) and faces (F, 3)."""
+    _, closest, _ = TriangleTree(vertices[faces]).query(points)
+    return np.linalg.norm(points - closest, axis=1)
