@@ -8,7 +8,7 @@ are, keeps it closed.
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,14 +20,6 @@ from softform_core.surface.mean_value import parametrise, parametrise_tube
 from softform_core.surface.mesh_repair import repair
 
 Array = NDArray[np.float64]
-
-
-class Described(Protocol):
-    """A surface in the description of a robot."""
-
-    rows: int
-    columns: int
-    degree: int
 
 
 class Side(NamedTuple):
@@ -51,11 +43,6 @@ class Patch(NamedTuple):
     cols: int = 30
     degree: int = 3
     periodic: bool = False
-
-    @classmethod
-    def of(cls, surface: Described) -> "Patch":
-        """The patch of a robot's surface."""
-        return cls(surface.rows, surface.columns, surface.degree)
 
     @property
     def sides(self) -> tuple[Side, ...]:
@@ -157,6 +144,14 @@ class ParametrisedMesh:
     kept: NDArray[np.int64]
     vertices: int
     repairs: tuple[str, ...]
+
+    @property
+    def corners(self) -> Array:
+        """Parameters (F, 3, 2) of the corners of each face; around a tube u may leave 0 ... 1 to stay with its face."""
+        corners = self.uv[self.faces]
+        if self.patch.periodic:
+            corners[..., 0] -= np.round(corners[..., 0] - corners[:, :1, 0])
+        return corners
 
     @cached_property
     def fitter(self) -> SurfaceFitter:

@@ -7,12 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.inverse.triangle_tree import TriangleTree
+from softform_core.geometry.triangle_tree import TriangleTree
 from softform_core.robots import Robot
 from softform_core.simulation.store import open_simulation
-from softform_core.surface.bspline import evaluate
-from softform_core.surface.fit import FitReport, SurfaceFitter
-from softform_core.surface.mean_value import parametrise
+from softform_core.surface.fit import FitReport
 from softform_core.units import MM_PER_M
 
 Array = NDArray[np.float64]
@@ -21,7 +19,7 @@ Array = NDArray[np.float64]
 _FEWEST_SHAPES = 20
 
 _JUDGED_BETWEEN = 8
-_SAMPLES_A_SIDE = 100
+_SAMPLES = 10_000
 
 
 @dataclass(frozen=True)
@@ -62,18 +60,16 @@ def load_training_shapes(robot: Robot, path: Path) -> TrainingShapes:
             f"{path} holds {len(actuation)} converged shapes, training needs {_FEWEST_SHAPES} at least.",
             f"Simulate more: softform simulate --robot {robot.name} --samples 1000",
         )
-    surface = robot.surface
-    uv = parametrise(store.rest_vertices, store.faces)
-    fitter = SurfaceFitter(uv, surface.rows, surface.columns, surface.degree)
+    patch = robot.patch
+    mesh = patch.parametrised(store.rest_vertices, store.faces)
     vertices = vertices * MM_PER_M
-    control_points = fitter.fit(vertices)
-    fit = fitter.report(vertices, control_points)
+    control_points = mesh.fit(vertices)
+    fit = mesh.report(vertices, control_points)
     worst = np.argsort(fit.max)[-_JUDGED_BETWEEN:]
-    line = np.linspace(0.0, 1.0, _SAMPLES_A_SIDE)
-    grid = np.stack(np.meshgrid(line, line, indexing="ij"), axis=-1).reshape(-1, 2)
+    points = patch.evaluate(control_points[worst], patch.samples(_SAMPLES))
     between = max(
-        distances_from_mesh(points, vertices[shape], store.faces).max()
-        for shape, points in zip(worst, evaluate(control_points[worst], grid, surface.degree), strict=True)
+        distances_from_mesh(surface, vertices[shape], store.faces).max()
+        for shape, surface in zip(worst, points, strict=True)
     )
     return TrainingShapes(actuation, control_points, fit, float(between), path.name, store.attributes)
 
