@@ -7,7 +7,9 @@ from numpy.typing import NDArray
 from scipy.spatial import Delaunay
 
 from softform_core.errors import SoftformError
-from softform_core.forward.rbf_warp import gaussians
+from softform_core.forward.pipeline import ForwardPipeline
+from softform_core.forward.rbf_warp import SimToReal, gaussians
+from softform_core.networks.layers import MlpWeights
 from softform_core.surface.bspline import derivative_matrices
 from softform_core.surface.decoder import SurfaceDecoder
 from softform_core.surface.mean_value import parametrise_tube
@@ -79,9 +81,7 @@ def test_the_cut_mesh_covers_the_unit_square_once():
     steps = np.stack([seam.path[:-1], seam.path[1:]], axis=1)
     edges = directed_edges(FACES).reshape(-1, 2)
     assert all((edges == step).all(axis=1).any() for step in steps)
-    lifted = uv[FACES] + np.stack([seam.turns, 0.0 * seam.turns], axis=2)
-    # Vertices whose u passed 1 are brought next to those of their face.
-    lifted[..., 0] -= np.round(lifted[..., 0] - lifted[:, :1, 0])
+    lifted = TUBE.parametrised(REST, FACES).corners
     along, across = lifted[:, 1] - lifted[:, 0], lifted[:, 2] - lifted[:, 0]
     areas = 0.5 * (along[:, 0] * across[:, 1] - along[:, 1] * across[:, 0])
     assert areas.min() > 0.0
@@ -150,6 +150,42 @@ def test_a_warp_moves_both_edges_of_the_seam_alike(mesh):
 
     assert np.linalg.norm(warped(EDGES[0]) - TUBE.evaluate(control, EDGES[0]), axis=1).mean() > 5.0
     assert np.linalg.norm(warped(EDGES[0]) - warped(EDGES[1]), axis=1).max() < SEAM_MM
+
+
+def network(sizes: list[int], seed: int, **normalisation: Array) -> MlpWeights:
+    rng = np.random.default_rng(seed)
+    layers = list(zip(sizes[:-1], sizes[1:], strict=True))
+    weights = [rng.normal(size=(outputs, inputs)) / np.sqrt(inputs) for inputs, outputs in layers]
+    return MlpWeights(weights, [0.3 * rng.normal(size=outputs) for _, outputs in layers], "relu", **normalisation)
+
+
+@pytest.mark.parametrize("transferred", [False, True], ids=["N_fk", "N_fk and N_rbf"])
+def test_the_whole_pipeline_keeps_the_seam_closed_and_so_do_its_derivatives(mesh, transferred):
+    """Algorithm 1: the learned control points, their spline, and the learned warp, at both edges of the seam."""
+    mean, count = mesh.fit(SHAPE).ravel(), 30 * 30 * 3
+    scales = {"input_offset": np.zeros(2), "input_scale": np.ones(2)}
+    kinematics = network([2, 16, count], 0, **scales, output_offset=mean, output_scale=np.full(count, 6.0))
+    identity = np.zeros((36 + 4, 3))
+    identity[1:4] = np.eye(3)
+    coefficients = network(
+        [count, 12, identity.size],
+        1,
+        input_offset=mean,
+        input_scale=np.full(count, 10.0),
+        output_offset=identity.ravel(),
+        output_scale=np.where(np.arange(40) < 4, 0.02, 3.0).repeat(3),
+    )
+    sim_to_real = SimToReal(TUBE.kernels(36), coefficients) if transferred else None
+    pipeline = ForwardPipeline(kinematics, np.concatenate(EDGES), sim_to_real, TUBE)
+    actuation = np.array([[0.3, -0.7], [1.0, 0.4]])
+    points, jacobian = pipeline.points_and_jacobian(actuation)
+    simulated = ForwardPipeline(kinematics, np.concatenate(EDGES), None, TUBE).points(actuation)
+    assert (np.abs(points - simulated).max() > 1.0) == transferred
+    assert np.linalg.norm(points[0] - points[1], axis=1).max() > 1.0
+    first, second = np.split(points, 2, axis=1)
+    assert np.linalg.norm(first - second, axis=-1).max() < SEAM_MM
+    first, second = np.split(jacobian, 2, axis=1)
+    assert np.abs(first - second).max() < SEAM_MM
 
 
 def test_samples_triangles_and_sides_go_around():
