@@ -9,7 +9,6 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.spatial import Delaunay
 
 from softform_core.robots import load_robot
-from softform_core.simulation.membrane import build_membrane
 from softform_core.surface.bending import bending_energy
 from softform_core.surface.bspline import basis_matrix, evaluate
 from softform_core.surface.fit import LARGEST_AMPLIFICATION, SurfaceFitter
@@ -110,8 +109,10 @@ def test_the_rule_takes_the_least_smoothing_that_keeps_errors_from_being_amplifi
 
 def test_the_membranes_own_meshes_are_fitted_by_least_squares_alone():
     robot = load_robot("membrane")
-    membrane = build_membrane(robot.membrane)
-    fitter = SurfaceFitter(parametrise(membrane.rest_vertices, membrane.faces))
+    membrane = robot.body.simulator()
+    mesh = robot.patch.parametrised(membrane.rest_vertices, membrane.faces)
+    assert not mesh.repairs
+    fitter = mesh.fitter
     assert fitter.smoothing == 0.0
     shape = deformed(membrane.rest_vertices[:, :2] / robot.extent + 0.5)
     expected = np.linalg.lstsq(fitter.basis.toarray(), shape, rcond=None)[0]
