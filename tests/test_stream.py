@@ -12,8 +12,8 @@ from rclpy.executors import SingleThreadedExecutor
 from std_srvs.srv import Trigger
 
 from softform_core.forward.live_pipeline import LivePipeline
-from softform_core.forward.pipeline import grid_uv
 from softform_core.robots import load_robot
+from softform_core.surface.patch import SHEET
 from softform_core.units import MM_PER_M
 from softform_interfaces.msg import ChamberPressures, DriverState, ServoState
 from softform_ros.qos import LATCHED_STATE, PRESSURE_COMMAND, PRESSURE_STATE_READER, SERVO_STATE
@@ -28,7 +28,7 @@ def points_file(tmp_path_factory):
     """20 000 predicted points of the wanted pressures."""
     models = LivePipeline(load_robot("membrane"))
     file = tmp_path_factory.mktemp("stream") / "points.npy"
-    np.save(file, models.current.at(grid_uv(20_000)).points(WANTED) / MM_PER_M)
+    np.save(file, models.current.at(SHEET.samples(20_000)).points(WANTED) / MM_PER_M)
     return file
 
 

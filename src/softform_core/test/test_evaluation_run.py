@@ -13,7 +13,6 @@ from softform_core.cli.evaluate import evaluate as command
 from softform_core.errors import SoftformError
 from softform_core.evaluation.run import evaluate
 from softform_core.forward.live_pipeline import LivePipeline
-from softform_core.forward.pipeline import grid_uv
 from softform_core.forward.robot_pipeline import pipeline_of
 from softform_core.frames.marker_quality import MarkerQuality
 from softform_core.frames.marker_store import create_marker_frames
@@ -24,6 +23,7 @@ from softform_core.networks.store import load_forward_kinematics
 from softform_core.paths import models_dir
 from softform_core.registration.markers import register_markers
 from softform_core.robots import load_robot
+from softform_core.surface.patch import SHEET
 
 NOISE_MM = 0.1
 ROBOT = load_robot("membrane")
@@ -163,7 +163,7 @@ def test_unusable_recordings_are_refused_with_the_next_step(store, tmp_path):
 
 
 def test_markers_are_judged_by_their_own_points(models, tmp_path):
-    rest_uv = grid_uv(36) * 0.8 + 0.1
+    rest_uv = SHEET.samples(36) * 0.8 + 0.1
     provenance = {"seed": 1, "source": "rig", "via": "mocap", "git_revision": "", "created": "now"}
     actuations = np.random.default_rng(2).uniform(ROBOT.actuation_min, ROBOT.actuation_max, (2, 9))
     rest = np.column_stack([(rest_uv - 0.5) * ROBOT.extent, np.zeros(len(rest_uv))])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from softform_core.forward.pipeline import ForwardPipeline, grid_uv
+from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.rbf_warp import SimToReal, gaussians, warp
 from softform_core.networks.layers import MlpWeights
 from softform_core.networks.sim_to_real import (
@@ -19,9 +19,10 @@ from softform_core.networks.sim_to_real import (
     warp_basis_slope,
 )
 from softform_core.surface.bspline import basis_matrix
+from softform_core.surface.patch import SHEET, Patch
 
 ROWS = COLS = 6
-KERNEL_UV = grid_uv(9)
+KERNEL_UV = SHEET.samples(9)
 WIDTH = 3e-4
 
 
@@ -63,7 +64,7 @@ def random_network(seed: int, shape_input: ShapeInput, directions: np.ndarray) -
 
 
 def directions_of(control: np.ndarray) -> np.ndarray:
-    points, centers = surfaces(control[:1], grid_uv(100)), surfaces(control[:1], KERNEL_UV)
+    points, centers = surfaces(control[:1], SHEET.samples(100)), surfaces(control[:1], KERNEL_UV)
     basis = warp_basis(torch.from_numpy(points), torch.from_numpy(centers), WIDTH)[0].numpy()
     return stable_directions(basis, centers[0], 1e-4)
 
@@ -73,7 +74,7 @@ def test_an_untrained_network_warps_nothing(components: int | None) -> None:
     control = control_points(20)
     shape_input = ShapeInput.of(control, components)
     network = FunctionPrediction(len(shape_input.scale), directions_of(control))
-    points, centers = surfaces(control, grid_uv(49)), surfaces(control, KERNEL_UV)
+    points, centers = surfaces(control, SHEET.samples(49)), surfaces(control, KERNEL_UV)
     gamma = network(torch.from_numpy(shape_input.normalised(control)).float())
     warped = RbfWarp(WIDTH)(torch.from_numpy(points).float(), torch.from_numpy(centers).float(), gamma)
     assert np.abs(warped.detach().numpy() - points).max() < 1e-4
@@ -87,13 +88,15 @@ def test_the_trained_network_in_the_pipeline_of_kinematics_warps_like_torch(comp
     network = random_network(3, shape_input, directions_of(control))
     actuation = np.random.default_rng(5).uniform(0, 1000, (4, 3))
     shapes = linear_kinematics().forward(actuation)
-    uv = grid_uv(64)
+    uv = SHEET.samples(64)
     gamma = network.double()(torch.from_numpy(shape_input.normalised(shapes)))
     expected = RbfWarp(WIDTH)(
         torch.from_numpy(surfaces(shapes, uv)), torch.from_numpy(surfaces(shapes, KERNEL_UV)), gamma
     )
     sim_to_real = SimToReal(KERNEL_UV, network.weights(shape_input), WIDTH)
-    points = ForwardPipeline(linear_kinematics(), uv, sim_to_real, ROWS, COLS, precision=np.float64).points(actuation)
+    points = ForwardPipeline(linear_kinematics(), uv, sim_to_real, Patch(ROWS, COLS), precision=np.float64).points(
+        actuation
+    )
     assert np.abs(expected.detach().numpy() - surfaces(shapes, uv)).max() > 0.5
     assert np.abs(points - expected.detach().numpy()).max() < 1e-6
 
@@ -129,7 +132,7 @@ def test_tangents_of_the_warped_surface_are_its_derivatives() -> None:
 def test_stable_directions_move_the_surface_by_a_millimetre_and_keep_the_compatibility_conditions() -> None:
     control = control_points(1)
     directions = directions_of(control)
-    points, centers = surfaces(control, grid_uv(100)), surfaces(control, KERNEL_UV)[0]
+    points, centers = surfaces(control, SHEET.samples(100)), surfaces(control, KERNEL_UV)[0]
     basis = warp_basis(torch.from_numpy(points), torch.from_numpy(centers[None]), WIDTH)[0].numpy()
     moved = basis @ directions
     assert np.allclose(moved.T @ moved / 100, np.eye(directions.shape[1]), atol=1e-6)

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from softform_core.robots import load_robot
 from softform_core.simulation.membrane import build_membrane
-from softform_core.surface.mean_value import ParametrisationError, parametrise
+from softform_core.surface.mean_value import parametrise
+from softform_core.surface.mesh import ParametrisationError
 
 
 def _grid(nx: int = 5, ny: int = 4) -> tuple[np.ndarray, np.ndarray]:

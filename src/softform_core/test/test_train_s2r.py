@@ -10,7 +10,6 @@ from click.testing import CliRunner, Result
 
 from softform_core.cli.train import train
 from softform_core.errors import SoftformError
-from softform_core.forward.pipeline import grid_uv
 from softform_core.forward.robot_pipeline import simulated_shapes
 from softform_core.forward.sim_to_real_store import SIM_TO_REAL, load_sim_to_real
 from softform_core.frames.frames import Frames
@@ -20,6 +19,7 @@ from softform_core.frames.quality import COVERAGE_CELLS, FrameQuality
 from softform_core.frames.store import create_frames, open_frames
 from softform_core.halton import halton_actuations
 from softform_core.robots import load_robot
+from softform_core.surface.patch import SHEET
 from softform_core.training import ensemble, held_out_errors, learn_sim_to_real
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
 from softform_core.units import MM_PER_M
@@ -259,7 +259,7 @@ def test_a_model_continues_with_new_frames_of_its_own_store_only(learned, tmp_pa
 
 def test_markers_are_learned_from_and_exchanged_ones_left_out(tmp_path, monkeypatch):
     quick(monkeypatch)
-    uv = 0.1 + 0.8 * grid_uv(36)
+    uv = 0.1 + 0.8 * SHEET.samples(36)
     names = [f"m{number + 1:02d}" for number in range(len(uv))]
     rest = np.column_stack([0.32 * (uv - 0.5), np.zeros(len(uv))])
     store = create_marker_frames(

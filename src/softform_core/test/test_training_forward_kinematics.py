@@ -100,6 +100,7 @@ def test_shapes_are_fitted_in_millimetres(shapes):
     assert shapes.control_points.shape == (SAMPLES, 6, 6, 3)
     assert np.abs(shapes.control_points[..., 0]).max() == pytest.approx(100.0, abs=1.0)  # half of the width
     assert 0.0 < shapes.fit.mean.mean() < shapes.fit.max.max() < 20.0
+    assert 0.0 < shapes.between < 20.0
 
 
 @pytest.mark.parametrize("recipe", [QUICK, replace(PAPER, epochs=250, batch_size=8, hidden=(24, 24))])

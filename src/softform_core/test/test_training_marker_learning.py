@@ -7,13 +7,14 @@ import pytest
 import torch
 
 from softform_core.errors import SoftformError
-from softform_core.forward.pipeline import ForwardPipeline, grid_uv
+from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.rbf_warp import SimToReal
 from softform_core.forward.surface_uncertainty import members_spread, uncertainty
 from softform_core.frames.frames import MarkerFrames
 from softform_core.networks.layers import MlpWeights, extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import load_robot
+from softform_core.surface.patch import SHEET
 from softform_core.training.ensemble import TrainingRun
 from softform_core.training.marker_learning import (
     MARKER_RECIPES,
@@ -50,7 +51,7 @@ def frames(simulated: MlpWeights, missing: float = 0.1, count: int = 30, seed: i
 
 def gap(simulated: MlpWeights, sim_to_real: SimToReal | None) -> float:
     """Mean distance along z, mm, at actuations that no frame shows, between the markers too."""
-    uv = grid_uv(400)
+    uv = SHEET.samples(400)
     predicted = ForwardPipeline(simulated, uv, sim_to_real).points(JUDGED)
     return float(np.abs(predicted - real_points(simulated, JUDGED, uv))[..., 2].mean())
 
@@ -69,7 +70,7 @@ def test_training_lowers_the_gap_at_held_out_actuations(simulated: MlpWeights, t
 
 
 def test_the_uncertainty_covers_errors_between_the_markers_too(simulated: MlpWeights, trained) -> None:
-    uv = grid_uv(400)
+    uv = SHEET.samples(400)
     predictions = np.array([ForwardPipeline(simulated, uv, member).points(JUDGED) for member in trained.members])
     error = real_points(simulated, JUDGED, uv) - predictions.mean(axis=0)
     upwards = np.broadcast_to([0.0, 0.0, 1.0], error.shape)
@@ -80,7 +81,7 @@ def test_the_uncertainty_covers_errors_between_the_markers_too(simulated: MlpWei
 
 def test_fewer_markers_leave_more_unseen_between_them(simulated: MlpWeights) -> None:
     def share(side: int) -> float:
-        uv = grid_uv(side**2) * 0.9 + 0.05
+        uv = SHEET.samples(side**2) * 0.9 + 0.05
         return share_between_markers(simulated, uv, uv, MARKERS, (30, 30, 3))
 
     assert 0.01 < share(7) < share(4) < 1.0
@@ -100,7 +101,7 @@ def test_kernels_may_stand_elsewhere_and_training_goes_on_from_an_earlier_model(
     unchanged = train_sim_to_real_from_markers(simulated, captured, few, TrainingRun(start=start))
     assert gap(simulated, unchanged.sim_to_real) == pytest.approx(gap(simulated, trained.sim_to_real), rel=0.02)
     with pytest.raises(SoftformError, match="other layers or kernels"):
-        train_sim_to_real_from_markers(simulated, captured, few, TrainingRun(start=start), kernel_uv=grid_uv(16))
+        train_sim_to_real_from_markers(simulated, captured, few, TrainingRun(start=start), kernel_uv=SHEET.samples(16))
 
 
 def test_labels_that_cannot_be_right_are_not_trained_on(simulated: MlpWeights) -> None:

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from softform_core.errors import SoftformError
-from softform_core.forward.pipeline import ForwardPipeline, grid_uv
+from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.frames.frames import Frames
 from softform_core.networks.layers import MlpWeights
 from softform_core.surface.bspline import basis_matrix, derivative_matrices
+from softform_core.surface.patch import SHEET, Patch
 from softform_core.training import ensemble
 from softform_core.training.ensemble import TrainingRun
 from softform_core.training.sim_to_real import train_sim_to_real
@@ -65,15 +66,17 @@ def frames(count: int, seed: int = 0, hole: bool = True) -> Frames:
 
 
 def train(captured: Frames, recipe: Recipe = TINY, folder: Path | None = None, start=None):
-    return train_sim_to_real(SIMULATED, captured, recipe, TrainingRun(0, (ROWS, COLS, 3), folder, start=start))
+    return train_sim_to_real(SIMULATED, captured, recipe, TrainingRun(0, Patch(ROWS, COLS), folder, start=start))
 
 
 def held_out_gap(sim_to_real) -> float:
     """Mean height error (mm) at actuations that no frame shows; the true surface is the simulated one scaled in z."""
     actuation = np.random.default_rng(99).uniform(0, 1000, (10, 2))
-    uv = grid_uv(100)
-    predicted = ForwardPipeline(SIMULATED, uv, sim_to_real, ROWS, COLS).points(actuation)
-    return float(np.abs(predicted - ForwardPipeline(REAL, uv, None, ROWS, COLS).points(actuation))[..., 2].mean())
+    uv = SHEET.samples(100)
+    predicted = ForwardPipeline(SIMULATED, uv, sim_to_real, Patch(ROWS, COLS)).points(actuation)
+    return float(
+        np.abs(predicted - ForwardPipeline(REAL, uv, None, Patch(ROWS, COLS)).points(actuation))[..., 2].mean()
+    )
 
 
 def test_training_lowers_the_gap_at_held_out_actuations() -> None:

@@ -1,6 +1,6 @@
 """Pays once, before the first goal, for what only the first solve pays for: compiled kernels and loaded libraries."""
 
-from softform_core.forward.pipeline import ForwardPipeline, grid_faces
+from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.robots import Robot
@@ -12,10 +12,10 @@ def warm_up(pipeline: ForwardPipeline, robot: Robot) -> None:
     """Solve for the robot's own resting shape, as a mesh and as a cloud.
 
     Args:
-        pipeline: Over an even grid (`grid_uv`).
+        pipeline: Over the samples of its patch.
         robot: Whose pressure range.
     """
     points = pipeline.points(robot.actuation_min) / MM_PER_M
     options = IkOptions(robot.actuation_min, robot.actuation_max, max_iterations=2, fix_pose=False)
-    solve_inverse_kinematics(pipeline, TargetShape(points, None, grid_faces(len(points))), options)
+    solve_inverse_kinematics(pipeline, TargetShape(points, None, pipeline.patch.triangles(len(points))), options)
     solve_inverse_kinematics(pipeline, TargetShape(points), options)

@@ -16,10 +16,10 @@ from rclpy.executors import ExternalShutdownException, ShutdownException, Single
 from sensor_msgs.msg import PointCloud2
 
 from softform_client.client import GoalFailedError, GoalRejectedError, Mode, ShapeClient
-from softform_core.forward.pipeline import grid_faces
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.robots import load_robot
 from softform_core.shapes.target import TargetShape
+from softform_core.surface.patch import SHEET
 from softform_core.units import MM_PER_M
 from softform_interfaces.msg import ChamberPressures, DriverState
 from softform_ros import qos
@@ -45,7 +45,7 @@ def shape_of(pipeline):
 
     def shape(pressures):
         points = pipeline.points(np.asarray(pressures, dtype=float)) / MM_PER_M
-        return TargetShape.from_mesh(points, grid_faces(len(points)))
+        return TargetShape.from_mesh(points, SHEET.triangles(len(points)))
 
     return shape
 

@@ -11,13 +11,14 @@ from softform_client.capture_watch import CaptureWatch
 from softform_client.driver_watch import DriverWatch
 from softform_client.held_command import HeldCommand
 from softform_client.reach_goal import Code, Mode, ReachGoal
-from softform_core.forward.pipeline import ForwardPipeline, grid_faces, grid_uv
+from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.inverse.closest_points import closest_points_on
 from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.networks.layers import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.shapes.target import TargetShape
+from softform_core.surface.patch import SHEET
 from softform_core.units import MM_PER_M
 from softform_ik.reach.closed_loop import ClosedLoopSettings
 from softform_ik.reach.course import SolveSettings
@@ -66,7 +67,7 @@ class RealRobot:
     def surface(self, pressures):
         """Mesh, m."""
         points = self.forward(np.asarray(pressures)[None]).points[0] / MM_PER_M
-        return TargetShape.from_mesh(points, grid_faces(len(points)))
+        return TargetShape.from_mesh(points, SHEET.triangles(len(points)))
 
 
 class Rig:
@@ -118,7 +119,7 @@ class Rig:
 def real(robot):
     """A robot on a finer grid than the model's, so that no point of a scan is a point of the model."""
     network, _ = load_forward_kinematics(robot)
-    fine = ForwardPipeline(extract_mlp(network), grid_uv(2500))
+    fine = ForwardPipeline(extract_mlp(network), SHEET.samples(2500))
     return RealRobot(fine, np.array([0.8, 1.1, 0.9, 1.2, 0.85, 1.05, 0.9, 0.8, 1.1]), 4.0)
 
 

@@ -9,11 +9,11 @@ import pytest
 from softform_client.driver_watch import DriverWatch
 from softform_client.held_command import HeldCommand
 from softform_client.reach_goal import Code
-from softform_core.forward.pipeline import grid_uv
 from softform_core.inverse.closest_points import closest_points_on
 from softform_core.inverse.servo import Servo, ServoSettings
 from softform_core.inverse.servo_target import ServoTarget
 from softform_core.shapes.target import TargetShape
+from softform_core.surface.patch import SHEET
 from softform_core.units import MM_PER_M
 from softform_ik.robot.commander import Commander
 from softform_ik.robot.stop_request import StopRequest
@@ -27,12 +27,12 @@ LARGEST_STEP = 400.0
 
 @pytest.fixture(scope="module")
 def model(pipeline):
-    return pipeline.at(grid_uv(400))
+    return pipeline.at(SHEET.samples(400))
 
 
 @pytest.fixture(scope="module")
 def shape(pipeline):
-    return closest_points_on(TargetShape(pipeline.at(grid_uv(5000)).points(HIDDEN) / MM_PER_M))
+    return closest_points_on(TargetShape(pipeline.at(SHEET.samples(5000)).points(HIDDEN) / MM_PER_M))
 
 
 class Bench:

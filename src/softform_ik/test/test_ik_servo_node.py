@@ -17,7 +17,7 @@ from shape_msgs.msg import Mesh, MeshTriangle
 from std_msgs.msg import Header
 
 from softform_client.client import Code, GoalFailedError, Mode
-from softform_core.forward.pipeline import grid_uv
+from softform_core.surface.patch import SHEET
 from softform_core.units import MM_PER_M
 from softform_interfaces.msg import DriverState, ServoState, TargetMesh, TargetPoints
 from softform_ros import qos
@@ -112,7 +112,7 @@ def controller(node, stand_in, wait_for):
 @pytest.fixture(scope="module")
 def cloud(pipeline):
     """Dense predicted points of pressures, m."""
-    dense = pipeline.at(grid_uv(4000))
+    dense = pipeline.at(SHEET.samples(4000))
     return lambda pressures: dense.points(np.asarray(pressures, dtype=float)) / MM_PER_M
 
 
@@ -213,7 +213,7 @@ def test_bad_targets_are_refused_and_the_last_good_command_kept(following, stand
 
 
 def test_targets_may_change_their_size_from_one_to_the_next(following, stand_in, pipeline):
-    clouds = [pipeline.at(grid_uv(count)).points(HIDDEN) / MM_PER_M for count in (400, 9000, 2500)]
+    clouds = [pipeline.at(SHEET.samples(count)).points(HIDDEN) / MM_PER_M for count in (400, 9000, 2500)]
     sizes = iter(range(10**9))
     following.target = lambda: cloud_from_points(clouds[next(sizes) % 3], "base_link", following.now())
     count = len(following.states)

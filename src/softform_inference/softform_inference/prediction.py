@@ -65,9 +65,9 @@ def predict_surface(pipeline: ForwardPipeline, actuation: Array, frame: str, sta
     scaled[1:4] = gamma[1:4]
     return Surface(
         header=Header(frame_id=frame, stamp=stamp),
-        rows=pipeline.rows,
-        cols=pipeline.cols,
-        degree=pipeline.degree,
+        rows=pipeline.patch.rows,
+        cols=pipeline.patch.cols,
+        degree=pipeline.patch.degree,
         control_points=[Point(x=x, y=y, z=z) for x, y, z in control_points.tolist()],
         kernel_width=pipeline.kernel_width * MM_PER_M**2,
         kernel_centers=[Point(x=x, y=y, z=z) for x, y, z in (pipeline.kernel_centers(actuation) / MM_PER_M).tolist()],

@@ -19,7 +19,7 @@ from sensor_msgs.msg import PointCloud2
 
 from softform_core.errors import SoftformError
 from softform_core.forward.live_pipeline import LivePipeline
-from softform_core.forward.pipeline import ForwardPipeline, grid_uv
+from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.rbf_warp import SimToReal
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.forward.sim_to_real_export import SimToRealNetwork
@@ -30,6 +30,7 @@ from softform_core.networks.store import FORWARD_KINEMATICS, load_forward_kinema
 from softform_core.paths import models_dir
 from softform_core.robots import load_robot
 from softform_core.surface.bspline import evaluate
+from softform_core.surface.patch import SHEET
 from softform_core.units import MM_PER_M
 from softform_inference.prediction import measured_actuation, predict_cloud, predict_surface
 from softform_interfaces.msg import ChamberPressures, Surface
@@ -81,7 +82,7 @@ def test_the_warp_travels_in_si_units(robot):
         np.ones(gamma.size),
     )
     network, _ = load_forward_kinematics(robot)
-    pipeline = ForwardPipeline(extract_mlp(network), grid_uv(100), SimToReal(grid_uv(25), constant))
+    pipeline = ForwardPipeline(extract_mlp(network), SHEET.samples(100), SimToReal(SHEET.samples(25), constant))
     surface = predict_surface(pipeline, PRESSURES, "base_link", Time())
     control_points = points_of(surface.control_points).reshape(30, 30, 3)
     simulated, centers = evaluate(control_points, pipeline.uv), points_of(surface.kernel_centers)

@@ -7,15 +7,15 @@ import pytest
 import torch
 
 from softform_core.errors import SoftformError
-from softform_core.forward.pipeline import grid_faces, grid_uv
 from softform_core.inverse.closest_points import closest_points_on
 from softform_core.networks.sim_to_real import ShapeInput
 from softform_core.shapes.target import TargetShape
 from softform_core.surface.bspline import evaluate
+from softform_core.surface.patch import SHEET, Patch
 from softform_studies.sim_to_real.confidence import area_under_curve, confidence_map, holes_auc
-from softform_studies.sim_to_real.floors import Grid, fitted_surface, warped_onto
+from softform_studies.sim_to_real.floors import fitted_surface, warped_onto
 
-GRID = Grid(9, 9, 3)
+GRID = Patch(9, 9)
 
 
 def control(height: float) -> np.ndarray:
@@ -25,25 +25,25 @@ def control(height: float) -> np.ndarray:
 
 def mesh(side: int, height: float) -> np.ndarray:
     """Vertices whose parameters are an even grid, so that the flat sheet of this grid is their rest shape."""
-    return evaluate(control(height), grid_uv(side**2))
+    return evaluate(control(height), SHEET.samples(side**2))
 
 
 @pytest.mark.parametrize(("side", "limit"), [(41, 0.2), (8, 2.0), (4, 4.0)])
 def test_the_spline_floor_is_small_and_a_mesh_coarser_than_the_control_grid_can_be_fitted(
     side: int, limit: float
 ) -> None:
-    rest = np.column_stack([grid_uv(side**2), np.zeros(side**2)])
+    rest = np.column_stack([SHEET.samples(side**2), np.zeros(side**2)])
     shapes = np.array([mesh(side, 30.0), mesh(side, 45.0)])
-    uv = grid_uv(400)
-    fitted = fitted_surface(rest, shapes, grid_faces(side**2), GRID, uv)
+    uv = SHEET.samples(400)
+    fitted = fitted_surface(rest, shapes, SHEET.triangles(side**2), GRID, uv)
     for points, shape in zip(fitted, shapes, strict=True):
-        truth = closest_points_on(TargetShape(0.001 * shape, None, grid_faces(side**2)))
+        truth = closest_points_on(TargetShape(0.001 * shape, None, SHEET.triangles(side**2)))
         assert truth.query(points).distances.max() < limit
 
 
 def test_the_warp_floor_reaches_a_surface_that_a_warp_can_reach() -> None:
-    points, centers = evaluate(control(20.0), grid_uv(900)), evaluate(control(20.0), grid_uv(49))
-    truth = closest_points_on(TargetShape(0.001 * mesh(61, 28.0), None, grid_faces(61**2)))
+    points, centers = evaluate(control(20.0), SHEET.samples(900)), evaluate(control(20.0), SHEET.samples(49))
+    truth = closest_points_on(TargetShape(0.001 * mesh(61, 28.0), None, SHEET.triangles(61**2)))
     before, after = (truth.query(p).distances for p in (points, warped_onto(points, centers, 3e-4, truth)))
     assert after.mean() < 0.05 * before.mean()
     assert after.max() < 0.2 * before.max()
@@ -62,9 +62,9 @@ def _in_hole(points: np.ndarray) -> np.ndarray:
 
 
 def test_a_confidence_that_knows_the_hole_is_a_perfect_detector_and_an_inverse_one_is_none() -> None:
-    dense = evaluate(control(20.0), grid_uv(10_000))
+    dense = evaluate(control(20.0), SHEET.samples(10_000))
     scans = [dense[~_in_hole(dense)], dense]
-    surface = np.repeat(evaluate(control(20.0), grid_uv(900))[None], 2, axis=0)
+    surface = np.repeat(evaluate(control(20.0), SHEET.samples(900))[None], 2, axis=0)
 
     def members(sign: float) -> list:
         def member(points: torch.Tensor, shape: torch.Tensor) -> torch.Tensor:

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from softform_core.errors import SoftformError
-from softform_core.forward.pipeline import grid_uv
 from softform_core.surface.bspline import evaluate, normals
+from softform_core.surface.patch import SHEET
 from softform_studies.sim_to_real.non_rigid import register_surface
 from softform_studies.sim_to_real.warp_fit import WarpSpace
 
@@ -31,9 +31,9 @@ def captured(height: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_the_surface_goes_where_the_cloud_is_and_holes_are_known() -> None:
-    uv = grid_uv(900)
+    uv = SHEET.samples(900)
     cloud, normal = captured(36.0)
-    found = register_surface(sheet(30.0), uv, 3, cloud, normal)
+    found = register_surface(sheet(30.0), uv, SHEET, cloud, normal)
     true = evaluate(sheet(36.0), uv)
     off = np.abs(np.einsum("px,px->p", found.points - true, normals(sheet(36.0), uv)))
     before = np.abs(np.einsum("px,px->p", evaluate(sheet(30.0), uv) - true, normals(sheet(36.0), uv)))
@@ -48,14 +48,14 @@ def test_the_surface_goes_where_the_cloud_is_and_holes_are_known() -> None:
 def test_a_cloud_of_a_few_points_is_refused() -> None:
     cloud, normal = captured(36.0)
     with pytest.raises(SoftformError, match="registered"):
-        register_surface(sheet(30.0), grid_uv(100), 3, cloud[:20], normal[:20])
+        register_surface(sheet(30.0), SHEET.samples(100), SHEET, cloud[:20], normal[:20])
 
 
 def test_the_fit_finds_a_warp_of_its_own_space_and_the_ridge_holds_it() -> None:
-    points, centers = evaluate(sheet(20.0), grid_uv(400)), evaluate(sheet(20.0), grid_uv(25))
+    points, centers = evaluate(sheet(20.0), SHEET.samples(400)), evaluate(sheet(20.0), SHEET.samples(25))
     space = WarpSpace(points, centers, 1e-4)
     target = points + 3.0 * np.exp(-1e-4 * ((points - centers[12]) ** 2).sum(axis=1))[:, None] * [0.0, 0.0, 1.0]
-    normal, weight = normals(sheet(20.0), grid_uv(400)), np.ones(400)
+    normal, weight = normals(sheet(20.0), SHEET.samples(400)), np.ones(400)
     free = space.nearest_warp(target, normal, weight, tangential=1.0, ridge=1e-9)
     assert np.linalg.norm(free - target, axis=1).max() < 0.3
     held = space.nearest_warp(target, normal, weight, tangential=1.0, ridge=1e4)

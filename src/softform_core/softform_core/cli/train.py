@@ -77,7 +77,7 @@ def _surface_fk(robot: Robot, store: Path, folder: Path, recipe_name: str, epoch
     shapes = load_training_shapes(robot, store)
     click.echo(
         f"{len(shapes.actuation)} shapes; their B-spline surfaces fit to {shapes.fit.mean.mean():.3f} mm (mean), "
-        f"{shapes.fit.max.max():.2f} mm (largest): the floor."
+        f"{shapes.fit.max.max():.2f} mm (largest) at the vertices, {shapes.between:.2f} mm between them: the floor."
     )
     try:
         trained = train_forward_kinematics(robot, shapes, recipe, seed, runs)

@@ -10,9 +10,9 @@ from scipy.spatial import cKDTree
 
 from softform_core.evaluation.metrics import chamfer_distance, folded_cells, hausdorff_distance, normal_errors
 from softform_core.evaluation.uncertainty import measurement_noise
-from softform_core.forward.pipeline import grid_faces
 from softform_core.inverse.closest_points import closest_points_on
 from softform_core.shapes.target import TargetShape
+from softform_core.surface.patch import SHEET
 from softform_core.units import MM_PER_M
 
 Array = NDArray[np.float64]
@@ -37,7 +37,7 @@ class PredictedSurface:
     def mesh(self) -> TargetShape:
         """The grid as triangles with vertex normals du x dv; metres."""
         flat = self.points.reshape(-1, 3) / MM_PER_M
-        return TargetShape.from_mesh(flat, grid_faces(len(flat)))
+        return TargetShape.from_mesh(flat, SHEET.triangles(len(flat)))
 
     @property
     def normals(self) -> Array:

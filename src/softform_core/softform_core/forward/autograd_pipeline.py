@@ -12,6 +12,7 @@ from softform_core.forward.forward_model import coarse_uv
 from softform_core.forward.mlp import MlpWeights
 from softform_core.forward.rbf_warp import SimToReal
 from softform_core.surface.decoder import SurfaceDecoder
+from softform_core.surface.patch import SHEET, Patch
 
 Array = NDArray[np.float64]
 
@@ -70,9 +71,7 @@ class AutogradPipeline:
         forward_kinematics: N_fk, (k,) Pa -> flattened control points (rows * cols * 3,) mm.
         uv: (P, 2) surface parameters.
         sim_to_real: N_s2r, or None for the simulated shape itself.
-        rows: Control points along u.
-        cols: Control points along v.
-        degree: Of the B-spline.
+        patch: The robot's surface.
     """
 
     def __init__(
@@ -80,16 +79,14 @@ class AutogradPipeline:
         forward_kinematics: MlpWeights,
         uv: Array,
         sim_to_real: SimToReal | None = None,
-        rows: int = 30,
-        cols: int = 30,
-        degree: int = 3,
+        patch: Patch = SHEET,
     ) -> None:
         """Evaluate the spline basis once."""
-        self._forward_kinematics, self._sim_to_real, self._grid = forward_kinematics, sim_to_real, (rows, cols, degree)
+        self._forward_kinematics, self._sim_to_real, self._patch = forward_kinematics, sim_to_real, patch
         self._network, self._count = TorchPerceptron(forward_kinematics), len(uv)
         self._coefficients = None if sim_to_real is None else TorchPerceptron(sim_to_real.coefficients)
         sampled = uv if sim_to_real is None else np.concatenate([uv, sim_to_real.kernel_uv])
-        self._decoder = SurfaceDecoder(sampled, rows, cols, degree)
+        self._decoder = SurfaceDecoder(sampled, *patch)
 
     @property
     def degrees_of_freedom(self) -> int:
@@ -103,12 +100,11 @@ class AutogradPipeline:
 
     def at(self, uv: Array) -> "AutogradPipeline":
         """The same shape at other surface parameters (M, 2)."""
-        return AutogradPipeline(self._forward_kinematics, uv, self._sim_to_real, *self._grid)
+        return AutogradPipeline(self._forward_kinematics, uv, self._sim_to_real, self._patch)
 
     def _points(self, actuation: Tensor) -> Tensor:
-        rows, cols, _ = self._grid
         control_points = self._network(actuation)
-        simulated: Tensor = self._decoder(control_points.reshape(1, rows, cols, 3))
+        simulated: Tensor = self._decoder(control_points.reshape(1, self._patch.rows, self._patch.cols, 3))
         if self._coefficients is None or self._sim_to_real is None:
             return simulated
         points, centers = simulated[:, : self._count], simulated[:, self._count :]

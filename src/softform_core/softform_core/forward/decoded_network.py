@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from softform_core.forward.mlp import AffineLayers
 from softform_core.forward.mlp_loops import add_products, add_products_along, add_rows
 from softform_core.surface.bspline import basis_matrix
+from softform_core.surface.patch import Patch
 
 Array = NDArray[np.float64]
 Floats = NDArray[np.floating]
@@ -20,16 +21,14 @@ class DecodedNetwork:
     Args:
         network: N_fk, folded, (k,) Pa -> flattened control points (rows * cols * 3,) mm.
         uv: (Q, 2) surface parameters in the unit square.
-        grid: Rows and columns of control points, and the degree of the B-spline.
+        patch: The robot's surface.
         precision: Of the derivatives, and of points that are decoded from activations of this precision.
     """
 
-    def __init__(
-        self, network: AffineLayers, uv: Array, grid: tuple[int, int, int], precision: type[np.floating]
-    ) -> None:
+    def __init__(self, network: AffineLayers, uv: Array, patch: Patch, precision: type[np.floating]) -> None:
         """Multiply decoder and last layer."""
         weight, bias = network.weights[-1], network.biases[-1]
-        basis = basis_matrix(uv, *grid)
+        basis = basis_matrix(uv, *patch)
         control_points = basis.shape[1]
         # (hidden, 3 * Q), points last: Eq. 1 applied to the last layer's columns.
         decode = (basis @ weight.reshape(control_points, -1)).reshape(len(uv), 3, -1)

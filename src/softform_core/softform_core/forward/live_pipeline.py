@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.forward.pipeline import ForwardPipeline, grid_uv
+from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.robot_pipeline import SURFACE_POINTS, pipeline_of
 from softform_core.forward.sim_to_real_store import SIM_TO_REAL, load_sim_to_real
 from softform_core.forward.surface_uncertainty import SurfaceUncertainty
@@ -69,7 +69,7 @@ class LivePipeline:
     ) -> None:
         """Load the models."""
         network, self._simulated_card = load_forward_kinematics(robot, forward_kinematics)
-        self._robot, self._uv, self._weights = robot, grid_uv(points), extract_mlp(network)
+        self._robot, self._uv, self._weights = robot, robot.patch.samples(points), extract_mlp(network)
         self._simulated = pipeline_of(robot, self._weights, self._uv)
         self._models = LiveModels(self._simulated, None, None, datetime.now(UTC))
         self._folder: Path | None = None

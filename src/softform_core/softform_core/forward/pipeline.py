@@ -25,32 +25,10 @@ from softform_core.forward.rbf_warp import (
     warp_with_kernels,
 )
 from softform_core.surface.bspline import apply, derivative_matrices, unit_normals
+from softform_core.surface.patch import SHEET, Patch
 
 Array = NDArray[np.float64]
 Floats = NDArray[np.floating]
-
-
-def grid_uv(count: int) -> Array:
-    """About `count` parameters spread evenly over the unit square, borders included.
-
-    Args:
-        count: Wanted number of points, at least 4; the nearest square number is used.
-
-    Returns:
-        (P, 2).
-    """
-    side = max(2, round(float(np.sqrt(count))))
-    line = np.linspace(0.0, 1.0, side)
-    return np.stack(np.meshgrid(line, line, indexing="ij"), axis=-1).reshape(-1, 2)
-
-
-def grid_faces(count: int) -> NDArray[np.int64]:
-    """Triangles over the points of `grid_uv(count)`, (F, 3), oriented like du x dv."""
-    side = max(2, round(float(np.sqrt(count))))
-    corner = (np.arange(side - 1)[:, None] * side + np.arange(side - 1)).ravel()
-    lower = np.stack([corner, corner + side, corner + side + 1], axis=1)
-    upper = np.stack([corner, corner + side + 1, corner + 1], axis=1)
-    return np.concatenate([lower, upper])
 
 
 @dataclass(frozen=True)
@@ -85,9 +63,7 @@ class ForwardPipeline:
         forward_kinematics: N_fk (Eq. 14), (k,) Pa -> flattened control points (rows * cols * 3,) mm.
         uv: (P, 2) surface parameters in the unit square.
         sim_to_real: N_s2r, or None for the simulated shape itself.
-        rows: Control points along u.
-        cols: Control points along v.
-        degree: Polynomial degree of the B-spline (order minus one).
+        patch: The robot's surface.
         precision: Of the kernels, and of all that a solver evaluates (`forward`, `jacobian`). Single is right to 1e-5
             of a Jacobian's largest value, and for points to 5e-5 mm, which no solver needs better, in half the time.
 
@@ -100,13 +76,12 @@ class ForwardPipeline:
         forward_kinematics: MlpWeights,
         uv: Array,
         sim_to_real: SimToReal | None = None,
-        rows: int = 30,
-        cols: int = 30,
-        degree: int = 3,
+        patch: Patch = SHEET,
         precision: type[np.floating] = np.float32,
     ) -> None:
         """Fold the networks and multiply them with the decoder."""
-        self.rows, self.cols, self.degree = rows, cols, degree
+        self.patch = patch
+        rows, cols = patch.rows, patch.cols
         self._network = fold(forward_kinematics)
         self._network_in_precision = self._network.in_precision(precision)
         if self._network.weights[-1].shape[0] != rows * cols * 3:
@@ -135,15 +110,15 @@ class ForwardPipeline:
         """Set the surface points."""
         uv = np.asarray(uv, dtype=np.float64)
         if uv.ndim != 2 or uv.shape[1] != 2 or len(uv) == 0:
-            raise SoftformError(f"Surface parameters have shape {uv.shape}.", "Give (P, 2) with P > 0, e.g. grid_uv.")
+            raise SoftformError(f"Surface parameters have shape {uv.shape}.", "Give (P, 2) with P > 0.")
         if not np.isfinite(uv).all() or uv.min() < 0.0 or uv.max() > 1.0:
             raise SoftformError("Surface parameters must lie in the unit square.", "Clip them to 0 … 1.")
         self.uv = uv
         self._surface = self._decoded(uv)
-        self._derivatives = derivative_matrices(uv, self.rows, self.cols, self.degree)
+        self._derivatives = derivative_matrices(uv, *self.patch)
 
     def _decoded(self, uv: Array) -> DecodedNetwork:
-        return DecodedNetwork(self._network, uv, (self.rows, self.cols, self.degree), self._precision)
+        return DecodedNetwork(self._network, uv, self.patch, self._precision)
 
     @property
     def degrees_of_freedom(self) -> int:
@@ -164,7 +139,7 @@ class ForwardPipeline:
     def control_points(self, actuation: Array) -> Array:
         """Control points of the simulated surface (Eq. 14), (..., k) Pa -> (..., rows, cols, 3) mm."""
         batch, lead = self._batch(actuation)
-        return self._network.values(batch).reshape(*lead, self.rows, self.cols, 3)
+        return self._network.values(batch).reshape(*lead, self.patch.rows, self.patch.cols, 3)
 
     def warp_coefficients(self, actuation: Array) -> Array:
         """Coefficients gamma of the warp (Eq. 3), (..., k) Pa -> (..., N + 4, 3); N + 4 is 0 without sim-to-real."""

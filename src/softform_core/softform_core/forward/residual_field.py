@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from scipy.interpolate import RectBivariateSpline
 
 from softform_core.errors import SoftformError
-from softform_core.forward.pipeline import grid_faces, grid_uv
 from softform_core.geometry.triangle_tree import TriangleTree
 from softform_core.surface.bspline import basis_matrix
+from softform_core.surface.patch import SHEET
 
 Array = NDArray[np.float64]
 
@@ -56,14 +56,14 @@ def surface_residuals(predicted: Array, captured: Array) -> SurfaceResiduals:
     """Feet of captured points on a predicted surface, and how far the points lie from them.
 
     Args:
-        predicted: (P, 3) mm over `grid_uv(P)`.
+        predicted: (P, 3) mm over `Patch.samples(P)`.
         captured: (N, 3) mm, finite.
 
     Raises:
         SoftformError: If no captured point lies over the surface.
     """
-    fine, uv = _refined(predicted), grid_uv(_FINE_SIDE**2)
-    faces = grid_faces(_FINE_SIDE**2)
+    fine, uv = _refined(predicted), SHEET.samples(_FINE_SIDE**2)
+    faces = SHEET.triangles(_FINE_SIDE**2)
     corners = fine[faces]
     triangle, feet, barycentric = TriangleTree(corners).query(captured)
     a, b, c = (corners[triangle, corner] for corner in range(3))
@@ -82,7 +82,7 @@ def surface_residuals(predicted: Array, captured: Array) -> SurfaceResiduals:
 
 
 def _refined(points: Array) -> Array:
-    """A surface over `grid_uv(P)` on a finer even grid, by bicubic interpolation, (_FINE_SIDE ** 2, 3) mm."""
+    """A surface over `Patch.samples(P)` on a finer even grid, by bicubic interpolation, (_FINE_SIDE ** 2, 3) mm."""
     side = round(float(np.sqrt(len(points))))
     coarse, fine = np.linspace(0.0, 1.0, side), np.linspace(0.0, 1.0, _FINE_SIDE)
     grids = points.reshape(side, side, 3)

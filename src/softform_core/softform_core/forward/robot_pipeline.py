@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.forward.mlp import MlpWeights
-from softform_core.forward.pipeline import ForwardPipeline, grid_uv
+from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.rbf_warp import SimToReal
 from softform_core.robots import Robot
 
@@ -22,8 +22,7 @@ def pipeline_of(
     Raises:
         SoftformError: If the networks are not of the robot's surface.
     """
-    surface = robot.surface
-    return ForwardPipeline(forward_kinematics, uv, sim_to_real, surface.rows, surface.columns, surface.degree)
+    return ForwardPipeline(forward_kinematics, uv, sim_to_real, robot.patch)
 
 
 def load_pipeline(robot: Robot, points: int = SURFACE_POINTS, model: Path | None = None) -> ForwardPipeline:
@@ -37,7 +36,7 @@ def load_pipeline(robot: Robot, points: int = SURFACE_POINTS, model: Path | None
     Raises:
         SoftformError: If the model is missing, corrupt, of another format or made for another robot.
     """
-    return simulated_shapes(robot, grid_uv(points), model)
+    return simulated_shapes(robot, robot.patch.samples(points), model)
 
 
 def simulated_shapes(robot: Robot, uv: NDArray[np.float64], model: Path | None = None) -> ForwardPipeline:

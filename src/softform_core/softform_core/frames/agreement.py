@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.forward.pipeline import grid_faces
 from softform_core.geometry.triangle_tree import TriangleTree
+from softform_core.surface.patch import SHEET
 
 Array = NDArray[np.float64]
 
@@ -31,12 +31,12 @@ def check_agreement(captured: Array, predicted: Array) -> None:
 
     Args:
         captured: (N, 3) mm, finite, in the robot's frame.
-        predicted: (P, 3) mm over `grid_uv(P)`, in the robot's frame.
+        predicted: (P, 3) mm over `Patch.samples(P)`, in the robot's frame.
 
     Raises:
         SoftformError: If the cloud is not of the predicted shape.
     """
-    tree = TriangleTree(predicted[grid_faces(len(predicted))])
+    tree = TriangleTree(predicted[SHEET.triangles(len(predicted))])
     size = float(np.linalg.norm(np.ptp(predicted, axis=0)))
     examined = captured[:: max(1, len(captured) // _EXAMINED_POINTS)]
 

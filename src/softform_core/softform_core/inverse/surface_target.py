@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.forward.pipeline import grid_faces, grid_uv
 from softform_core.shapes.target import TargetShape
 from softform_core.shapes.validate import check_points
 from softform_core.surface.bspline import evaluate
+from softform_core.surface.patch import SHEET
 
 _SAMPLES = 121**2
 """Vertices of the mesh. Over a membrane of 320 mm the chords then lie within 0.01 mm of the tightest
@@ -50,5 +50,5 @@ class SurfaceTarget:
 
     def as_mesh(self) -> TargetShape:
         """The surface as a fine mesh; its borders and corners are the surface's own."""
-        points = evaluate(self.control_points, grid_uv(_SAMPLES), self.degree)
-        return TargetShape.from_mesh(points, grid_faces(_SAMPLES))
+        points = evaluate(self.control_points, SHEET.samples(_SAMPLES), self.degree)
+        return TargetShape.from_mesh(points, SHEET.triangles(_SAMPLES))

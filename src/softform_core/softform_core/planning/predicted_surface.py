@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter
 
 from softform_core.errors import SoftformError
-from softform_core.forward.pipeline import ForwardPipeline, grid_faces, grid_uv
+from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.surface_uncertainty import SurfaceUncertainty
 from softform_core.surface.bspline import basis_matrix
 
@@ -38,7 +38,7 @@ class SurfaceStates:
     """Predicted surfaces at n actuations.
 
     Attributes:
-        points: (n, P, 3) mm over `grid_uv(P)`.
+        points: (n, P, 3) mm over `Patch.samples(P)`.
         allowance: (n, P) mm.
     """
 
@@ -54,7 +54,7 @@ class PredictedSurface:
     """Surfaces of one model; a newer one does not change it.
 
     Args:
-        pipeline: Over an even grid (`grid_uv`).
+        pipeline: Over an even grid (`Patch.samples`).
         uncertainty: Of the same model; None where there is none: the simulated surface is then taken for exact.
 
     Raises:
@@ -66,10 +66,12 @@ class PredictedSurface:
         self.pipeline = pipeline
         count = len(pipeline.uv)
         self.side = round(float(np.sqrt(count)))
-        if self.side**2 != count or not np.array_equal(pipeline.uv, grid_uv(count)):
-            raise SoftformError("The surface's points are no even grid.", "Make the pipeline over grid_uv.")
-        self.faces = grid_faces(count)
-        self._coarse = None if uncertainty is None else uncertainty.at(grid_uv(UNCERTAINTY_SIDE**2))
+        if self.side**2 != count or not np.array_equal(pipeline.uv, pipeline.patch.samples(count)):
+            raise SoftformError(
+                "The surface's points are no even grid.", "Make the pipeline over the samples of its patch."
+            )
+        self.faces = pipeline.patch.triangles(count)
+        self._coarse = None if uncertainty is None else uncertainty.at(pipeline.patch.samples(UNCERTAINTY_SIDE**2))
         self._interpolation = basis_matrix(pipeline.uv, UNCERTAINTY_SIDE, UNCERTAINTY_SIDE, degree=1)
 
     def at(self, actuation: Array) -> SurfaceStates:
@@ -88,7 +90,7 @@ def chords(points: Array, side: int) -> Array:
     derivatives are taken from differences over the grid.
 
     Args:
-        points: (n, side * side, 3) mm over `grid_uv`.
+        points: (n, side * side, 3) mm over `Patch.samples`.
         side: Points a side.
 
     Returns:

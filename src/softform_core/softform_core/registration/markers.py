@@ -9,8 +9,6 @@ from scipy.spatial.distance import pdist, squareform
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_core.surface.bspline import basis_matrix, derivative_matrices
-from softform_core.surface.fit import SurfaceFitter
-from softform_core.surface.mean_value import parametrise
 
 Array = NDArray[np.float64]
 
@@ -70,10 +68,8 @@ def _listed(indices: NDArray[np.integer]) -> str:
 
 def _rest_control_points(robot: Robot) -> Array:
     """The rest surface as control points (rows * cols, 3) m."""
-    membrane, surface = robot.body.simulator(), robot.surface
-    uv = parametrise(membrane.rest_vertices, membrane.faces)
-    fitter = SurfaceFitter(uv, surface.rows, surface.columns, surface.degree)
-    return fitter.fit(membrane.rest_vertices).reshape(-1, 3)
+    model = robot.body.simulator()
+    return robot.patch.parametrised(model.rest_vertices, model.faces).fit(model.rest_vertices).reshape(-1, 3)
 
 
 def _closest_parameters(points: Array, control: Array, robot: Robot) -> tuple[Array, Array]:
@@ -81,9 +77,8 @@ def _closest_parameters(points: Array, control: Array, robot: Robot) -> tuple[Ar
 
     The nearest point of a dense grid, then Gauss-Newton within the unit square.
     """
-    shape = robot.surface.rows, robot.surface.columns, robot.surface.degree
-    line = np.linspace(0.0, 1.0, _SEARCH_GRID)
-    grid = np.stack(np.meshgrid(line, line, indexing="ij"), axis=-1).reshape(-1, 2)
+    shape = robot.patch
+    grid = shape.samples(_SEARCH_GRID**2)
     nearest = cKDTree(basis_matrix(grid, *shape) @ control).query(points)[1]
     inside = 0.5 / _SEARCH_GRID
     uv, distance = np.empty((len(points), 2)), np.empty(len(points))

@@ -46,9 +46,9 @@ class Body(Description):
         return np.array([self.size, self.size])
 
     @property
-    def patches(self) -> tuple[str, ...]:
-        """Names of the patches of its surface; none by default."""
-        return ()
+    def patches(self) -> dict[str, bool]:
+        """Names of the patches of its surface and whether each is a tube, open at two ends; none by default."""
+        return {}
 
     @property
     def frames(self) -> dict[str, int]:

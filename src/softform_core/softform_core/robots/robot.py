@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from softform_core.robots.body import Body
 from softform_core.robots.description import Description, Place, SurfaceDescription
 from softform_core.robots.devices import Device, Tolerances
 from softform_core.robots.registry import body_class
+
+if TYPE_CHECKING:
+    from softform_core.surface.patch import Patch
 
 Array = NDArray[np.float64]
 
@@ -213,6 +216,18 @@ class Robot(Description):
                 f"Robot '{self.name}' has a tip and no surface.", "Choose a robot with a surface, such as 'membrane'."
             )
         return self.surfaces[0]
+
+    @property
+    def patch(self) -> "Patch":
+        """Control grid, samples and borders of its one surface.
+
+        Raises:
+            SoftformError: If it has none.
+        """
+        from softform_core.surface.patch import Patch
+
+        surface = self.surface
+        return Patch(surface.rows, surface.columns, surface.degree, self.body.patches[surface.patch])
 
     @property
     def tip(self) -> TipLearning:

@@ -1,6 +1,8 @@
-"""Clamped uniform B-spline surfaces in matrix form (paper 000, Eq. 1; Piegl and Tiller, The NURBS Book, ch. 2-3).
+"""Uniform B-spline surfaces in matrix form (paper 000, Eq. 1; Piegl and Tiller, The NURBS Book, ch. 2-3).
 
 Control point (i, j) has i along u and j along v; flattened it is row `i * cols + j`, the column of the matrices here.
+Along v the spline is clamped. Along u it is clamped too, or periodic for a tube: u = 0 and u = 1 are then the same
+place, and the surface is as smooth there as anywhere, whatever the control points are.
 """
 
 import numpy as np
@@ -35,7 +37,20 @@ def clamped_knots(count: int, degree: int = 3) -> Array:
     return np.concatenate([np.zeros(degree), inner, np.ones(degree)])
 
 
-def basis_matrix(uv: ArrayLike, rows: int = 30, cols: int = 30, degree: int = 3) -> csr_matrix:
+def knots_along(count: int, degree: int, periodic: bool) -> Array:
+    """`clamped_knots`, or uniform knots that reach `degree` intervals beyond [0, 1], for functions that wrap around.
+
+    Returns:
+        (count + degree + 1,), or (count + 2 degree + 1,) if periodic.
+
+    Raises:
+        SoftformError: If there are fewer than degree + 1 control points.
+    """
+    clamped = clamped_knots(count, degree)
+    return np.arange(-degree, count + degree + 1) / count if periodic else clamped
+
+
+def basis_matrix(uv: ArrayLike, rows: int = 30, cols: int = 30, degree: int = 3, periodic: bool = False) -> csr_matrix:
     """Products N_i(u) N_j(v) of Eq. 1: points = basis_matrix @ control_points.reshape(rows * cols, 3).
 
     Args:
@@ -43,6 +58,7 @@ def basis_matrix(uv: ArrayLike, rows: int = 30, cols: int = 30, degree: int = 3)
         rows: Control points along u.
         cols: Control points along v.
         degree: Polynomial degree.
+        periodic: Whether u runs around a tube.
 
     Returns:
         (P, rows * cols); each row sums to one.
@@ -51,11 +67,12 @@ def basis_matrix(uv: ArrayLike, rows: int = 30, cols: int = 30, degree: int = 3)
         SoftformError: If uv is not (P, 2) finite numbers in the unit square, or the grid is too small.
     """
     uv = checked_uv(uv)
-    return _products(_local_basis(uv[:, 0], rows, degree), _local_basis(uv[:, 1], cols, degree), rows, cols)
+    along_u, along_v = _local_basis(uv[:, 0], rows, degree, periodic), _local_basis(uv[:, 1], cols, degree)
+    return _products(along_u, along_v, rows, cols)
 
 
 def derivative_matrices(
-    uv: ArrayLike, rows: int = 30, cols: int = 30, degree: int = 3
+    uv: ArrayLike, rows: int = 30, cols: int = 30, degree: int = 3, periodic: bool = False
 ) -> tuple[csr_matrix, csr_matrix]:
     """Derivatives of `basis_matrix` along u and along v; arguments and errors as there.
 
@@ -63,19 +80,20 @@ def derivative_matrices(
         Bu and Bv, (P, rows * cols) each.
     """
     uv = checked_uv(uv)
-    along_u, along_v = _local_basis(uv[:, 0], rows, degree), _local_basis(uv[:, 1], cols, degree)
-    slope_u = _local_basis(uv[:, 0], rows, degree, derivative=True)
+    along_u, along_v = _local_basis(uv[:, 0], rows, degree, periodic), _local_basis(uv[:, 1], cols, degree)
+    slope_u = _local_basis(uv[:, 0], rows, degree, periodic, derivative=True)
     slope_v = _local_basis(uv[:, 1], cols, degree, derivative=True)
     return _products(slope_u, along_v, rows, cols), _products(along_u, slope_v, rows, cols)
 
 
-def evaluate(control_points: ArrayLike, uv: ArrayLike, degree: int = 3) -> Array:
+def evaluate(control_points: ArrayLike, uv: ArrayLike, degree: int = 3, periodic: bool = False) -> Array:
     """Points of the surface, Eq. 1.
 
     Args:
         control_points: (..., rows, cols, 3).
         uv: (P, 2) in the unit square.
         degree: Polynomial degree.
+        periodic: Whether u runs around a tube.
 
     Returns:
         (..., P, 3), in the unit of the control points.
@@ -85,10 +103,10 @@ def evaluate(control_points: ArrayLike, uv: ArrayLike, degree: int = 3) -> Array
     """
     control = _checked_control_points(control_points)
     rows, cols = control.shape[-3:-1]
-    return apply(basis_matrix(uv, rows, cols, degree), control)
+    return apply(basis_matrix(uv, rows, cols, degree, periodic), control)
 
 
-def normals(control_points: ArrayLike, uv: ArrayLike, degree: int = 3) -> Array:
+def normals(control_points: ArrayLike, uv: ArrayLike, degree: int = 3, periodic: bool = False) -> Array:
     """Unit normals du x dv of the surface; arguments and errors as for `evaluate`.
 
     Returns:
@@ -96,7 +114,7 @@ def normals(control_points: ArrayLike, uv: ArrayLike, degree: int = 3) -> Array:
     """
     control = _checked_control_points(control_points)
     rows, cols = control.shape[-3:-1]
-    along_u, along_v = derivative_matrices(uv, rows, cols, degree)
+    along_u, along_v = derivative_matrices(uv, rows, cols, degree, periodic)
     return unit_normals(apply(along_u, control), apply(along_v, control))
 
 
@@ -137,12 +155,14 @@ def apply(matrix: csr_matrix, control: Array) -> Array:
 
 
 def _local_basis(
-    parameter: Array, count: int, degree: int, derivative: bool = False
+    parameter: Array, count: int, degree: int, periodic: bool = False, derivative: bool = False
 ) -> tuple[NDArray[np.int64], Array]:
-    """The degree + 1 functions that are not zero at each parameter: (P,) first of them, (P, degree + 1) values."""
-    knots = clamped_knots(count, degree)
-    span = np.clip(np.searchsorted(knots, parameter, side="right") - 1, degree, count - 1)
-    first = span - degree
+    """The degree + 1 functions that are not zero at each parameter: (P, d + 1) control points and values."""
+    knots = knots_along(count, degree, periodic)
+    if periodic:
+        parameter = parameter % 1.0
+    span = np.clip(np.searchsorted(knots, parameter, side="right") - 1, degree, len(knots) - degree - 2)
+    functions = (span - degree)[:, None] + np.arange(degree + 1)
     if derivative:
         # N'_{i,d} = d (N_{i,d-1} / (t_{i+d} - t_i) - N_{i+1,d-1} / (t_{i+d+1} - t_{i+1})), The NURBS Book, Eq. 2.7.
         lower = BSpline.design_matrix(parameter, knots[1:-1], degree - 1).toarray()
@@ -150,18 +170,17 @@ def _local_basis(
         dense = -np.diff(scaled, axis=1, prepend=0.0, append=0.0)
     else:
         dense = BSpline.design_matrix(parameter, knots, degree).toarray()
-    return first, np.take_along_axis(dense, first[:, None] + np.arange(degree + 1), axis=1)
+    return functions % count, np.take_along_axis(dense, functions, axis=1)
 
 
 def _products(
     along_u: tuple[NDArray[np.int64], Array], along_v: tuple[NDArray[np.int64], Array], rows: int, cols: int
 ) -> csr_matrix:
-    (first_u, values_u), (first_v, values_v) = along_u, along_v
-    points, order_u = values_u.shape
-    order_v = values_v.shape[1]
-    column_u = first_u[:, None] + np.arange(order_u)
-    column_v = first_v[:, None] + np.arange(order_v)
-    columns = (column_u[:, :, None] * cols + column_v[:, None, :]).reshape(points, -1)
+    (places_u, values_u), (places_v, values_v) = along_u, along_v
+    points = len(values_u)
+    columns = (places_u[:, :, None] * cols + places_v[:, None, :]).reshape(points, -1)
     values = (values_u[:, :, None] * values_v[:, None, :]).reshape(points, -1)
-    starts = np.arange(points + 1) * (order_u * order_v)
-    return csr_matrix((values.ravel(), columns.ravel(), starts), shape=(points, rows * cols))
+    starts = np.arange(points + 1) * columns.shape[1]
+    matrix = csr_matrix((values.ravel(), columns.ravel(), starts), shape=(points, rows * cols))
+    matrix.sort_indices()
+    return matrix

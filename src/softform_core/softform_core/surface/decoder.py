@@ -15,6 +15,7 @@ class SurfaceDecoder(nn.Module):
         rows: Control points along u.
         cols: Control points along v.
         degree: Polynomial degree.
+        periodic: Whether u runs around a tube.
         dtype: Of control points and points.
 
     Raises:
@@ -24,11 +25,17 @@ class SurfaceDecoder(nn.Module):
     basis: Tensor
 
     def __init__(
-        self, uv: ArrayLike, rows: int = 30, cols: int = 30, degree: int = 3, dtype: torch.dtype = torch.float32
+        self,
+        uv: ArrayLike,
+        rows: int = 30,
+        cols: int = 30,
+        degree: int = 3,
+        periodic: bool = False,
+        dtype: torch.dtype = torch.float32,
     ) -> None:
         """Evaluate the basis once."""
         super().__init__()
-        matrix = basis_matrix(uv, rows, cols, degree).tocoo()
+        matrix = basis_matrix(uv, rows, cols, degree, periodic).tocoo()
         places = torch.stack([torch.from_numpy(matrix.row), torch.from_numpy(matrix.col)]).long()
         values = torch.from_numpy(matrix.data).to(dtype)
         basis = torch.sparse_coo_tensor(places, values, matrix.shape, check_invariants=True).coalesce()

@@ -1,18 +1,35 @@
-"""Control points of a deformed shape by least squares, with one factorisation for all shapes (paper 000, Sec. II-A)."""
+"""Control points of a deformed shape by least squares, with one factorisation for all shapes (paper 000, Sec. II-A).
+
+Where vertices are sparse, least squares alone leave control points almost free: the surface passes through the vertices
+and swings far off between them. A thin-plate term holds it there,
+
+    C = argmin |B C - X|^2 + lambda trace(C^T G C),
+
+with B of Eq. 1 and G of `bending_energy`, scaled to the trace of B^T B. The rule for lambda is the smallest for which
+independent errors of the vertices are nowhere amplified more than tenfold: on a dense grid D over the unit square the
+rows of D (B^T B + lambda G)^-1 B^T have norms of at most ten. It depends on the mesh at rest only. On an even mesh that
+is finer than the control grid (a membrane's own: 1.5) it is zero, which is plain least squares.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
+from scipy.optimize import brentq
+from scipy.sparse import csr_matrix
 
 from softform_core.errors import SoftformError
+from softform_core.surface.bending import bending_energy
 from softform_core.surface.bspline import basis_matrix
 
 Array = NDArray[np.float64]
 
-# Above this condition number of the normal equations, some control point hardly moves any vertex.
-_LARGEST_CONDITION = 1e12
+LARGEST_AMPLIFICATION = 10.0
+"""Of independent errors of the vertices, anywhere on the surface."""
+_LAMBDA = 1e-14, 1e4
+"""Range of lambda in which the rule looks, relative to the data term."""
+_SAMPLES_PER_SPAN = 2
 
 
 @dataclass(frozen=True)
@@ -36,26 +53,64 @@ class SurfaceFitter:
         rows: Control points along u.
         cols: Control points along v.
         degree: Polynomial degree.
+        periodic: Whether u runs around a tube.
+
+    Attributes:
+        basis: (V, rows * cols), B.
+        smoothing: lambda, relative to the data term; 0 where the vertices alone determine the surface well.
 
     Raises:
-        SoftformError: If the vertices do not determine all control points.
+        SoftformError: If there are fewer vertices than control points, or they leave a part of the square empty.
     """
 
-    def __init__(self, uv: ArrayLike, rows: int = 30, cols: int = 30, degree: int = 3) -> None:
-        """Factor the normal equations B^T B."""
+    def __init__(self, uv: ArrayLike, rows: int = 30, cols: int = 30, degree: int = 3, periodic: bool = False) -> None:
+        """Choose lambda and factor B^T B + lambda G."""
         self.rows, self.cols = rows, cols
-        self.basis = basis_matrix(uv, rows, cols, degree)
+        self.basis = basis_matrix(uv, rows, cols, degree, periodic)
+        reached = np.asarray(uv)[:, 1:] if periodic else np.asarray(uv)
+        if self.basis.shape[0] < rows * cols or reached.min(axis=0).any() or (reached.max(axis=0) < 1.0).any():
+            raise self._undetermined()
         normal = (self.basis.T @ self.basis).toarray()
-        eigenvalues = np.linalg.eigvalsh(normal)
-        if not eigenvalues[0] > eigenvalues[-1] / _LARGEST_CONDITION:
-            raise SoftformError(
-                f"{self.basis.shape[0]} vertices do not determine {rows} x {cols} control points.",
-                "Refine the mesh, or set surface.rows and surface.columns of the robot lower.",
-            )
-        self._factor = cho_factor(normal)
+        bending = bending_energy(rows, cols, degree, periodic)
+        bending *= np.trace(normal) / np.trace(bending)
+        spans = (rows if periodic else rows - degree, cols - degree)
+        line_u, line_v = (np.linspace(0.0, 1.0, _SAMPLES_PER_SPAN * count + 1) for count in spans)
+        dense = basis_matrix(
+            np.stack(np.meshgrid(line_u, line_v, indexing="ij"), axis=-1).reshape(-1, 2), rows, cols, degree, periodic
+        )
+        self.smoothing = self._smoothing(normal, bending, dense)
+        self._factor = cho_factor(normal + self.smoothing * bending)
+
+    def _smoothing(self, normal: Array, bending: Array, dense: csr_matrix) -> float:
+        """The smallest lambda that keeps the amplification within its limit on the dense grid."""
+        try:
+            # W^T N W = diag(s) and W^T G W = diag(1 - s): the norms for any lambda follow from one decomposition.
+            data, modes = eigh(normal, normal + bending)
+        except LinAlgError as error:
+            raise self._undetermined() from error
+        data, squares = np.clip(data, 1e-300, 1.0), (dense @ modes) ** 2
+
+        def excess(exponent: float) -> float:
+            """Logarithm of the largest amplification at lambda = 10^exponent over its limit."""
+            weight = 0.0 if exponent == -np.inf else 10.0**exponent
+            amplification = (squares @ (data / (data + weight * (1.0 - data)) ** 2)).max() ** 0.5
+            return float(np.log(amplification / LARGEST_AMPLIFICATION))
+
+        lowest, highest = np.log10(_LAMBDA)
+        if excess(-np.inf) <= 0.0:
+            return 0.0
+        if excess(highest) > 0.0:
+            raise self._undetermined()
+        return 10.0 ** float(lowest if excess(lowest) <= 0.0 else brentq(excess, lowest, highest, xtol=1e-3))
+
+    def _undetermined(self) -> SoftformError:
+        return SoftformError(
+            f"{self.basis.shape[0]} vertices do not determine {self.rows} x {self.cols} control points.",
+            "Refine the mesh, or set surface.rows and surface.columns of the robot lower.",
+        )
 
     def fit(self, vertices: ArrayLike) -> Array:
-        """Control points that minimise the squared distances to the vertices.
+        """Control points of least squared distances to the vertices and bending energy, (B^T B + lambda G)^-1 B^T X.
 
         Args:
             vertices: (..., V, 3).

@@ -1,4 +1,4 @@
-"""Flattening of a disk-like mesh to the unit square by mean-value coordinates (Floater, CAGD 20, 2003).
+"""Flattening of a mesh to the unit square by mean-value coordinates (Floater, CAGD 20, 2003).
 
 Every inner vertex is a convex combination of its neighbours, so on a convex outline no triangle folds over (Tutte).
 Left open by paper 000 (Sec. II-A, Fig. 3): the corners of the square are the four sharpest corners of the outline, or
@@ -6,27 +6,37 @@ four vertices at even distances along it where it has no four sharp ones; those 
 (0, 0) is the corner nearest to the lower left of the mesh (least x + y + z), and the outline runs (0, 0), (1, 0),
 (1, 1), (0, 1) in the sense of the faces, so that du x dv points to the side where they turn counter-clockwise. For a
 membrane with faces upwards: u is along x, v along y.
+
+A tube is cut along a seam, the shortest path of edges between its two outlines. v runs from 0 on the outline with the
+least mean of x + y + z to 1 on the other, u once around from the seam, along the first outline in the sense of the
+faces. u is one more on the other edge of the seam; with that difference the seam's vertices are convex combinations of
+their neighbours on both sides like all others, so that the seam leaves no trace in the flattening.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import coo_matrix, csc_matrix, diags
-from scipy.sparse.csgraph import connected_components
+from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.sparse.linalg import splu
 
-from softform_core.errors import SoftformError
-
-Array = NDArray[np.float64]
-Faces = NDArray[np.int64]
+from softform_core.surface.mesh import (
+    Array,
+    Indices,
+    ParametrisationError,
+    boundary_loops,
+    checked_mesh,
+    directed_edges,
+    doubled_areas,
+    euler_characteristic,
+    shared_edges,
+)
 
 # An outline that turns by more than this (rad) at a vertex has a corner there.
 _SHARP_TURN = np.pi / 4
 
 _SQUARE = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
-
-
-class ParametrisationError(SoftformError):
-    """The mesh cannot be flattened to a square."""
 
 
 def parametrise(vertices: ArrayLike, faces: ArrayLike) -> Array:
@@ -43,89 +53,151 @@ def parametrise(vertices: ArrayLike, faces: ArrayLike) -> Array:
         ParametrisationError: If the mesh holds NaN, is not a disk, is not manifold, has degenerate triangles, or has a
             triangle that must fold flat because all of its vertices lie on one side of the square.
     """
-    points, triangles = _checked_mesh(vertices, faces)
-    outline = _outline(triangles, len(points))
-    uv = np.zeros((len(points), 2))
-    uv[outline] = _outline_on_square(points, triangles, outline)
-
-    inner = np.ones(len(points), dtype=bool)
-    inner[outline] = False
-    if inner.any():
-        weights = _mean_value_weights(points, triangles)[inner]
-        weights = diags(1.0 / np.asarray(weights.sum(axis=1)).ravel()) @ weights
-        system = csc_matrix(diags(np.ones(inner.sum())) - weights[:, inner])
-        uv[inner] = splu(system).solve(weights[:, ~inner] @ uv[~inner])
-    uv = np.clip(uv, 0.0, 1.0)
-
-    flipped = np.flatnonzero(_signed_areas(uv, triangles) <= 1e-14)
-    if flipped.size:
+    points, triangles = _flattenable(vertices, faces)
+    loops = boundary_loops(triangles, len(points))
+    if len(loops) != 1 or euler_characteristic(triangles, len(points)) != 1:
         raise ParametrisationError(
-            f"{flipped.size} of {len(triangles)} triangles would fold flat, the first is face {flipped[0]}.",
-            "Refine the mesh so that no triangle has all of its vertices on one side of the outline.",
+            f"The mesh is no disk: it has {len(loops)} outlines, handles, or vertices where sheets touch.",
+            "Fill holes; describe a tube as a surface that is closed around u.",
         )
+    uv = np.zeros((len(points), 2))
+    uv[loops[0]] = _outline_on_square(points, triangles, loops[0])
+    uv = np.clip(_inner(points, triangles, uv, loops[0], np.zeros(triangles.shape)), 0.0, 1.0)
+    _check_folds(uv[triangles])
     return uv
 
 
-def _checked_mesh(vertices: ArrayLike, faces: ArrayLike) -> tuple[Array, Faces]:
-    points, triangles = np.asarray(vertices, dtype=np.float64), np.asarray(faces)
-    if points.ndim != 2 or points.shape[1] != 3 or triangles.ndim != 2 or triangles.shape[1] != 3 or not len(triangles):
+@dataclass(frozen=True)
+class Seam:
+    """Where a tube is cut.
+
+    Attributes:
+        path: (S,) vertices, from the outline at v = 0 to that at v = 1.
+        turns: (F, 3) 1 at corners of faces on the edge of the seam where u is one more, 0 elsewhere.
+    """
+
+    path: Indices
+    turns: Array
+
+
+def parametrise_tube(vertices: ArrayLike, faces: ArrayLike) -> tuple[Array, Seam]:
+    """Parameters of the vertices of a rest mesh with the topology of a tube, and the seam; arguments as `parametrise`.
+
+    Returns:
+        uv (V, 2) with u around the tube in 0 ... 1 (0 and 1 are the same place), and the seam.
+
+    Raises:
+        ParametrisationError: As `parametrise`, and if the mesh has not just two outlines.
+    """
+    points, triangles = _flattenable(vertices, faces)
+    loops = sorted(boundary_loops(triangles, len(points)), key=lambda loop: float(points[loop].sum(axis=1).mean()))
+    if len(loops) != 2 or euler_characteristic(triangles, len(points)) != 0:
         raise ParametrisationError(
-            f"Vertices of shape {points.shape} and faces of shape {triangles.shape} are no triangle mesh.",
-            "Give vertices (V, 3) and faces (F, 3).",
+            f"The mesh is no tube: it has {len(loops)} outlines, handles, or vertices where sheets touch.",
+            "Give a mesh that is open at two ends and has no holes.",
         )
-    if not np.issubdtype(triangles.dtype, np.integer) or triangles.min() < 0 or triangles.max() >= len(points):
-        raise ParametrisationError("Faces must be indices of the vertices.", "Check the mesh.")
-    if not np.isfinite(points).all():
-        bad = int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
-        raise ParametrisationError(f"Vertex {bad} is not finite.", "Mend the mesh.")
+    path = _seam_path(points, triangles, loops[0], loops[1])
+    turns = _turns(triangles, path)
+    uv = np.zeros((len(points), 2))
+    for loop, start, end in ((loops[0], path[0], 0.0), (loops[1], path[-1], 1.0)):
+        around = np.roll(loop, -int(np.flatnonzero(loop == start)[0]))
+        lengths = np.linalg.norm(points[np.roll(around, -1)] - points[around], axis=1)
+        fraction = (np.cumsum(lengths) - lengths) / lengths.sum()
+        # The faces' sense runs with u along the first outline and against it along the second.
+        uv[around, 0] = fraction if end == 0.0 else -fraction % 1.0
+        uv[around, 1] = end
+    uv = _inner(points, triangles, uv, np.concatenate(loops), turns)
+    lifted = uv[triangles]
+    lifted[..., 0] += turns
+    _check_folds(lifted)
+    uv[:, 0] %= 1.0
+    return uv, Seam(path, turns)
+
+
+def _flattenable(vertices: ArrayLike, faces: ArrayLike) -> tuple[Array, Indices]:
+    points, triangles = checked_mesh(vertices, faces)
     unused = np.setdiff1d(np.arange(len(points)), triangles)
     if unused.size:
         raise ParametrisationError(f"{unused.size} vertices belong to no face.", "Remove them.")
-    a, b, c = points[triangles].transpose(1, 0, 2)
-    doubled_area = np.linalg.norm(np.cross(b - a, c - a), axis=1)
-    if (doubled_area <= 1e-12 * np.ptp(points, axis=0).max() ** 2).any():
+    areas = doubled_areas(points, triangles)
+    if (areas <= 1e-12 * np.ptp(points, axis=0).max() ** 2).any():
         raise ParametrisationError(
-            f"Face {int(doubled_area.argmin())} has no area.", "Remove degenerate triangles from the mesh."
+            f"Face {int(areas.argmin())} has no area.", "Remove degenerate triangles from the mesh."
         )
-    return points, triangles.astype(np.int64)
+    return points, triangles
 
 
-def _outline(faces: Faces, count: int) -> NDArray[np.int64]:
-    """Vertices of the one boundary loop, in the sense of the faces."""
-    directed = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
-    keys = directed[:, 0] * count + directed[:, 1]
-    reverse = directed[:, 1] * count + directed[:, 0]
-    edges, uses = np.unique(np.sort(directed, axis=1), axis=0, return_counts=True)
-    if (uses > 2).any():
-        first, second = edges[int(np.argmax(uses > 2))]
+def _inner(points: Array, faces: Indices, uv: Array, outline: Indices, turns: Array) -> Array:
+    """`uv` with all vertices but the outline's as mean-value combinations of their neighbours.
+
+    Along an edge of a face u differs by the difference of its vertices' u and of its corners' turns.
+    """
+    inner = np.ones(len(points), dtype=bool)
+    inner[outline] = False
+    if not inner.any():
+        return uv
+    start, end, weight, around = _mean_value_weights(points, faces, turns)
+    weights = csc_matrix(coo_matrix((weight, (start, end)), shape=(len(points),) * 2)).tocsr()
+    total = np.asarray(weights.sum(axis=1)).ravel()
+    known = np.zeros_like(uv)
+    known[:, 0] = np.bincount(start, weight * around, len(points)) / total
+    weights = diags(1.0 / total) @ weights
+    system = csc_matrix(diags(np.ones(inner.sum())) - weights[inner][:, inner])
+    uv = uv.copy()
+    uv[inner] = splu(system).solve(weights[inner][:, ~inner] @ uv[~inner] + known[inner])
+    return uv
+
+
+def _check_folds(corners: Array) -> None:
+    """Raise if a triangle with corners (F, 3, 2) has no area in the plane, or a negative one."""
+    along, across = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
+    areas = 0.5 * (along[:, 0] * across[:, 1] - along[:, 1] * across[:, 0])
+    flipped = np.flatnonzero(areas <= 1e-14)
+    if flipped.size:
         raise ParametrisationError(
-            f"The mesh is not manifold: {uses.max()} faces meet at the edge of vertices {first} and {second}.",
-            "Separate the faces.",
+            f"{flipped.size} of {len(corners)} triangles would fold flat, the first is face {flipped[0]}.",
+            "Refine the mesh so that no triangle has all of its vertices on one side of the outline.",
         )
-    if np.unique(keys).size != keys.size:
-        raise ParametrisationError("Neighbouring faces turn in opposite senses.", "Orient all faces alike.")
-    parts, _ = connected_components(
-        coo_matrix((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(count, count)), directed=False
-    )
-    if parts != 1:
-        raise ParametrisationError(f"The mesh has {parts} separate parts.", "Give one connected mesh.")
-    boundary = directed[~np.isin(keys, reverse)]
-    if not len(boundary):
-        raise ParametrisationError("The mesh is closed, it has no outline.", "Cut it along a seam first.")
-    following = dict(boundary.tolist())
-    if len(following) != len(boundary):
-        raise ParametrisationError("Parts of the mesh touch in a single vertex of the outline.", "Separate them.")
-    loop = [int(boundary[0, 0])]
-    while (vertex := following[loop[-1]]) != loop[0]:
-        loop.append(vertex)
-    if len(loop) != len(boundary) or count - len(edges) + len(faces) != 1:
-        raise ParametrisationError(
-            "The mesh is no disk: it has holes, handles, or vertices where sheets touch.", "Fill or cut them first."
-        )
-    return np.array(loop)
 
 
-def _angles(points: Array, faces: Faces) -> Array:
+def _seam_path(points: Array, faces: Indices, first: Indices, last: Indices) -> Indices:
+    """Vertices of the shortest path of edges from one outline to the other."""
+    edges = np.unique(np.sort(directed_edges(faces).reshape(-1, 2), axis=1), axis=0)
+    lengths = np.linalg.norm(points[edges[:, 1]] - points[edges[:, 0]], axis=1)
+    graph = coo_matrix((lengths, edges.T), shape=(len(points),) * 2).tocsr()
+    distance, before, _ = dijkstra(graph, directed=False, indices=first, return_predecessors=True, min_only=True)
+    path = [int(last[distance[last].argmin()])]
+    while before[path[-1]] >= 0:
+        path.append(int(before[path[-1]]))
+    return np.array(path[::-1])
+
+
+def _turns(faces: Indices, path: Indices) -> Array:
+    """1 at corners (F, 3) that lie on the edge of the seam where u is one more, else 0.
+
+    Corners of faces that meet at an edge off the seam are joined at its two ends; the components are the vertices of
+    the mesh that is cut open. Faces whose edges run along the seam from v = 0 to v = 1 lie on the side of u = 1.
+    """
+    one, other = shared_edges(faces)
+    edges = directed_edges(faces)
+    flat = edges.reshape(-1, 2)
+    step = dict(zip(path[:-1].tolist(), path[1:].tolist(), strict=True))
+    forward = np.array([step.get(int(start)) == int(end) for start, end in flat])
+    off_seam = ~(forward[one] | forward[other])
+    one, other = one[off_seam], other[off_seam]
+
+    def next_corner(edge: Indices) -> Indices:
+        return 3 * (edge // 3) + (edge + 1 - 3 * (edge // 3)) % 3
+
+    # The faces turn alike: where one's edge starts, the other's ends.
+    joins = np.concatenate([one, next_corner(one)]), np.concatenate([next_corner(other), other])
+    _, label = connected_components(coo_matrix((np.ones(len(joins[0])), joins), (len(flat),) * 2), directed=False)
+    ahead = np.flatnonzero(forward)
+    beyond = np.union1d(label[ahead], label[next_corner(ahead)])
+    return np.isin(label, beyond).reshape(faces.shape).astype(np.float64)
+
+
+def _angles(points: Array, faces: Indices) -> Array:
     """Angles of the triangles at their vertices, (F, 3) rad."""
     corners = points[faces]
     to_next = np.roll(corners, -1, axis=1) - corners
@@ -134,27 +206,24 @@ def _angles(points: Array, faces: Faces) -> Array:
     return np.arctan2(sine, np.einsum("fij,fij->fi", to_next, to_last))
 
 
-def _signed_areas(uv: Array, faces: Faces) -> Array:
-    a, b, c = (uv[faces[:, corner]].T for corner in range(3))
-    return 0.5 * ((b - a)[0] * (c - a)[1] - (b - a)[1] * (c - a)[0])
+def _mean_value_weights(points: Array, faces: Indices, turns: Array) -> tuple[Indices, Indices, Array, Array]:
+    """Shares of faces in the weights (tan(a / 2) + tan(b / 2)) / |p_i - p_j|, for angles a and b beside edge ij at i.
 
-
-def _mean_value_weights(points: Array, faces: Faces) -> csc_matrix:
-    """(tan(a / 2) + tan(b / 2)) / |p_i - p_j| at row i, column j, for the angles a and b beside edge ij at i."""
+    Returns:
+        i, j, the share and the turns of j less those of i, (6 F,) each.
+    """
     half_tangent = np.tan(0.5 * _angles(points, faces))
-    rows, columns, values = [], [], []
+    shares = []
     for turn in (1, 2):
         neighbour = np.roll(faces, -turn, axis=1)
         distance = np.linalg.norm(points[neighbour] - points[faces], axis=2)
-        rows.append(faces.ravel())
-        columns.append(neighbour.ravel())
-        values.append((half_tangent / distance).ravel())
-    return csc_matrix(
-        coo_matrix((np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))), shape=(len(points),) * 2)
-    ).tocsr()
+        around = np.roll(turns, -turn, axis=1) - turns
+        shares.append([part.ravel() for part in (faces, neighbour, half_tangent / distance, around)])
+    start, end, weight, around = (np.concatenate(parts) for parts in zip(*shares, strict=True))
+    return start, end, weight, around
 
 
-def _outline_on_square(points: Array, faces: Faces, outline: NDArray[np.int64]) -> Array:
+def _outline_on_square(points: Array, faces: Indices, outline: Indices) -> Array:
     """Places of the outline's vertices on the border of the unit square, (B, 2)."""
     if len(outline) < 4:
         raise ParametrisationError("The outline has fewer than four vertices.", "Refine the mesh.")
@@ -172,7 +241,7 @@ def _outline_on_square(points: Array, faces: Faces, outline: NDArray[np.int64]) 
     return places
 
 
-def _corners(points: Array, faces: Faces, outline: NDArray[np.int64], chords: Array) -> NDArray[np.int64]:
+def _corners(points: Array, faces: Indices, outline: Indices, chords: Array) -> Indices:
     """Places in the outline, rising, of the vertices that become the corners of the square."""
     inside = np.zeros(len(points))
     np.add.at(inside, faces.ravel(), _angles(points, faces).ravel())

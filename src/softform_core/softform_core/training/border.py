@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.nn.functional import conv1d, normalize
+from torch.nn.functional import conv1d, normalize, pad
 
+from softform_core.surface.patch import Patch
 from softform_core.training.sim_to_real_losses import Clouds, gathered
 
 BLUR_MM = 0.4
@@ -32,28 +33,40 @@ _WINDOW = 3
 
 @dataclass(frozen=True)
 class Border:
-    """The four sides of the unit square as samples of a grid, without the corners.
+    """The sides of a patch as samples of its grid, without the corners.
 
     Attributes:
-        index: (R,) place of each sample in the grid, side by side.
+        index: (R,) place of each sample in the grid, side by side, all sides with the same number of samples.
         along_u: (R,) whether the border runs across u, so that u leaves the surface there.
         sign: (R,) direction in which that parameter leaves.
+        step: (R,) part of the side that a sample stands for.
+        sides: Number of sides.
+        closed: Whether each side is a circle, an end of a tube.
     """
 
     index: Tensor
     along_u: Tensor
     sign: Tensor
+    step: Tensor
+    sides: int
+    closed: bool
 
     @classmethod
-    def of_grid(cls, side: int) -> "Border":
-        """Of the samples of `grid_uv(side * side)`."""
-        inner = torch.arange(1, side - 1)
-        last = side - 1
-        index = torch.cat([inner, last * side + inner, inner * side, inner * side + last])
-        count = side - 2
-        along_u = torch.arange(4).repeat_interleave(count) < 2
-        sign = torch.tensor([-1.0, 1.0, -1.0, 1.0]).repeat_interleave(count)
-        return cls(index, along_u, sign)
+    def of(cls, patch: Patch, count: int) -> "Border":
+        """Of the samples of `patch.samples(count)`."""
+        steps, parts = patch.spacing(count), []
+        for side in patch.sides:
+            index = torch.from_numpy(patch.side_samples(count, side))
+            leaves_by_u, sign, step = side.axis == 0, 2.0 * side.end - 1.0, steps[1 - side.axis]
+            parts.append([index, *(torch.full(index.shape, value) for value in (leaves_by_u, sign, step))])
+        index, along_u, sign, step = (torch.cat(values) for values in zip(*parts, strict=True))
+        return cls(index, along_u, sign, step, len(patch.sides), patch.periodic)
+
+    def running_sum(self, values: Tensor) -> Tensor:
+        """Sum (n, R) over a window along each of the sides."""
+        sides = values.reshape(len(values) * self.sides, 1, -1)
+        padded = pad(sides, (_WINDOW, _WINDOW), mode="circular" if self.closed else "constant")
+        return conv1d(padded, torch.ones(1, 1, 2 * _WINDOW + 1)).reshape(values.shape)
 
 
 @dataclass(frozen=True)
@@ -65,12 +78,14 @@ class BorderLine:
         along: (n, R, 3) unit tangents of the border.
         outward: (n, R, 3) unit tangents of the surface, out of it.
         length: (n, R) mm of border that a sample stands for.
+        border: Which samples of the surface these are.
     """
 
     points: Tensor
     along: Tensor
     outward: Tensor
     length: Tensor
+    border: Border
 
     @classmethod
     def of(cls, border: Border, points: Tensor, slope_u: Tensor, slope_v: Tensor) -> "BorderLine":
@@ -79,10 +94,10 @@ class BorderLine:
         leaves_by_u = border.along_u[:, None]
         along = torch.where(leaves_by_u, tangent_v, tangent_u)
         across = torch.where(leaves_by_u, tangent_u, tangent_v) * border.sign[:, None]
-        length = along.norm(dim=-1) / (len(border.index) // 4 + 1)
+        length = along.norm(dim=-1) * border.step
         along = normalize(along, dim=-1)
         outward = normalize(across - (across * along).sum(-1, keepdim=True) * along, dim=-1)
-        return cls(points[:, border.index], along, outward, length)
+        return cls(points[:, border.index], along, outward, length, border)
 
 
 @dataclass(frozen=True)
@@ -100,7 +115,7 @@ class BorderNeighbours:
     density: Tensor
 
     def part(self, chosen: Tensor) -> "BorderNeighbours":
-        """Those of these frames."""
+        """The neighbours in the chosen frames."""
         return BorderNeighbours(self.sample[chosen], self.near[chosen], self.density[chosen])
 
 
@@ -123,7 +138,7 @@ def border_neighbours(line: BorderLine, clouds: Clouds) -> BorderNeighbours:
     inside = (near & (outside < -_INNER_MM)).float()
     count = torch.zeros(line.length.shape).scatter_add_(1, sample, inside)
     area = line.length * (_STRIP * spacing - _INNER_MM)
-    return BorderNeighbours(sample, near.float(), _running_sum(count) / _running_sum(area))
+    return BorderNeighbours(sample, near.float(), line.border.running_sum(count) / line.border.running_sum(area))
 
 
 def border_misfit(line: BorderLine, clouds: Clouds, neighbours: BorderNeighbours) -> Tensor:
@@ -135,9 +150,3 @@ def border_misfit(line: BorderLine, clouds: Clouds, neighbours: BorderNeighbours
     # Zero in value: only its gradient, the density that an outward shift would have to fill, counts.
     shift = ((line.points - line.points.detach()) * outward).sum(-1)
     return points + (neighbours.density * line.length.detach() * shift).sum(dim=1)
-
-
-def _running_sum(values: Tensor) -> Tensor:
-    """Sum (n, R) over a window along each of the four sides."""
-    sides = values.reshape(len(values) * 4, 1, -1)
-    return conv1d(sides, torch.ones(1, 1, 2 * _WINDOW + 1), padding=_WINDOW).reshape(values.shape)

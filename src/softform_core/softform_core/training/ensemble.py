@@ -19,6 +19,7 @@ from tqdm import tqdm
 
 from softform_core.errors import SoftformError
 from softform_core.networks.layers import MlpWeights
+from softform_core.surface.patch import SHEET, Patch
 from softform_core.training.checkpoint import load_checkpoint, remove_checkpoint, save_checkpoint
 from softform_core.training.sim_to_real_recipes import Schedule
 
@@ -53,14 +54,14 @@ class TrainingRun:
 
     Attributes:
         seed: Of the folds, the first weights and the batches.
-        surface: Control points along u and v, and degree of the B-spline.
+        patch: The robot's surface.
         folder: Where checkpoints are kept, from which the same training goes on after an interruption; None for none.
         progress: Show a progress bar.
         start: N_rbf of each member of an earlier model of the same recipe to go on from; None to start as identity.
     """
 
     seed: int = 0
-    surface: tuple[int, int, int] = (30, 30, 3)
+    patch: Patch = SHEET
     folder: Path | None = None
     progress: bool = False
     start: Sequence[MlpWeights] | None = None

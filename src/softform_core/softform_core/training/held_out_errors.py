@@ -9,7 +9,6 @@ from softform_core.evaluation.captures import Capture
 from softform_core.evaluation.comparison import PredictedSurface
 from softform_core.evaluation.evaluate import SURFACE_POINTS, judge
 from softform_core.evaluation.summary import share_within, summarise
-from softform_core.forward.pipeline import grid_uv
 from softform_core.forward.rbf_warp import SimToReal
 from softform_core.forward.robot_pipeline import pipeline_of
 from softform_core.forward.surface_uncertainty import SurfaceUncertainty
@@ -43,7 +42,7 @@ def held_out_errors(
         captures: Frames that it was not trained on.
         uv: (M, 2) places of the markers; None for scans.
     """
-    grid = grid_uv(SURFACE_POINTS)
+    grid = robot.patch.samples(SURFACE_POINTS)
     side = int(np.sqrt(len(grid)))
     before = pipeline_of(robot, forward_kinematics, grid)
     after = pipeline_of(robot, forward_kinematics, grid, sim_to_real)

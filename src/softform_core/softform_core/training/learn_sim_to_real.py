@@ -227,9 +227,8 @@ def _train(
     runs: Path,
     progress: bool,
 ) -> TrainedSimToReal:
-    surface = request.robot.surface
     start = None if earlier is None else [member.coefficients for member in earlier.members]
-    run = TrainingRun(request.seed, (surface.rows, surface.columns, surface.degree), runs, progress, start)
+    run = TrainingRun(request.seed, request.robot.patch, runs, progress, start)
     frames = recorded.frames.part(recorded.places(used))
     if isinstance(frames, MarkerFrames):
         return train_sim_to_real_from_markers(forward_kinematics, frames, recipe, run)

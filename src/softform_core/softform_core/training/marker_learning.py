@@ -52,7 +52,7 @@ def train_sim_to_real_from_markers(
         forward_kinematics: N_fk of the robot, from `extract_mlp`.
         frames: Captured markers, at least as many frames as the recipe's folds.
         recipe: Settings.
-        run: Seed, surface, checkpoints and the earlier model; None for the defaults.
+        run: Seed, patch, checkpoints and the earlier model; None for the defaults.
         kernel_uv: (N, 2) parameters of the kernels; None for the markers' own.
         check_labels: Refuse labels that cannot be right. Virtual markers of a registration may slide past each other.
 
@@ -61,11 +61,11 @@ def train_sim_to_real_from_markers(
             or training diverges.
     """
     run = run or TrainingRun()
-    surface = run.surface
+    patch = run.patch
     kernels = frames.uv if kernel_uv is None else kernel_uv
-    data = WarpData.of(forward_kinematics, frames.actuation, frames.uv, kernels, recipe, surface)
+    data = WarpData.of(forward_kinematics, frames.actuation, frames.uv, kernels, recipe, patch)
     if check_labels:
-        simulated = decoded(basis_matrix(frames.uv, *surface), forward_kinematics.forward(frames.actuation))
+        simulated = decoded(basis_matrix(frames.uv, *patch), forward_kinematics.forward(frames.actuation))
         check_markers(frames, simulated.numpy() / MM_PER_M)
 
     def problem(number: int) -> MarkerProblem:
@@ -75,7 +75,7 @@ def train_sim_to_real_from_markers(
     members = train_ensemble(problem, len(frames), recipe, run, arrays)
     predictions = [prediction_at_markers(member) for member in members]
     factor, floor = calibrate_at_markers(predictions)
-    share = share_between_markers(forward_kinematics, frames.uv, kernels, recipe, surface)
+    share = share_between_markers(forward_kinematics, frames.uv, kernels, recipe, patch)
     gap = MM_PER_M * frames.positions - data.points.numpy()
     floor = float(np.hypot(floor, share * np.sqrt(np.nanmean(np.square(gap).sum(axis=2)))))
     flags = _flags(data, frames, predictions)

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.evaluation.uncertainty import calibrate
-from softform_core.forward.pipeline import grid_uv
 from softform_core.forward.surface_uncertainty import members_spread
 from softform_core.networks.layers import MlpWeights
 from softform_core.surface.bspline import basis_matrix
+from softform_core.surface.patch import Patch
 from softform_core.training.sim_to_real_recipes import Recipe
 from softform_core.training.warp_data import WarpData, decoded
 
@@ -60,7 +60,7 @@ def calibrate_at_markers(members: Sequence[MarkerPrediction]) -> tuple[float, fl
 
 
 def share_between_markers(
-    forward_kinematics: MlpWeights, uv: Array, kernel_uv: Array, recipe: Recipe, surface: tuple[int, int, int]
+    forward_kinematics: MlpWeights, uv: Array, kernel_uv: Array, recipe: Recipe, patch: Patch
 ) -> float:
     """Error between markers that are themselves fitted, over the gap at them; root mean squares.
 
@@ -71,7 +71,7 @@ def share_between_markers(
         uv: (M, 2) parameters of the markers.
         kernel_uv: (N, 2) parameters of the kernels.
         recipe: Kernel width, directions and the weight of their amplitudes.
-        surface: Rows, columns and degree of the spline.
+        patch: The robot's surface.
     """
     generator = np.random.default_rng(0)
     k = len(forward_kinematics.input_offset)
@@ -83,11 +83,11 @@ def share_between_markers(
     without_components = replace(recipe, components=None)  # no network is fed here
 
     def gap_and_basis(at: Array) -> tuple[Array, Array]:
-        data = WarpData.of(forward_kinematics, actuation, at, kernel_uv, without_components, surface)
-        gap = decoded(basis_matrix(at, *surface), real) - data.points
+        data = WarpData.of(forward_kinematics, actuation, at, kernel_uv, without_components, patch)
+        gap = decoded(basis_matrix(at, *patch), real) - data.points
         return gap.numpy(), data.basis.double().numpy() @ data.directions
 
-    (gap, basis), (gap_between, basis_between) = gap_and_basis(uv), gap_and_basis(grid_uv(_SURFACE_POINTS))
+    (gap, basis), (gap_between, basis_between) = gap_and_basis(uv), gap_and_basis(patch.samples(_SURFACE_POINTS))
     # What training would find for this gap alone: Eq. 13 and the penalty on the amplitudes.
     directions = basis.shape[2]
     penalty = recipe.amplitude_weight * len(uv) / (3 * directions) * np.eye(directions)

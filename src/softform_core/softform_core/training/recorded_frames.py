@@ -10,7 +10,7 @@ from scipy.spatial import cKDTree
 
 from softform_core.errors import SoftformError
 from softform_core.evaluation.captures import Capture, read_captures
-from softform_core.forward.pipeline import ForwardPipeline, grid_uv
+from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.robot_pipeline import pipeline_of
 from softform_core.frames.frames import Frames, MarkerFrames
 from softform_core.frames.marker_checks import marker_faults
@@ -89,7 +89,7 @@ def read_recorded_frames(path: Path, robot: Robot, forward_kinematics: MlpWeight
         expected = pipeline_of(robot, forward_kinematics, captured.uv).points(frames.actuation) / MM_PER_M
         faults = {fault.frame: fault.reason for fault in marker_faults(frames, expected)}
     else:
-        simulated = pipeline_of(robot, forward_kinematics, grid_uv(_SIMULATED_POINTS))
+        simulated = pipeline_of(robot, forward_kinematics, robot.patch.samples(_SIMULATED_POINTS))
         frames = _scans(captures, simulated, seed)
         faults = {flag.frame: flag.reason for flag in unfit_scans(frames, simulated)}
     kept = np.setdiff1d(np.arange(len(captures)), list(faults))

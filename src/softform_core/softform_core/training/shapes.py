@@ -7,16 +7,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
+from softform_core.geometry.triangle_tree import TriangleTree
 from softform_core.robots import Robot
 from softform_core.simulation.store import open_simulation
-from softform_core.surface.fit import FitReport, SurfaceFitter
-from softform_core.surface.mean_value import parametrise
+from softform_core.surface.fit import FitReport
 from softform_core.units import MM_PER_M
 
 Array = NDArray[np.float64]
 
 # Fewer shapes than this leave a part of the split empty.
 _FEWEST_SHAPES = 20
+
+_JUDGED_BETWEEN = 8
+_SAMPLES = 10_000
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,7 @@ class TrainingShapes:
         actuation: (n, k) Pa.
         control_points: (n, rows, cols, 3) mm.
         fit: Distances between the surfaces and the simulated vertices, mm.
+        between: Largest distance of a dense grid on the surfaces from the simulated mesh, of the worst shapes, mm.
         source: Name of the store.
         provenance: Attributes of the store.
     """
@@ -34,6 +38,7 @@ class TrainingShapes:
     actuation: Array
     control_points: Array
     fit: FitReport
+    between: float
     source: str
     provenance: dict[str, object]
 
@@ -55,11 +60,21 @@ def load_training_shapes(robot: Robot, path: Path) -> TrainingShapes:
             f"{path} holds {len(actuation)} converged shapes, training needs {_FEWEST_SHAPES} at least.",
             f"Simulate more: softform simulate --robot {robot.name} --samples 1000",
         )
-    surface = robot.surface
-    uv = parametrise(store.rest_vertices, store.faces)
-    fitter = SurfaceFitter(uv, surface.rows, surface.columns, surface.degree)
+    patch = robot.patch
+    mesh = patch.parametrised(store.rest_vertices, store.faces)
     vertices = vertices * MM_PER_M
-    control_points = fitter.fit(vertices)
-    return TrainingShapes(
-        actuation, control_points, fitter.report(vertices, control_points), path.name, store.attributes
+    control_points = mesh.fit(vertices)
+    fit = mesh.report(vertices, control_points)
+    worst = np.argsort(fit.max)[-_JUDGED_BETWEEN:]
+    points = patch.evaluate(control_points[worst], patch.samples(_SAMPLES))
+    between = max(
+        distances_from_mesh(surface, vertices[shape], store.faces).max()
+        for shape, surface in zip(worst, points, strict=True)
     )
+    return TrainingShapes(actuation, control_points, fit, float(between), path.name, store.attributes)
+
+
+def distances_from_mesh(points: Array, vertices: Array, faces: NDArray[np.integer]) -> Array:
+    """Distances (P,) of points (P, 3) from the closest points of a mesh with vertices (V, 3) and faces (F, 3)."""
+    _, closest, _ = TriangleTree(vertices[faces]).query(points)
+    return np.linalg.norm(points - closest, axis=1)

@@ -5,7 +5,6 @@ docs/sim-to-real-as-printed.md; both forms are recipes. Here is the problem that
 how members become a model.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -15,7 +14,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from softform_core.evaluation.uncertainty import calibrate, measurement_noise
-from softform_core.forward.pipeline import grid_uv
 from softform_core.forward.surface_uncertainty import members_spread
 from softform_core.frames.frames import Frames
 from softform_core.networks.layers import MlpWeights
@@ -38,7 +36,7 @@ from softform_core.training.sim_to_real_losses import (
 )
 from softform_core.training.sim_to_real_recipes import DEFAULT, Recipe
 from softform_core.training.trained_sim_to_real import TrainedSimToReal, model_of
-from softform_core.training.warp_data import WarpData, kernel_grid
+from softform_core.training.warp_data import WarpData
 from softform_core.units import MM_PER_M
 
 Array = NDArray[np.float64]
@@ -59,21 +57,21 @@ def train_sim_to_real(
         forward_kinematics: N_fk of the robot, from `extract_mlp`.
         frames: Captured frames, at least as many as the recipe's folds.
         recipe: Settings.
-        run: Seed, surface, checkpoints and the earlier model; None for the defaults.
+        run: Seed, patch, checkpoints and the earlier model; None for the defaults.
 
     Raises:
         SoftformError: If frames, N_fk and start do not fit together, there are too few frames, or training diverges.
     """
     run = run or TrainingRun()
-    uv = grid_uv(recipe.surface_points)
-    kernel_uv = kernel_grid(recipe.kernels)
-    data = WarpData.of(forward_kinematics, frames.actuation, uv, kernel_uv, recipe, run.surface)
+    uv, kernel_uv = run.patch.samples(recipe.surface_points), run.patch.kernels(recipe.kernels)
+    data = WarpData.of(forward_kinematics, frames.actuation, uv, kernel_uv, recipe, run.patch)
     clouds = Clouds.of([MM_PER_M * cloud for cloud in frames.clouds], frames.normals)
     simulated_normals = surface_normals(*(slope @ data.identity for slope in (data.slope_u, data.slope_v)))
     check_scans(clouds, data.points, simulated_normals)
+    border = Border.of(run.patch, recipe.surface_points)
 
     def problem(number: int) -> ScanProblem:
-        return ScanProblem(data, clouds, recipe, run.start_of(number))
+        return ScanProblem(data, clouds, recipe, border, run.start_of(number))
 
     arrays = (frames.actuation, *frames.clouds, *frames.normals)
     members = train_ensemble(problem, len(frames), recipe, run, arrays)
@@ -94,19 +92,22 @@ class ScanProblem:
         data: Simulated shapes and kernels.
         clouds: Captured surfaces, mm.
         recipe: Settings.
+        border: Of the samples.
         start: N_rbf to go on from, or None.
     """
 
-    def __init__(self, data: WarpData, clouds: Clouds, recipe: Recipe, start: MlpWeights | None = None) -> None:
+    def __init__(
+        self, data: WarpData, clouds: Clouds, recipe: Recipe, border: Border, start: MlpWeights | None = None
+    ) -> None:
         """Make the networks; torch's seed decides their first weights."""
         self._data, self._recipe, self._clouds, self._used = data, recipe, clouds, clouds
-        inputs, samples = data.shape.shape[1], data.points.shape[1]
+        inputs = data.shape.shape[1]
         self.network = FunctionPrediction(inputs, data.directions, recipe.hidden, recipe.activation)
         self.confidence = Confidence(inputs, float(data.points.std()))
         if start is not None:
             self.network.load_weights(start, data.shape_input)
         self.nets = nn.ModuleList([self.network, self.confidence])
-        self._border = Border.of_grid(math.isqrt(samples))
+        self._border = border
         self._neighbours: Neighbours | None = None
         self._border_neighbours: BorderNeighbours | None = None
         self._confidence = torch.ones(data.points.shape[:2])

@@ -1,6 +1,5 @@
 """What does not change while a warp is learned: N_fk is frozen, so simulated shapes and kernels are evaluated once."""
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softform_core.errors import SoftformError
-from softform_core.forward.pipeline import grid_uv
 from softform_core.networks.layers import MlpWeights
 from softform_core.networks.sim_to_real import (
     ShapeInput,
@@ -20,24 +18,12 @@ from softform_core.networks.sim_to_real import (
     warp_basis_slope,
 )
 from softform_core.surface.bspline import basis_matrix, derivative_matrices
+from softform_core.surface.patch import Patch
 from softform_core.training.sim_to_real_recipes import Recipe
 
 Array = NDArray[np.float64]
 
 _TYPICAL_SHAPES = 512
-
-
-def kernel_grid(kernels: int) -> Array:
-    """Parameters (N, 2) of kernels in the middle of equal cells: at the fixed rim they would have little to do.
-
-    Raises:
-        SoftformError: If the number is not a square.
-    """
-    side = math.isqrt(kernels)
-    if side**2 != kernels:
-        raise SoftformError(f"{kernels} kernels form no square grid.", "Use 25, 36, 64, 100, ...")
-    line = (np.arange(side) + 0.5) / side
-    return np.stack(np.meshgrid(line, line, indexing="ij"), axis=-1).reshape(-1, 2)
 
 
 @dataclass(frozen=True)
@@ -79,7 +65,7 @@ class WarpData:
         uv: Array,
         kernel_uv: Array,
         recipe: Recipe,
-        surface: tuple[int, int, int],
+        patch: Patch,
     ) -> "WarpData":
         """Evaluate N_fk, spline and kernels.
 
@@ -89,7 +75,7 @@ class WarpData:
             uv: (P, 2) parameters of the surface's samples: a grid for scans, the markers' for markers.
             kernel_uv: (N, 2) parameters of the kernels.
             recipe: Kernel width, input and directions.
-            surface: Rows, columns and degree of the spline.
+            patch: The robot's surface.
 
         Raises:
             SoftformError: If actuations or spline do not fit N_fk.
@@ -100,22 +86,22 @@ class WarpData:
                 "Use frames of the robot that N_fk was trained for.",
             )
         control = forward_kinematics.forward(actuation)
-        if control.shape[1] != surface[0] * surface[1] * 3:
+        if control.shape[1] != patch.rows * patch.cols * 3:
             raise SoftformError(
-                f"N_fk gives {control.shape[1]} numbers, not {surface[0]} x {surface[1]} control points.",
+                f"N_fk gives {control.shape[1]} numbers, not {patch.rows} x {patch.cols} control points.",
                 "Use the surface that N_fk was trained for.",
             )
         typical = forward_kinematics.forward(_typical_actuations(forward_kinematics))
         shape_input = ShapeInput.of(typical, recipe.components)
         points, along_u, along_v = (
-            decoded(decoder, control) for decoder in (basis_matrix(uv, *surface), *derivative_matrices(uv, *surface))
+            decoded(decoder, control) for decoder in (basis_matrix(uv, *patch), *derivative_matrices(uv, *patch))
         )
-        centers = decoded(basis_matrix(kernel_uv, *surface), control)
+        centers = decoded(basis_matrix(kernel_uv, *patch), control)
         width = recipe.kernel_width
         return cls(
             kernel_uv,
             shape_input,
-            _directions(shape_input.mean, kernel_uv, recipe, surface),
+            _directions(shape_input.mean, kernel_uv, recipe, patch),
             torch.from_numpy(shape_input.normalised(control)).float(),
             points.float(),
             centers.float(),
@@ -130,12 +116,12 @@ def decoded(decoder: Any, control_points: Array) -> Tensor:
     return torch.from_numpy(np.stack([decoder @ shape.reshape(-1, 3) for shape in control_points]))
 
 
-def _directions(mean_shape: Array, kernel_uv: Array, recipe: Recipe, surface: tuple[int, int, int]) -> Array:
+def _directions(mean_shape: Array, kernel_uv: Array, recipe: Recipe, patch: Patch) -> Array:
     """`stable_directions` on the mean shape, sampled evenly whatever the frames' samples are."""
     if recipe.smallest_direction is None:
         return np.eye(len(kernel_uv) + 4)
     points, centers = (
-        decoded(basis_matrix(uv, *surface), mean_shape[None]) for uv in (grid_uv(recipe.surface_points), kernel_uv)
+        decoded(basis_matrix(uv, *patch), mean_shape[None]) for uv in (patch.samples(recipe.surface_points), kernel_uv)
     )
     basis = warp_basis(points, centers, recipe.kernel_width)[0].numpy()
     return stable_directions(basis, centers[0].numpy(), recipe.smallest_direction)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from softform_core.forward.pipeline import ForwardPipeline, grid_faces, grid_uv
+from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.rbf_warp import SimToReal
 from softform_core.forward.sim_to_real_store import SIM_TO_REAL
 from softform_core.inverse.ik_options import IkOptions
@@ -18,6 +18,7 @@ from softform_core.networks.sim_to_real_card import FramesUsed, HeldOutErrors, S
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import load_robot
 from softform_core.shapes.target import TargetShape
+from softform_core.surface.patch import SHEET
 from softform_core.training.sim_to_real_model_card import make_sim_to_real_card, network_of
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
 from softform_core.units import MM_PER_M
@@ -84,7 +85,7 @@ def random_sim_to_real(seed: int, kernels: int = 100) -> SimToReal:
     scale = np.full((kernels + 4, 3), 1.0)
     scale[1:4] = 0.02
     return SimToReal(
-        grid_uv(kernels),
+        SHEET.samples(kernels),
         random_network(
             [GRID * GRID * 3, 24, 24, gamma.size],
             rng,
@@ -98,7 +99,7 @@ def random_sim_to_real(seed: int, kernels: int = 100) -> SimToReal:
 
 def shape_of(pipeline: ForwardPipeline, pressures: Array) -> TargetShape:
     """The pipeline's own surface as a mesh in metres; `pipeline` samples a grid."""
-    return TargetShape(pipeline.points(pressures) / MM_PER_M, None, grid_faces(len(pipeline.uv)))
+    return TargetShape(pipeline.points(pressures) / MM_PER_M, None, SHEET.triangles(len(pipeline.uv)))
 
 
 @pytest.fixture(scope="session", name="random_forward_kinematics")
@@ -181,18 +182,18 @@ def membrane_weights() -> MlpWeights:
 
 @pytest.fixture(scope="session")
 def membrane(membrane_weights: MlpWeights) -> ForwardPipeline:
-    return ForwardPipeline(membrane_weights, grid_uv(1000))
+    return ForwardPipeline(membrane_weights, SHEET.samples(1000))
 
 
 @pytest.fixture(scope="session")
 def corrected_membrane() -> ForwardPipeline:
-    return ForwardPipeline(hand_made_membrane(), grid_uv(1000), random_sim_to_real(5))
+    return ForwardPipeline(hand_made_membrane(), SHEET.samples(1000), random_sim_to_real(5))
 
 
 @pytest.fixture(scope="session")
 def exact_membrane() -> ForwardPipeline:
     """`corrected_membrane` in double precision throughout, for finite differences."""
-    return ForwardPipeline(hand_made_membrane(), grid_uv(1000), random_sim_to_real(5), precision=np.float64)
+    return ForwardPipeline(hand_made_membrane(), SHEET.samples(1000), random_sim_to_real(5), precision=np.float64)
 
 
 @pytest.fixture

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from softform_core.errors import SoftformError
-from softform_core.forward.pipeline import ForwardPipeline, grid_uv
+from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.inverse.ik_options import Termination
 from softform_core.inverse.inverse import search_of, solve_inverse_kinematics
 from softform_core.inverse.multi_start import GlobalSearch, solve_globally
 from softform_core.shapes.features import FeaturePoints
+from softform_core.surface.patch import SHEET
 from softform_core.units import MM_PER_M
 
 CHAMBERS = 9
@@ -34,7 +35,7 @@ def snapping(membrane_weights):
             ],
             biases=[np.r_[-1.0, np.zeros(8), -4.0, -7.0], membrane_weights.biases[1]],
         ),
-        grid_uv(400),
+        SHEET.samples(400),
     )
 
 

@@ -8,17 +8,17 @@ from hypothesis import strategies as st
 from scipy.spatial import cKDTree
 
 from softform_core.errors import SoftformError
-from softform_core.forward.pipeline import grid_faces, grid_uv
 from softform_core.geometry.point_tree import PointTree
 from softform_core.geometry.triangle_tree import TriangleTree
 from softform_core.inverse.closest_points import CloudSearch, MeshSearch, closest_points_on
 from softform_core.shapes.target import TargetShape
+from softform_core.surface.patch import SHEET
 
 
 def wavy_sheet(count=400, amplitude=20.0):
-    xy = (grid_uv(count) - 0.5) * 300.0
+    xy = (SHEET.samples(count) - 0.5) * 300.0
     z = amplitude * np.cos(xy[:, 0] / 40.0) * np.sin(xy[:, 1] / 55.0)
-    return np.column_stack([xy, z]), grid_faces(count)
+    return np.column_stack([xy, z]), SHEET.triangles(count)
 
 
 def brute_force(points, corners):

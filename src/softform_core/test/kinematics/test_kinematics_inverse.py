@@ -7,12 +7,13 @@ import pytest
 from scipy.optimize import lsq_linear
 
 from softform_core.errors import SoftformError
-from softform_core.forward.pipeline import ForwardPipeline, grid_uv
+from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.inverse.box_minimum import box_minimum
 from softform_core.inverse.ik_options import IkOptions, Termination
 from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.registration.rigid import RigidTransform
 from softform_core.shapes.target import TargetShape
+from softform_core.surface.patch import SHEET
 
 CHAMBERS = 9
 MOVED = RigidTransform().moved(np.array([0.1, -0.05, 0.15]), np.array([0.012, -0.007, 0.02]), np.zeros(3))
@@ -38,7 +39,7 @@ def test_recovers_hidden_pressures_from_their_own_shape(corrected_membrane, shap
 
 @pytest.mark.parametrize("seed", range(3))
 def test_recovers_hidden_pressures_of_random_networks(random_forward_kinematics, shape_of, options, seed):
-    pipeline = ForwardPipeline(random_forward_kinematics(seed), grid_uv(1000))
+    pipeline = ForwardPipeline(random_forward_kinematics(seed), SHEET.samples(1000))
     hidden = hidden_pressures(seed)
     result = solve_inverse_kinematics(pipeline, shape_of(pipeline, hidden), options)
     assert result.mean_error_mm < 0.01 and result.pressures == pytest.approx(hidden, abs=5.0)
@@ -105,7 +106,7 @@ def test_half_a_target_with_fixed_pose(membrane, shape_of, options):
 def test_a_noisy_scan_without_faces(membrane, shape_of, options):
     rng = np.random.default_rng(7)
     hidden = hidden_pressures(7)
-    fine = ForwardPipeline(membrane_network(membrane), grid_uv(3600)).points(hidden) / 1000.0
+    fine = ForwardPipeline(membrane_network(membrane), SHEET.samples(3600)).points(hidden) / 1000.0
     scan = fine[rng.choice(len(fine), 2000, replace=False)] + 2e-4 * rng.normal(size=(2000, 3))
     for fix_pose in (True, False):
         result = solve_inverse_kinematics(membrane, TargetShape(scan), replace(options, fix_pose=fix_pose))

@@ -7,8 +7,9 @@ from scipy.interpolate import BSpline
 
 from softform_core.errors import SoftformError
 from softform_core.forward.mlp import fold
-from softform_core.forward.pipeline import ForwardPipeline, grid_faces, grid_uv
+from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.rbf_warp import SimToReal
+from softform_core.surface.patch import SHEET, Patch
 
 GRID = 30
 CHAMBERS = 9
@@ -77,7 +78,7 @@ def test_narrow_kernels_and_a_smooth_activation(random_forward_kinematics, rando
     network = random_forward_kinematics(4)
     warp = random_sim_to_real(5, kernels)
     warp = SimToReal(warp.kernel_uv, warp.coefficients, width=3e-4)
-    pipeline = ForwardPipeline(network, grid_uv(49), warp, precision=np.float64)
+    pipeline = ForwardPipeline(network, SHEET.samples(49), warp, precision=np.float64)
     pressures = np.full(CHAMBERS, 1234.0)
     expected = torch.autograd.functional.jacobian(
         lambda a: torch_points(network, warp, pipeline.uv, a), torch.tensor(pressures), vectorize=True
@@ -101,7 +102,7 @@ def test_jacobian_along_directions_is_the_jacobian_times_them(
     random_forward_kinematics, random_sim_to_real, corrected, precision, tolerance
 ):
     warp = random_sim_to_real(8) if corrected else None
-    pipeline = ForwardPipeline(random_forward_kinematics(3), grid_uv(400), warp, precision=precision)
+    pipeline = ForwardPipeline(random_forward_kinematics(3), SHEET.samples(400), warp, precision=precision)
     rng = np.random.default_rng(3)
     state = pipeline.forward(rng.uniform(0.0, 5000.0, (1, CHAMBERS)))
     directions = rng.normal(size=(len(pipeline.uv), 3))
@@ -130,7 +131,7 @@ def test_a_solver_meets_the_points_that_are_predicted(random_forward_kinematics,
     network, warp = random_forward_kinematics(6), random_sim_to_real(9)
     actuations = np.random.default_rng(6).uniform(0.0, 5000.0, (count, CHAMBERS))
     for sim_to_real in (None, warp):
-        pipeline = ForwardPipeline(network, grid_uv(400), sim_to_real)
+        pipeline = ForwardPipeline(network, SHEET.samples(400), sim_to_real)
         state, expected = pipeline.forward(actuations), pipeline.points(actuations)
         assert state.hidden[-1].dtype == np.float32 and state.points.dtype == np.float64
         assert np.abs(state.points - expected).max() <= 3e-7 * np.abs(expected).max()
@@ -149,7 +150,7 @@ def test_batches_are_their_members(corrected_membrane):
 
 def test_control_points_and_coefficients_rebuild_the_points(random_forward_kinematics, random_sim_to_real):
     warp = random_sim_to_real(1, 25)
-    pipeline = ForwardPipeline(random_forward_kinematics(1), grid_uv(100), warp)
+    pipeline = ForwardPipeline(random_forward_kinematics(1), SHEET.samples(100), warp)
     pressures = np.full(CHAMBERS, 3000.0)
     control_points = torch.tensor(pipeline.control_points(pressures))
     gamma = pipeline.warp_coefficients(pressures)
@@ -157,11 +158,11 @@ def test_control_points_and_coefficients_rebuild_the_points(random_forward_kinem
     centers = torch_decoder(warp.kernel_uv, control_points).numpy()
     kernels = np.exp(-warp.width * ((points[:, None] - centers) ** 2).sum(-1))
     assert np.allclose(gamma[0] + points @ gamma[1:4] + kernels @ gamma[4:], pipeline.points(pressures), atol=1e-9)
-    assert ForwardPipeline(random_forward_kinematics(1), grid_uv(9)).warp_coefficients(pressures).shape == (0, 3)
+    assert ForwardPipeline(random_forward_kinematics(1), SHEET.samples(9)).warp_coefficients(pressures).shape == (0, 3)
 
 
 def test_grid_faces_cover_the_square_once():
-    uv, faces = grid_uv(100), grid_faces(100)
+    uv, faces = SHEET.samples(100), SHEET.triangles(100)
     corners = uv[faces]
     doubled = np.linalg.det(np.stack([corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]], axis=1))
     assert len(uv) == 100 and (doubled > 0.0).all() and doubled.sum() / 2.0 == pytest.approx(1.0)
@@ -181,10 +182,10 @@ def test_bad_surface_parameters_are_refused(random_forward_kinematics, uv):
 
 def test_networks_of_another_surface_are_refused(random_forward_kinematics, random_sim_to_real):
     with pytest.raises(SoftformError, match="control points need"):
-        ForwardPipeline(random_forward_kinematics(0), grid_uv(9), rows=20, cols=30)
+        ForwardPipeline(random_forward_kinematics(0), SHEET.samples(9), patch=Patch(20, 30))
     warp = random_sim_to_real(0, 16)
     with pytest.raises(SoftformError, match="kernels need"):
-        SimToReal(grid_uv(25), warp.coefficients)
+        SimToReal(SHEET.samples(25), warp.coefficients)
 
 
 def test_layers_that_do_not_follow_each_other_are_refused(random_forward_kinematics):

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from softform_core.forward.pipeline import grid_uv
 from softform_core.inverse.closest_points import closest_points_on
 from softform_core.inverse.servo import Servo, ServoSettings, ServoState
 from softform_core.inverse.servo_target import ServoTarget
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
+from softform_core.surface.patch import SHEET
 from softform_core.units import MM_PER_M
 
 REST, FULL = np.zeros(9), np.full(9, 5000.0)
@@ -45,13 +45,13 @@ def servo(clock):
 
 @pytest.fixture(scope="module")
 def model(membrane):
-    return membrane.at(grid_uv(400))
+    return membrane.at(SHEET.samples(400))
 
 
 @pytest.fixture(scope="module")
 def cloud_of(membrane):
     """The predicted cloud of pressures, changed if the test says so."""
-    dense, known = membrane.at(grid_uv(6000)), {}
+    dense, known = membrane.at(SHEET.samples(6000)), {}
 
     def cloud(pressures, change=None):
         key = (tuple(pressures), change)

@@ -6,9 +6,9 @@ from scipy.spatial import cKDTree
 
 from softform_core.errors import SoftformError
 from softform_core.forward.corrected_pipeline import CorrectedPipeline
-from softform_core.forward.pipeline import grid_uv
 from softform_core.forward.residual_field import ResidualField, surface_residuals
 from softform_core.surface.bspline import evaluate, normals
+from softform_core.surface.patch import SHEET
 
 PRESSURES = np.array([4000.0, 500.0, 3000.0, 800.0, 2500.0, 1500.0, 200.0, 3500.0, 1000.0])
 
@@ -92,4 +92,4 @@ def test_a_corrected_pipeline_is_displaced_and_keeps_its_derivatives(exact_membr
 
 def test_the_grid_of_the_field_is_that_of_the_surface():
     field = ResidualField(np.full(ResidualField.zero().coefficients.shape, 2.5))
-    assert field.values(grid_uv(100)) == pytest.approx(np.full(100, 2.5))
+    assert field.values(SHEET.samples(100)) == pytest.approx(np.full(100, 2.5))

@@ -5,13 +5,13 @@ import pytest
 import trimesh
 
 from softform_core.forward.live_pipeline import LivePipeline
-from softform_core.forward.pipeline import grid_uv
 from softform_core.paths import models_dir
 from softform_core.planning.clearance import ClearanceGauge
 from softform_core.planning.obstacles import MeshObstacle
 from softform_core.planning.predicted_surface import PredictedSurface
 from softform_core.planning.sweep import MotionChecker
 from softform_core.robots import load_robot
+from softform_core.surface.patch import SHEET
 
 RANGE = 5000.0
 
@@ -20,7 +20,7 @@ class SlidingPlate:
     """A plate of 20 mm x 20 mm in the plane z = 0 that two pressures push along x and y, 100 mm each over the range."""
 
     def __init__(self, points=25):
-        self.uv = grid_uv(points)
+        self.uv = SHEET.samples(points)
 
     def points(self, actuation):
         moved = np.asarray(actuation) / RANGE * 100.0

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from softform_core.errors import SoftformError
-from softform_core.forward.pipeline import grid_faces, grid_uv
 from softform_core.geometry.triangle_tree import TriangleTree
 from softform_core.planning.predicted_surface import SIGMAS, PredictedSurface, chords
+from softform_core.surface.patch import SHEET
 
 REFINED = 4
 
@@ -12,13 +12,13 @@ REFINED = 4
 def test_chords_bound_what_triangles_cut_off(surface, actuations):
     side = surface.side
     fine_side = REFINED * (side - 1) + 1
-    fine = surface.pipeline.at(grid_uv(fine_side**2)).points(actuations)
+    fine = surface.pipeline.at(SHEET.samples(fine_side**2)).points(actuations)
     coarse = surface.pipeline.points(actuations)
     bounds = chords(coarse, side).reshape(-1, side, side)
     line = np.arange(fine_side) / REFINED
     below, above = np.floor(line).astype(int), np.ceil(line).astype(int)
     for shape, points, bound in zip(fine, coarse, bounds, strict=True):
-        _, closest, _ = TriangleTree(points[grid_faces(side**2)]).query(shape)
+        _, closest, _ = TriangleTree(points[SHEET.triangles(side**2)]).query(shape)
         cut_off = np.linalg.norm(shape - closest, axis=1).reshape(fine_side, fine_side)
         at_corners = np.minimum.reduce(
             [bound[np.ix_(one, other)] for one in (below, above) for other in (below, above)]

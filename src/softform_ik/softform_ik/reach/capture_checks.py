@@ -21,7 +21,7 @@ def check_capture(points: Array, predicted: Array, robot: Robot) -> Array:
 
     Args:
         points: (N, 3) m in the robot's frame; NaN rows are points without a return.
-        predicted: (P, 3) mm over `grid_uv(P)`, where the surface was expected.
+        predicted: (P, 3) mm over `Patch.samples(P)`, where the surface was expected.
         robot: Who was captured.
 
     Returns:

@@ -11,7 +11,7 @@ from softform_client.reach_goal import Code, Mode, ReachGoal
 from softform_core.errors import SoftformError
 from softform_core.evaluation.measured_errors import MeasuredErrors, measure_errors
 from softform_core.forward.forward_model import ForwardModel
-from softform_core.forward.pipeline import ForwardPipeline, grid_uv
+from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.inverse.ik_monitor import IkIteration
 from softform_core.inverse.ik_options import IkOptions, Termination
 from softform_core.inverse.ik_result import IkResult
@@ -160,7 +160,7 @@ class Course:
         return Round(solution, captured, self._measure(captured, solution))
 
     def _promise(self, model: ForwardModel, solution: IkResult) -> float:
-        points = model.at(grid_uv(_PROMISE_POINTS)).forward(solution.pressures[None]).points[0]
+        points = model.at(self.robot.patch.samples(_PROMISE_POINTS)).forward(solution.pressures[None]).points[0]
         return self._measure(points / MM_PER_M, solution).mean
 
     def _measure(self, points: Array, solution: IkResult) -> MeasuredErrors:

@@ -9,7 +9,6 @@ from sensor_msgs.msg import PointCloud2
 from softform_client.driver_watch import DriverWatch
 from softform_core.errors import SoftformError
 from softform_core.forward.forward_model import ForwardModel
-from softform_core.forward.pipeline import grid_uv
 from softform_core.inverse.servo import Servo, ServoSettings
 from softform_core.inverse.servo_target import ServoTarget
 from softform_core.priority import ask_for_priority, threads_of_this_process
@@ -138,7 +137,7 @@ class ServoStreams:
     def _take_model(self) -> None:
         """Use the model of the moment, at the servo's points, from the next command on."""
         self._made_of = self._current()
-        self._model = self._made_of.at(grid_uv(self._points))
+        self._model = self._made_of.at(self._made_of.patch.samples(self._points))
 
     def _refuse(self, reason: str) -> None:
         """Note a target that cannot be followed; the one before is followed until it is stale."""

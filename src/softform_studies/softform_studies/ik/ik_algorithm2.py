@@ -50,10 +50,8 @@ def algorithm2(points: int = SURFACE_POINTS) -> dict[str, object]:
     """
     robot = load_robot("membrane")
     network, _ = load_forward_kinematics(robot)
-    ours, surface = shipped_pipeline(robot, points), robot.surface
-    theirs = AutogradPipeline(
-        extract_mlp(network), ours.uv, ours.sim_to_real, surface.rows, surface.columns, surface.degree
-    )
+    ours = shipped_pipeline(robot, points)
+    theirs = AutogradPipeline(extract_mlp(network), ours.uv, ours.sim_to_real, robot.patch)
     fixed = replace(from_rest(robot), max_iterations=5000, max_seconds=LIMIT_S)
 
     free = replace(fixed, fix_pose=False)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.forward.pipeline import ForwardPipeline, grid_faces, grid_uv
+from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.inverse import search_of, solve_prepared
@@ -123,7 +123,7 @@ def disturbed_targets(pipeline: ForwardPipeline, options: IkOptions, count: int,
         seed: Of pressures and noise.
     """
     rng = np.random.default_rng(seed)
-    fine, faces = pipeline.at(grid_uv(_TARGET_POINTS)), grid_faces(_TARGET_POINTS)
+    fine, faces = pipeline.at(pipeline.patch.samples(_TARGET_POINTS)), pipeline.patch.triangles(_TARGET_POINTS)
     for number in range(count):
         hidden = rng.uniform(options.pressure_min, options.pressure_max)
         points = fine.points(hidden) / MM_PER_M

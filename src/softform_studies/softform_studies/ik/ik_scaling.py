@@ -9,13 +9,14 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.forward.pipeline import ForwardPipeline, grid_faces, grid_uv
+from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.rbf_warp import SimToReal
 from softform_core.inverse.closest_points import closest_points_on
 from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.ik_problem import Problem
 from softform_core.networks.layers import MlpWeights
 from softform_core.shapes.target import TargetShape
+from softform_core.surface.patch import SHEET
 from softform_core.threads import one_thread
 from softform_core.units import MM_PER_M
 from softform_studies.ik.ik_solver import iteration_ms
@@ -61,8 +62,8 @@ def fastest_iteration_ms(points: int, kernels: int, degrees_of_freedom: int) -> 
     """Time of one iteration near the target, the least of some: what else the machine does only adds to it."""
     pipeline = random_pipeline(points, kernels, degrees_of_freedom)
     low, high = np.zeros(degrees_of_freedom), np.full(degrees_of_freedom, _PRESSURE)
-    dense = pipeline.at(grid_uv(10_000))
-    mesh = TargetShape(dense.points(0.5 * high) / MM_PER_M, None, grid_faces(10_000))
+    dense = pipeline.at(SHEET.samples(10_000))
+    mesh = TargetShape(dense.points(0.5 * high) / MM_PER_M, None, SHEET.triangles(10_000))
     search = closest_points_on(TargetShape(mesh.sample(CLOUD_POINTS).points))
     problem = Problem(pipeline, search, IkOptions(low, high))
     return min(iteration_ms(problem, 0.5 * high) for _ in range(_REPEATS))
@@ -93,7 +94,9 @@ def random_pipeline(points: int, kernels: int, degrees_of_freedom: int) -> Forwa
         gamma.ravel(),
         scale.ravel(),
     )
-    return ForwardPipeline(forward_kinematics, grid_uv(points), SimToReal(rng.uniform(size=(kernels, 2)), coefficients))
+    return ForwardPipeline(
+        forward_kinematics, SHEET.samples(points), SimToReal(rng.uniform(size=(kernels, 2)), coefficients)
+    )
 
 
 def _random_perceptron(

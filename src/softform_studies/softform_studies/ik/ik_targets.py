@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.forward.pipeline import ForwardPipeline, grid_faces, grid_uv
+from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
@@ -42,7 +42,7 @@ def reachable_targets(
         count: How many.
         points: Of each cloud.
     """
-    dense, faces = pipeline.at(grid_uv(_MESH_POINTS)), grid_faces(_MESH_POINTS)
+    dense, faces = pipeline.at(pipeline.patch.samples(_MESH_POINTS)), pipeline.patch.triangles(_MESH_POINTS)
     for number in range(count):
         pressures = np.random.default_rng([SEED, number]).uniform(robot.actuation_min, robot.actuation_max)
         mesh = TargetShape(dense.points(pressures) / MM_PER_M, None, faces)

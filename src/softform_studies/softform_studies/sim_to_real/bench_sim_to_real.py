@@ -80,7 +80,7 @@ def bench(robot: Robot, reality: Reality, settings: BenchSettings, say: Say) -> 
     )
     judge = Judge(robot, forward_kinematics, held_out)
     recipe, seed = settings.recipe, settings.seed
-    learners = Learners(forward_kinematics, judge.grid, seed, settings.progress)
+    learners = Learners(forward_kinematics, judge.patch, seed, settings.progress)
     frames, unfit = learners.fit_frames(frames, recipe)
     for flag in unfit:
         say(f"  frame {flag.frame} is left out: {flag.reason}")

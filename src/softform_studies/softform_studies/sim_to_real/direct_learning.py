@@ -23,7 +23,7 @@ from tqdm import tqdm
 from softform_core.errors import SoftformError
 from softform_core.frames.frames import Frames
 from softform_core.networks.layers import MlpWeights, perceptron
-from softform_core.surface.bspline import evaluate
+from softform_core.surface.patch import Patch
 from softform_core.training.ensemble import TrainingRun
 from softform_core.training.sim_to_real_losses import Clouds, gathered, nearest_neighbours
 from softform_core.units import MM_PER_M
@@ -71,7 +71,7 @@ class DirectLearning:
         actuation_offset: (k,) Pa.
         actuation_scale: (k,) Pa.
         mean_shape: (rows, cols, 3) mm, control points of the shape that the handles deform.
-        degree: Of its B-spline.
+        patch: Whose control points.
         handle_uv: (H, 2).
         validation_mm2: Eq. 20 on the validation frames.
         seconds: Time spent.
@@ -81,14 +81,14 @@ class DirectLearning:
     actuation_offset: Array
     actuation_scale: Array
     mean_shape: Array
-    degree: int
+    patch: Patch
     handle_uv: Array
     validation_mm2: float
     seconds: float
 
     def handles(self, actuation: Array) -> Array:
         """The 200 predicted points, (n, k) Pa -> (n, H, 3) mm."""
-        start = evaluate(self.mean_shape, self.handle_uv, self.degree)
+        start = self.patch.evaluate(self.mean_shape, self.handle_uv)
         inputs = torch.from_numpy((actuation - self.actuation_offset) / self.actuation_scale).float()
         with torch.no_grad():
             offsets: Tensor = self.network(inputs).reshape(len(inputs), -1, 3)
@@ -104,8 +104,8 @@ class DirectLearning:
         Returns:
             (n, P, 3) mm.
         """
-        source = evaluate(self.mean_shape, self.handle_uv, self.degree)
-        surface = evaluate(self.mean_shape, uv, self.degree)
+        source = self.patch.evaluate(self.mean_shape, self.handle_uv)
+        surface = self.patch.evaluate(self.mean_shape, uv)
         moved = self.handles(actuation) - source
         columns = moved.transpose(1, 0, 2).reshape(len(source), -1)
         deformation = RBFInterpolator(source, columns, kernel="linear", degree=0)(surface)
@@ -153,7 +153,7 @@ def train_direct(
         forward_kinematics: N_fk of the robot.
         frames: Captured frames.
         recipe: Settings.
-        run: Seed and surface; None for the defaults. It keeps no checkpoint and begins anew.
+        run: Seed and patch; None for the defaults. It keeps no checkpoint and begins anew.
 
     Raises:
         SoftformError: If there are fewer frames than folds, or training diverges.
@@ -161,13 +161,12 @@ def train_direct(
     if len(frames) < recipe.folds:
         raise SoftformError(f"{len(frames)} frames cannot be split into {recipe.folds} folds.", "Capture more frames.")
     run = run or TrainingRun()
-    rows, cols, degree = run.surface
     begin = time.perf_counter()
     lines = [np.linspace(0.0, 1.0, count) for count in _HANDLES]
     handle_uv = np.stack(np.meshgrid(*lines, indexing="ij"), axis=-1).reshape(-1, 2)
     offset, scale = forward_kinematics.input_offset, forward_kinematics.input_scale
-    mean_shape = forward_kinematics.output_offset.reshape(rows, cols, 3)
-    start = torch.from_numpy(evaluate(mean_shape, handle_uv, degree)).float()
+    mean_shape = forward_kinematics.output_offset.reshape(run.patch.rows, run.patch.cols, 3)
+    start = torch.from_numpy(run.patch.evaluate(mean_shape, handle_uv)).float()
     inputs = torch.from_numpy((frames.actuation - offset) / scale).float()
     clouds = Clouds.of([MM_PER_M * cloud for cloud in frames.clouds], frames.normals)
     with torch.random.fork_rng(devices=[]):
@@ -180,7 +179,7 @@ def train_direct(
 
     error = _minimise(network, loss_of, len(frames), recipe, run.seed, run.progress)
     seconds = time.perf_counter() - begin
-    return DirectLearning(network, offset, scale, mean_shape, degree, handle_uv, error, seconds)
+    return DirectLearning(network, offset, scale, mean_shape, run.patch, handle_uv, error, seconds)
 
 
 def _minimise(

@@ -6,15 +6,13 @@
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.inverse.closest_points import ClosestPoints
-from softform_core.surface.bspline import evaluate
 from softform_core.surface.fit import SurfaceFitter
-from softform_core.surface.mean_value import parametrise
+from softform_core.surface.patch import Patch
 from softform_studies.sim_to_real.warp_fit import WarpSpace
 
 Array = NDArray[np.float64]
@@ -25,16 +23,7 @@ _TANGENTIAL = 0.03
 """Less lowers the mean of the warp floor a little and lets points slide past the rim, which raises its maximum."""
 
 
-@dataclass(frozen=True)
-class Grid:
-    """Control grid of a B-spline surface."""
-
-    rows: int
-    cols: int
-    degree: int
-
-
-def fitted_surface(rest: Array, shapes: Array, faces: NDArray[np.integer], grid: Grid, uv: Array) -> Array:
+def fitted_surface(rest: Array, shapes: Array, faces: NDArray[np.integer], patch: Patch, uv: Array) -> Array:
     """Points of B-spline surfaces fitted to meshes that share their triangles; the spline floor.
 
     Each triangle gives more points than its corners, so that a mesh coarser than the control grid can be fitted.
@@ -43,7 +32,7 @@ def fitted_surface(rest: Array, shapes: Array, faces: NDArray[np.integer], grid:
         rest: (V, 3) the mesh at rest, whose flattening gives the parameters.
         shapes: (n, V, 3) mm.
         faces: (F, 3).
-        grid: Of the surface.
+        patch: Of the surface.
         uv: (P, 2) parameters to evaluate.
 
     Returns:
@@ -53,13 +42,14 @@ def fitted_surface(rest: Array, shapes: Array, faces: NDArray[np.integer], grid:
         SoftformError: If the rest mesh cannot be flattened, or does not determine the control points.
     """
     cells = math.sqrt(len(faces) / 2.0)
-    barycentric = _barycentric(math.ceil(_SAMPLES_PER_CONTROL_POINT * max(grid.rows, grid.cols) / cells))
-    vertex_uv = parametrise(rest, faces)
-    inner_uv = (barycentric @ vertex_uv[faces]).reshape(-1, 2)
-    inner = (barycentric @ shapes[:, faces]).reshape(len(shapes), -1, 3)
-    fitter = SurfaceFitter(np.clip(np.vstack([vertex_uv, inner_uv]), 0.0, 1.0), grid.rows, grid.cols, grid.degree)
-    control = fitter.fit(np.concatenate([shapes, inner], axis=1))
-    return evaluate(control, uv, grid.degree)
+    barycentric = _barycentric(math.ceil(_SAMPLES_PER_CONTROL_POINT * max(patch.rows, patch.cols) / cells))
+    mesh = patch.parametrised(rest, faces)
+    inner_uv = (barycentric @ mesh.corners).reshape(-1, 2)
+    if patch.periodic:
+        inner_uv[:, 0] %= 1.0
+    inner = (barycentric @ shapes[:, mesh.kept][:, mesh.faces]).reshape(len(shapes), -1, 3)
+    fitter = SurfaceFitter(np.clip(np.vstack([mesh.uv, inner_uv]), 0.0, 1.0), *patch)
+    return patch.evaluate(fitter.fit(np.concatenate([shapes[:, mesh.kept], inner], axis=1)), uv)
 
 
 def warped_onto(points: Array, centers: Array, width: float, truth: ClosestPoints) -> Array:

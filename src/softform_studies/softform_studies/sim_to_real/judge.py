@@ -6,13 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.forward.pipeline import ForwardPipeline, grid_uv
+from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.rbf_warp import SimToReal
 from softform_core.inverse.closest_points import ClosestPoints, closest_points_on
 from softform_core.networks.layers import MlpWeights
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
-from softform_studies.sim_to_real.floors import Grid
 from softform_studies.sim_to_real.make_frames import TrueSurfaces
 
 Array = NDArray[np.float64]
@@ -51,23 +50,23 @@ class Judge:
         held_out: True surfaces there.
 
     Attributes:
+        patch: The robot's surface.
         uv: (P, 2) parameters of the judged points.
         before: Errors of N_fk alone: the gap between simulation and reality.
     """
 
     def __init__(self, robot: Robot, forward_kinematics: MlpWeights, held_out: TrueSurfaces) -> None:
         """Build the search trees of the true surfaces."""
-        self.uv = grid_uv(JUDGED_POINTS)
+        self.patch = robot.patch
+        self.uv = self.patch.samples(JUDGED_POINTS)
         self.held_out = held_out
-        self.grid = Grid(robot.surface.rows, robot.surface.columns, robot.surface.degree)
         self.truths = [search_tree(shape, held_out.faces) for shape in held_out.vertices]
         self._forward_kinematics = forward_kinematics
         self.before = self.errors(self.predicted(None))
 
     def pipeline(self, sim_to_real: SimToReal | None) -> ForwardPipeline:
         """Forward kinematics to the judged points."""
-        grid = self.grid
-        return ForwardPipeline(self._forward_kinematics, self.uv, sim_to_real, grid.rows, grid.cols, grid.degree)
+        return ForwardPipeline(self._forward_kinematics, self.uv, sim_to_real, self.patch)
 
     def predicted(self, sim_to_real: SimToReal | None) -> Array:
         """Points (n, P, 3) mm that the pipeline predicts at the held-out actuations."""

@@ -6,19 +6,18 @@ from pathlib import Path
 
 import numpy as np
 
-from softform_core.forward.pipeline import ForwardPipeline, grid_uv
+from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.frames.frames import Frames, MarkerFrames
 from softform_core.networks.layers import MlpWeights
+from softform_core.surface.patch import Patch
 from softform_core.training.ensemble import TrainingRun
 from softform_core.training.marker_learning import MARKERS, train_sim_to_real_from_markers
 from softform_core.training.scan_checks import unfit_scans
 from softform_core.training.sim_to_real import train_sim_to_real
 from softform_core.training.sim_to_real_recipes import Recipe
 from softform_core.training.trained_sim_to_real import FrameFlag, TrainedSimToReal
-from softform_core.training.warp_data import kernel_grid
 from softform_core.units import MM_PER_M
 from softform_studies.sim_to_real.direct_learning import AS_PRINTED, DirectLearning, DirectRecipe, train_direct
-from softform_studies.sim_to_real.floors import Grid
 from softform_studies.sim_to_real.non_rigid import register_surface
 
 
@@ -28,14 +27,14 @@ class Learners:
 
     Attributes:
         forward_kinematics: N_fk.
-        grid: Of its surface.
+        patch: Its surface.
         seed: Of folds, first weights and batches.
         progress: Show progress bars.
         checkpoints: Folder from which an interrupted training goes on, or None.
     """
 
     forward_kinematics: MlpWeights
-    grid: Grid
+    patch: Patch
     seed: int
     progress: bool = False
     checkpoints: Path | None = None
@@ -43,9 +42,8 @@ class Learners:
     def fit_frames(self, frames: Frames, recipe: Recipe) -> tuple[Frames, list[FrameFlag]]:
         """Frames that can be learned from, and why the others are left out, as `train s2r` does."""
         # Over the points that training samples, so that its own check agrees.
-        grid = self.grid
-        uv = grid_uv(recipe.surface_points)
-        simulated = ForwardPipeline(self.forward_kinematics, uv, None, grid.rows, grid.cols, grid.degree)
+        uv = self.patch.samples(recipe.surface_points)
+        simulated = ForwardPipeline(self.forward_kinematics, uv, None, self.patch)
         unfit = unfit_scans(frames, simulated)
         return frames.part(np.setdiff1d(np.arange(len(frames)), [flag.frame for flag in unfit])), unfit
 
@@ -73,11 +71,11 @@ class Learners:
                 grants this baseline; else all points are markers, bridged holes too.
         """
         begin = time.perf_counter()
-        uv, grid = grid_uv(recipe.surface_points), self.grid
-        control_points = self.forward_kinematics.forward(frames.actuation).reshape(-1, grid.rows, grid.cols, 3)
+        uv, patch = self.patch.samples(recipe.surface_points), self.patch
+        control_points = self.forward_kinematics.forward(frames.actuation).reshape(-1, patch.rows, patch.cols, 3)
         registered = []
         for simulated, cloud, normals in zip(control_points, frames.clouds, frames.normals, strict=True):
-            found = register_surface(simulated, uv, grid.degree, MM_PER_M * cloud, normals)
+            found = register_surface(simulated, uv, patch, MM_PER_M * cloud, normals)
             is_marker = found.is_supported | (not leave_holes_out)
             registered.append(np.where(is_marker[:, None], found.points, np.nan))
         names = [f"p{number}" for number in range(len(uv))]
@@ -88,7 +86,7 @@ class Learners:
             virtual,
             recipe,
             self._run,
-            kernel_uv=kernel_grid(recipe.kernels),
+            kernel_uv=self.patch.kernels(recipe.kernels),
             check_labels=False,
         )
         return replace(trained, seconds=trained.seconds + registration_s)
@@ -99,5 +97,4 @@ class Learners:
 
     @property
     def _run(self) -> TrainingRun:
-        grid = self.grid
-        return TrainingRun(self.seed, (grid.rows, grid.cols, grid.degree), self.checkpoints, self.progress)
+        return TrainingRun(self.seed, self.patch, self.checkpoints, self.progress)

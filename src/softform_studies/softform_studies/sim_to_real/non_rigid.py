@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from softform_core.errors import SoftformError
-from softform_core.forward.pipeline import grid_uv
-from softform_core.surface.bspline import evaluate
+from softform_core.surface.patch import Patch
 from softform_studies.sim_to_real.warp_fit import WarpSpace
 
 Array = NDArray[np.float64]
@@ -58,13 +57,13 @@ class Registration:
     is_supported: NDArray[np.bool_]
 
 
-def register_surface(control_points: Array, uv: Array, degree: int, cloud: Array, normals: Array) -> Registration:
+def register_surface(control_points: Array, uv: Array, patch: Patch, cloud: Array, normals: Array) -> Registration:
     """Deform a simulated surface until it lies on a captured cloud.
 
     Args:
         control_points: (rows, cols, 3) mm, simulated.
         uv: (P, 2) parameters of the points to register.
-        degree: Of the B-spline.
+        patch: Whose control points.
         cloud: (M, 3) mm, captured; with holes and outliers.
         normals: (M, 3) unit normals of the cloud.
 
@@ -73,13 +72,13 @@ def register_surface(control_points: Array, uv: Array, degree: int, cloud: Array
     """
     if len(cloud) < _FEWEST_POINTS:
         raise SoftformError(f"A cloud of {len(cloud)} points cannot be registered.", f"Give {_FEWEST_POINTS} or more.")
-    points = evaluate(control_points, uv, degree)
+    points = patch.evaluate(control_points, uv)
     registered = points
     first_scale = max(2.0 * float(np.median(_along_normals(cloud, registered, normals)[1])), _LAST_SCALE_MM)
     total = sum(level.iterations for level in _LEVELS)
     done = 0
     for level in _LEVELS:
-        centers = evaluate(control_points, grid_uv(level.kernels), degree)
+        centers = patch.evaluate(control_points, patch.samples(level.kernels))
         space = WarpSpace(points, centers, level.width)
         for _ in range(level.iterations):
             scale = first_scale * (_LAST_SCALE_MM / first_scale) ** (done / (total - 1))

@@ -45,7 +45,7 @@ def floors(robot: Robot, reality: Reality, judge: Judge, kernels: SimToReal) -> 
     """
     held_out = judge.held_out
     rest = robot.body.real_simulator(reality.body).rest_vertices
-    spline = fitted_surface(rest, MM_PER_M * held_out.vertices, held_out.faces, judge.grid, judge.uv)
+    spline = fitted_surface(rest, MM_PER_M * held_out.vertices, held_out.faces, judge.patch, judge.uv)
     predicted = judge.predicted(None)
     centers = judge.pipeline(kernels).kernel_centers(held_out.actuation)
     shapes = zip(predicted, centers, judge.truths, strict=True)

@@ -5,7 +5,7 @@ from builtin_interfaces.msg import Time
 from numpy.typing import NDArray
 from sensor_msgs.msg import PointCloud2
 
-from softform_core.forward.pipeline import ForwardPipeline, grid_uv
+from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 from softform_ros.conversions import cloud_from_points
@@ -53,7 +53,7 @@ class StreamedPath:
 
     def __init__(self, pipeline: ForwardPipeline, path: Array, points: int, frame: str) -> None:
         """Predict all shapes."""
-        dense = pipeline.at(grid_uv(points))
+        dense = pipeline.at(pipeline.patch.samples(points))
         self.path = path
         self.shapes = np.concatenate(
             [

@@ -8,16 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.forward.pipeline import grid_uv
 from softform_core.forward.rbf_warp import SimToReal, gaussians, warp
 from softform_core.frames.frames import Frames
 from softform_core.networks.layers import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import Robot
 from softform_core.simulation import solve_equilibrium
-from softform_core.surface.bspline import evaluate
-from softform_core.surface.fit import SurfaceFitter
-from softform_core.surface.mean_value import parametrise
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
 from softform_core.units import MM_PER_M
 from softform_rig.reality import Reality
@@ -113,7 +109,7 @@ class Laboratory:
         return self._result(captured, predicted, trained.sim_to_real, trained.seconds)
 
     def _learners(self, judge: Judge) -> Learners:
-        return Learners(self._forward_kinematics, judge.grid, self._seed, checkpoints=self._checkpoints)
+        return Learners(self._forward_kinematics, judge.patch, self._seed, checkpoints=self._checkpoints)
 
     def _train(self, run: Run, captured: Captured) -> TrainedSimToReal:
         """Train, unless the run before was trained just so and only judged otherwise."""
@@ -151,15 +147,13 @@ class Laboratory:
 
     def _from_simulated_shapes(self, judge: Judge, sim_to_real: SimToReal) -> Array:
         """Eq. 4 with control points fitted to the simulator's own shapes (Sec. V-C5), (n, P, 3) mm."""
-        membrane, grid = self._robot.body.simulator(), judge.grid
+        membrane, patch = self._robot.body.simulator(), judge.patch
         shapes = [
             solve_equilibrium(membrane, self._robot.actuators_of(actuation)).vertices
             for actuation in judge.held_out.actuation
         ]
-        fitter = SurfaceFitter(parametrise(membrane.rest_vertices, membrane.faces), grid.rows, grid.cols, grid.degree)
-        control = fitter.fit(MM_PER_M * np.array(shapes))
-        points = evaluate(control, judge.uv, grid.degree)
-        centers = evaluate(control, sim_to_real.kernel_uv, grid.degree)
+        control = patch.parametrised(membrane.rest_vertices, membrane.faces).fit(MM_PER_M * np.array(shapes))
+        points, centers = patch.evaluate(control, judge.uv), patch.evaluate(control, sim_to_real.kernel_uv)
         gamma = sim_to_real.coefficients.forward(control.reshape(len(control), -1)).reshape(len(control), -1, 3)
         return warp(points, gaussians(points, centers, sim_to_real.width), gamma)
 
@@ -184,9 +178,9 @@ def _seconds_of_warps(judge: Judge, sim_to_real: SimToReal) -> float:
     """Seconds for 1e5 evaluations of Eq. 2 on one core, the best of three (Fig. 14)."""
     actuation = judge.held_out.actuation[:1]
     pipeline = judge.pipeline(sim_to_real)
-    uv = grid_uv(_TIMED_WARPS)
+    uv = judge.patch.samples(_TIMED_WARPS)
     control = pipeline.control_points(actuation)
-    points = evaluate(control, uv, judge.grid.degree)
+    points = judge.patch.evaluate(control, uv)
     centers, gamma = pipeline.kernel_centers(actuation), pipeline.warp_coefficients(actuation)
     taken = []
     for _ in range(_REPEATS):

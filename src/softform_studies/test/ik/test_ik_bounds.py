@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from softform_core.forward.pipeline import ForwardPipeline, grid_uv
+from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.inverse.inverse import solve_prepared
 from softform_core.registration.rigid import RigidTransform
+from softform_core.surface.patch import SHEET
 from softform_studies.ik.ik_bounds import PropertyCounts, corners_of, disturbed_targets, solve_from
 
 KINDS = 7
@@ -15,7 +16,7 @@ KINDS = 7
 
 @pytest.fixture(scope="module")
 def small(membrane_weights, random_sim_to_real):
-    return ForwardPipeline(membrane_weights, grid_uv(100), random_sim_to_real(3))
+    return ForwardPipeline(membrane_weights, SHEET.samples(100), random_sim_to_real(3))
 
 
 @pytest.mark.parametrize("kind", range(KINDS))

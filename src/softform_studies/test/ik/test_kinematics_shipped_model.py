@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from softform_core.forward.autograd_pipeline import AutogradPipeline
-from softform_core.forward.pipeline import ForwardPipeline, grid_uv
+from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.inverse import solve_inverse_kinematics
@@ -14,6 +14,7 @@ from softform_core.networks.model_files import ModelError
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import load_robot
 from softform_core.surface.bspline import basis_matrix
+from softform_core.surface.patch import SHEET
 from softform_studies.ik.ik_prediction import shipped_pipeline
 
 
@@ -34,7 +35,7 @@ def random_pressures(robot, seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_jacobian_agrees_with_autograd(robot, seed):
     network, _ = load_forward_kinematics(robot)
-    uv = grid_uv(100)
+    uv = SHEET.samples(100)
     pipeline = ForwardPipeline(extract_mlp(network), uv, precision=np.float64)
     pressures = random_pressures(robot, seed)
     double = network.double()

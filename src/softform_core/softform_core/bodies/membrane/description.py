@@ -66,9 +66,9 @@ class MembraneBody(Body):
         return np.array([self.width, self.length])
 
     @property
-    def patches(self) -> tuple[str, ...]:
-        """The sheet."""
-        return (PATCH,)
+    def patches(self) -> dict[str, bool]:
+        """The sheet, which is no tube."""
+        return {PATCH: False}
 
     def outlines(self) -> list[Outline]:
         """The chambers seen from above."""

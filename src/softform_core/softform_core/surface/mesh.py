@@ -1,0 +1,105 @@
+"""Checks and topology of triangle meshes that are to be flattened."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+
+from softform_core.errors import SoftformError
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+
+class ParametrisationError(SoftformError):
+    """The mesh cannot be flattened."""
+
+
+def checked_mesh(vertices: ArrayLike, faces: ArrayLike) -> tuple[Array, Indices]:
+    """Vertices (V, 3) and faces (F, 3) as arrays.
+
+    Raises:
+        ParametrisationError: If they have other shapes, there is no face, a face names a vertex that does not exist, or
+            a vertex of a face is not finite.
+    """
+    points, triangles = np.asarray(vertices, dtype=np.float64), np.asarray(faces)
+    if points.ndim != 2 or points.shape[1] != 3 or triangles.ndim != 2 or triangles.shape[1] != 3 or not len(triangles):
+        raise ParametrisationError(
+            f"Vertices of shape {points.shape} and faces of shape {triangles.shape} are no triangle mesh.",
+            "Give vertices (V, 3) and faces (F, 3).",
+        )
+    if not np.issubdtype(triangles.dtype, np.integer) or triangles.min() < 0 or triangles.max() >= len(points):
+        raise ParametrisationError("Faces must be indices of the vertices.", "Check the mesh.")
+    used = np.unique(triangles)
+    finite = np.isfinite(points[used]).all(axis=1)
+    if not finite.all():
+        raise ParametrisationError(f"Vertex {used[~finite][0]} is not finite.", "Mend the mesh.")
+    return points, triangles.astype(np.int64)
+
+
+def doubled_areas(points: Array, faces: Indices) -> Array:
+    """Twice the area of each face, (F,)."""
+    a, b, c = points[faces].transpose(1, 0, 2)
+    return np.asarray(np.linalg.norm(np.cross(b - a, c - a), axis=1))
+
+
+def directed_edges(faces: Indices) -> Indices:
+    """The three edges of each face in its sense, (F, 3, 2): edge c runs from corner c to corner c + 1."""
+    return np.stack([faces, np.roll(faces, -1, axis=1)], axis=2)
+
+
+def shared_edges(faces: Indices) -> tuple[Indices, Indices]:
+    """Pairs of edges at which just two faces meet.
+
+    Returns:
+        (N,) each, places in `directed_edges(faces).reshape(-1, 2)`.
+    """
+    edges = np.sort(directed_edges(faces).reshape(-1, 2), axis=1)
+    _, inverse, uses = np.unique(edges, axis=0, return_inverse=True, return_counts=True)
+    order = np.argsort(inverse.ravel(), kind="stable")
+    first = (np.cumsum(uses) - uses)[uses == 2]
+    return order[first], order[first + 1]
+
+
+def boundary_loops(faces: Indices, count: int) -> list[Indices]:
+    """Outlines of a connected mesh of `count` vertices, each in the sense of the faces.
+
+    Raises:
+        ParametrisationError: If the mesh is not manifold, not oriented, in parts or closed.
+    """
+    directed = directed_edges(faces).reshape(-1, 2)
+    keys = directed[:, 0] * count + directed[:, 1]
+    reverse = directed[:, 1] * count + directed[:, 0]
+    edges, uses = np.unique(np.sort(directed, axis=1), axis=0, return_counts=True)
+    if (uses > 2).any():
+        first, second = edges[int(np.argmax(uses > 2))]
+        raise ParametrisationError(
+            f"The mesh is not manifold: {uses.max()} faces meet at the edge of vertices {first} and {second}.",
+            "Separate the faces.",
+        )
+    if np.unique(keys).size != keys.size:
+        raise ParametrisationError("Neighbouring faces turn in opposite senses.", "Orient all faces alike.")
+    parts, _ = connected_components(
+        coo_matrix((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(count, count)), directed=False
+    )
+    if parts != 1:
+        raise ParametrisationError(f"The mesh has {parts} separate parts.", "Give one connected mesh.")
+    boundary = directed[~np.isin(keys, reverse)]
+    if not len(boundary):
+        raise ParametrisationError("The mesh is closed, it has no outline.", "Cut it along a seam first.")
+    following = dict(boundary.tolist())
+    if len(following) != len(boundary):
+        raise ParametrisationError("Parts of the mesh touch in a single vertex of the outline.", "Separate them.")
+    loops = []
+    while following:
+        loop = [next(iter(following))]
+        while (vertex := following.pop(loop[-1])) != loop[0]:
+            loop.append(vertex)
+        loops.append(np.array(loop))
+    return loops
+
+
+def euler_characteristic(faces: Indices, count: int) -> int:
+    """Vertices - edges + faces: 1 for a disk, 0 for a tube."""
+    edges = np.unique(np.sort(directed_edges(faces).reshape(-1, 2), axis=1), axis=0)
+    return count - len(edges) + len(faces)

@@ -1,0 +1,156 @@
+"""Repair of what meshes exported by other programs often have, before they are flattened."""
+
+import logging
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import cKDTree
+
+from softform_core.surface.mesh import (
+    Array,
+    Indices,
+    ParametrisationError,
+    checked_mesh,
+    directed_edges,
+    doubled_areas,
+    shared_edges,
+)
+
+_SAME_PLACE = 1e-6
+"""Of the mesh's size: vertices that are closer together are one."""
+_FLAT = 1e-6
+"""Height of a triangle over its longest side, below which it has no area: the precision of exported coordinates."""
+
+
+@dataclass(frozen=True)
+class RepairedMesh:
+    """One connected, consistently oriented mesh.
+
+    Attributes:
+        vertices: (V, 3).
+        faces: (F, 3).
+        kept: (V,) which vertex of the mesh before the repair each is: a deformed shape of that mesh is `shape[kept]`.
+        repairs: What was done, one sentence each; empty for a mesh without faults.
+    """
+
+    vertices: Array
+    faces: Indices
+    kept: Indices
+    repairs: tuple[str, ...]
+
+
+def repair(vertices: ArrayLike, faces: ArrayLike) -> RepairedMesh:
+    """Join duplicate vertices, remove faces without area, keep the largest part, turn faces alike; log what was done.
+
+    Args:
+        vertices: (V, 3), any unit.
+        faces: (F, 3) indices.
+
+    Raises:
+        ParametrisationError: If this is no triangle mesh, holds NaN, has no face with an area, or is one-sided.
+    """
+    points, triangles = checked_mesh(vertices, faces)
+    repairs = []
+
+    def note(count: int, done: str) -> None:
+        if count:
+            repairs.append(f"{count} {done}.")
+
+    used = np.unique(triangles)
+    size = float(np.ptp(points[used], axis=0).max())
+    one = _joined(points, used, _SAME_PLACE * size)
+    note(int((one[used] != used).sum()), "duplicate vertices were joined")
+    triangles = one[triangles]
+
+    collapsed = (triangles == np.roll(triangles, 1, axis=1)).any(axis=1)
+    note(int(collapsed.sum()), "faces with a repeated vertex were removed")
+    triangles = triangles[~collapsed]
+    _, first = np.unique(np.sort(triangles, axis=1), axis=0, return_index=True)
+    note(len(triangles) - len(first), "duplicate faces were removed")
+    triangles = triangles[np.sort(first)]
+    if not len(triangles):
+        raise ParametrisationError("No face of the mesh has an area.", "Export the mesh again.")
+
+    parts, part = _parts(triangles)
+    areas = np.bincount(part, doubled_areas(points, triangles))
+    largest = part == areas.argmax()
+    note(parts - 1, f"smaller parts with {int((~largest).sum())} faces were left out: the largest of {parts} is kept")
+    triangles = triangles[largest]
+
+    turned = _against_the_rest(points, triangles)
+    note(int(turned.sum()), "faces were turned round")
+    triangles = np.where(turned[:, None], triangles[:, ::-1], triangles)
+
+    triangles, flat = _without_flat_faces(points, triangles)
+    note(flat, "faces without area were removed")
+
+    kept = np.unique(triangles)
+    note(len(points) - len(used), "vertices that belong to no face were left out")
+    for done in repairs:
+        logging.getLogger(__name__).warning("Mesh repaired: %s", done)
+    return RepairedMesh(points[kept], np.searchsorted(kept, triangles), kept, tuple(repairs))
+
+
+def _joined(points: Array, used: Indices, distance: float) -> Indices:
+    """The first of the vertices at the same place, for each vertex, (V,)."""
+    pairs = cKDTree(points[used]).query_pairs(distance, output_type="ndarray")
+    count = len(used)
+    _, group = connected_components(coo_matrix((np.ones(len(pairs)), pairs.T), shape=(count, count)), directed=False)
+    _, first = np.unique(group, return_index=True)
+    one = np.arange(len(points))
+    one[used] = used[first[group]]
+    return one
+
+
+def _parts(faces: Indices) -> tuple[int, Indices]:
+    """Number of parts that are connected by edges, and the part of each face."""
+    edges = np.sort(directed_edges(faces).reshape(-1, 2), axis=1)
+    _, edge = np.unique(edges, axis=0, return_inverse=True)
+    face = np.repeat(np.arange(len(faces)), 3)
+    joins = coo_matrix((np.ones(len(face)), (face, len(faces) + edge.ravel())), shape=(4 * len(faces),) * 2)
+    _, label = connected_components(joins, directed=False)
+    found, part = np.unique(label[: len(faces)], return_inverse=True)
+    return len(found), part
+
+
+def _against_the_rest(points: Array, faces: Indices) -> np.ndarray:
+    """Faces (F,) of one part that turn against the larger area of it.
+
+    Each face is two nodes of a graph, as it is and turned; neighbours that agree are joined like to like, others
+    crosswise. A mesh that can be oriented falls into two components, one the reverse of the other.
+    """
+    one, other = shared_edges(faces)
+    edges = directed_edges(faces).reshape(-1, 2)
+    disagree = (edges[one] == edges[other]).all(axis=1)
+    one, other, count = one // 3, other // 3, len(faces)
+    start = np.concatenate([one, one + count])
+    end = np.concatenate([other + disagree * count, other + ~disagree * count])
+    _, label = connected_components(coo_matrix((np.ones(len(start)), (start, end)), (2 * count,) * 2), directed=False)
+    if (label[:count] == label[count:]).any():
+        raise ParametrisationError("The mesh is one-sided, like a Moebius strip.", "Check the mesh.")
+    turned = label[:count] != label[0]
+    areas = doubled_areas(points, faces)
+    return np.asarray(~turned if areas[turned].sum() > areas.sum() / 2 else turned)
+
+
+def _without_flat_faces(points: Array, faces: Indices) -> tuple[Indices, int]:
+    """Faces whose three vertices lie in a line give their middle vertex to the face beyond their longest side."""
+    faces, removed = faces.copy(), 0
+    while removed < len(faces):
+        lengths = np.linalg.norm(np.diff(points[directed_edges(faces)], axis=2)[:, :, 0], axis=2)
+        flatness = doubled_areas(points, faces) / lengths.max(axis=1) ** 2
+        worst = int(flatness.argmin())
+        if flatness[worst] > _FLAT:
+            return faces, removed
+        a, b, c = np.roll(faces[worst], -int(lengths[worst].argmax()))
+        beyond = np.flatnonzero((directed_edges(faces) == [b, a]).all(axis=2).any(axis=1))
+        removed += 1
+        if len(beyond):
+            (d,) = np.setdiff1d(faces[beyond[0]], [a, b])
+            faces[worst], faces[beyond[0]] = (c, a, d), (b, c, d)
+        else:
+            faces = np.delete(faces, worst, axis=0)
+    raise ParametrisationError("Too many faces of the mesh have no area.", "Export the mesh again.")

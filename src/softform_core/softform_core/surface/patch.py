@@ -1,0 +1,184 @@
+"""Patches: a robot's surfaces as B-splines (paper 000, Eq. 1), a sheet with four sides or a tube with two ends.
+
+What depends on the control grid, or on which of the two it is, is asked of the patch. A tube is periodic along u: its
+seam is closed whatever control points a fit or a network gives, and a warp (Eq. 2), which moves points by where they
+are, keeps it closed.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from softform_core.errors import SoftformError
+from softform_core.surface.bspline import evaluate
+from softform_core.surface.fit import FitReport, SurfaceFitter
+from softform_core.surface.mean_value import parametrise, parametrise_tube
+from softform_core.surface.mesh_repair import repair
+
+Array = NDArray[np.float64]
+
+
+class Side(NamedTuple):
+    """A part of a patch's border: where the parameter of an axis (0 is u, 1 is v) has the value `end`, 0 or 1."""
+
+    axis: int
+    end: int
+
+
+class Patch(NamedTuple):
+    """A B-spline surface over the unit square; unpacked, the last arguments of `bspline.basis_matrix`.
+
+    Attributes:
+        rows: Control points along u.
+        cols: Control points along v.
+        degree: Polynomial degree.
+        periodic: Whether u runs around a tube.
+    """
+
+    rows: int = 30
+    cols: int = 30
+    degree: int = 3
+    periodic: bool = False
+
+    @property
+    def sides(self) -> tuple[Side, ...]:
+        """Where the patch ends: four sides, or the two ends of a tube."""
+        ends_of_v = Side(1, 0), Side(1, 1)
+        return ends_of_v if self.periodic else (Side(0, 0), Side(0, 1), *ends_of_v)
+
+    def parametrised(self, vertices: ArrayLike, faces: ArrayLike) -> "ParametrisedMesh":
+        """A rest mesh, repaired and flattened.
+
+        Args:
+            vertices: (V, 3), any unit.
+            faces: (F, 3) indices of a mesh with the topology of a disk, or of a tube if periodic.
+
+        Raises:
+            SoftformError: If the mesh cannot be repaired or flattened: it is closed, has more outlines than the patch,
+                is not manifold, is empty or holds NaN.
+        """
+        mesh = repair(vertices, faces)
+        flat = (
+            parametrise_tube(mesh.vertices, mesh.faces)[0] if self.periodic else parametrise(mesh.vertices, mesh.faces)
+        )
+        return ParametrisedMesh(self, flat, mesh.faces, mesh.kept, len(np.asarray(vertices)), mesh.repairs)
+
+    def evaluate(self, control_points: ArrayLike, uv: ArrayLike) -> Array:
+        """Points (..., P, 3) of surfaces with control points (..., rows, cols, 3) at parameters (P, 2), Eq. 1."""
+        return evaluate(control_points, uv, self.degree, self.periodic)
+
+    def samples(self, count: int) -> Array:
+        """About `count` parameters spread evenly over the patch, borders included.
+
+        Args:
+            count: Wanted number of points, at least 4; the nearest square number is used.
+
+        Returns:
+            (P, 2), point i * sqrt(P) + j at the i-th u and the j-th v.
+        """
+        side = _side(count)
+        line = np.linspace(0.0, 1.0, side)
+        around = np.arange(side) / side if self.periodic else line
+        return np.stack(np.meshgrid(around, line, indexing="ij"), axis=-1).reshape(-1, 2)
+
+    def triangles(self, count: int) -> NDArray[np.int64]:
+        """Triangles over the points of `samples(count)`, (F, 3), oriented like du x dv; those of a tube go around."""
+        side = _side(count)
+        start = np.arange(side if self.periodic else side - 1)
+        corner = (start[:, None] * side + np.arange(side - 1)).ravel()
+        beyond = ((start[:, None] + 1) % side * side + np.arange(side - 1)).ravel()
+        lower = np.stack([corner, beyond, beyond + 1], axis=1)
+        upper = np.stack([corner, beyond + 1, corner + 1], axis=1)
+        return np.concatenate([lower, upper])
+
+    def spacing(self, count: int) -> tuple[float, float]:
+        """Steps of u and v between the points of `samples(count)`."""
+        side = _side(count)
+        return 1.0 / (side if self.periodic else side - 1), 1.0 / (side - 1)
+
+    def side_samples(self, count: int, side: Side) -> NDArray[np.int64]:
+        """Which of `samples(count)` lie on a side, without its corners; the whole circle of a tube's end."""
+        number = _side(count)
+        if side.axis == 1:
+            along = np.arange(number) if self.periodic else np.arange(1, number - 1)
+            return along * number + side.end * (number - 1)
+        return side.end * (number - 1) * number + np.arange(1, number - 1)
+
+    def kernels(self, count: int) -> Array:
+        """Parameters (N, 2) of kernels in the middle of equal cells: at a fixed rim they would have little to do.
+
+        Raises:
+            SoftformError: If the number is not a square.
+        """
+        side = math.isqrt(count)
+        if side**2 != count:
+            raise SoftformError(f"{count} kernels form no square grid.", "Use 25, 36, 64, 100, ...")
+        line = (np.arange(side) + 0.5) / side
+        return np.stack(np.meshgrid(line, line, indexing="ij"), axis=-1).reshape(-1, 2)
+
+
+SHEET = Patch()
+"""A sheet with the control grid of paper 000."""
+
+
+@dataclass(frozen=True)
+class ParametrisedMesh:
+    """The rest mesh of a patch, flattened; fits surfaces to its deformed shapes.
+
+    Attributes:
+        patch: Whose mesh.
+        uv: (W, 2) parameters of the vertices.
+        faces: (F, 3).
+        kept: (W,) which vertex of the original mesh each is.
+        vertices: Number of vertices of the original mesh.
+        repairs: What was repaired, one sentence each.
+    """
+
+    patch: Patch
+    uv: Array
+    faces: NDArray[np.int64]
+    kept: NDArray[np.int64]
+    vertices: int
+    repairs: tuple[str, ...]
+
+    @property
+    def corners(self) -> Array:
+        """Parameters (F, 3, 2) of the corners of each face; around a tube u may leave 0 ... 1 to stay with its face."""
+        corners = self.uv[self.faces]
+        if self.patch.periodic:
+            corners[..., 0] -= np.round(corners[..., 0] - corners[:, :1, 0])
+        return corners
+
+    @cached_property
+    def fitter(self) -> SurfaceFitter:
+        """Least squares with one factorisation for all shapes.
+
+        Raises:
+            SoftformError: If the vertices do not determine the control points.
+        """
+        return SurfaceFitter(self.uv, *self.patch)
+
+    def fit(self, shapes: ArrayLike) -> Array:
+        """Control points (..., rows, cols, 3) of shapes (..., V, 3) of the original mesh, see `SurfaceFitter.fit`."""
+        return self.fitter.fit(self._kept(shapes))
+
+    def report(self, shapes: ArrayLike, control_points: ArrayLike) -> FitReport:
+        """How far fitted surfaces (n, rows, cols, 3) are from the vertices of shapes (n, V, 3)."""
+        return self.fitter.report(self._kept(shapes), control_points)
+
+    def _kept(self, shapes: ArrayLike) -> Array:
+        values = np.asarray(shapes, dtype=np.float64)
+        if values.ndim < 2 or values.shape[-2:] != (self.vertices, 3):
+            raise SoftformError(
+                f"Shapes of {values.shape} do not have the {self.vertices} vertices of the rest shape.",
+                "Shapes must come from the mesh that was parametrised.",
+            )
+        return values[..., self.kept, :]
+
+
+def _side(count: int) -> int:
+    return max(2, round(math.sqrt(count)))
