@@ -1,7 +1,6 @@
 """The board while nothing is regulated: opened, vented for sure, tested, and looked for when it is lost."""
 
 import logging
-import time
 from collections.abc import Callable
 
 from softform_core.errors import SoftformError
@@ -136,7 +135,7 @@ class Connection:
                 self.let_go()
             raise
         finally:
-            self._next_check = time.monotonic() + ALIVE_CHECK_SECONDS
+            self._next_check = self._board.clock.now() + ALIVE_CHECK_SECONDS
         self._confirmed_at = now
         self.still_inflated = ""
         for chamber, channel in zip(self._robot.actuators, self._wiring.channels, strict=True):
@@ -153,7 +152,7 @@ class Connection:
 
     def _note_vent(self, confirmed: bool) -> None:
         self.is_vent_confirmed = confirmed
-        self._vented_since = time.monotonic()
+        self._vented_since = self._board.clock.now()
         if confirmed:
             self._confirmed_at = self._vented_since
         self._next_check = self._vented_since + ALIVE_CHECK_SECONDS

@@ -22,7 +22,7 @@ class Deadlines:
 
     Args:
         period: s.
-        now: Moment of the first deadline, s of `time.monotonic`.
+        now: Moment of the first deadline, s of the loop's clock.
     """
 
     def __init__(self, period: float, now: float) -> None:

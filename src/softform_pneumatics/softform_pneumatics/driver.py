@@ -12,14 +12,13 @@ it. States and what leads to them::
                          FAULT ──reset──► VENTED
 
 A latched fault, and a driver that died while it was active, are found again by the next one, which starts in FAULT. All
-times are those of the steady clock. Python holds no hard real-time promise: the board's firmware regulates, and is the
-last line.
+times are those of the board's clock, which is steady. Python holds no hard real-time promise: the board's firmware
+regulates, and is the last line.
 """
 
 import functools
 import logging
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 
@@ -73,14 +72,16 @@ class PneumaticsDriver:
             air: The identified plant, to find leaks and blockages by; none by default.
         """
         self._board = board
+        self._clock = board.clock
         self._robot = robot
         self._settings = settings
-        self._commands = CommandBox()
-        self._requests = Requests()
+        self._commands = CommandBox(self._clock)
+        self._requests = Requests(self._clock)
         self._exit = threading.Event()
+        self._has_ended = threading.Event()
         self._thread: threading.Thread | None = None
         self._latch = latch or Latch()
-        self._deadlines = Deadlines(1.0 / settings.loop_rate, time.monotonic())
+        self._deadlines = Deadlines(1.0 / settings.loop_rate, self._clock.now())
         self._scheduling = "not running"
         self.statistics = LoopStatistics()
         self._supervisor = Supervisor(
@@ -126,6 +127,7 @@ class PneumaticsDriver:
         """
         self._supervisor.connect()
         self._exit.clear()
+        self._has_ended.clear()
         # A daemon: a program that forgets `close` ends all the same, and the guardian vents.
         self._thread = threading.Thread(target=self._run, name="pneumatics", daemon=True)
         self._thread.start()
@@ -218,10 +220,10 @@ class PneumaticsDriver:
         self._exit.set()
         thread, self._thread = self._thread, None
         if thread is not None:
-            thread.join(_REQUEST_SECONDS)
-            if thread.is_alive():
+            if not self._clock.wait(self._has_ended, _REQUEST_SECONDS):
                 _log.error("the driver's loop hangs; the guardian process vents the board when this process ends")
                 return
+            thread.join()
         self._supervisor.set_offline()
 
     def health(self) -> Mapping[str, object]:
@@ -266,19 +268,25 @@ class PneumaticsDriver:
         return self._exit.is_set() or self._requests.are_waiting
 
     def _is_out_of_time(self, end: float) -> bool:
-        return self._is_wanted_elsewhere() or time.monotonic() > end
+        return self._is_wanted_elsewhere() or self._clock.now() > end
 
     def _run(self) -> None:
+        try:
+            self._follow_until_exit()
+        finally:
+            self._has_ended.set()
+
+    def _follow_until_exit(self) -> None:
         self._scheduling = ask_for_priority(self._settings.realtime_priority, threads_of_this_process())
-        deadlines = self._deadlines = Deadlines(1.0 / self._settings.loop_rate, time.monotonic())
+        deadlines = self._deadlines = Deadlines(1.0 / self._settings.loop_rate, self._clock.now())
         supervisor = self._supervisor
         try:
             while not self._exit.is_set():
                 try:
                     if self._requests.are_waiting:
                         self._requests.answer()
-                        deadlines.resume(time.monotonic())
-                    now = time.monotonic()
+                        deadlines.resume(self._clock.now())
+                    now = self._clock.now()
                     if deadlines.is_due(now):
                         # A tick that is late has some time all the same: sending must not starve.
                         end = max(deadlines.next, now + 0.5 / self._settings.loop_rate)
@@ -290,7 +298,8 @@ class PneumaticsDriver:
                     # Vent first: a log that nobody reads may stand still.
                     supervisor.fault(f"The driver failed: {error!r}. Report this with the log; `reset` tries again.")
                     _log.exception("the driver's loop failed")
-                    self._exit.wait(1.0 / self._settings.loop_rate)  # whatever fails must not fail at full speed
+                    # Whatever fails must not fail at full speed.
+                    self._clock.wait(self._exit, 1.0 / self._settings.loop_rate)
         finally:
             supervisor.close()
             self._requests.answer()

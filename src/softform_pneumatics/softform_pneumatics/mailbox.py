@@ -1,29 +1,29 @@
 """What other threads hand over to the driver's: the newest command, and requests that wait for their answer."""
 
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeoutError
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
+from softform_pneumatics.clock import Clock
 
 
 class CommandBox:
-    """The newest command, (k,) Pa, and when it was taken over, s of `time.monotonic`."""
+    """The newest command, (k,) Pa, and when it was taken over, s of `clock`."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
         """Hold no command."""
+        self._clock = clock
         self._lock = threading.Lock()
         self._command: tuple[NDArray[np.float64], float] | None = None
 
     def put(self, goal: NDArray[np.float64]) -> None:
         """Take a command over; it replaces the one before it."""
         with self._lock:
-            self._command = goal, time.monotonic()
+            self._command = goal, self._clock.now()
 
     def clear(self) -> None:
         """Forget the command."""
@@ -39,8 +39,9 @@ class CommandBox:
 class Requests:
     """Work that other threads ask of one thread."""
 
-    def __init__(self) -> None:
-        """Hold no request."""
+    def __init__(self, clock: Clock) -> None:
+        """Hold no request; whoever asks waits by `clock`."""
+        self._clock = clock
         self._lock = threading.Lock()
         self._waiting: list[tuple[Callable[[], str], Future[str]]] = []
 
@@ -61,16 +62,15 @@ class Requests:
             SoftformError: If it does not answer within `seconds`.
         """
         future: Future[str] = Future()
+        is_answered = threading.Event()
+        future.add_done_callback(lambda _: is_answered.set())
         with self._lock:
             self._waiting.append((work, future))
-        try:
-            return future.result(seconds)
-        except FutureTimeoutError:
+        if not self._clock.wait(is_answered, seconds):
             if not late:
                 future.cancel()
-            raise SoftformError(
-                "The driver's loop does not answer.", "Cut the pressure supply, then end the driver."
-            ) from None
+            raise SoftformError("The driver's loop does not answer.", "Cut the pressure supply, then end the driver.")
+        return future.result()
 
     def answer(self) -> None:
         """Do what is asked, one after the other; what a request raises goes to who asked.

@@ -146,8 +146,8 @@ def measure_offsets(
 
 def _read_for(board: PressureBoard, seconds: float, interrupted: Callable[[], bool]) -> list[Measurement]:
     measurements: list[Measurement] = []
-    until = time.monotonic() + seconds
-    while (remaining := until - time.monotonic()) > 0.0:
+    until = board.clock.now() + seconds
+    while (remaining := until - board.clock.now()) > 0.0:
         if interrupted():
             raise SoftformError("The calibration was interrupted.", "Calibrate again when the robot is at rest.")
         measurements += board.read(min(remaining, _READ_SECONDS))

@@ -7,7 +7,6 @@ kilopascal, the odd ones staying at zero, then the other way round, with a vent 
 when told to, or moves when its neighbour is told to, is not independent.
 """
 
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -120,9 +119,9 @@ def _moved_channels(
     # The others are told nothing: in firmware that sets pairs, a neighbour's zero would undo what is looked for.
     targets = np.full(len(targets), np.nan)
     targets[list(group)] = pressure
-    started = time.monotonic()
+    started = board.clock.now()
     moved = np.zeros(len(baseline), dtype=bool)
-    while time.monotonic() - started < _RISE_SECONDS and not moved[list(group)].all():
+    while board.clock.now() - started < _RISE_SECONDS and not moved[list(group)].all():
         moved = (stream(0.0) - baseline) / pressure > _MOVED_SHARE
     # A neighbour that follows may have a larger chamber: give it time to show.
     moved |= (stream(_DWELL_SECONDS) - baseline) / pressure > _MOVED_SHARE
@@ -172,15 +171,15 @@ def _stream_for(
     surge: _SurgeWatch,
 ) -> list[Measurement]:
     measurements: list[Measurement] = []
-    started = heard = time.monotonic()
-    while time.monotonic() - started < seconds or len(measurements) < _AVERAGED:
+    started = heard = board.clock.now()
+    while board.clock.now() - started < seconds or len(measurements) < _AVERAGED:
         if interrupted():
             raise BoardError("The test of the chambers was interrupted.", "Reset when nothing else is asked.")
         board.set_targets(targets)
         arrived = board.read(_READ_SECONDS)
         if arrived:
-            heard = time.monotonic()
-        elif time.monotonic() - heard > _STREAM_SECONDS:
+            heard = board.clock.now()
+        elif board.clock.now() - heard > _STREAM_SECONDS:
             raise BoardError(f"{board.identity} does not stream its pressures.", "Check its firmware and cable.")
         for measurement in arrived:
             surge.look(measurement)
@@ -191,6 +190,6 @@ def _stream_for(
 def _vent(board: PressureBoard) -> None:
     if not board.vent():
         raise BoardError(f"{board.identity} does not confirm that it vents.", "Cut its power and check it.")
-    until = time.monotonic() + _VENT_SECONDS
-    while (remaining := until - time.monotonic()) > 0.0:
+    until = board.clock.now() + _VENT_SECONDS
+    while (remaining := until - board.clock.now()) > 0.0:
         board.read(remaining)

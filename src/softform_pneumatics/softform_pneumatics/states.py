@@ -34,7 +34,7 @@ class ChamberState:
     Args:
         pressures: (k,) Pa gauge.
         status: (k,) `ChamberStatus`.
-        captured: When they were measured, in seconds of `time.monotonic`.
+        captured: When they were measured, in seconds of the board's clock.
     """
 
     pressures: NDArray[np.float64]

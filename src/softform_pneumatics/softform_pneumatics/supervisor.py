@@ -153,9 +153,9 @@ class Supervisor:
             SoftformError: If something is wrong.
         """
         while not interrupted():
-            remaining = deadline - time.monotonic()
+            remaining = deadline - self._board.clock.now()
             if self.connection.is_lost:
-                time.sleep(max(min(remaining, 0.05), 0.0))
+                self._board.clock.sleep(max(min(remaining, 0.05), 0.0))
             else:
                 for measurement in self._board.read(max(remaining, 0.0)):
                     self._take(measurement)
@@ -182,7 +182,7 @@ class Supervisor:
         self.connection.is_vent_confirmed = False
         self.connection.still_inflated = ""
         self._regulates = True
-        self._regulator.begin(time.monotonic())
+        self._regulator.begin(self._board.clock.now())
         self._last_tick = _seconds_since_boot()
         self._set_state(State.VENTED, self._rest_reason)
 
@@ -209,7 +209,7 @@ class Supervisor:
             return
         if command is not None and self.state is State.VENTED:
             self._set_state(State.RUNNING, "following commands")
-        self._regulator.step(command, time.monotonic, interrupted)
+        self._regulator.step(command, self._board.clock.now, interrupted)
 
     def _take(self, measurement: Measurement) -> None:
         if not self._regulates:
@@ -249,7 +249,7 @@ class Supervisor:
 
     def _rest(self, reason: str) -> None:
         self.vent_quietly()
-        self._rest_until = time.monotonic() + VENT_REST_SECONDS
+        self._rest_until = self._board.clock.now() + VENT_REST_SECONDS
         if not self.connection.is_vent_confirmed:
             raise UnsafeError(
                 f"{self._board.identity} does not confirm that it vents ({reason}).",
@@ -316,7 +316,7 @@ class Supervisor:
         else:
             self._latch.clear()
         self._commands.clear()
-        self._rest_until = time.monotonic() + VENT_REST_SECONDS
+        self._rest_until = self._board.clock.now() + VENT_REST_SECONDS
         self._rest_reason = "ready after a reset: all targets are zero, waiting for commands"
         self._set_state(State.VENTED, "reset" if self.is_active else "reset; activate the driver to send commands")
         if self.is_active:  # looked at once more: it may have been activated while the fault still stood
@@ -348,7 +348,7 @@ class Supervisor:
         finally:
             self.is_calibrating = False
             self._commands.clear()
-            self._rest_until = time.monotonic() + VENT_REST_SECONDS
+            self._rest_until = self._board.clock.now() + VENT_REST_SECONDS
         listed = ", ".join(f"{c} {o:.0f}" for c, o in zip(self._robot.actuators, found, strict=True))
         return f"Stored and applied, Pa: {listed}."
 

@@ -1,6 +1,5 @@
 """The driver's thread against a scripted board: following, settling, and every way that must end in venting."""
 
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -8,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from stepped import SteppedClock
 
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
@@ -15,7 +15,6 @@ from softform_pneumatics import connection as connection_module
 from softform_pneumatics import driver as driver_module
 from softform_pneumatics import supervisor as supervisor_module
 from softform_pneumatics.boards.interface import BoardError, Measurement
-from softform_pneumatics.boards.link import SerialLink
 from softform_pneumatics.boards.openpneu_a import OpenPneuBoardA
 from softform_pneumatics.driver import PneumaticsDriver
 from softform_pneumatics.regulation import CommandRejectedError
@@ -34,26 +33,28 @@ class Seen:
 
 
 class Commander:
-    """Sends one command again and again from its own thread, until it is stopped."""
+    """Sends one command again and again, until it is stopped."""
 
-    def __init__(self, driver: PneumaticsDriver, pressures: list[float]) -> None:
+    def __init__(self, clock: SteppedClock, driver: PneumaticsDriver, pressures: list[float]) -> None:
         self._driver = driver
         self.pressures = pressures
         self.rejections: list[str] = []
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
+        self._has_ended = False
+        clock.every(0.05, self._send, lambda: self._has_ended)
 
-    def _run(self) -> None:
-        while not self._ended.wait(0.05):
-            try:
-                self._driver.command([f"c{i + 1}" for i in range(9)], self.pressures)
-            except CommandRejectedError as error:
-                self.rejections.append(str(error))
+    def _send(self) -> None:
+        try:
+            self._driver.command([f"c{i + 1}" for i in range(9)], self.pressures)
+        except CommandRejectedError as error:
+            self.rejections.append(str(error))
 
     def end(self) -> None:
-        self._ended.set()
-        self._thread.join()
+        self._has_ended = True
+
+
+@pytest.fixture
+def clock() -> SteppedClock:
+    return SteppedClock()
 
 
 @pytest.fixture
@@ -72,7 +73,7 @@ def make_driver(
     drivers = []
 
     def make(settings: DriverSettings = SETTINGS, robot: Robot = robot) -> PneumaticsDriver:
-        board = OpenPneuBoardA(SerialLink(scripted_board.path), vent_threshold=100.0, boot_seconds=0.05)
+        board = OpenPneuBoardA(scripted_board.link(), vent_threshold=100.0, boot_seconds=0.05)
         driver = PneumaticsDriver(
             board, robot, settings, lambda *state: seen.states.append(state), seen.pressures.append
         )
@@ -92,10 +93,12 @@ def driver(make_driver: Callable[..., PneumaticsDriver]) -> PneumaticsDriver:
 
 
 @pytest.fixture
-def commander(driver: PneumaticsDriver, scripted_board: Any, wait_until: WaitUntil) -> Iterator[Commander]:
+def commander(
+    clock: SteppedClock, driver: PneumaticsDriver, scripted_board: Any, wait_until: WaitUntil
+) -> Iterator[Commander]:
     """Someone who has inflated the robot and goes on commanding."""
     driver.activate()
-    commander = Commander(driver, [3000.0] * 9)
+    commander = Commander(clock, driver, [3000.0] * 9)
     wait_until(lambda: bool(scripted_board.pressures[:9].min() > 1.0))
     assert driver.state is State.RUNNING
     yield commander
@@ -114,12 +117,12 @@ def test_connect_leaves_the_board_vented_and_takes_no_commands(scripted_board: A
 
 
 def test_a_command_is_followed_settles_and_leaves_unused_channels_at_zero(
-    scripted_board: Any, driver: PneumaticsDriver, seen: Seen, wait_until: WaitUntil
+    clock: SteppedClock, scripted_board: Any, driver: PneumaticsDriver, seen: Seen, wait_until: WaitUntil
 ) -> None:
     driver.activate()
     wait_until(lambda: bool(seen.pressures))
     goal = [500.0 * i for i in range(9)]
-    commander = Commander(driver, goal)
+    commander = Commander(clock, driver, goal)
     wait_until(lambda: bool(seen.pressures) and bool((seen.pressures[-1].status == ChamberStatus.SETTLED).all()))
     commander.end()
     assert np.abs(seen.pressures[-1].pressures - goal).max() < 100.0
@@ -145,18 +148,20 @@ def test_targets_rise_no_faster_than_the_robot_allows(scripted_board: Any, comma
     assert climbed <= robot.slew_rate * (elapsed + 0.2)
 
 
-def test_a_lost_target_is_sent_again(scripted_board: Any, driver: PneumaticsDriver, wait_until: WaitUntil) -> None:
+def test_a_lost_target_is_sent_again(
+    clock: SteppedClock, scripted_board: Any, driver: PneumaticsDriver, wait_until: WaitUntil
+) -> None:
     driver.activate()
     wait_until(lambda: scripted_board.runs)
     scripted_board.lose_targets = 40
-    commander = Commander(driver, [1000.0] * 9)
+    commander = Commander(clock, driver, [1000.0] * 9)
     wait_until(lambda: bool(np.allclose(scripted_board.targets[:9], 1.0)))
     assert scripted_board.lose_targets == 0
     commander.end()
 
 
 def test_a_steady_error_is_taken_off_and_forgotten_once_vented(
-    scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil
+    clock: SteppedClock, scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil
 ) -> None:
     scripted_board.steady_error = 0.08
     wait_until(lambda: bool(np.abs(scripted_board.pressures[:9] - 3.0).max() < 0.015))
@@ -166,8 +171,8 @@ def test_a_steady_error_is_taken_off_and_forgotten_once_vented(
     wait_until(vented(scripted_board))
     scripted_board.steady_error = 0.0
     wait_until(lambda: driver.state is State.VENTED and scripted_board.runs)
-    began = time.monotonic()
-    again = Commander(driver, [3000.0] * 9)
+    began = clock.now()
+    again = Commander(clock, driver, [3000.0] * 9)
     wait_until(lambda: bool(scripted_board.pressures[:9].min() > 2.95))
     again.end()
     targets = [float(text[2:]) for at, text in scripted_board.requests if at >= began and text.startswith("T=")]
@@ -175,11 +180,11 @@ def test_a_steady_error_is_taken_off_and_forgotten_once_vented(
 
 
 def test_a_sensor_that_reads_too_low_does_not_pump_a_chamber_up(
-    scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil
+    clock: SteppedClock, scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil
 ) -> None:
     wait_until(lambda: bool(scripted_board.pressures[:9].min() > 2.9))
     scripted_board.steady_error = 0.9  # just within what the driver bears
-    time.sleep(2.5)
+    clock.sleep(2.5)
     assert driver.state is State.RUNNING
     assert scripted_board.targets.max() <= 3.301
 
@@ -197,33 +202,34 @@ def test_a_bad_command_changes_nothing_and_does_not_feed_the_watchdog(
 
 
 def test_a_commander_that_falls_silent_ends_in_venting_and_may_come_back(
-    scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil
+    clock: SteppedClock, scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil
 ) -> None:
-    before = time.monotonic()
+    before = clock.now()
     commander.end()
     wait_until(lambda: scripted_board.requests_since(before, "V") == 1)
     wait_until(lambda: bool(np.abs(scripted_board.pressures).max() < 0.1))
     assert driver.state is State.VENTED
     assert np.all(scripted_board.targets[:9] <= 3.0)
-    again = Commander(driver, [2000.0] * 9)
+    again = Commander(clock, driver, [2000.0] * 9)
     wait_until(lambda: bool(scripted_board.pressures[:9].min() > 1.8))
     again.end()
 
 
 def test_a_stream_that_stalls_vents_and_latches(
-    scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil
+    clock: SteppedClock, scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil
 ) -> None:
     scripted_board.stalls = True
     wait_until(lambda: driver.state is State.FAULT)
     wait_until(vented(scripted_board))
     assert "sent no pressures" in driver.reason
     scripted_board.stalls = False
-    time.sleep(0.3)
+    clock.sleep(0.3)
     assert driver.state is State.FAULT and not scripted_board.runs
     assert any("latched" in rejection for rejection in commander.rejections)
 
 
 def test_a_driver_whose_computer_slept_vents_and_latches(
+    clock: SteppedClock,
     scripted_board: Any,
     driver: PneumaticsDriver,
     commander: Commander,
@@ -236,7 +242,7 @@ def test_a_driver_whose_computer_slept_vents_and_latches(
     wait_until(lambda: driver.state is State.FAULT)
     assert "The driver stood still for 3600." in driver.reason
     wait_until(vented(scripted_board))
-    time.sleep(0.3)
+    clock.sleep(0.3)
     assert driver.state is State.FAULT and not scripted_board.runs
 
 
@@ -325,14 +331,14 @@ def test_a_listener_that_fails_cannot_keep_the_driver_from_venting(
 
 
 def test_stop_vents_at_once_and_latches_until_reset(
-    scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil
+    clock: SteppedClock, scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil
 ) -> None:
-    before = time.monotonic()
+    before = clock.now()
     driver.stop()
     assert scripted_board.requests_since(before, "V") == 1
     assert driver.state is State.FAULT and "stopped by request" in driver.reason
     wait_until(vented(scripted_board))
-    time.sleep(0.3)
+    clock.sleep(0.3)
     assert not scripted_board.runs  # the commander goes on, the latch holds
     driver.reset()
     wait_until(lambda: driver.state is State.RUNNING)
@@ -340,29 +346,16 @@ def test_stop_vents_at_once_and_latches_until_reset(
 
 
 def test_deactivate_vents_during_motion(
-    scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil
+    clock: SteppedClock, scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil
 ) -> None:
-    before = time.monotonic()
+    before = clock.now()
     driver.deactivate()
     assert scripted_board.requests_since(before, "V") == 1
     assert driver.state is State.VENTED
     wait_until(vented(scripted_board))
-    time.sleep(0.2)
+    clock.sleep(0.2)
     assert not scripted_board.runs
     assert any("not active" in rejection for rejection in commander.rejections)
-
-
-def test_close_vents_during_motion_and_ends_the_guardian(
-    scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil
-) -> None:
-    before = time.monotonic()
-    board = driver._board
-    assert isinstance(board, OpenPneuBoardA)
-    driver.close()
-    assert scripted_board.requests_since(before, "V") == 1
-    assert board.guardian_process_id is None
-    assert driver.state is State.OFFLINE
-    wait_until(vented(scripted_board))
 
 
 def test_a_vent_that_is_not_confirmed_is_repeated_until_it_is(
@@ -380,11 +373,11 @@ def test_a_vent_that_is_not_confirmed_is_repeated_until_it_is(
 
 
 def test_a_board_that_runs_again_by_itself_is_vented_again(
-    scripted_board: Any, driver: PneumaticsDriver, wait_until: WaitUntil
+    clock: SteppedClock, scripted_board: Any, driver: PneumaticsDriver, wait_until: WaitUntil
 ) -> None:
     scripted_board.targets[:] = 3.0
-    before = time.monotonic()
-    time.sleep(0.35)
+    before = clock.now()
+    clock.sleep(0.35)
     scripted_board.runs = True
     wait_until(lambda: scripted_board.requests_since(before, "V") >= 1 and not scripted_board.runs)
 
@@ -399,12 +392,12 @@ def test_a_board_that_dies_at_rest_is_a_fault(
     assert driver.state is State.VENTED
 
 
-def test_activation_does_not_clear_a_latch(scripted_board: Any, driver: PneumaticsDriver) -> None:
+def test_activation_does_not_clear_a_latch(clock: SteppedClock, scripted_board: Any, driver: PneumaticsDriver) -> None:
     driver.stop()
     driver.activate()
     with pytest.raises(CommandRejectedError, match="latched"):
         driver.command([f"c{i + 1}" for i in range(9)], [1000.0] * 9)
-    time.sleep(0.3)
+    clock.sleep(0.3)
     assert driver.state is State.FAULT and not scripted_board.runs
 
 
@@ -418,7 +411,7 @@ def test_the_shipped_firmware_is_refused_vented_and_its_port_let_go(
         driver.connect()
     assert not scripted_board.runs
     assert driver.state is State.OFFLINE
-    OpenPneuBoardA(SerialLink(scripted_board.path), vent_threshold=100.0, boot_seconds=0.05).open()
+    OpenPneuBoardA(scripted_board.link(), vent_threshold=100.0, boot_seconds=0.05).open()
 
 
 def test_a_robot_beyond_a_channels_range_is_refused_once_the_board_is_vented(

@@ -9,13 +9,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psutil
 import pytest
 
+from softform_core.robots import Robot
+from softform_pneumatics import probe
 from softform_pneumatics.boards.guardian import HEARTBEAT_SECONDS
 from softform_pneumatics.boards.interface import BoardError
 from softform_pneumatics.boards.link import SerialLink
 from softform_pneumatics.boards.openpneu_a import OpenPneuBoardA
+from softform_pneumatics.driver import PneumaticsDriver
+from softform_pneumatics.states import DriverSettings, State
 
 WaitUntil = Callable[..., None]
 
@@ -133,6 +138,32 @@ def test_a_guardian_that_is_killed_is_replaced(
     assert scripted_board.runs
     running_driver.process.kill()
     wait_until(lambda: not scripted_board.runs)
+
+
+def test_close_vents_during_motion_and_ends_the_guardian(
+    scripted_board: Any, robot: Robot, wait_until: WaitUntil, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(probe, "_DWELL_SECONDS", 0.05)
+    monkeypatch.setattr(probe, "_VENT_SECONDS", 0.05)
+    board = OpenPneuBoardA(SerialLink(scripted_board.path), vent_threshold=100.0, boot_seconds=0.05)
+    driver = PneumaticsDriver(board, robot, DriverSettings(), lambda state, reason: None, lambda state: None)
+    driver.connect()
+    driver.activate()
+    assert board.guardian_process_id is not None
+    guardian = psutil.Process(board.guardian_process_id)
+
+    def is_inflated() -> bool:
+        driver.command(robot.actuators, [3000.0] * 9)
+        return bool(scripted_board.pressures[:9].min() > 1.0)
+
+    wait_until(is_inflated)
+    assert driver.state is State.RUNNING
+    before = time.monotonic()
+    driver.close()
+    assert scripted_board.requests_since(before, "V") == 1
+    assert board.guardian_process_id is None and is_gone(guardian)
+    assert driver.state is State.OFFLINE
+    wait_until(lambda: not scripted_board.runs and bool(np.abs(scripted_board.pressures).max() < 0.1))
 
 
 def test_the_guardian_is_small(running_driver: RunningDriver) -> None:

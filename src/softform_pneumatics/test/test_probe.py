@@ -1,24 +1,28 @@
 """The experiment that tells a board which regulates ten channels from the firmware as it ships."""
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
+from stepped import SteppedClock
 
 from softform_core.robots import Robot
 from softform_pneumatics import probe
 from softform_pneumatics.boards.interface import BoardError
-from softform_pneumatics.boards.link import SerialLink
 from softform_pneumatics.boards.openpneu_a import OpenPneuBoardA
 from softform_pneumatics.probe import Regulation, probe_pressure, probe_regulation, require_independent
 
 
 @pytest.fixture
+def clock() -> SteppedClock:
+    return SteppedClock()
+
+
+@pytest.fixture
 def board(scripted_board: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenPneuBoardA]:
     monkeypatch.setattr(probe, "_RISE_SECONDS", 0.5)  # the scripted plant moves in 0.03 s
-    board = OpenPneuBoardA(SerialLink(scripted_board.path), vent_threshold=100.0, boot_seconds=0.05)
+    board = OpenPneuBoardA(scripted_board.link(), vent_threshold=100.0, boot_seconds=0.05)
     board.open()
     yield board
     board.close()
@@ -100,10 +104,10 @@ def test_sensor_offsets_do_not_mislead(scripted_board: Any, board: OpenPneuBoard
 
 
 def test_a_board_that_stops_streaming_ends_the_probe_vented(
-    scripted_board: Any, board: OpenPneuBoardA, robot: Robot
+    clock: SteppedClock, scripted_board: Any, board: OpenPneuBoardA, robot: Robot
 ) -> None:
     scripted_board.stalls = True
-    before = time.monotonic()
+    before = clock.now()
     with pytest.raises(BoardError, match="does not stream"):
         probe_regulation(board, range(9), probe_pressure(robot))
     assert scripted_board.requests_since(before, "V") >= 1

@@ -1,22 +1,20 @@
 """A lost board, a new driver, a calibration: what comes back by itself, and that pressure never does."""
 
 import contextlib
-import os
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from stepped import SteppedBoard, SteppedClock, SteppedLink
 
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_pneumatics import connection as connection_module
 from softform_pneumatics import offsets as offsets_module
 from softform_pneumatics import supervisor as supervisor_module
-from softform_pneumatics.boards.link import SerialLink
 from softform_pneumatics.boards.openpneu_a import OpenPneuBoardA
 from softform_pneumatics.driver import PneumaticsDriver
 from softform_pneumatics.latch import Latch
@@ -33,20 +31,17 @@ SETTINGS = DriverSettings(command_timeout=0.8, stream_timeout=1.0, settle_time=0
 class Lab:
     """A port whose board may be pulled and put back, and drivers one after the other."""
 
-    def __init__(self, folder: Path, board: Any, robot: Robot) -> None:
-        self.port, self.board, self.robot, self.folder = folder / "port", board, robot, folder
+    def __init__(self, folder: Path, clock: SteppedClock, board: SteppedBoard, robot: Robot) -> None:
+        self.clock, self.board, self.robot, self.folder = clock, board, robot, folder
         self.drivers: list[PneumaticsDriver] = []
-        self._ended = threading.Event()
-        self._commander: threading.Thread | None = None
-        self.plug(board)
+        self._is_commanded = False
 
-    def plug(self, board: Any) -> None:
+    def plug(self, board: SteppedBoard) -> None:
         self.board = board
-        self.port.unlink(missing_ok=True)
-        self.port.symlink_to(board.path)
 
     def driver(self) -> PneumaticsDriver:
-        board = OpenPneuBoardA(SerialLink(str(self.port)), vent_threshold=100.0, boot_seconds=0.05)
+        link = SteppedLink(self.clock, lambda: self.board)
+        board = OpenPneuBoardA(link, vent_threshold=100.0, boot_seconds=0.05)
         driver = PneumaticsDriver(
             board,
             self.robot,
@@ -54,7 +49,7 @@ class Lab:
             lambda state, reason: None,
             lambda state: None,
             Latch(self.folder / "latch.json"),
-            OffsetStore(self.folder / "offsets.json", self.robot, str(self.port), SETTINGS.offset_limit),
+            OffsetStore(self.folder / "offsets.json", self.robot, self.board.path, SETTINGS.offset_limit),
         )
         self.drivers.append(driver)
         driver.connect()
@@ -64,19 +59,16 @@ class Lab:
     def command_for_ever(self) -> None:
         """A commander that never tires, whatever happens."""
 
-        def run() -> None:
-            while not self._ended.wait(0.02):
-                with contextlib.suppress(CommandRejectedError):
-                    self.drivers[-1].command(CHAMBERS, [3000.0] * 9)
+        def command() -> None:
+            with contextlib.suppress(CommandRejectedError):
+                self.drivers[-1].command(CHAMBERS, [3000.0] * 9)
 
-        self._commander = threading.Thread(target=run, daemon=True)
-        self._commander.start()
+        self._is_commanded = True
+        self.clock.every(0.02, command, lambda: not self._is_commanded)
 
     def rest(self) -> None:
         """End the commander."""
-        self._ended.set()
-        if self._commander is not None:
-            self._commander.join()
+        self._is_commanded = False
 
     def is_inflated(self) -> bool:
         driver = self.drivers[-1]
@@ -84,19 +76,26 @@ class Lab:
         return bool(self.board.pressures[:9].min() > 2.0)
 
     def stays_vented(self, seconds: float = 0.5) -> bool:
-        time.sleep(seconds)
+        self.clock.sleep(seconds)
         return not self.board.runs and bool(np.abs(self.board.pressures).max() < 0.1)
 
 
 @pytest.fixture
-def lab(scripted_board: Any, robot: Robot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
+def clock() -> SteppedClock:
+    return SteppedClock()
+
+
+@pytest.fixture
+def lab(
+    clock: SteppedClock, scripted_board: Any, robot: Robot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Lab]:
     monkeypatch.setattr(supervisor_module, "VENT_REST_SECONDS", 0.1)
     monkeypatch.setattr(connection_module, "ALIVE_CHECK_SECONDS", 0.1)
     monkeypatch.setattr(offsets_module, "EMPTYING_SECONDS", 0.3)
     monkeypatch.setattr(offsets_module, "MEASURING_SECONDS", 0.4)
     monkeypatch.setattr("softform_pneumatics.probe._DWELL_SECONDS", 0.05)
     monkeypatch.setattr("softform_pneumatics.probe._VENT_SECONDS", 0.1)
-    lab = Lab(tmp_path, scripted_board, robot)
+    lab = Lab(tmp_path, clock, scripted_board, robot)
     yield lab
     lab.rest()
     for driver in lab.drivers:
@@ -110,9 +109,8 @@ def test_a_board_that_comes_back_is_found_and_vented_and_waits_for_a_reset(
     lab.command_for_ever()
     wait_until(lab.is_inflated)
     lab.board.unplug()
-    lab.port.unlink()
     wait_until(lambda: driver.state is State.FAULT and "is lost" in driver.reason)
-    time.sleep(0.3)
+    lab.clock.sleep(0.3)
     assert driver.health()["reconnections"] == 0
     back = make_board()
     back.targets[:], back.runs = 3.0, True  # it went on regulating: it has no watchdog
@@ -127,7 +125,7 @@ def test_a_board_that_boots_in_motion_is_latched(lab: Lab, wait_until: WaitUntil
     driver = lab.driver()
     lab.command_for_ever()
     wait_until(lab.is_inflated)
-    os.write(lab.board.master, b"\x00\xff OpenPneu2.0 boot\r\nT1.00,2.")
+    lab.board.say(b"\x00\xff OpenPneu2.0 boot\r\nT1.00,2.")
     lab.board.runs, lab.board.silent = False, True
     wait_until(lambda: driver.state is State.FAULT)
     lab.board.silent, lab.board.threshold = False, 2.0
@@ -179,9 +177,9 @@ def test_a_stop_interrupts_the_test_of_the_chambers_that_a_reset_makes(lab: Lab,
     resetting = threading.Thread(target=reset)
     resetting.start()
     wait_until(lambda: lab.board.runs)
-    started = time.monotonic()
+    started = lab.clock.now()
     driver.stop()
-    assert time.monotonic() - started < 1.5
+    assert lab.clock.now() - started < 1.5
     resetting.join()
     assert "interrupted" in failures[0]
     assert driver.state is State.FAULT and lab.stays_vented()
@@ -237,13 +235,13 @@ def test_a_robot_that_was_left_in_doubt_is_not_called_vented(lab: Lab, wait_unti
         driver.stop()
 
 
-def test_what_waits_behind_a_request_may_interrupt_it_and_late_ones_are_forgotten() -> None:
-    requests, done = Requests(), []
+def test_what_waits_behind_a_request_may_interrupt_it_and_late_ones_are_forgotten(clock: SteppedClock) -> None:
+    requests, done = Requests(clock), []
 
     def slow() -> str:
-        deadline = time.monotonic() + 5.0
-        while not requests.are_waiting and time.monotonic() < deadline:
-            time.sleep(0.01)
+        deadline = clock.now() + 5.0
+        while not requests.are_waiting and clock.now() < deadline:
+            clock.sleep(0.01)
         done.append("interrupted" if requests.are_waiting else "ended")
         return ""
 
@@ -254,7 +252,7 @@ def test_what_waits_behind_a_request_may_interrupt_it_and_late_ones_are_forgotte
     asking = [threading.Thread(target=ask, args=(work,)) for work in (slow, lambda: done.append("stop") or "")]
     for thread in asking:
         thread.start()
-        time.sleep(0.1)
+        clock.sleep(0.1)
     requests.answer()
     for thread in asking:
         thread.join()
@@ -325,9 +323,9 @@ def test_a_stop_interrupts_a_calibration(lab: Lab, monkeypatch: pytest.MonkeyPat
     wait_until(lambda: lab.board.stopped and lab.board.runs)
     with pytest.raises(CommandRejectedError, match="being calibrated"):
         driver.command(CHAMBERS, [1000.0] * 9)
-    started = time.monotonic()
+    started = lab.clock.now()
     driver.stop()
-    assert time.monotonic() - started < 1.5
+    assert lab.clock.now() - started < 1.5
     calibrating.join()
     assert "interrupted" in failures[0]
     assert driver.state is State.FAULT and lab.stays_vented()
@@ -339,7 +337,7 @@ def test_a_cable_pulled_from_a_calibration_is_a_fault(
 ) -> None:
     monkeypatch.setattr(offsets_module, "MEASURING_SECONDS", 5.0)
     driver = lab.driver()
-    threading.Timer(0.8, lab.board.unplug).start()
+    lab.clock.after(0.8, lab.board.unplug)
     with pytest.raises(SoftformError, match="is lost|not open"):
         driver.calibrate()
     assert driver.state is State.FAULT

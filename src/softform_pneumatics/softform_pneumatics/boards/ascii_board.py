@@ -2,7 +2,6 @@
 
 import collections
 import math
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -14,6 +13,7 @@ from softform_core.units import PA_PER_KPA
 from softform_pneumatics.boards.interface import BoardError, BoardLostError, Measurement, WireCounters, never
 from softform_pneumatics.boards.lines import LineParser
 from softform_pneumatics.boards.link import SerialLink
+from softform_pneumatics.clock import Clock
 
 CHANNELS = 10
 BAUD_RATE = 115200
@@ -75,6 +75,11 @@ class AsciiBoard(ABC, Generic[Message]):
         """Which board, on which port."""
 
     @property
+    def clock(self) -> Clock:
+        """The clock of its line."""
+        return self._link.clock
+
+    @property
     def pressure_min(self) -> NDArray[np.float64]:
         """Lowest pressure that each channel can measure, (10,) Pa: the odd channels' sensors know no vacuum."""
         return self._pressure_min
@@ -108,7 +113,7 @@ class AsciiBoard(ABC, Generic[Message]):
             BoardError: If what is there is another board, or does not confirm that it vents.
         """
         self._measurements.clear()  # those of a connection before this one are no sign of life
-        booted = time.monotonic()
+        booted = self.clock.now()
         if not self._link.is_open:
             self._link.open(BAUD_RATE)
             booted += self._boot_seconds
@@ -134,7 +139,7 @@ class AsciiBoard(ABC, Generic[Message]):
         self._replies.clear()
         self._link.write(self.vent_request)  # before anything else can fail
         try:
-            if self._awaited(self._confirms_vent, time.monotonic() + _FIRST_VENT_SECONDS) is None:
+            if self._awaited(self._confirms_vent, self.clock.now() + _FIRST_VENT_SECONDS) is None:
                 # A line end first: with one lost on the wire the request was a part of what was sent before.
                 self._request(b"\r\n" + self.vent_request, self._confirms_vent, ATTEMPTS - 1)
         except BoardLostError:
@@ -149,7 +154,7 @@ class AsciiBoard(ABC, Generic[Message]):
         self._link.close(vent=not self._is_vented)
 
     def _wait_for_boot(self, booted: float) -> None:
-        while (remaining := booted - time.monotonic()) > 0.0:
+        while (remaining := booted - self.clock.now()) > 0.0:
             self._receive(remaining)
             if self._measurements:
                 # It streams: a driver that died left it holding pressure. Nothing else prints such lines.
@@ -174,7 +179,7 @@ class AsciiBoard(ABC, Generic[Message]):
 
     def _request(self, request: bytes, confirms: Callable[[Message], bool], attempts: int = ATTEMPTS) -> Message:
         for _ in range(attempts):
-            reply = self._ask(request, confirms, time.monotonic() + REPLY_SECONDS)
+            reply = self._ask(request, confirms, self.clock.now() + REPLY_SECONDS)
             if reply is not None:
                 return reply
         raise BoardError(
@@ -199,7 +204,7 @@ class AsciiBoard(ABC, Generic[Message]):
         self, confirms: Callable[[Message], bool], deadline: float, interrupted: Callable[[], bool] = never
     ) -> Message | None:
         """The reply that confirms; None after `deadline` or once `interrupted`."""
-        remaining = deadline - time.monotonic()
+        remaining = deadline - self.clock.now()
         while not interrupted():
             self._receive(remaining)
             while self._replies:
@@ -210,7 +215,7 @@ class AsciiBoard(ABC, Generic[Message]):
             if remaining <= 0.0:
                 self._unanswered_requests += 1
                 return None
-            remaining = deadline - time.monotonic()
+            remaining = deadline - self.clock.now()
         return None
 
     def _count_as_deaf(self, request: bytes, asked: float) -> None:
@@ -221,7 +226,7 @@ class AsciiBoard(ABC, Generic[Message]):
         """
         self._deaf_since = self._deaf_since or asked
         self._deaf_requests += 1
-        if time.monotonic() - self._deaf_since > _DEAF_SECONDS and self._deaf_requests >= _DEAF_REQUESTS:
+        if self.clock.now() - self._deaf_since > _DEAF_SECONDS and self._deaf_requests >= _DEAF_REQUESTS:
             self._forget_deafness()
             raise BoardError(
                 f"{self.identity} does not confirm {request.decode().strip()!r}.",
@@ -234,7 +239,7 @@ class AsciiBoard(ABC, Generic[Message]):
 
     def _receive(self, timeout: float) -> None:
         data = self._link.receive(timeout)
-        arrived = time.monotonic()
+        arrived = self.clock.now()
         for message in self._parser.feed(data):
             self._take(message, arrived)
 

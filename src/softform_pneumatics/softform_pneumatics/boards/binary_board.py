@@ -2,7 +2,6 @@
 
 import collections
 import itertools
-import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -13,6 +12,7 @@ from softform_pneumatics.boards import protocol_binary as protocol
 from softform_pneumatics.boards.interface import BoardError, BoardLostError, Measurement, WireCounters, never
 from softform_pneumatics.boards.link import SerialLink
 from softform_pneumatics.boards.protocol_binary import CHANNELS_OF_A_MODULE, Answer, Command, PacketParser, Status
+from softform_pneumatics.clock import Clock
 
 WATCHDOG_SECONDS = 0.5
 HIGHEST_PRESSURE = 689.0 * PA_PER_KPA
@@ -59,6 +59,11 @@ class BinaryBoard:
         """Which modules, on which port."""
         modules = ", ".join(map(str, self._modules))
         return f"binary board (modules {modules}{self._firmware}) on {self._link.path}"
+
+    @property
+    def clock(self) -> Clock:
+        """The clock of its line."""
+        return self._link.clock
 
     @property
     def pressure_min(self) -> NDArray[np.float64]:
@@ -166,7 +171,7 @@ class BinaryBoard:
             BoardError: If a module vented by itself, booted, refused a target, has a bad sensor, or has not answered
                 for as long as its watchdog waits.
         """
-        started = time.monotonic()
+        started = self.clock.now()
         self._targets = np.where(np.isnan(targets), self._targets, targets)
         complete = True
         first = self._first_pair
@@ -218,12 +223,12 @@ class BinaryBoard:
         Raises:
             BoardLostError: If the connection is gone.
         """
-        deadline = time.monotonic() + timeout
+        deadline = self.clock.now() + timeout
         while not self._measurements:
             if self._observes and self._read_all():
                 self._receive(_OBSERVING_SECONDS)
                 break
-            remaining = deadline - time.monotonic()
+            remaining = deadline - self.clock.now()
             self._receive(remaining)
             if remaining <= 0.0:
                 break
@@ -256,7 +261,7 @@ class BinaryBoard:
         return first, second
 
     def _read_all(self) -> bool:
-        started = time.monotonic()
+        started = self.clock.now()
         for pair in self._pairs:
             answer = self._ask(1 + pair // 2, Command.READ, pair % 2)
             if answer is None:
@@ -287,7 +292,7 @@ class BinaryBoard:
 
     def _count_as_deaf(self, module: int, moment: float) -> None:
         since = self._deaf_since.setdefault(module, moment)
-        if time.monotonic() - since > _DEAF_SECONDS:
+        if self.clock.now() - since > _DEAF_SECONDS:
             self._deaf_since.clear()
             raise BoardError(f"Module {module} of {self.identity} does not answer.", "Check power and wiring.")
 
@@ -306,8 +311,8 @@ class BinaryBoard:
         sequence = next(self._sequences)
         self._answers.clear()
         self._link.write(protocol.request(module, command, sequence, argument, words))
-        deadline = time.monotonic() + _REPLY_SECONDS
-        while (remaining := deadline - time.monotonic()) > 0.0:
+        deadline = self.clock.now() + _REPLY_SECONDS
+        while (remaining := deadline - self.clock.now()) > 0.0:
             self._receive(remaining)
             while self._answers:
                 answer = self._answers.popleft()

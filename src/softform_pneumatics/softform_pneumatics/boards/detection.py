@@ -1,6 +1,5 @@
 """Finding out which board is on a port, and making the one that is asked for."""
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -87,8 +86,8 @@ def identify(link: SerialLink, boot_seconds: float = BOOT_SECONDS) -> str:
 
 def _listen(link: SerialLink, seconds: float) -> str | None:
     stream = protocol_a.StreamParser()
-    booted = time.monotonic() + seconds
-    while (remaining := booted - time.monotonic()) > 0.0:
+    booted = link.clock.now() + seconds
+    while (remaining := booted - link.clock.now()) > 0.0:
         if any(isinstance(message, protocol_a.StreamLine) for message in stream.feed(link.receive(remaining))):
             # A driver that died left it holding pressure.
             link.write(protocol_a.VENT_REQUEST)
@@ -100,8 +99,8 @@ def _ask_alive(link: SerialLink, attempts: int) -> str | None:
     stream, replies = protocol_a.StreamParser(), protocol_b.ReplyParser()
     for _ in range(attempts):
         link.write(protocol_a.ALIVE_REQUEST)
-        deadline = time.monotonic() + REPLY_SECONDS
-        while (remaining := deadline - time.monotonic()) > 0.0:
+        deadline = link.clock.now() + REPLY_SECONDS
+        while (remaining := deadline - link.clock.now()) > 0.0:
             data = link.receive(remaining)
             if protocol_a.Reply(protocol_a.ReplyKind.ALIVE) in stream.feed(data):
                 return PROTOCOL_A
@@ -115,8 +114,8 @@ def _ask_who(link: SerialLink) -> bool:
     for attempt in range(ATTEMPTS):
         for module in range(1, protocol_binary.MOST_MODULES + 1):
             link.write(protocol_binary.request(module, protocol_binary.Command.WHO, attempt))
-            deadline = time.monotonic() + REPLY_SECONDS / protocol_binary.MOST_MODULES
-            while (remaining := deadline - time.monotonic()) > 0.0:
+            deadline = link.clock.now() + REPLY_SECONDS / protocol_binary.MOST_MODULES
+            while (remaining := deadline - link.clock.now()) > 0.0:
                 for answer in parser.feed(link.receive(remaining)):
                     if answer.command is protocol_binary.Command.WHO and answer.words[0] == protocol_binary.MARK:
                         return True

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
+from softform_pneumatics.clock import Clock
 
 
 class BoardError(SoftformError):
@@ -24,7 +25,7 @@ class Measurement:
 
     Args:
         pressures: (channels,) Pa gauge.
-        captured: When the board measured them, in seconds of `time.monotonic`.
+        captured: When the board measured them, in seconds of the board's clock.
     """
 
     pressures: NDArray[np.float64]
@@ -53,6 +54,11 @@ class PressureBoard(Protocol):
     Channels are numbered from 0; pressures are Pa gauge. Every method may raise `BoardError`, and `BoardLostError` once
     the connection is gone.
     """
+
+    @property
+    def clock(self) -> Clock:
+        """The clock of its measurements, and of whoever drives it."""
+        ...
 
     @property
     def identity(self) -> str:

@@ -7,9 +7,10 @@ import serial
 from softform_pneumatics.boards.guardian import Guardian
 from softform_pneumatics.boards.interface import BoardError, BoardLostError
 from softform_pneumatics.boards.ports import open_port
+from softform_pneumatics.clock import Clock, SteadyClock
 
 _FIRST_BYTES = 64
-_LONGEST_WAIT = 0.1  # s; a heartbeat is due even while the board is silent
+LONGEST_WAIT = 0.1  # s; a heartbeat is due even while the board is silent
 _CHUNK = 4096
 
 
@@ -18,11 +19,15 @@ class SerialLink:
 
     Args:
         path: Device path, e.g. /dev/ttyUSB0.
+
+    Attributes:
+        clock: By which a board on this line reads and waits.
     """
 
     def __init__(self, path: str) -> None:
         """Describe the link; nothing is opened before `open`."""
         self.path = path
+        self.clock: Clock = SteadyClock()
         self.first_bytes = b""
         self.bytes_received = 0
         self._port: serial.Serial | None = None
@@ -68,7 +73,7 @@ class SerialLink:
         port = self._opened()
         self._beat()
         try:
-            ready, _, _ = select.select([port.fileno()], [], [], min(max(timeout, 0.0), _LONGEST_WAIT))
+            ready, _, _ = select.select([port.fileno()], [], [], min(max(timeout, 0.0), LONGEST_WAIT))
             data = bytes(port.read(_CHUNK)) if ready else b""
         except OSError as error:
             raise self._lost(error) from error

@@ -1,6 +1,5 @@
 """The OpenPneu board over Protocol A, as its published firmware speaks it."""
 
-import time
 from collections.abc import Callable
 
 import numpy as np
@@ -163,7 +162,7 @@ class OpenPneuBoardA(AsciiBoard[Message]):
         return due
 
     def _set_target(self, channel: int, pressure: float, interrupted: Callable[[], bool]) -> bool:
-        asked, request = time.monotonic(), protocol.select_channel_request(channel)
+        asked, request = self.clock.now(), protocol.select_channel_request(channel)
         confirmed = self._ask(
             request,
             lambda reply: reply == Reply(ReplyKind.CHANNEL_SELECTED, channel),
@@ -193,9 +192,9 @@ class OpenPneuBoardA(AsciiBoard[Message]):
         Raises:
             BoardLostError: If the connection is gone.
         """
-        deadline = time.monotonic() + timeout
+        deadline = self.clock.now() + timeout
         while not self._measurements:
-            remaining = deadline - time.monotonic()
+            remaining = deadline - self.clock.now()
             self._receive(remaining)
             if remaining <= 0.0:
                 break

@@ -4,7 +4,6 @@ The board speaks only when it is asked, and does not say of which channel a pres
 a time, and after an answer that did not come everything is dropped up to the answer to `AT+ADD`.
 """
 
-import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -105,7 +104,7 @@ class OpenPneuBoardB(AsciiBoard[Reply]):
         refused = self._refused_requests
         self._targets = np.where(np.isnan(targets), self._targets, targets)
         request = protocol.targets_request(self._targets.tolist())
-        asked = time.monotonic()
+        asked = self.clock.now()
         done = self._ask(request, _of_kind(ReplyKind.DONE), asked + _SET_SECONDS, interrupted) is not None
         if done and refused == self._refused_requests:
             return True
@@ -119,11 +118,11 @@ class OpenPneuBoardB(AsciiBoard[Reply]):
         Raises:
             BoardLostError: If the connection is gone.
         """
-        deadline = time.monotonic() + timeout
+        deadline = self.clock.now() + timeout
         while not self._measurements:
-            remaining = deadline - time.monotonic()
+            remaining = deadline - self.clock.now()
             if self._measures and remaining >= _ROUND_TRIP_SECONDS:
-                self._read_next(min(deadline, time.monotonic() + _READ_SECONDS))
+                self._read_next(min(deadline, self.clock.now() + _READ_SECONDS))
             else:
                 self._receive(remaining)
             if remaining <= 0.0:
@@ -138,7 +137,7 @@ class OpenPneuBoardB(AsciiBoard[Reply]):
         """
         told = {}
         for channel in self._channels:
-            if not self._get_in_step(time.monotonic() + _READ_SECONDS):
+            if not self._get_in_step(self.clock.now() + _READ_SECONDS):
                 raise BoardError(f"{self.identity} does not answer.", "Check its power, its cable and its firmware.")
             unanswered = self._unanswered_requests
             told[channel] = self._request(protocol.read_request(channel), _of_kind(ReplyKind.PRESSURE)).value
@@ -155,7 +154,7 @@ class OpenPneuBoardB(AsciiBoard[Reply]):
         if not self._get_in_step(deadline):
             return
         if len(self._unread) == len(self._channels):
-            self._round_started = time.monotonic()
+            self._round_started = self.clock.now()
         refused = self._refused_requests
         reply = self._ask(protocol.read_request(channel), _of_kind(ReplyKind.PRESSURE), deadline)
         if reply is None or refused != self._refused_requests:
