@@ -1,9 +1,29 @@
-"""Fixtures that every package's tests share: a ROS domain of their own, so that runs beside each other stay apart."""
+"""What every package's tests share: a ROS domain of their own, and the marks of tests that take long.
 
+A test file is marked by what it imports and calls: `stack` if it starts nodes or processes or opens terminals,
+`training` if it trains a model, fits a plant or simulates a data set. `--quick` leaves out both, unread.
+"""
+
+import functools
 import os
 import random
+import re
+from pathlib import Path
 
 import pytest
+
+_MARKS = {
+    "stack": re.compile(
+        r"^(?:import|from) (?:subprocess|multiprocessing|rclpy|lifecycle_msgs|pty)\b"
+        r"|\b(?:ShapeClient|BackgroundNode|PseudoTerminal)\b|\bworkers=|\bprocesses=|\(stack\b",
+        re.MULTILINE,
+    ),
+    "training": re.compile(
+        r"\b(?:train\w*|learn_\w+|identify\w*|generate_simulation|simulate_tips|fit_tips|measure_gap)\("
+        r"|\bimport train\b|\bbench\w* import\b|\bstudies\b|\bevaluat\w+ import run\b",
+        re.MULTILINE,
+    ),
+}
 
 # The range that is free of ephemeral ports on Linux.
 _HIGHEST_ROS_DOMAIN = 101
@@ -21,3 +41,29 @@ def ros_domain() -> int:
     os.environ["ROS_DOMAIN_ID"] = str(domain)
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
     return domain
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--quick`."""
+    parser.addoption("--quick", action="store_true", help="only test files that are marked neither stack nor training")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out what `--quick` leaves out before it is imported, which takes as long as running it."""
+    is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
+    return True if config.getoption("quick") and is_test and marks_of(collection_path) else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark each test as its file."""
+    for item in items:
+        for mark in marks_of(item.path):
+            item.add_marker(mark)
+
+
+@functools.cache
+def marks_of(path: Path) -> frozenset[str]:
+    """Return the marks of a test file."""
+    text = path.read_text(encoding="utf-8")
+    marks = {mark for mark, pattern in _MARKS.items() if pattern.search(text)}
+    return frozenset(marks | ({"stack"} if path.stem.endswith("_node") else set()))
