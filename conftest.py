@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+pytest_plugins = ["pytester"]
+
 _MARKS = {
     "stack": re.compile(
         r"^(?:import|from) (?:subprocess|multiprocessing|rclpy|lifecycle_msgs|pty)\b"

@@ -2,17 +2,25 @@
 
 import os
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 import pytest
+from std_srvs.srv import Trigger
 
+from softform_interfaces.msg import ChamberPressures
 from softform_launch.launched_stack import LaunchedStack
+from softform_ros.background_node import BackgroundNode
+from softform_ros.qos import PRESSURE_STATE_READER
 from softform_ros.stack_state import wait_until_active
 
 sys.path.insert(0, str(Path(__file__).parent))  # for the helpers beside this file
+
+AT_REST = 200.0  # Pa
 
 
 @dataclass
@@ -34,7 +42,8 @@ class RunningStack:
         return next(p for p in self.processes() if any(word in part for part in p.cmdline()))
 
 
-def started_stack(run_dir: Path, **arguments: str) -> Iterator[RunningStack]:
+@contextmanager
+def started_stack(run_dir: Path, arguments: dict[str, str]) -> Iterator[RunningStack]:
     log_path = run_dir / "launch.log"
     with (
         log_path.open("wb") as log,
@@ -51,10 +60,80 @@ def started_stack(run_dir: Path, **arguments: str) -> Iterator[RunningStack]:
     assert not [p for p in left if p.is_running() and p.status() != psutil.STATUS_ZOMBIE], "processes were left behind"
 
 
-@pytest.fixture(scope="module")
-def stack(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, ros_domain: int
-) -> Iterator[RunningStack]:
-    """One stack for all tests of a module, launched with the arguments in its `STACK`, if it has some."""
+def bring_to_rest() -> None:
+    """Stop and reset the robot, and wait until it is vented."""
+    pressures: list[float] = []
+    with BackgroundNode("operator", "/softform") as node:
+        for service in ("stop", "reset"):
+            client = node.create_client(Trigger, service)
+            assert client.wait_for_service(20.0), service
+            answer = client.call(Trigger.Request(), timeout_sec=20.0)
+            assert answer is not None and answer.success, answer
+        node.create_subscription(
+            ChamberPressures,
+            "pressure_state",
+            lambda state: pressures.append(max(map(abs, state.pressure))),
+            PRESSURE_STATE_READER,
+        )
+        deadline = time.monotonic() + 20.0
+        while not pressures or pressures[-1] > AT_REST:
+            assert time.monotonic() < deadline, f"not at rest: {pressures[-1:]}"
+            time.sleep(0.05)
+
+
+class Stacks:
+    """The stack that runs; the next module gets the same one, at rest, as long as it is whole and launched alike."""
+
+    def __init__(self, tmp_path_factory: pytest.TempPathFactory) -> None:
+        self._tmp_path_factory = tmp_path_factory
+        self._arguments: dict[str, str] = {}
+        self._stack: RunningStack | None = None
+        self._whole: set[int] = set()
+        self._running = ExitStack()
+
+    def launched_with(self, arguments: dict[str, str]) -> RunningStack:
+        if self._stack is not None and arguments == self._arguments and self._is_whole():
+            bring_to_rest()
+            return self._stack
+        self.close()
+        self._arguments = arguments
+        self._stack = self._running.enter_context(started_stack(self._tmp_path_factory.mktemp("stack"), arguments))
+        self._whole = self._living()
+        return self._stack
+
+    def close(self) -> None:
+        self._stack = None
+        self._running.close()
+
+    def _living(self) -> set[int]:
+        assert self._stack is not None
+        return {p.pid for p in self._stack.processes() if p.status() != psutil.STATUS_ZOMBIE}
+
+    def _is_whole(self) -> bool:
+        assert self._stack is not None
+        return self._stack.launch.exit_code is None and self._whole <= self._living()
+
+
+@pytest.fixture(scope="session")
+def stacks(tmp_path_factory: pytest.TempPathFactory, ros_domain: int) -> Iterator[Stacks]:
     assert os.environ["ROS_DOMAIN_ID"] == str(ros_domain)
-    yield from started_stack(tmp_path_factory.mktemp("stack"), **getattr(request.module, "STACK", {}))
+    stacks = Stacks(tmp_path_factory)
+    yield stacks
+    stacks.close()
+
+
+@pytest.fixture(scope="module")
+def stack(request: pytest.FixtureRequest, stacks: Stacks) -> RunningStack:
+    """The stack, launched with the arguments in the module's `STACK`, if it has some."""
+    return stacks.launched_with(getattr(request.module, "STACK", {}))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put tests on stacks that are launched alike after each other, and those that end one behind them."""
+
+    def order(item: pytest.Item) -> tuple[bool, str, bool]:
+        if "stack" not in getattr(item, "fixturenames", ()) or "stacks" not in item.fixturenames:
+            return False, "", False
+        return True, str(getattr(item.module, "STACK", {})), item.get_closest_marker("ends_stack") is not None
+
+    items.sort(key=order)

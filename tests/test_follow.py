@@ -90,6 +90,7 @@ def wait_until(condition, what, seconds=20.0):
         time.sleep(0.05)
 
 
+@pytest.mark.ends_stack
 def test_killing_the_node_midway_vents_the_robot(stack, client, path, heard):
     ended = []
 

@@ -164,6 +164,7 @@ def test_the_driver_loads_neither_torch_nor_open3d(stack):
     assert not [path for path in maps if "torch" in path or "open3d" in path]
 
 
+@pytest.mark.ends_stack
 def test_killing_the_rig_in_motion_ends_the_goal_and_latches_the_driver(stack, client, listener):
     target = random_target(load_robot("membrane"), seed=5)
     killed = []

@@ -135,6 +135,7 @@ def test_stop_vents_midway_and_reset_alone_brings_nothing_back(observer, points_
         assert observer.driver_state == DriverState.RUNNING
 
 
+@pytest.mark.ends_stack
 def test_when_the_servos_process_is_killed_the_driver_vents(stack, observer, points_file):
     with streaming(points_file):
         follow(observer, points_file)

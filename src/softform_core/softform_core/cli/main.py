@@ -31,7 +31,8 @@ def main() -> None:
     """Make a pneumatic soft robot take the shape you ask for.
 
     The loop of a lab's work: simulate, train fk, launch, reach shapes, report. Begin with `./softform demo`, which
-    does it once on a virtual rig. `./softform test` runs all tests, `./softform build` builds the workspace anew.
+    does it once on a virtual rig. `./softform test` runs all tests (`--quick`: those that need no stack and no
+    training), `./softform build` builds the workspace anew.
     """
 
 

@@ -1,0 +1,51 @@
+"""What `--quick` leaves out: tests that start nodes or processes, or train. Each test carries the marks of its file."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def marks_of(request):
+    """The function of the conftest in the root."""
+    (conftest,) = (p for p in request.config.pluginmanager.get_plugins() if hasattr(p, "marks_of"))
+    return lambda name: conftest.marks_of(next(path for room in ("src", "tests") for path in (ROOT / room).rglob(name)))
+
+
+@pytest.mark.parametrize(
+    ("name", "marks"),
+    [
+        ("test_stack.py", {"stack"}),
+        ("test_demo.py", {"stack"}),
+        ("test_pneumatics_node.py", {"stack"}),
+        ("test_train_s2r.py", {"training"}),
+        ("test_simulation_generate.py", {"stack", "training"}),
+        ("test_rig_identify_plant.py", {"training"}),
+        ("test_driver.py", set()),
+        ("test_air_faults.py", set()),
+        ("test_architecture.py", set()),
+        ("test_simulation_equilibrium.py", set()),
+    ],
+)
+def test_a_file_is_marked_by_what_it_does(marks_of, name, marks):
+    assert marks_of(name) == marks
+
+
+def test_every_test_on_a_stack_is_marked(marks_of):
+    on_stacks = [path for path in (ROOT / "tests").glob("test_*.py") if re.search("^STACK = ", path.read_text(), re.M)]
+    assert len(on_stacks) >= 3
+    assert all("stack" in marks_of(path.name) for path in on_stacks)
+
+
+def test_quick_reads_only_what_it_runs(pytester):
+    pytester.makeconftest((ROOT / "conftest.py").read_text(encoding="utf-8"))
+    pytester.makepyfile(
+        test_fast="def test_sum():\n    assert 1 + 1 == 2\n",
+        test_process="import subprocess\nraise SystemExit('imported')\n",
+        test_learning="raise SystemExit('imported')\ntrain_model(3)\n",
+        test_some_node="raise SystemExit('imported')\n",
+    )
+    pytester.runpytest_inprocess("--quick").assert_outcomes(passed=1)
