@@ -41,7 +41,7 @@ DEPENDENCY_OF = {
     **{
         name: f"python3-{name}-pip" for name in ("fcl", "natnet", "numba", "ompl", "pydantic", "rosbags", "tensorboard")
     },
-    **{name: f"python3-{name}-pip" for name in ("threadpoolctl", "torch", "trimesh", "zarr")},
+    **{name: f"python3-{name}-pip" for name in ("open3d", "threadpoolctl", "torch", "trimesh", "zarr")},
     **{"PIL": "python3-pil", "cv2": "python3-opencv", "mpl_toolkits": "python3-matplotlib"},
     **{"qtm_rt": "python3-qtm-rt-pip", "skfem": "python3-scikit-fem-pip"},
 }

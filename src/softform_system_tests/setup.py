@@ -30,6 +30,7 @@ setup(
             "scan_obj = softform_system_tests.fuzz_targets.scans:fuzz_obj",
             "scan_ply = softform_system_tests.fuzz_targets.scans:fuzz_ply",
             "scan_stl = softform_system_tests.fuzz_targets.scans:fuzz_stl",
+            "scan_pcd = softform_system_tests.fuzz_targets.scans:fuzz_pcd",
             "scan_xyz = softform_system_tests.fuzz_targets.scans:fuzz_xyz",
             "protocol_a = softform_system_tests.fuzz_targets.boards:fuzz_protocol_a",
             "protocol_b = softform_system_tests.fuzz_targets.boards:fuzz_protocol_b",

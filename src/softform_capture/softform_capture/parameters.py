@@ -12,7 +12,7 @@ PARAMETERS = (
         "Where scans come from: exports in a folder, or depth cameras.",
         choices=("folder", "cameras"),
     ),
-    Parameter("watch_folder", "", "Folder where the scanner's software writes PLY, OBJ, STL or XYZ exports."),
+    Parameter("watch_folder", "", "Folder where the scanner's software writes PLY, OBJ, STL, PCD or XYZ exports."),
     Parameter("unit", "mm", "Unit of the exports' coordinates.", choices=UNITS),
     Parameter(
         "registration",

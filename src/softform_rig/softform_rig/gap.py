@@ -8,8 +8,9 @@ import json
 
 import click
 import numpy as np
-import trimesh
+import open3d
 from numpy.typing import NDArray
+from open3d.core import Tensor
 
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot, load_robot
@@ -37,8 +38,11 @@ def measure_gap(robot: Robot, reality: Reality, count: int, seed: int = 0) -> ND
     for commanded in random_actuations(robot, count, seed):
         simulated = solve_equilibrium(simulator, robot.actuators_of(commanded)).vertices
         real = live.commanded_shape(commanded)
-        surface = trimesh.Trimesh(real, live.faces, process=False)
-        distances.append(trimesh.proximity.closest_point(surface, simulated)[1])
+        surface = open3d.t.geometry.RaycastingScene()
+        surface.add_triangles(
+            Tensor.from_numpy(real.astype(np.float32)), Tensor.from_numpy(live.faces.astype(np.uint32))
+        )
+        distances.append(surface.compute_distance(Tensor.from_numpy(simulated.astype(np.float32))).numpy())
     return np.array(distances)
 
 

@@ -8,9 +8,9 @@ that a real scanner cannot read: spheres around random points of the surface, ot
 from dataclasses import dataclass
 
 import numpy as np
-import trimesh
+import open3d
 from numpy.typing import NDArray
-from trimesh.ray.ray_pyembree import RayMeshIntersector
+from open3d.core import Tensor
 
 from softform_rig.device_pose import DevicePose
 from softform_rig.reality import ScannerDescription
@@ -58,9 +58,9 @@ class Scanner:
             faces: (F, 3), outward normals by the right-hand rule.
         """
         described = self.description
-        surface = trimesh.Trimesh(vertices, faces, process=False)
-        intersector = RayMeshIntersector(surface)
-        seen = [self._look(surface, intersector, np.array(viewpoint)) for viewpoint in described.viewpoints]
+        scene = open3d.t.geometry.RaycastingScene()
+        scene.add_triangles(Tensor.from_numpy(vertices.astype(np.float32)), Tensor.from_numpy(faces.astype(np.uint32)))
+        seen = [self._look(scene, vertices[faces], np.array(viewpoint)) for viewpoint in described.viewpoints]
         points, normals, rays = (np.concatenate(parts) for parts in zip(*seen, strict=True))
         kept = self._outside_holes(points)
         points, normals, rays = points[kept], normals[kept], rays[kept]
@@ -70,17 +70,21 @@ class Scanner:
         points = points + along[:, None] * rays
         return Scan(self.pose.into_device(points), normals @ self.pose.rotation, is_outlier)
 
-    def _look(
-        self, surface: trimesh.Trimesh, intersector: RayMeshIntersector, eye: Array
-    ) -> tuple[Array, Array, Array]:
+    def _look(self, scene: open3d.t.geometry.RaycastingScene, corners: Array, eye: Array) -> tuple[Array, Array, Array]:
+        """Points, normals and rays (n, 3) of one viewpoint, of the triangles' corners (F, 3, 3) that are hit."""
         rays = self._bundle(eye)
-        points, ray, triangle = intersector.intersects_location(
-            np.broadcast_to(eye, rays.shape), rays, multiple_hits=False
-        )
-        normals = surface.face_normals[triangle]
-        facing = -np.einsum("nd,nd->n", normals, rays[ray])
+        cast = np.hstack([np.broadcast_to(eye, rays.shape), rays]).astype(np.float32)
+        triangle = scene.cast_rays(Tensor.from_numpy(cast))["primitive_ids"].numpy()
+        hit = triangle != scene.INVALID_ID
+        rays, (a, b, c) = rays[hit], corners[triangle[hit]].transpose(1, 0, 2)
+        normals = np.cross(b - a, c - a)
+        normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+        facing = -np.einsum("nd,nd->n", normals, rays)
         readable = facing > np.cos(np.radians(self.description.grazing_angle))
-        return points[readable], normals[readable], rays[ray][readable]
+        a, rays, normals, facing = a[readable], rays[readable], normals[readable], facing[readable]
+        # The scene computes in single precision: where a ray meets the plane of its triangle is taken in double.
+        distance = np.einsum("nd,nd->n", eye - a, normals) / facing
+        return eye + distance[:, None] * rays, normals, rays
 
     def _bundle(self, eye: Array) -> Array:
         """Unit rays (n, 3) of one viewpoint over the covered sphere, shifted at random by less than their spacing."""

@@ -24,6 +24,7 @@ from softform_core.robots import load_robot
 
 PYTHON_VERSIONS = ((3, 11), (3, 12), (3, 13))
 ROS_PREFIX = Path("/opt/ros/jazzy")
+OPEN3D_APT = "sudo apt-get install libegl1 libgl1 libidn2-0 libudev1 libusb-1.0-0 libx11-6"
 SHARED_MEMORY_NEEDED = 64_000_000  # bytes; Fast DDS keeps its segments in /dev/shm
 DISK_NEEDED, DISK_WANTED = 500_000_000, 5_000_000_000  # bytes
 HIGHEST_DOMAIN = 101  # above it, ports collide with Linux' ephemeral ones
@@ -57,10 +58,10 @@ def check_python() -> Iterator[Finding]:
 
 def check_packages() -> Iterator[Finding]:
     """Installed packages against the pinned ones."""
-    files = [home() / "requirements.txt"]
-    if not ROS_PREFIX.is_dir():
-        files.append(home() / "requirements-ros.txt")
-    if not files[0].is_file():
+    files = sorted(home().glob("requirements*.txt"))
+    if ROS_PREFIX.is_dir():
+        files = [file for file in files if file.stem != "requirements-ros"]
+    if not files:
         yield Finding("packages", Level.WARN, "no lock file: this is not a checkout", "Nothing, if it was built so.")
         return
     pins = [line.split("==") for file in files for line in file.read_text().splitlines() if "==" in line]
@@ -79,6 +80,15 @@ def check_packages() -> Iterator[Finding]:
         yield Finding("packages", Level.FAIL, f"{len(wrong)} of {len(pins)} differ: {listed}", mend)
     else:
         yield Finding("packages", Level.OK, f"all {len(pins)} as pinned")
+
+
+def check_open3d() -> Iterator[Finding]:
+    """Open3D with the libraries of the system that it is linked against."""
+    try:
+        importlib.import_module("open3d")
+        yield Finding("Open3D", Level.OK, "it can be imported")
+    except ImportError as error:
+        yield Finding("Open3D", Level.FAIL, f"it cannot be imported: {error}", f"On Debian or Ubuntu: {OPEN3D_APT}")
 
 
 def check_wheel_repairs() -> Iterator[Finding]:
@@ -250,6 +260,7 @@ def check_data() -> Iterator[Finding]:
 CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
     check_python,
     check_packages,
+    check_open3d,
     check_wheel_repairs,
     check_workspace,
     check_messages,

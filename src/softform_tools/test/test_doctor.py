@@ -3,6 +3,8 @@
 import json
 import os
 import shutil
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -51,6 +53,19 @@ def test_packages_that_differ_from_the_lock(checkout):
     (finding,) = findings(doctor.check_packages)
     assert finding.level is Level.FAIL
     assert "2 of 2 differ" in finding.message and "no-such-package missing (pinned 1.0)" in finding.message
+
+
+def test_a_library_of_open3d_that_is_missing(tmp_path):
+    (tmp_path / "libusb-1.0.so.0").touch()  # found before the system's, but no library
+    code = "from softform_tools.doctor import check_open3d; print(*check_open3d())"
+    installed = os.environ.get("LD_LIBRARY_PATH", "")
+    for path, says in ((installed, "Level.OK"), (f"{tmp_path}:{installed}", "apt-get install libegl1")):
+        environment = os.environ | {"LD_LIBRARY_PATH": path}
+        found = subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60, check=True
+        )
+        assert says in found.stdout and found.stderr == ""
+    assert "libusb-1.0.so.0" in found.stdout
 
 
 def test_workspace_built_changed_and_missing(checkout):

@@ -1,4 +1,8 @@
-"""Reads shapes from PLY, OBJ, STL and XYZ files, in a stated unit."""
+"""Reads shapes from PLY, OBJ, STL, PCD and XYZ files, in a stated unit.
+
+Open3D's readers of PLY, OBJ and STL are not used: a damaged PLY file ends the process by a signal, and an OBJ file is
+rounded to single precision, or not read at all if it has no faces.
+"""
 
 from pathlib import Path
 from typing import Literal
@@ -7,6 +11,7 @@ import numpy as np
 import trimesh
 
 from softform_core.errors import SoftformError
+from softform_core.shapes.pcd import read_pcd
 from softform_core.shapes.ply_header import check_ascii_rows, read_ply_header
 from softform_core.shapes.target import TargetShape
 from softform_core.shapes.validate import check_count, check_points
@@ -15,7 +20,9 @@ from softform_core.units import MM_PER_M
 
 Unit = Literal["m", "mm"]
 UNITS: tuple[Unit, ...] = ("m", "mm")
-EXTENSIONS = (".ply", ".obj", ".stl", ".xyz")
+EXTENSIONS = (".ply", ".obj", ".stl", ".pcd", ".xyz")
+
+_CLOUD_READERS = {".pcd": read_pcd, ".xyz": read_xyz}
 
 MAX_FILE_BYTES = 256 * 1024**2
 """Larger files are refused unread: an ASCII file of 2 million points with normals is about as large."""
@@ -35,7 +42,7 @@ def read_shape(path: str | Path, unit: Unit = "m") -> TargetShape:
     merged in STL, which knows no shared vertices.
 
     Args:
-        path: A .ply (ascii or binary), .obj, .stl or .xyz file (`shapes.xyz`).
+        path: A .ply (ascii or binary), .obj, .stl, .pcd or .xyz file (`shapes.xyz`).
         unit: Unit of the file's coordinates.
 
     Returns:
@@ -54,7 +61,8 @@ def read_shape(path: str | Path, unit: Unit = "m") -> TargetShape:
             _check_ply(path, unit)
         elif path.suffix.lower() == ".stl":
             _check_stl(path)
-        loaded = trimesh.PointCloud(read_xyz(path)) if path.suffix.lower() == ".xyz" else _load(path)
+        read = _CLOUD_READERS.get(path.suffix.lower())
+        loaded = _load(path) if read is None else trimesh.PointCloud(read(path))
     except SoftformError:
         raise
     except OSError as error:

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.geometry.point_tree import PointTree
 from softform_core.shapes.validate import check_points
 
 NEIGHBOURS = 16
@@ -148,9 +147,11 @@ def estimate_normals(points: NDArray[np.float64], neighbours: int = NEIGHBOURS) 
     Returns:
         (N, 3) unit vectors.
     """
-    tree = PointTree(points)
-    normals, _ = tree.surroundings(tree.places, neighbours)
-    return upwards(normals)
+    import open3d  # here, as it takes a second, and most that handle shapes need no normals of a cloud
+
+    cloud = open3d.geometry.PointCloud(open3d.utility.Vector3dVector(points))
+    cloud.estimate_normals(open3d.geometry.KDTreeSearchParamKNN(neighbours))
+    return upwards(np.asarray(cloud.normals))
 
 
 def upwards(normals: NDArray[np.float64]) -> NDArray[np.float64]:

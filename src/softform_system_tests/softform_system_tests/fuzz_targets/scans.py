@@ -25,6 +25,7 @@ from softform_ros.conversions import points_from_cloud
 _CLOUD = struct.Struct("<IIIIBB")  # height, width, point_step, row_step, is_bigendian, fields
 _FIELD = struct.Struct("<BBI")  # name, datatype, offset
 _FIELD_NAMES = ("x", "y", "z", "rgb")
+_PCD = b"FIELDS x y z\nSIZE 4 4 4\nTYPE F F F\nCOUNT 1 1 1\nWIDTH 12\nHEIGHT 1\nPOINTS 12\nDATA "
 _IMAGE = struct.Struct("<IIIB")  # height, width, step, encoding
 _ENCODINGS = ("bgr8", "rgb8", "bgra8", "rgba8", "yuv422_yuy2", "mono8", "")
 
@@ -61,6 +62,15 @@ def fuzz_stl(data: bytes) -> None:
             promised = int.from_bytes(data[STL_HEADER_BYTES - 4 : STL_HEADER_BYTES], "little")
             assert len(shape.faces) == promised
             assert len(data) == STL_HEADER_BYTES + STL_TRIANGLE_BYTES * promised
+
+
+def fuzz_pcd(data: bytes) -> None:
+    """As a PCD file: there are no more points than the header promises."""
+    shape = _read("scan.pcd", data)
+    promised = re.search(rb"^POINTS[ \t]+(\d+)", data, re.MULTILINE)
+    if shape is not None:
+        assert promised is not None
+        assert len(shape.points) <= int(promised[1])
 
 
 def fuzz_xyz(data: bytes) -> None:
@@ -136,11 +146,20 @@ def _file_seeds() -> dict[str, list[bytes]]:
     ball = trimesh.creation.icosphere(subdivisions=1, radius=100.0)
     cloud = trimesh.PointCloud(ball.vertices[:12])
     rows = "".join(f"{x:.3f} {y:.3f} {z:.3f}\n" for x, y, z in ball.vertices[:12])
+    body = ball.vertices[:12].astype("<f4").tobytes()
+    columns = ball.vertices[:12].T.astype("<f4").tobytes()
+    runs = [columns[at : at + 32] for at in range(0, len(columns), 32)]  # of LZF, nothing of which is packed
+    packed = b"".join(bytes([len(run) - 1]) + run for run in runs)
     ply = [shape.export(file_type="ply", encoding=kind) for shape in (ball, cloud) for kind in ("binary", "ascii")]
     return {
         "fuzz_ply": [_bytes(content) for content in ply],
         "fuzz_obj": [_bytes(ball.export(file_type="obj")), "".join(f"v {row}\n" for row in rows.splitlines()).encode()],
         "fuzz_stl": [_bytes(ball.export(file_type=kind)) for kind in ("stl", "stl_ascii")],
+        "fuzz_pcd": [
+            _PCD + b"ascii\n" + rows.encode(),
+            _PCD + b"binary\n" + body,
+            _PCD + b"binary_compressed\n" + struct.pack("<II", len(packed), len(columns)) + packed,
+        ],
         "fuzz_xyz": [rows.encode(), b"12\n" + rows.replace(" ", ";").encode()],
     }
 
@@ -162,7 +181,7 @@ def _message_seeds() -> dict[str, list[bytes]]:
 
 
 TARGETS: Mapping[str, Callable[[bytes], None]] = {
-    target.__name__: target for target in (fuzz_ply, fuzz_obj, fuzz_stl, fuzz_xyz, fuzz_cloud, fuzz_image)
+    target.__name__: target for target in (fuzz_ply, fuzz_obj, fuzz_stl, fuzz_pcd, fuzz_xyz, fuzz_cloud, fuzz_image)
 }
 SEEDS: Mapping[str, Sequence[bytes]] = _file_seeds() | _message_seeds()
 """Valid inputs of each target."""
