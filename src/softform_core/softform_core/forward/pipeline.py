@@ -19,10 +19,10 @@ from softform_core.forward.mlp import AffineLayers, MlpWeights, fold
 from softform_core.forward.rbf_warp import (
     SimToReal,
     WarpInputs,
-    warp_jacobian,
+    gaussians,
+    warp,
     warp_jacobian_along,
     warp_tangents,
-    warp_with_kernels,
 )
 from softform_core.surface.bspline import apply, derivative_matrices, unit_normals
 
@@ -236,15 +236,28 @@ class ForwardPipeline:
         coefficients_hidden = coefficients.hidden(hidden[-1])
         last = (hidden[-1], *coefficients_hidden)[-1]  # N_rbf may be affine: it has no hidden layer then
         gamma = coefficients.output(last).reshape(len(actuation), -1, 3)
-        warped, gaussian = warp_with_kernels(simulated, centers, gamma, self.sim_to_real.width, self._precision)
-        return Forward(actuation, warped, simulated, centers, gaussian, gamma, hidden, coefficients_hidden)
+        gaussian = gaussians(simulated, centers, self.sim_to_real.width, self._precision)
+        return Forward(
+            actuation,
+            warp(simulated, gaussian, gamma),
+            simulated,
+            centers,
+            gaussian,
+            gamma,
+            hidden,
+            coefficients_hidden,
+        )
 
     def jacobian(self, state: Forward) -> Array:
         """Derivative of `state.points` with respect to the actuation (Eq. 17), (n, P, 3, k) mm/Pa."""
         motion = self._hidden_motion(state)
-        jacobian = self._surface.jacobian(motion)
-        if self.sim_to_real is not None:
-            jacobian = warp_jacobian(self._warp_inputs(state, motion), jacobian)
+        if self.sim_to_real is None:
+            jacobian = self._surface.jacobian(motion)
+        else:
+            inputs, axes = self._warp_inputs(state, motion), np.eye(3, dtype=motion.dtype)
+            shape = (*motion.shape[:1], 3, state.points.shape[1])
+            along = [self._along(motion, inputs, np.broadcast_to(axis[:, None], shape)) for axis in axes]
+            jacobian = np.stack(along, axis=2)
         return jacobian.transpose(0, 3, 2, 1).astype(np.float64, copy=False)
 
     def jacobian_along(self, state: Forward, directions: Array) -> Array:
@@ -257,14 +270,16 @@ class ForwardPipeline:
         Returns:
             (P, k) mm/Pa for directions of unit length.
         """
-        motion = self._hidden_motion(state)
-        if self.sim_to_real is None:
-            slope: Floats = np.ascontiguousarray(directions.T[None], dtype=motion.dtype)
-            jacobian: Floats = np.zeros((*motion.shape[:2], len(directions)), motion.dtype)
-        else:
-            jacobian, slope = warp_jacobian_along(self._warp_inputs(state, motion), directions[None])
-        self._surface.add_jacobian_along(motion, slope, jacobian)
-        return jacobian[0].T.astype(np.float64, copy=False)
+        motion, along = self._hidden_motion(state), directions.T[None]
+        inputs = None if self.sim_to_real is None else self._warp_inputs(state, motion)
+        return self._along(motion, inputs, along.astype(motion.dtype))[0].T.astype(np.float64, copy=False)
+
+    def _along(self, motion: Floats, inputs: WarpInputs | None, directions: Floats) -> Floats:
+        """Eq. 17 along directions (n, 3, P), (n, k, P)."""
+        if inputs is None:
+            return self._surface.jacobian_along(motion, directions)
+        jacobian, slope = warp_jacobian_along(inputs, directions)
+        return jacobian + self._surface.jacobian_along(motion, slope)
 
     def objective_gradient(self, state: Forward, residuals: Array) -> Array:
         """Eq. 16: 2 sum (dp*/da)^T (p* - (R c* + t)) for residuals (P, 3) mm and a batch of one, (k,) mm^2/Pa."""
