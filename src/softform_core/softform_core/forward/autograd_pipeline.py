@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from softform_core.forward.forward_model import coarse_uv
+from softform_core.forward.forward_model import ForwardModel, coarse_uv
 from softform_core.forward.mlp import MlpWeights
 from softform_core.forward.rbf_warp import SimToReal
 from softform_core.surface.decoder import SurfaceDecoder
@@ -63,7 +63,7 @@ def _single(values: Array) -> Tensor:
     return torch.tensor(values, dtype=torch.float32)
 
 
-class AutogradPipeline:
+class AutogradPipeline(ForwardModel):
     """The networks as they were trained (float32); gradients by back-propagation through the whole of Algorithm 1.
 
     Args:
@@ -92,9 +92,9 @@ class AutogradPipeline:
         self._decoder = SurfaceDecoder(sampled, rows, cols, degree)
 
     @property
-    def degrees_of_freedom(self) -> int:
-        """Number k of actuation parameters."""
-        return int(self._forward_kinematics.weights[0].shape[1])
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the k chambers' pressures, Pa."""
+        return tuple(f"chamber_{number + 1}" for number in range(self._forward_kinematics.weights[0].shape[1]))
 
     @cached_property
     def coarse(self) -> "AutogradPipeline":
@@ -133,7 +133,3 @@ class AutogradPipeline:
         """Derivative of the points, (1, P, 3, k) mm/Pa."""
         jacobian = torch.autograd.functional.jacobian(self._points, state.actuation.detach())
         return jacobian[:, :, :, 0].detach().numpy().astype(np.float64)
-
-    def jacobian_along(self, state: AutogradState, directions: Array) -> Array:
-        """Derivative of each point along a direction (P, 3) of its own, (P, k) mm/Pa."""
-        return np.einsum("px,pxk->pk", directions, self.jacobian(state)[0])

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
 from softform_core.forward.decoded_network import DecodedNetwork
-from softform_core.forward.forward_model import coarse_uv
+from softform_core.forward.forward_model import ForwardModel, coarse_uv
 from softform_core.forward.mlp import AffineLayers, MlpWeights, fold
 from softform_core.forward.rbf_warp import (
     SimToReal,
@@ -78,7 +78,7 @@ class Forward:
     coefficients_hidden: tuple[Floats, ...]
 
 
-class ForwardPipeline:
+class ForwardPipeline(ForwardModel):
     """Algorithm 1 for a fixed set of surface points.
 
     Args:
@@ -144,6 +144,11 @@ class ForwardPipeline:
 
     def _decoded(self, uv: Array) -> DecodedNetwork:
         return DecodedNetwork(self._network, uv, (self.rows, self.cols, self.degree), self._precision)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the k chambers' pressures, Pa."""
+        return tuple(f"chamber_{number + 1}" for number in range(self._network.inputs))
 
     @property
     def degrees_of_freedom(self) -> int:
@@ -280,10 +285,6 @@ class ForwardPipeline:
             return self._surface.jacobian_along(motion, directions)
         jacobian, slope = warp_jacobian_along(inputs, directions)
         return jacobian + self._surface.jacobian_along(motion, slope)
-
-    def objective_gradient(self, state: Forward, residuals: Array) -> Array:
-        """Eq. 16: 2 sum (dp*/da)^T (p* - (R c* + t)) for residuals (P, 3) mm and a batch of one, (k,) mm^2/Pa."""
-        return 2.0 * residuals.ravel() @ self.jacobian(state)[0].reshape(residuals.size, -1)
 
     def _hidden_motion(self, state: Forward) -> Floats:
         """Derivative of N_fk's last hidden layer by the actuation, (n, k, width)."""

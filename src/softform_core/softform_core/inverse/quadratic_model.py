@@ -121,11 +121,11 @@ def _rows(problem: Problem, along: Array, directions: Array, matched: Array, piv
 
 
 def _feature_rows(problem: Problem, term: FeatureTerm, features: FeatureMatches, pivot: Array) -> tuple[Array, Array]:
-    roots = np.sqrt(term.features.weights / len(term))
-    directions, wanted = np.tile(_AXES, (len(term), 1)), np.repeat(features.wanted, 3, axis=0)
-    rows = _rows(problem, term.jacobian(features).reshape(3 * len(term), -1), directions, wanted, pivot)
-    offsets = (features.points - features.wanted) * roots[:, None]
-    return rows * np.repeat(roots, 3)[:, None], offsets.ravel()
+    count = len(term)
+    roots = np.repeat(np.sqrt(term.features.weights / count), 3)
+    directions, wanted = np.tile(_AXES, (count, 1)), np.repeat(features.wanted, 3, axis=0)
+    rows = _rows(problem, term.jacobian(features).reshape(3 * count, -1), directions, wanted, pivot)
+    return rows * roots[:, None], (features.points - features.wanted).ravel() * roots
 
 
 def _pose_motion(problem: Problem, at: Evaluation, pivot: Array) -> Array:

@@ -7,7 +7,7 @@ from scipy.spatial import cKDTree
 from softform_core.errors import SoftformError
 from softform_core.forward.corrected_pipeline import CorrectedPipeline
 from softform_core.forward.pipeline import grid_uv
-from softform_core.forward.residual_field import ResidualField, surface_residuals
+from softform_core.inverse.residual_field import ResidualField, surface_residuals
 from softform_core.surface.bspline import evaluate, normals
 
 PRESSURES = np.array([4000.0, 500.0, 3000.0, 800.0, 2500.0, 1500.0, 200.0, 3500.0, 1000.0])
