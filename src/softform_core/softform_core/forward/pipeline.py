@@ -5,6 +5,7 @@ layer is multiplied with the B-spline decoder (`DecodedNetwork`) and with N_rbf'
 points are never formed while solving.
 """
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -88,6 +89,7 @@ class ForwardPipeline(ForwardModel):
         rows: Control points along u.
         cols: Control points along v.
         degree: Polynomial degree of the B-spline (order minus one).
+        inputs: Names of the k pressures; by default they are numbered.
         precision: Of the kernels, and of all that a solver evaluates (`forward`, `jacobian`). Single is right to 1e-5
             of a Jacobian's largest value, and for points to 5e-5 mm, which no solver needs better, in half the time.
 
@@ -103,12 +105,19 @@ class ForwardPipeline(ForwardModel):
         rows: int = 30,
         cols: int = 30,
         degree: int = 3,
+        inputs: Sequence[str] | None = None,
         precision: type[np.floating] = np.float32,
     ) -> None:
         """Fold the networks and multiply them with the decoder."""
         self.rows, self.cols, self.degree = rows, cols, degree
         self._network = fold(forward_kinematics)
         self._network_in_precision = self._network.in_precision(precision)
+        self._inputs = tuple(inputs or (f"chamber_{number + 1}" for number in range(self._network.inputs)))
+        if len(self._inputs) != self._network.inputs:
+            raise SoftformError(
+                f"N_fk takes {self._network.inputs} pressures, the robot has {len(self._inputs)}.",
+                "Use the model that was trained for this robot.",
+            )
         if self._network.weights[-1].shape[0] != rows * cols * 3:
             raise SoftformError(
                 f"N_fk gives {self._network.weights[-1].shape[0]} numbers, {rows} x {cols} control points need "
@@ -147,13 +156,8 @@ class ForwardPipeline(ForwardModel):
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Names of the k chambers' pressures, Pa."""
-        return tuple(f"chamber_{number + 1}" for number in range(self._network.inputs))
-
-    @property
-    def degrees_of_freedom(self) -> int:
-        """Number k of actuation parameters."""
-        return self._network.inputs
+        """Names of the k pressures, Pa."""
+        return self._inputs
 
     @cached_property
     def coarse(self) -> "ForwardPipeline":

@@ -22,8 +22,8 @@ def pipeline_of(
     Raises:
         SoftformError: If the networks are not of the robot's surface.
     """
-    surface = robot.surface
-    return ForwardPipeline(forward_kinematics, uv, sim_to_real, surface.rows, surface.columns, surface.degree)
+    surface, names = robot.surface, robot.actuation_names
+    return ForwardPipeline(forward_kinematics, uv, sim_to_real, surface.rows, surface.columns, surface.degree, names)
 
 
 def load_pipeline(robot: Robot, points: int = SURFACE_POINTS, model: Path | None = None) -> ForwardPipeline:

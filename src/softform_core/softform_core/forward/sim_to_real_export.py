@@ -46,7 +46,7 @@ class SimToRealNetwork(nn.Module):
 
     Args:
         members: Of one ensemble: kernels, depth, activation and normalisation are equal.
-        spread_factor: See `kinematics.surface_uncertainty`.
+        spread_factor: See `forward.surface_uncertainty`.
         spread_floor_mm: See there.
         rows: Control points along u.
         cols: Control points along v.

@@ -63,7 +63,7 @@ def test_bad_given_inputs_are_rejected(corrected_membrane, given, complaint):
 
 @pytest.fixture(scope="module")
 def simulation():
-    return SimulatedModel(build_membrane(load_robot("membrane").membrane, cells=12))
+    return SimulatedModel(build_membrane(load_robot("membrane").body, cells=12))
 
 
 def test_the_jacobian_of_the_simulation_agrees_with_finite_differences(simulation):
@@ -83,7 +83,7 @@ def test_a_shape_is_found_on_the_simulation_itself(simulation):
     # Only three chambers are sought: a solve of three inputs shows as much as one of nine.
     given = {name: value for name, value in zip(simulation.inputs, hidden, strict=True) if name not in _SOUGHT}
     model = GivenInputs(simulation, given)
-    options = IkOptions(robot.pressure_min[:3], robot.pressure_max[:3], relative_decrease=1e-6)
+    options = IkOptions(robot.actuation_min[:3], robot.actuation_max[:3], relative_decrease=1e-6)
     result = solve_inverse_kinematics(model, target, options)
     assert result.mean_error_mm < 0.01
     np.testing.assert_allclose(model.whole(result.pressures), hidden, atol=10.0)
@@ -94,7 +94,7 @@ _SOUGHT = ("chamber_1", "chamber_5", "chamber_6")
 
 def _faces(cells):
     """Triangles of the simulation's mesh."""
-    elements = build_membrane(load_robot("membrane").membrane, cells=cells).elements
+    elements = build_membrane(load_robot("membrane").body, cells=cells).elements
     return np.concatenate([elements[:, [0, 1, 2]], elements[:, [0, 2, 3]]])
 
 
