@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from softform_core.errors import SoftformError
 from softform_core.forward.decoded_network import DecodedNetwork
 from softform_core.forward.forward_model import ForwardModel, coarse_uv
-from softform_core.forward.mlp import AffineLayers, MlpWeights, fold
+from softform_core.forward.mlp import AffineLayers, fold
 from softform_core.forward.rbf_warp import (
     SimToReal,
     WarpInputs,
@@ -25,6 +25,7 @@ from softform_core.forward.rbf_warp import (
     warp_jacobian_along,
     warp_tangents,
 )
+from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.surface.bspline import apply, derivative_matrices, unit_normals
 
 Array = NDArray[np.float64]

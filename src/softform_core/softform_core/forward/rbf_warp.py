@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.forward.mlp import MlpWeights
+from softform_core.networks.mlp_weights import MlpWeights
 
 Array = NDArray[np.float64]
 Floats = NDArray[np.floating]
