@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from softform_core.errors import SoftformError
 from softform_core.forward.rbf_warp import SimToReal
 from softform_core.networks.mlp_weights import MlpWeights
+from softform_core.networks.sim_to_real import kernels
 from softform_core.surface.bspline import basis_matrix, derivative_matrices
 
 Array = NDArray[np.float64]
@@ -133,7 +134,7 @@ class SimToRealNetwork(nn.Module):
         control = control_points.reshape(-1, self.rows, self.cols, 3)
         centers = torch.einsum("ir,ic,nrcx->nix", self.center_u, self.center_v, control)
         difference = points[:, :, None] - centers[:, None]
-        gaussian = torch.exp(-self.width * difference.square().sum(-1))
+        gaussian = kernels(difference, self.width)
         basis = torch.cat([torch.ones_like(points[:, :, :1]), points, gaussian], dim=2)
 
         nearest = torch.cdist(points, self.samples(self.sample_u, self.sample_v, control)).argmin(dim=2)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from softform_core.forward.forward_model import ForwardModel, coarse_uv
 from softform_core.forward.rbf_warp import SimToReal
 from softform_core.networks.mlp_weights import MlpWeights
+from softform_core.networks.sim_to_real import warp_basis
 from softform_core.surface.decoder import SurfaceDecoder
 
 Array = NDArray[np.float64]
@@ -113,9 +114,7 @@ class AutogradPipeline(ForwardModel):
             return simulated
         points, centers = simulated[:, : self._count], simulated[:, self._count :]
         gamma = self._coefficients(control_points).reshape(1, -1, 3)
-        squared = ((points[:, :, None] - centers[:, None]) ** 2).sum(-1)
-        kernels = torch.exp(-self._sim_to_real.width * squared)
-        return gamma[:, :1] + points @ gamma[:, 1:4] + kernels @ gamma[:, 4:]
+        return warp_basis(points, centers, self._sim_to_real.width) @ gamma
 
     def forward(self, actuation: Array) -> AutogradState:
         """Evaluate (1, k) Pa and keep the graph."""
