@@ -29,6 +29,7 @@ setup(
             "prediction = softform_studies.ik.ik_prediction:prediction",
             "solver = softform_studies.ik.ik_solver:solver",
             "algorithm2 = softform_studies.ik.ik_algorithm2:algorithm2",
+            "compiled = softform_studies.ik.ik_compiled:compiled",
             "scaling = softform_studies.ik.ik_scaling:scaling",
             "bounds = softform_studies.ik.ik_bounds:bounds",
             "streaming = softform_studies.streaming.bench_streaming:streaming",

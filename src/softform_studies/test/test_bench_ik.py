@@ -5,7 +5,7 @@ import pytest
 
 from softform_core.inverse.closest_points import closest_points_on
 from softform_core.robots import load_robot
-from softform_studies.ik import ik_algorithm2, ik_solver
+from softform_studies.ik import ik_algorithm2, ik_compiled, ik_solver
 from softform_studies.ik.ik_prediction import prediction, shipped_pipeline
 from softform_studies.ik.ik_scaling import fastest_iteration_ms, random_pipeline
 from softform_studies.ik.ik_targets import reachable_targets
@@ -44,6 +44,15 @@ def test_a_solve_that_ends_elsewhere_does_not_count_as_best():
 
     assert solve(0.02, 0.011).is_best and solve(1.009, 1.0).is_best
     assert not solve(0.03, 0.011).is_best and not solve(1.02, 1.0).is_best
+
+
+def test_compiled_searches_and_libraries_lead_to_the_same_errors(monkeypatch):
+    monkeypatch.setattr(ik_compiled, "TARGETS", 1)
+    for figures in ik_compiled.compiled(points=100).values():
+        assert figures["ratio"] == pytest.approx(
+            figures["library_ms_per_solve_p50"] / figures["ours_ms_per_solve_p50"], rel=1e-9
+        )
+        assert figures["library_mean_error_mm_p50"] == pytest.approx(figures["ours_mean_error_mm_p50"], abs=0.01)
 
 
 def test_algorithm_2_has_the_same_targets_and_is_given_time(monkeypatch):

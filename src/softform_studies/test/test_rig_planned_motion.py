@@ -10,7 +10,7 @@ from softform_core.errors import SoftformError
 from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.paths import models_dir
 from softform_core.planning.motion_plan import MotionSettings
-from softform_core.planning.predicted_surface import PredictedSurface
+from softform_core.planning.surface_margins import MarginedSurface
 from softform_core.robots import load_robot
 from softform_rig.reality import load_reality
 from softform_studies.ik.ik_sections import section_names
@@ -40,7 +40,7 @@ def scene(robot, reality):
 @pytest.fixture(scope="module")
 def comparison(robot, reality, scene):
     models = LivePipeline(robot, 41**2, sim_to_real=str(models_dir() / robot.name / "rig_default"))
-    surfaces = PredictedSurface(models.simulated, None), PredictedSurface(models.current, models.models.uncertainty)
+    surfaces = MarginedSurface(models.simulated, None), MarginedSurface(models.current, models.models.uncertainty)
     return Comparison(0, scene, *(carry_out(surface, robot, reality, scene, SETTINGS) for surface in surfaces))
 
 

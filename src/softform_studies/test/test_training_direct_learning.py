@@ -7,6 +7,7 @@ import pytest
 import torch
 from scipy.spatial.distance import cdist, directed_hausdorff
 
+from softform_core.equations import measures
 from softform_core.errors import SoftformError
 from softform_core.frames.frames import Frames
 from softform_core.networks.layers import MlpWeights
@@ -77,3 +78,9 @@ def test_the_same_seed_learns_the_same_and_too_few_frames_are_refused() -> None:
     assert np.array_equal(first.handles(actuation), second.handles(actuation))
     with pytest.raises(SoftformError, match="folds"):
         train_direct(kinematics(10.0), frames(4), TINY, TrainingRun(0, Patch(SIDE, SIDE)))
+
+
+def test_the_loss_is_eq_20():
+    predicted, captured = np.random.default_rng(1).normal(size=(2, 30, 3)).astype(np.float32)
+    loss = direct_loss(torch.from_numpy(predicted)[None], Clouds.of([captured], [captured]))
+    assert float(loss) == pytest.approx(measures.direct_loss(predicted, captured), rel=1e-6)

@@ -1,4 +1,4 @@
-"""Calibration of `kinematics.surface_uncertainty` by the errors in frames that members were not trained on.
+"""Calibration of `forward.surface_uncertainty` by the errors in frames that members were not trained on.
 
 The members' spread is scaled until it explains these errors. What all members have in common (kernels too wide for a
 kink, a reality that depends on more than the network sees) is in the floor; the scanner's noise is in neither.

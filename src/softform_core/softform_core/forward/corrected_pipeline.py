@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.forward.forward_model import ForwardModel
 from softform_core.forward.pipeline import ForwardPipeline
 
 Array = NDArray[np.float64]
 
 
-class CorrectedPipeline:
+class CorrectedPipeline(ForwardModel):
     """A forward model whose points are displaced by what was measured at one actuation.
 
     The displacement is held constant, so that the Jacobian stays the model's: as in a quasi-Newton method, the steps
@@ -28,9 +29,9 @@ class CorrectedPipeline:
         self._pipeline, self._displacement_of, self._displacement = pipeline, displacement, displacement(pipeline)
 
     @property
-    def degrees_of_freedom(self) -> int:
-        """Number k of actuation parameters."""
-        return self._pipeline.degrees_of_freedom
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the model's inputs."""
+        return self._pipeline.inputs
 
     @property
     def coarse(self) -> "CorrectedPipeline":
@@ -53,7 +54,3 @@ class CorrectedPipeline:
     def jacobian_along(self, state: Any, directions: Array) -> Array:
         """Derivative of each point along a direction (P, 3) of its own, (P, k) mm/Pa."""
         return self._pipeline.jacobian_along(state, directions)
-
-    def objective_gradient(self, state: Any, residuals: Array) -> Array:
-        """Eq. 16 for residuals (P, 3) mm, (k,) mm^2/Pa."""
-        return self._pipeline.objective_gradient(state, residuals)

@@ -4,7 +4,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.forward.mlp import AffineLayers
-from softform_core.forward.mlp_loops import add_products, add_products_along, add_rows
 from softform_core.surface.bspline import basis_matrix
 from softform_core.surface.patch import Patch
 
@@ -39,11 +38,7 @@ class DecodedNetwork:
     def points(self, last_hidden: Floats) -> Array:
         """Points (n, Q, 3) mm from the activations (n, width) of the last hidden layer; a view of (n, 3, Q)."""
         decode = self._decode_in_precision if last_hidden.dtype == self._decode_in_precision.dtype else self._decode
-        if len(last_hidden) == 1:
-            moved = np.zeros((1, decode.shape[1]), decode.dtype)
-            add_rows(np.ascontiguousarray(last_hidden), decode[None], moved)
-        else:
-            moved = last_hidden @ decode
+        moved = last_hidden @ decode
         return (moved + self._offset).reshape(len(last_hidden), 3, -1).swapaxes(1, 2)
 
     def jacobian(self, motion: Floats) -> Floats:
@@ -52,18 +47,14 @@ class DecodedNetwork:
         Args:
             motion: (n, k, width), derivative of the activations of the last hidden layer.
         """
-        jacobian = np.zeros((*motion.shape[:2], self._decode_in_precision.shape[1]), motion.dtype)
-        add_products(motion, self._decode_in_precision[None], jacobian)
-        return jacobian.reshape(*motion.shape[:2], 3, -1)
+        return (motion @ self._decode_in_precision).reshape(*motion.shape[:2], 3, -1)
 
-    def add_jacobian_along(self, motion: Floats, directions: Floats, out: Floats) -> None:
-        """Add the derivative of each point along a direction d of its own, d . dB/da.
+    def jacobian_along(self, motion: Floats, directions: Floats) -> Floats:
+        """Derivative of each point along a direction d of its own, d . dB/da, (n, k, Q).
 
         Args:
             motion: (n, k, width), as for `jacobian`.
             directions: (n, 3, Q).
-            out: (n, k, Q).
         """
-        rows = self._decode_in_precision.reshape(len(self._decode_in_precision), 3, -1)
-        for one, along, sums in zip(motion, directions, out, strict=True):
-            add_products_along(one, rows, along, sums)
+        along: Floats = (self.jacobian(motion) * directions[:, None]).sum(axis=2)
+        return along

@@ -1,6 +1,12 @@
-"""What inverse kinematics needs of a forward pipeline; `ForwardPipeline` is the one that ships."""
+"""What can be solved for: actuation to the points of a predicted shape, with derivatives.
 
-from typing import Any, Protocol
+A learned surface (`ForwardPipeline`), the tip of a rod (`rods.tip_point.TipPoint`, a model of one point) and a finite
+element simulation (`simulated_model.SimulatedModel`) are forward models; `given_inputs.GivenInputs` is any of them with
+a part of its inputs held.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,31 +27,43 @@ def coarse_uv() -> Array:
     return np.concatenate([cells, [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]])
 
 
-class ForwardModel(Protocol):
+class ForwardModel(ABC):
     """Actuation to the points of the predicted shape, and its derivatives.
 
     A state is what `forward` returns: it has `points` (n, P, 3) mm, and is given back to the other methods.
     """
 
     @property
+    @abstractmethod
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the k inputs, in the order of an actuation."""
+
+    @abstractmethod
+    def forward(self, actuation: Array) -> Any:
+        """Evaluate (n, k), each input in its own unit (Pa for a pressure)."""
+
+    @abstractmethod
+    def jacobian(self, state: Any) -> Array:
+        """Derivative of the points, (n, P, 3, k) mm per unit of the input."""
+
+    @property
     def degrees_of_freedom(self) -> int:
-        """Number k of actuation parameters."""
+        """Number k of inputs."""
+        return len(self.inputs)
 
     @property
     def coarse(self) -> "ForwardModel":
-        """The same shape at `coarse_uv`, where a solve makes its first steps."""
+        """The same shape at about a hundred points, where a solve makes its first steps; itself if it has few."""
+        return self
 
     def at(self, uv: Array) -> "ForwardModel":
-        """The same shape at other surface parameters (M, 2)."""
-
-    def forward(self, actuation: Array) -> Any:
-        """Evaluate (n, k) Pa."""
-
-    def jacobian(self, state: Any) -> Array:
-        """Derivative of the points, (n, P, 3, k) mm/Pa."""
+        """The same shape at other surface parameters (M, 2); a model of fixed points is itself."""
+        return self
 
     def jacobian_along(self, state: Any, directions: Array) -> Array:
-        """Derivative of each point along a direction (P, 3) of its own, for a batch of one, (P, k) mm/Pa."""
+        """Derivative of each point along a direction (P, 3) of its own, for a batch of one, (P, k)."""
+        return np.asarray((self.jacobian(state)[0] * directions[:, :, None]).sum(axis=1))
 
     def objective_gradient(self, state: Any, residuals: Array) -> Array:
-        """Eq. 16 for residuals p* - (R c* + t) of (P, 3) mm: (k,) mm^2/Pa."""
+        """Eq. 16: 2 sum (dp*/da)^T (p* - (R c* + t)) for residuals (P, 3) mm and a batch of one, (k,)."""
+        return np.asarray(2.0 * residuals.ravel() @ self.jacobian(state)[0].reshape(residuals.size, -1))

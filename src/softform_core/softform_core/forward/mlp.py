@@ -1,53 +1,15 @@
 """Multi-layer perceptrons in numpy: value and analytic Jacobian, batched (no autograd)."""
 
-import math
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.forward.mlp_loops import add_products, add_rows, turn_by_activation
+from softform_core.networks.mlp_weights import MlpWeights
 
 Array = NDArray[np.float64]
 Floats = NDArray[np.floating]
-
-
-class MlpWeights(Protocol):
-    """What `softform_core.networks.layers.extract_mlp` returns, named here so that kinematics needs no torch.
-
-    y = output_offset + output_scale * mlp((x - input_offset) / input_scale)
-    """
-
-    @property
-    def weights(self) -> list[Array]:
-        """Weights of the layers, (out, in) each."""
-
-    @property
-    def biases(self) -> list[Array]:
-        """Biases of the layers, (out,) each."""
-
-    @property
-    def activation(self) -> str:
-        """Activation between the layers: relu or tanh."""
-
-    @property
-    def input_offset(self) -> Array:
-        """Subtracted from the input, (in,)."""
-
-    @property
-    def input_scale(self) -> Array:
-        """Divides the input after the offset, (in,)."""
-
-    @property
-    def output_offset(self) -> Array:
-        """Added to the scaled output, (out,)."""
-
-    @property
-    def output_scale(self) -> Array:
-        """Multiplies the output before the offset is added, (out,) or a scalar."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +17,7 @@ class AffineLayers:
     """A perceptron whose normalisations are folded into its first and last layers.
 
     Attributes:
-        weights: (out, in) each. A layer between hidden ones may be block-diagonal, as those of an ensemble's members
-            side by side are: then it is its blocks alone, (blocks, out / blocks, in / blocks).
+        weights: (out, in) each.
         biases: (out,) each.
         activation: `relu` or `tanh`, applied after every layer but the last.
     """
@@ -73,8 +34,8 @@ class AffineLayers:
     def hidden(self, x: Floats) -> tuple[Floats, ...]:
         """Activations of the hidden layers, (n, in) -> (n, width) each; x is of the layers' precision."""
         activations = []
-        for weight, rows, bias in zip(self.weights[:-1], self._rows, self.biases[:-1], strict=False):
-            x = _layer(weight, rows, x, bias)
+        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            x = x @ weight.T + bias
             x = np.maximum(x, 0.0) if self.activation == "relu" else np.tanh(x)
             activations.append(x)
         return tuple(activations)
@@ -85,7 +46,7 @@ class AffineLayers:
 
     def output(self, last_hidden: Floats) -> Floats:
         """Output (n, out) from the activations of the last hidden layer."""
-        return _layer(self.weights[-1], self._rows[-1], last_hidden, self.biases[-1])
+        return last_hidden @ self.weights[-1].T + self.biases[-1]
 
     def hidden_jacobian(self, hidden: tuple[Floats, ...], dx: Floats | None = None) -> Floats:
         """Derivative of the last hidden layer's activations.
@@ -97,21 +58,15 @@ class AffineLayers:
         Returns:
             (n, k, width) in the precision of the weights.
         """
-        for rows, x in zip(self._rows[:-1], hidden, strict=True):
-            dx = np.repeat(rows, len(x), axis=0) if dx is None else _products(dx, rows)
-            turn_by_activation(dx, x, self.activation == "relu")
+        for weight, x in zip(self.weights[:-1], hidden, strict=True):
+            slope = (x > 0.0).astype(x.dtype) if self.activation == "relu" else 1.0 - x * x
+            dx = (weight.T if dx is None else dx @ weight.T) * slope[:, None]
         assert dx is not None
         return dx
 
     def jacobian(self, hidden: tuple[Floats, ...], dx: Floats) -> Floats:
         """Derivative of the output (n, k, out); see `hidden_jacobian`."""
-        return _products(self.hidden_jacobian(hidden, dx), self._rows[-1])
-
-    @cached_property
-    def _rows(self) -> tuple[Floats, ...]:
-        """What each unit of a layer adds to the next, (blocks, in / blocks, out / blocks) a layer."""
-        blocks = (weight.reshape(-1, *weight.shape[-2:]) for weight in self.weights)
-        return tuple(np.ascontiguousarray(weight.swapaxes(1, 2)) for weight in blocks)
+        return (self.hidden_jacobian(hidden, dx) if hidden else dx) @ self.weights[-1].T
 
     def after(self, weight: Array, bias: Array) -> "AffineLayers":
         """This perceptron behind an affine map `x -> weight x + bias`, which is folded into the first layer (exact)."""
@@ -125,36 +80,6 @@ class AffineLayers:
         weights = tuple(weight.astype(dtype, copy=False) for weight in self.weights)
         biases = tuple(bias.astype(dtype, copy=False) for bias in self.biases[:-1])
         return AffineLayers(weights, (*biases, self.biases[-1]), self.activation)
-
-
-def _layer(weight: Floats, rows: Floats, x: Floats, bias: Floats) -> Floats:
-    """A layer at inputs (n, in) -> (n, out); `rows` are the rows of its blocks."""
-    if len(x) == 1:
-        out = bias.reshape(len(rows), -1).copy()
-        add_rows(np.ascontiguousarray(x).reshape(len(rows), -1), rows, out)
-        return out.reshape(1, -1)
-    if weight.ndim == 2:
-        return x @ weight.T + bias
-    blocks = x.reshape(len(x), len(rows), -1).swapaxes(0, 1) @ rows
-    return blocks.swapaxes(0, 1).reshape(len(x), -1) + bias
-
-
-def _products(columns: Floats, rows: Floats) -> Floats:
-    """Columns of inputs (n, k, in) times the weights of a layer, given as the rows of its blocks: (n, k, out)."""
-    out = np.zeros((*columns.shape[:2], len(rows) * rows.shape[2]), rows.dtype)
-    add_products(np.ascontiguousarray(columns), rows, out)
-    return out
-
-
-def _as_blocks(weight: Array) -> Array:
-    """A layer as `AffineLayers` keeps it: the most blocks on its diagonal beside which all is zero, if it has some."""
-    outputs, inputs = weight.shape
-    common = math.gcd(outputs, inputs)
-    for blocks in (count for count in range(common, 1, -1) if common % count == 0):
-        apart = weight.reshape(blocks, outputs // blocks, blocks, inputs // blocks).swapaxes(1, 2)
-        if not apart[~np.eye(blocks, dtype=bool)].any():
-            return apart[np.arange(blocks), np.arange(blocks)]
-    return weight
 
 
 def fold(mlp: MlpWeights) -> AffineLayers:
@@ -178,5 +103,4 @@ def fold(mlp: MlpWeights) -> AffineLayers:
     scale = np.broadcast_to(np.asarray(mlp.output_scale, dtype=np.float64).ravel(), biases[-1].shape)
     weights[-1] = weights[-1] * scale[:, None]
     biases[-1] = biases[-1] * scale + np.asarray(mlp.output_offset, dtype=np.float64).ravel()
-    weights[1:-1] = [_as_blocks(weight) for weight in weights[1:-1]]
     return AffineLayers(tuple(weights), tuple(biases), mlp.activation)

@@ -5,6 +5,7 @@ layer is multiplied with the B-spline decoder (`DecodedNetwork`) and with N_rbf'
 points are never formed while solving.
 """
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,16 +15,17 @@ from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
 from softform_core.forward.decoded_network import DecodedNetwork
-from softform_core.forward.forward_model import coarse_uv
-from softform_core.forward.mlp import AffineLayers, MlpWeights, fold
+from softform_core.forward.forward_model import ForwardModel, coarse_uv
+from softform_core.forward.mlp import AffineLayers, fold
 from softform_core.forward.rbf_warp import (
     SimToReal,
     WarpInputs,
-    warp_jacobian,
+    gaussians,
+    warp,
     warp_jacobian_along,
     warp_tangents,
-    warp_with_kernels,
 )
+from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.surface.bspline import apply, derivative_matrices, unit_normals
 from softform_core.surface.patch import SHEET, Patch
 
@@ -56,7 +58,7 @@ class Forward:
     coefficients_hidden: tuple[Floats, ...]
 
 
-class ForwardPipeline:
+class ForwardPipeline(ForwardModel):
     """Algorithm 1 for a fixed set of surface points.
 
     Args:
@@ -64,6 +66,7 @@ class ForwardPipeline:
         uv: (P, 2) surface parameters in the unit square.
         sim_to_real: N_s2r, or None for the simulated shape itself.
         patch: The robot's surface.
+        inputs: Names of the k pressures; by default they are numbered.
         precision: Of the kernels, and of all that a solver evaluates (`forward`, `jacobian`). Single is right to 1e-5
             of a Jacobian's largest value, and for points to 5e-5 mm, which no solver needs better, in half the time.
 
@@ -77,6 +80,7 @@ class ForwardPipeline:
         uv: Array,
         sim_to_real: SimToReal | None = None,
         patch: Patch = SHEET,
+        inputs: Sequence[str] | None = None,
         precision: type[np.floating] = np.float32,
     ) -> None:
         """Fold the networks and multiply them with the decoder."""
@@ -84,6 +88,12 @@ class ForwardPipeline:
         rows, cols = patch.rows, patch.cols
         self._network = fold(forward_kinematics)
         self._network_in_precision = self._network.in_precision(precision)
+        self._inputs = tuple(inputs or (f"chamber_{number + 1}" for number in range(self._network.inputs)))
+        if len(self._inputs) != self._network.inputs:
+            raise SoftformError(
+                f"N_fk takes {self._network.inputs} pressures, the robot has {len(self._inputs)}.",
+                "Use the model that was trained for this robot.",
+            )
         if self._network.weights[-1].shape[0] != rows * cols * 3:
             raise SoftformError(
                 f"N_fk gives {self._network.weights[-1].shape[0]} numbers, {rows} x {cols} control points need "
@@ -121,9 +131,9 @@ class ForwardPipeline:
         return DecodedNetwork(self._network, uv, self.patch, self._precision)
 
     @property
-    def degrees_of_freedom(self) -> int:
-        """Number k of actuation parameters."""
-        return self._network.inputs
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the k pressures, Pa."""
+        return self._inputs
 
     @cached_property
     def coarse(self) -> "ForwardPipeline":
@@ -211,15 +221,28 @@ class ForwardPipeline:
         coefficients_hidden = coefficients.hidden(hidden[-1])
         last = (hidden[-1], *coefficients_hidden)[-1]  # N_rbf may be affine: it has no hidden layer then
         gamma = coefficients.output(last).reshape(len(actuation), -1, 3)
-        warped, gaussian = warp_with_kernels(simulated, centers, gamma, self.sim_to_real.width, self._precision)
-        return Forward(actuation, warped, simulated, centers, gaussian, gamma, hidden, coefficients_hidden)
+        gaussian = gaussians(simulated, centers, self.sim_to_real.width, self._precision)
+        return Forward(
+            actuation,
+            warp(simulated, gaussian, gamma),
+            simulated,
+            centers,
+            gaussian,
+            gamma,
+            hidden,
+            coefficients_hidden,
+        )
 
     def jacobian(self, state: Forward) -> Array:
         """Derivative of `state.points` with respect to the actuation (Eq. 17), (n, P, 3, k) mm/Pa."""
         motion = self._hidden_motion(state)
-        jacobian = self._surface.jacobian(motion)
-        if self.sim_to_real is not None:
-            jacobian = warp_jacobian(self._warp_inputs(state, motion), jacobian)
+        if self.sim_to_real is None:
+            jacobian = self._surface.jacobian(motion)
+        else:
+            inputs, axes = self._warp_inputs(state, motion), np.eye(3, dtype=motion.dtype)
+            shape = (*motion.shape[:1], 3, state.points.shape[1])
+            along = [self._along(motion, inputs, np.broadcast_to(axis[:, None], shape)) for axis in axes]
+            jacobian = np.stack(along, axis=2)
         return jacobian.transpose(0, 3, 2, 1).astype(np.float64, copy=False)
 
     def jacobian_along(self, state: Forward, directions: Array) -> Array:
@@ -232,18 +255,16 @@ class ForwardPipeline:
         Returns:
             (P, k) mm/Pa for directions of unit length.
         """
-        motion = self._hidden_motion(state)
-        if self.sim_to_real is None:
-            slope: Floats = np.ascontiguousarray(directions.T[None], dtype=motion.dtype)
-            jacobian: Floats = np.zeros((*motion.shape[:2], len(directions)), motion.dtype)
-        else:
-            jacobian, slope = warp_jacobian_along(self._warp_inputs(state, motion), directions[None])
-        self._surface.add_jacobian_along(motion, slope, jacobian)
-        return jacobian[0].T.astype(np.float64, copy=False)
+        motion, along = self._hidden_motion(state), directions.T[None]
+        inputs = None if self.sim_to_real is None else self._warp_inputs(state, motion)
+        return self._along(motion, inputs, along.astype(motion.dtype))[0].T.astype(np.float64, copy=False)
 
-    def objective_gradient(self, state: Forward, residuals: Array) -> Array:
-        """Eq. 16: 2 sum (dp*/da)^T (p* - (R c* + t)) for residuals (P, 3) mm and a batch of one, (k,) mm^2/Pa."""
-        return 2.0 * residuals.ravel() @ self.jacobian(state)[0].reshape(residuals.size, -1)
+    def _along(self, motion: Floats, inputs: WarpInputs | None, directions: Floats) -> Floats:
+        """Eq. 17 along directions (n, 3, P), (n, k, P)."""
+        if inputs is None:
+            return self._surface.jacobian_along(motion, directions)
+        jacobian, slope = warp_jacobian_along(inputs, directions)
+        return jacobian + self._surface.jacobian_along(motion, slope)
 
     def _hidden_motion(self, state: Forward) -> Floats:
         """Derivative of N_fk's last hidden layer by the actuation, (n, k, width)."""

@@ -1,4 +1,7 @@
-"""The radial-basis-function warp of sim-to-real and its derivatives (paper 000, Eqs. 2 and 23-30); millimetres."""
+"""The radial-basis-function warp of sim-to-real and its derivatives (paper 000, Eqs. 2 and 23-30); millimetres.
+
+The kernels and what is summed over them are matrix products. Points lie along the last axis, where BLAS wants them.
+"""
 
 from dataclasses import dataclass
 
@@ -6,15 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.forward.mlp import MlpWeights
-from softform_core.forward.rbf_loops import (
-    fill_factors,
-    fill_gaussians,
-    fill_jacobian,
-    fill_jacobian_along,
-    fill_warp,
-    fill_weights,
-)
+from softform_core.networks.mlp_weights import MlpWeights
 
 Array = NDArray[np.float64]
 Floats = NDArray[np.floating]
@@ -49,55 +44,41 @@ class SimToReal:
             )
 
 
-def gaussians(points: Array, centers: Array, width: float) -> Array:
-    """Kernels e^(-c |p - q_i|^2) of Eq. 2.
+def gaussians(points: Array, centers: Array, width: float, precision: type[np.floating] = np.float64) -> Floats:
+    """Kernels e^(-c |p - q_i|^2) of Eq. 2, with -c |p - q|^2 = 2c p . q - c |p|^2 - c |q|^2 as one product.
 
     Args:
         points: (n, P, 3) mm.
         centers: (n, N, 3) mm.
         width: c, 1/mm^2.
+        precision: Of the result.
 
     Returns:
-        (n, P, N).
+        (n, P, N), a view of (n, N, P).
     """
-    out = np.empty((len(points), centers.shape[1], points.shape[1]))
-    fill_gaussians(_coordinates(points), _coordinates(centers), width, out)
-    return out.swapaxes(1, 2)
+    # About a center the squares are smaller, and so is what rounding takes of their difference.
+    origin = centers[:, centers.shape[1] // 2, None]
+    p, q = points - origin, centers - origin
+    of_point, of_center = (-width * np.einsum("npx,npx->np", each, each)[..., None] for each in (p, q))
+    left = np.concatenate([2.0 * width * q, np.ones_like(of_center), of_center], axis=2)
+    right = np.concatenate([p, of_point, np.ones_like(of_point)], axis=2)
+    exponent = left.astype(precision, copy=False) @ right.astype(precision, copy=False).swapaxes(1, 2)
+    # Rounding may lift the exponent of a point at a center above zero.
+    return np.exp(np.minimum(exponent, 0.0, out=exponent), out=exponent).swapaxes(1, 2)
 
 
-def warp_with_kernels(
-    points: Array, centers: Array, gamma: Array, width: float, precision: type[np.floating]
-) -> tuple[Array, Floats]:
-    """Eq. 2 and the kernels that its derivatives need, in one pass.
-
-    Args:
-        points: (n, P, 3) mm.
-        centers: (n, N, 3) mm.
-        gamma: (n, N + 4, 3), see `warp`.
-        width: c, 1/mm^2.
-        precision: Of the kernels and of the displacement that is summed over them.
-
-    Returns:
-        (n, P, 3) mm, and (n, P, N) as `gaussians` gives them.
-    """
-    kernels = np.empty((len(points), centers.shape[1], points.shape[1]), dtype=precision)
-    warped = np.empty((len(points), 3, points.shape[1]))
-    fill_warp(_coordinates(points), _coordinates(centers), np.ascontiguousarray(gamma), width, kernels, warped)
-    return np.ascontiguousarray(warped.swapaxes(1, 2)), kernels.swapaxes(1, 2)
-
-
-def warp(points: Array, gaussian: Array, gamma: Array) -> Array:
+def warp(points: Array, gaussian: Floats, gamma: Array) -> Array:
     """Eq. 2: p* = alpha_0 + A p + sum_i beta_i e^(-c |p - q_i|^2).
 
     Args:
         points: (n, P, 3) mm.
-        gaussian: (n, P, N), from `gaussians`.
+        gaussian: (n, P, N), from `gaussians`; in its precision the kernels are summed.
         gamma: (n, N + 4, 3): alpha_0, the three columns of A, beta_1 ... beta_N.
 
     Returns:
         (n, P, 3) mm.
     """
-    return gamma[:, :1] + points @ gamma[:, 1:4] + gaussian @ gamma[:, 4:]
+    return gamma[:, :1] + points @ gamma[:, 1:4] + gaussian @ gamma[:, 4:].astype(gaussian.dtype, copy=False)
 
 
 def warp_tangents(points: Array, tangents: Array, centers: Array, gaussian: Array, gamma: Array, width: float) -> Array:
@@ -141,88 +122,38 @@ class WarpInputs:
     width: float
 
 
-def warp_jacobian(at: WarpInputs, points_jacobian: Floats) -> Array:
-    """Derivative of Eq. 2 with respect to the actuation, the three terms of Eq. 17 with Eqs. 23-30, (n, k, 3, P).
+def warp_jacobian_along(at: WarpInputs, directions: Floats) -> tuple[Floats, Floats]:
+    """Derivative of Eq. 2 by the actuation along a direction d of each point, d . dp*/da, but for its first term.
 
-    The kernels appear only in one product with the columns that belong to them; no array of P x N x 3 is ever made. It
-    is computed in the precision of the kernels and the three Jacobians.
-
-    Args:
-        at: Inputs and their derivatives.
-        points_jacobian: (n, k, 3, P) of the simulated points, dB/da.
-    """
-    beta, moving, own = _kernel_factors(at)
-    (batch, k), kernels = points_jacobian.shape[:2], beta.shape[2]
-    parts = [beta[:, x, None] * moving[:, : 4 + 3 * k] for x in range(3)]
-    factors = np.zeros((batch, _filled(3 * (4 + 3 * k) + 3 * k), kernels), beta.dtype)
-    np.concatenate([*parts, own[:, : 3 * k]], axis=1, out=factors[:, : 3 * (4 + 3 * k) + 3 * k])
-    sums: Floats = factors @ at.gaussian.swapaxes(1, 2)
-    jacobian = np.empty(points_jacobian.shape)
-    points, gamma = _points_and_gamma(at, sums.dtype)
-    fill_jacobian(points, np.ascontiguousarray(points_jacobian), sums, gamma, at.gamma_jacobian, at.width, jacobian)
-    return jacobian
-
-
-def warp_jacobian_along(at: WarpInputs, directions: Array) -> tuple[Floats, Floats]:
-    """`warp_jacobian` along a direction d of each point, d . dp*/da, but for its first term.
-
-    The directions go into the kernels first, e_i d . beta_i: what moves with the centers then needs one column each
-    instead of three.
+    With e_i the kernels, de_i = 2c e_i (p - q_i) . (dq_i - dp) (Eqs. 24-27). The directions go into the kernels first,
+    e_i d . beta_i, so that what moves with the centers needs one column each instead of three.
 
     Args:
-        at: Inputs and their derivatives.
-        directions: (n, P, 3).
+        at: Inputs and their derivatives; it is computed in the precision of the kernels.
+        directions: (n, 3, P).
 
     Returns:
         The second and third term of Eq. 17, (n, k, P); and d . dp*/dp (n, 3, P), along which the motion of the
         simulated points is still to be added.
     """
-    (batch, k), count = at.centers_jacobian.shape[:2], at.points.shape[1]
-    kernels: Floats = np.ascontiguousarray(at.gaussian.swapaxes(1, 2))
-    beta, moving, own = _kernel_factors(at)
-    along: Floats = np.ascontiguousarray(directions.swapaxes(1, 2), dtype=beta.dtype)
-    weights = np.empty_like(kernels)
-    fill_weights(kernels, beta, along, weights)
-    sums: Floats = moving @ weights
-    own_sums: Floats = own @ kernels
-    jacobian: Floats = np.empty((batch, k, count), beta.dtype)
-    points, gamma = _points_and_gamma(at, beta.dtype)
-    slope = np.empty_like(along)
-    fill_jacobian_along(points, along, sums, own_sums, gamma, at.gamma_jacobian, at.width, slope, jacobian)
+    kernels = at.gaussian.swapaxes(1, 2)
+    dtype, (batch, k), count = kernels.dtype, at.centers_jacobian.shape[:2], kernels.shape[2]
+    points, centers, gamma, along = (
+        np.asarray(each, dtype) for each in (at.points.swapaxes(1, 2), at.centers, at.gamma, directions)
+    )
+    motion = 2.0 * dtype.type(at.width) * at.centers_jacobian
+    toward = np.einsum("nkxi,nix->nki", motion, centers)
+    weights = kernels * (gamma[:, 4:] @ along)
+    rows = [np.ones_like(toward[:, :1]), centers.swapaxes(1, 2), motion.reshape(batch, 3 * k, -1), toward]
+    sums = np.concatenate(rows, axis=1) @ weights
+    # Eq. 26: A^T d + 2c sum_i e_i (d . beta_i) (q_i - p).
+    slope = gamma[:, 1:4] @ along + 2.0 * dtype.type(at.width) * (sums[:, 1:4] - sums[:, :1] * points)
+    # Eqs. 29-30, changing coefficients: first what belongs to alpha, then to beta.
+    change = at.gamma_jacobian.astype(dtype, copy=False)
+    alpha = (change[:, :, :4].reshape(batch, 4 * k, 3) @ along).reshape(batch, k, 4, count)
+    beta = change[:, :, 4:].swapaxes(2, 3).reshape(batch, 3 * k, -1) @ kernels
+    jacobian = alpha[:, :, 0] + (beta.reshape(batch, k, 3, count) * along[:, None]).sum(axis=2)
+    # Eqs. 23-25, moving centers, and what alpha_1 ... alpha_3 change, both times p.
+    moved = sums[:, 4 : 4 + 3 * k].reshape(batch, k, 3, count) + alpha[:, :, 1:]
+    jacobian += (moved * points[:, None]).sum(axis=2) - sums[:, 4 + 3 * k :]
     return jacobian, slope
-
-
-def _points_and_gamma(at: WarpInputs, dtype: np.dtype[np.floating]) -> tuple[Floats, Floats]:
-    """Points (n, 3, P) and the affine part (n, 4, 3), as the loops take them."""
-    return np.ascontiguousarray(at.points.swapaxes(1, 2), dtype=dtype), at.gamma[:, :4].astype(dtype)
-
-
-def _kernel_factors(at: WarpInputs) -> tuple[Floats, Floats, Floats]:
-    """What belongs to the kernels in Eqs. 24-30, in the precision of the derivatives.
-
-    d e_i = 2c e_i (q_i - p) . (dp - dq_i) (Eqs. 24-27) is split into factors of the point and factors of the kernel.
-
-    Returns:
-        beta (n, 3, N); 1, the centers, and 2c dq (n, 4 + 3 k, N); and dbeta - beta 2c q . dq (n, 3 k, N), all that is
-        multiplied with e_i alone. Rows of zeros are added to the last two.
-    """
-    dtype, (batch, k) = at.gaussian.dtype, at.centers_jacobian.shape[:2]
-    beta: Floats = np.ascontiguousarray(at.gamma[:, 4:].swapaxes(1, 2), dtype=dtype)
-    centers = np.ascontiguousarray(at.centers.swapaxes(1, 2), dtype=dtype)
-    moving, own = (np.zeros((batch, _filled(rows), beta.shape[2]), dtype) for rows in (4 + 3 * k, 3 * k))
-    fill_factors(beta, centers, at.centers_jacobian, at.gamma_jacobian, at.width, moving, own)
-    return beta, moving, own
-
-
-_LANES = 16
-"""Products are quicker when a row more or less fills the registers."""
-
-
-def _filled(rows: int) -> int:
-    """So many rows, and those of zeros that are added."""
-    return -(-rows // _LANES) * _LANES
-
-
-def _coordinates(points: Array) -> Array:
-    """(n, P, 3) as (n, 3, P), contiguous."""
-    return np.ascontiguousarray(points.swapaxes(1, 2))

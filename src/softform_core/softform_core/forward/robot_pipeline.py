@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.forward.mlp import MlpWeights
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.rbf_warp import SimToReal
+from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.robots import Robot
 
 SURFACE_POINTS = 1000
@@ -22,7 +22,7 @@ def pipeline_of(
     Raises:
         SoftformError: If the networks are not of the robot's surface.
     """
-    return ForwardPipeline(forward_kinematics, uv, sim_to_real, robot.patch)
+    return ForwardPipeline(forward_kinematics, uv, sim_to_real, robot.patch, robot.actuation_names)
 
 
 def load_pipeline(robot: Robot, points: int = SURFACE_POINTS, model: Path | None = None) -> ForwardPipeline:

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 from softform_core.errors import SoftformError
 from softform_core.forward.rbf_warp import SimToReal
-from softform_core.networks.layers import MlpWeights
+from softform_core.networks.mlp_weights import MlpWeights
+from softform_core.networks.sim_to_real import kernels
 from softform_core.surface.bspline import basis_matrix, derivative_matrices
 
 Array = NDArray[np.float64]
@@ -46,7 +47,7 @@ class SimToRealNetwork(nn.Module):
 
     Args:
         members: Of one ensemble: kernels, depth, activation and normalisation are equal.
-        spread_factor: See `kinematics.surface_uncertainty`.
+        spread_factor: See `forward.surface_uncertainty`.
         spread_floor_mm: See there.
         rows: Control points along u.
         cols: Control points along v.
@@ -133,7 +134,7 @@ class SimToRealNetwork(nn.Module):
         control = control_points.reshape(-1, self.rows, self.cols, 3)
         centers = torch.einsum("ir,ic,nrcx->nix", self.center_u, self.center_v, control)
         difference = points[:, :, None] - centers[:, None]
-        gaussian = torch.exp(-self.width * difference.square().sum(-1))
+        gaussian = kernels(difference, self.width)
         basis = torch.cat([torch.ones_like(points[:, :, :1]), points, gaussian], dim=2)
 
         nearest = torch.cdist(points, self.samples(self.sample_u, self.sample_v, control)).argmin(dim=2)

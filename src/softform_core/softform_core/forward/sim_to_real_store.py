@@ -30,7 +30,7 @@ class SimToRealModel:
     Attributes:
         sim_to_real: The mean of the members, for the pipelines of kinematics.
         members: Of the ensemble.
-        spread_factor: See `kinematics.surface_uncertainty`.
+        spread_factor: See `forward.surface_uncertainty`.
         spread_floor_mm: See there.
         card: Its card.
     """

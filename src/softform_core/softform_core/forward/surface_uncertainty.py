@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from softform_core.errors import SoftformError
 from softform_core.forward.mlp import fold
 from softform_core.forward.pipeline import ForwardPipeline
-from softform_core.forward.rbf_warp import SimToReal, warp
+from softform_core.forward.rbf_warp import SimToReal, gaussians, warp
 
 Array = NDArray[np.float64]
 
@@ -69,9 +69,10 @@ class SurfaceUncertainty:
         batch = actuation.reshape(-1, actuation.shape[-1])
         state, normals = self._pipeline.forward(batch), self._pipeline.normals(batch)
         control = self._pipeline.control_points(batch).reshape(len(batch), -1)
-        points = state.simulated
+        # In double precision: the spread of the members is a small difference of what they predict.
+        points, gaussian = state.simulated, gaussians(state.simulated, state.centers, self._pipeline.kernel_width)
         predictions = [
-            warp(points, state.gaussian, member.values(control).reshape(len(batch), -1, 3)) for member in self._members
+            warp(points, gaussian, member.values(control).reshape(len(batch), -1, 3)) for member in self._members
         ]
         spread = members_spread(np.array(predictions), normals)
         return uncertainty(spread, self._factor, self._floor).reshape(*actuation.shape[:-1], -1)

@@ -162,7 +162,7 @@ class MeshSearch:
         if not solid.any():
             raise SoftformError("The triangles of the target have no area.", "Give its points as a cloud instead.")
         self._normals = normals[solid] / doubled_area[solid, None]
-        self._border = _border_edges(faces)[solid]
+        self._border = border_edges(faces)[solid]
         self._tree = TriangleTree(corners[solid])
 
     def query(self, points: Array) -> Matches:
@@ -187,7 +187,7 @@ def _finite(points: Array) -> Array:
     return points
 
 
-def _border_edges(faces: NDArray[np.integer]) -> NDArray[np.bool_]:
+def border_edges(faces: NDArray[np.integer]) -> NDArray[np.bool_]:
     """Whether the edges ab, bc, ca of each face belong to it alone, (F, 3)."""
     edges = np.sort(np.stack([faces, np.roll(faces, -1, axis=1)], axis=2).reshape(-1, 2).astype(np.int64), axis=1)
     keys = edges[:, 0] * (int(faces.max()) + 1) + edges[:, 1]

@@ -234,19 +234,18 @@ class Problem:
         matches: Matches,
         features: FeatureMatches | None,
     ) -> Evaluation:
-        distances = matches.distances
-        if self.ignore_uncovered:
-            covered = ~self.uncovered(points, matches)
-            distances = distances[covered]
-            weights = np.zeros(len(points))
-            weights[covered] = tukey_weights(distances, self.scale)
-        else:
-            covered, weights = np.ones(len(points), dtype=bool), tukey_weights(distances, self.scale)
         merit = self.cost.value(actuation)
-        if len(distances):
-            merit += float(tukey_loss(distances, self.scale).mean())
-        if self.ignore_uncovered and len(distances) < max(4, _MIN_COVERED * len(points)):
-            merit = np.inf
+        if self.target is None:
+            covered, weights = _NO_MATCHES.on_border, _NO_MATCHES.distances
+        else:
+            distances = matches.distances
+            covered, weights = np.ones(len(points), dtype=bool), np.zeros(len(points))
+            if self.ignore_uncovered:
+                covered = ~self.uncovered(points, matches)
+                distances = distances[covered]
+            weights[covered] = tukey_weights(distances, self.scale)
+            is_too_few = self.ignore_uncovered and len(distances) < max(4, _MIN_COVERED * len(points))
+            merit += np.inf if is_too_few else float(tukey_loss(distances, self.scale).mean())
         if self.features is not None and features is not None:
             merit += self.features.value(features)
         return Evaluation(actuation, pose, state, points, matches, covered, weights, features, merit)

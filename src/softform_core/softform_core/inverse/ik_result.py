@@ -20,7 +20,6 @@ class IkResult:
     """Outcome of `solve_inverse_kinematics`.
 
     Attributes:
-        points: (P, 3) mm, the predicted shape.
         history: One entry an iteration, the start first.
         coarse_iterations: Made before, at few points; they are one entry of the history together.
         seconds: Wall-clock time of the solve, without building the search tree of the target.
@@ -31,7 +30,6 @@ class IkResult:
         found: Its best evaluation.
     """
 
-    points: Array
     history: list[IkIteration]
     coarse_iterations: int
     seconds: float
@@ -40,6 +38,13 @@ class IkResult:
     termination: Termination
     problem: Problem = field(repr=False)
     found: Evaluation = field(repr=False)
+
+    @cached_property
+    def points(self) -> Array:
+        """(P, 3) mm, the predicted shape."""
+        if self.problem.target is not None:
+            return self.found.points
+        return np.asarray(self.problem.pipeline.forward(self.found.actuation[None]).points[0])
 
     @property
     def pressures(self) -> Array:

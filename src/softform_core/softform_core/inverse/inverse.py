@@ -114,8 +114,7 @@ def solve_prepared(
             if stop is Termination.CONVERGED:
                 best, stop = solve(problem, monitor, best)
     seconds = monitor.seconds
-    points = best.points if search is not None else pipeline.forward(best.actuation[None]).points[0]
-    return IkResult(points, monitor.history, coarse_iterations, seconds, prepare_seconds, method, stop, problem, best)
+    return IkResult(monitor.history, coarse_iterations, seconds, prepare_seconds, method, stop, problem, best)
 
 
 def _lacks_parts(problem: Problem, best: Evaluation) -> bool:

@@ -47,7 +47,9 @@ class LevenbergMarquardt:
         problem, best, growth = self.problem, self.best, 2.0
         gradient, hessian, pivot = quadratic_model(problem, best)
         diagonal = hessian.diagonal()
-        scale = np.maximum(diagonal, 1e-9 * max(float(diagonal.max()), 1e-12))
+        # The same damping for all pressures: of a redundant robot's steps it then leaves the shortest.
+        scale, k = np.maximum(diagonal, 1e-9 * max(float(diagonal.max()), 1e-12)), len(best.actuation)
+        scale[:k] = scale[:k].mean()
         lower = (problem.low - best.actuation) / problem.range
         upper = (problem.high - best.actuation) / problem.range
         while True:

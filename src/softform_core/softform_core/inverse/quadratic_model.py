@@ -11,7 +11,6 @@ Variables: pressures as parts of their range; pose as a rotation times half the 
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from softform_core.inverse.feature_term import FeatureMatches, FeatureTerm
@@ -99,61 +98,34 @@ def _pivot(problem: Problem, at: Evaluation) -> Array:
 
 
 def _surface_rows(problem: Problem, at: Evaluation, pivot: Array) -> tuple[Array, Array]:
-    matches, count = at.matches, len(at.points)
-    directions, residuals = np.empty((count, 3)), np.empty(count)
-    points, matched, normals = (np.ascontiguousarray(each) for each in (at.points, matches.points, matches.normals))
-    _fill_directions(points, matched, normals, matches.distances, at.covered, at.weights, directions, residuals)
-    return _rows(problem, problem.jacobian_along(at, directions), directions, matched, pivot), residuals
-
-
-@njit(cache=True, nogil=True)
-def _fill_directions(points, matched, normals, distances, covered, weights, directions, residuals):  # type: ignore[no-untyped-def]  # numba infers the types
-    """Weighted directions (P, 3) along which the residuals (P,) are taken: zero where not covered."""
-    share = 1.0 / max(1, np.count_nonzero(covered))
-    for point in range(len(points)):
-        root = np.sqrt(weights[point] * share) if covered[point] else 0.0
-        distance = distances[point]
-        residuals[point] = root * distance if covered[point] else 0.0
-        for axis in range(3):
-            if distance > _APART:
-                directions[point, axis] = root * (points[point, axis] - matched[point, axis]) / distance
-            else:
-                directions[point, axis] = root * normals[point, axis]
+    """Weighted rows along p* - (R c* + t), or along the target's normal where that is nil; zero where not covered."""
+    matches, distances = at.matches, at.matches.distances[:, None]
+    roots = np.sqrt(np.where(at.covered, at.weights, 0.0) / max(1, np.count_nonzero(at.covered)))
+    apart = distances > _APART
+    directions = np.where(apart, at.points - matches.points, matches.normals)
+    directions *= roots[:, None] / np.where(apart, distances, 1.0)
+    rows = _rows(problem, problem.jacobian_along(at, directions), directions, matches.points, pivot)
+    return rows, roots * matches.distances
 
 
 def _rows(problem: Problem, along: Array, directions: Array, matched: Array, pivot: Array) -> Array:
-    """Derivatives of d . (p - c), from d . dp*/da (P, k): by the pressures, and by the pose, if it is free."""
-    if problem.options.fix_pose:
-        return (along.T * problem.range[:, None]).T  # transposed, as its columns are what lies together
-    rows, by_pressure = np.empty((len(along), along.shape[1] + 6)), np.ascontiguousarray(along.T)
-    _fill_rows(by_pressure, problem.range, directions, matched, pivot, 2.0 / problem.size, rows)
-    return rows
-
-
-@njit(cache=True, nogil=True)
-def _fill_rows(along, scale, directions, matched, pivot, arm_scale, rows):  # type: ignore[no-untyped-def]  # as above
-    """Derivatives by pressures as parts of their range (P, k), and behind them the six by the pose.
+    """Derivatives of d . (p - c) by the pressures as parts of their range, from d . dp*/da (P, k), and by a free pose.
 
     A small turn w moves c by w x arm, and d . (p - c) the other way.
     """
-    k = len(along)
-    for point in range(len(rows)):
-        for each in range(k):
-            rows[point, each] = along[each, point] * scale[each]
-        x, y, z = directions[point, 0], directions[point, 1], directions[point, 2]
-        a = (matched[point, 0] - pivot[0]) * arm_scale
-        b = (matched[point, 1] - pivot[1]) * arm_scale
-        c = (matched[point, 2] - pivot[2]) * arm_scale
-        rows[point, k], rows[point, k + 1], rows[point, k + 2] = y * c - z * b, z * a - x * c, x * b - y * a
-        rows[point, k + 3], rows[point, k + 4], rows[point, k + 5] = -x, -y, -z
+    by_pressure = along * problem.range
+    if problem.options.fix_pose:
+        return by_pressure
+    arms = (matched - pivot) * (2.0 / problem.size)
+    return np.concatenate([by_pressure, np.cross(directions, arms), -directions], axis=1)
 
 
 def _feature_rows(problem: Problem, term: FeatureTerm, features: FeatureMatches, pivot: Array) -> tuple[Array, Array]:
-    roots = np.sqrt(term.features.weights / len(term))
-    directions, wanted = np.tile(_AXES, (len(term), 1)), np.repeat(features.wanted, 3, axis=0)
-    rows = _rows(problem, term.jacobian(features).reshape(3 * len(term), -1), directions, wanted, pivot)
-    offsets = (features.points - features.wanted) * roots[:, None]
-    return rows * np.repeat(roots, 3)[:, None], offsets.ravel()
+    count = len(term)
+    roots = np.repeat(np.sqrt(term.features.weights / count), 3)
+    directions, wanted = np.tile(_AXES, (count, 1)), np.repeat(features.wanted, 3, axis=0)
+    rows = _rows(problem, term.jacobian(features).reshape(3 * count, -1), directions, wanted, pivot)
+    return rows * roots[:, None], (features.points - features.wanted).ravel() * roots
 
 
 def _pose_motion(problem: Problem, at: Evaluation, pivot: Array) -> Array:

@@ -20,6 +20,11 @@ def identity_coefficients(kernels: int) -> Array:
     return np.vstack([np.zeros((1, 3)), np.eye(3), np.zeros((kernels, 3))])
 
 
+def kernels(offsets: Tensor, width: float) -> Tensor:
+    """Kernels e^(-c |p - q_i|^2) of Eq. 2 from p - q_i (n, P, N, 3) mm and c in 1/mm^2; (n, P, N)."""
+    return torch.exp(-width * offsets.square().sum(-1))
+
+
 def warp_basis(points: Tensor, centers: Tensor, width: float) -> Tensor:
     """Eq. 2 in matrix form: p* = warp_basis @ gamma, rows [1, p, e^(-c |p - q_1|^2), ...].
 
@@ -31,8 +36,7 @@ def warp_basis(points: Tensor, centers: Tensor, width: float) -> Tensor:
     Returns:
         (n, P, N + 4), for gamma in the order alpha_0, alpha_1, alpha_2, alpha_3, beta_1 ... beta_N.
     """
-    difference = points[:, :, None] - centers[:, None]
-    gaussian = torch.exp(-width * difference.square().sum(-1))
+    gaussian = kernels(points[:, :, None] - centers[:, None], width)
     return torch.cat([torch.ones_like(points[..., :1]), points, gaussian], dim=2)
 
 
@@ -49,8 +53,7 @@ def warp_basis_slope(points: Tensor, tangents: Tensor, centers: Tensor, width: f
         (n, P, N + 4).
     """
     difference = points[:, :, None] - centers[:, None]
-    gaussian = torch.exp(-width * difference.square().sum(-1))
-    slope = -2.0 * width * gaussian * (difference * tangents[:, :, None]).sum(-1)
+    slope = -2.0 * width * kernels(difference, width) * (difference * tangents[:, :, None]).sum(-1)
     return torch.cat([torch.zeros_like(points[..., :1]), tangents, slope], dim=2)
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from softform_core.planning.distance_field import DistanceField
 from softform_core.planning.obstacles import Obstacle
-from softform_core.planning.predicted_surface import SurfaceStates
+from softform_core.planning.surface_margins import SurfaceStates
 
 Array = NDArray[np.float64]
 

@@ -20,7 +20,7 @@ from softform_core.planning.motion_plan import (
 )
 from softform_core.planning.planner import find_path
 from softform_core.planning.planner_settings import PlannerSettings
-from softform_core.planning.predicted_surface import PredictedSurface
+from softform_core.planning.surface_margins import MarginedSurface
 from softform_core.planning.sweep import MotionChecker, StoppedError
 from softform_core.planning.trajectory import trajectory_along
 from softform_core.robots import Robot
@@ -38,7 +38,7 @@ _LEAST_SECONDS = 0.1
 
 
 def plan_motion(
-    surface: PredictedSurface,
+    surface: MarginedSurface,
     robot: Robot,
     request: MotionRequest,
     settings: MotionSettings | None = None,
@@ -70,7 +70,7 @@ class _Planning:
 
     def __init__(
         self,
-        surface: PredictedSurface,
+        surface: MarginedSurface,
         robot: Robot,
         request: MotionRequest,
         settings: MotionSettings,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.planning.clearance import ClearanceGauge
-from softform_core.planning.predicted_surface import PredictedSurface, SurfaceStates
+from softform_core.planning.surface_margins import MarginedSurface, SurfaceStates
 
 Array = NDArray[np.float64]
 
@@ -49,7 +49,7 @@ class MotionChecker:
     """
 
     def __init__(
-        self, surface: PredictedSurface, gauge: ClearanceGauge, ranges: Array, should_stop: Callable[[], bool]
+        self, surface: MarginedSurface, gauge: ClearanceGauge, ranges: Array, should_stop: Callable[[], bool]
     ) -> None:
         """Nothing is checked yet."""
         self._surface, self._gauge, self._ranges, self._should_stop = surface, gauge, ranges, should_stop

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.inverse.timing import slew_durations
-from softform_core.planning.predicted_surface import PredictedSurface
+from softform_core.planning.surface_margins import MarginedSurface
 
 Array = NDArray[np.float64]
 
@@ -28,7 +28,7 @@ class Trajectory:
     times: Array
 
 
-def trajectory_along(path: Array, surface: PredictedSurface, slew_rate: Array, spacing_mm: float) -> Trajectory:
+def trajectory_along(path: Array, surface: MarginedSurface, slew_rate: Array, spacing_mm: float) -> Trajectory:
     """Way-points along a path of straight motions, as fast as the slew rate allows.
 
     Args:

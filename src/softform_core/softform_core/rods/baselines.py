@@ -10,8 +10,9 @@ from torch import nn
 from softform_core.forward.mlp import AffineLayers, fold
 from softform_core.networks.layers import extract_mlp
 from softform_core.rods.fit import fit, split_rows
-from softform_core.rods.follow_path import TipMap, TipPath, checked_path
+from softform_core.rods.follow_path import TipPath, checked_path
 from softform_core.rods.networks import TipNetwork
+from softform_core.rods.tip_point import TipMap
 
 Array = NDArray[np.float64]
 

@@ -1,4 +1,4 @@
-"""Inverse kinematics of a tip along way-points (paper 001, Sec. II): each begins at the solution of the one before.
+"""Inverse kinematics of a tip along waypoints (paper 001, Sec. II): each begins at the solution of the one before.
 
 The paper descends along the gradient of Eq. 6. Here, Levenberg-Marquardt minimises
 
@@ -9,47 +9,33 @@ The pull chooses among the actuations of a redundant robot the one nearest to th
 the Jacobian is singular; mu is so small that a point that can be reached moves by less than a micrometre.
 """
 
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.inverse.box_minimum import box_minimum
+from softform_core.inverse.feature_term import FeatureTerm
+from softform_core.inverse.ik_options import IkOptions
+from softform_core.inverse.ik_problem import Problem
+from softform_core.inverse.levenberg_marquardt import LevenbergMarquardt
+from softform_core.registration.rigid import RigidTransform
+from softform_core.rods.tip_point import TipMap, TipPoint
+from softform_core.shapes.features import FeaturePoints
+from softform_core.units import MM_PER_M
 
 Array = NDArray[np.float64]
 
 TOLERANCE = 2e-5
-"""Of the workspace's width: a way-point this near counts as reached. The paper stops at 1e-3 (Fig. 1)."""
+"""Of the workspace's width: a waypoint this near counts as reached. The paper stops at 1e-3 (Fig. 1)."""
 
 _PULL = 1e-3  # square root of mu, of the workspace's width
 _MOST_ITERATIONS = 60
-_LEAST_DAMPING, _MOST_DAMPING = 1e-6, 1e8
-_NO_STEP = 1e-9  # of the range
+_RELATIVE_DECREASE = 1e-9
 _GRID = 9  # values of each actuation among which a start is looked for
 
-
-class TipMap(Protocol):
-    """What the iteration asks of a model; `TipModel` is one."""
-
-    @property
-    def actuation_min(self) -> Array:
-        """Lowest actuation, (m,) Pa."""
-
-    @property
-    def actuation_max(self) -> Array:
-        """Highest actuation, (m,) Pa."""
-
-    @property
-    def workspace_width_mm(self) -> float:
-        """Unit of tolerances."""
-
-    def tip(self, actuation: ArrayLike) -> Array:
-        """Tips (…, n) mm at actuations (…, m) Pa."""
-
-    def tip_and_jacobian(self, actuation: ArrayLike) -> tuple[Array, Array]:
-        """Tip (n,) mm and Jacobian (n, m) mm/Pa at one actuation (m,) Pa."""
+_PLACE, _WEIGHT, _IN_PLACE = np.zeros((1, 2)), np.ones(1), RigidTransform()
+"""A tip is a model of one point, wherever it is asked for; a waypoint is a feature point."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +44,7 @@ class TipPath:
 
     Attributes:
         actuations: (w, m) Pa.
-        errors_mm: (w,) distance that the model leaves at each way-point.
+        errors_mm: (w,) distance that the model leaves at each waypoint.
         iterations: (w,).
     """
 
@@ -74,25 +60,39 @@ def follow_path(model: TipMap, points: ArrayLike, start: ArrayLike, *, tolerance
         model: N_fk, N_J and, for a real robot, N_s2r.
         points: (w, n) mm in the robot's frame; one point at a time costs the same.
         start: (m,) Pa, where the robot is, or a guess for the first point.
-        tolerance_mm: A way-point this near counts as reached; by default `TOLERANCE` of the workspace's width.
+        tolerance_mm: A waypoint this near counts as reached; by default `TOLERANCE` of the workspace's width.
 
     Returns:
-        The best actuations found. A way-point that cannot be reached keeps its error.
+        The best actuations found. A waypoint that cannot be reached keeps its error.
 
     Raises:
         SoftformError: If points or start do not fit the model, or are no numbers.
     """
     targets, actuation = checked_path(model, points, start)
-    tolerance = TOLERANCE * model.workspace_width_mm if tolerance_mm is None else tolerance_mm
-    solved = []
-    for target in targets:
-        actuation, error, iterations = _solve(model, target, actuation, tolerance)
-        solved.append((actuation, error, iterations))
-    return TipPath(
-        np.array([one[0] for one in solved]),
-        np.array([one[1] for one in solved]),
-        np.array([one[2] for one in solved], dtype=np.int64),
+    width = model.workspace_width_mm
+    options = IkOptions(
+        model.actuation_min,
+        model.actuation_max,
+        smoothness_mm2=(_PULL * width) ** 2,
+        tolerance_mm=TOLERANCE * width if tolerance_mm is None else tolerance_mm,
+        relative_decrease=_RELATIVE_DECREASE,
     )
+    tip, solved = TipPoint(model), []
+    for target in targets:
+        wanted = np.zeros((1, 3))
+        wanted[0, : len(target)] = target / MM_PER_M
+        term = FeatureTerm(tip, FeaturePoints(_PLACE, wanted, _WEIGHT))
+        problem = Problem(tip, None, replace(options, previous_pressures=actuation), term)
+        solver, iterations = LevenbergMarquardt(problem, problem.evaluate(actuation, _IN_PLACE)), 0
+        while iterations < _MOST_ITERATIONS and solver.best.mean_error_mm > options.tolerance_mm:
+            before, stop = solver.best, solver.iterate(lambda: None)
+            iterations += solver.best is not before
+            if stop is not None:
+                break
+        actuation = solver.best.actuation
+        solved.append((actuation, solver.best.mean_error_mm, iterations))
+    actuations, errors, counts = zip(*solved, strict=True)
+    return TipPath(np.array(actuations), np.array(errors), np.array(counts, dtype=np.int64))
 
 
 def start_near(model: TipMap, point: ArrayLike) -> Array:
@@ -122,49 +122,7 @@ def checked_path(model: TipMap, points: ArrayLike, start: ArrayLike) -> tuple[Ar
     dimensions = model.tip(first).shape[-1]
     if targets.ndim != 2 or targets.shape[1] != dimensions or not np.isfinite(targets).all():
         raise SoftformError(
-            f"Way-points of shape {targets.shape} are no finite points of {dimensions} coordinates.",
+            f"Waypoints of shape {targets.shape} are no finite points of {dimensions} coordinates.",
             f"Give (w, {dimensions}) positions of the tip in the robot's frame.",
         )
     return targets, np.clip(first, model.actuation_min, model.actuation_max)
-
-
-def _solve(model: TipMap, target: Array, last: Array, tolerance: float) -> tuple[Array, float, int]:
-    """Best actuation for one way-point from the last one, its error (mm) and the iterations."""
-    low, high = model.actuation_min, model.actuation_max
-    span = high - low
-    pull = (_PULL * model.workspace_width_mm) ** 2
-    unit = np.eye(len(last))
-    here, damping = last, _LEAST_DAMPING
-    tip, jacobian = model.tip_and_jacobian(here)
-    offset = target - tip
-    merit = float(offset @ offset)
-    for iteration in range(_MOST_ITERATIONS):
-        error = float(np.sqrt(offset @ offset))
-        if error <= tolerance:
-            return here, error, iteration
-        moves = jacobian * span
-        gradient = pull * (here - last) / span - offset @ moves
-        hessian = moves.T @ moves + pull * unit
-        scale = float(hessian.trace())
-        while True:
-            step = _bounded(hessian + damping * scale * unit, gradient, (low - here) / span, (high - here) / span)
-            if np.abs(step).max() <= _NO_STEP or damping > _MOST_DAMPING:
-                return here, error, iteration
-            there = np.clip(here + span * step, low, high)
-            tip, jacobian = model.tip_and_jacobian(there)
-            offset_there = target - tip
-            moved = (there - last) / span
-            merit_there = float(offset_there @ offset_there + pull * (moved @ moved))
-            if merit_there < merit:
-                break
-            damping = max(10.0 * damping, 1e-4)
-        here, offset, merit, damping = there, offset_there, merit_there, max(0.1 * damping, _LEAST_DAMPING)
-    return here, float(np.sqrt(offset @ offset)), _MOST_ITERATIONS
-
-
-def _bounded(hessian: Array, gradient: Array, lower: Array, upper: Array) -> Array:
-    """Minimum of the quadratic model within the bounds; the bounds are mostly far away."""
-    step = np.linalg.solve(hessian, -gradient)
-    if (step >= lower).all() and (step <= upper).all():
-        return np.asarray(step)
-    return box_minimum(hessian, gradient, lower, upper)

@@ -57,8 +57,8 @@ class Border:
         steps, parts = patch.spacing(count), []
         for side in patch.sides:
             index = torch.from_numpy(patch.side_samples(count, side))
-            leaves_by_u, sign, step = side.axis == 0, 2.0 * side.end - 1.0, steps[1 - side.axis]
-            parts.append([index, *(torch.full(index.shape, value) for value in (leaves_by_u, sign, step))])
+            leaves_by_u, outwards, length = side.axis == 0, 2.0 * side.end - 1.0, steps[1 - side.axis]
+            parts.append([index, *(torch.full(index.shape, value) for value in (leaves_by_u, outwards, length))])
         index, along_u, sign, step = (torch.cat(values) for values in zip(*parts, strict=True))
         return cls(index, along_u, sign, step, len(patch.sides), patch.periodic)
 

@@ -8,7 +8,7 @@ from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.paths import models_dir
 from softform_core.planning.clearance import ClearanceGauge
 from softform_core.planning.obstacles import MeshObstacle
-from softform_core.planning.predicted_surface import PredictedSurface
+from softform_core.planning.surface_margins import MarginedSurface
 from softform_core.planning.sweep import MotionChecker
 from softform_core.robots import load_robot
 from softform_core.surface.patch import SHEET
@@ -30,7 +30,7 @@ class SlidingPlate:
 
 @pytest.fixture(scope="session")
 def plate():
-    return PredictedSurface(SlidingPlate(), None)
+    return MarginedSurface(SlidingPlate(), None)
 
 
 @pytest.fixture(scope="session")
@@ -62,12 +62,12 @@ def models(robot):
 
 @pytest.fixture(scope="session")
 def surface(models):
-    return PredictedSurface(models.current, models.models.uncertainty)
+    return MarginedSurface(models.current, models.models.uncertainty)
 
 
 @pytest.fixture(scope="session")
 def simulated(models):
-    return PredictedSurface(models.simulated, None)
+    return MarginedSurface(models.simulated, None)
 
 
 @pytest.fixture(scope="session")

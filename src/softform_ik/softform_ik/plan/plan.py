@@ -21,7 +21,7 @@ from softform_core.planning.motion_plan import (
     Refusal,
 )
 from softform_core.planning.obstacles import obstacle_of
-from softform_core.planning.predicted_surface import PredictedSurface
+from softform_core.planning.surface_margins import MarginedSurface
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_ik.robot.stop_request import StopRequest
@@ -106,9 +106,9 @@ class Plan:
         plan, code, message = None, Code.NONE, ""
         try:
             surface = (
-                PredictedSurface(models.pipeline, models.uncertainty)
+                MarginedSurface(models.pipeline, models.uncertainty)
                 if used
-                else PredictedSurface(self._models.simulated, None)
+                else MarginedSurface(self._models.simulated, None)
             )
             plan = self._plan(surface, goal, stop, note)
         except GoalError as error:
@@ -126,7 +126,7 @@ class Plan:
         return PlanOutcome(code, message, plan, seconds, states, used)
 
     def _plan(
-        self, surface: PredictedSurface, goal: PlanGoal, stop: StopRequest, on_progress: Callable[[Progress], None]
+        self, surface: MarginedSurface, goal: PlanGoal, stop: StopRequest, on_progress: Callable[[Progress], None]
     ) -> MotionPlan:
         start = self._start() if goal.start is None else self._robot.nearest_actuation(goal.start)
         target = goal.target if isinstance(goal.target, TargetShape) else self._robot.nearest_actuation(goal.target)

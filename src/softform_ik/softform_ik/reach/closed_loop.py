@@ -19,8 +19,8 @@ from softform_core.evaluation.measured_errors import MeasuredErrors
 from softform_core.forward.corrected_pipeline import CorrectedPipeline
 from softform_core.forward.forward_model import ForwardModel
 from softform_core.forward.pipeline import ForwardPipeline
-from softform_core.forward.residual_field import ResidualField, surface_residuals
 from softform_core.inverse.ik_result import IkResult
+from softform_core.inverse.residual_field import ResidualField, surface_residuals
 from softform_core.units import MM_PER_M
 from softform_ros.goal_error import GoalError
 

@@ -8,7 +8,7 @@ from sensor_msgs.msg import PointCloud2
 
 from softform_client.driver_watch import DriverWatch
 from softform_core.errors import SoftformError
-from softform_core.forward.forward_model import ForwardModel
+from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.inverse.servo import Servo, ServoSettings
 from softform_core.inverse.servo_target import ServoTarget
 from softform_core.priority import ask_for_priority, threads_of_this_process
@@ -47,7 +47,7 @@ class ServoStreams:
         self,
         node: SoftformLifecycleNode,
         robot: Robot,
-        model: Callable[[], ForwardModel],
+        model: Callable[[], ForwardPipeline],
         driver: DriverWatch,
         commander: Commander,
     ) -> None:

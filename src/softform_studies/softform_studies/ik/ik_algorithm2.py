@@ -13,7 +13,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from softform_core.forward.autograd_pipeline import AutogradPipeline
 from softform_core.forward.forward_model import ForwardModel
 from softform_core.forward.robot_pipeline import SURFACE_POINTS
 from softform_core.inverse.ik_options import IkOptions
@@ -26,6 +25,7 @@ from softform_core.robots import load_robot
 from softform_core.shapes.dem import dem_target
 from softform_core.shapes.target import TargetShape
 from softform_core.threads import one_thread
+from softform_studies.ik.autograd_pipeline import AutogradPipeline
 from softform_studies.ik.ik_prediction import shipped_pipeline
 from softform_studies.ik.ik_solver import from_rest
 from softform_studies.ik.ik_targets import reachable_targets

@@ -13,7 +13,7 @@ from softform_core.errors import SoftformError
 
 GROUP = "softform.bench.ik"
 
-_ORDER = ("prediction", "solver", "algorithm2", "scaling", "bounds", "streaming", "waypoints", "planning")
+_ORDER = ("prediction", "solver", "algorithm2", "compiled", "scaling", "bounds", "streaming", "waypoints", "planning")
 
 Section = Callable[..., dict[str, object]]
 

@@ -8,7 +8,7 @@ from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.paths import models_dir
 from softform_core.planning.motion_plan import MotionSettings
 from softform_core.planning.planner_settings import Algorithm, PlannerSettings
-from softform_core.planning.predicted_surface import PredictedSurface
+from softform_core.planning.surface_margins import MarginedSurface
 from softform_core.robots import Robot, load_robot
 from softform_core.threads import one_thread
 from softform_rig.reality import Reality, load_reality
@@ -69,8 +69,8 @@ def compare(
     reality: Reality = load_reality(reality_name, robot)
     folder = models_dir() / robot.name / SHIPPED if sim_to_real is None else sim_to_real
     models = LivePipeline(robot, SURFACE_POINTS, sim_to_real=str(folder))
-    simulated = PredictedSurface(models.simulated, None)
-    learned = PredictedSurface(models.current, models.models.uncertainty)
+    simulated = MarginedSurface(models.simulated, None)
+    learned = MarginedSurface(models.current, models.models.uncertainty)
     settings = MotionSettings(PlannerSettings(algorithm))
     comparisons = []
     for seed in range(seeds):

@@ -9,7 +9,7 @@ from softform_core.errors import SoftformError
 from softform_core.planning.motion import plan_motion
 from softform_core.planning.motion_plan import MotionPlan, MotionRequest, MotionSettings, NoMotionError
 from softform_core.planning.obstacles import obstacle_of
-from softform_core.planning.predicted_surface import PredictedSurface
+from softform_core.planning.surface_margins import MarginedSurface
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 from softform_rig.live_membrane import LiveMembrane
@@ -76,7 +76,7 @@ class Trial:
         execution: In reality; None if there is no plan.
     """
 
-    surface: PredictedSurface
+    surface: MarginedSurface
     plan: MotionPlan | None
     refusal: str = ""
     execution: Execution | None = None
@@ -113,7 +113,7 @@ class Trial:
 
 
 def carry_out(
-    surface: PredictedSurface, robot: Robot, reality: Reality, scene: Scene, settings: MotionSettings
+    surface: MarginedSurface, robot: Robot, reality: Reality, scene: Scene, settings: MotionSettings
 ) -> Trial:
     """Plan a motion by one model, and follow it in reality.
 

@@ -1,1 +1,1 @@
-../../../softform_core/test/kinematics/conftest.py
+../../../softform_core/test/conftest.py

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from softform_core.forward.autograd_pipeline import AutogradPipeline
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.inverse.ik_options import IkOptions
@@ -15,6 +14,7 @@ from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import load_robot
 from softform_core.surface.bspline import basis_matrix
 from softform_core.surface.patch import SHEET
+from softform_studies.ik.autograd_pipeline import AutogradPipeline
 from softform_studies.ik.ik_prediction import shipped_pipeline
 
 

@@ -6,7 +6,7 @@ from scipy.spatial import cKDTree
 
 from softform_core.errors import SoftformError
 from softform_core.forward.corrected_pipeline import CorrectedPipeline
-from softform_core.forward.residual_field import ResidualField, surface_residuals
+from softform_core.inverse.residual_field import ResidualField, surface_residuals
 from softform_core.surface.bspline import evaluate, normals
 from softform_core.surface.patch import SHEET
 

@@ -8,9 +8,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from softform_core.forward.forward_model import coarse_uv
-from softform_core.forward.mlp import MlpWeights
+from softform_core.forward.forward_model import ForwardModel, coarse_uv
 from softform_core.forward.rbf_warp import SimToReal
+from softform_core.networks.mlp_weights import MlpWeights
+from softform_core.networks.sim_to_real import warp_basis
 from softform_core.surface.decoder import SurfaceDecoder
 from softform_core.surface.patch import SHEET, Patch
 
@@ -64,7 +65,7 @@ def _single(values: Array) -> Tensor:
     return torch.tensor(values, dtype=torch.float32)
 
 
-class AutogradPipeline:
+class AutogradPipeline(ForwardModel):
     """The networks as they were trained (float32); gradients by back-propagation through the whole of Algorithm 1.
 
     Args:
@@ -89,9 +90,9 @@ class AutogradPipeline:
         self._decoder = SurfaceDecoder(sampled, *patch)
 
     @property
-    def degrees_of_freedom(self) -> int:
-        """Number k of actuation parameters."""
-        return int(self._forward_kinematics.weights[0].shape[1])
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the k chambers' pressures, Pa."""
+        return tuple(f"chamber_{number + 1}" for number in range(self._forward_kinematics.weights[0].shape[1]))
 
     @cached_property
     def coarse(self) -> "AutogradPipeline":
@@ -109,9 +110,7 @@ class AutogradPipeline:
             return simulated
         points, centers = simulated[:, : self._count], simulated[:, self._count :]
         gamma = self._coefficients(control_points).reshape(1, -1, 3)
-        squared = ((points[:, :, None] - centers[:, None]) ** 2).sum(-1)
-        kernels = torch.exp(-self._sim_to_real.width * squared)
-        return gamma[:, :1] + points @ gamma[:, 1:4] + kernels @ gamma[:, 4:]
+        return warp_basis(points, centers, self._sim_to_real.width) @ gamma
 
     def forward(self, actuation: Array) -> AutogradState:
         """Evaluate (1, k) Pa and keep the graph."""
@@ -129,7 +128,3 @@ class AutogradPipeline:
         """Derivative of the points, (1, P, 3, k) mm/Pa."""
         jacobian = torch.autograd.functional.jacobian(self._points, state.actuation.detach())
         return jacobian[:, :, :, 0].detach().numpy().astype(np.float64)
-
-    def jacobian_along(self, state: AutogradState, directions: Array) -> Array:
-        """Derivative of each point along a direction (P, 3) of its own, (P, k) mm/Pa."""
-        return np.einsum("px,pxk->pk", directions, self.jacobian(state)[0])

@@ -3,7 +3,7 @@ import pytest
 
 from softform_core.errors import SoftformError
 from softform_core.geometry.triangle_tree import TriangleTree
-from softform_core.planning.predicted_surface import SIGMAS, PredictedSurface, chords
+from softform_core.planning.surface_margins import SIGMAS, MarginedSurface, chords
 from softform_core.surface.patch import SHEET
 
 REFINED = 4
@@ -41,4 +41,4 @@ def test_the_allowance_is_chord_and_two_standard_deviations(models, surface, sim
 
 def test_points_that_are_no_even_grid_are_refused(models):
     with pytest.raises(SoftformError, match="even grid"):
-        PredictedSurface(models.current.at(np.random.default_rng(0).random((100, 2))), None)
+        MarginedSurface(models.current.at(np.random.default_rng(0).random((100, 2))), None)

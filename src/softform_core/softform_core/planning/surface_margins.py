@@ -50,7 +50,7 @@ class SurfaceStates:
         return SurfaceStates(self.points[chosen], self.allowance[chosen])
 
 
-class PredictedSurface:
+class MarginedSurface:
     """Surfaces of one model; a newer one does not change it.
 
     Args:

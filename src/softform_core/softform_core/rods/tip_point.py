@@ -1,0 +1,73 @@
+"""A tip as a forward model of one point, for the inverse kinematics that surfaces have, too."""
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from softform_core.forward.forward_model import ForwardModel
+
+Array = NDArray[np.float64]
+
+
+class TipMap(Protocol):
+    """Where a tip is and how it moves; `TipModel` is one."""
+
+    @property
+    def actuation_min(self) -> Array:
+        """Lowest actuation, (m,) Pa."""
+
+    @property
+    def actuation_max(self) -> Array:
+        """Highest actuation, (m,) Pa."""
+
+    @property
+    def workspace_width_mm(self) -> float:
+        """Unit of tolerances."""
+
+    def tip(self, actuation: ArrayLike) -> Array:
+        """Tips (…, n) mm at actuations (…, m) Pa."""
+
+    def tip_and_jacobian(self, actuation: ArrayLike) -> tuple[Array, Array]:
+        """Tip (n,) mm and Jacobian (n, m) mm/Pa at one actuation (m,) Pa."""
+
+
+class TipState(NamedTuple):
+    """A tip at one actuation.
+
+    Attributes:
+        points: (1, 1, 3) mm; z is 0 for a robot in a plane.
+        slope: (1, 1, 3, m) mm/Pa.
+    """
+
+    points: Array
+    slope: Array
+
+
+class TipPoint(ForwardModel):
+    """The one point of a tip.
+
+    Args:
+        model: Networks or simulation.
+    """
+
+    def __init__(self, model: TipMap) -> None:
+        """Keep the model."""
+        self._model = model
+        self._inputs = tuple(f"actuation_{number + 1}" for number in range(len(model.actuation_min)))
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the m actuations, Pa."""
+        return self._inputs
+
+    def forward(self, actuation: Array) -> TipState:
+        """Evaluate (1, m) Pa; N_J gives the Jacobian (paper 001, Eq. 4) for little more."""
+        tip, jacobian = self._model.tip_and_jacobian(actuation[0])
+        points, slope = np.zeros((1, 1, 3)), np.zeros((1, 1, 3, len(self._inputs)))
+        points[0, 0, : len(tip)], slope[0, 0, : len(tip)] = tip, jacobian
+        return TipState(points, slope)
+
+    def jacobian(self, state: TipState) -> Array:
+        """Derivative of the tip, (1, 1, 3, m) mm/Pa."""
+        return state.slope
