@@ -12,14 +12,14 @@ import torch
 from click.testing import CliRunner
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from softform_core.bodies.membrane.equilibrium import solve_equilibrium
+from softform_core.bodies.membrane.model import build_membrane
 from softform_core.cli.train import train
 from softform_core.errors import SoftformError
 from softform_core.networks.layers import extract_mlp
 from softform_core.networks.model_files import ModelError
 from softform_core.networks.store import FORWARD_KINEMATICS, load_forward_kinematics
 from softform_core.robots import Robot, load_robot
-from softform_core.simulation.equilibrium import solve_equilibrium
-from softform_core.simulation.membrane import build_membrane
 from softform_core.simulation.sampling import sample_actuations
 from softform_core.simulation.store import create_simulation
 from softform_core.training.checkpoint import CHECKPOINT_FILE

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from softform_core.bodies.rod.equilibrium import solve_equilibria
+from softform_core.bodies.rod.model import Rod
 from softform_core.errors import SoftformError
 from softform_core.files import only_writer
 from softform_core.processes import default_jobs
 from softform_core.robots import Robot
-from softform_core.rods.equilibrium import solve_equilibria
-from softform_core.rods.rod import Rod
 from softform_core.rods.store import TipStore, create_tips, open_tips
 from softform_core.simulation.generate import command_line, git_revision
 
@@ -40,9 +40,9 @@ def difference_step(robot: Robot, segments: int) -> Array:
     return (robot.actuation_max - robot.actuation_min) / (10.0 * segments)
 
 
-def simulate_tips(rod: Rod, robot: Robot, actuations: Array, *, jobs: int = 1) -> Array:
+def simulate_tips(rod: Rod, robot: Robot, actuations: Array) -> Array:
     """Tips (n, d) m at actuations (n, m) Pa; NaN where the rod has no equilibrium."""
-    found = solve_equilibria(rod, robot.actuators_of(actuations), jobs=jobs)
+    found = solve_equilibria(rod, robot.actuators_of(actuations))
     return found.tips[:, : robot.tip_dimensions]
 
 

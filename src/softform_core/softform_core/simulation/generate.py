@@ -17,19 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from softform_core.bodies.membrane.equilibrium import solve_equilibrium
+from softform_core.bodies.membrane.model import Membrane
+from softform_core.bodies.membrane.potential import gradient_and_hessian, total_potential
 from softform_core.errors import SoftformError
 from softform_core.files import only_writer
 from softform_core.paths import home
 from softform_core.processes import default_jobs, end_with_parent
 from softform_core.robots import Robot
 from softform_core.robots.body import Body
-from softform_core.simulation.equilibrium import (
-    NoEquilibriumError,
-    gradient_and_hessian,
-    solve_equilibrium,
-    total_potential,
-)
-from softform_core.simulation.membrane import Membrane
+from softform_core.simulation.newton import NoEquilibriumError
 from softform_core.simulation.sampling import corner_actuations, sample_actuations
 from softform_core.simulation.store import SimulationStore, create_simulation, open_simulation
 

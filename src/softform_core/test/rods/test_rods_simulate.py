@@ -6,12 +6,12 @@ import yaml
 import zarr
 from click.testing import CliRunner
 
+from softform_core.bodies.rod.model import build_rod
 from softform_core.cli.simulate import simulate
 from softform_core.errors import SoftformError
 from softform_core.paths import robot_file
 from softform_core.robots import load_robot
 from softform_core.rods.learn import learn_tip_kinematics
-from softform_core.rods.rod import build_rod
 from softform_core.rods.simulate import (
     difference_step,
     generate_tips,

@@ -7,6 +7,7 @@ import pytest
 import torch
 from click.testing import CliRunner
 
+from softform_core.bodies.rod.model import build_rod
 from softform_core.cli.train import train
 from softform_core.errors import SoftformError
 from softform_core.networks.layers import extract_mlp
@@ -15,7 +16,6 @@ from softform_core.robots import load_robot
 from softform_core.rods.fit import fit, split_rows
 from softform_core.rods.model_store import load_tip_kinematics
 from softform_core.rods.networks import TipNetwork
-from softform_core.rods.rod import build_rod
 from softform_core.rods.samples import read_tip_samples, write_tip_samples
 from softform_core.rods.simulate import generate_tips, grid_actuations, simulate_tips
 from softform_core.rods.tip_model import load_tip_model
