@@ -8,6 +8,7 @@ import torch
 from softform_core.errors import SoftformError
 from softform_core.networks.model_files import export, sha256
 from softform_core.paths import models_dir
+from softform_core.provenance import git_revision
 from softform_core.robots import Robot
 from softform_core.rods.cards import (
     KinematicsReference,
@@ -20,10 +21,9 @@ from softform_core.rods.cards import (
 from softform_core.rods.fit import Split
 from softform_core.rods.model_store import TIP_KINEMATICS, TIP_SIM_TO_REAL
 from softform_core.rods.samples import read_tip_samples
-from softform_core.rods.store import open_tips
 from softform_core.rods.tip_model import load_tip_model
 from softform_core.rods.train import train_kinematics, train_sim_to_real
-from softform_core.simulation.generate import git_revision
+from softform_core.simulation.store import open_simulation
 
 
 def learn_tip_kinematics(robot: Robot, store: Path, folder: Path, seed: int) -> TipKinematicsCard:
@@ -32,8 +32,8 @@ def learn_tip_kinematics(robot: Robot, store: Path, folder: Path, seed: int) -> 
     Raises:
         SoftformError: If the store is not this robot's or not finished, or the model cannot be written.
     """
-    tips = open_tips(store, robot)
-    if tips.pending_blocks:
+    tips = open_simulation(store, robot)
+    if len(tips.pending):
         raise SoftformError(f"The tip simulation {store} is not finished.", "Go on with: softform simulate")
     trained = train_kinematics(robot, *tips.converged(), seed)
     weights, origin = export(trained.network), tips.attributes

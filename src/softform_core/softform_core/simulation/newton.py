@@ -156,6 +156,8 @@ def _line_search(
         scale[left] *= 0.5
         blocked[left[scale[left] < _SMALLEST_SCALE]] = True
         left = left[~blocked[left]]
+        if not left.size:
+            break
         trial[left] = x[left] + scale[left, None] * step[left]
         reached[left] = problem.energy(trial[left], actuators[left])
         left = left[~(reached[left] <= energy[left] + _ARMIJO * scale[left] * slope[left])]

@@ -8,8 +8,8 @@ import torch
 from softform_core.networks.card import Architecture, Errors, ModelCard, Split, Training, TrainingData
 from softform_core.networks.model_files import sha256
 from softform_core.networks.store import FORWARD_KINEMATICS
+from softform_core.provenance import git_revision
 from softform_core.robots import Robot
-from softform_core.simulation.generate import git_revision
 from softform_core.training.forward_kinematics import Recipe, Trained
 from softform_core.training.shapes import TrainingShapes
 

@@ -16,8 +16,8 @@ from softform_core.networks.sim_to_real_card import (
     Training,
     Transfer,
 )
+from softform_core.provenance import git_revision
 from softform_core.robots import Robot
-from softform_core.simulation.generate import git_revision
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
 
 

@@ -8,6 +8,7 @@ import torch
 from click.testing import CliRunner
 
 from softform_core.bodies.rod.model import build_rod
+from softform_core.bodies.rod.sampled import simulate_tips
 from softform_core.cli.train import train
 from softform_core.errors import SoftformError
 from softform_core.networks.layers import extract_mlp
@@ -17,9 +18,10 @@ from softform_core.rods.fit import fit, split_rows
 from softform_core.rods.model_store import load_tip_kinematics
 from softform_core.rods.networks import TipNetwork
 from softform_core.rods.samples import read_tip_samples, write_tip_samples
-from softform_core.rods.simulate import generate_tips, grid_actuations, simulate_tips
 from softform_core.rods.tip_model import load_tip_model
 from softform_core.rods.train import train_kinematics, train_sim_to_real
+from softform_core.simulation.generate import generate
+from softform_core.simulation.sampling import grid, grid_actuations
 
 ROBOT = load_robot("three_chamber", "tip")
 
@@ -27,7 +29,7 @@ ROBOT = load_robot("three_chamber", "tip")
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
     """A store of 6 values of each actuation, and N_fk and N_J trained on it for a moment."""
-    store = generate_tips(ROBOT, tmp_path_factory.mktemp("rods") / "tips.zarr", segments=6, progress=False)
+    store = generate(ROBOT, grid(ROBOT, 6), tmp_path_factory.mktemp("rods") / "tips.zarr", jobs=1, progress=False)
     data = store.converged()
     return (
         store,
@@ -121,7 +123,7 @@ def test_a_transfer_beside_another_n_fk_is_refused(tmp_path, small, monkeypatch)
     monkeypatch.setattr("softform_core.rods.learn.train_kinematics", lambda *args: small[2])
     other = tmp_path / "other"
     CliRunner().invoke(train, ["fk", "--robot", "three_chamber", "--data", str(small[0].path), "--output", str(other)])
-    actuations = grid_actuations(ROBOT, 3)
+    actuations = grid_actuations(ROBOT.actuation_min, ROBOT.actuation_max, 3)
     path = tmp_path / "tips.zarr"
     write_tip_samples(path, ROBOT, actuations, small[0].converged()[1][:27], {"source": "a test", "created": "now"})
     CliRunner().invoke(train, ["s2r", "--robot", "three_chamber", "--frames", str(path), "--output", str(other)])

@@ -12,6 +12,7 @@ from softform_core.robots.description import Description, Material, NotNegative,
 
 if TYPE_CHECKING:
     from softform_core.bodies.membrane.model import Membrane
+    from softform_core.bodies.membrane.sampled import SampledMembrane
 
 Array = NDArray[np.float64]
 
@@ -91,6 +92,12 @@ class MembraneBody(Body):
         from softform_core.bodies.membrane.model import build_membrane
 
         return build_membrane(self)
+
+    def sampled(self) -> "SampledMembrane":
+        """The meshed membrane for data sets."""
+        from softform_core.bodies.membrane.sampled import SampledMembrane
+
+        return SampledMembrane(self.simulator())
 
     @classmethod
     def reality_type(cls) -> type[Description]:

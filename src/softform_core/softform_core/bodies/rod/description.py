@@ -9,6 +9,7 @@ from softform_core.robots.description import Description, Finite, Material, NotN
 
 if TYPE_CHECKING:
     from softform_core.bodies.rod.model import Rod
+    from softform_core.bodies.rod.sampled import SampledRod
 
 Shape = Literal["ellipse", "rectangle"]
 
@@ -99,6 +100,12 @@ class RodBody(Body):
         from softform_core.bodies.rod.model import build_rod
 
         return build_rod(self)
+
+    def sampled(self) -> "SampledRod":
+        """The rod for data sets."""
+        from softform_core.bodies.rod.sampled import SampledRod
+
+        return SampledRod(self.simulator(), self.frames["tip"])
 
     @classmethod
     def reality_type(cls) -> type[Description]:
