@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from softform_core.forward.forward_model import coarse_uv
-from softform_core.forward.mlp import MlpWeights
 from softform_core.forward.rbf_warp import SimToReal
+from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.surface.decoder import SurfaceDecoder
 from softform_core.surface.patch import SHEET, Patch
 

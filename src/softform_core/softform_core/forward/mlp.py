@@ -3,51 +3,16 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
 from softform_core.forward.mlp_loops import add_products, add_rows, turn_by_activation
+from softform_core.networks.mlp_weights import MlpWeights
 
 Array = NDArray[np.float64]
 Floats = NDArray[np.floating]
-
-
-class MlpWeights(Protocol):
-    """What `softform_core.networks.layers.extract_mlp` returns, named here so that kinematics needs no torch.
-
-    y = output_offset + output_scale * mlp((x - input_offset) / input_scale)
-    """
-
-    @property
-    def weights(self) -> list[Array]:
-        """Weights of the layers, (out, in) each."""
-
-    @property
-    def biases(self) -> list[Array]:
-        """Biases of the layers, (out,) each."""
-
-    @property
-    def activation(self) -> str:
-        """Activation between the layers: relu or tanh."""
-
-    @property
-    def input_offset(self) -> Array:
-        """Subtracted from the input, (in,)."""
-
-    @property
-    def input_scale(self) -> Array:
-        """Divides the input after the offset, (in,)."""
-
-    @property
-    def output_offset(self) -> Array:
-        """Added to the scaled output, (out,)."""
-
-    @property
-    def output_scale(self) -> Array:
-        """Multiplies the output before the offset is added, (out,) or a scalar."""
 
 
 @dataclass(frozen=True)

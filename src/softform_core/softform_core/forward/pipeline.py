@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from softform_core.errors import SoftformError
 from softform_core.forward.decoded_network import DecodedNetwork
 from softform_core.forward.forward_model import coarse_uv
-from softform_core.forward.mlp import AffineLayers, MlpWeights, fold
+from softform_core.forward.mlp import AffineLayers, fold
 from softform_core.forward.rbf_warp import (
     SimToReal,
     WarpInputs,
@@ -24,6 +24,7 @@ from softform_core.forward.rbf_warp import (
     warp_tangents,
     warp_with_kernels,
 )
+from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.surface.bspline import apply, derivative_matrices, unit_normals
 from softform_core.surface.patch import SHEET, Patch
 

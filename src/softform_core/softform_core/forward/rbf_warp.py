@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.forward.mlp import MlpWeights
 from softform_core.forward.rbf_loops import (
     fill_factors,
     fill_gaussians,
@@ -15,6 +14,7 @@ from softform_core.forward.rbf_loops import (
     fill_warp,
     fill_weights,
 )
+from softform_core.networks.mlp_weights import MlpWeights
 
 Array = NDArray[np.float64]
 Floats = NDArray[np.floating]

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.forward.mlp import MlpWeights
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.rbf_warp import SimToReal
+from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.robots import Robot
 
 SURFACE_POINTS = 1000

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from softform_core.errors import SoftformError
 from softform_core.forward.rbf_warp import SimToReal
-from softform_core.networks.layers import MlpWeights
+from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.surface.bspline import basis_matrix, derivative_matrices
 
 Array = NDArray[np.float64]

@@ -1,13 +1,13 @@
-"""The perceptron that all networks share, and its weights as numpy arrays for kinematics without autograd."""
+"""The perceptron that all networks share, and how its weights are taken out of it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from torch import nn
 
 from softform_core.errors import SoftformError
+from softform_core.networks.mlp_weights import MlpWeights
 
 Array = NDArray[np.float64]
 
@@ -35,39 +35,6 @@ def perceptron(sizes: Sequence[int], activation: str = "relu", use_batch_norm: b
             layers.append(nn.BatchNorm1d(outputs, eps=_BATCH_NORM_EPSILON))
         layers.append(_ACTIVATIONS[activation]())
     return nn.Sequential(*layers, nn.Linear(sizes[-2], sizes[-1]))
-
-
-@dataclass(frozen=True)
-class MlpWeights:
-    """A trained perceptron in numpy, batch norms folded into the layers before them.
-
-    y = output_offset + output_scale * mlp((x - input_offset) / input_scale)
-
-    Attributes:
-        weights: (out, in) of each layer.
-        biases: (out,) of each layer.
-        activation: `relu` or `tanh`, after every layer but the last.
-        input_offset: (in,) in the unit of the input.
-        input_scale: (in,) in the unit of the input.
-        output_offset: (out,) in the unit of the output; for N_fk the mean shape, mm, flattened (rows, cols, 3).
-        output_scale: (out,) in the unit of the output.
-    """
-
-    weights: list[Array]
-    biases: list[Array]
-    activation: str
-    input_offset: Array
-    input_scale: Array
-    output_offset: Array
-    output_scale: Array
-
-    def forward(self, x: ArrayLike) -> Array:
-        """Output of the network, (n, in) -> (n, out)."""
-        y = (np.asarray(x, dtype=np.float64) - self.input_offset) / self.input_scale
-        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            y = y @ weight.T + bias
-            y = np.maximum(y, 0.0) if self.activation == "relu" else np.tanh(y)
-        return self.output_offset + self.output_scale * (y @ self.weights[-1].T + self.biases[-1])
 
 
 def extract_mlp(module: nn.Module) -> MlpWeights:

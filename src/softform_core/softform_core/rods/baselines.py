@@ -9,9 +9,10 @@ from torch import nn
 
 from softform_core.forward.mlp import AffineLayers, fold
 from softform_core.networks.layers import extract_mlp
-from softform_core.rods.fit import fit, split_rows
+from softform_core.networks.tip import TipNetwork
 from softform_core.rods.follow_path import TipMap, TipPath, checked_path
-from softform_core.rods.networks import TipNetwork
+from softform_core.training.least_squares import fit
+from softform_core.training.split import split_rows
 
 Array = NDArray[np.float64]
 

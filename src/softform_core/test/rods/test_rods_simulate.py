@@ -14,11 +14,11 @@ from softform_core.cli.simulate import simulate
 from softform_core.errors import SoftformError
 from softform_core.paths import robot_file
 from softform_core.robots import Robot, load_robot
-from softform_core.rods.learn import learn_tip_kinematics
 from softform_core.simulation.generate import generate
 from softform_core.simulation.sampling import grid, grid_actuations
 from softform_core.simulation.store import SampleStatus, SimulationStore, open_simulation
 from softform_core.stores.convert import convert
+from softform_core.training.learn_tips import learn_tip_kinematics
 
 FINGERS, THREE_CHAMBER = load_robot("planar_fingers", "tip"), load_robot("three_chamber", "tip")
 

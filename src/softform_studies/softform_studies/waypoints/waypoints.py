@@ -3,7 +3,7 @@
 All follow the same '8' with the same networks in the same run. What they command is judged by the simulator, not by the
 networks. Direct IK is learned from the same samples twice: by a network, which averages over the actuations of a
 redundant robot, and by keeping the samples, of which the nearest answers. Percentages are of the workspace's width
-(`rods.workspace`); jumps are of an actuation's range.
+(`training.tips.workspace_width`); jumps are of an actuation's range.
 """
 
 import time
@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from softform_core.bodies.rod.sampled import simulate_tips
+from softform_core.networks.tip_store import load_tip_kinematics
 from softform_core.paths import models_dir
 from softform_core.robots import Robot
 from softform_core.rods.baselines import FkGradients, gradient_iteration, learn_direct_ik
 from softform_core.rods.follow_path import TipPath, follow_path, start_near
-from softform_core.rods.model_store import load_tip_kinematics
 from softform_core.rods.tip_model import TipModel, load_tip_model
 from softform_core.simulation.sampling import grid_actuations
 from softform_core.threads import one_thread
