@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from softform_client.client import GoalFailedError, GoalRejectedError, NotConnectedError, PointPath, ShapeClient
+from softform_core.forward.tip_model import load_tip_model
 from softform_core.paths import models_dir
 from softform_core.robots import load_robot
-from softform_core.rods.tip_model import load_tip_model
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
 from softform_interfaces.msg import ChamberPressures, DriverState, MarkerFrame

@@ -110,6 +110,6 @@ def free_bag(path: Path) -> Path:
 
 
 def _git_revision() -> str:
-    from softform_core.simulation.generate import git_revision  # loads the simulator: not for a client to wait for
+    from softform_core.provenance import git_revision  # loads the simulator: not for a client to wait for
 
     return git_revision()

@@ -11,7 +11,7 @@ from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.rbf_warp import SimToReal
 from softform_core.forward.sim_to_real_store import SIM_TO_REAL
 from softform_core.inverse.ik_options import IkOptions
-from softform_core.networks.layers import MlpWeights
+from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.networks.model_files import export
 from softform_core.networks.sim_to_real import ShapeInput, mean_of
 from softform_core.networks.sim_to_real_card import FramesUsed, HeldOutErrors, SimToRealCard, Training

@@ -2,12 +2,12 @@
 
 import numpy as np
 
+from softform_core.bodies.membrane.equilibrium import solve_equilibrium
+from softform_core.bodies.membrane.model import build_membrane
 from softform_core.networks.layers import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.paths import models_dir
 from softform_core.robots import load_robot
-from softform_core.simulation.equilibrium import solve_equilibrium
-from softform_core.simulation.membrane import build_membrane
 from softform_core.simulation.sampling import sample_actuations
 from softform_core.surface.fit import SurfaceFitter
 from softform_core.surface.mean_value import parametrise

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
+from softform_core.bodies.membrane.equilibrium import solve_equilibrium
+from softform_core.bodies.membrane.model import build_membrane
 from softform_core.robots import load_robot
 from softform_core.shapes.dem import HEIGHT, dem_target
 from softform_core.shapes.random import random_target
 from softform_core.shapes.validate import check_target
-from softform_core.simulation.equilibrium import solve_equilibrium
-from softform_core.simulation.membrane import build_membrane
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import torch
 
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.rbf_warp import SimToReal, gaussians, warp
-from softform_core.networks.layers import MlpWeights
+from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.networks.sim_to_real import (
     Confidence,
     FunctionPrediction,

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
+from softform_core.bodies.membrane.energy import COMPRESSION
+from softform_core.bodies.membrane.equilibrium import equilibrium_sensitivity, solve_equilibrium
+from softform_core.bodies.membrane.model import build_membrane
+from softform_core.bodies.membrane.potential import gradient_and_hessian, total_potential, volumes_and_gradients
 from softform_core.errors import SoftformError
 from softform_core.robots import load_robot
 from softform_core.robots.description import Material
-from softform_core.simulation import build_membrane, equilibrium_sensitivity, solve_equilibrium
-from softform_core.simulation.equilibrium import gradient_and_hessian, total_potential
 from softform_core.simulation.materials import law_and_coefficients, shear_modulus
-from softform_core.simulation.sensitivity import volumes_and_gradients
 
 MATERIALS = [
     Material(law="neo_hookean", coefficients=[1.0e5]),
@@ -147,3 +148,70 @@ def test_a_wrinkled_sheet_is_in_uniaxial_tension_and_a_slack_one_has_next_to_no_
 def test_a_material_that_is_no_solid_is_refused(material):
     with pytest.raises(SoftformError):
         law_and_coefficients(material)
+
+
+@pytest.mark.parametrize("element", ["quadrilateral", "triangle"])
+def test_the_hessian_is_the_second_variation_that_the_docstring_states(element):
+    """The formulas of `assemble`, term by term, as sums over vertices a, b and axes i, j of every quadrature point."""
+    material = MATERIALS[1]
+    c1, c2, c3 = material.coefficients
+    membrane = _small(element, material=material, wall_stiffness=0.0)
+    shape, elements, b = _crumpled(membrane), membrane.elements, membrane.gradients
+    places = shape[elements]
+    f = np.einsum("eai,eqar->eqir", places, b)
+    tensor = np.einsum("eqir,eqis->eqrs", f, f)
+    inverse, phi = np.linalg.inv(tensor), 1.0 / np.linalg.det(tensor)
+    j = np.trace(tensor, axis1=2, axis2=3) + phi - 3.0
+    slope, curvature = c1 + 2.0 * c2 * j + 3.0 * c3 * j**2, 2.0 * c2 + 6.0 * c3 * j
+    normal = np.cross(f[..., 0], f[..., 1])
+    normal /= np.linalg.norm(normal, axis=-1, keepdims=True)
+    axes = np.eye(3)
+
+    raised = np.einsum("eqir,eqrs,eqas->eqai", f, inverse, b)  # F C^-1 B_a
+    s = 2.0 * (np.einsum("eqir,eqar->eqai", f, b) - phi[..., None, None] * raised)
+    second = 2.0 * np.einsum("ij,eqar,eqbr->eqaibj", axes, b, b)
+    second += 4.0 * np.einsum("eq,eqai,eqbj->eqaibj", phi, raised, raised)
+    second += 2.0 * np.einsum("eq,eqbi,eqaj->eqaibj", phi, raised, raised)
+    second -= 2.0 * np.einsum("eq,eqar,eqrs,eqbs,eqi,eqj->eqaibj", phi, b, inverse, b, normal, normal)
+    elastic = np.einsum("eq,eqai,eqbj->eqaibj", curvature, s, s) + np.einsum("eq,eqaibj->eqaibj", slope, second)
+
+    (low, high), directions = np.moveaxis(np.linalg.eigvalsh(tensor), -1, 0), np.linalg.eigh(tensor)[1]
+    wrinkled = high * low**2 < 1.0
+    assert 0.05 < wrinkled.mean() < 0.95
+    root = high**-0.5
+    k = high + 2.0 * root - 3.0
+    taut = high > 1.0
+    stretch_slope = np.where(taut, (c1 + 2.0 * c2 * k + 3.0 * c3 * k**2) * (1.0 - root**3), 0.0)
+    stretch_curvature = np.where(
+        taut, (2.0 * c2 + 6.0 * c3 * k) * (1.0 - root**3) ** 2 + 1.5 * (c1 + 2 * c2 * k + 3 * c3 * k**2) * root**5, 0.0
+    )
+    d, e = directions[..., 1], directions[..., 0]
+    along, across = np.einsum("eqar,eqr->eqa", b, d), np.einsum("eqar,eqr->eqa", b, e)
+    fd, fe = np.einsum("eqir,eqr->eqi", f, d), np.einsum("eqir,eqr->eqi", f, e)
+    g = 2.0 * np.einsum("eqa,eqi->eqai", along, fd)
+    t = np.einsum("eqa,eqi->eqai", along, fe) + np.einsum("eqa,eqi->eqai", across, fd)
+    bent = 2.0 * np.einsum("ij,eqa,eqb->eqaibj", axes, along, along)
+    bent += 2.0 * np.einsum("eq,eqai,eqbj->eqaibj", 1.0 / (high - low), t, t)
+    tension = np.einsum("eq,eqai,eqbj->eqaibj", stretch_curvature, g, g)
+    tension += np.einsum("eq,eqaibj->eqaibj", stretch_slope, bent)
+    share = np.where(wrinkled, COMPRESSION, 1.0)
+    expected = np.einsum("eq,eqaibj->eqaibj", share, elastic) + np.einsum("eq,eqaibj->eqaibj", 1.0 - share, tension)
+    expected = np.einsum("eq,e,eqaibj->eaibj", membrane.areas, membrane.thickness, expected)
+
+    curtain = np.stack([b[..., 0] * f[:, :, None, 1, 1] - b[..., 1] * f[:, :, None, 1, 0],
+                        f[:, :, None, 0, 0] * b[..., 1] - f[:, :, None, 0, 1] * b[..., 0]], axis=-1)  # fmt: skip
+    height = np.einsum("ea,aq->eq", places[..., 2], membrane.shapes)
+    twist = np.einsum("eq,eqa,eqb->eqab", height, b[..., 0], b[..., 1])
+    twist -= twist.transpose(0, 1, 3, 2)
+    volume = np.zeros((*twist.shape[:3], 3, twist.shape[3], 3))
+    volume[:, :, :, 2, :, :2] = np.einsum("aq,eqbj->eqabj", membrane.shapes, curtain)
+    volume[:, :, :, :2, :, 2] = np.einsum("bq,eqai->eqaib", membrane.shapes, curtain)
+    volume[:, :, :, 0, :, 1], volume[:, :, :, 1, :, 0] = twist, -twist
+    expected -= np.einsum("eq,e,eqaibj->eaibj", membrane.areas, membrane.pressure_of_element(PRESSURES), volume)
+
+    degrees = (3 * elements[:, :, None] + np.arange(3)).reshape(len(elements), -1)
+    dense = np.zeros((shape.size, shape.size))
+    np.add.at(dense, (degrees[:, :, None], degrees[:, None, :]), expected.reshape(*degrees.shape, -1))
+    order = membrane.pattern.order
+    _, hessian = gradient_and_hessian(membrane, shape, PRESSURES)
+    assert np.abs(hessian.toarray() - dense[np.ix_(order, order)]).max() <= 1e-10 * np.abs(dense).max()

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from skfem import Mesh, MeshQuad, MeshTri
 
+from softform_core.bodies.membrane.equilibrium import solve_equilibrium
+from softform_core.bodies.membrane.model import build_membrane, membrane_on_mesh
+from softform_core.bodies.membrane.potential import total_potential, volumes_and_gradients
 from softform_core.errors import SoftformError
 from softform_core.robots import load_robot
 from softform_core.robots.description import Material
-from softform_core.simulation import NoEquilibriumError, build_membrane, membrane_on_mesh, solve_equilibrium
-from softform_core.simulation.equilibrium import total_potential
-from softform_core.simulation.sensitivity import volumes_and_gradients
+from softform_core.simulation.newton import NoEquilibriumError
 
 DESCRIPTION = load_robot("membrane").body
 FULL = np.full(9, 5000.0)
@@ -138,7 +139,7 @@ def test_a_sheet_that_does_not_stiffen_runs_away():
     membrane = build_membrane(DESCRIPTION, cells=9, material=soft, wall_stiffness=0.0)
     with pytest.raises(NoEquilibriumError, match="no equilibrium"):
         solve_equilibrium(membrane, FULL)
-    assert solve_equilibrium(membrane, 0.05 * FULL).converged  # below the limit point
+    assert solve_equilibrium(membrane, 0.05 * FULL).residual < 1e-6  # below the limit point
 
 
 @pytest.mark.parametrize("law", ["gent", "yeoh"])

@@ -17,8 +17,9 @@ import numpy as np
 import pytest
 from scipy.sparse import coo_matrix, csr_matrix, eye, kron
 
+from softform_core.bodies.membrane.equilibrium import solve_equilibrium
+from softform_core.bodies.membrane.model import Membrane, build_membrane
 from softform_core.robots import load_robot
-from softform_core.simulation import Membrane, build_membrane, solve_equilibrium
 
 felupe = pytest.importorskip("felupe")
 

@@ -1,5 +1,6 @@
 """Data sets: which actuations, the store, and runs that are killed, locked out or out of disk."""
 
+import hashlib
 import resource
 import signal
 import subprocess
@@ -18,8 +19,8 @@ from softform_core.cli.simulate import simulate
 from softform_core.errors import SoftformError
 from softform_core.paths import robot_file
 from softform_core.robots import Robot, load_robot
-from softform_core.simulation.generate import generate_simulation
-from softform_core.simulation.sampling import corner_actuations, sample_actuations
+from softform_core.simulation.generate import generate
+from softform_core.simulation.sampling import corner_actuations, inflations, sample_actuations
 from softform_core.simulation.store import SampleStatus, open_simulation
 
 COMMAND = [sys.executable, "-c", "from softform_core.cli.simulate import simulate; simulate()"]
@@ -62,9 +63,38 @@ def test_more_samples_begin_with_fewer_and_seeds_differ():
         sample_actuations(low, high, 0, seed=1)
 
 
+def test_where_corners_outnumber_the_samples_half_of_the_samples_are_corners():
+    low, high = np.full(15, -2000.0), np.full(15, 5000.0)
+    actuations = sample_actuations(low, high, 1000, seed=0)
+    corner = ((actuations == low) | (actuations == high)).all(axis=1)
+    assert corner[:500].all() and not corner[500:].any()
+    assert len(np.unique(actuations, axis=0)) == 1000
+    # Inflation is the distance from rest, which here is not the minimum: large negative values are drawn, too.
+    inner = actuations[500:]
+    assert (np.abs(inner) / 5000.0).mean() > (np.abs(sample_evenly(low, high)) / 5000.0).mean() + 0.02
+    assert (inner < -1500.0).any(axis=1).mean() > 0.3
+
+
+def sample_evenly(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    return np.random.default_rng(0).uniform(low, high, (10000, len(low)))
+
+
+def test_the_command_says_that_corners_are_left_out(tmp_path: Path):
+    path = str(tmp_path / "few.zarr")
+    shown = CliRunner().invoke(simulate, ["--robot", str(_robot_file(tmp_path)), "--samples", "4", "--output", path])
+    assert shown.exit_code == 0
+    assert "2 of the 16 combinations" in shown.output
+
+
+def test_the_samples_of_the_shipped_model_are_what_they_were():
+    """Stores and models of 1000 samples of nine chambers stay valid."""
+    digest = hashlib.sha256(sample_actuations(np.zeros(9), np.full(9, 5000.0), 1000, seed=0).tobytes()).hexdigest()
+    assert digest == "12a550de22e7efed2c6cc51e1f4af54793bde8107a49aaea13c44e155803ffef"
+
+
 def test_generated_store_holds_shapes_and_provenance(robot: Robot, tmp_path: Path):
     path = tmp_path / "simulation.zarr"
-    generate_simulation(robot, 20, path, jobs=1, seed=5, progress=False)
+    generate(robot, inflations(robot, 20, 5), path, jobs=1, progress=False)
     store = open_simulation(path, robot)
     assert (store.status == SampleStatus.CONVERGED).all() and store.failures == {}
     actuation, vertices = store.converged()
@@ -79,14 +109,14 @@ def test_generated_store_holds_shapes_and_provenance(robot: Robot, tmp_path: Pat
     assert (attributes["seed"], attributes["n_corners"], attributes["robot"]) == (5, 16, "small")
     assert {"command", "git_revision", "created"} <= set(attributes)
 
-    grown = generate_simulation(robot, 30, path, jobs=1, seed=5, progress=False)
+    grown = generate(robot, inflations(robot, 30, 5), path, jobs=1, progress=False)
     assert len(grown) == 30 and not len(grown.pending)
     assert np.array_equal(grown.converged()[1][:20], vertices)
 
 
 def test_processes_find_what_one_process_finds(robot: Robot, tmp_path: Path):
     alone, shared = (
-        generate_simulation(robot, 24, tmp_path / f"{jobs}.zarr", jobs=jobs, progress=False) for jobs in (1, 2)
+        generate(robot, inflations(robot, 24), tmp_path / f"{jobs}.zarr", jobs=jobs, progress=False) for jobs in (1, 2)
     )
     assert np.allclose(alone.converged()[1], shared.converged()[1], atol=1e-12)
 
@@ -95,7 +125,7 @@ def test_samples_without_equilibrium_are_listed(tmp_path: Path):
     soft = {"law": "neo_hookean", "coefficients": [2.0e4]}
     robot = load_robot(_robot_file(tmp_path, material=soft, wall_stiffness=0.0))
     path = tmp_path / "simulation.zarr"
-    store = generate_simulation(robot, 16, path, jobs=1, progress=False)
+    store = generate(robot, inflations(robot, 16), path, jobs=1, progress=False)
     failed = np.flatnonzero(store.status == SampleStatus.FAILED)
     assert 0 < len(failed) < 16
     assert sorted(store.failures) == failed.tolist()
@@ -141,7 +171,7 @@ def test_a_full_disk_says_so_and_loses_nothing(tmp_path: Path):
     robot = load_robot(description)
     command = [*COMMAND[:2], COMMAND[2].replace("simulate()", "simulate(standalone_mode=False)")]
     command += ["--robot", description, "--samples", "18", "--output", path, "--jobs", "1"]
-    generate_simulation(robot, 16, path, jobs=1, progress=False)
+    generate(robot, inflations(robot, 16), path, jobs=1, progress=False)
     before = open_simulation(path, robot).converged()[1]
 
     def no_large_files() -> None:
@@ -163,7 +193,7 @@ def test_two_runs_do_not_write_one_store(robot: Robot, tmp_path: Path):
     with (tmp_path / ".simulation.zarr.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(SoftformError, match="Another process"):
-            generate_simulation(robot, 16, tmp_path / "simulation.zarr", jobs=1, progress=False)
+            generate(robot, inflations(robot, 16), tmp_path / "simulation.zarr", jobs=1, progress=False)
 
 
 def test_other_stores_are_refused(robot: Robot, tmp_path: Path):
@@ -176,11 +206,11 @@ def test_other_stores_are_refused(robot: Robot, tmp_path: Path):
         with pytest.raises(SoftformError, match="not a Zarr group"):
             open_simulation(tmp_path / wrong)
 
-    generate_simulation(robot, 16, path, jobs=1, progress=False)
+    generate(robot, inflations(robot, 16), path, jobs=1, progress=False)
     with pytest.raises(SoftformError, match="made for robot 'small'"):
         open_simulation(path, load_robot("membrane"))
     with pytest.raises(SoftformError, match="seed 0, not 1"):
-        generate_simulation(robot, 16, path, jobs=1, seed=1, progress=False)
+        generate(robot, inflations(robot, 16, 1), path, jobs=1, progress=False)
 
     group = zarr.open_group(path, mode="r+")
     group.attrs["schema_version"] = 2

@@ -4,8 +4,8 @@ import trimesh
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from softform_core.bodies.membrane.model import build_membrane
 from softform_core.robots import load_robot
-from softform_core.simulation.membrane import build_membrane
 from softform_core.surface.mean_value import parametrise
 from softform_core.surface.mesh import ParametrisationError
 

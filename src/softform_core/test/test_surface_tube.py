@@ -9,7 +9,7 @@ from scipy.spatial import Delaunay
 from softform_core.errors import SoftformError
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.rbf_warp import SimToReal, gaussians
-from softform_core.networks.layers import MlpWeights
+from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.surface.bspline import derivative_matrices
 from softform_core.surface.decoder import SurfaceDecoder
 from softform_core.surface.mean_value import parametrise_tube

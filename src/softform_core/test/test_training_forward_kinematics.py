@@ -18,17 +18,16 @@ from softform_core.networks.layers import extract_mlp
 from softform_core.networks.model_files import ModelError
 from softform_core.networks.store import FORWARD_KINEMATICS, load_forward_kinematics
 from softform_core.robots import Robot, load_robot
-from softform_core.simulation.equilibrium import solve_equilibrium
-from softform_core.simulation.membrane import build_membrane
-from softform_core.simulation.sampling import sample_actuations
+from softform_core.simulation.generate import generate
+from softform_core.simulation.sampling import inflations
 from softform_core.simulation.store import create_simulation
 from softform_core.training.checkpoint import CHECKPOINT_FILE
 from softform_core.training.forward_kinematics import (
     DEFAULT,
     PAPER,
-    DivergedError,
     train_forward_kinematics,
 )
+from softform_core.training.loop import DivergedError
 from softform_core.training.shapes import TrainingShapes, load_training_shapes
 
 SAMPLES = 40
@@ -51,15 +50,7 @@ def place(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("little")
     (folder / "little.yaml").write_text(DESCRIPTION)
     robot = load_robot(folder / "little.yaml")
-    membrane = build_membrane(robot.body)
-    actuations = sample_actuations(robot.actuation_min, robot.actuation_max, SAMPLES, seed=0)
-    provenance = {"seed": 0, "command": "test", "git_revision": "none", "created": "now", "n_corners": 16}
-    store = create_simulation(
-        folder / "little.zarr", robot, membrane.rest_vertices, membrane.faces, actuations, provenance
-    )
-    for sample, pressures in enumerate(actuations):
-        found = solve_equilibrium(membrane, pressures)
-        store.write_converged(sample, found.vertices, found.iterations, 0.0)
+    generate(robot, inflations(robot, SAMPLES, seed=0), folder / "little.zarr", jobs=1, progress=False)
     return folder
 
 
@@ -149,6 +140,7 @@ KILLED_IN_A_CHECKPOINT = """
 import os, signal, sys
 from pathlib import Path
 from softform_core.robots import load_robot
+from softform_core.training.loop import DivergedError
 from softform_core.training.shapes import load_training_shapes
 from softform_core.training.forward_kinematics import train_forward_kinematics
 from test_training_forward_kinematics import QUICK
@@ -272,10 +264,9 @@ def test_training_needs_enough_shapes_of_this_robot(tmp_path, place, robot):
         load_training_shapes(robot, tmp_path / "nothing.zarr")
     with pytest.raises(SoftformError, match="made for robot 'little'"):
         load_training_shapes(load_robot("membrane"), place / "little.zarr")
-    membrane = build_membrane(robot.body)
-    provenance = {"seed": 0, "command": "test", "git_revision": "none", "created": "now", "n_corners": 16}
+    body, provenance = robot.body.sampled(), {"seed": 0, "command": "test", "git_revision": "none", "created": "now"}
     create_simulation(
-        tmp_path / "few.zarr", robot, membrane.rest_vertices, membrane.faces, np.zeros((3, 4)), provenance
+        tmp_path / "few.zarr", robot, np.zeros((3, 4)), body.output_shapes(4), body.constants, 1, provenance
     )
     with pytest.raises(SoftformError, match=r"holds 0 converged shapes.*softform simulate"):
         load_training_shapes(robot, tmp_path / "few.zarr")

@@ -11,7 +11,8 @@ from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.rbf_warp import SimToReal
 from softform_core.forward.surface_uncertainty import members_spread, uncertainty
 from softform_core.frames.frames import MarkerFrames
-from softform_core.networks.layers import MlpWeights, extract_mlp
+from softform_core.networks.layers import extract_mlp
+from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import load_robot
 from softform_core.surface.patch import SHEET

@@ -9,13 +9,14 @@ import pytest
 from softform_core.errors import SoftformError
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.frames.frames import Frames
-from softform_core.networks.layers import MlpWeights
+from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.surface.bspline import basis_matrix, derivative_matrices
 from softform_core.surface.patch import SHEET, Patch
 from softform_core.training import ensemble
 from softform_core.training.ensemble import TrainingRun
+from softform_core.training.recipe import Recipe
 from softform_core.training.sim_to_real import train_sim_to_real
-from softform_core.training.sim_to_real_recipes import DEFAULT, PAPER, Recipe
+from softform_core.training.sim_to_real_recipes import DEFAULT, PAPER
 
 ROWS = COLS = 6
 TINY = replace(

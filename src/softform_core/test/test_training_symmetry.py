@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
+from softform_core.bodies.membrane.equilibrium import solve_equilibrium
+from softform_core.bodies.membrane.model import build_membrane
 from softform_core.robots import Robot, load_robot
-from softform_core.simulation.equilibrium import solve_equilibrium
-from softform_core.simulation.membrane import build_membrane
 from softform_core.surface.fit import SurfaceFitter
 from softform_core.surface.mean_value import parametrise
 from softform_core.training.split import split_shapes

@@ -7,10 +7,10 @@ from softform_client.capture_watch import CaptureWatch
 from softform_client.reach_goal import Code
 from softform_core.errors import SoftformError
 from softform_core.forward.live_pipeline import AUTO, NONE
+from softform_core.forward.tip_model import TipModel, load_tip_model
+from softform_core.networks.tip_store import TIP_SIM_TO_REAL
 from softform_core.paths import models_dir
 from softform_core.robots import TIP_MARKER, Robot
-from softform_core.rods.model_store import TIP_SIM_TO_REAL
-from softform_core.rods.tip_model import TipModel, load_tip_model
 from softform_ik.follow.tip import TipPathSolver
 from softform_ik.follow.tip_record import TipRecord
 from softform_ik.server_context import ServerContext

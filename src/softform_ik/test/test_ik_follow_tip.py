@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from softform_client.follow_goal import FollowGoal, PointPath, PressurePath
+from softform_core.inverse.follow_path import follow_path
 from softform_core.inverse.timing import fastest_schedule
 from softform_core.robots import load_robot
-from softform_core.rods.follow_path import follow_path
 from softform_ik.follow.tip import TipPathSolver
 
 FINGER_MM = 120.0

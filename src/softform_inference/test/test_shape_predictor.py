@@ -24,7 +24,8 @@ from softform_core.forward.rbf_warp import SimToReal
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.forward.sim_to_real_export import SimToRealNetwork
 from softform_core.forward.sim_to_real_store import SIM_TO_REAL, load_sim_to_real
-from softform_core.networks.layers import MlpWeights, extract_mlp
+from softform_core.networks.layers import extract_mlp
+from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.networks.model_files import export, sha256
 from softform_core.networks.store import FORWARD_KINEMATICS, load_forward_kinematics
 from softform_core.paths import models_dir

@@ -12,9 +12,9 @@ import open3d
 from numpy.typing import NDArray
 from open3d.core import Tensor
 
+from softform_core.bodies.membrane.equilibrium import solve_equilibrium
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot, load_robot
-from softform_core.simulation import solve_equilibrium
 from softform_core.units import MM_PER_M
 from softform_rig.live_membrane import LiveMembrane
 from softform_rig.reality import Reality, load_reality

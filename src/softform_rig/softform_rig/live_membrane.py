@@ -6,11 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.bodies.membrane.equilibrium import Equilibrium, equilibrium_sensitivity, solve_equilibrium
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
-from softform_core.simulation import solve_equilibrium
-from softform_core.simulation.equilibrium import Equilibrium
-from softform_core.simulation.sensitivity import equilibrium_sensitivity
 from softform_rig.reality import Reality, true_pressures
 
 Array = NDArray[np.float64]

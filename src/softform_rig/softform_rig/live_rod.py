@@ -5,8 +5,8 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.bodies.rod.equilibrium import solve_equilibria
 from softform_core.robots import Robot
-from softform_core.rods.equilibrium import solve_equilibria
 from softform_rig.reality import Reality
 
 Array = NDArray[np.float64]
@@ -48,7 +48,7 @@ class LiveRod:
         found = solve_equilibria(self.rod, self._felt[None], self._strains[None])
         self.solves += 1
         self.solve_seconds = time.monotonic() - started
-        if found.iterations[0] < 0:
+        if found.failures[0]:
             self.failure = f"The rod has no equilibrium near pressures {np.round(self._felt).tolist()} Pa."
             return self._tip
         self.failure = None

@@ -6,9 +6,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.bodies.membrane.equilibrium import solve_equilibrium
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
-from softform_core.simulation import solve_equilibrium
 from softform_rig.device_pose import DevicePose
 from softform_rig.faulty_scans import export_faulty_scan
 from softform_rig.live_membrane import LiveMembrane

@@ -9,10 +9,11 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from softform_core.bodies.membrane.equilibrium import solve_equilibrium
+from softform_core.bodies.membrane.model import build_membrane
 from softform_core.bodies.membrane.reality import RealMembrane, ThicknessField, thickness_factor
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot, load_robot
-from softform_core.simulation import build_membrane, solve_equilibrium
 from softform_rig import gap
 from softform_rig.gap import measure_gap
 from softform_rig.live_membrane import LiveMembrane

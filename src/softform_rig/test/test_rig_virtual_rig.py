@@ -8,9 +8,10 @@ import pytest
 import serial
 from scipy.spatial import cKDTree
 
+from softform_core.bodies.membrane.equilibrium import solve_equilibrium
+from softform_core.bodies.membrane.model import build_membrane
 from softform_core.robots import load_robot
 from softform_core.shapes.read import read_shape
-from softform_core.simulation import build_membrane, solve_equilibrium
 from softform_rig.device_pose import DevicePose
 from softform_rig.membrane_rig import MembraneRig, surface_points
 from softform_rig.reality import load_reality

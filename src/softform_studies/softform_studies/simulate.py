@@ -13,15 +13,11 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
+from softform_core.bodies.membrane.equilibrium import solve_equilibrium
+from softform_core.bodies.membrane.model import Membrane
+from softform_core.bodies.membrane.potential import dome, potential_gradient, total_potential
 from softform_core.robots import load_robot
-from softform_core.simulation.equilibrium import (
-    NoEquilibriumError,
-    dome,
-    potential_gradient,
-    solve_equilibrium,
-    total_potential,
-)
-from softform_core.simulation.membrane import Membrane
+from softform_core.simulation.newton import NoEquilibriumError
 from softform_core.units import MM_PER_M
 
 PAPER_SECONDS = 110.0  # paper 000, Table II, deformable membrane

@@ -7,7 +7,7 @@ import pytest
 
 from softform_core.errors import SoftformError
 from softform_core.frames.frames import Frames
-from softform_core.networks.layers import MlpWeights
+from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.surface.patch import Patch
 from softform_studies.sim_to_real.direct_learning import AS_PRINTED
 from softform_studies.sim_to_real.learners import Learners

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 import yaml
 
+from softform_core.bodies.rod.model import build_rod
+from softform_core.bodies.rod.sampled import simulate_tips
 from softform_core.errors import SoftformError
+from softform_core.forward.tip_model import load_tip_model
+from softform_core.networks.tip_store import load_tip_kinematics, load_tip_sim_to_real
 from softform_core.paths import models_dir, reality_file
 from softform_core.robots import load_robot
-from softform_core.rods.model_store import load_tip_kinematics, load_tip_sim_to_real
-from softform_core.rods.rod import build_rod
-from softform_core.rods.samples import read_tip_samples
-from softform_core.rods.simulate import simulate_tips
-from softform_core.rods.tip_model import load_tip_model
+from softform_core.training.tip_samples import read_tip_samples
 from softform_rig.live_rod import LiveRod
 from softform_rig.reality import known_realities, load_reality
 from softform_studies.ik.ik_prediction import SHIPPED

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
+from softform_core.bodies.rod.model import build_rod
+from softform_core.bodies.rod.sampled import simulate_tips
 from softform_core.errors import SoftformError
+from softform_core.forward.tip_model import load_tip_model
+from softform_core.inverse.follow_path import follow_path, start_near
+from softform_core.networks.tip_store import load_tip_kinematics
 from softform_core.paths import models_dir
 from softform_core.robots import load_robot
-from softform_core.rods.baselines import FkGradients, gradient_iteration, learn_direct_ik
-from softform_core.rods.follow_path import follow_path, start_near
-from softform_core.rods.model_store import load_tip_kinematics
-from softform_core.rods.rod import build_rod
-from softform_core.rods.simulate import simulate_tips
-from softform_core.rods.tip_model import load_tip_model
+from softform_studies.waypoints.baselines import FkGradients, gradient_iteration, learn_direct_ik
 from softform_studies.waypoints.waypoints import EIGHTS, largest_jump_percent, tracking_percent
 
 ROBOTS = {name: load_robot(name, "tip") for name in EIGHTS}

@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist, directed_hausdorff
 from softform_core.equations import measures
 from softform_core.errors import SoftformError
 from softform_core.frames.frames import Frames
-from softform_core.networks.layers import MlpWeights
+from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.surface.bspline import basis_matrix
 from softform_core.surface.patch import SHEET, Patch
 from softform_core.training.ensemble import TrainingRun

@@ -6,7 +6,9 @@ import click
 import numpy as np
 
 from softform_core.paths import data_dir
-from softform_core.robots import Robot, load_robot
+from softform_core.robots import load_robot
+
+_FAILURES_SHOWN = 20
 
 
 @click.command()
@@ -25,9 +27,10 @@ def simulate(
 ) -> None:
     """Simulate the robot's shapes, from which `softform train fk` learns its forward kinematics.
 
-    Every combination of lowest and highest chamber pressures is simulated, then samples between them; of a robot with
-    a tip, a grid of its actuations, and the Jacobian at each. The store can be read at any time. Press Ctrl-C, or lose
-    the power: the same command again goes on where it stopped, and a larger --samples adds to what is there.
+    Every combination of lowest and highest values is simulated, then samples between them; if there are more
+    combinations than samples, half of the samples are some of them. Of a robot with a tip, a grid of its actuations is
+    simulated, and the Jacobian at each. The store can be read at any time. Press Ctrl-C, or lose the power: the same
+    command again goes on where it stopped, and a larger --samples adds to what is there.
 
     \b
     Examples:
@@ -36,43 +39,36 @@ def simulate(
       softform simulate --robot three_chamber               4096 tips and Jacobians (paper 001), a minute
       softform simulate --robot mine.yaml --output mine.zarr
     """  # noqa: D301 - click reads the escape as "keep these lines"
+    from softform_core.simulation.generate import generate
+    from softform_core.simulation.sampling import grid, inflations
+    from softform_core.simulation.store import SampleStatus
+
     robot = load_robot(robot_name)
     path = data_dir() / robot.name / "simulation.zarr" if output is None else output
     try:
         if not robot.surfaces:
             _refuse(samples, "--samples", robot.name, "--segments")
-            _simulate_tips(robot, path, segments, jobs)
+            sampling, what = grid(robot, segments or robot.tip.segments), "tips"
         else:
             _refuse(segments, "--segments", robot.name, "--samples")
-            _simulate_shapes(robot, path, 1000 if samples is None else samples, jobs, seed)
+            sampling, what = inflations(robot, samples or 1000, seed), "shapes"
+        if sampling.remark:
+            click.echo(sampling.remark)
+        store = generate(robot, sampling, path, jobs=jobs)
     except KeyboardInterrupt:
         raise click.ClickException(f"stopped. The same command goes on with {path}.") from None
+    converged = int((store.status == SampleStatus.CONVERGED).sum())
+    jacobians = ", each with its Jacobian" if "jacobian" in store.outputs else ""
+    click.echo(
+        f"{path}: {converged} of {len(store)} {what} converged{jacobians}, "
+        f"{np.mean(store.solve_seconds):.3g} s and {np.mean(store.iterations):.1f} iterations a sample."
+    )
+    for sample, reason in sorted(store.failures.items())[:_FAILURES_SHOWN]:
+        click.echo(f"  sample {sample} failed: {reason}")
+    if len(store.failures) > _FAILURES_SHOWN:
+        click.echo(f"  and {len(store.failures) - _FAILURES_SHOWN} more.")
 
 
 def _refuse(value: int | None, option: str, robot: str, instead: str) -> None:
     if value is not None:
         raise click.UsageError(f"{option} does not fit the robot '{robot}'; give {instead}.")
-
-
-def _simulate_shapes(robot: Robot, path: Path, samples: int, jobs: int | None, seed: int) -> None:
-    from softform_core.simulation.generate import generate_simulation
-    from softform_core.simulation.store import SampleStatus
-
-    store = generate_simulation(robot, samples, path, jobs=jobs, seed=seed)
-    status, seconds = store.status, store.solve_seconds
-    converged = int((status == SampleStatus.CONVERGED).sum())
-    click.echo(
-        f"{path}: {converged} of {len(store)} shapes converged, "
-        f"{np.mean(seconds):.3f} s and {np.mean(store.iterations):.1f} iterations a shape."
-    )
-    for sample, reason in sorted(store.failures.items()):
-        click.echo(f"  sample {sample} failed: {reason}")
-
-
-def _simulate_tips(robot: Robot, path: Path, segments: int | None, jobs: int | None) -> None:
-    from softform_core.rods.simulate import generate_tips
-    from softform_core.simulation.store import SampleStatus
-
-    store = generate_tips(robot, path, segments=segments, jobs=jobs)
-    converged = int((store.status == SampleStatus.CONVERGED).sum())
-    click.echo(f"{path}: {converged} of {len(store)} tips converged, each with its Jacobian.")

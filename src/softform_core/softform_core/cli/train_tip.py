@@ -23,7 +23,7 @@ def refuse_options(robot: str, given: dict[str, bool]) -> None:
 
 def train_tip_kinematics(robot: Robot, store: Path, folder: Path, seed: int) -> None:
     """Train N_fk and N_J and say how good they are."""
-    from softform_core.rods.learn import learn_tip_kinematics
+    from softform_core.training.learn_tips import learn_tip_kinematics
 
     card = learn_tip_kinematics(robot, store, folder, seed)
     click.echo(f"workspace {card.workspace_width_mm:.1f} mm wide; errors on {card.split.test} test samples:")
@@ -34,7 +34,7 @@ def train_tip_kinematics(robot: Robot, store: Path, folder: Path, seed: int) -> 
 
 def train_tip_sim_to_real(robot: Robot, store: Path, folder: Path, seed: int) -> None:
     """Train N_s2r and say how good it is."""
-    from softform_core.rods.learn import learn_tip_sim_to_real
+    from softform_core.training.learn_tips import learn_tip_sim_to_real
 
     card = learn_tip_sim_to_real(robot, store, folder, seed)
     click.echo(f"distances to {card.split.test} captured tips of the test part, % of the workspace's width:")

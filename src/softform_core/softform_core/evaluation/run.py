@@ -24,8 +24,8 @@ from softform_core.evaluation.summary import Figures, frame_figures, overall_fig
 from softform_core.files import write_atomically
 from softform_core.forward.live_pipeline import NONE, LivePipeline
 from softform_core.networks.sim_to_real_card import SimToRealCard
+from softform_core.provenance import git_revision
 from softform_core.robots import Robot
-from softform_core.simulation.generate import git_revision
 
 METRICS_FILE, HTML_FILE, PDF_FILE = "metrics.json", "report.html", "report.pdf"
 SCHEMA, SCHEMA_VERSION = "softform/evaluation", 1

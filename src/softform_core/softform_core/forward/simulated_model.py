@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.bodies.membrane.equilibrium import Equilibrium, equilibrium_sensitivity, solve_equilibrium
+from softform_core.bodies.membrane.model import Membrane
 from softform_core.forward.forward_model import ForwardModel
-from softform_core.simulation import Equilibrium, equilibrium_sensitivity, solve_equilibrium
-from softform_core.simulation.membrane import Membrane
 from softform_core.units import MM_PER_M
 
 Array = NDArray[np.float64]

@@ -1,4 +1,4 @@
-"""The perceptron that all networks share."""
+"""The perceptron that all networks share, and how its weights are taken out of it."""
 
 from collections.abc import Sequence
 

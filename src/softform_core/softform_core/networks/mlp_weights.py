@@ -1,4 +1,4 @@
-"""The weights of a perceptron as numpy arrays, for kinematics without torch."""
+"""The weights of a trained perceptron in numpy."""
 
 from dataclasses import dataclass
 

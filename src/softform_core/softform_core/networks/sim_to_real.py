@@ -10,7 +10,8 @@ from scipy.linalg import block_diag, null_space
 from torch import Tensor, nn
 
 from softform_core.errors import SoftformError
-from softform_core.networks.layers import MlpWeights, perceptron
+from softform_core.networks.layers import perceptron
+from softform_core.networks.mlp_weights import MlpWeights
 
 Array = NDArray[np.float64]
 

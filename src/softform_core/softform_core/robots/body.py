@@ -63,6 +63,10 @@ class Body(Description):
     def simulator(self) -> Any:
         """Its model for the simulation, ready to be solved."""
 
+    @abstractmethod
+    def sampled(self) -> Any:
+        """Its simulator as data sets use it, a `simulation.sampled_body.SampledBody`."""
+
     @classmethod
     @abstractmethod
     def reality_type(cls) -> type[Description]:

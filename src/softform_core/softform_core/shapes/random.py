@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from softform_core.bodies.membrane.equilibrium import solve_equilibrium
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
-from softform_core.simulation.equilibrium import solve_equilibrium
 
 
 def random_target(robot: Robot, seed: int) -> TargetShape:

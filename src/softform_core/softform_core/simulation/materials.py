@@ -1,12 +1,16 @@
-"""Incompressible hyperelastic laws W(I1) under plane stress.
+"""Incompressible hyperelastic laws W(I1), and the one table of them.
 
 A membrane element has the in-plane right Cauchy-Green tensor C (2, 2); incompressibility makes its thickness stretch
-1 / sqrt(det C), hence I1 = tr C + 1 / det C. All laws are per rest volume, Pa:
+1 / sqrt(det C), hence I1 = tr C + 1 / det C. All laws are per rest volume, Pa, with j = I1 - 3:
 
-- `neo_hookean` [mu]: W = mu / 2 (I1 - 3)
-- `yeoh` [c1, c2, c3]: W = c1 (I1 - 3) + c2 (I1 - 3)^2 + c3 (I1 - 3)^3, mu = 2 c1
-- `gent` [mu, j_max]: W = -mu / 2 j_max ln(1 - (I1 - 3) / j_max); j_max is a number, the largest I1 - 3
+- `neo_hookean` [mu]: W = mu / 2 j
+- `yeoh` [c1, c2, c3]: W = c1 j + c2 j^2 + c3 j^3, mu = 2 c1
+- `gent` [mu, j_max]: W = -mu / 2 j_max ln(1 - j / j_max); j_max is a number, the largest j
 """
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numba
 import numpy as np
@@ -15,51 +19,99 @@ from numpy.typing import NDArray
 from softform_core.errors import SoftformError
 from softform_core.robots.description import Material
 
-NEO_HOOKEAN, YEOH, GENT = 0, 1, 2
-_LAWS = {"neo_hookean": (NEO_HOOKEAN, 1), "yeoh": (YEOH, 3), "gent": (GENT, 2)}
+
+@dataclass(frozen=True)
+class Law:
+    """One law.
+
+    Attributes:
+        positive: Of its coefficients, which must be positive.
+        shear_modulus: mu at small strain, Pa, of the coefficients, Pa.
+        energy: Numba function of the coefficients and j: W, dW/dI1, d2W/dI1^2.
+    """
+
+    positive: tuple[bool, ...]
+    shear_modulus: Callable[[NDArray[np.float64]], float]
+    energy: Any
+
+
+@numba.njit(inline="always")
+def _neo_hookean(coefficients, j):  # type: ignore[no-untyped-def]
+    return 0.5 * coefficients[0] * j, 0.5 * coefficients[0], 0.0
+
+
+@numba.njit(inline="always")
+def _yeoh(coefficients, j):  # type: ignore[no-untyped-def]
+    c1, c2, c3 = coefficients[0], coefficients[1], coefficients[2]
+    return j * (c1 + j * (c2 + j * c3)), c1 + j * (2.0 * c2 + 3.0 * j * c3), 2.0 * c2 + 6.0 * j * c3
+
+
+@numba.njit(inline="always")
+def _gent(coefficients, j):  # type: ignore[no-untyped-def]
+    mu, j_max = coefficients[0], coefficients[1]
+    if j >= j_max:
+        return np.inf, 0.0, 0.0  # past the stretch limit
+    left = j_max - j
+    return -0.5 * mu * j_max * np.log(1.0 - j / j_max), 0.5 * mu * j_max / left, 0.5 * mu * j_max / left**2
+
+
+LAWS = {
+    "neo_hookean": Law((True,), lambda c: c[0], _neo_hookean),
+    "yeoh": Law((True, False, False), lambda c: 2.0 * c[0], _yeoh),
+    "gent": Law((True, True), lambda c: c[0], _gent),
+}
+"""Every law by its name in a robot's description."""
 
 
 def law_and_coefficients(material: Material) -> tuple[int, NDArray[np.float64]]:
     """Number of the law for the kernels and its coefficients.
 
     Raises:
-        SoftformError: If the law does not take so many coefficients, or they describe no elastic solid.
+        SoftformError: If the law is unknown, does not take so many coefficients, or they describe no elastic solid.
     """
-    law, count = _LAWS[material.law]
-    coefficients = np.asarray(material.coefficients, dtype=np.float64)
-    if coefficients.shape != (count,) or not np.isfinite(coefficients).all():
+    if material.law not in LAWS:
+        raise SoftformError(f"Material law '{material.law}' is unknown.", f"Known: {', '.join(LAWS)}.")
+    law, coefficients = LAWS[material.law], np.asarray(material.coefficients, dtype=np.float64)
+    if coefficients.shape != (len(law.positive),) or not np.isfinite(coefficients).all():
         raise SoftformError(
-            f"Material law '{material.law}' takes {count} finite coefficients, got {material.coefficients}.",
+            f"Material law '{material.law}' takes {len(law.positive)} finite coefficients, got "
+            f"{material.coefficients}.",
             "See docs/robots/membrane.md for the laws.",
         )
-    if coefficients[0] <= 0.0 or (law == GENT and coefficients[1] <= 0.0):
+    if (coefficients[np.array(law.positive)] <= 0.0).any():
         raise SoftformError(
             f"Material {material.law} {material.coefficients} has no positive shear modulus or stretch limit.",
             "The first coefficient (and j_max of gent) must be positive.",
         )
-    return law, coefficients
+    return list(LAWS).index(material.law), coefficients
 
 
 def shear_modulus(material: Material) -> float:
     """Shear modulus mu at small strain, Pa; Young's modulus is 3 mu (incompressible)."""
-    law, coefficients = law_and_coefficients(material)
-    return float(2.0 * coefficients[0] if law == YEOH else coefficients[0])
+    return float(LAWS[material.law].shear_modulus(law_and_coefficients(material)[1]))
+
+
+@numba.njit(inline="always")
+def _no_law(law, coefficients, j):  # type: ignore[no-untyped-def]
+    return np.nan, np.nan, np.nan
+
+
+def _or_else(number: int, energy: Any, other: Any) -> Any:
+    @numba.njit(inline="always")
+    def chosen(law, coefficients, j):  # type: ignore[no-untyped-def]
+        if law == number:
+            return energy(coefficients, j)
+        return other(law, coefficients, j)
+
+    return chosen
+
+
+_of_law = _no_law
+for _number, _law in reversed(list(enumerate(LAWS.values()))):
+    _of_law = _or_else(_number, _law.energy, _of_law)
 
 
 @numba.njit(cache=True)
 def strain_energy(law, coefficients, first_invariant):  # type: ignore[no-untyped-def]
-    """W, dW/dI1 and d2W/dI1^2 at I1, Pa; infinite energy past the stretch limit of Gent's law."""
-    j = first_invariant - 3.0
-    if law == NEO_HOOKEAN:
-        return 0.5 * coefficients[0] * j, 0.5 * coefficients[0], 0.0
-    if law == YEOH:
-        c1, c2, c3 = coefficients[0], coefficients[1], coefficients[2]
-        return j * (c1 + j * (c2 + j * c3)), c1 + j * (2.0 * c2 + 3.0 * j * c3), 2.0 * c2 + 6.0 * j * c3
-    mu, j_max = coefficients[0], coefficients[1]
-    if j >= j_max:
-        return np.inf, 0.0, 0.0
-    return (
-        -0.5 * mu * j_max * np.log(1.0 - j / j_max),
-        0.5 * mu * j_max / (j_max - j),
-        0.5 * mu * j_max / (j_max - j) ** 2,
-    )
+    """W, dW/dI1 and d2W/dI1^2 at I1, Pa, of the law of this number; infinite past a law's stretch limit."""
+    return _of_law(law, coefficients, first_invariant - 3.0)

@@ -1,8 +1,9 @@
-"""Simulated shapes on disk: one Zarr v3 group a robot, SI units.
+"""Simulated samples on disk: one Zarr v3 group a robot, SI units.
 
-Arrays: `actuation` (n, k) Pa, `vertices` (n, V, 3) m with one chunk a sample, `status` (n,), `iterations` (n,),
-`solve_seconds` (n,), `rest_vertices` (V, 3) m, `faces` (F, 3). Attributes: schema and provenance, and `failures`
-(sample -> reason). A sample's status is written after its vertices, and each chunk replaces the old one at once, so
+Arrays with a row for each sample: `actuation` (n, m), `status` (n,), `iterations` (n,), `solve_seconds` (n,), and what
+was solved: `vertices` (n, V, 3) m of a surface, or `tip` (n, d) m and `jacobian` (n, d, m) m per unit of the actuation.
+Of a surface, `rest_vertices` (V, 3) m and `faces` (F, 3) beside them. Attributes: schema and provenance, and `failures`
+(sample -> reason). A sample's status is written after its outputs, and each chunk replaces the old one at once, so
 whatever stops a run leaves a store in which everything marked as done is there.
 """
 
@@ -10,32 +11,45 @@ from enum import IntEnum
 from pathlib import Path
 
 import numpy as np
+import zarr
 from numpy.typing import NDArray
 
 from softform_core.robots import Robot
+from softform_core.simulation.sampled_body import Solved
 from softform_core.stores.actuation_store import ActuationStore
 from softform_core.stores.zarr_stores import Shapes, StoreKind, disk_errors, new_group, open_group
 
+Array = NDArray[np.float64]
+
+_EACH_SAMPLE = {"status": "u1", "iterations": "i4", "solve_seconds": "f8"}
+_SURFACE, _TIP = ("vertices",), ("tip", "jacobian")
+
 
 def _misshapen(shapes: Shapes) -> list[str]:
-    expected = {"actuation": 2, "vertices": 3, "status": 1, "iterations": 1, "solve_seconds": 1}
-    expected |= {"rest_vertices": 2, "faces": 2}
+    expected = {"actuation": 2} | dict.fromkeys(_EACH_SAMPLE, 1)
+    expected |= {"tip": 2, "jacobian": 3} if "tip" in shapes else {"vertices": 3, "rest_vertices": 2, "faces": 2}
     wrong = [name for name, dimensions in expected.items() if len(shapes.get(name, ())) != dimensions]
     if wrong:
         return wrong
-    samples, vertices = shapes["actuation"][0], shapes["rest_vertices"][0]
+    samples, freedoms = shapes["actuation"]
     # An interrupted growth leaves these arrays longer than `actuation`, which counts.
-    wrong = [n for n in ("vertices", "status", "iterations", "solve_seconds") if shapes[n][0] < samples]
-    wrong += ["vertices"] * (shapes["vertices"][1:] != (vertices, 3))
-    wrong += ["rest_vertices"] * (shapes["rest_vertices"][1] != 3) + ["faces"] * (shapes["faces"][1] != 3)
-    return wrong
+    outputs = _outputs(shapes)
+    wrong = [name for name in (*_EACH_SAMPLE, *outputs) if shapes[name][0] < samples]
+    if outputs == _TIP:
+        return wrong + ["jacobian"] * (shapes["jacobian"][1:] != (shapes["tip"][1], freedoms))
+    wrong += ["vertices"] * (shapes["vertices"][1:] != shapes["rest_vertices"])
+    return wrong + [name for name in ("rest_vertices", "faces") if shapes[name][1] != 3]
+
+
+def _outputs(names: Shapes | zarr.Group) -> tuple[str, ...]:
+    return _TIP if "tip" in names else _SURFACE
 
 
 SIMULATION = StoreKind(
     name="simulation",
     schema="softform/simulation",
     version=1,
-    attributes=("seed", "command", "git_revision", "created", "n_corners", "failures"),
+    attributes=("command", "git_revision", "created", "failures"),
     made_by="softform simulate",
     misshapen=_misshapen,
 )
@@ -53,23 +67,28 @@ class SimulationStore(ActuationStore):
     """An open store; `open_simulation` and `create_simulation` make one."""
 
     @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of what was solved: `vertices`, or `tip` and `jacobian`."""
+        return _outputs(self._group)
+
+    @property
     def iterations(self) -> NDArray[np.int32]:
         """Newton iterations of every sample, (n,)."""
         return self._read("iterations")[: len(self)]
 
     @property
-    def solve_seconds(self) -> NDArray[np.float64]:
+    def solve_seconds(self) -> Array:
         """Seconds spent on every sample, (n,)."""
         return self._read("solve_seconds")[: len(self)]
 
     @property
-    def rest_vertices(self) -> NDArray[np.float64]:
-        """Rest shape, (V, 3) m."""
+    def rest_vertices(self) -> Array:
+        """Rest shape of a surface, (V, 3) m."""
         return self._read("rest_vertices")
 
     @property
     def faces(self) -> NDArray[np.int32]:
-        """Triangles over the vertices, (F, 3), normals towards +z at rest."""
+        """Triangles over the vertices, (F, 3), normals outwards at rest."""
         return self._read("faces")
 
     @property
@@ -82,41 +101,35 @@ class SimulationStore(ActuationStore):
         """Samples that have yet to be simulated."""
         return np.flatnonzero(self.status == SampleStatus.PENDING)
 
-    def vertices(self, sample: int) -> NDArray[np.float64]:
+    def vertices(self, sample: int) -> Array:
         """Vertices of one converged sample, (V, 3) m."""
         return np.asarray(self._array("vertices")[sample])
 
-    def converged(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Actuations (m, k) Pa and vertices (m, V, 3) m of all converged samples."""
+    def converged(self) -> tuple[Array, ...]:
+        """Actuations (s, m) of all converged samples, and their outputs in the order of `outputs`."""
         done = np.flatnonzero(self.status == SampleStatus.CONVERGED)
-        return self.actuation[done], np.asarray(self._array("vertices").oindex[done])
+        return self.actuation[done], *(np.asarray(self._array(name).oindex[done]) for name in self.outputs)
 
-    def write_converged(self, sample: int, vertices: NDArray[np.float64], iterations: int, seconds: float) -> None:
-        """Keep a simulated shape.
-
-        Raises:
-            SoftformError: If the disk is full or cannot be written.
-        """
-        with disk_errors(self.path, SIMULATION):
-            self._array("vertices")[sample] = vertices
-            self._array("iterations")[sample] = iterations
-            self._array("solve_seconds")[sample] = seconds
-            self._array("status")[sample] = SampleStatus.CONVERGED
-
-    def write_failed(self, sample: int, reason: str, seconds: float) -> None:
-        """Keep the reason why a sample has no shape.
+    def write(self, samples: NDArray[np.int64], solved: Solved, seconds: float) -> None:
+        """Keep what became of samples (b,), `seconds` each.
 
         Raises:
             SoftformError: If the disk is full or cannot be written.
         """
+        failed = {int(sample): reason for sample, reason in zip(samples, solved.failures, strict=True) if reason}
+        found = np.array([not reason for reason in solved.failures])
         with disk_errors(self.path, SIMULATION):
-            failures = {str(key): value for key, value in self.failures.items()} | {str(sample): reason}
-            self._group.attrs["failures"] = failures
-            self._array("solve_seconds")[sample] = seconds
-            self._array("status")[sample] = SampleStatus.FAILED
+            if failed:
+                reasons = {str(sample): reason for sample, reason in (self.failures | failed).items()}
+                self._group.attrs["failures"] = reasons
+            for name in self.outputs if found.any() else ():
+                self._array(name).oindex[samples[found]] = solved.outputs[name][found]
+            self._array("iterations").oindex[samples] = solved.iterations
+            self._array("solve_seconds").oindex[samples] = np.full(len(samples), seconds)
+            self._array("status").oindex[samples] = np.where(found, SampleStatus.CONVERGED, SampleStatus.FAILED)
 
-    def add(self, actuations: NDArray[np.float64]) -> None:
-        """Append pending samples for those actuations, (m, k) Pa, that the store does not hold yet.
+    def add(self, actuations: Array) -> None:
+        """Append pending samples for those actuations, (s, m), that the store does not hold yet.
 
         Raises:
             SoftformError: If the disk is full or cannot be written.
@@ -126,15 +139,16 @@ class SimulationStore(ActuationStore):
         if not len(new):
             return
         with disk_errors(self.path, SIMULATION):
-            self._append(new, ("vertices", "status", "iterations", "solve_seconds"))
+            self._append(new, (*self.outputs, *_EACH_SAMPLE))
 
 
 def create_simulation(
     path: Path,
     robot: Robot,
-    rest_vertices: NDArray[np.float64],
-    faces: NDArray[np.int32],
-    actuations: NDArray[np.float64],
+    actuations: Array,
+    outputs: dict[str, tuple[int, ...]],
+    constants: dict[str, NDArray],
+    block: int,
     provenance: dict[str, object],
 ) -> SimulationStore:
     """Make a store of pending samples; it appears at `path` complete or not at all.
@@ -142,15 +156,16 @@ def create_simulation(
     Args:
         path: Directory of the store, which must not exist.
         robot: Robot that is simulated.
-        rest_vertices: (V, 3) m.
-        faces: (F, 3).
-        actuations: (n, k) Pa.
-        provenance: `seed, command, git_revision, created, n_corners`.
+        actuations: (n, m).
+        outputs: Shapes of one sample's outputs, by name.
+        constants: Arrays of the body, such as `rest_vertices` and `faces`.
+        block: Samples that are written together.
+        provenance: `command, git_revision, created`, and how the actuations were chosen.
 
     Raises:
         SoftformError: If the disk is full or cannot be written.
     """
-    samples, vertices = len(actuations), len(rest_vertices)
+    samples = len(actuations)
     with new_group(path, SIMULATION, robot) as group:
         group.attrs.update({"failures": {}} | provenance)
         chunks = (max(4096, samples), actuations.shape[1])
@@ -158,16 +173,17 @@ def create_simulation(
             "actuation", shape=actuations.shape, dtype="f8", chunks=chunks, fill_value=np.nan
         )
         actuation[:] = actuations
-        group.create_array("vertices", shape=(samples, vertices, 3), chunks=(1, vertices, 3), dtype="f8")
-        for name, kind in (("status", "u1"), ("iterations", "i4"), ("solve_seconds", "f8")):
-            group.create_array(name, shape=(samples,), chunks=(max(4096, samples),), dtype=kind)
-        group.create_array("rest_vertices", data=rest_vertices)
-        group.create_array("faces", data=np.asarray(faces, dtype=np.int32))
+        for name, shape in outputs.items():
+            group.create_array(name, shape=(samples, *shape), chunks=(block, *shape), dtype="f8", fill_value=np.nan)
+        for name, dtype in _EACH_SAMPLE.items():
+            group.create_array(name, shape=(samples,), chunks=(max(4096, samples),), dtype=dtype)
+        for name, values in constants.items():
+            group.create_array(name, data=values)
     return open_simulation(path, robot, writable=True)
 
 
 def open_simulation(path: Path | str, robot: Robot | None = None, *, writable: bool = False) -> SimulationStore:
-    """Open a store of simulated shapes.
+    """Open a store of simulated samples.
 
     Args:
         path: Directory of the store.

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
 import zarr
 
@@ -92,10 +93,22 @@ def _convert_store(path: Path, robot: Robot) -> list[str]:
         attributes: dict[str, Any] = dict(group.attrs)
     except (OSError, ValueError, KeyError, zarr.errors.BaseZarrError) as error:
         raise SoftformError(f"{path} is not a Zarr group that can be written: {error}.", "Check the path.") from error
-    if not _is_earlier(attributes, robot, path):
-        return []
-    group.attrs[_STAMP] = robot.fingerprint()
-    return [f"{path}: store converted"]
+    earlier = _is_earlier(attributes, robot, path)
+    if earlier:
+        group.attrs[_STAMP] = robot.fingerprint()
+    return [f"{path}: store converted"] if _convert_tip_simulation(group) or earlier else []
+
+
+def _convert_tip_simulation(group: zarr.Group) -> bool:
+    """Bring a store of the earlier schema `softform/tip-simulation` into `softform/simulation`; whether it was one."""
+    if group.attrs.get("schema") != "softform/tip-simulation":
+        return False
+    status = np.asarray(group["status"])
+    for name, dtype in (("iterations", "i4"), ("solve_seconds", "f8")):
+        group.create_array(name, shape=status.shape, chunks=(max(4096, len(status)),), dtype=dtype, overwrite=True)
+    failures = {str(sample): "There is no equilibrium." for sample in np.flatnonzero(status == 2)}
+    group.attrs.update({"failures": failures, "strategy": "grid", "schema": "softform/simulation"})
+    return True
 
 
 def _is_earlier(content: dict[str, Any], robot: Robot, path: Path) -> bool:

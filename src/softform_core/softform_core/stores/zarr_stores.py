@@ -61,7 +61,8 @@ def open_group(path: Path, kind: StoreKind, robot: Robot | None, *, writable: bo
         raise SoftformError(
             f"{path} holds '{attributes.get('schema')}' version {attributes.get('schema_version')}, "
             f"not '{kind.schema}' version {kind.version}.",
-            f"Give the path of a {kind.name} made by this version of {kind.made_by}, or make it again.",
+            f"Give the path of a {kind.name} made by this version of {kind.made_by}, or make it again. A store of an "
+            f"earlier version can be converted: softform convert {path} --robot {attributes.get('robot', 'NAME')}",
         )
     missing = [name for name in ("robot", "robot_fingerprint", *kind.attributes) if name not in attributes]
     if missing:

@@ -4,8 +4,8 @@ import torch
 from torch import Tensor
 
 from softform_core.networks.sim_to_real import Confidence
+from softform_core.training.recipe import Recipe
 from softform_core.training.sim_to_real_losses import confidence_regularization
-from softform_core.training.sim_to_real_recipes import Recipe
 
 _FRAMES, _SHARE = 8, 5
 """Frames of a step; one sample in so many of each."""

@@ -1,26 +1,22 @@
 """Training of N_fk (paper 000, Eq. 14 and Sec. V-B1)."""
 
 import hashlib
-import math
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
-from torch.utils.tensorboard import SummaryWriter
-from tqdm import tqdm
+from torch import Tensor
 
 from softform_core.errors import SoftformError
 from softform_core.networks.forward_kinematics import ForwardKinematics
 from softform_core.networks.layers import extract_mlp, perceptron
 from softform_core.robots import Robot
-from softform_core.training.checkpoint import load_checkpoint, remove_checkpoint, save_checkpoint
+from softform_core.threads import one_thread
+from softform_core.training.checkpoint import remove_checkpoint
+from softform_core.training.loop import cosine, run_batches, train
+from softform_core.training.recipe import TrainingRecipe
 from softform_core.training.shapes import TrainingShapes
 from softform_core.training.split import Split, split_shapes
 from softform_core.training.symmetry import orbits, symmetric_images
@@ -29,14 +25,10 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Recipe:
+class ForwardKinematicsRecipe(TrainingRecipe):
     """How N_fk is trained. Left open by the paper: optimiser (Adam here), batch size, input and output scales.
 
     Attributes:
-        name: For logs and cards.
-        epochs: Passes over the training shapes and their images.
-        learning_rate: Of Adam; at the beginning, if it falls.
-        batch_size: Shapes a step.
         batch_norm: As printed in the paper.
         cosine: Whether the learning rate falls to zero along a cosine.
         images: Whether the symmetric images of the training shapes are trained on, too.
@@ -44,32 +36,25 @@ class Recipe:
             themselves. The last layer is linear, so both are the same network; components are faster.
         activation: Between the layers.
         hidden: Widths of the hidden layers.
-        patience: Training stops after so many epochs without a better validation error.
     """
 
-    name: str
-    epochs: int
-    learning_rate: float
-    batch_size: int
     batch_norm: bool
     cosine: bool
     images: bool
     components: int | None
     activation: str = "relu"
     hidden: tuple[int, ...] = (128, 128)
-    patience: int = 300
 
 
-PAPER = Recipe("paper", 150, 1e-3, 32, batch_norm=True, cosine=False, images=False, components=None)
-DEFAULT = Recipe("default", 2400, 3e-3, 128, batch_norm=False, cosine=True, images=True, components=256)
+PAPER = ForwardKinematicsRecipe(
+    "paper", 150, 300, 1e-3, 32, batch_norm=True, cosine=False, images=False, components=None
+)
+DEFAULT = ForwardKinematicsRecipe(
+    "default", 2400, 300, 3e-3, 128, batch_norm=False, cosine=True, images=True, components=256
+)
 RECIPES = {recipe.name: recipe for recipe in (DEFAULT, PAPER)}
 
-_CHECK_EPOCHS = 5
-_CHECKPOINT_EPOCHS = 25
-
-
-class DivergedError(SoftformError):
-    """The loss is not a finite number any more."""
+_VALIDATION_EPOCHS = 5
 
 
 @dataclass(frozen=True)
@@ -83,7 +68,6 @@ class Trained:
         epochs: Epochs run.
         best_epoch: Epoch of least validation error.
         seconds: Time spent, interrupted runs included.
-        threads: Processor threads used.
         images: Symmetric images of each training shape, itself included.
     """
 
@@ -93,12 +77,17 @@ class Trained:
     epochs: int
     best_epoch: int
     seconds: float
-    threads: int
     images: int
 
 
 def train_forward_kinematics(
-    robot: Robot, shapes: TrainingShapes, recipe: Recipe, seed: int, folder: Path, *, progress: bool = True
+    robot: Robot,
+    shapes: TrainingShapes,
+    recipe: ForwardKinematicsRecipe,
+    seed: int,
+    folder: Path,
+    *,
+    progress: bool = True,
 ) -> Trained:
     """Train N_fk, or go on with an interrupted run of the same recipe, seed and shapes.
 
@@ -120,13 +109,18 @@ def train_forward_kinematics(
     actuation, control_points = shapes.actuation[split.train], shapes.control_points[split.train]
     images = symmetric_images(robot, actuation, control_points) if recipe.images else [(actuation, control_points)]
     targets = _Targets.of(np.concatenate([image for _, image in images]), recipe.components)
-    run = _Run(robot, shapes, recipe, seed, folder / _run_name(shapes, recipe, seed), split, targets)
-    with _threads() as threads:
-        run.train(np.concatenate([image for image, _ in images]), targets.values, progress)
-        network = run.network()
+    task = _Regression(robot, shapes, recipe, seed, split, targets)
+    task.learn_from(np.concatenate([image for image, _ in images]))
+    place = folder / _run_name(shapes, recipe, seed)
+    with one_thread():
+        done = train(
+            task, "N_fk", place, epochs=recipe.epochs, patience=recipe.patience,
+            validation_epochs=_VALIDATION_EPOCHS, progress=progress,
+        )  # fmt: skip
+        network = task.network()
     predicted = extract_mlp(network).forward(shapes.actuation)
     errors = _distances(predicted, shapes.control_points)
-    return Trained(network, split, errors, run.epoch, run.best_epoch, run.seconds, threads, len(images))
+    return Trained(network, split, errors, done.epochs, done.best_epoch, done.seconds, len(images))
 
 
 @dataclass(frozen=True)
@@ -156,159 +150,95 @@ def _principal_components(offsets: Array, count: int) -> Array:
     return directions[:, ::-1][:, :count].T.copy()
 
 
-class _Run:
-    """One training run, whose state a checkpoint holds."""
+class _Regression:
+    """N_fk's layers learn the targets of the shapes; the `Task` of the training loop."""
 
     def __init__(
         self,
         robot: Robot,
         shapes: TrainingShapes,
-        recipe: Recipe,
+        recipe: ForwardKinematicsRecipe,
         seed: int,
-        folder: Path,
         split: Split,
         targets: _Targets,
     ) -> None:
-        self.robot, self.recipe, self.folder, self._targets = robot, recipe, folder, targets
+        self._robot, self._recipe, self._targets = robot, recipe, targets
         self._validation = shapes.actuation[split.validation], shapes.control_points[split.validation]
-        self._generator = torch.Generator().manual_seed(seed)
+        self.generator = torch.Generator().manual_seed(seed)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self._layers = perceptron(
+            self.nets = perceptron(
                 (robot.degrees_of_freedom, *recipe.hidden, targets.values.shape[1]),
                 recipe.activation,
                 recipe.batch_norm,
             )
-        self._optimiser = torch.optim.Adam(self._layers.parameters(), lr=recipe.learning_rate)
-        self.epoch, self.best_epoch, self.seconds = 0, 0, 0.0
-        self._best_error = math.inf
-        self._saved_epoch = 0
-        self._best_layers = _copied(self._layers)
+        self.optimiser = torch.optim.Adam(self.nets.parameters(), lr=recipe.learning_rate)
+        self._y = torch.from_numpy(targets.values).float()
+        self._x = torch.empty(0)
 
-    def train(self, actuation: Array, values: Array, progress: bool) -> None:
-        """Run epochs until the recipe or the patience is at its end."""
-        x = self._normalised(actuation)
-        y = torch.from_numpy(values).float()
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self._resume()
-        self._save()
-        begin = time.perf_counter() - self.seconds
-        with (
-            SummaryWriter(str(self.folder), purge_step=self.epoch + 1) as log,
-            tqdm(total=self.recipe.epochs, initial=self.epoch, unit="epoch", disable=not progress) as bar,
-        ):
-            while self.epoch < self.recipe.epochs and self.epoch - self.best_epoch < self.recipe.patience:
-                loss = self._run_epoch(x, y)
-                if not math.isfinite(loss):
-                    raise DivergedError(
-                        f"The loss became {loss} in epoch {self.epoch + 1}; training cannot go on.",
-                        f"The good state of epoch {self._saved_epoch} is kept in {self.folder}. Check the simulated "
-                        "shapes; with a recipe of your own, lower its learning rate.",
-                    )
-                self.epoch += 1
-                self.seconds = time.perf_counter() - begin
-                log.add_scalar("loss/train", loss, self.epoch)
-                if self.epoch % _CHECK_EPOCHS == 0 or self.epoch == self.recipe.epochs:
-                    mean, largest = self._validate()
-                    log.add_scalar("error_mm/validation_mean", mean, self.epoch)
-                    log.add_scalar("error_mm/validation_max", largest, self.epoch)
-                    bar.set_postfix_str(f"validation {mean:.3f} mm, largest {largest:.2f} mm", refresh=False)
-                if self.epoch % _CHECKPOINT_EPOCHS == 0:
-                    log.flush()  # first, so that a run that goes on from here finds its curves whole
-                    self._save()
-                bar.update()
-        self._layers.load_state_dict(self._best_layers)
+    def learn_from(self, actuation: Array) -> None:
+        """Set the actuations (n, m) of the targets."""
+        self._x = self._normalised(actuation)
+
+    def run_epoch(self, epoch: int) -> float:
+        """One pass in random batches; mean loss."""
+        recipe = self._recipe
+        order = torch.randperm(len(self._x), generator=self.generator)
+        batches = order.tensor_split(max(1, len(self._x) // recipe.batch_size))
+        self.nets.train()
+
+        def rate(share: float) -> float:
+            done = (epoch + share) / recipe.epochs
+            return cosine(recipe.learning_rate, done) if recipe.cosine else recipe.learning_rate
+
+        return run_batches(self.optimiser, self._loss, batches, rate)
+
+    def validate(self) -> dict[str, float]:
+        """Mean and largest error on the validation part, mm."""
+        actuation, control_points = self._validation
+        self.nets.eval()
+        with torch.no_grad():
+            values = self.nets(self._normalised(actuation)).double().numpy() * self._targets.scale
+        if self._targets.basis is not None:
+            values = values @ self._targets.basis
+        errors = _distances(values + self._targets.mean, control_points)
+        return {"error_mm/validation_mean": float(errors.mean()), "error_mm/validation_max": float(errors.max())}
 
     def network(self) -> ForwardKinematics:
         """The layers between their normalisations, components folded into the last layer (exact)."""
-        surface = self.robot.surface
+        surface = self._robot.surface
         network = ForwardKinematics(
-            torch.from_numpy(self.robot.actuation_min),
-            torch.from_numpy(self.robot.actuation_max),
+            torch.from_numpy(self._robot.actuation_min),
+            torch.from_numpy(self._robot.actuation_max),
             torch.from_numpy(self._targets.mean).reshape(surface.rows, surface.columns, 3),
             self._targets.scale,
-            self.recipe.hidden,
-            self.recipe.activation,
-            self.recipe.batch_norm,
+            self._recipe.hidden,
+            self._recipe.activation,
+            self._recipe.batch_norm,
         )
-        state = self._layers.state_dict()
+        state = self.nets.state_dict()
         if self._targets.basis is not None:
             basis = torch.from_numpy(self._targets.basis)
-            last = f"{len(self._layers) - 1}."
+            last = f"{len(self.nets) - 1}."
             state[last + "weight"] = (basis.T @ state[last + "weight"].double()).float()
             state[last + "bias"] = (basis.T @ state[last + "bias"].double()).float()
         network.layers.load_state_dict(state)
         return network.eval()
 
-    def _run_epoch(self, x: Tensor, y: Tensor) -> float:
-        """One pass in random batches; mean loss."""
-        batches = max(1, len(x) // self.recipe.batch_size)
-        order = torch.randperm(len(x), generator=self._generator)
-        total = 0.0
-        self._layers.train()
-        for step, batch in enumerate(order.tensor_split(batches)):
-            if self.recipe.cosine:
-                done = (self.epoch + step / batches) / self.recipe.epochs
-                self._optimiser.param_groups[0]["lr"] = (
-                    0.5 * self.recipe.learning_rate * (1.0 + math.cos(math.pi * done))
-                )
-            loss = (self._layers(x[batch]) - y[batch]).square().sum(dim=1).mean()
-            self._optimiser.zero_grad(set_to_none=True)
-            loss.backward()
-            self._optimiser.step()
-            total += loss.item()
-        return total / batches
-
-    def _validate(self) -> tuple[float, float]:
-        """Mean and largest error on the validation part, mm; the best state is kept."""
-        actuation, control_points = self._validation
-        self._layers.eval()
-        with torch.no_grad():
-            values = self._layers(self._normalised(actuation)).double().numpy() * self._targets.scale
-        if self._targets.basis is not None:
-            values = values @ self._targets.basis
-        errors = _distances(values + self._targets.mean, control_points)
-        if errors.mean() < self._best_error:
-            self._best_error, self.best_epoch = float(errors.mean()), self.epoch
-            self._best_layers = _copied(self._layers)
-        return float(errors.mean()), float(errors.max())
+    def _loss(self, batch: Tensor) -> Tensor:
+        return (self.nets(self._x[batch]) - self._y[batch]).square().sum(dim=1).mean()
 
     def _normalised(self, actuation: Array) -> Tensor:
-        lowest, highest = self.robot.actuation_min, self.robot.actuation_max
+        lowest, highest = self._robot.actuation_min, self._robot.actuation_max
         return torch.from_numpy((2.0 * actuation - highest - lowest) / (highest - lowest)).float()
 
-    def _save(self) -> None:
-        state: dict[str, Any] = {
-            "layers": self._layers.state_dict(),
-            "optimiser": self._optimiser.state_dict(),
-            "generator": self._generator.get_state(),
-            "epoch": self.epoch,
-            "seconds": self.seconds,
-            "best_error": self._best_error,
-            "best_epoch": self.best_epoch,
-            "best_layers": self._best_layers,
-        }
-        save_checkpoint(self.folder, state)
-        self._saved_epoch = self.epoch
 
-    def _resume(self) -> None:
-        state = load_checkpoint(self.folder)
-        if state is None:
-            return
-        self._layers.load_state_dict(state["layers"])
-        self._optimiser.load_state_dict(state["optimiser"])
-        self._generator.set_state(state["generator"])
-        self.epoch, self.seconds = state["epoch"], state["seconds"]
-        self._best_error, self.best_epoch = state["best_error"], state["best_epoch"]
-        self._best_layers = state["best_layers"]
-
-
-def forget_run(shapes: TrainingShapes, recipe: Recipe, seed: int, folder: Path) -> None:
+def forget_run(shapes: TrainingShapes, recipe: ForwardKinematicsRecipe, seed: int, folder: Path) -> None:
     """Remove the checkpoint of a run whose model has been saved, so that the next one begins anew."""
     remove_checkpoint(folder / _run_name(shapes, recipe, seed))
 
 
-def _run_name(shapes: TrainingShapes, recipe: Recipe, seed: int) -> str:
+def _run_name(shapes: TrainingShapes, recipe: ForwardKinematicsRecipe, seed: int) -> str:
     """A name that only runs of the same settings on the same shapes share."""
     digest = hashlib.sha256(repr((sorted(asdict(recipe).items()), seed)).encode())
     digest.update(np.ascontiguousarray(shapes.actuation).tobytes())
@@ -316,22 +246,7 @@ def _run_name(shapes: TrainingShapes, recipe: Recipe, seed: int) -> str:
     return f"{recipe.name}-{digest.hexdigest()[:12]}"
 
 
-def _copied(layers: nn.Module) -> dict[str, Tensor]:
-    return {name: tensor.clone() for name, tensor in layers.state_dict().items()}
-
-
 def _distances(predicted: Array, control_points: Array) -> Array:
     """(n, rows * cols) mm between control points given in any layout of the same order."""
     difference = predicted.reshape(len(control_points), -1, 3) - control_points.reshape(len(control_points), -1, 3)
     return np.linalg.norm(difference, axis=2)
-
-
-@contextmanager
-def _threads() -> Iterator[int]:
-    """One thread: the network is so small that sharing a step between threads costs more than it saves."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield 1
-    finally:
-        torch.set_num_threads(before)

@@ -12,7 +12,7 @@ from softform_core.evaluation.summary import share_within, summarise
 from softform_core.forward.rbf_warp import SimToReal
 from softform_core.forward.robot_pipeline import pipeline_of
 from softform_core.forward.surface_uncertainty import SurfaceUncertainty
-from softform_core.networks.layers import MlpWeights
+from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.networks.sim_to_real_card import HeldOutErrors
 from softform_core.robots import Robot
 

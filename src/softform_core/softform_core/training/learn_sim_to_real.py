@@ -8,7 +8,8 @@ from softform_core.errors import SoftformError
 from softform_core.forward.sim_to_real_store import SIM_TO_REAL, SimToRealModel, load_sim_to_real
 from softform_core.frames.frames import MarkerFrames
 from softform_core.networks.card import ModelCard
-from softform_core.networks.layers import MlpWeights, extract_mlp
+from softform_core.networks.layers import extract_mlp
+from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.networks.model_files import export
 from softform_core.networks.sim_to_real_card import FramesUsed, HeldOutErrors, SimToRealCard, Training
 from softform_core.networks.store import load_forward_kinematics
@@ -18,10 +19,11 @@ from softform_core.training.ensemble import TrainingRun
 from softform_core.training.held_out_errors import held_out_errors
 from softform_core.training.hold_out import hold_out
 from softform_core.training.marker_learning import MARKER_RECIPES, train_sim_to_real_from_markers
+from softform_core.training.recipe import Recipe
 from softform_core.training.recorded_frames import POINTS, RecordedFrames, read_recorded_frames
 from softform_core.training.sim_to_real import train_sim_to_real
 from softform_core.training.sim_to_real_model_card import make_sim_to_real_card, network_of
-from softform_core.training.sim_to_real_recipes import RECIPES, Recipe
+from softform_core.training.sim_to_real_recipes import RECIPES
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
 
 CANDIDATE = "candidate"

@@ -15,14 +15,15 @@ from torch import Tensor, nn
 
 from softform_core.frames.frames import MarkerFrames
 from softform_core.frames.marker_checks import check_markers
-from softform_core.networks.layers import MlpWeights
+from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.networks.sim_to_real import FunctionPrediction
 from softform_core.surface.bspline import basis_matrix
 from softform_core.training.ensemble import Member, TrainingRun, train_ensemble
 from softform_core.training.marker_uncertainty import MarkerPrediction, calibrate_at_markers, share_between_markers
+from softform_core.training.recipe import Recipe
 from softform_core.training.scan_checks import fold_flags, residual_flags
 from softform_core.training.sim_to_real_losses import geometric_regularization, surface_normals
-from softform_core.training.sim_to_real_recipes import DEFAULT, PAPER, Recipe
+from softform_core.training.sim_to_real_recipes import DEFAULT, PAPER
 from softform_core.training.trained_sim_to_real import FrameFlag, TrainedSimToReal, model_of
 from softform_core.training.warp_data import WarpData, decoded
 from softform_core.units import MM_PER_M

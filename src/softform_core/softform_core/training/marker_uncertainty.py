@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from softform_core.evaluation.uncertainty import calibrate
 from softform_core.forward.surface_uncertainty import members_spread
-from softform_core.networks.layers import MlpWeights
+from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.surface.bspline import basis_matrix
 from softform_core.surface.patch import Patch
-from softform_core.training.sim_to_real_recipes import Recipe
+from softform_core.training.recipe import Recipe
 from softform_core.training.warp_data import WarpData, decoded
 
 Array = NDArray[np.float64]

@@ -1,21 +1,17 @@
 """The card of a freshly trained N_fk."""
 
-from datetime import UTC, datetime
-
 import numpy as np
-import torch
 
-from softform_core.networks.card import Architecture, Errors, ModelCard, Split, Training, TrainingData
-from softform_core.networks.model_files import sha256
+from softform_core.networks.card import Architecture, Errors, ModelCard, Training, TrainingData
 from softform_core.networks.store import FORWARD_KINEMATICS
 from softform_core.robots import Robot
-from softform_core.simulation.generate import git_revision
-from softform_core.training.forward_kinematics import Recipe, Trained
+from softform_core.training.card_identity import card_identity, card_split
+from softform_core.training.forward_kinematics import ForwardKinematicsRecipe, Trained
 from softform_core.training.shapes import TrainingShapes
 
 
 def make_card(
-    robot: Robot, shapes: TrainingShapes, recipe: Recipe, seed: int, trained: Trained, weights: bytes
+    robot: Robot, shapes: TrainingShapes, recipe: ForwardKinematicsRecipe, seed: int, trained: Trained, weights: bytes
 ) -> ModelCard:
     """Describe a trained network.
 
@@ -30,9 +26,7 @@ def make_card(
     origin = shapes.provenance
     network = trained.network
     return ModelCard(
-        robot=robot.name,
-        robot_fingerprint=robot.fingerprint(),
-        chambers=robot.actuators,
+        **card_identity(robot, weights),
         pressure_min_pa=robot.actuation_min.tolist(),
         pressure_max_pa=robot.actuation_max.tolist(),
         surface_degree=robot.surface.degree,
@@ -53,9 +47,7 @@ def make_card(
             simulation_git_revision=str(origin["git_revision"]),
             simulation_created=str(origin["created"]),
         ),
-        split=Split(
-            train=len(trained.split.train), validation=len(trained.split.validation), test=len(trained.split.test)
-        ),
+        split=card_split(trained.split),
         training=Training(
             recipe=recipe.name,
             seed=seed,
@@ -64,16 +56,11 @@ def make_card(
             batch_size=recipe.batch_size,
             learning_rate=recipe.learning_rate,
             seconds=round(trained.seconds, 1),
-            threads=trained.threads,
+            threads=1,
         ),
         errors_mm=_errors(shapes, trained),
         command=f"softform train fk --robot {robot.name} --recipe {recipe.name} --epochs {recipe.epochs} --seed {seed}",
-        git_revision=git_revision(),
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-        torch_version=torch.__version__,
         weights_file=FORWARD_KINEMATICS.weights_file,
-        weights_bytes=len(weights),
-        weights_sha256=sha256(weights),
     )
 
 

@@ -16,7 +16,7 @@ from softform_core.frames.frames import Frames, MarkerFrames
 from softform_core.frames.marker_checks import marker_faults
 from softform_core.frames.marker_store import MarkerStore
 from softform_core.frames.sources import open_recording
-from softform_core.networks.layers import MlpWeights
+from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.robots import Robot
 from softform_core.shapes.target import estimate_normals
 from softform_core.training.scan_checks import unfit_scans

@@ -16,11 +16,12 @@ from torch import Tensor, nn
 from softform_core.evaluation.uncertainty import calibrate, measurement_noise
 from softform_core.forward.surface_uncertainty import members_spread
 from softform_core.frames.frames import Frames
-from softform_core.networks.layers import MlpWeights
+from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.networks.sim_to_real import Confidence, FunctionPrediction
 from softform_core.training.border import Border, BorderLine, BorderNeighbours, border_misfit, border_neighbours
 from softform_core.training.confidence import fit_confidence
 from softform_core.training.ensemble import Member, TrainingRun, train_ensemble
+from softform_core.training.recipe import Recipe
 from softform_core.training.scan_checks import check_scans, fold_flags, residual_flags
 from softform_core.training.sim_to_real_losses import (
     Clouds,
@@ -34,7 +35,7 @@ from softform_core.training.sim_to_real_losses import (
     surface_normals,
     weighted_chamfer,
 )
-from softform_core.training.sim_to_real_recipes import DEFAULT, Recipe
+from softform_core.training.sim_to_real_recipes import DEFAULT
 from softform_core.training.trained_sim_to_real import TrainedSimToReal, model_of
 from softform_core.training.warp_data import WarpData
 from softform_core.units import MM_PER_M

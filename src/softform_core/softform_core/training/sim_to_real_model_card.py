@@ -1,13 +1,8 @@
 """The card of a freshly trained N_s2r."""
 
-from datetime import UTC, datetime
-
-import torch
-
 from softform_core.forward.sim_to_real_export import SimToRealNetwork
 from softform_core.forward.sim_to_real_store import SIM_TO_REAL
 from softform_core.networks.card import ModelCard
-from softform_core.networks.model_files import sha256
 from softform_core.networks.sim_to_real_card import (
     ForwardKinematicsReference,
     FramesUsed,
@@ -17,7 +12,7 @@ from softform_core.networks.sim_to_real_card import (
     Transfer,
 )
 from softform_core.robots import Robot
-from softform_core.simulation.generate import git_revision
+from softform_core.training.card_identity import card_identity
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
 
 
@@ -58,9 +53,7 @@ def make_sim_to_real_card(
     """
     surface, network = robot.surface, trained.members[0].coefficients
     return SimToRealCard(
-        robot=robot.name,
-        robot_fingerprint=robot.fingerprint(),
-        chambers=robot.actuators,
+        **card_identity(robot, weights),
         forward_kinematics=ForwardKinematicsReference(
             weights_sha256=forward_kinematics.weights_sha256,
             rows=surface.rows,
@@ -80,10 +73,5 @@ def make_sim_to_real_card(
         training=training,
         errors_mm=errors,
         command=command,
-        git_revision=git_revision(),
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-        torch_version=torch.__version__,
         weights_file=SIM_TO_REAL.weights_file,
-        weights_bytes=len(weights),
-        weights_sha256=sha256(weights),
     )

@@ -1,4 +1,4 @@
-"""Which shapes train, which select, which test (paper 000, Sec. V-B1: 7:3)."""
+"""Which samples train, which select, which test."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ Indices = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Split:
-    """Indices of the shapes in each part."""
+    """Indices of the samples in each part."""
 
     train: Indices
     validation: Indices
@@ -21,7 +21,7 @@ class Split:
 
 
 def split_shapes(orbit: NDArray[np.int64], seed: int) -> Split:
-    """Split by orbits, so that no test shape is the mirror image of a training shape.
+    """Split 7:3 (paper 000, Sec. V-B1) by orbits, so that no test shape is the mirror image of a training shape.
 
     Args:
         orbit: (n,) label of each shape, from `symmetry.orbits`.
@@ -38,3 +38,10 @@ def split_shapes(orbit: NDArray[np.int64], seed: int) -> Split:
     tested_from = cut(1.0 - TEST_SHARE)
     validated_from = cut((1.0 - TEST_SHARE) * (1.0 - _VALIDATION_SHARE))
     return Split(order[:validated_from], order[validated_from:tested_from], order[tested_from:])
+
+
+def split_rows(rows: int, seed: int) -> Split:
+    """A seeded shuffle of the rows: 70 % train, 20 % select, 10 % test (paper 001, Sec. III-D)."""
+    order = np.random.default_rng(seed).permutation(rows)
+    train, validation = round(0.7 * rows), round(0.9 * rows)
+    return Split(order[:train], order[train:validation], order[validation:])

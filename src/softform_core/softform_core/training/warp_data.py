@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softform_core.errors import SoftformError
-from softform_core.networks.layers import MlpWeights
+from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.networks.sim_to_real import (
     ShapeInput,
     identity_coefficients,
@@ -19,7 +19,7 @@ from softform_core.networks.sim_to_real import (
 )
 from softform_core.surface.bspline import basis_matrix, derivative_matrices
 from softform_core.surface.patch import Patch
-from softform_core.training.sim_to_real_recipes import Recipe
+from softform_core.training.recipe import Recipe
 
 Array = NDArray[np.float64]
 

@@ -3,19 +3,19 @@
 import numpy as np
 import pytest
 
+from softform_core.bodies.membrane.model import build_membrane
 from softform_core.errors import SoftformError
 from softform_core.forward.given_inputs import GivenInputs
 from softform_core.forward.simulated_model import SimulatedModel
+from softform_core.forward.tip_model import load_tip_model
+from softform_core.forward.tip_point import TipPoint
 from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.inverse.servo import Servo, ServoSettings, ServoState
 from softform_core.inverse.servo_target import ServoTarget
 from softform_core.robots import load_robot
-from softform_core.rods.tip_model import load_tip_model
-from softform_core.rods.tip_point import TipPoint
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
-from softform_core.simulation import build_membrane
 from softform_core.units import MM_PER_M
 
 GIVEN = {"chamber_2": 1500.0, "chamber_9": 4000.0}

@@ -15,7 +15,8 @@ from softform_core.networks.store import load_forward_kinematics
 from softform_core.paths import models_dir
 from softform_core.robots import load_robot
 from softform_core.robots.earlier_form import earlier_fingerprint
-from softform_core.simulation.generate import generate_simulation
+from softform_core.simulation.generate import generate
+from softform_core.simulation.sampling import inflations
 from softform_core.simulation.store import open_simulation
 
 EARLIER = """
@@ -68,7 +69,7 @@ def test_earlier_models_and_stores_are_read_once_converted(tmp_path: Path) -> No
     path.write_text(EARLIER)
     run(path)
     little, store = load_robot(path), tmp_path / "little.zarr"
-    generate_simulation(little, 2, store, jobs=1, progress=False)
+    generate(little, inflations(little, 2), store, jobs=1, progress=False)
     zarr.open_group(store, mode="r+").attrs["robot_fingerprint"] = earlier_fingerprint(little)
     with pytest.raises(SoftformError, match="softform convert"):
         open_simulation(store, little)

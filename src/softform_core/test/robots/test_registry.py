@@ -9,8 +9,27 @@ import yaml
 MODULE = '''
 """A piston whose rod moves a tip along z; from outside the workspace."""
 from typing import Any, Literal
+import numpy as np
 from softform_core.robots.body import Body, Outline
 from softform_core.robots.description import Description
+from softform_core.simulation.sampled_body import Solved
+
+class Stroke:
+    """The stroke in proportion to the pressure, as data sets use it."""
+
+    block, constants = 16, {}
+
+    def __init__(self, body: "PistonBody") -> None:
+        self._body = body
+
+    def output_shapes(self, degrees_of_freedom: int) -> dict[str, tuple[int, ...]]:
+        return {"tip": (3,), "jacobian": (3, degrees_of_freedom)}
+
+    def solve(self, actuators: np.ndarray, by_actuation: np.ndarray) -> Solved:
+        along = np.array([0.0, 0.0, self._body.stroke / 1e5])
+        outputs = {"tip": actuators * along, "jacobian": along[None, :, None] * by_actuation}
+        return Solved(outputs, np.ones(len(actuators), dtype=np.int64), [""] * len(actuators))
+
 
 class PistonBody(Body):
     kind: Literal["piston"]
@@ -34,6 +53,9 @@ class PistonBody(Body):
     def simulator(self) -> Any:
         return lambda pressure: self.stroke * pressure / 1e5
 
+    def sampled(self) -> Any:
+        return Stroke(self)
+
     @classmethod
     def reality_type(cls) -> type[Description]:
         return Description
@@ -41,11 +63,18 @@ class PistonBody(Body):
 
 USE = """
 import sys
+from pathlib import Path
 from softform_core.robots import load_robot
 from softform_core.robots.registry import body_kinds
 
 robot = load_robot(sys.argv[1], "tip")
 assert body_kinds() == ["membrane", "piston", "rod"], body_kinds()
+from softform_core.simulation.generate import generate
+from softform_core.simulation.sampling import grid
+store = generate(robot, grid(robot, 3), Path(sys.argv[2]), jobs=1, progress=False)
+actuation, tips, jacobians = store.converged()
+assert len(actuation) == 3 and abs(tips[:, 2] - 1e-6 * actuation[:, 0]).max() < 1e-12
+assert abs(jacobians[:, 2, 0] - 1e-6).max() < 1e-15
 print(robot.body.kind, robot.actuators, robot.degrees_of_freedom, robot.body.simulator()(5e4))
 """
 
@@ -69,6 +98,11 @@ def test_a_body_of_another_package_is_found_and_used(tmp_path: Path) -> None:
     path = tmp_path / "piston.yaml"
     path.write_text(yaml.safe_dump(robot))
     code = f"import sys; sys.path.insert(0, {str(site)!r})\n{USE}"
-    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path), str(tmp_path / "piston.zarr")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["piston", "['p']", "1", "0.05"]

@@ -1,37 +1,64 @@
 """Data sets of tips: the grid, Eq. 3, stores that go on, and the command."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import yaml
 import zarr
 from click.testing import CliRunner
 
+from softform_core.bodies.rod.model import build_rod
+from softform_core.bodies.rod.sampled import simulate_tips
 from softform_core.cli.simulate import simulate
 from softform_core.errors import SoftformError
 from softform_core.paths import robot_file
-from softform_core.robots import load_robot
-from softform_core.rods.learn import learn_tip_kinematics
-from softform_core.rods.rod import build_rod
-from softform_core.rods.simulate import (
-    difference_step,
-    generate_tips,
-    grid_actuations,
-    simulate_tips,
-    simulate_tips_and_jacobians,
-)
-from softform_core.rods.store import open_tips
-from softform_core.simulation.store import SampleStatus
+from softform_core.robots import Robot, load_robot
+from softform_core.simulation.generate import generate
+from softform_core.simulation.sampling import grid, grid_actuations
+from softform_core.simulation.store import SampleStatus, SimulationStore, open_simulation
+from softform_core.stores.convert import convert
+from softform_core.training.learn_tips import learn_tip_kinematics
 
 FINGERS, THREE_CHAMBER = load_robot("planar_fingers", "tip"), load_robot("three_chamber", "tip")
 
 
+def _generate(robot: Robot, path: Path, segments: int, jobs: int | None = None) -> SimulationStore:
+    return generate(robot, grid(robot, segments), path, jobs=jobs, progress=False)
+
+
+def _difference_step(robot: Robot, segments: int) -> np.ndarray:
+    """Delta c of Eq. 3, (m,): one part in 10 N of the range."""
+    return (robot.actuation_max - robot.actuation_min) / (10.0 * segments)
+
+
+def _jacobians_by_difference(robot: Robot, actuations: np.ndarray, step: np.ndarray) -> np.ndarray:
+    """Jacobians (n, d, m) m/Pa by central differences of `step` (m,) Pa (paper 001, Eq. 3)."""
+    rod = build_rod(robot.body)
+    columns = [
+        (simulate_tips(rod, robot, actuations + move) - simulate_tips(rod, robot, actuations - move)) / (2.0 * step[k])
+        for k, move in enumerate(np.diag(step))
+    ]
+    return np.stack(columns, axis=2)
+
+
 def test_the_grid_has_n_values_of_each_actuation_as_the_paper():
-    assert len(grid_actuations(THREE_CHAMBER, THREE_CHAMBER.tip.segments)) == 4096
-    grid = grid_actuations(FINGERS, FINGERS.tip.segments)
-    assert grid.shape == (24389, 3)
-    assert len(np.unique(grid, axis=0)) == 24389
-    np.testing.assert_array_equal([grid.min(axis=0), grid.max(axis=0)], [FINGERS.actuation_min, FINGERS.actuation_max])
-    np.testing.assert_allclose(difference_step(FINGERS, 29), 120000.0 / 290.0)
+    assert len(grid(THREE_CHAMBER, THREE_CHAMBER.tip.segments).actuations) == 4096
+    found = grid_actuations(FINGERS.actuation_min, FINGERS.actuation_max, FINGERS.tip.segments)
+    assert found.shape == (24389, 3)
+    assert len(np.unique(found, axis=0)) == 24389
+    ends = [found.min(axis=0), found.max(axis=0)]
+    np.testing.assert_array_equal(ends, [FINGERS.actuation_min, FINGERS.actuation_max])
+    np.testing.assert_allclose(_difference_step(FINGERS, 29), 120000.0 / 290.0)
+
+
+@pytest.mark.parametrize("robot", [THREE_CHAMBER, FINGERS], ids=lambda robot: robot.name)
+def test_jacobians_of_a_data_set_are_those_of_equation_3(robot, tmp_path):
+    actuations, tips, jacobians = _generate(robot, tmp_path / "tips.zarr", 3).converged()
+    expected = _jacobians_by_difference(robot, actuations, _difference_step(robot, robot.tip.segments))
+    # At the corners of the grid the step leaves the range; at zero, a pair of chambers has the mean of both sides.
+    np.testing.assert_allclose(jacobians, expected, atol=1e-3 * np.abs(expected).max())
+    np.testing.assert_allclose(tips, simulate_tips(build_rod(robot.body), robot, actuations), atol=1e-12)
 
 
 @pytest.mark.parametrize("robot", [THREE_CHAMBER, FINGERS], ids=lambda robot: robot.name)
@@ -39,7 +66,11 @@ def test_jacobians_foretell_small_moves(robot):
     rod, rng = build_rod(robot.body), np.random.default_rng(1)
     span = robot.actuation_max - robot.actuation_min
     actuations = robot.actuation_min + (0.1 + 0.8 * rng.random((5, 3))) * span
-    tips, jacobians = simulate_tips_and_jacobians(rod, robot, actuations, difference_step(robot, robot.tip.segments))
+    step = 1e-6 * span[0]
+    moves = [robot.actuators_of(actuations + h) - robot.actuators_of(actuations - h) for h in step * np.eye(3)]
+    by_actuation = np.stack(moves, axis=2) / (2.0 * step)
+    solved = robot.body.sampled().solve(robot.actuators_of(actuations), by_actuation)
+    tips, jacobians = solved.outputs["tip"], solved.outputs["jacobian"]
     move = 0.002 * span * rng.choice([-1.0, 1.0], (5, 3))
     foretold = np.einsum("sij,sj->si", jacobians, move)
     moved = simulate_tips(rod, robot, actuations + move) - tips
@@ -48,29 +79,29 @@ def test_jacobians_foretell_small_moves(robot):
 
 def test_a_run_that_was_cut_short_goes_on_where_it_stopped(tmp_path):
     path = tmp_path / "tips.zarr"
-    store = generate_tips(THREE_CHAMBER, path, segments=3, jobs=1, progress=False)
+    store = _generate(THREE_CHAMBER, path, 3, jobs=1)
     whole = store.converged()
     assert len(whole[0]) == 27
     group = zarr.open_group(path, mode="r+")
     group["status"][:] = SampleStatus.PENDING
     group["tip"][:] = np.nan
-    assert open_tips(path, THREE_CHAMBER).pending_blocks == [slice(0, 27)]
-    again = generate_tips(THREE_CHAMBER, path, segments=3, jobs=2, progress=False)
-    assert again.pending_blocks == []
+    assert open_simulation(path, THREE_CHAMBER).pending.tolist() == list(range(27))
+    again = _generate(THREE_CHAMBER, path, 3, jobs=2)
+    assert not len(again.pending)
     for first, second in zip(whole, again.converged(), strict=True):
         np.testing.assert_array_equal(first, second)
-    assert {"segments", "difference_pa", "command", "git_revision", "created"} <= set(again.attributes)
+    assert {"strategy", "segments", "command", "git_revision", "created"} <= set(again.attributes)
 
 
 def test_a_store_of_another_grid_or_robot_is_refused(tmp_path):
     path = tmp_path / "tips.zarr"
-    generate_tips(THREE_CHAMBER, path, segments=2, progress=False)
-    with pytest.raises(SoftformError, match="has 2 values of each actuation, not 4"):
-        generate_tips(THREE_CHAMBER, path, segments=4, progress=False)
+    _generate(THREE_CHAMBER, path, 2)
+    with pytest.raises(SoftformError, match="segments 2, not 4"):
+        _generate(THREE_CHAMBER, path, 4)
     with pytest.raises(SoftformError, match="was made for robot 'three_chamber'"):
-        generate_tips(FINGERS, path, segments=2, progress=False)
+        _generate(FINGERS, path, 2)
     with pytest.raises(SoftformError, match="span no range"):
-        generate_tips(FINGERS, tmp_path / "none.zarr", segments=1, progress=False)
+        _generate(FINGERS, tmp_path / "none.zarr", 1)
 
 
 def test_the_command_takes_segments_for_a_tip_and_samples_for_a_surface(tmp_path):
@@ -87,24 +118,39 @@ def test_the_command_takes_segments_for_a_tip_and_samples_for_a_surface(tmp_path
 def test_an_actuation_without_equilibrium_is_kept_as_failed_and_left_out(tmp_path):
     described = yaml.safe_load(robot_file("three_chamber").read_text())
     # So soft, the actuator cannot stand under every pressure.
-    described["body"]["section"]["material"] = {"law": "neo_hookean", "coefficients": [12000.0]}
+    described["body"]["section"]["material"] = {"law": "neo_hookean", "coefficients": [6000.0]}
     path = tmp_path / "soft.yaml"
     path.write_text(yaml.safe_dump(described))
     robot = load_robot(path, "tip")
-    store = generate_tips(robot, tmp_path / "tips.zarr", segments=3, progress=False)
+    store = _generate(robot, tmp_path / "tips.zarr", 3)
     failed = store.status == SampleStatus.FAILED
     assert 0 < failed.sum() < len(store)
     actuations, tips, jacobians = store.converged()
     assert len(actuations) == (~failed).sum()
     assert np.isfinite(tips).all()
     assert np.isfinite(jacobians).all()
-    assert store.pending_blocks == []  # a failed sample is not tried again
+    assert not len(store.pending)  # a failed sample is not tried again
 
 
 def test_an_unfinished_simulation_is_not_learned_from(tmp_path):
     path = tmp_path / "tips.zarr"
-    generate_tips(THREE_CHAMBER, path, segments=3, progress=False)
+    _generate(THREE_CHAMBER, path, 3)
     zarr.open_group(path, mode="r+")["status"][5] = SampleStatus.PENDING
     with pytest.raises(SoftformError, match="is not finished"):
         learn_tip_kinematics(THREE_CHAMBER, path, tmp_path / "models", 0)
     assert not (tmp_path / "models").exists()
+
+
+def test_a_store_of_the_earlier_form_is_converted(tmp_path):
+    path = tmp_path / "tips.zarr"
+    whole = _generate(THREE_CHAMBER, path, 2).converged()
+    group = zarr.open_group(path, mode="r+")
+    group.attrs["schema"] = "softform/tip-simulation"
+    for name in ("iterations", "solve_seconds"):
+        del group[name]
+    with pytest.raises(SoftformError, match="softform convert"):
+        open_simulation(path, THREE_CHAMBER)
+    assert len(convert(path, THREE_CHAMBER)) == 1
+    assert convert(path, THREE_CHAMBER) == []
+    for first, second in zip(whole, open_simulation(path, THREE_CHAMBER).converged(), strict=True):
+        np.testing.assert_array_equal(first, second)

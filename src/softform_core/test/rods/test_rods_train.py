@@ -7,19 +7,22 @@ import pytest
 import torch
 from click.testing import CliRunner
 
+from softform_core.bodies.rod.model import build_rod
+from softform_core.bodies.rod.sampled import simulate_tips
 from softform_core.cli.train import train
 from softform_core.errors import SoftformError
+from softform_core.forward.tip_model import load_tip_model
 from softform_core.networks.layers import extract_mlp
 from softform_core.networks.model_files import ModelError
+from softform_core.networks.tip import TipNetwork
+from softform_core.networks.tip_store import load_tip_kinematics
 from softform_core.robots import load_robot
-from softform_core.rods.fit import fit, split_rows
-from softform_core.rods.model_store import load_tip_kinematics
-from softform_core.rods.networks import TipNetwork
-from softform_core.rods.rod import build_rod
-from softform_core.rods.samples import read_tip_samples, write_tip_samples
-from softform_core.rods.simulate import generate_tips, grid_actuations, simulate_tips
-from softform_core.rods.tip_model import load_tip_model
-from softform_core.rods.train import train_kinematics, train_sim_to_real
+from softform_core.simulation.generate import generate
+from softform_core.simulation.sampling import grid, grid_actuations
+from softform_core.training.least_squares import fit
+from softform_core.training.split import split_rows
+from softform_core.training.tip_samples import read_tip_samples, write_tip_samples
+from softform_core.training.tips import train_kinematics, train_sim_to_real
 
 ROBOT = load_robot("three_chamber", "tip")
 
@@ -27,7 +30,7 @@ ROBOT = load_robot("three_chamber", "tip")
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
     """A store of 6 values of each actuation, and N_fk and N_J trained on it for a moment."""
-    store = generate_tips(ROBOT, tmp_path_factory.mktemp("rods") / "tips.zarr", segments=6, progress=False)
+    store = generate(ROBOT, grid(ROBOT, 6), tmp_path_factory.mktemp("rods") / "tips.zarr", jobs=1, progress=False)
     data = store.converged()
     return (
         store,
@@ -68,10 +71,10 @@ def test_a_fit_ends_with_the_weights_of_least_validation_error():
 
 def test_the_commands_write_models_that_fit_and_refuse_others(tmp_path, small, monkeypatch):
     store = small[0]
-    monkeypatch.setattr("softform_core.rods.train.FORWARD_KINEMATICS_STEPS", 50)
+    monkeypatch.setattr("softform_core.training.tips.FORWARD_KINEMATICS_STEPS", 50)
     folder = tmp_path / "models"
     options = ["--robot", "three_chamber", "--data", str(store.path), "--output", str(folder)]
-    monkeypatch.setattr("softform_core.rods.learn.train_kinematics", lambda *args: small[2])
+    monkeypatch.setattr("softform_core.training.learn_tips.train_kinematics", lambda *args: small[2])
     done = CliRunner().invoke(train, ["fk", *options])
     assert done.exit_code == 0, done.output
     assert "N_fk  mean" in done.output
@@ -118,10 +121,10 @@ def test_sim_to_real_learns_a_turned_and_stretched_reality_from_few_tips(tmp_pat
 
 
 def test_a_transfer_beside_another_n_fk_is_refused(tmp_path, small, monkeypatch):
-    monkeypatch.setattr("softform_core.rods.learn.train_kinematics", lambda *args: small[2])
+    monkeypatch.setattr("softform_core.training.learn_tips.train_kinematics", lambda *args: small[2])
     other = tmp_path / "other"
     CliRunner().invoke(train, ["fk", "--robot", "three_chamber", "--data", str(small[0].path), "--output", str(other)])
-    actuations = grid_actuations(ROBOT, 3)
+    actuations = grid_actuations(ROBOT.actuation_min, ROBOT.actuation_max, 3)
     path = tmp_path / "tips.zarr"
     write_tip_samples(path, ROBOT, actuations, small[0].converged()[1][:27], {"source": "a test", "created": "now"})
     CliRunner().invoke(train, ["s2r", "--robot", "three_chamber", "--frames", str(path), "--output", str(other)])

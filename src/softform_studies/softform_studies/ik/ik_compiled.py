@@ -52,7 +52,7 @@ def compiled(points: int = SURFACE_POINTS) -> dict[str, object]:
 
     targets = list(reachable_targets(robot, pipeline, TARGETS))
     patch = pipeline.patch
-    dense, faces = pipeline.at(patch.samples(_MESH_POINTS)), patch.sample_faces(_MESH_POINTS)
+    dense, faces = pipeline.at(patch.samples(_MESH_POINTS)), patch.triangles(_MESH_POINTS)
     meshes = [TargetShape(dense.points(target.pressures) / MM_PER_M, None, faces) for target in targets]
     ours = solve_with(search_of)
     figures: dict[str, object] = {

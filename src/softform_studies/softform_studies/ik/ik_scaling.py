@@ -14,7 +14,7 @@ from softform_core.forward.rbf_warp import SimToReal
 from softform_core.inverse.closest_points import closest_points_on
 from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.ik_problem import Problem
-from softform_core.networks.layers import MlpWeights
+from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.shapes.target import TargetShape
 from softform_core.surface.patch import SHEET
 from softform_core.threads import one_thread

@@ -12,7 +12,8 @@ from softform_core.frames.frames import Frames
 from softform_core.networks.layers import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import Robot
-from softform_core.training.sim_to_real_recipes import DEFAULT, Recipe
+from softform_core.training.recipe import Recipe
+from softform_core.training.sim_to_real_recipes import DEFAULT
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
 from softform_core.units import MM_PER_M
 from softform_rig.reality import Reality

@@ -8,8 +8,6 @@ deformation of the surface is defined; the kernel of the deformation is the biha
 epoch is chosen by a fifth of the frames.
 """
 
-import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -18,13 +16,14 @@ import torch
 from numpy.typing import NDArray
 from scipy.interpolate import RBFInterpolator
 from torch import Tensor, nn
-from tqdm import tqdm
 
 from softform_core.errors import SoftformError
 from softform_core.frames.frames import Frames
-from softform_core.networks.layers import MlpWeights, perceptron
+from softform_core.networks.layers import perceptron
+from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.surface.patch import Patch
 from softform_core.training.ensemble import TrainingRun
+from softform_core.training.loop import cosine, run_batches, train
 from softform_core.training.sim_to_real_losses import Clouds, gathered, nearest_neighbours
 from softform_core.units import MM_PER_M
 
@@ -37,7 +36,7 @@ _HANDLES = (20, 10)
 """200 points in the paper; these lie on an even grid that reaches the rim."""
 
 _OUTPUT_SCALE_MM = 10.0
-_VALIDATION_STEPS = 50
+_EPOCH_STEPS = 50
 
 
 @dataclass(frozen=True)
@@ -161,7 +160,6 @@ def train_direct(
     if len(frames) < recipe.folds:
         raise SoftformError(f"{len(frames)} frames cannot be split into {recipe.folds} folds.", "Capture more frames.")
     run = run or TrainingRun()
-    begin = time.perf_counter()
     lines = [np.linspace(0.0, 1.0, count) for count in _HANDLES]
     handle_uv = np.stack(np.meshgrid(*lines, indexing="ij"), axis=-1).reshape(-1, 2)
     offset, scale = forward_kinematics.input_offset, forward_kinematics.input_scale
@@ -177,39 +175,38 @@ def train_direct(
         predicted = start + _OUTPUT_SCALE_MM * network(inputs[chosen]).reshape(len(chosen), -1, 3)
         return direct_loss(predicted, clouds.part(chosen)).mean()
 
-    error = _minimise(network, loss_of, len(frames), recipe, run.seed, run.progress)
-    seconds = time.perf_counter() - begin
-    return DirectLearning(network, offset, scale, mean_shape, run.patch, handle_uv, error, seconds)
+    epochs = -(-recipe.steps // _EPOCH_STEPS)
+    task = _DirectTask(network, loss_of, len(frames), recipe, run.seed)
+    done = train(task, "direct learning", epochs=epochs, patience=epochs, progress=run.progress)
+    return DirectLearning(network, offset, scale, mean_shape, run.patch, handle_uv, done.best_error, done.seconds)
 
 
-def _minimise(
-    network: nn.Module,
-    loss_of: Callable[[Tensor], Tensor],
-    frames: int,
-    recipe: DirectRecipe,
-    seed: int,
-    progress: bool,
-) -> float:
-    """Train on random batches of frame numbers; the network then has its best weights, whose loss is returned."""
-    generator = torch.Generator().manual_seed(seed)
-    order = torch.randperm(frames, generator=generator)
-    held, training = order[: frames // recipe.folds], order[frames // recipe.folds :]
-    optimiser = torch.optim.Adam(network.parameters(), lr=recipe.learning_rate)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, recipe.steps)
-    best_error, best = math.inf, network.state_dict()
-    for step in tqdm(range(1, recipe.steps + 1), desc="direct learning", unit="step", disable=not progress):
-        loss = loss_of(training[torch.randperm(len(training), generator=generator)[: recipe.batch_size]])
-        if not math.isfinite(loss.item()):
-            raise SoftformError(f"The direct loss became {loss.item()} in step {step}.", "Check the frames.")
-        optimiser.zero_grad(set_to_none=True)
-        loss.backward()
-        optimiser.step()
-        schedule.step()
-        if step % _VALIDATION_STEPS == 0 or step == recipe.steps:
-            with torch.no_grad():
-                error = float(loss_of(held))
-            if error < best_error:
-                best_error = error
-                best = {name: tensor.clone() for name, tensor in network.state_dict().items()}
-    network.load_state_dict(best)
-    return best_error
+class _DirectTask:
+    """The `Task` of the training loop: an epoch is `_EPOCH_STEPS` random batches of frame numbers."""
+
+    def __init__(
+        self, network: nn.Module, loss_of: Callable[[Tensor], Tensor], frames: int, recipe: DirectRecipe, seed: int
+    ) -> None:
+        self.nets, self._loss_of, self._recipe = network, loss_of, recipe
+        self.generator = torch.Generator().manual_seed(seed)
+        order = torch.randperm(frames, generator=self.generator)
+        self._held, self._training = order[: frames // recipe.folds], order[frames // recipe.folds :]
+        self.optimiser = torch.optim.Adam(network.parameters(), lr=recipe.learning_rate)
+
+    def run_epoch(self, epoch: int) -> float:
+        """Mean loss of the steps."""
+        recipe, begun = self._recipe, epoch * _EPOCH_STEPS
+        batches = [
+            self._training[torch.randperm(len(self._training), generator=self.generator)[: recipe.batch_size]]
+            for _ in range(min(_EPOCH_STEPS, recipe.steps - begun))
+        ]
+
+        def rate(share: float) -> float:
+            return cosine(recipe.learning_rate, (begun + share * len(batches)) / recipe.steps)
+
+        return run_batches(self.optimiser, self._loss_of, batches, rate)
+
+    def validate(self) -> dict[str, float]:
+        """Eq. 20 on the frames that are held out."""
+        with torch.no_grad():
+            return {"validation": float(self._loss_of(self._held))}

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.rbf_warp import SimToReal
 from softform_core.inverse.closest_points import ClosestPoints, closest_points_on
-from softform_core.networks.layers import MlpWeights
+from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_studies.sim_to_real.make_frames import TrueSurfaces

@@ -8,13 +8,13 @@ import numpy as np
 
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.frames.frames import Frames, MarkerFrames
-from softform_core.networks.layers import MlpWeights
+from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.surface.patch import Patch
 from softform_core.training.ensemble import TrainingRun
 from softform_core.training.marker_learning import MARKERS, train_sim_to_real_from_markers
+from softform_core.training.recipe import Recipe
 from softform_core.training.scan_checks import unfit_scans
 from softform_core.training.sim_to_real import train_sim_to_real
-from softform_core.training.sim_to_real_recipes import Recipe
 from softform_core.training.trained_sim_to_real import FrameFlag, TrainedSimToReal
 from softform_core.units import MM_PER_M
 from softform_studies.sim_to_real.direct_learning import AS_PRINTED, DirectLearning, DirectRecipe, train_direct

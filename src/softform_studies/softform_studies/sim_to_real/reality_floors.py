@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.bodies.membrane.equilibrium import solve_equilibrium
 from softform_core.forward.rbf_warp import SimToReal
 from softform_core.robots import Robot
-from softform_core.simulation import solve_equilibrium
 from softform_core.units import MM_PER_M
 from softform_rig.reality import Reality
 from softform_studies.sim_to_real.floors import fitted_surface, warped_onto

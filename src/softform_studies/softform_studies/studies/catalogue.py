@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from softform_core.training.marker_learning import MARKERS
-from softform_core.training.sim_to_real_recipes import DEFAULT, PAPER, Recipe
+from softform_core.training.recipe import Recipe
+from softform_core.training.sim_to_real_recipes import DEFAULT, PAPER
 from softform_studies.sim_to_real.direct_learning import AS_PRINTED
 from softform_studies.studies.run import Method, Run
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.bodies.membrane.equilibrium import solve_equilibrium
 from softform_core.forward.rbf_warp import SimToReal, gaussians, warp
 from softform_core.frames.frames import Frames
 from softform_core.networks.layers import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import Robot
-from softform_core.simulation import solve_equilibrium
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
 from softform_core.units import MM_PER_M
 from softform_rig.reality import Reality

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from softform_core.training.sim_to_real_recipes import Recipe
+from softform_core.training.recipe import Recipe
 from softform_studies.sim_to_real.direct_learning import AS_PRINTED, DirectRecipe
 
 Method = Literal[

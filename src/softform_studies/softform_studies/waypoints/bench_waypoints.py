@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 
 from softform_core.forward.mlp import fold
+from softform_core.forward.tip_model import TipModel, load_tip_model
+from softform_core.inverse.follow_path import follow_path, start_near
 from softform_core.networks.layers import extract_mlp
 from softform_core.robots import Robot, load_robot
-from softform_core.rods.follow_path import follow_path, start_near
-from softform_core.rods.tip_model import TipModel, load_tip_model
-from softform_core.rods.train import train_sim_to_real
 from softform_core.threads import one_thread
+from softform_core.training.tips import train_sim_to_real
 from softform_rig.live_rod import LiveRod
 from softform_rig.reality import Reality, load_reality
 from softform_studies.waypoints.capture_tips import PAPER_SAMPLES, capture_tips, real_tips

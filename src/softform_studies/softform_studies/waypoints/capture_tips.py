@@ -17,7 +17,7 @@ from softform_core.errors import SoftformError
 from softform_core.halton import halton_actuations
 from softform_core.paths import data_dir
 from softform_core.robots import Robot, load_robot
-from softform_core.rods.samples import write_tip_samples
+from softform_core.training.tip_samples import write_tip_samples
 from softform_rig.live_rod import LiveRod
 from softform_rig.reality import Reality, load_reality, true_pressures
 

@@ -3,7 +3,7 @@
 All follow the same '8' with the same networks in the same run. What they command is judged by the simulator, not by the
 networks. Direct IK is learned from the same samples twice: by a network, which averages over the actuations of a
 redundant robot, and by keeping the samples, of which the nearest answers. Percentages are of the workspace's width
-(`rods.workspace`); jumps are of an actuation's range.
+(`training.tips.workspace_width`); jumps are of an actuation's range.
 """
 
 import time
@@ -14,15 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from softform_core.bodies.rod.sampled import simulate_tips
+from softform_core.forward.tip_model import TipModel, load_tip_model
+from softform_core.inverse.follow_path import TipPath, follow_path, start_near
+from softform_core.networks.tip_store import load_tip_kinematics
 from softform_core.paths import models_dir
 from softform_core.robots import Robot
-from softform_core.rods.baselines import FkGradients, gradient_iteration, learn_direct_ik
-from softform_core.rods.follow_path import TipPath, follow_path, start_near
-from softform_core.rods.model_store import load_tip_kinematics
-from softform_core.rods.simulate import grid_actuations, simulate_tips
-from softform_core.rods.tip_model import TipModel, load_tip_model
+from softform_core.simulation.sampling import grid_actuations
 from softform_core.threads import one_thread
 from softform_core.units import MM_PER_M
+from softform_studies.waypoints.baselines import FkGradients, gradient_iteration, learn_direct_ik
 
 Array = NDArray[np.float64]
 
@@ -80,7 +81,7 @@ def compare(robot: Robot) -> dict[str, object]:
         gradients = FkGradients(network, model.actuation_min, model.actuation_max, model.workspace_width_mm)
         start = start_near(model, points[0])
         learned = time.process_time()
-        grid = grid_actuations(robot, robot.tip.segments)
+        grid = grid_actuations(robot.actuation_min, robot.actuation_max, robot.tip.segments)
         direct = learn_direct_ik(grid, model.tip(grid), robot.tip.forward_kinematics, DIRECT_IK_STEPS, seed=0)
         learned = time.process_time() - learned
 

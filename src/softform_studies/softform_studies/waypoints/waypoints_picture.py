@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from softform_core.errors import SoftformError
+from softform_core.forward.tip_model import load_tip_model
+from softform_core.inverse.follow_path import follow_path, start_near
 from softform_core.paths import models_dir, runs_dir
 from softform_core.robots import Robot, load_robot
-from softform_core.rods.follow_path import follow_path, start_near
-from softform_core.rods.simulate import grid_actuations
-from softform_core.rods.tip_model import load_tip_model
+from softform_core.simulation.sampling import grid_actuations
 from softform_core.units import MM_PER_M, PA_PER_KPA
 from softform_rig.live_rod import LiveRod
 from softform_rig.reality import load_reality
@@ -41,7 +41,7 @@ def draw_waypoints(robot: Robot, reality_name: str, path: Path) -> None:
     reality, points = load_reality(reality_name, robot), EIGHTS[robot.name].points()
     model = load_tip_model(robot, sim_to_real=models_dir() / robot.name / SHIPPED)
     start = start_near(model, points[0])
-    grid = grid_actuations(robot, robot.tip.segments)
+    grid = grid_actuations(robot.actuation_min, robot.actuation_max, robot.tip.segments)
     nearest = grid[cKDTree(model.tip(grid)).query(points)[1]]
     ours = follow_path(model, points, start).actuations
     simulated = follow_path(model.without_sim_to_real, points, start).actuations

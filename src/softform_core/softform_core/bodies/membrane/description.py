@@ -11,7 +11,8 @@ from softform_core.robots.body import Body, Outline
 from softform_core.robots.description import Description, Material, NotNegative, Positive
 
 if TYPE_CHECKING:
-    from softform_core.simulation.membrane import Membrane
+    from softform_core.bodies.membrane.model import Membrane
+    from softform_core.bodies.membrane.sampled import SampledMembrane
 
 Array = NDArray[np.float64]
 
@@ -88,9 +89,15 @@ class MembraneBody(Body):
 
     def simulator(self) -> "Membrane":
         """The meshed membrane."""
-        from softform_core.simulation.membrane import build_membrane
+        from softform_core.bodies.membrane.model import build_membrane
 
         return build_membrane(self)
+
+    def sampled(self) -> "SampledMembrane":
+        """The meshed membrane for data sets."""
+        from softform_core.bodies.membrane.sampled import SampledMembrane
+
+        return SampledMembrane(self.simulator())
 
     @classmethod
     def reality_type(cls) -> type[Description]:

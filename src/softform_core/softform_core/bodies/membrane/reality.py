@@ -7,12 +7,12 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from softform_core.bodies.membrane.description import MembraneBody
+from softform_core.bodies.membrane.model import build_membrane
 from softform_core.bodies.spread import Values, not_negative, spread_values
 from softform_core.robots.description import Description, Material, Place, Positive
-from softform_core.simulation.membrane import build_membrane
 
 if TYPE_CHECKING:
-    from softform_core.simulation.membrane import Membrane
+    from softform_core.bodies.membrane.model import Membrane
 
 _WAVES = 200
 """Plane waves whose sum makes a thickness field close to Gaussian."""

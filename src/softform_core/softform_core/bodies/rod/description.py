@@ -8,7 +8,8 @@ from softform_core.robots.body import Body, Outline
 from softform_core.robots.description import Description, Finite, Material, NotNegative, Place, Positive
 
 if TYPE_CHECKING:
-    from softform_core.rods.rod import Rod
+    from softform_core.bodies.rod.model import Rod
+    from softform_core.bodies.rod.sampled import SampledRod
 
 Shape = Literal["ellipse", "rectangle"]
 
@@ -96,9 +97,15 @@ class RodBody(Body):
 
     def simulator(self) -> "Rod":
         """The rod as arrays."""
-        from softform_core.rods.rod import build_rod
+        from softform_core.bodies.rod.model import build_rod
 
         return build_rod(self)
+
+    def sampled(self) -> "SampledRod":
+        """The rod for data sets."""
+        from softform_core.bodies.rod.sampled import SampledRod
+
+        return SampledRod(self.simulator(), self.frames["tip"])
 
     @classmethod
     def reality_type(cls) -> type[Description]:

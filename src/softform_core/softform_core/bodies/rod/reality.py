@@ -7,12 +7,12 @@ from pydantic import Field
 from scipy.spatial.transform import Rotation
 
 from softform_core.bodies.rod.description import RodBody
+from softform_core.bodies.rod.model import build_rod
 from softform_core.robots.description import Description, Finite, Material, NotNegative, Positive
-from softform_core.rods.rod import build_rod
 from softform_core.simulation.materials import shear_modulus
 
 if TYPE_CHECKING:
-    from softform_core.rods.rod import Rod
+    from softform_core.bodies.rod.model import Rod
 
 Share = Annotated[float, Field(ge=0.0, le=0.2)]
 

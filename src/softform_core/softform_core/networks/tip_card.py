@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from softform_core.networks.card import Card, Count, Entry, Millimetres
+from softform_core.networks.card import Card, Count, Entry, Millimetres, Split
 
 Percent = Annotated[float, Field(ge=0.0)]
 
@@ -26,14 +26,6 @@ class NetworkEntry(Entry):
     seconds: float
     test_mean_percent: Percent
     test_max_percent: Percent
-
-
-class SplitEntry(Entry):
-    """Samples in each part."""
-
-    train: Count
-    validation: Count
-    test: Count
 
 
 class SimulatedData(Entry):
@@ -66,7 +58,7 @@ class TipKinematicsCard(Card):
     actuation_max_pa: list[float]
     workspace_width_mm: Millimetres
     data: SimulatedData
-    split: SplitEntry
+    split: Split
     seed: int
     forward_kinematics: NetworkEntry
     jacobian: NetworkEntry
@@ -127,7 +119,7 @@ class TipSimToRealCard(Card):
     schema_version: Literal[1] = 1
     forward_kinematics: KinematicsReference
     data: RealData
-    split: SplitEntry
+    split: Split
     seed: int
     network: NetworkEntry
     before_mean_percent: Percent

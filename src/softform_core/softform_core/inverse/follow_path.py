@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softform_core.errors import SoftformError
+from softform_core.forward.tip_point import TipMap, TipPoint
 from softform_core.inverse.feature_term import FeatureTerm
 from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.ik_problem import Problem
 from softform_core.inverse.levenberg_marquardt import LevenbergMarquardt
 from softform_core.registration.rigid import RigidTransform
-from softform_core.rods.tip_point import TipMap, TipPoint
 from softform_core.shapes.features import FeaturePoints
 from softform_core.units import MM_PER_M
 

@@ -1,29 +1,24 @@
 """From stores to model files: what `softform train` does for robots with a tip."""
 
-from datetime import UTC, datetime
 from pathlib import Path
 
-import torch
-
 from softform_core.errors import SoftformError
-from softform_core.networks.model_files import export, sha256
-from softform_core.paths import models_dir
-from softform_core.robots import Robot
-from softform_core.rods.cards import (
+from softform_core.forward.tip_model import load_tip_model
+from softform_core.networks.model_files import export
+from softform_core.networks.tip_card import (
     KinematicsReference,
     RealData,
     SimulatedData,
-    SplitEntry,
     TipKinematicsCard,
     TipSimToRealCard,
 )
-from softform_core.rods.fit import Split
-from softform_core.rods.model_store import TIP_KINEMATICS, TIP_SIM_TO_REAL
-from softform_core.rods.samples import read_tip_samples
-from softform_core.rods.store import open_tips
-from softform_core.rods.tip_model import load_tip_model
-from softform_core.rods.train import train_kinematics, train_sim_to_real
-from softform_core.simulation.generate import git_revision
+from softform_core.networks.tip_store import TIP_KINEMATICS, TIP_SIM_TO_REAL
+from softform_core.paths import models_dir
+from softform_core.robots import Robot
+from softform_core.simulation.store import open_simulation
+from softform_core.training.card_identity import card_identity, card_split
+from softform_core.training.tip_samples import read_tip_samples
+from softform_core.training.tips import train_kinematics, train_sim_to_real
 
 
 def learn_tip_kinematics(robot: Robot, store: Path, folder: Path, seed: int) -> TipKinematicsCard:
@@ -32,13 +27,14 @@ def learn_tip_kinematics(robot: Robot, store: Path, folder: Path, seed: int) -> 
     Raises:
         SoftformError: If the store is not this robot's or not finished, or the model cannot be written.
     """
-    tips = open_tips(store, robot)
-    if tips.pending_blocks:
+    tips = open_simulation(store, robot)
+    if len(tips.pending):
         raise SoftformError(f"The tip simulation {store} is not finished.", "Go on with: softform simulate")
-    trained = train_kinematics(robot, *tips.converged(), seed)
+    actuations, places, jacobians = tips.converged()
+    trained = train_kinematics(robot, actuations, places, jacobians, seed)
     weights, origin = export(trained.network), tips.attributes
     card = TipKinematicsCard(
-        **_identity(robot, weights),
+        **card_identity(robot, weights),
         weights_file=TIP_KINEMATICS.weights_file,
         command=f"softform train fk --robot {robot.name} --seed {seed}",
         actuators=robot.actuation_names,
@@ -53,7 +49,7 @@ def learn_tip_kinematics(robot: Robot, store: Path, folder: Path, seed: int) -> 
             simulation_git_revision=str(origin["git_revision"]),
             simulation_created=str(origin["created"]),
         ),
-        split=_entry(trained.split),
+        split=card_split(trained.split),
         seed=seed,
         forward_kinematics=trained.forward_kinematics,
         jacobian=trained.jacobian,
@@ -73,12 +69,12 @@ def learn_tip_sim_to_real(robot: Robot, store: Path, folder: Path, seed: int) ->
     trained = train_sim_to_real(model, actuations, tips, seed)
     weights = export(trained.network)
     card = TipSimToRealCard(
-        **_identity(robot, weights),
+        **card_identity(robot, weights),
         weights_file=TIP_SIM_TO_REAL.weights_file,
         command=f"softform train s2r --robot {robot.name} --frames {store.name} --seed {seed}",
         forward_kinematics=KinematicsReference(weights_sha256=_kinematics_sha256(robot)),
         data=RealData(store=store.name, samples=len(tips), source=origin["source"], created=origin["created"]),
-        split=_entry(trained.split),
+        split=card_split(trained.split),
         seed=seed,
         network=trained.entry,
         before_mean_percent=trained.before_mean_percent,
@@ -86,24 +82,6 @@ def learn_tip_sim_to_real(robot: Robot, store: Path, folder: Path, seed: int) ->
     )
     TIP_SIM_TO_REAL.save(folder, weights, card)
     return card
-
-
-def _identity(robot: Robot, weights: bytes) -> dict[str, object]:
-    """What every card says."""
-    return {
-        "robot": robot.name,
-        "robot_fingerprint": robot.fingerprint(),
-        "chambers": robot.actuators,
-        "git_revision": git_revision(),
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "torch_version": torch.__version__,
-        "weights_bytes": len(weights),
-        "weights_sha256": sha256(weights),
-    }
-
-
-def _entry(split: Split) -> SplitEntry:
-    return SplitEntry(train=len(split.train), validation=len(split.validation), test=len(split.test))
 
 
 def _kinematics_sha256(robot: Robot) -> str:

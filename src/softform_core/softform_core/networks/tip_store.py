@@ -5,8 +5,8 @@ from pathlib import Path
 from torch.jit import ScriptModule
 
 from softform_core.networks.model_files import ModelError, ModelFiles
+from softform_core.networks.tip_card import TipKinematicsCard, TipSimToRealCard
 from softform_core.robots import Robot
-from softform_core.rods.cards import TipKinematicsCard, TipSimToRealCard
 
 TIP_KINEMATICS = ModelFiles(
     kind="tip-kinematics",

@@ -105,6 +105,28 @@ def assemble(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Add the gradient and the Hessian of `potential_energy` to `gradient` and `hessian`.
 
+    With B_a = dN_a/dX (2,), C^-1, the unit normal n, phi = 1 / det C and i, j axes of vertices a, b, a quadrature
+    point adds, per rest volume t dA for the elastic terms and per rest area dA for the pressure:
+
+        dI1/dx_ai          = S_ai = 2 (F B_a - phi F C^-1 B_a)_i
+        d2I1/dx_ai dx_bj   = 2 delta_ij B_a . B_b
+                           + 4 phi (F C^-1 B_a)_i (F C^-1 B_b)_j + 2 phi (F C^-1 B_b)_i (F C^-1 B_a)_j
+                           - 2 phi (B_a . C^-1 B_b) n_i n_j
+        d2W                = W'' S_ai S_bj + W' d2I1
+
+    Where the sheet wrinkles, W is replaced by COMPRESSION W + (1 - COMPRESSION) w(c1), with the unit directions d of
+    tension and e across it in the rest plane, r_a = B_a . d and T_ai = r_a (F e)_i + (B_a . e) (F d)_i:
+
+        dc1/dx_ai          = G_ai = 2 r_a (F d)_i
+        d2w                = w'' G_ai G_bj + w' (2 delta_ij r_a r_b + 2 T_ai T_bj / (c1 - c2))
+
+    The pressure potential -p z A, with the height z = sum_a N_a x_a3 and the projected area A = x,1 y,2 - x,2 y,1:
+
+        dA/dx_a            = K_a = (B_a1 y,2 - B_a2 y,1, x,1 B_a2 - x,2 B_a1)
+        d(z A)/dx_a        = (z K_a1, z K_a2, N_a A)
+        d2(z A)            : N_a K_bj for i = 3, j < 3 and its transpose; z (B_a1 B_b2 - B_a2 B_b1) for i = 1, j = 2
+                             and minus that for i = 2, j = 1; nil elsewhere
+
     The first nine arguments are those of `potential_energy`. Then `slots` (E, 3n, 3n) is the place of each entry of an
     element's Hessian in `hessian`, -1 for a fixed one; `gradient` (V, 3) N and `hessian` (m,) N/m, the values of the
     sparse Hessian, are added to. An empty `hessian` is left alone, for the gradient only.

@@ -8,11 +8,12 @@ from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
 from softform_core.forward.mlp import AffineLayers, fold
+from softform_core.forward.tip_point import TipMap
+from softform_core.inverse.follow_path import TipPath, checked_path
 from softform_core.networks.layers import extract_mlp
-from softform_core.rods.fit import fit, split_rows
-from softform_core.rods.follow_path import TipPath, checked_path
-from softform_core.rods.networks import TipNetwork
-from softform_core.rods.tip_point import TipMap
+from softform_core.networks.tip import TipNetwork
+from softform_core.training.least_squares import fit
+from softform_core.training.split import split_rows
 
 Array = NDArray[np.float64]
 

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 from softform_core.errors import SoftformError
 from softform_core.forward.mlp import AffineLayers, fold
 from softform_core.networks.layers import extract_mlp
+from softform_core.networks.tip_store import load_tip_kinematics, load_tip_sim_to_real
 from softform_core.paths import models_dir
 from softform_core.robots import Robot, load_robot
-from softform_core.rods.model_store import load_tip_kinematics, load_tip_sim_to_real
 
 Array = NDArray[np.float64]
 

@@ -8,13 +8,13 @@ import torch
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
+from softform_core.forward.tip_model import TipModel
 from softform_core.networks.layers import extract_mlp
+from softform_core.networks.tip import ACTIVATION, TipKinematics, TipNetwork
+from softform_core.networks.tip_card import NetworkEntry
 from softform_core.robots import Robot
-from softform_core.rods.cards import NetworkEntry
-from softform_core.rods.fit import Split, fit, split_rows
-from softform_core.rods.networks import ACTIVATION, TipKinematics, TipNetwork
-from softform_core.rods.tip_model import TipModel
-from softform_core.rods.workspace import workspace_width
+from softform_core.training.least_squares import fit
+from softform_core.training.split import Split, split_rows
 from softform_core.units import MM_PER_M
 
 Array = NDArray[np.float64]
@@ -41,7 +41,7 @@ class TrainedKinematics:
 
 
 @dataclass(frozen=True)
-class TrainedSimToReal:
+class TrainedTipTransfer:
     """N_s2r with what a card says about it; errors in percent of the workspace's width."""
 
     network: TipNetwork
@@ -49,6 +49,14 @@ class TrainedSimToReal:
     entry: NetworkEntry
     before_mean_percent: float
     before_max_percent: float
+
+
+def workspace_width(tips: Array) -> float:
+    """The smaller of the extents along x and y of the tips (s, n) that a robot reaches; in their unit.
+
+    The paper does not define it, and its numbers do not agree on one; this is the strictest reading.
+    """
+    return float(np.ptp(tips[:, :2], axis=0).min())
 
 
 def train_kinematics(
@@ -103,7 +111,7 @@ def train_sim_to_real(
     by_tip_alone: bool = False,
     steps: int = SIM_TO_REAL_STEPS,
     progress: bool = True,
-) -> TrainedSimToReal:
+) -> TrainedTipTransfer:
     """Fit N_s2r: to the captured tips, one hidden layer of samples / 4 neurons.
 
     The paper's takes the tip that N_fk predicts. A redundant robot brings its simulated tip to one place in many ways,
@@ -130,7 +138,7 @@ def train_sim_to_real(
         True, model.workspace_width_mm, progress,
     )  # fmt: skip
     before = 100.0 * np.linalg.norm(simulated - real, axis=1)[split.test] / model.workspace_width_mm
-    return TrainedSimToReal(network, split, entry, float(before.mean()), float(before.max()))
+    return TrainedTipTransfer(network, split, entry, float(before.mean()), float(before.max()))
 
 
 def _fitted(

@@ -70,3 +70,25 @@ def place_rod(rod, strains):  # type: ignore[no-untyped-def]
         place = place + rod.link_length[e] * directors[e + 1][:, 2]
         link_ends[e] = place
     return directors, ends, link_ends
+
+
+@numba.njit(cache=True, nogil=True)
+def tips_and_derivatives(rod, strains):  # type: ignore[no-untyped-def]
+    """End of the last link of many rods (n, 3) m, and its derivative by the free strains (n, 3, E, d)."""
+    samples, count, free = strains.shape[0], strains.shape[1], rod.strains
+    tips, found = np.empty((samples, 3)), np.empty((samples, 3, count, free.shape[0]))
+    for n in range(samples):
+        directors, ends, link_ends = place_rod(rod, strains[n])
+        tips[n] = link_ends[-1]
+        for e in range(count):
+            length, phi = rod.length[e], strains[n, e, :3] * rod.length[e]
+            _, mean = rotation_and_mean(phi)
+            bent = mean_tangent_derivative(phi)
+            for i in range(free.shape[0]):
+                if free[i] == 3:
+                    found[n, :, e, i] = length * (directors[e] @ mean[:, 2].copy())
+                    continue
+                turn = length * (directors[e] @ mean[:, free[i]].copy())
+                shift = length**2 * (1.0 + strains[n, e, 3]) * (directors[e] @ bent[:, free[i]].copy())
+                found[n, :, e, i] = shift + cross(turn, tips[n] - ends[e])
+    return tips, found

@@ -33,10 +33,10 @@ from skfem import (
 )
 
 from softform_core.bodies.membrane.description import MembraneBody
+from softform_core.bodies.membrane.pattern import HessianPattern, hessian_pattern
 from softform_core.errors import SoftformError
 from softform_core.robots.description import Material
 from softform_core.simulation.materials import law_and_coefficients
-from softform_core.simulation.pattern import HessianPattern, hessian_pattern
 
 Thickness = float | NDArray[np.float64] | Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
 Array = NDArray[np.float64]

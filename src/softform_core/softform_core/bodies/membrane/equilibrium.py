@@ -1,0 +1,149 @@
+"""Equilibrium of a membrane under chamber pressures, and how it moves with them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from softform_core.bodies.membrane.model import Membrane
+from softform_core.bodies.membrane.potential import (
+    dome,
+    gradient_and_hessian,
+    load_size,
+    stiffness_of_sheet,
+    total_potential,
+    volumes_and_gradients,
+)
+from softform_core.errors import SoftformError
+from softform_core.simulation.hessian import SparseHessian
+from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError, find_equilibria
+from softform_core.simulation.sensitivity import equilibrium_sensitivities
+
+Array = NDArray[np.float64]
+
+RESIDUAL_TOLERANCE = 1e-8  # of the pressure and weight forces
+ROUNDING = 1e-14  # of Young's modulus times thickness: what 64-bit sums over the mesh resolve
+MAX_STEP = 0.25  # largest move of a vertex in one Newton step, of the membrane's side
+RUNAWAY = 3.0  # a vertex further away than this many sides has run away
+
+
+class MembraneProblem:
+    """`EquilibriumProblem` of a membrane; the unknowns are the places of its free vertices, m, in the pattern's order.
+
+    Args:
+        membrane: From `build_membrane`.
+        held: (V, 3) m; fixed vertices stay where it puts them. The rest shape by default.
+    """
+
+    batch = 1
+
+    def __init__(self, membrane: Membrane, held: Array | None = None) -> None:
+        """Keep the membrane and the places of its rim."""
+        self.membrane = membrane
+        self._held = membrane.rest_vertices if held is None else held
+        self._stiffness = stiffness_of_sheet(membrane)
+        self.unloaded = np.zeros(membrane.chambers)
+        self.largest_step = MAX_STEP * membrane.extent
+        self.rounding = ROUNDING * self._stiffness * membrane.extent**2
+
+    def vertices(self, unknowns: Array) -> Array:
+        """Vertices (V, 3) m of unknowns (m,)."""
+        vertices = self._held.copy()
+        vertices.reshape(-1)[self.membrane.pattern.order] = unknowns
+        return vertices
+
+    def unknowns(self, vertices: Array) -> Array:
+        """Unknowns (1, m) of vertices (V, 3) m."""
+        return np.asarray(vertices, dtype=np.float64).reshape(-1)[self.membrane.pattern.order][None]
+
+    def tolerance(self, actuators: Array) -> Array:
+        """Forces (1,) N below which the sheet is in balance."""
+        forces = RESIDUAL_TOLERANCE * load_size(self.membrane, actuators[0])
+        return np.array([max(forces, ROUNDING * self._stiffness * self.membrane.extent)])
+
+    def start(self, actuators: Array) -> Array:
+        """A dome."""
+        return self.unknowns(dome(self.membrane, actuators[0]))
+
+    def energy(self, unknowns: Array, actuators: Array) -> Array:
+        """Pi (1,), J."""
+        return np.array([total_potential(self.membrane, self.vertices(unknowns[0]), actuators[0])])
+
+    def derivatives(self, unknowns: Array, actuators: Array) -> tuple[Array, SparseHessian]:
+        """Gradient (1, m) N and Hessian, N/m."""
+        gradient, hessian = gradient_and_hessian(self.membrane, self.vertices(unknowns[0]), actuators[0])
+        return gradient[None], SparseHessian(hessian)
+
+    def load_derivative(self, unknowns: Array, actuators: Array) -> Array:
+        """-dV/dx, (1, m, k) m^2."""
+        _, gradients = volumes_and_gradients(self.membrane, self.vertices(unknowns[0]))
+        return -gradients.reshape(self.membrane.chambers, -1)[:, self.membrane.pattern.order].T[None]
+
+    def has_run_away(self, unknowns: Array) -> NDArray[np.bool_]:
+        """Whether (1,) a vertex has moved by several sides of the membrane."""
+        moved = np.abs(unknowns - self.unknowns(self.membrane.rest_vertices)).max(axis=1)
+        return np.asarray(moved > RUNAWAY * self.membrane.extent)
+
+
+@dataclass(frozen=True, eq=False)
+class Equilibrium:
+    """A membrane at rest under pressure.
+
+    Attributes:
+        vertices: (V, 3) m.
+        pressures: (k,) Pa.
+        energy: Total potential, J.
+        residual: Norm of the forces out of balance, N.
+        iterations: Newton iterations spent, load steps included.
+    """
+
+    vertices: Array
+    pressures: Array
+    energy: float
+    residual: float
+    iterations: int
+
+
+def solve_equilibrium(membrane: Membrane, pressures_pa: ArrayLike, start: Array | None = None) -> Equilibrium:
+    """Equilibrium under `pressures_pa`, from `start` or from a dome of a taut sheet.
+
+    Args:
+        membrane: From `build_membrane`.
+        pressures_pa: (k,) Pa gauge.
+        start: (V, 3) m to start from (an equilibrium nearby makes it faster); fixed vertices stay where it puts them.
+
+    Raises:
+        SoftformError: If the pressures are not (k,) finite numbers, or `start` does not fit the mesh.
+        NoEquilibriumError: If the membrane runs away or no solution is found.
+    """
+    membrane.pressure_of_element(pressures_pa)
+    pressures = np.array(pressures_pa, dtype=np.float64)
+    if start is not None and np.shape(start) != membrane.rest_vertices.shape:
+        raise SoftformError(
+            f"The start has shape {np.shape(start)}, the membrane {membrane.rest_vertices.shape}.",
+            "Start from vertices of the same membrane.",
+        )
+    problem = MembraneProblem(membrane, None if start is None else np.array(start, dtype=np.float64))
+    found = find_equilibria(problem, pressures[None], None if start is None else problem.unknowns(start))
+    if found.failures[0]:
+        raise NoEquilibriumError(found.failures[0], NO_EQUILIBRIUM_ADVICE)
+    vertices = problem.vertices(found.unknowns[0])
+    return Equilibrium(vertices, pressures, float(found.energy[0]), float(found.residual[0]), int(found.iterations[0]))
+
+
+def equilibrium_sensitivity(membrane: Membrane, equilibrium: Equilibrium) -> Array:
+    """Derivative of the vertices by the chamber pressures, (V, 3, k) m/Pa.
+
+    Raises:
+        SoftformError: If the equilibrium is a slack flat sheet, whose out-of-plane stiffness is nil.
+    """
+    problem = MembraneProblem(membrane, equilibrium.vertices)
+    solution = equilibrium_sensitivities(problem, problem.unknowns(equilibrium.vertices), equilibrium.pressures[None])
+    if not np.isfinite(solution).all():
+        raise SoftformError(
+            "The unloaded flat membrane has no stiffness out of its plane, hence no finite sensitivity.",
+            "Take an equilibrium under some pressure, or a sheet that is mounted taut (prestretch).",
+        )
+    sensitivity = np.zeros((membrane.rest_vertices.size, membrane.chambers))
+    sensitivity[membrane.pattern.order] = solution[0]
+    return sensitivity.reshape(-1, 3, membrane.chambers)

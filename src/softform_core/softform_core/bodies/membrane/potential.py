@@ -1,0 +1,106 @@
+"""Total potential of a membrane, its derivatives, and a start off the flat shape.
+
+    Pi(x) = sum of W(I1) t dA  +  1/2 k |x - X|^2 along the walls  -  sum p_i V_i(x)  -  weight . (x - X)
+
+A pressure load has a potential because each chamber's volume has one (see `bodies.membrane.energy`), so the Hessian is
+symmetric.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csc_matrix
+from scipy.sparse.linalg import splu
+
+from softform_core.bodies.membrane.energy import assemble, chamber_volumes, potential_energy
+from softform_core.bodies.membrane.model import Membrane
+from softform_core.simulation.materials import shear_modulus
+
+Array = NDArray[np.float64]
+
+
+def total_potential(membrane: Membrane, vertices: Array, pressures_pa: ArrayLike) -> float:
+    """Total potential Pi at `vertices` (V, 3) m, J; infinite where an element has collapsed."""
+    displacement = vertices - membrane.rest_vertices
+    tethers = 0.5 * float(np.sum(displacement * (membrane.springs @ displacement)))
+    elements = potential_energy(
+        vertices, membrane.elements, membrane.shapes, membrane.gradients, membrane.areas, membrane.thickness,
+        membrane.pressure_of_element(pressures_pa), membrane.law, membrane.coefficients,
+    )  # fmt: skip
+    return float(elements) + tethers - float(np.sum(membrane.weight * displacement))
+
+
+def gradient_and_hessian(membrane: Membrane, vertices: Array, pressures_pa: ArrayLike) -> tuple[Array, csc_matrix]:
+    """Gradient (m,) N and Hessian (m, m) N/m of Pi over the free degrees of freedom `membrane.pattern.order`."""
+    gradient, values = _gradient_and_values(membrane, vertices, pressures_pa, membrane.pattern.constant.copy())
+    return gradient, membrane.pattern.matrix(values)
+
+
+def potential_gradient(membrane: Membrane, vertices: Array, pressures_pa: ArrayLike) -> Array:
+    """Gradient (m,) N of Pi over the free degrees of freedom `membrane.pattern.order`."""
+    return _gradient_and_values(membrane, vertices, pressures_pa, np.empty(0))[0]
+
+
+def volumes_and_gradients(membrane: Membrane, vertices: Array) -> tuple[Array, Array]:
+    """Volume between each chamber's membrane and the plane of the rims, (k,) m^3, and its gradient, (k, V, 3) m^2."""
+    volumes = np.zeros(membrane.chambers)
+    gradients = np.zeros((membrane.chambers, *membrane.rest_vertices.shape))
+    chamber_volumes(
+        vertices, membrane.elements, membrane.shapes, membrane.gradients, membrane.areas,
+        membrane.chamber_of_element, volumes, gradients,
+    )  # fmt: skip
+    return volumes, gradients
+
+
+def load_size(membrane: Membrane, pressures_pa: ArrayLike) -> float:
+    """Norm of the nodal forces of pressure and weight on the flat sheet, N."""
+    pressure = membrane.pressure_of_element(pressures_pa)
+    return float(np.linalg.norm(_flat_load(membrane, pressure))) + float(np.linalg.norm(membrane.weight))
+
+
+def stiffness_of_sheet(membrane: Membrane) -> float:
+    """Young's modulus times mean thickness, N/m."""
+    return 3.0 * shear_modulus(membrane.material) * float(membrane.thickness.mean())
+
+
+def dome(membrane: Membrane, pressures_pa: ArrayLike) -> Array:
+    """A smooth start off the flat shape, whose out-of-plane stiffness is nil: a taut sheet under the pressures (k,) Pa.
+
+    Its height solves -T laplace(z) + k z = load; the tension T is that of Hencky's circular membrane of a chamber's
+    area under the mean load, weighted by the load itself so that idle chambers do not slacken the sheet.
+    """
+    pressure = membrane.pressure_of_element(pressures_pa)
+    load = _flat_load(membrane, pressure) + membrane.weight[:, 2]
+    if not load.any():  # nothing but a weight within the plane: the sheet stays flat
+        return membrane.rest_vertices.copy()
+    free = np.flatnonzero(~membrane.fixed)
+    area = float(membrane.areas.sum())
+    radius = np.sqrt(area / membrane.chambers / np.pi)
+    density = np.abs(load) / np.maximum(_flat_load(membrane, np.ones(len(pressure))), 1e-300)
+    mean = float((density**2).sum() / density.sum())
+    rise = 0.595 * radius * (mean * radius / stiffness_of_sheet(membrane)) ** (1.0 / 3.0)
+    tension = mean * radius**2 / (4.0 * rise)
+    system = tension * membrane.laplacian + membrane.springs
+    height = np.zeros(len(load))
+    height[free] = splu(csc_matrix(system[free][:, free])).solve(load[free])
+    start = membrane.rest_vertices.copy()
+    start[:, 2] = height
+    return start
+
+
+def _gradient_and_values(
+    membrane: Membrane, vertices: Array, pressures_pa: ArrayLike, values: Array
+) -> tuple[Array, Array]:
+    """Gradient of the free degrees of freedom, and the Hessian's `values` with those of the elements added."""
+    gradient = membrane.springs @ (vertices - membrane.rest_vertices) - membrane.weight
+    assemble(
+        vertices, membrane.elements, membrane.shapes, membrane.gradients, membrane.areas, membrane.thickness,
+        membrane.pressure_of_element(pressures_pa), membrane.law, membrane.coefficients, membrane.pattern.slots,
+        gradient, values,
+    )  # fmt: skip
+    return gradient.ravel()[membrane.pattern.order], values
+
+
+def _flat_load(membrane: Membrane, pressure: Array) -> Array:
+    force = np.zeros(len(membrane.rest_vertices))
+    np.add.at(force, membrane.elements, np.einsum("eq,nq,e->en", membrane.areas, membrane.shapes, pressure))
+    return force

@@ -1,0 +1,136 @@
+"""Equilibria of a pneumatic rod under chamber pressures, and how its tip moves with them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.bodies.rod.energy import derivatives, energies, load_derivatives
+from softform_core.bodies.rod.kinematics import tips_and_derivatives
+from softform_core.bodies.rod.model import Rod
+from softform_core.errors import SoftformError
+from softform_core.simulation.hessian import BlockHessian
+from softform_core.simulation.newton import find_equilibria
+from softform_core.simulation.sensitivity import equilibrium_sensitivities
+
+Array = NDArray[np.float64]
+
+_TOLERANCE = 1e-11  # of the rod's least stiffness at rest: strains, or rad an element
+_ROUNDING = 1e-14  # of its stiffness
+_MAX_STEP = 1.0
+_RUNAWAY = 3.0  # strain, or rad an element
+
+
+class RodProblem:
+    """`EquilibriumProblem` of a rod; the unknowns are its free strains, curvatures times the element's length.
+
+    Args:
+        rod: From `build_rod`.
+    """
+
+    batch = 64
+    largest_step = _MAX_STEP
+
+    def __init__(self, rod: Rod) -> None:
+        """Keep the rod and measure its stiffness at rest."""
+        self.rod = rod
+        self.unloaded = np.zeros(rod.chambers)
+        self._unit = np.where(rod.strains == 3, 1.0, 1.0 / rod.length[:, None]).ravel()
+        weightless, rest = rod._replace(gravity=np.zeros(3)), np.zeros((1, rod.elements, 4))
+        blocks = derivatives(weightless, self.unloaded[None], rest)[1][0]
+        stiffness = np.diagonal(blocks, axis1=1, axis2=2).ravel() * self._unit**2
+        self._tolerance = _TOLERANCE * float(stiffness.min())
+        self.rounding = _ROUNDING * float(stiffness.sum())
+
+    def strains(self, unknowns: Array) -> Array:
+        """Strains (n, E, 4) of unknowns (n, m)."""
+        strains = np.zeros((len(unknowns), self.rod.elements, 4))
+        strains[:, :, self.rod.strains] = (unknowns * self._unit).reshape(len(unknowns), self.rod.elements, -1)
+        return strains
+
+    def unknowns(self, strains: Array) -> Array:
+        """Unknowns (n, m) of strains (n, E, 4)."""
+        return np.asarray(strains[:, :, self.rod.strains].reshape(len(strains), -1) / self._unit)
+
+    def tolerance(self, actuators: Array) -> Array:
+        """Gradient (n,) J below which the rod is in balance."""
+        return np.full(len(actuators), self._tolerance)
+
+    def start(self, actuators: Array) -> Array:
+        """The straight rod."""
+        return np.zeros((len(actuators), len(self._unit)))
+
+    def energy(self, unknowns: Array, actuators: Array) -> Array:
+        """Pi (n,), J."""
+        return np.asarray(energies(self.rod, actuators, self.strains(unknowns)))
+
+    def derivatives(self, unknowns: Array, actuators: Array) -> tuple[Array, BlockHessian]:
+        """Gradient (n, m) J and Hessian, J."""
+        gradient, blocks = derivatives(self.rod, actuators, self.strains(unknowns))
+        unit = self._unit.reshape(blocks.shape[1], -1)
+        blocks *= unit[:, :, None] * unit[:, None, :]
+        return gradient.reshape(len(unknowns), -1) * self._unit, BlockHessian(blocks)
+
+    def load_derivative(self, unknowns: Array, actuators: Array) -> Array:
+        """Derivative of the gradient by the pressures, (n, m, k)."""
+        one = load_derivatives(self.rod).reshape(len(self._unit), -1) * self._unit[:, None]
+        return np.broadcast_to(one, (len(unknowns), *one.shape))
+
+    def has_run_away(self, unknowns: Array) -> NDArray[np.bool_]:
+        """Whether (n,) an element is stretched or bent beyond every measure."""
+        return np.asarray(np.abs(unknowns).max(axis=1) > _RUNAWAY)
+
+
+@dataclass(frozen=True)
+class RodEquilibria:
+    """Equilibria of n actuations.
+
+    Attributes:
+        strains: (n, E, 4), see `bodies.rod.model`; NaN where none was found.
+        tips: (n, 3) m, end of the last link in the robot's frame.
+        iterations: (n,) of Newton's method.
+        failures: (n,) why none was found; empty where one was.
+    """
+
+    strains: Array
+    tips: Array
+    iterations: NDArray[np.int64]
+    failures: list[str]
+
+
+def solve_equilibria(rod: Rod, pressures: NDArray[np.float64], starts: Array | None = None) -> RodEquilibria:
+    """Equilibria under many pressures.
+
+    Args:
+        rod: From `build_rod`.
+        pressures: (n, k) Pa in the chambers.
+        starts: (n, E, 4) strains to start from; the straight rod by default.
+
+    Raises:
+        SoftformError: If pressures are not finite or of another number than the rod's chambers.
+    """
+    pressures = np.ascontiguousarray(pressures, dtype=np.float64)
+    if pressures.ndim != 2 or pressures.shape[1] != rod.chambers or not np.isfinite(pressures).all():
+        raise SoftformError(
+            f"Pressures of shape {pressures.shape} are no finite pressures of {rod.chambers} chambers.",
+            "Give (n, k) pressures in Pa.",
+        )
+    problem = RodProblem(rod)
+    found = find_equilibria(problem, pressures, None if starts is None else problem.unknowns(starts))
+    strains = problem.strains(found.unknowns)
+    strains[~found.found] = np.nan
+    return RodEquilibria(strains, tips_and_derivatives(rod, strains)[0], found.iterations, found.failures)
+
+
+def tip_sensitivities(rod: Rod, strains: Array, pressures: Array) -> Array:
+    """Derivative of the tip by the pressures at equilibria, (n, 3, k) m/Pa, by the implicit function theorem.
+
+    Args:
+        rod: From `build_rod`.
+        strains: (n, E, 4) at equilibrium.
+        pressures: (n, k) Pa there.
+    """
+    problem = RodProblem(rod)
+    by_strains = tips_and_derivatives(rod, strains)[1].reshape(len(strains), 3, -1)
+    moved = equilibrium_sensitivities(problem, problem.unknowns(strains), pressures)
+    return np.asarray((by_strains * problem._unit) @ moved)

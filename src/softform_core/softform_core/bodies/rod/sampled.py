@@ -1,0 +1,51 @@
+"""The rod in data sets: its tip and the tip's Jacobian."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.bodies.rod.equilibrium import solve_equilibria, tip_sensitivities
+from softform_core.bodies.rod.model import Rod
+from softform_core.robots.robot import Robot
+from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE
+from softform_core.simulation.sampled_body import Solved
+
+Array = NDArray[np.float64]
+
+
+class SampledRod:
+    """`SampledBody` of a rod.
+
+    Args:
+        rod: From `build_rod`.
+        dimensions: Coordinates d in which the tip moves.
+    """
+
+    block = 512
+
+    def __init__(self, rod: Rod, dimensions: int) -> None:
+        """Keep the rod."""
+        self._rod, self._dimensions = rod, dimensions
+        self.constants: dict[str, NDArray] = {}
+
+    def output_shapes(self, degrees_of_freedom: int) -> dict[str, tuple[int, ...]]:
+        """`tip` (d,) m and `jacobian` (d, m) m/Pa."""
+        return {"tip": (self._dimensions,), "jacobian": (self._dimensions, degrees_of_freedom)}
+
+    def solve(self, actuators: Array, by_actuation: Array) -> Solved:
+        """Tips under pressures (b, k) Pa, and their Jacobians by the implicit function theorem."""
+        found = solve_equilibria(self._rod, actuators)
+        jacobians = np.full((len(actuators), self._dimensions, by_actuation.shape[2]), np.nan)
+        done = np.flatnonzero([not reason for reason in found.failures])
+        moves = tip_sensitivities(self._rod, found.strains[done], actuators[done])
+        jacobians[done] = moves[:, : self._dimensions] @ by_actuation[done]
+        finite = np.isfinite(jacobians).all(axis=(1, 2))
+        failures = [
+            f"{reason or 'The equilibrium has no stiffness.'} {NO_EQUILIBRIUM_ADVICE}" if reason or not firm else ""
+            for reason, firm in zip(found.failures, finite, strict=True)
+        ]
+        return Solved({"tip": found.tips[:, : self._dimensions], "jacobian": jacobians}, found.iterations, failures)
+
+
+def simulate_tips(rod: Rod, robot: Robot, actuations: Array) -> Array:
+    """Tips (n, d) m at actuations (n, m); NaN where the rod has no equilibrium."""
+    return solve_equilibria(rod, robot.actuators_of(actuations)).tips[:, : robot.tip_dimensions]

@@ -1,0 +1,29 @@
+"""Where data and models come from: the command and the revision that made them."""
+
+import shlex
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+from softform_core.paths import home
+
+
+def command_line() -> str:
+    """The command that is running, as it was typed."""
+    program = Path(sys.argv[0]).name
+    return shlex.join(["softform" if program == "main.py" else program, *sys.argv[1:]])
+
+
+def git_revision() -> str:
+    """Revision of the checkout, with `-dirty` if files have changed since; `unknown` outside of one."""
+    command = ["git", "-C", str(home()), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+
+
+def now() -> str:
+    """The time, for people and programs."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

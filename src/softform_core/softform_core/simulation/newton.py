@@ -1,0 +1,201 @@
+"""Quasi-static equilibrium of any body: damped Newton on its total potential, many samples at once.
+
+The potential has a symmetric Hessian, so a line search guards every step: an indefinite Hessian is shifted until the
+step goes down, and the pivots of the last factor tell a minimum from an unstable balance. Where a direct solve fails,
+the load is raised in steps from the last equilibrium found.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.errors import SoftformError
+from softform_core.simulation.hessian import Factor, Hessian
+from softform_core.simulation.problem import EquilibriumProblem
+
+Array = NDArray[np.float64]
+
+MAX_ITERATIONS = 80
+SMALLEST_LOAD_STEP = 1.0 / 128.0
+
+_ARMIJO = 1e-4
+_SMALLEST_SCALE = 1e-10
+_FIRST_SHIFT = 1e-3  # of the mean diagonal
+_RELATIVE_ROUNDING = 1e-12  # of the energy
+
+NO_EQUILIBRIUM_ADVICE = "Lower the load, or give the material a stiffening law (yeoh, gent)."
+
+
+_Factored = tuple[NDArray[np.int64], Factor]
+"""Numbers of samples and the factor of their Hessians."""
+
+
+class NoEquilibriumError(SoftformError):
+    """The body finds no equilibrium under this load."""
+
+
+@dataclass(frozen=True, eq=False)
+class Equilibria:
+    """Equilibria of n samples.
+
+    Attributes:
+        unknowns: (n, m); NaN where none was found.
+        energy: (n,) total potential, J.
+        residual: (n,) norm of the gradient.
+        iterations: (n,) Newton iterations spent, load steps included.
+        failures: (n,) why there is none; empty where there is.
+    """
+
+    unknowns: Array
+    energy: Array
+    residual: Array
+    iterations: NDArray[np.int64]
+    failures: list[str]
+
+    @property
+    def found(self) -> NDArray[np.bool_]:
+        """Where there is one, (n,)."""
+        return np.array([not failure for failure in self.failures], dtype=bool)
+
+
+def find_equilibria(problem: EquilibriumProblem, actuators: Array, start: Array | None = None) -> Equilibria:
+    """Equilibria under actuator values (n, k), from `start` (n, m) or from where the problem begins."""
+    parts = []
+    for begin in range(0, len(actuators), problem.batch):
+        part = slice(begin, begin + problem.batch)
+        values = actuators[part]
+        found = newton(problem, problem.start(values) if start is None else start[part], values)
+        for sample in np.flatnonzero(~found.found).tolist():
+            _replace(found, sample, _raise_load(problem, values[sample : sample + 1]))
+        parts.append(found)
+    return _joined(parts) if parts else newton(problem, problem.start(actuators), actuators)
+
+
+def newton(problem: EquilibriumProblem, start: Array, actuators: Array) -> Equilibria:
+    """Damped Newton from `start` (n, m), each sample by itself."""
+    x, count = np.array(start, dtype=np.float64), len(actuators)
+    energy, tolerance = problem.energy(x, actuators), problem.tolerance(actuators)
+    residual, iterations = np.full(count, np.inf), np.zeros(count, dtype=np.int64)
+    failures = np.full(count, "", dtype=object)
+    factors: list[_Factored] = []
+    active = np.flatnonzero(np.isfinite(energy))
+    failures[~np.isfinite(energy)] = "The start lets the material collapse."
+    for _ in range(MAX_ITERATIONS):
+        if not active.size:
+            break
+        gradient, hessian = problem.derivatives(x[active], actuators[active])
+        residual[active] = np.linalg.norm(gradient, axis=1)
+        going = ~(residual[active] <= tolerance[active])
+        ended = active[~going]
+        if ended.size:
+            failures[ended[~_are_minima(factors, count)[ended]]] = "Newton ended in an unstable balance."
+        active = active[going]
+        if not active.size:
+            break
+        if ended.size:
+            gradient, hessian = gradient[going], hessian.part(going)
+        step, factors = _descent(hessian, gradient, active)
+        slope = np.einsum("nm,nm->n", gradient, step)
+        here = _line_search(problem, x[active], actuators[active], energy[active], step, slope)
+        x[active], energy[active], blocked = here
+        iterations[active] += 1
+        failures[active[blocked]] = "The line search finds no descent."
+        failures[active[problem.has_run_away(x[active])]] = "The body runs away."
+        active = active[failures[active] == ""]
+    failures[active] = f"Newton does not converge in {MAX_ITERATIONS} iterations."
+    x[failures != ""] = np.nan
+    return Equilibria(x, energy, residual, iterations, failures.tolist())
+
+
+def _descent(hessian: Hessian, gradient: Array, samples: NDArray[np.int64]) -> tuple[Array, list[_Factored]]:
+    """Newton steps (n, m), Hessians shifted until they go down, and the factors that gave them, the last one last."""
+    factor = hessian.factorised()
+    step, factors = _step(factor, gradient), [(samples, factor)]
+    shift = np.zeros(len(gradient))
+    while True:
+        upward = ~(np.isfinite(step).all(axis=1) & (np.einsum("nm,nm->n", gradient, step) < 0.0))
+        upward &= np.isfinite(gradient).all(axis=1) & np.isfinite(shift)
+        if not upward.any():
+            return step, factors
+        part = hessian.part(upward)
+        shift[upward] = np.maximum(10.0 * shift[upward], _FIRST_SHIFT * part.mean_diagonal())
+        factor = part.shifted(shift[upward]).factorised()
+        step[upward] = _step(factor, gradient[upward])
+        factors.append((samples[upward], factor))
+
+
+def _step(factor: Factor, gradient: Array) -> Array:
+    return -factor.solve(gradient[..., None])[..., 0]
+
+
+def _are_minima(factors: list[_Factored], count: int) -> NDArray[np.bool_]:
+    """Whether the last factor of each of `count` samples is positive definite; true where there is none."""
+    minima = np.ones(count, dtype=bool)
+    for samples, factor in factors:
+        minima[samples] = (factor.pivots > 0.0).all(axis=1)
+    return minima
+
+
+def _line_search(
+    problem: EquilibriumProblem, x: Array, actuators: Array, energy: Array, step: Array, slope: Array
+) -> tuple[Array, Array, NDArray[np.bool_]]:
+    """Unknowns and energy at the end of the steps, and where no step goes down.
+
+    A step whose gain is below the rounding of the energy is judged by its residual alone.
+    """
+    largest = np.abs(step).max(axis=1)
+    scale = np.minimum(1.0, problem.largest_step / np.maximum(largest, 1e-300))
+    trusted = -slope < np.maximum(_RELATIVE_ROUNDING * np.abs(energy), problem.rounding)
+    blocked = ~np.isfinite(largest)
+    trial = x + scale[:, None] * step
+    trial[blocked] = x[blocked]
+    reached = problem.energy(trial, actuators)
+    left = np.flatnonzero(~(trusted | blocked | (reached <= energy + _ARMIJO * scale * slope)))
+    while left.size:
+        scale[left] *= 0.5
+        blocked[left[scale[left] < _SMALLEST_SCALE]] = True
+        left = left[~blocked[left]]
+        if not left.size:
+            break
+        trial[left] = x[left] + scale[left, None] * step[left]
+        reached[left] = problem.energy(trial[left], actuators[left])
+        left = left[~(reached[left] <= energy[left] + _ARMIJO * scale[left] * slope[left])]
+    return trial, reached, blocked
+
+
+def _raise_load(problem: EquilibriumProblem, actuators: Array) -> Equilibria:
+    """Continuation of one sample: the load is raised in steps from a small one, halved where Newton fails."""
+    reached, step, spent = 0.0, 0.25, 0
+    last: Array | None = None
+    while True:
+        share = min(1.0, reached + step)
+        values = problem.unloaded + share * (actuators - problem.unloaded)
+        found = newton(problem, problem.start(values) if last is None else last, values)
+        if found.failures[0]:
+            step *= 0.5
+            if step < SMALLEST_LOAD_STEP:
+                found.failures[0] = (
+                    f"There is no equilibrium at actuator values {np.round(actuators[0], 1).tolist()}: the body runs "
+                    f"away beyond {100.0 * reached:.0f} % of the load."
+                )
+                return found
+            continue
+        spent += int(found.iterations[0])
+        if share >= 1.0:
+            found.iterations[0] = spent
+            return found
+        reached, last, step = share, found.unknowns, 2.0 * step
+
+
+def _replace(all_of: Equilibria, sample: int, one: Equilibria) -> None:
+    for name in ("unknowns", "energy", "residual", "iterations", "failures"):
+        getattr(all_of, name)[sample] = getattr(one, name)[0]
+
+
+def _joined(parts: list[Equilibria]) -> Equilibria:
+    unknowns, energy, residual, iterations = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("unknowns", "energy", "residual", "iterations")
+    )
+    return Equilibria(unknowns, energy, residual, iterations, [reason for part in parts for reason in part.failures])

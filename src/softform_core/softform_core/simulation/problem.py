@@ -1,0 +1,52 @@
+"""What a body tells the solver: its total potential over the free unknowns, and how it takes its load."""
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.simulation.hessian import Hessian
+
+Array = NDArray[np.float64]
+
+
+class EquilibriumProblem(Protocol):
+    """Total potential Pi(x; a) of a body, x its m free unknowns, a its k actuator values.
+
+    All functions take n samples at once: unknowns (n, m), in one unit or in units of like stiffness, and actuator
+    values (n, k).
+    """
+
+    @property
+    def batch(self) -> int:
+        """Most samples at once; 1 where the Hessian is sparse."""
+
+    @property
+    def unloaded(self) -> Array:
+        """Actuator values (k,) from which the load path begins: unloaded + share (a - unloaded)."""
+
+    @property
+    def largest_step(self) -> float:
+        """Largest change of an unknown in one Newton step."""
+
+    @property
+    def rounding(self) -> float:
+        """Differences of the energy below this are rounding, J."""
+
+    def tolerance(self, actuators: Array) -> Array:
+        """Norm of the gradient (n,) below which the forces are in balance."""
+
+    def start(self, actuators: Array) -> Array:
+        """Unknowns (n, m) from which Newton's method begins."""
+
+    def energy(self, unknowns: Array, actuators: Array) -> Array:
+        """Pi (n,), J; infinite where the material has collapsed."""
+
+    def derivatives(self, unknowns: Array, actuators: Array) -> tuple[Array, Hessian]:
+        """Gradient (n, m) and Hessian of Pi."""
+
+    def load_derivative(self, unknowns: Array, actuators: Array) -> Array:
+        """Derivative of the gradient by the actuator values, (n, m, k)."""
+
+    def has_run_away(self, unknowns: Array) -> NDArray[np.bool_]:
+        """Whether (n,) the body has left every shape that its model describes."""

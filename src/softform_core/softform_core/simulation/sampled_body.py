@@ -1,0 +1,45 @@
+"""What a body gives to the generator of data sets."""
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class Solved(NamedTuple):
+    """Samples that have been solved.
+
+    Attributes:
+        outputs: By name, (b, ...) each; rows that failed are not read.
+        iterations: (b,) of Newton's method.
+        failures: (b,) why there is no equilibrium; empty where there is one.
+    """
+
+    outputs: dict[str, Array]
+    iterations: NDArray[np.int64]
+    failures: list[str]
+
+
+class SampledBody(Protocol):
+    """A body's simulator as data sets use it."""
+
+    @property
+    def block(self) -> int:
+        """Samples that are solved and written together."""
+
+    @property
+    def constants(self) -> dict[str, NDArray]:
+        """Arrays that all samples share, by name."""
+
+    def output_shapes(self, degrees_of_freedom: int) -> dict[str, tuple[int, ...]]:
+        """Shapes of one sample's outputs, by name."""
+
+    def solve(self, actuators: Array, by_actuation: Array) -> Solved:
+        """Solve samples.
+
+        Args:
+            actuators: (b, k) commands.
+            by_actuation: (b, k, m) their derivative by the degrees of freedom.
+        """

@@ -1,0 +1,208 @@
+"""The training loop of all networks: epochs, validation, early stop, checkpoints, curves and a progress bar."""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+from tqdm import tqdm
+
+from softform_core.errors import SoftformError
+from softform_core.training.checkpoint import load_checkpoint, save_checkpoint
+
+_CHECKPOINT_EPOCHS = 25
+
+
+class DivergedError(SoftformError):
+    """The loss is not a finite number any more."""
+
+
+class Task(Protocol):
+    """What is trained."""
+
+    @property
+    def nets(self) -> nn.Module:
+        """All networks whose weights change."""
+
+    @property
+    def optimiser(self) -> torch.optim.Optimizer:
+        """Of these weights."""
+
+    @property
+    def generator(self) -> torch.Generator:
+        """Of the order of the batches."""
+
+    def run_epoch(self, epoch: int) -> float:
+        """Take the steps of one epoch; mean loss."""
+
+    def validate(self) -> dict[str, float]:
+        """Errors of the weights as they are; the first decides which weights are kept."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What training came to.
+
+    Attributes:
+        epochs: That were run.
+        best_epoch: Whose weights the networks have now.
+        best_error: Their validation error.
+        seconds: Spent, interrupted runs included.
+    """
+
+    epochs: int
+    best_epoch: int
+    best_error: float
+    seconds: float
+
+
+def train(
+    task: Task,
+    title: str,
+    folder: Path | None = None,
+    *,
+    epochs: int,
+    patience: int,
+    validation_epochs: int = 1,
+    progress: bool = True,
+) -> Outcome:
+    """Train until the epochs or the patience are at their end; the networks end with their best weights.
+
+    Args:
+        task: Its networks at their start.
+        title: Of the progress bar.
+        folder: Holds TensorBoard logs and the checkpoint, from which an interrupted run goes on; None keeps neither.
+        epochs: At most.
+        patience: Training stops after so many epochs without a better validation error.
+        validation_epochs: Epochs between validations.
+        progress: Whether to show a progress bar on stderr.
+
+    Raises:
+        DivergedError: If the loss is not finite; the last good state stays in the checkpoint.
+        SoftformError: If the checkpoint cannot be read or written.
+    """
+    state = _State(task, folder)
+    state.resume()
+    state.save()
+    begin = time.perf_counter() - state.seconds
+    errors = state.validate()
+    with (
+        _curves(folder, state.epoch) as log,
+        tqdm(total=epochs, initial=state.epoch, unit="epoch", desc=title, disable=not progress) as bar,
+    ):
+        while state.epoch < epochs and state.epoch - state.best_epoch < patience:
+            loss = task.run_epoch(state.epoch)
+            if not math.isfinite(loss):
+                kept = f"The good state of epoch {state.saved_epoch} is kept in {folder}. " if folder else ""
+                raise DivergedError(
+                    f"{title}: the loss became {loss} in epoch {state.epoch + 1}; training cannot go on.",
+                    f"{kept}Check the data; with a recipe of your own, lower its learning rate.",
+                )
+            state.epoch += 1
+            state.seconds = time.perf_counter() - begin
+            if log is not None:
+                log.add_scalar("loss/train", loss, state.epoch)
+            if state.epoch % _CHECKPOINT_EPOCHS == 0:
+                if log is not None:
+                    log.flush()  # first, so that a run that goes on from here finds its curves whole
+                state.save()
+            if state.epoch % validation_epochs == 0 or state.epoch == epochs:
+                errors = state.validate()
+                for name, error in errors.items() if log is not None else ():
+                    log.add_scalar(name, error, state.epoch)
+            shown = ", ".join(f"{name.rpartition('/')[2]} {error:.3g}" for name, error in errors.items())
+            bar.set_postfix_str(f"loss {loss:.3g}, {shown}", refresh=False)
+            bar.update()
+    task.nets.load_state_dict(state.best)
+    return Outcome(state.epoch, state.best_epoch, state.best_error, state.seconds)
+
+
+def run_batches(
+    optimiser: torch.optim.Optimizer,
+    loss_of: Callable[[Tensor], Tensor],
+    batches: Sequence[Tensor],
+    learning_rate: Callable[[float], float],
+) -> float:
+    """One optimiser step for each batch of row numbers; mean loss.
+
+    Args:
+        optimiser: Takes the steps.
+        loss_of: Mean loss of rows.
+        batches: Numbers of the rows of each step.
+        learning_rate: At the share of the epoch that is done.
+    """
+    total = 0.0
+    for step, batch in enumerate(batches):
+        optimiser.param_groups[0]["lr"] = learning_rate(step / len(batches))
+        loss = loss_of(batch)
+        optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        optimiser.step()
+        total += loss.item()
+    return total / len(batches)
+
+
+def cosine(rate: float, done: float) -> float:
+    """Learning rate that falls from `rate` to zero along a cosine, after the share `done` of training."""
+    return 0.5 * rate * (1.0 + math.cos(math.pi * done))
+
+
+class _State:
+    """What a checkpoint holds."""
+
+    def __init__(self, task: Task, folder: Path | None) -> None:
+        self._task, self._folder = task, folder
+        self.epoch, self.saved_epoch, self.best_epoch = 0, 0, 0
+        self.best_error, self.seconds = math.inf, 0.0
+        self.best = _copied(task.nets)
+
+    def validate(self) -> dict[str, float]:
+        errors = self._task.validate()
+        error = next(iter(errors.values()))
+        if error < self.best_error:
+            self.best_error, self.best_epoch, self.best = error, self.epoch, _copied(self._task.nets)
+        return errors
+
+    def save(self) -> None:
+        if self._folder is None:
+            return
+        self._folder.mkdir(parents=True, exist_ok=True)
+        state: dict[str, Any] = {
+            "nets": self._task.nets.state_dict(),
+            "optimiser": self._task.optimiser.state_dict(),
+            "generator": self._task.generator.get_state(),
+            "epoch": self.epoch,
+            "seconds": self.seconds,
+            "best_error": self.best_error,
+            "best_epoch": self.best_epoch,
+            "best": self.best,
+        }
+        save_checkpoint(self._folder, state)
+        self.saved_epoch = self.epoch
+
+    def resume(self) -> None:
+        state = None if self._folder is None else load_checkpoint(self._folder)
+        if state is None:
+            return
+        self._task.nets.load_state_dict(state["nets"])
+        self._task.optimiser.load_state_dict(state["optimiser"])
+        self._task.generator.set_state(state["generator"])
+        self.epoch, self.seconds = state["epoch"], state["seconds"]
+        self.best_error, self.best_epoch, self.best = state["best_error"], state["best_epoch"], state["best"]
+
+
+def _curves(folder: Path | None, epoch: int) -> Any:
+    if folder is None:
+        return nullcontext()
+    from torch.utils.tensorboard import SummaryWriter  # takes a second to load
+
+    return SummaryWriter(str(folder), purge_step=epoch + 1)
+
+
+def _copied(nets: nn.Module) -> dict[str, Tensor]:
+    return {name: tensor.clone() for name, tensor in nets.state_dict().items()}
