@@ -10,6 +10,7 @@ from softform_core.errors import SoftformError
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.rbf_warp import SimToReal, gaussians
 from softform_core.networks.mlp_weights import MlpWeights
+from softform_core.registration.markers import closest_parameters
 from softform_core.surface.bspline import derivative_matrices
 from softform_core.surface.decoder import SurfaceDecoder
 from softform_core.surface.mean_value import parametrise_tube
@@ -202,6 +203,14 @@ def test_samples_triangles_and_sides_go_around():
     ends = [uv[TUBE.side_samples(144, side)] for side in TUBE.sides]
     for end, value in zip(ends, (0.0, 1.0), strict=True):
         assert len(end) == 12 and (end[:, 1] == value).all()
+
+
+def test_markers_on_both_sides_of_the_seam_are_found(mesh):
+    control, random = mesh.fit(SHAPE), np.random.default_rng(2)
+    uv = np.column_stack([np.linspace(-0.02, 0.02, 9) % 1.0, random.uniform(0.05, 0.95, 9)])
+    found, distance = closest_parameters(TUBE.evaluate(control, uv), control.reshape(-1, 3), TUBE)
+    assert np.abs((found - uv + 0.5) % 1.0 - 0.5).max() < 1e-6
+    assert distance.max() < 1e-6
 
 
 def test_kernels_are_as_far_apart_across_the_seam_as_elsewhere():

@@ -83,7 +83,7 @@ def test_the_uncertainty_covers_errors_between_the_markers_too(simulated: MlpWei
 def test_fewer_markers_leave_more_unseen_between_them(simulated: MlpWeights) -> None:
     def share(side: int) -> float:
         uv = SHEET.samples(side**2) * 0.9 + 0.05
-        return share_between_markers(simulated, uv, uv, MARKERS, (30, 30, 3))
+        return share_between_markers(simulated, uv, uv, MARKERS, SHEET)
 
     assert 0.01 < share(7) < share(4) < 1.0
 

@@ -9,6 +9,7 @@ from scipy.spatial.distance import pdist, squareform
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_core.surface.bspline import basis_matrix, derivative_matrices
+from softform_core.surface.patch import Patch
 
 Array = NDArray[np.float64]
 
@@ -51,7 +52,7 @@ def register_markers(rest: Array, robot: Robot) -> Array:
             f"Markers {_listed(np.sort(pair))} are {gaps.min():.4f} m apart.",
             "Check the labels; take one of two markers that touch off the robot.",
         )
-    uv, distance = _closest_parameters(markers, _rest_control_points(robot), robot)
+    uv, distance = closest_parameters(markers, _rest_control_points(robot), robot.patch)
     far = np.flatnonzero(distance > _LARGEST_DISTANCE * size)
     if len(far):
         raise SoftformError(
@@ -72,24 +73,36 @@ def _rest_control_points(robot: Robot) -> Array:
     return robot.patch.parametrised(model.rest_vertices, model.faces).fit(model.rest_vertices).reshape(-1, 3)
 
 
-def _closest_parameters(points: Array, control: Array, robot: Robot) -> tuple[Array, Array]:
-    """Parameters (M, 2) of the closest points of a B-spline surface, and distances (M,) m.
+def closest_parameters(points: Array, control: Array, patch: Patch) -> tuple[Array, Array]:
+    """Parameters of the points of a B-spline surface that are closest to given points.
 
-    The nearest point of a dense grid, then Gauss-Newton within the unit square.
+    The nearest point of a dense grid, then Gauss-Newton between the patch's borders.
+
+    Args:
+        points: (M, 3).
+        control: (rows * cols, 3) control points, in the unit of the points.
+        patch: Of the surface.
+
+    Returns:
+        (M, 2) parameters and (M,) distances.
     """
-    shape = robot.patch
-    grid = shape.samples(_SEARCH_GRID**2)
-    nearest = cKDTree(basis_matrix(grid, *shape) @ control).query(points)[1]
-    inside = 0.5 / _SEARCH_GRID
+    grid = patch.samples(_SEARCH_GRID**2)
+    nearest = cKDTree(basis_matrix(grid, *patch) @ control).query(points)[1]
+    inside, around = 0.5 / _SEARCH_GRID, np.inf if patch.periodic else 0.0
+    bounds = (-around, 0.0), (1.0 + around, 1.0)
     uv, distance = np.empty((len(points), 2)), np.empty(len(points))
+
+    def wrapped(at: Array) -> Array:
+        return (at % [1.0, np.inf] if patch.periodic else at)[None]
+
     for place, (point, start) in enumerate(zip(points, np.clip(grid[nearest], inside, 1.0 - inside), strict=True)):
 
         def offset(at: Array, point: Array = point) -> Array:
-            return np.asarray(basis_matrix(at[None], *shape) @ control)[0] - point
+            return np.asarray(basis_matrix(wrapped(at), *patch) @ control)[0] - point
 
         def slope(at: Array) -> Array:
-            return np.stack([(matrix @ control)[0] for matrix in derivative_matrices(at[None], *shape)], axis=1)
+            return np.stack([(matrix @ control)[0] for matrix in derivative_matrices(wrapped(at), *patch)], axis=1)
 
-        found = least_squares(offset, start, slope, bounds=(0.0, 1.0), xtol=1e-12, ftol=1e-12, gtol=1e-12)
-        uv[place], distance[place] = found.x, np.linalg.norm(found.fun)
+        found = least_squares(offset, start, slope, bounds=bounds, xtol=1e-12, ftol=1e-12, gtol=1e-12)
+        uv[place], distance[place] = wrapped(found.x)[0], np.linalg.norm(found.fun)
     return uv, distance

@@ -47,6 +47,10 @@ class PistonBody(Body):
     def frames(self) -> dict[str, int]:
         return {"tip": 3}
 
+    @property
+    def patches(self) -> dict[str, bool]:
+        return {"hose": True}
+
     def outlines(self) -> list[Outline]:
         return [Outline("from the end", "ellipse", 0.0, 0.0, 0.02, 0.02)]
 
@@ -65,7 +69,9 @@ USE = """
 import sys
 from pathlib import Path
 from softform_core.robots import load_robot
+from softform_core.robots.description import SurfaceDescription
 from softform_core.robots.registry import body_kinds
+from softform_core.surface.patch import Patch
 
 robot = load_robot(sys.argv[1], "tip")
 assert body_kinds() == ["membrane", "piston", "rod"], body_kinds()
@@ -75,6 +81,8 @@ store = generate(robot, grid(robot, 3), Path(sys.argv[2]), jobs=1, progress=Fals
 actuation, tips, jacobians = store.converged()
 assert len(actuation) == 3 and abs(tips[:, 2] - 1e-6 * actuation[:, 0]).max() < 1e-12
 assert abs(jacobians[:, 2, 0] - 1e-6).max() < 1e-15
+hose = SurfaceDescription(patch="hose", rows=12, columns=9, degree=3)
+assert robot.model_copy(update={"surfaces": [hose]}).patch == Patch(12, 9, 3, periodic=True)
 print(robot.body.kind, robot.actuators, robot.degrees_of_freedom, robot.body.simulator()(5e4))
 """
 
