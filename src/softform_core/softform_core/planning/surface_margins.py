@@ -72,18 +72,18 @@ class MarginedSurface:
             )
         self.faces = pipeline.patch.triangles(count)
         self._coarse = None if uncertainty is None else uncertainty.at(pipeline.patch.samples(UNCERTAINTY_SIDE**2))
-        self._interpolation = basis_matrix(pipeline.uv, UNCERTAINTY_SIDE, UNCERTAINTY_SIDE, degree=1)
+        self._interpolation = basis_matrix(pipeline.uv, UNCERTAINTY_SIDE, UNCERTAINTY_SIDE, 1, pipeline.patch.periodic)
 
     def at(self, actuation: Array) -> SurfaceStates:
         """Surfaces at (n, k) Pa."""
         points = self.pipeline.points(actuation)
-        allowance = chords(points, self.side)
+        allowance = chords(points, self.side, self.pipeline.patch.periodic)
         if self._coarse is not None:
             allowance += SIGMAS * (self._interpolation @ self._coarse.along_normals(actuation).T).T
         return SurfaceStates(points, allowance)
 
 
-def chords(points: Array, side: int) -> Array:
+def chords(points: Array, side: int, periodic: bool = False) -> Array:
     """Distance between a smooth surface and triangles over its points, at and around each of them.
 
     A triangle over half a cell of size h lies within h^2/8 (|p_uu| + 2 |p_uv| + |p_vv|) of the surface; the second
@@ -92,14 +92,19 @@ def chords(points: Array, side: int) -> Array:
     Args:
         points: (n, side * side, 3) mm over `Patch.samples`.
         side: Points a side.
+        periodic: Whether u runs around a tube.
 
     Returns:
         (n, side * side) mm.
     """
     grid = points.reshape(-1, side, side, 3)
+    if periodic:
+        grid = np.concatenate([grid[:, -1:], grid, grid[:, :1]], axis=1)
     bend = np.zeros(grid.shape[:3])
     bend[:, 1:-1] += np.linalg.norm(np.diff(grid, n=2, axis=1), axis=-1)
     bend[:, :, 1:-1] += np.linalg.norm(np.diff(grid, n=2, axis=2), axis=-1)
     bend[:, :-1, :-1] += 2.0 * np.linalg.norm(np.diff(np.diff(grid, axis=1), axis=2), axis=-1)
-    around = maximum_filter(bend, size=(1, _CHORD_REACH, _CHORD_REACH))
+    modes = ("reflect", "wrap", "reflect") if periodic else "reflect"
+    bend = bend[:, 1:-1] if periodic else bend
+    around = maximum_filter(bend, size=(1, _CHORD_REACH, _CHORD_REACH), mode=modes)
     return np.asarray(_CHORD_FACTOR / 8.0 * around.reshape(len(grid), -1))
