@@ -26,7 +26,7 @@ def scan(pipeline, pressures):
 
 @pytest.mark.parametrize("pressures", [PRESSURES, EVEN, np.zeros(9)], ids=["uneven", "even", "at rest"])
 def test_a_real_capture_is_accepted(pipeline, pressures):
-    check_agreement(scan(pipeline, pressures), pipeline.points(pressures))
+    check_agreement(scan(pipeline, pressures), pipeline.points(pressures), pipeline.patch)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_a_real_capture_is_accepted(pipeline, pressures):
 )
 def test_a_mirrored_or_turned_capture_is_refused(pipeline, image):
     with pytest.raises(SoftformError, match="mirrored or turned") as refusal:
-        check_agreement(scan(pipeline, PRESSURES) @ image.T, pipeline.points(PRESSURES))
+        check_agreement(scan(pipeline, PRESSURES) @ image.T, pipeline.points(PRESSURES), pipeline.patch)
     assert "registration" in refusal.value.next_step
 
 
@@ -52,4 +52,4 @@ def test_another_body_is_refused(pipeline):
     along, around = rng.uniform(-150.0, 150.0, 3000), rng.uniform(0.0, 2.0 * np.pi, 3000)
     tube = np.stack([along, 60.0 * np.cos(around), 60.0 * np.sin(around) + 70.0], axis=1)
     with pytest.raises(SoftformError, match="on average"):
-        check_agreement(tube, pipeline.points(PRESSURES))
+        check_agreement(tube, pipeline.points(PRESSURES), pipeline.patch)

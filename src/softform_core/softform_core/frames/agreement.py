@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
 from softform_core.geometry.triangle_tree import TriangleTree
-from softform_core.surface.patch import SHEET
+from softform_core.surface.patch import Patch
 
 Array = NDArray[np.float64]
 
@@ -26,17 +26,18 @@ their 225 images 202 are found, the others belong to nearly symmetric shapes."""
 _EXAMINED_POINTS = 1000
 
 
-def check_agreement(captured: Array, predicted: Array) -> None:
-    """Refuse a cloud that is too far from the prediction, or that would fit if it were mirrored or turned.
+def check_agreement(captured: Array, predicted: Array, patch: Patch) -> None:
+    """Reject a cloud that is too far from the prediction, or that would fit if it were mirrored or turned.
 
     Args:
         captured: (N, 3) mm, finite, in the robot's frame.
-        predicted: (P, 3) mm over `Patch.samples(P)`, in the robot's frame.
+        predicted: (P, 3) mm over `patch.samples(P)`, in the robot's frame.
+        patch: The robot's surface.
 
     Raises:
         SoftformError: If the cloud is not of the predicted shape.
     """
-    tree = TriangleTree(predicted[SHEET.triangles(len(predicted))])
+    tree = TriangleTree(predicted[patch.triangles(len(predicted))])
     size = float(np.linalg.norm(np.ptp(predicted, axis=0)))
     examined = captured[:: max(1, len(captured) // _EXAMINED_POINTS)]
 

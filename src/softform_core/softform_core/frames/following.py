@@ -123,7 +123,7 @@ class ShapeJudge:
 
     def _misfit(self, actuation: Array, points: Array) -> str:
         try:
-            check_agreement(MM_PER_M * points, self._simulated.points(actuation))
+            check_agreement(MM_PER_M * points, self._simulated.points(actuation), self._simulated.patch)
         except SoftformError as error:
             return f"{error.message} {error.next_step}"
         return ""

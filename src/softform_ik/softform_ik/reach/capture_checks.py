@@ -38,7 +38,7 @@ def check_capture(points: Array, predicted: Array, robot: Robot) -> Array:
     if fault:
         raise GoalError(Code.CAPTURE_INVALID, f"The captured cloud cannot be corrected by: {fault}", _NEXT_STEP)
     try:
-        check_agreement(finite * MM_PER_M, predicted)
+        check_agreement(finite * MM_PER_M, predicted, robot.patch)
     except SoftformError as error:
         next_step = f"{error.next_step} The robot holds the best shape that was measured."
         raise GoalError(Code.CAPTURE_INVALID, error.message, next_step) from error
