@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from softform_core.robots import load_robot
 from softform_core.units import PA_PER_KPA
 from softform_pneumatics.balance import Air, BalanceWatch
 from softform_pneumatics.boards.protocol_a import StreamLine, StreamParser
@@ -24,6 +25,7 @@ from softform_rig.firmware import Firmware
 from softform_rig.plant import load_plant
 
 DEFAULTS = {row.name: row.default for row in PARAMETERS}
+TOLERANCES = load_robot("membrane").tolerances
 TOLD_EVERY = 0.02  # s
 FAULTY = 3
 BEGIN = 8.0  # s; by then everything moves and has been held
@@ -45,11 +47,11 @@ class Bench:
         self.watch = BalanceWatch(
             [f"c{channel}" for channel in range(CHANNELS)],
             Air(load_identified_plant()),
-            DEFAULTS["vent_threshold"],
-            DEFAULTS["follow_tolerance"],
+            TOLERANCES.vent_threshold,
+            TOLERANCES.follow,
             DEFAULTS["response_timeout"],
         )
-        self.board.receive(b"ST=%.2f\r\nC\r\n" % (DEFAULTS["vent_threshold"] / PA_PER_KPA), 0.0)
+        self.board.receive(b"ST=%.2f\r\nC\r\n" % (TOLERANCES.vent_threshold / PA_PER_KPA), 0.0)
 
     def follow(self, goal: NDArray[np.float64], seconds: float) -> None:
         """Move towards (10,) Pa at the slew rate, then stay; raises what the watch raises."""

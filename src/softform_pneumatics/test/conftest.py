@@ -12,7 +12,7 @@ from scripted_board import ScriptedBoard, TerminalBoard  # noqa: E402
 from stepped import SteppedBoard, SteppedClock  # noqa: E402
 
 from softform_core.robots import Robot, load_robot  # noqa: E402
-from softform_pneumatics.clock import Clock, SteadyClock  # noqa: E402
+from softform_pneumatics.boards.clock import Clock, SteadyClock  # noqa: E402
 
 
 @pytest.fixture

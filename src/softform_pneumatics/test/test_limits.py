@@ -46,7 +46,7 @@ def test_a_chamber_that_runs_away_is_found_within_three_measurements(robot: Robo
 @pytest.mark.parametrize("late", [0.5, 0.9])
 def test_measurements_that_come_late_in_a_burst_are_no_runaway(robot: Robot, late: float) -> None:
     """A board's computer that slept: its chambers still rise to what was asked before the setpoint fell."""
-    watch, rate = FollowWatch(robot, 1000.0, 5.0), robot.slew_rate
+    watch, rate = FollowWatch(robot, 1000.0, 5.0), float(robot.slew_rate.max())
     for number in range(20):
         watch.check(np.full(9, rate * number * PERIOD), np.full(9, rate * number * PERIOD), number * PERIOD)
     top, moment = rate * 19 * PERIOD, 19 * PERIOD + late

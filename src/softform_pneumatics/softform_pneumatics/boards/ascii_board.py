@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.units import PA_PER_KPA
+from softform_pneumatics.boards.clock import Clock
 from softform_pneumatics.boards.interface import BoardError, BoardLostError, Measurement, WireCounters, never
 from softform_pneumatics.boards.lines import LineParser
 from softform_pneumatics.boards.link import SerialLink
-from softform_pneumatics.clock import Clock
 
 CHANNELS = 10
 BAUD_RATE = 115200

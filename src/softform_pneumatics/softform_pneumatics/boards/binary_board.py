@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from softform_core.units import PA_PER_KPA
 from softform_pneumatics.boards import protocol_binary as protocol
+from softform_pneumatics.boards.clock import Clock
 from softform_pneumatics.boards.interface import BoardError, BoardLostError, Measurement, WireCounters, never
 from softform_pneumatics.boards.link import SerialLink
 from softform_pneumatics.boards.protocol_binary import CHANNELS_OF_A_MODULE, Answer, Command, PacketParser, Status
-from softform_pneumatics.clock import Clock
 
 WATCHDOG_SECONDS = 0.5
 HIGHEST_PRESSURE = 689.0 * PA_PER_KPA

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
-from softform_pneumatics.clock import Clock
+from softform_pneumatics.boards.clock import Clock
 
 
 class BoardError(SoftformError):

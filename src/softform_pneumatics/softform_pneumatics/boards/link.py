@@ -4,10 +4,10 @@ import select
 
 import serial
 
+from softform_pneumatics.boards.clock import Clock, SteadyClock
 from softform_pneumatics.boards.guardian import Guardian
 from softform_pneumatics.boards.interface import BoardError, BoardLostError
 from softform_pneumatics.boards.ports import open_port
-from softform_pneumatics.clock import Clock, SteadyClock
 
 _FIRST_BYTES = 64
 LONGEST_WAIT = 0.1  # s; a heartbeat is due even while the board is silent
