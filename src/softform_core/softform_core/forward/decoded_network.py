@@ -47,7 +47,9 @@ class DecodedNetwork:
         Args:
             motion: (n, k, width), derivative of the activations of the last hidden layer.
         """
-        return (motion @ self._decode_in_precision).reshape(*motion.shape[:2], 3, -1)
+        # With ReLU about half of the units stand still.
+        moving = np.flatnonzero(motion.any(axis=(0, 1)))
+        return (motion[:, :, moving] @ self._decode_in_precision[moving]).reshape(*motion.shape[:2], 3, -1)
 
     def jacobian_along(self, motion: Floats, directions: Floats) -> Floats:
         """Derivative of each point along a direction d of its own, d . dB/da, (n, k, Q).

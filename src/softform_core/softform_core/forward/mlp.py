@@ -1,6 +1,7 @@
 """Multi-layer perceptrons in numpy: value and analytic Jacobian, batched (no autograd)."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,15 +59,20 @@ class AffineLayers:
         Returns:
             (n, k, width) in the precision of the weights.
         """
-        for weight, x in zip(self.weights[:-1], hidden, strict=True):
+        for columns, x in zip(self._columns[:-1], hidden, strict=True):
             slope = (x > 0.0).astype(x.dtype) if self.activation == "relu" else 1.0 - x * x
-            dx = (weight.T if dx is None else dx @ weight.T) * slope[:, None]
+            dx = (columns if dx is None else dx @ columns) * slope[:, None]
         assert dx is not None
         return dx
 
     def jacobian(self, hidden: tuple[Floats, ...], dx: Floats) -> Floats:
         """Derivative of the output (n, k, out); see `hidden_jacobian`."""
-        return (self.hidden_jacobian(hidden, dx) if hidden else dx) @ self.weights[-1].T
+        return (self.hidden_jacobian(hidden, dx) if hidden else dx) @ self._columns[-1]
+
+    @cached_property
+    def _columns(self) -> tuple[Floats, ...]:
+        """The weights transposed, (in, out) each, and contiguous: with them products of few rows are quicker."""
+        return tuple(np.ascontiguousarray(weight.T) for weight in self.weights)
 
     def after(self, weight: Array, bias: Array) -> "AffineLayers":
         """This perceptron behind an affine map `x -> weight x + bias`, which is folded into the first layer (exact)."""

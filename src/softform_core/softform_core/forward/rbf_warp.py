@@ -58,11 +58,11 @@ def gaussians(points: Array, centers: Array, width: float, precision: type[np.fl
     """
     # About a center the squares are smaller, and so is what rounding takes of their difference.
     origin = centers[:, centers.shape[1] // 2, None]
-    p, q = points - origin, centers - origin
-    of_point, of_center = (-width * np.einsum("npx,npx->np", each, each)[..., None] for each in (p, q))
+    p, q = (points - origin).swapaxes(1, 2), centers - origin
+    of_point, of_center = -width * (p * p).sum(axis=1, keepdims=True), -width * (q * q).sum(axis=2, keepdims=True)
     left = np.concatenate([2.0 * width * q, np.ones_like(of_center), of_center], axis=2)
-    right = np.concatenate([p, of_point, np.ones_like(of_point)], axis=2)
-    exponent = left.astype(precision, copy=False) @ right.astype(precision, copy=False).swapaxes(1, 2)
+    right = np.concatenate([p, of_point, np.ones_like(of_point)], axis=1)
+    exponent = left.astype(precision, copy=False) @ right.astype(precision, copy=False)
     # Rounding may lift the exponent of a point at a center above zero.
     return np.exp(np.minimum(exponent, 0.0, out=exponent), out=exponent).swapaxes(1, 2)
 

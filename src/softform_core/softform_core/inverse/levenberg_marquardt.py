@@ -33,7 +33,8 @@ class LevenbergMarquardt:
     def __init__(self, problem: Problem, start: Evaluation) -> None:
         """No iteration is made yet."""
         self.problem, self.best = problem, start
-        self._damping = _FIRST_DAMPING
+        # A cost of the pressures makes the Hessian regular by itself.
+        self._damping = _LEAST_DAMPING if problem.cost.curvature > 0.0 else _FIRST_DAMPING
 
     def iterate(self, interrupted: Callable[[], Termination | None]) -> Termination | None:
         """Make one iteration: one model, and trials until one lowers the merit.
@@ -47,9 +48,10 @@ class LevenbergMarquardt:
         problem, best, growth = self.problem, self.best, 2.0
         gradient, hessian, pivot = quadratic_model(problem, best)
         diagonal = hessian.diagonal()
-        # The same damping for all pressures: of a redundant robot's steps it then leaves the shortest.
         scale, k = np.maximum(diagonal, 1e-9 * max(float(diagonal.max()), 1e-12)), len(best.actuation)
-        scale[:k] = scale[:k].mean()
+        if problem.cost.curvature > 0.0:
+            # The same for all pressures: the cost alone chooses among those that make the same shape.
+            scale[:k] = scale[:k].mean()
         lower = (problem.low - best.actuation) / problem.range
         upper = (problem.high - best.actuation) / problem.range
         while True:
