@@ -5,16 +5,22 @@ import pytest
 
 from softform_core.errors import SoftformError
 from softform_core.evaluation.measured_errors import measure_errors
+from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.registration.rigid import RigidTransform
+from softform_core.robots import load_robot
 from softform_core.shapes.target import TargetShape
+from softform_core.units import MM_PER_M
 
 HIDDEN = np.array([4000.0, 500.0, 3000.0, 800.0, 2500.0, 1500.0, 200.0, 3500.0, 1000.0])
 HERE = RigidTransform()
 
 
-@pytest.fixture
-def target(shape_of):
-    return shape_of(HIDDEN)
+@pytest.fixture(scope="module")
+def target():
+    """The mesh that the shipped model predicts, m."""
+    pipeline = load_pipeline(load_robot("membrane"))
+    points = pipeline.points(HIDDEN) / MM_PER_M
+    return TargetShape.from_mesh(points, pipeline.patch.triangles(len(points)))
 
 
 @pytest.fixture

@@ -19,6 +19,8 @@ RANGE = 5000.0
 class SlidingPlate:
     """A plate of 20 mm x 20 mm in the plane z = 0 that two pressures push along x and y, 100 mm each over the range."""
 
+    patch = SHEET
+
     def __init__(self, points=25):
         self.uv = SHEET.samples(points)
 
