@@ -183,7 +183,7 @@ def test_a_loss_that_diverges_is_an_error_and_leaves_the_last_good_state(tmp_pat
     with pytest.raises(DivergedError, match="The good state of epoch 0 is kept"):
         train_forward_kinematics(robot, shapes, wild, 0, tmp_path, progress=False)
     kept = torch.load(next(tmp_path.rglob(CHECKPOINT_FILE)), weights_only=True)
-    assert all(torch.isfinite(tensor).all() for tensor in kept["layers"].values())
+    assert all(torch.isfinite(tensor).all() for tensor in kept["nets"].values())
 
 
 def test_shapes_with_nan_and_damaged_checkpoints_are_refused(tmp_path, robot, shapes):

@@ -98,23 +98,23 @@ def test_a_frame_of_another_actuation_is_named() -> None:
 def test_the_same_seed_gives_the_same_network_and_an_interrupted_run_goes_on_to_it(tmp_path: Path, monkeypatch) -> None:
     captured, recipe = frames(8), replace(TINY, members=1)
     whole = train(captured, recipe)
-    run_epoch = ensemble._MemberRun._run_epoch
+    run_epoch = ensemble._MemberTask.run_epoch
 
-    def interrupted(self) -> float:
-        if self.epoch == 30:
+    def interrupted(self, epoch: int) -> float:
+        if epoch == 30:
             raise KeyboardInterrupt
-        return run_epoch(self)
+        return run_epoch(self, epoch)
 
-    monkeypatch.setattr(ensemble._MemberRun, "_run_epoch", interrupted)
+    monkeypatch.setattr(ensemble._MemberTask, "run_epoch", interrupted)
     with pytest.raises(KeyboardInterrupt):
         train(captured, recipe, tmp_path)
     epochs = []
 
-    def counted(self) -> float:
-        epochs.append(self.epoch)
-        return run_epoch(self)
+    def counted(self, epoch: int) -> float:
+        epochs.append(epoch)
+        return run_epoch(self, epoch)
 
-    monkeypatch.setattr(ensemble._MemberRun, "_run_epoch", counted)
+    monkeypatch.setattr(ensemble._MemberTask, "run_epoch", counted)
     resumed = train(captured, recipe, tmp_path)
     assert epochs == list(range(25, 40))
     for ours, theirs in zip(

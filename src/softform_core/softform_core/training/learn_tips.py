@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from softform_core.errors import SoftformError
-from softform_core.forward.tip_model import load_tip_model
+from softform_core.networks.layers import extract_mlp
 from softform_core.networks.model_files import export
 from softform_core.networks.tip_card import (
     KinematicsReference,
@@ -12,13 +12,13 @@ from softform_core.networks.tip_card import (
     TipKinematicsCard,
     TipSimToRealCard,
 )
-from softform_core.networks.tip_store import TIP_KINEMATICS, TIP_SIM_TO_REAL
+from softform_core.networks.tip_store import TIP_KINEMATICS, TIP_SIM_TO_REAL, load_tip_kinematics
 from softform_core.paths import models_dir
 from softform_core.robots import Robot
 from softform_core.simulation.store import open_simulation
 from softform_core.training.card_identity import card_identity, card_split
 from softform_core.training.tip_samples import read_tip_samples
-from softform_core.training.tips import train_kinematics, train_sim_to_real
+from softform_core.training.tips import train_kinematics, train_tip_transfer
 
 
 def learn_tip_kinematics(robot: Robot, store: Path, folder: Path, seed: int) -> TipKinematicsCard:
@@ -65,14 +65,15 @@ def learn_tip_sim_to_real(robot: Robot, store: Path, folder: Path, seed: int) ->
         SoftformError: If the store is not this robot's, or a model cannot be read or written.
     """
     actuations, tips, origin = read_tip_samples(store, robot)
-    model = load_tip_model(robot)
-    trained = train_sim_to_real(model, actuations, tips, seed)
+    kinematics, simulated = load_tip_kinematics(robot, models_dir() / robot.name)
+    model = extract_mlp(kinematics.forward_kinematics)
+    trained = train_tip_transfer(model.forward(actuations), actuations, tips, simulated.workspace_width_mm, seed)
     weights = export(trained.network)
     card = TipSimToRealCard(
         **card_identity(robot, weights),
         weights_file=TIP_SIM_TO_REAL.weights_file,
         command=f"softform train s2r --robot {robot.name} --frames {store.name} --seed {seed}",
-        forward_kinematics=KinematicsReference(weights_sha256=_kinematics_sha256(robot)),
+        forward_kinematics=KinematicsReference(weights_sha256=simulated.weights_sha256),
         data=RealData(store=store.name, samples=len(tips), source=origin["source"], created=origin["created"]),
         split=card_split(trained.split),
         seed=seed,
@@ -82,7 +83,3 @@ def learn_tip_sim_to_real(robot: Robot, store: Path, folder: Path, seed: int) ->
     )
     TIP_SIM_TO_REAL.save(folder, weights, card)
     return card
-
-
-def _kinematics_sha256(robot: Robot) -> str:
-    return TIP_KINEMATICS.read_card(models_dir() / robot.name, robot).weights_sha256

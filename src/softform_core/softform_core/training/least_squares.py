@@ -91,7 +91,7 @@ class _LeastSquares:
             loss.backward()
             return loss
 
-        return float(self.optimiser.step(closure))
+        return float(self.optimiser.step(closure).detach())
 
     def validate(self) -> dict[str, float]:
         """Root mean square on the validation part, in standard deviations."""

@@ -8,7 +8,6 @@ import torch
 from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
-from softform_core.forward.tip_model import TipModel
 from softform_core.networks.layers import extract_mlp
 from softform_core.networks.tip import ACTIVATION, TipKinematics, TipNetwork
 from softform_core.networks.tip_card import NetworkEntry
@@ -102,10 +101,11 @@ def train_kinematics(
     return TrainedKinematics(TipKinematics(fk, jacobian), split, fk_entry, jacobian_entry, width)
 
 
-def train_sim_to_real(
-    model: TipModel,
+def train_tip_transfer(
+    simulated: Array,
     actuations: Array,
     tips: Array,
+    workspace_width_mm: float,
     seed: int,
     *,
     by_tip_alone: bool = False,
@@ -118,9 +118,10 @@ def train_sim_to_real(
     which in reality lead to different places, so ours takes the actuation beside it.
 
     Args:
-        model: N_fk.
+        simulated: (s, n) mm, of N_fk.
         actuations: (s, m) Pa, commanded.
         tips: (s, n) m, captured.
+        workspace_width_mm: Of the simulated tips.
         seed: Of the split and the first weights.
         by_tip_alone: As the paper.
         steps: Of L-BFGS at most.
@@ -131,13 +132,13 @@ def train_sim_to_real(
     """
     _require_samples(len(actuations))
     split = split_rows(len(actuations), seed)
-    simulated, real = model.without_sim_to_real.tip(actuations), MM_PER_M * tips
+    real = MM_PER_M * tips
     inputs = simulated if by_tip_alone else np.concatenate([simulated, actuations], axis=1)
     network, entry = _fitted(
         "N_s2r", inputs, real, [max(1, round(NEURONS_PER_SAMPLE * len(actuations)))], split, seed, steps,
-        True, model.workspace_width_mm, progress,
+        True, workspace_width_mm, progress,
     )  # fmt: skip
-    before = 100.0 * np.linalg.norm(simulated - real, axis=1)[split.test] / model.workspace_width_mm
+    before = 100.0 * np.linalg.norm(simulated - real, axis=1)[split.test] / workspace_width_mm
     return TrainedTipTransfer(network, split, entry, float(before.mean()), float(before.max()))
 
 

@@ -22,7 +22,7 @@ from softform_core.simulation.sampling import grid, grid_actuations
 from softform_core.training.least_squares import fit
 from softform_core.training.split import split_rows
 from softform_core.training.tip_samples import read_tip_samples, write_tip_samples
-from softform_core.training.tips import train_kinematics, train_sim_to_real
+from softform_core.training.tips import train_kinematics, train_tip_transfer
 
 ROBOT = load_robot("three_chamber", "tip")
 
@@ -136,7 +136,7 @@ def test_captured_tips_that_are_few_or_of_another_robot_are_refused(tmp_path):
     path = tmp_path / "tips.zarr"
     write_tip_samples(path, ROBOT, np.zeros((5, 3)), np.zeros((5, 3)), {"source": "a test", "created": "now"})
     with pytest.raises(SoftformError, match="5 samples are too few"):
-        train_sim_to_real(load_tip_model(ROBOT), *read_tip_samples(path, ROBOT)[:2], 0, progress=False)
+        train_tip_transfer(np.zeros((5, 3)), *read_tip_samples(path, ROBOT)[:2], 100.0, 0, progress=False)
     with pytest.raises(SoftformError, match="was made for robot 'three_chamber'"):
         read_tip_samples(path, load_robot("planar_fingers", "tip"))
     with pytest.raises(SoftformError, match="is there already"):

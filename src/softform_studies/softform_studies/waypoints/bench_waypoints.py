@@ -10,7 +10,7 @@ from softform_core.inverse.follow_path import follow_path, start_near
 from softform_core.networks.layers import extract_mlp
 from softform_core.robots import Robot, load_robot
 from softform_core.threads import one_thread
-from softform_core.training.tips import train_sim_to_real
+from softform_core.training.tips import train_tip_transfer
 from softform_rig.live_rod import LiveRod
 from softform_rig.reality import Reality, load_reality
 from softform_studies.waypoints.capture_tips import PAPER_SAMPLES, capture_tips, real_tips
@@ -42,8 +42,9 @@ def follow_in_reality(robot: Robot, reality_name: str, seed: int = 0) -> dict[st
     reality, model = load_reality(reality_name, robot), load_tip_model(robot)
     with one_thread():
         actuations, tips = capture_tips(robot, reality, PAPER_SAMPLES[robot.name], seed)
-        trained = train_sim_to_real(model, actuations, tips, seed, progress=False)
-        by_tip = train_sim_to_real(model, actuations, tips, seed, by_tip_alone=True, progress=False)
+        samples = model.tip(actuations), actuations, tips, model.workspace_width_mm
+        trained = train_tip_transfer(*samples, seed, progress=False)
+        by_tip = train_tip_transfer(*samples, seed, by_tip_alone=True, progress=False)
     real, as_paper = (replace(model, sim_to_real=fold(extract_mlp(one.network))) for one in (trained, by_tip))
     return {
         "reality": reality.name,
