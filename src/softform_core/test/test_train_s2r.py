@@ -20,7 +20,7 @@ from softform_core.frames.store import create_frames, open_frames
 from softform_core.halton import halton_actuations
 from softform_core.robots import load_robot
 from softform_core.surface.patch import SHEET
-from softform_core.training import ensemble, held_out_errors, learn_sim_to_real
+from softform_core.training import ensemble, held_out_errors, learn_sim_to_real, loop
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
 from softform_core.units import MM_PER_M
 
@@ -115,16 +115,16 @@ def learned(tmp_path_factory):
 
 def test_an_interrupted_command_goes_on_to_the_same_model(learned, tmp_path, monkeypatch):
     quick(monkeypatch)
-    monkeypatch.setattr(ensemble, "_CHECKPOINT_EPOCHS", 5)
-    run_epoch, epochs = ensemble._MemberRun._run_epoch, []
+    monkeypatch.setattr(loop, "_CHECKPOINT_EPOCHS", 5)
+    run_epoch, epochs = ensemble._MemberTask.run_epoch, []
 
-    def watched(member):
-        epochs.append(member.epoch)
+    def watched(member, epoch):
+        epochs.append(epoch)
         if len(epochs) == 33:  # the thirteenth of the second member
             raise KeyboardInterrupt
-        return run_epoch(member)
+        return run_epoch(member, epoch)
 
-    monkeypatch.setattr(ensemble._MemberRun, "_run_epoch", watched)
+    monkeypatch.setattr(ensemble._MemberTask, "run_epoch", watched)
     cut_off = run(learned.store, tmp_path / "model")
     assert cut_off.exit_code == 1 and not (tmp_path / "model").exists()
     epochs += [-1] * 100
