@@ -1,0 +1,102 @@
+"""Robots that are added by a description alone: simulated, learned, launched, and led on the virtual rig."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from softform_client.client import Mode, PointPath, ShapeClient
+from softform_core.cli.simulate import simulate
+from softform_core.cli.train import train
+from softform_core.forward.tip_model import load_tip_model
+from softform_core.paths import home, robot_file
+from softform_core.robots import Robot, load_robot
+from softform_core.shapes.random import random_target
+from softform_core.units import MM_PER_M
+
+COARSE = {"patch": "sheet", "rows": 16, "columns": 16, "degree": 3}
+
+pytestmark = pytest.mark.timeout(300)
+
+
+def _described(source: str, **changes: object) -> dict:
+    return yaml.safe_load(robot_file(source).read_text()) | changes
+
+
+def two_by_three() -> dict:
+    """Another grid, size and range, on the reality that was written for nine chambers."""
+    content = _described(
+        "membrane", name="two_by_three", devices=[{"name": "openpneu", "channels": [0, 1, 2, 3, 4, 5]}]
+    )
+    content["body"] |= {"width": 0.200, "length": 0.260, "rows": 2, "columns": 3, "cells": 18}
+    content["surfaces"] = [COARSE]
+    content["actuators"]["maximum"] = 8000.0
+    corners = [[-0.12, -0.14, 0.0], [0.12, -0.15, 0.0], [0.13, 0.11, 0.0], [-0.11, 0.15, 0.03]]
+    return content | {"base_markers": {f"base_{number}": place for number, place in enumerate(corners)}}
+
+
+def six_over_nine() -> dict:
+    """Nine chambers driven by six pressures: the chambers of the middle row lie between those of the outer rows."""
+    outer = np.eye(6)
+    matrix = np.concatenate([outer[:3], 0.5 * (outer[:3] + outer[3:]), outer[3:]])
+    linear = {"kind": "linear", "names": list("abcdef"), "matrix": matrix.tolist(), "minimum": 0.0, "maximum": 5000.0}
+    content = _described("membrane", name="six_over_nine", actuation_map=linear)
+    content["body"]["cells"] = 18
+    content["surfaces"] = [COARSE]
+    return content
+
+
+def two_sections() -> dict:
+    """Two sections of the three-chamber actuator, one on the other, in space."""
+    content = _described("three_chamber", name="two_sections")
+    content["body"] |= {"sections": 2, "elements": 8}
+    content["actuators"]["maximum"] = 40000.0
+    content["devices"] = [{"name": "openpneu", "channels": [0, 1, 2, 3, 4, 5]}]
+    content["frames"]["tip"] |= {"segments": 3, "forward_kinematics": [20], "jacobian": [20]}
+    return content
+
+
+@pytest.fixture(scope="module", params=[two_by_three, six_over_nine, two_sections], ids=lambda made: made.__name__)
+def robot(request, stacks, tmp_path_factory) -> Iterator[Robot]:
+    """One of them, simulated, trained and launched; its models and data lie in a home of their own."""
+    place = tmp_path_factory.mktemp("home")
+    for folder in ("config", "launch"):
+        (place / folder).symlink_to(home() / folder)
+    (place / "models").mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SOFTFORM_HOME", str(place))
+        path = place / "mine.yaml"
+        path.write_text(yaml.safe_dump(request.param()))
+        robot = load_robot(path)
+        _run(simulate, "--robot", path, "--jobs", "2", *(["--samples", "120"] if robot.surfaces else []))
+        _run(train, "fk", "--robot", path, *(["--epochs", "400"] if robot.surfaces else []))
+        stacks.launched_with({"robot": str(path), "sim_to_real": "none"})
+        yield robot
+
+
+def _run(command: object, *arguments: object) -> None:
+    done = CliRunner().invoke(command, [str(argument) for argument in arguments])
+    assert done.exit_code == 0, done.output
+
+
+def test_it_takes_what_it_is_asked_for(robot: Robot) -> None:
+    with ShapeClient("/softform", timeout=30.0) as client:
+        if robot.surfaces:
+            target = random_target(robot, seed=1)
+            result = client.reach(target, Mode.PLAN_MOVE_AND_VERIFY)
+            assert len(result.pressures) == len(robot.actuators)
+            commands = robot.check_commands(np.array(result.pressures))
+            np.testing.assert_allclose(robot.actuators_of(robot.actuation_of(commands)), commands, atol=1e-6)
+            at_rest = np.abs(target.points[:, 2]).mean()
+            # What is left is the reality's difference, which nothing has learned yet.
+            assert result.verified and result.measured_mean_error < 0.35 * at_rest
+            return
+        model = load_tip_model(robot)
+        middle = 0.5 * (robot.actuation_min + robot.actuation_max)
+        actuations = middle + 0.15 * (robot.actuation_max - robot.actuation_min) * np.eye(6)[[0, 2, 4]]
+        points = model.tip(actuations) / MM_PER_M
+        result = client.follow(PointPath(points, np.zeros(2)))
+        assert max(result.errors) < 1e-3
+        assert np.nanmax(result.measured_errors) < 0.15 * robot.body.size
