@@ -69,6 +69,9 @@ class QuickRobot:
         self._ends = threading.Event()
         self._thread = threading.Thread(target=self._run)
 
+    def commands(self, actuation):
+        return ROBOT.actuators_of(actuation)
+
     def _follow(self, pressures):
         self._held = pressures
         if pressures.any():

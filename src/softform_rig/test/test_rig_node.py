@@ -152,10 +152,10 @@ def test_faults_come_by_schedule_and_by_topic_and_are_told(start) -> None:
 
 def test_bad_parameters_fail_configure_with_a_reason(start, tmp_path) -> None:
     file = tmp_path / "mine.yaml"
-    file.write_text("name: mine\ntitle: mine\nmembrane: {thickness: {variation: 7}}\n")
+    file.write_text("name: mine\ntitle: mine\nbody: {kind: membrane, thickness: {variation: 7}}\n")
     rig = start(reality=str(file))
     assert not rig.change(Transition.TRANSITION_CONFIGURE)
-    rig.wait(lambda: any("membrane.thickness.variation" in d.status[0].message for d in rig.diagnostics))
+    rig.wait(lambda: any("body.thickness.variation" in d.status[0].message for d in rig.diagnostics))
     rig.process.send_signal(signal.SIGINT)
     assert rig.process.wait(10.0) == 0
-    assert "membrane.thickness.variation" in rig.process.stderr.read()
+    assert "body.thickness.variation" in rig.process.stderr.read()

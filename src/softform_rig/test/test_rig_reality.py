@@ -151,7 +151,7 @@ def test_live_membrane_solves_only_when_pressures_change(robot: Robot) -> None:
 
 def test_a_failed_solve_keeps_the_last_shape_and_says_why(robot: Robot) -> None:
     gent = {"law": "gent", "coefficients": [8e4, 1e-4]}
-    stiff = Reality(name="stiff", title="", membrane={"material": gent, "cells": 12})
+    stiff = Reality(name="stiff", title="", body=RealMembrane(material=gent, cells=12))
     live = LiveMembrane(robot, stiff)
     good = live.shape(np.full(9, 1.0)).copy()
     shape = live.shape(np.full(9, 5000.0))
@@ -169,7 +169,7 @@ def test_pressures_far_outside_the_range_keep_the_last_shape(robot: Robot) -> No
 
 
 def test_hysteresis_makes_the_shape_depend_on_the_direction(robot: Robot) -> None:
-    live = LiveMembrane(robot, Reality(name="h", title="", hysteresis=200.0))
+    live = LiveMembrane(robot, Reality(name="h", title="", body=RealMembrane(), hysteresis=200.0))
     up = live.shape(np.full(9, 2000.0)).copy()
     live.shape(np.full(9, 4000.0))
     down = live.shape(np.full(9, 2000.0))

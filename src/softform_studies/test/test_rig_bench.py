@@ -105,10 +105,10 @@ def test_bad_arguments_are_refused_before_anything_is_done(arguments: list[str],
 
 def test_a_reality_that_is_no_description_is_refused(tmp_path) -> None:
     broken = tmp_path / "broken.yaml"
-    broken.write_text("name: broken\ntitle: x\nmembrane: {cells: 3}\n", encoding="utf-8")
+    broken.write_text("name: broken\ntitle: x\nbody: {kind: membrane, cells: 3}\n", encoding="utf-8")
     result = CliRunner().invoke(main, ["bench", "sim2real", "--reality", str(broken)])
     assert result.exit_code == 2
-    assert "membrane.cells" in result.output
+    assert "body.cells" in result.output
 
 
 def test_a_reality_that_fails_does_not_cost_the_figures_of_the_others(monkeypatch) -> None:

@@ -22,7 +22,7 @@ def test_the_path_is_closed_within_the_range_and_slower_than_the_robot():
     path = pressure_path(robot, 600, seed=0)
     assert (path > robot.actuation_min).all() and (path < robot.actuation_max).all()
     steps = np.abs(np.diff(np.vstack([path, path[:1]]), axis=0)).max()
-    assert 0.2 * robot.actuation_slew < steps * 50.0 < robot.actuation_slew
+    assert (0.2 * robot.actuation_slew < steps * 50.0).all() and (steps * 50.0 < robot.actuation_slew).all()
     assert (pressure_path(robot, 600, seed=0) == path).all() and (pressure_path(robot, 600, seed=1) != path).any()
 
 

@@ -36,7 +36,7 @@ def wait_for(condition, seconds=30.0):
 def pressures(number):
     header = Header(stamp=stamp_from_seconds(1000.0 + 0.1 * number))
     values = [5000.0 * ((7 * number + 3 * chamber) % 11) / 11 for chamber in range(9)]
-    return ChamberPressures(header=header, name=ROBOT.chambers, pressure=values, status=[3] * 9)
+    return ChamberPressures(header=header, name=ROBOT.actuators, pressure=values, status=[3] * 9)
 
 
 def contents(folder):

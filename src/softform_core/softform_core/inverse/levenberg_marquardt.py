@@ -15,6 +15,7 @@ from softform_core.inverse.quadratic_model import moved, quadratic_model
 
 _FIRST_DAMPING = 1e-3
 _LEAST_DAMPING = 1e-6
+_LEAST_DAMPING_WITH_COST = 1e-9
 _MOST_DAMPING = 1e9
 _LEAST_PROMISE = 1e-10
 
@@ -33,8 +34,11 @@ class LevenbergMarquardt:
     def __init__(self, problem: Problem, start: Evaluation) -> None:
         """No iteration is made yet."""
         self.problem, self.best = problem, start
-        # A cost of the pressures makes the Hessian regular by itself.
-        self._damping = _LEAST_DAMPING if problem.cost.curvature > 0.0 else _FIRST_DAMPING
+        # A cost of the pressures makes the Hessian regular by itself, and alone chooses among those of one shape: the
+        # damping stays below its curvature, or it would bias that choice.
+        has_cost = problem.cost.curvature > 0.0
+        self._least_damping = _LEAST_DAMPING_WITH_COST if has_cost else _LEAST_DAMPING
+        self._damping = self._least_damping if has_cost else _FIRST_DAMPING
 
     def iterate(self, interrupted: Callable[[], Termination | None]) -> Termination | None:
         """Make one iteration: one model, and trials until one lowers the merit.
@@ -48,10 +52,7 @@ class LevenbergMarquardt:
         problem, best, growth = self.problem, self.best, 2.0
         gradient, hessian, pivot = quadratic_model(problem, best)
         diagonal = hessian.diagonal()
-        scale, k = np.maximum(diagonal, 1e-9 * max(float(diagonal.max()), 1e-12)), len(best.actuation)
-        if problem.cost.curvature > 0.0:
-            # The same for all pressures: the cost alone chooses among those that make the same shape.
-            scale[:k] = scale[:k].mean()
+        scale = np.maximum(diagonal, 1e-9 * max(float(diagonal.max()), 1e-12))
         lower = (problem.low - best.actuation) / problem.range
         upper = (problem.high - best.actuation) / problem.range
         while True:
@@ -74,7 +75,7 @@ class LevenbergMarquardt:
             if self._damping > _MOST_DAMPING:
                 return Termination.STALLED
         # Nielsen 1999: the damping follows how well the model foretold the decrease.
-        self._damping = max(self._damping * max(1.0 / 3.0, 1.0 - (2.0 * gain - 1.0) ** 3), _LEAST_DAMPING)
+        self._damping = max(self._damping * max(1.0 / 3.0, 1.0 - (2.0 * gain - 1.0) ** 3), self._least_damping)
         decrease = (best.merit - trial.merit) / max(trial.merit, 1e-300)
         self.best = problem.rated_anew(trial) if problem.trims else trial
         return Termination.CONVERGED if decrease <= problem.options.relative_decrease else None
