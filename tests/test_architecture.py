@@ -3,12 +3,14 @@
 import ast
 import graphlib
 import sys
+import tomllib
 from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 import yaml
+from mypy import api
 
 SRC = Path(__file__).parents[1] / "src"
 BELOW_NODES = {"softform_core", "softform_interfaces", "softform_ros", "softform_client", "softform_launch"}
@@ -82,6 +84,17 @@ def test_a_package_imports_only_what_lies_below_it(package):
 
 def test_the_packages_are_those_of_the_design():
     assert set(PYTHON_PACKAGES) == set(ALLOWED)
+
+
+def test_types_are_checked_across_packages(tmp_path, monkeypatch):
+    """With the settings of `./softform test`: a package that mypy does not find is Any, and no use of it is wrong."""
+    monkeypatch.chdir(SRC.parent)
+    settings = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["tool"]["mypy"]
+    assert settings["mypy_path"] == [f"src/{package}" for package in PYTHON_PACKAGES]
+    misuse = tmp_path / "misuse.py"
+    misuse.write_text("from softform_core.errors import SoftformError\n\nSoftformError(1)\n")
+    found, errors, status = api.run(["--cache-dir", str(tmp_path / "cache"), str(misuse)])
+    assert status == 1 and 'incompatible type "int"; expected "str"' in found, found + errors
 
 
 def _folder_of(module: str) -> str | None:

@@ -46,7 +46,7 @@ class BringupManagerNode(Node):
         """
         super().__init__("bringup_manager")
         declare_parameters(self, PARAMETERS)
-        self._parameters = read_parameters(self, PARAMETERS)
+        self.parameters = read_parameters(self, PARAMETERS)
         self._stop = stop
         self._goes_down = False
         self._state = STARTING
@@ -61,12 +61,12 @@ class BringupManagerNode(Node):
         self._manager = LifecycleManager(
             [
                 RemoteLifecycleNode(self, name, lambda node: self._errors.get(node, ""), self._is_interrupted)
-                for name in self._parameters["nodes"]
+                for name in self.parameters["nodes"]
                 if name
             ],
             self.get_logger().info,
-            self._parameters["start_timeout"],
-            self._parameters["transition_timeout"],
+            self.parameters["start_timeout"],
+            self.parameters["transition_timeout"],
             stop.is_set,
         )
 
@@ -87,7 +87,7 @@ class BringupManagerNode(Node):
         self._goes_down = True
         if exit_code == 0:
             self._tell(STOPPING)
-        self._manager.bring_down(self._parameters["stop_patience"], self._parameters["air_first"])
+        self._manager.bring_down(self.parameters["stop_patience"], self.parameters["air_first"])
         if exit_code == 0:
             self._tell(DOWN)
         else:
@@ -95,8 +95,8 @@ class BringupManagerNode(Node):
         return exit_code
 
     def _watch(self) -> None:
-        while not self._stop.wait(self._parameters["watch_period"]):
-            missing = self._manager.missing(self._parameters["answer_timeout"])
+        while not self._stop.wait(self.parameters["watch_period"]):
+            missing = self._manager.missing(self.parameters["answer_timeout"])
             if self._stop.is_set():
                 return
             if missing:
@@ -121,7 +121,7 @@ class BringupManagerNode(Node):
 
     def _health(self) -> Health:
         level = {DEGRADED: WARN, FAILED: ERROR}.get(self._state, OK)
-        return Health(level, self._reason or self._state, {"nodes": ", ".join(self._parameters["nodes"])})
+        return Health(level, self._reason or self._state, {"nodes": ", ".join(self.parameters["nodes"])})
 
     def _keep_errors(self, message: DiagnosticArray) -> None:
         for status in message.status:

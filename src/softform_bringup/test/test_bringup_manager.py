@@ -11,6 +11,7 @@ import time
 import pytest
 import rclpy
 from lifecycle_msgs.srv import ChangeState, GetState
+from rcl_interfaces.srv import GetParameters
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from std_msgs.msg import String
@@ -173,6 +174,18 @@ def test_a_node_that_fails_brings_down_what_was_up(stack, watcher):
     assert stack.exit_code() == 1
     assert stack.events() == [*UP[:3], "second cleanup", *DOWN[2:]]
     assert "The pump is missing. Plug it in." in stack.log.read_text()
+
+
+def test_tells_its_parameters(stack, watcher):
+    stack.start_manager("nowhere")
+    watcher.wait_for_state("starting")
+    client = watcher.create_client(GetParameters, "bringup_manager/get_parameters")
+    assert client.wait_for_service(10.0)
+    future, deadline = client.call_async(GetParameters.Request(names=["watch_period"])), time.monotonic() + 10.0
+    while not future.done():
+        assert time.monotonic() < deadline, stack.log.read_text()
+        watcher.spin_once()
+    assert future.result().values[0].double_value == 0.2
 
 
 def test_stop_while_waiting_for_a_node(stack, watcher):

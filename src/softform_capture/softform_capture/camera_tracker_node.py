@@ -55,6 +55,7 @@ class CameraTrackerNode(SoftformLifecycleNode):
         pose = values["sheet_pose"]
         if len(pose) != 3 or not np.isfinite(pose).all():
             raise SoftformError(f"Parameter sheet_pose is {pose}.", "Give x, y in metres and yaw in radians.")
+        x, y, yaw = pose
         lens = values["camera_calibration"]
         self._options = TrackerOptions(
             ColourMarker(
@@ -64,7 +65,7 @@ class CameraTrackerNode(SoftformLifecycleNode):
                 values["least_value"],
                 values["diameter"],
             ),
-            SheetPlacement(*pose, values["marker_height"]),
+            SheetPlacement(x, y, yaw, values["marker_height"]),
             Lens.from_file(Path(lens).expanduser()) if lens else None,
             values["hold_codes"],
         )

@@ -1,5 +1,7 @@
 """What the node serves for a robot with a tip: paths (paper 001); shapes are refused."""
 
+from pathlib import Path
+
 import numpy as np
 from rclpy.action import ActionServer
 
@@ -89,6 +91,7 @@ class TipServers:
 def _model_of(robot: Robot, folder: str, sim_to_real: str) -> TipModel:
     """The robot's model as the node's parameters say."""
     own = models_dir() / robot.name
+    chosen: Path | str | None
     if sim_to_real == AUTO:
         chosen = own if (own / TIP_SIM_TO_REAL.weights_file).exists() else None
     else:

@@ -100,7 +100,8 @@ async def in_worker(node: SoftformLifecycleNode, workers: Executor, work: Callab
         except BaseException as error:
             finished.set_exception(error)
         # A result set from another thread wakes nobody by itself.
-        executor.wake()
+        if executor is not None:
+            executor.wake()
 
     workers.submit(run)
     outcome: Outcome = await finished

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
-from softform_core.bodies.membrane.equilibrium import solve_equilibrium
+from softform_core.bodies.membrane.equilibrium import Equilibrium, solve_equilibrium
 from softform_core.bodies.membrane.model import Membrane
 from softform_core.bodies.membrane.potential import dome, potential_gradient, total_potential
 from softform_core.robots import load_robot
@@ -51,7 +51,8 @@ def run(shapes: int = 20, seed: int = 0) -> dict[str, object]:
     compared = actuations[:_REFERENCE_SHAPES]
     with threadpool_limits(1):
         solve_equilibrium(membrane, actuations[0])  # compiles the kernels
-        core_seconds, ours = [], []
+        core_seconds: list[float] = []
+        ours: list[Equilibrium | None] = []
         begin = time.perf_counter()
         for actuation in actuations:
             core_begin = time.process_time()

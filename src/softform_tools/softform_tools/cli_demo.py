@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -36,7 +37,7 @@ from softform_core.files import write_atomically
 @click.option("--json", "json_path", metavar="FILE", help="Write the figures as one JSON object; - is standard output.")
 def demo(
     target: str,
-    unit: str | None,
+    unit: Literal["m", "mm"] | None,
     robot: str,
     reality: str,
     sim_to_real: str | None,

@@ -20,7 +20,7 @@ from softform_core.robots import Robot, load_robot
 from softform_core.run_folder import new_run_folder
 from softform_core.shapes.dem import dem_target
 from softform_core.shapes.random import random_target
-from softform_core.shapes.read import read_shape
+from softform_core.shapes.read import Unit, read_shape
 from softform_core.shapes.target import TargetShape
 from softform_core.shapes.validate import check_target
 from softform_core.units import MM_PER_M
@@ -57,7 +57,7 @@ class DemoRequest:
     """
 
     target: str
-    unit: str | None
+    unit: Unit | None
     robot: str
     reality: str
     seed: int

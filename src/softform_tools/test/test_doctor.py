@@ -101,6 +101,16 @@ def test_model_of_another_robot(checkout):
     assert found and all(one.level is Level.FAIL and "another description" in one.message for one in found)
 
 
+def test_model_of_a_robot_given_by_path(checkout):
+    (checkout / "config" / "robots" / "membrane.yaml").unlink()
+    found = [one for one in findings(doctor.check_models) if "membrane" in one.message]
+    assert found and all(one.level is Level.OK and "not checked" in one.message for one in found)
+    weights = checkout / "models" / "membrane" / "forward_kinematics.pt"
+    weights.write_bytes(weights.read_bytes()[:-1])
+    (finding,) = [one for one in findings(doctor.check_models) if one.level is not Level.OK]
+    assert finding.level is Level.FAIL and "not those that its card describes" in finding.message
+
+
 @pytest.mark.parametrize(
     ("name", "value", "level"),
     [

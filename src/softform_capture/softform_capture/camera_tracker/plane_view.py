@@ -75,9 +75,10 @@ def view_plane(corners: CodeCorners, placement: SheetPlacement, lens: Lens | Non
             "Lay the printed sheet flat into the camera's view, sharp and well lit.",
         )
     pixels = corners.pixels if lens is None else lens.straightened(corners.pixels)
-    sheet_to_image, _ = cv2.findHomography(corners.on_sheet[:, :2], pixels, cv2.RANSAC, _OUTLIER_PIXELS)
-    if sheet_to_image is None or not np.isfinite(sheet_to_image).all():
+    homography, _ = cv2.findHomography(corners.on_sheet[:, :2], pixels, cv2.RANSAC, _OUTLIER_PIXELS)
+    if homography is None or not np.isfinite(homography).all():
         raise SoftformError("The codes do not lie in a plane.", "Lay the printed sheet flat.")
+    sheet_to_image = np.asarray(homography, dtype=np.float64)
     off = _mapped(sheet_to_image, corners.on_sheet[:, :2]) - pixels
     residual = float(np.sqrt(np.square(off).sum(axis=1).mean()))
     if not residual <= LARGEST_RESIDUAL:

@@ -189,7 +189,7 @@ class MarkerStream:
     def _believed(self, aligned: Array, time: float) -> Array:
         if self.gaps is None:
             self.gaps = MarkerGaps(len(self.names))
-        self.gaps.see(np.isfinite(aligned).all(axis=1), time)
+        self.gaps.see(np.asarray(np.isfinite(aligned).all(axis=1)), time)
         if self._plausibility is None:
             self._plausibility = MarkerPlausibility(len(self.names), self._limits)
         jumped, exchanged = self._plausibility.judge(aligned, time)

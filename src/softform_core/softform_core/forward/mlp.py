@@ -41,13 +41,13 @@ class AffineLayers:
             activations.append(x)
         return tuple(activations)
 
-    def values(self, x: Floats) -> Floats:
+    def values(self, x: Floats) -> Array:
         """Output, (n, in) -> (n, out)."""
         return self.output((x, *self.hidden(x))[-1])
 
-    def output(self, last_hidden: Floats) -> Floats:
-        """Output (n, out) from the activations of the last hidden layer."""
-        return last_hidden @ self.weights[-1].T + self.biases[-1]
+    def output(self, last_hidden: Floats) -> Array:
+        """Output (n, out) from the activations of the last hidden layer; double, as the last bias is."""
+        return np.asarray(last_hidden @ self.weights[-1].T + self.biases[-1], dtype=np.float64)
 
     def hidden_jacobian(self, hidden: tuple[Floats, ...], dx: Floats | None = None) -> Floats:
         """Derivative of the last hidden layer's activations.
@@ -74,7 +74,7 @@ class AffineLayers:
         """The weights transposed, (in, out) each, and contiguous: with them products of few rows are quicker."""
         return tuple(np.ascontiguousarray(weight.T) for weight in self.weights)
 
-    def after(self, weight: Array, bias: Array) -> "AffineLayers":
+    def after(self, weight: Floats, bias: Floats) -> "AffineLayers":
         """This perceptron behind an affine map `x -> weight x + bias`, which is folded into the first layer (exact)."""
         first = self.weights[0]
         return AffineLayers(

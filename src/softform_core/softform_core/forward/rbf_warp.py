@@ -81,7 +81,9 @@ def warp(points: Array, gaussian: Floats, gamma: Array) -> Array:
     return gamma[:, :1] + points @ gamma[:, 1:4] + gaussian @ gamma[:, 4:].astype(gaussian.dtype, copy=False)
 
 
-def warp_tangents(points: Array, tangents: Array, centers: Array, gaussian: Array, gamma: Array, width: float) -> Array:
+def warp_tangents(
+    points: Array, tangents: Array, centers: Array, gaussian: Floats, gamma: Array, width: float
+) -> Array:
     """Eq. 2's derivative along tangents of the surface, the centers held: dp*/du = (dp*/dp) dp/du (Eq. 26).
 
     Args:

@@ -90,7 +90,7 @@ class TipModel:
                 unit = np.broadcast_to(np.eye(self.actuations), (len(flat), self.actuations, self.actuations))
                 by_actuation = np.concatenate([by_actuation, unit], axis=2)
             tips = self.sim_to_real.output(hidden[-1])
-            jacobians = self.sim_to_real.jacobian(hidden, by_actuation).swapaxes(1, 2)
+            jacobians = np.asarray(self.sim_to_real.jacobian(hidden, by_actuation).swapaxes(1, 2), dtype=np.float64)
         return tips.reshape(*batch, self.dimensions), jacobians.reshape(*batch, *jacobians.shape[1:])
 
     def _transfer_inputs(self, tips: Array, actuations: Array) -> Array:

@@ -8,6 +8,7 @@ asked for.
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -150,7 +151,7 @@ class MarkerStore(Recording):
 
 
 def create_marker_frames(
-    path: Path, robot: Robot, actuations: Array, names: list[str], rest: Array, provenance: dict[str, object]
+    path: Path, robot: Robot, actuations: Array, names: list[str], rest: Array, provenance: dict[str, Any]
 ) -> MarkerStore:
     """Make a store of pending frames; it appears at `path` complete or not at all.
 

@@ -105,7 +105,7 @@ def covered_cells(points: NDArray[np.floating], robot: Robot) -> NDArray[np.bool
 def cells_of(points: NDArray[np.floating], robot: Robot) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Cell of each point of (M, 3) m in the grid over the resting body, (M, 2), and whether it lies in the grid."""
     cells = np.floor((np.asarray(points)[:, :2] / robot.extent + 0.5) * COVERAGE_CELLS).astype(np.int64)
-    return cells, ((cells >= 0) & (cells < COVERAGE_CELLS)).all(axis=1)
+    return cells, np.asarray(((cells >= 0) & (cells < COVERAGE_CELLS)).all(axis=1))
 
 
 def _roughness(points: NDArray[np.float64], distance: float) -> tuple[float, float]:

@@ -7,6 +7,7 @@ Points behind the last frame that is marked as captured or rejected are overwrit
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -159,9 +160,7 @@ class FrameStore(Recording):
             self._write(number, values, quality.fault)
 
 
-def create_frames(
-    path: Path, robot: Robot, actuations: NDArray[np.float64], provenance: dict[str, object]
-) -> FrameStore:
+def create_frames(path: Path, robot: Robot, actuations: NDArray[np.float64], provenance: dict[str, Any]) -> FrameStore:
     """Make a store of pending frames; it appears at `path` complete or not at all.
 
     Args:

@@ -159,6 +159,7 @@ class FunctionPrediction(nn.Module):
         self.activation = activation
         self.layers = perceptron((inputs, *hidden, directions.shape[1] * 3), activation)
         last = self.layers[-1]
+        assert isinstance(last, nn.Linear)
         nn.init.zeros_(last.weight)
         nn.init.zeros_(last.bias)
         self.register_buffer("directions", torch.from_numpy(directions).float())

@@ -9,6 +9,7 @@ whatever stops a run leaves a store in which everything marked as done is there.
 
 from enum import IntEnum
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import zarr
@@ -149,7 +150,7 @@ def create_simulation(
     outputs: dict[str, tuple[int, ...]],
     constants: dict[str, NDArray],
     block: int,
-    provenance: dict[str, object],
+    provenance: dict[str, Any],
 ) -> SimulationStore:
     """Make a store of pending samples; it appears at `path` complete or not at all.
 

@@ -23,13 +23,12 @@ from softform_core.training.recipe import EnsembleRecipe
 
 
 class Problem(Protocol):
-    """What one member learns.
+    """What one member learns."""
 
-    Attributes:
-        nets: All that is trained; a checkpoint holds their state.
-    """
-
-    nets: nn.Module
+    @property
+    def nets(self) -> nn.Module:
+        """All that is trained; a checkpoint holds their state."""
+        ...
 
     def refresh(self, validation: Tensor) -> float:
         """Renew what depends on the weights but is held between refreshes; error in the frames of these numbers."""

@@ -62,7 +62,7 @@ def held_out_errors(
         before_99_percentile=simulated.captured.p99_mm,
         after_mean=corrected.captured.mean_mm,
         after_99_percentile=corrected.captured.p99_mm,
-        noise_floor_mean=_MEAN_OF_GAUSSIAN * corrected.noise_mm if uv is None else None,
+        noise_floor_mean=None if corrected.noise_mm is None else _MEAN_OF_GAUSSIAN * corrected.noise_mm,
         within_one_sigma=share_within(compared, 1.0) or 0.0,
         within_two_sigma=share_within(compared, 2.0) or 0.0,
     )

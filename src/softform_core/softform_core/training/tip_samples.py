@@ -59,7 +59,7 @@ def read_tip_samples(path: Path, robot: Robot) -> tuple[Array, Array, dict[str, 
         SoftformError: If there is no store, it is of another robot, or holds too few tips or what is no number.
     """
     group = open_group(path, TIP_SAMPLES, robot, writable=False)
-    actuations, tips = (np.asarray(group[name][...], dtype=np.float64) for name in ("actuation", "tip"))
+    actuations, tips = (np.asarray(group[name], dtype=np.float64) for name in ("actuation", "tip"))
     if tips.shape[1] != robot.tip_dimensions or not (np.isfinite(actuations).all() and np.isfinite(tips).all()):
         raise SoftformError(f"The tips in {path} are misshapen or no numbers.", "Capture them again.")
     return actuations, tips, {name: str(group.attrs[name]) for name in ("source", "created")}

@@ -9,6 +9,7 @@ from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 from softform_ik.goals.feedback_throttle import FeedbackThrottle
 from softform_ik.goals.goal_server import MovingGoalServer
+from softform_ik.reach.course import Progress
 from softform_ik.reach.messages import feedback_to_message, result_to_message
 from softform_ik.reach.reach import Reach, ReachOutcome
 from softform_ik.robot.commander import Commander
@@ -60,7 +61,7 @@ class ReachServer(MovingGoalServer[ReachGoal, ReachOutcome]):
         self, goal: ReachGoal, stop: StopRequest, send_feedback: Callable[[ReachShape.Feedback], None]
     ) -> ReachOutcome:
         """Plan, move, verify."""
-        throttle = FeedbackThrottle(
+        throttle = FeedbackThrottle[Progress](
             lambda progress: send_feedback(feedback_to_message(progress)), self.node.parameters["feedback_rate"]
         )
         return self._reach.run(goal, stop, throttle)

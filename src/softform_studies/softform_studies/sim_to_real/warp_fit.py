@@ -59,7 +59,7 @@ class WarpSpace:
                 block = columns.T @ (metric[:, axis, other, None] * columns)
                 matrix[axis, :, other], matrix[other, :, axis] = block, block
         right = (columns.T @ np.einsum("pxy,py->px", metric, offsets)).T.ravel()
-        matrix = matrix.reshape(3 * size, 3 * size)
-        matrix[np.diag_indices(3 * size)] += ridge
-        amplitudes = np.linalg.solve(matrix, right).reshape(3, size).T
+        normal_matrix = matrix.reshape(3 * size, 3 * size)
+        normal_matrix[np.diag_indices(3 * size)] += ridge
+        amplitudes = np.linalg.solve(normal_matrix, right).reshape(3, size).T
         return self.points + self._columns @ amplitudes

@@ -20,15 +20,17 @@ LATCHED_SECONDS = 0.6
 
 
 class FaultClass(Protocol):
-    """Faults of one kind.
+    """Faults of one kind."""
 
-    Attributes:
-        name: Of the class.
-        variants: What may be injected.
-    """
+    @property
+    def name(self) -> str:
+        """Name of the class."""
+        ...
 
-    name: str
-    variants: tuple[str, ...]
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """What may be injected."""
+        ...
 
     def inject(self, stack: RigStack, variant: str) -> Outcome:
         """Inject one into a stack that moves, and judge what happens; what it broke is brought back by others."""

@@ -42,7 +42,7 @@ def wall_fibres(section: RodSection, *, planar: bool) -> tuple[Array, Array]:
         wall &= ~_in_chamber(x, y, chamber)
     wall_area = wall * (width / across.size * height / along.size)
 
-    def by_cell(values: Array) -> Array:
+    def by_cell(values: NDArray[np.floating]) -> Array:
         return values.reshape(columns, across.size // columns, rows, along.size // rows).sum(axis=(1, 3)).ravel()
 
     area = by_cell(wall_area)
