@@ -11,10 +11,10 @@ from std_srvs.srv import Trigger
 
 from softform_bringup.lifecycle_manager import BringUpError, LifecycleManager
 from softform_bringup.remote_lifecycle import RemoteLifecycleNode
+from softform_core.plant import load_plant
 from softform_core.robots import load_robot
 from softform_interfaces.msg import ChamberPressures, DriverState, TargetPoints
 from softform_rig.firmware import Firmware
-from softform_rig.plant import load_plant
 from softform_rig.pseudo_terminal import PseudoTerminal
 from softform_ros import qos
 from softform_ros.background_node import BackgroundNode

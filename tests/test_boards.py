@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from softform_core.plant import load_plant
 from softform_core.robots import load_robot
 from softform_pneumatics.assembly import make_driver
 from softform_pneumatics.boards.binary_board import BinaryBoard
@@ -20,7 +21,6 @@ from softform_rig.emulated_board import Sensors
 from softform_rig.fault_schedule import FaultSchedule
 from softform_rig.faults import parse_fault
 from softform_rig.make_board import make_board
-from softform_rig.plant import load_plant
 from softform_rig.pseudo_terminal import PseudoTerminal
 
 ROBOT = load_robot("membrane")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from softform_core.paths import runs_dir
+from softform_core.plant import load_plant
 from softform_core.robots import Robot
 from softform_pneumatics.balance import Air
 from softform_pneumatics.boards.detection import BoardSettings, make_board
@@ -13,7 +14,6 @@ from softform_pneumatics.boards.ports import names_of_port
 from softform_pneumatics.driver import PneumaticsDriver
 from softform_pneumatics.latch import Latch
 from softform_pneumatics.offsets import OffsetStore
-from softform_pneumatics.plant import load_plant
 from softform_pneumatics.states import ChamberState, DriverSettings, State
 
 

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_pneumatics.plant import Plant, expected_flows
+from softform_core.plant import Plant
+from softform_pneumatics.expected_flows import expected_flows
 from softform_pneumatics.states import UnsafeError
 
 _CONTROL_SECONDS = 1.0 / 30.0  # the firmware's tick: one reading, one decision

@@ -11,8 +11,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.plant import Plant
+from softform_rig.channels import Channels
 from softform_rig.control import CONTROL_RATE
-from softform_rig.plant import Channels, Plant
 
 CHANNELS = 10
 BOOT_SECONDS = 1.5

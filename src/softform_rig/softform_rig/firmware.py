@@ -9,10 +9,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.plant import Plant
 from softform_rig.control import DEFAULT_THRESHOLD, regulate
 from softform_rig.emulated_board import CHANNELS, Sensors
 from softform_rig.line_board import LineBoard, finite_number
-from softform_rig.plant import Plant
 
 _SHIPPED_REGULATED = (2, 3)
 

@@ -12,11 +12,11 @@ import open3d
 from numpy.typing import NDArray
 from open3d.core import Tensor
 
-from softform_core.bodies.membrane.equilibrium import solve_equilibrium
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot, load_robot
+from softform_core.simulation.simulated_body import equilibrium_points
 from softform_core.units import MM_PER_M
-from softform_rig.live_membrane import LiveMembrane
+from softform_rig.live_body import LiveBody
 from softform_rig.reality import Reality, load_reality
 
 
@@ -33,10 +33,10 @@ def measure_gap(robot: Robot, reality: Reality, count: int, seed: int = 0) -> ND
         SoftformError: If an actuation has no equilibrium in the simulator or in the reality.
     """
     simulator = robot.body.simulator()
-    live = LiveMembrane(robot, reality)
+    live = LiveBody(robot, reality)
     distances = []
     for commanded in random_actuations(robot, count, seed):
-        simulated = solve_equilibrium(simulator, robot.actuators_of(commanded)).vertices
+        simulated = equilibrium_points(simulator, robot.actuators_of(commanded)[None])[0]
         real = live.commanded_shape(commanded)
         surface = open3d.t.geometry.RaycastingScene()
         surface.add_triangles(

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import differential_evolution, least_squares
 
+from softform_core.plant import Plant, Pump, load_plant
+from softform_rig.channels import advance
 from softform_rig.control import CONTROL_RATE, DEFAULT_THRESHOLD, PUMP_DEFLATE, PUMP_INFLATE, proportional_control
-from softform_rig.plant import Plant, Pump, advance, load_plant
 from softform_rig.plant_log import PlantLog
 
 Array = NDArray[np.float64]

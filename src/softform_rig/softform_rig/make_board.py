@@ -2,10 +2,10 @@
 
 from typing import Literal
 
+from softform_core.plant import Plant
 from softform_rig.binary_bus import BinaryBus
 from softform_rig.emulated_board import EmulatedBoard, Sensors
 from softform_rig.firmware import Firmware, FirmwareKind
-from softform_rig.plant import Plant
 from softform_rig.protocol_b import ProtocolBBoard
 
 BoardName = Literal["openpneu_a", "openpneu_b", "binary"]

@@ -1,6 +1,6 @@
-"""Motion-capture markers on the real membrane: where they are meant to be, and where they are glued.
+"""Motion-capture markers on the real body: where they are meant to be, and where they are glued.
 
-A marker is a flat reflective dot: it follows one material point of the sheet and weighs nothing.
+A marker is a flat reflective dot: it follows one material point of the body and weighs nothing.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from softform_core.errors import SoftformError
-from softform_core.robots import Robot
+from softform_core.robots import TIP, TIP_MARKER, Robot
+from softform_rig.live_body import LiveBody
+from softform_rig.motion_capture import WornMarkers
 
 Array = NDArray[np.float64]
 
@@ -95,3 +97,37 @@ def glue_markers(
     chosen = weights[np.arange(len(places)), inside]
     names = [f"m{number + 1:02d}" for number in range(len(places))]
     return GluedMarkers(names, np.asarray(faces[inside], dtype=np.int64), chosen)
+
+
+@dataclass(frozen=True)
+class TipMarker:
+    """The one marker on the tip.
+
+    Attributes:
+        point: Which of the body's points the tip is.
+        names: Its name, alone.
+    """
+
+    point: int
+    names = [TIP_MARKER]
+
+    def positions(self, points: Array) -> Array:
+        """Where it is on a body with points (P, 3) m: (1, 3) m."""
+        return points[[self.point]]
+
+
+def worn_markers(robot: Robot, body: LiveBody, placement_error: float, seed: int) -> list[WornMarkers]:
+    """The markers that the robot's description asks for: over its surface, on its tip, or both.
+
+    Args:
+        robot: The robot.
+        body: Its body.
+        placement_error: As `glue_markers`.
+        seed: As `glue_markers`.
+    """
+    worn: list[WornMarkers] = []
+    if robot.surfaces:
+        worn.append(glue_markers(body.rest, body.faces, marker_layout(robot, MARKERS), placement_error, seed))
+    if TIP in robot.frames:
+        worn.append(TipMarker(body.simulated.frames[TIP]))
+    return worn

@@ -19,14 +19,14 @@ Array = NDArray[np.float64]
 
 
 class WornMarkers(Protocol):
-    """Markers that move with a robot's body, whatever describes its shape."""
+    """Markers that move with a robot's body."""
 
     @property
     def names(self) -> list[str]:
         """Of the M markers."""
 
     def positions(self, shape: Array) -> Array:
-        """Where they are on a shape: (M, 3) m, robot frame."""
+        """Where they are on a body whose points are (P, 3) m: (M, 3) m, robot frame."""
 
 
 @dataclass(frozen=True)
@@ -43,16 +43,16 @@ class MotionCapture:
 
     Args:
         description: Frame, noise and occlusions.
-        worn: The markers on the body.
+        worn: The markers on the body, in groups.
         base_markers: Those on the robot's frame: name -> place, m, robot frame.
-        rest: The body's shape at rest, by which markers are neighbours.
+        rest: Points (P, 3) m of the body at rest, by which markers are neighbours.
         seed: Of noise and occlusions.
     """
 
     def __init__(
         self,
         description: MotionCaptureDescription,
-        worn: WornMarkers,
+        worn: Sequence[WornMarkers],
         base_markers: Mapping[str, Sequence[float]],
         rest: Array,
         seed: int = 0,
@@ -62,8 +62,8 @@ class MotionCapture:
         self._pose = DevicePose.from_list(description.pose)
         self._worn = worn
         self._base = np.array(list(base_markers.values()), dtype=np.float64).reshape(-1, 3)
-        self.names = [*worn.names, *base_markers]
-        distance = cdist(*2 * [self._true(rest)])
+        self.names = [*(name for group in worn for name in group.names), *base_markers]
+        distance = cdist(*2 * [self.positions(rest)])
         self._near = distance <= description.occlusion_radius
         self._random = np.random.default_rng(seed + 1)
         self._occlusions: list[_Occlusion] = []
@@ -73,19 +73,20 @@ class MotionCapture:
         """One frame.
 
         Args:
-            shape: Of the body, as the worn markers understand it.
+            shape: Points (P, 3) m of the body, robot frame.
             time: s.
 
         Returns:
             (len(names), 3) m in the system's own frame, NaN where a marker is missing.
         """
-        seen = self._pose.into_device(self._true(shape))
+        seen = self._pose.into_device(self.positions(shape))
         seen = seen + self.description.noise * self._random.standard_normal(seen.shape)
         seen[self._hidden(time)] = np.nan
         return seen
 
-    def _true(self, shape: Array) -> Array:
-        return np.concatenate([self._worn.positions(shape), self._base])
+    def positions(self, shape: Array) -> Array:
+        """True places (len(names), 3) m of all markers on a shape, robot frame."""
+        return np.concatenate([*(group.positions(shape) for group in self._worn), self._base])
 
     def _hidden(self, time: float) -> NDArray[np.bool_]:
         """Markers that are hidden now, (M,)."""

@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from softform_core.plant import Plant, load_plant
 from softform_rig.identify_plant import FOLLOWS_LAW, Drive, errors, identify, law_agreement, rmse
-from softform_rig.plant import Plant, load_plant
 from softform_rig.plant_log import PlantLog
 
 FITTED_SHARE = 0.6

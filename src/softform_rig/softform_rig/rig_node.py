@@ -13,14 +13,13 @@ from std_msgs.msg import String
 from softform_core.errors import SoftformError
 from softform_core.heap import keep_large_arrays_off_the_heap
 from softform_core.paths import runs_dir
-from softform_core.robots import Robot, load_robot
+from softform_core.robots import load_robot
 from softform_interfaces.msg import MarkerFrame
 from softform_rig.faults import CLEAR, parse_fault, parse_faults
-from softform_rig.membrane_rig import MembraneRig
 from softform_rig.parameters import PARAMETERS
-from softform_rig.reality import Reality, load_reality
-from softform_rig.rod_rig import RodRig
-from softform_rig.virtual_rig import RigSettings, VirtualRig
+from softform_rig.reality import load_reality
+from softform_rig.rig_settings import RigSettings
+from softform_rig.virtual_rig import VirtualRig
 from softform_ros.conversions import cloud_from_points, marker_message, stamp_from_seconds
 from softform_ros.diagnostics import ERROR, OK, Health
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
@@ -64,15 +63,9 @@ class RigNode(SoftformLifecycleNode):
             faults=parse_faults(given["faults"]),
             wire_log=Path(given["wire_log"]) if given["wire_log"] else None,
         )
-        self._rig, reality = self._built(robot, settings)
+        reality = load_reality(given["reality"], robot)
+        self._rig = VirtualRig(robot, reality, settings, self._publish_surface, self._publish_markers)
         self.get_logger().info(f"reality '{reality.name}': {reality.title}")
-
-    def _built(self, robot: Robot, settings: RigSettings) -> tuple[VirtualRig, Reality]:
-        """The rig of a robot, and the reality that it stands for."""
-        reality = load_reality(self.parameters["reality"], robot)
-        if robot.surfaces:
-            return MembraneRig(robot, reality, settings, self._publish_surface, self._publish_markers), reality
-        return RodRig(robot, reality, settings, self._publish_markers), reality
 
     def activate(self) -> None:
         """Open the port and start scanning."""
@@ -133,7 +126,7 @@ class RigNode(SoftformLifecycleNode):
         )
 
     def health(self) -> Health:
-        """Faults of board, membrane and scanner, and how far they have come."""
+        """Faults of board, body and scanner, and how far they have come."""
         assert self._rig is not None
         rig, faults = self._rig, self._rig.faults
         values = {

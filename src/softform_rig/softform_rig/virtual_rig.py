@@ -1,87 +1,37 @@
-"""A virtual rig without ROS: a board on a port, a body that feels its pressures, motion capture that sees the body.
+"""A virtual rig without ROS: a board on a port, a body that feels its pressures, and devices that look at the body.
 
 The board runs in its own thread on deadlines, and so does every device that looks at the body, so that a slow solve
-never delays the stream. They ask the one body for its shape, in turn. What the body is, and which other devices look
-at it, is the subclasses' matter.
+never delays the stream. They ask the one body for its shape, in turn.
 """
 
 import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Protocol
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.plant import load_plant
 from softform_core.robots import Robot
 from softform_core.units import PA_PER_KPA
 from softform_rig.control import regulate
-from softform_rig.emulated_board import Sensors
 from softform_rig.fault_schedule import FaultSchedule
 from softform_rig.faults import Fault
 from softform_rig.faulty_markers import check_marker_names, faulty_markers
-from softform_rig.firmware import FirmwareKind
-from softform_rig.make_board import BoardName, make_board
+from softform_rig.live_body import LiveBody
+from softform_rig.make_board import make_board
+from softform_rig.markers import worn_markers
 from softform_rig.motion_capture import MotionCapture
 from softform_rig.periodic import PeriodicThread
-from softform_rig.plant import load_plant
 from softform_rig.pseudo_terminal import PseudoTerminal
+from softform_rig.reality import Reality, board_sensors
+from softform_rig.rig_settings import RigSettings
+from softform_rig.surface_scans import OnSurface, SurfaceScans
 
 Array = NDArray[np.float64]
 
 _PATIENCE = 2.0  # s to wait for a solve in progress when stopping
 _HOST_PATIENCE = 1.5  # s that a driver told to stop at the same moment may take to vent and close its port
-
-
-@dataclass(frozen=True)
-class RigSettings:
-    """Where the rig's devices appear and how they behave.
-
-    Attributes:
-        port_link: symbolic link to the board's terminal.
-        scan_folder: folder of the scanner's exports.
-        registration: pose of the scanner in the robot's frame: x, y, z (m), qx, qy, qz, qw.
-        firmware: see `Firmware`.
-        board: see `make_board`.
-        seed: of sensor and scanner noise.
-        scan_period: s between scans while the shape changes.
-        keep_scans: exports to keep.
-        mocap_rate: frames of motion capture a second; 0 for none.
-        faults: that come by themselves, counted from `start`.
-        wire_log: where what arrives on the board's wire is logged; None for nowhere.
-    """
-
-    port_link: Path
-    scan_folder: Path
-    registration: list[float]
-    firmware: FirmwareKind = "regulated"
-    board: BoardName = "openpneu_a"
-    seed: int = 0
-    scan_period: float = 1.0
-    keep_scans: int = 100
-    mocap_rate: float = 0.0
-    faults: Sequence[Fault] = ()
-    wire_log: Path | None = None
-
-
-class Body(Protocol):
-    """A soft body under the pressures of the moment.
-
-    Attributes:
-        failure: Why the last solve failed, or None; the last good shape stays meanwhile.
-        solves: Number of solves so far.
-        solve_seconds: Time of the last one.
-    """
-
-    failure: str | None
-    solves: int
-    solve_seconds: float
-
-    def shape_between_solves(self, pressures: Array) -> Array:
-        """Its shape under true chamber pressures (k,) Pa, for many looks a second."""
-
 
 OnMarkers = Callable[[Array, float, int], None]
 """Called from the rig's thread with the captured positions of `cameras.names`, in the system's own frame, m, NaN where
@@ -89,58 +39,61 @@ missing, their time, s since the epoch, and the number of the frame."""
 
 
 class VirtualRig:
-    """Board, body and motion capture of one reality.
+    """Board, body, motion capture and, of a robot with a surface, a scanner; of one reality.
 
     Attributes:
-        scans: Number of scans exported so far.
         marker_frames: Number of frames captured so far.
         body: What feels the pressures.
         cameras: The motion-capture system.
+        scanning: The scanner; None without a surface.
         schedule: Of the faults of all devices; more may be injected at any time.
 
     Args:
         robot: The robot on the rig.
-        sensors: Of the board, `board_sensors`.
-        body: What feels the pressures.
-        cameras: The motion-capture system around it.
+        reality: How it differs from the simulator.
         settings: Of the devices.
+        on_surface: What to do with the true surface at every scan.
         on_markers: What to do with frames of motion capture.
 
     Raises:
-        SoftformError: If the plant cannot be read, or a fault names a marker that is not there.
+        SoftformError: If reality, plant or registration do not fit, or a fault names a marker that is not there.
     """
-
-    scans = 0
 
     def __init__(
         self,
         robot: Robot,
-        sensors: Sensors,
-        body: Body,
-        cameras: MotionCapture,
+        reality: Reality,
         settings: RigSettings,
+        on_surface: OnSurface | None = None,
         on_markers: OnMarkers | None = None,
     ) -> None:
         """Build everything and compile what is compiled; nothing is opened yet."""
-        self.settings, self.body, self.cameras = settings, body, cameras
+        self.settings, self.body = settings, LiveBody(robot, reality)
+        described, seed = reality.motion_capture, settings.seed + 2
+        worn = worn_markers(robot, self.body, described.placement_error, seed)
+        self.cameras = MotionCapture(described, worn, robot.base_markers, self.body.rest, seed)
         self.marker_frames = 0
         for fault in settings.faults:
-            check_marker_names(fault, cameras.names)
+            check_marker_names(fault, self.cameras.names)
         self.schedule = FaultSchedule(settings.faults)
-        firmware = make_board(settings.board, load_plant(), sensors, settings.firmware)
+        plant = load_plant()
+        sensors = board_sensors(robot, reality, plant.sensor_noise, settings.seed)
+        firmware = make_board(settings.board, plant, sensors, settings.firmware)
         self.terminal = PseudoTerminal(firmware, settings.port_link, self.schedule, settings.seed, settings.wire_log)
         self._channels = robot.channels
         self._on_markers = on_markers
         self._one_at_a_time = threading.Lock()
         self._threads: list[PeriodicThread] = []
         if settings.mocap_rate > 0.0:
-            self.every(1.0 / settings.mocap_rate, "motion capture", self.capture_markers)
+            self._every(1.0 / settings.mocap_rate, "motion capture", self.capture_markers)
+        self.scanning: SurfaceScans | None = None
+        if robot.surfaces:
+            of_surface = reality.scanner, self.body.faces, settings, self.schedule, on_surface
+            self.scanning = SurfaceScans(robot, *of_surface)
+            self._every(settings.scan_period, "scanner", self.look)
         # Compiling holds the interpreter and would stall the stream: it is done before the board runs.
         self._warm_up_board()
-
-    def every(self, period: float, name: str, act: Callable[[], object]) -> None:
-        """Let a device act every `period` s while the rig runs."""
-        self._threads.append(PeriodicThread(name, period, act))
+        self.body.warm_up(self.cameras.positions if self.scanning is None else self.scanning.warm_up)
 
     def start(self) -> None:
         """Open the port, start the devices.
@@ -172,31 +125,46 @@ class VirtualRig:
     def devices(self) -> str:
         """What looks at the body, in words."""
         rate = self.settings.mocap_rate
-        return f"motion capture at {rate:g} Hz" if rate else "no motion capture"
+        cameras = f"motion capture at {rate:g} Hz" if rate else "no motion capture"
+        return cameras if self.scanning is None else f"scans in {self.settings.scan_folder}, {cameras}"
+
+    @property
+    def scans(self) -> int:
+        """Scans exported so far."""
+        return 0 if self.scanning is None else self.scanning.count
 
     @property
     def faults(self) -> list[str]:
         """What is wrong now, in sentences; empty while all is well."""
         found = [self.terminal.failure, *(thread.failure for thread in self._threads), self.body.failure]
+        found += [] if self.scanning is None else [self.scanning.failure]
         return [fault for fault in found if fault is not None]
 
     def pressures(self) -> Array:
         """True pressure of each chamber, (k,) Pa gauge."""
         return self.terminal.firmware.pressures()[self._channels] * PA_PER_KPA
 
+    def look(self) -> bool:
+        """Bring the body up to the pressures of the moment and scan it if that is due; returns whether it was."""
+        return self.scanning is not None and self.scanning.look(*self._look_at(self.body.shape))
+
     def capture_markers(self) -> None:
         """Capture the markers on the body as it is at the pressures of the moment."""
-        shape, captured_at = self.look_at(self.body.shape_between_solves)
+        shape, captured_at = self._look_at(self.body.shape_between_solves)
         positions = faulty_markers(self.cameras.capture(shape, captured_at), self.cameras.names, self.schedule)
         if self._on_markers is not None and positions is not None:
             self._on_markers(positions, captured_at, self.marker_frames)
         self.marker_frames += 1
 
-    def look_at(self, shape: Callable[[Array], Array]) -> tuple[Array, float]:
+    def _look_at(self, shape: Callable[[Array], Array]) -> tuple[Array, float]:
         """What a way of asking the body says to the pressures of the moment, and that moment, s since the epoch."""
         with self._one_at_a_time:
             now = time.time()
             return shape(self.pressures()), now
+
+    def _every(self, period: float, name: str, act: Callable[[], object]) -> None:
+        """Let a device act every `period` s while the rig runs."""
+        self._threads.append(PeriodicThread(name, period, act))
 
     def _warm_up_board(self) -> None:
         regulate(np.zeros(1), np.zeros(1), 0.0, np.zeros(1), np.zeros(1), np.zeros(1, dtype=bool))

@@ -1,7 +1,6 @@
 """A log of what arrives on the board's wire, for whoever measures how fast a driver acts.
 
-A line an event: `SECONDS TAB SIDE TAB TEXT`, with the steady clock's seconds, which all processes of a machine share.
-`host` sends requests; `port` is `opened` and `closed` by the host.
+A line for each `WireEvent`: `host` sends requests; `port` is `opened` and `closed` by the host.
 """
 
 import contextlib
@@ -9,6 +8,7 @@ import time
 from pathlib import Path
 
 from softform_core.errors import SoftformError
+from softform_core.wire_event import WireEvent
 
 _LONGEST_LINE = 200  # bytes
 
@@ -51,4 +51,4 @@ class WireLog:
     def _write(self, now: float, side: str, text: str) -> None:
         if self._file is not None:
             with contextlib.suppress(OSError):  # a full disk must not stop the board
-                self._file.write(f"{now:.6f}\t{side}\t{text}\n")
+                self._file.write(WireEvent(now, side, text).line)

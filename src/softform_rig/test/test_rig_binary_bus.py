@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from softform_core.plant import load_plant
 from softform_rig.binary_bus import BinaryBus
-from softform_rig.plant import load_plant
 
 PLANT = load_plant()
 WHO, CONFIGURE, START, SET, READ, VENT = 1, 2, 3, 4, 5, 6

@@ -7,6 +7,7 @@ import pytest
 import serial
 
 from softform_core.errors import SoftformError
+from softform_core.plant import load_plant
 from softform_core.shapes.read import read_shape
 from softform_rig.emulated_board import BOOT_SECONDS
 from softform_rig.fault_schedule import FaultSchedule
@@ -16,7 +17,6 @@ from softform_rig.faulty_line import FaultyLine
 from softform_rig.faulty_markers import check_marker_names, faulty_markers
 from softform_rig.faulty_scans import export_faulty_scan
 from softform_rig.firmware import Firmware
-from softform_rig.plant import load_plant
 from softform_rig.pseudo_terminal import PseudoTerminal
 from softform_rig.scanner import Scan
 

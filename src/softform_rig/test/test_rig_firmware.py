@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from softform_core.plant import Plant, load_plant
 from softform_rig.emulated_board import BOOT_SECONDS, Sensors
 from softform_rig.firmware import Firmware
-from softform_rig.plant import Plant, load_plant
 
 PLANT: Plant = load_plant()
 

@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from softform_core.errors import SoftformError
+from softform_core.plant import Plant, Pump, load_plant
+from softform_rig.channels import Channels
 from softform_rig.cli_identify_plant import identify_plant
 from softform_rig.control import DEFAULT_THRESHOLD, PUMP_DEFLATE, PUMP_INFLATE, proportional_control
 from softform_rig.identify_plant import Drive, errors, identify, law_agreement, quiet_noise, rmse, simulate_loop
-from softform_rig.plant import Channels, Plant, Pump, load_plant
 from softform_rig.plant_log import FULL_SCALE, ROW_PERIOD, PlantLog, read_plant_log
 from softform_rig.plant_report import report_plant, step_errors
 

@@ -6,7 +6,7 @@ import pytest
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot, load_robot
 from softform_rig.device_pose import DevicePose
-from softform_rig.live_membrane import LiveMembrane
+from softform_rig.live_body import LiveBody
 from softform_rig.markers import glue_markers, marker_layout
 from softform_rig.motion_capture import MotionCapture
 from softform_rig.reality import MotionCaptureDescription, load_reality
@@ -18,14 +18,14 @@ def robot() -> Robot:
 
 
 @pytest.fixture(scope="module")
-def live(robot: Robot) -> LiveMembrane:
-    return LiveMembrane(robot, load_reality("default", robot))
+def live(robot: Robot) -> LiveBody:
+    return LiveBody(robot, load_reality("default", robot))
 
 
-def cameras(robot: Robot, live: LiveMembrane, seed: int = 0, **described) -> MotionCapture:
-    description, rest = MotionCaptureDescription(**described), live.membrane.rest_vertices
+def cameras(robot: Robot, live: LiveBody, seed: int = 0, **described) -> MotionCapture:
+    description, rest = MotionCaptureDescription(**described), live.rest
     glued = glue_markers(rest, live.faces, marker_layout(robot, 34), description.placement_error, seed)
-    return MotionCapture(description, glued, robot.base_markers, rest, seed)
+    return MotionCapture(description, [glued], robot.base_markers, rest, seed)
 
 
 def test_layout_has_every_chamber_and_no_two_markers_close(robot: Robot) -> None:
@@ -40,8 +40,8 @@ def test_layout_has_every_chamber_and_no_two_markers_close(robot: Robot) -> None
         marker_layout(robot, 3)
 
 
-def test_glued_markers_move_with_the_sheet(robot: Robot, live: LiveMembrane) -> None:
-    rest, layout = live.membrane.rest_vertices, marker_layout(robot, 34)
+def test_glued_markers_move_with_the_sheet(robot: Robot, live: LiveBody) -> None:
+    rest, layout = live.rest, marker_layout(robot, 34)
     glued = glue_markers(rest, live.faces, layout, 0.0, 0)
     np.testing.assert_allclose(glued.positions(rest)[:, :2], layout, atol=1e-12)
     assert glued.weights.min() > -1e-9
@@ -52,9 +52,9 @@ def test_glued_markers_move_with_the_sheet(robot: Robot, live: LiveMembrane) -> 
     assert 2e-4 < beside.std() < 4e-4
 
 
-def test_markers_come_in_the_frame_of_the_system_with_noise(robot: Robot, live: LiveMembrane) -> None:
+def test_markers_come_in_the_frame_of_the_system_with_noise(robot: Robot, live: LiveBody) -> None:
     system = cameras(robot, live, missing=0.0, placement_error=0.0)
-    rest = live.membrane.rest_vertices
+    rest = live.rest
     seen = np.array([system.capture(rest, time) for time in range(200)])
     in_robot = DevicePose.from_list(system.description.pose).into_robot(seen.reshape(-1, 3)).reshape(seen.shape)
     true = np.concatenate([np.column_stack([marker_layout(robot, 34), np.zeros(34)]), [*robot.base_markers.values()]])
@@ -64,27 +64,27 @@ def test_markers_come_in_the_frame_of_the_system_with_noise(robot: Robot, live: 
 
 
 @pytest.mark.parametrize("share", [0.02, 0.2])
-def test_the_stated_share_is_missing_and_neighbours_together(robot: Robot, live: LiveMembrane, share: float) -> None:
+def test_the_stated_share_is_missing_and_neighbours_together(robot: Robot, live: LiveBody, share: float) -> None:
     system = cameras(robot, live, missing=share)
-    rest = live.membrane.rest_vertices
+    rest = live.rest
     gone = np.isnan([system.capture(rest, 10.0 * time) for time in range(3000)]).all(axis=2)
     assert gone.mean() == pytest.approx(share, rel=0.1)
-    distance = np.linalg.norm(system._true(rest)[:, None] - system._true(rest), axis=2)
+    distance = np.linalg.norm(system.positions(rest)[:, None] - system.positions(rest), axis=2)
     together = np.corrcoef(gone.T)
     assert together[(distance > 0.0) & (distance < 0.05)].mean() > 0.1 + together[distance > 0.15].mean()
 
 
-def test_occlusions_last(robot: Robot, live: LiveMembrane) -> None:
+def test_occlusions_last(robot: Robot, live: LiveBody) -> None:
     system = cameras(robot, live, missing=0.1, occlusion_time=0.5)
-    gone = np.isnan([system.capture(live.membrane.rest_vertices, time / 50.0) for time in range(3000)]).all(axis=2)
+    gone = np.isnan([system.capture(live.rest, time / 50.0) for time in range(3000)]).all(axis=2)
     still = (gone[1:] & gone[:-1]).sum() / gone[:-1].sum()
     assert still == pytest.approx(np.exp(-0.02 / 0.5), abs=0.02)
 
 
 def test_a_sheet_that_hangs_sideways_has_a_shape_at_rest(robot: Robot) -> None:
     """Its weight lies in its plane: without pressure it stays flat."""
-    live = LiveMembrane(robot, load_reality("sluggish", robot))
+    live = LiveBody(robot, load_reality("sluggish", robot))
     shape = live.shape(np.zeros(9))
     assert live.failure is None
     assert np.abs(shape[:, 2]).max() < 1e-9
-    assert 1e-5 < -(shape - live.membrane.rest_vertices)[:, 1].min() < 1e-3
+    assert 1e-5 < -(shape - live.rest)[:, 1].min() < 1e-3

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from softform_core.errors import SoftformError
+from softform_core.plant import Plant, load_plant
+from softform_rig.channels import Channels
 from softform_rig.control import DEFAULT_THRESHOLD, proportional_control
 from softform_rig.identify_plant import simulate_loop
-from softform_rig.plant import Channels, Plant, load_plant
 
 TICK = 1.0 / 30.0
 OVERSHOOT = 0.8  # kPa, largest recorded while pumping

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from softform_rig.plant import load_plant
+from softform_core.plant import load_plant
 from softform_rig.protocol_b import ProtocolBBoard
 
 PLANT = load_plant()

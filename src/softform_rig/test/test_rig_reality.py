@@ -16,7 +16,7 @@ from softform_core.errors import SoftformError
 from softform_core.robots import Robot, load_robot
 from softform_rig import gap
 from softform_rig.gap import measure_gap
-from softform_rig.live_membrane import LiveMembrane
+from softform_rig.live_body import LiveBody
 from softform_rig.reality import (
     Reality,
     board_sensors,
@@ -69,7 +69,7 @@ def test_a_reality_from_outside_the_repository(robot: Robot, tmp_path: Path) -> 
     reality = load_reality(
         written(tmp_path, body={"kind": "membrane", "material": {"law": "neo_hookean", "coefficients": [1e5]}}), robot
     )
-    assert robot.body.real_simulator(reality.body).material.law == "neo_hookean"
+    assert robot.body.real_simulator(reality.body).membrane.material.law == "neo_hookean"
 
 
 @pytest.mark.parametrize(
@@ -133,16 +133,16 @@ def test_sensor_errors_reach_the_right_channels(robot: Robot) -> None:
 
 def test_live_membrane_does_not_depend_on_its_path(robot: Robot) -> None:
     reality = load_reality("default", robot)
-    live, pressures = LiveMembrane(robot, reality), np.linspace(500.0, 4500.0, 9)
+    live, pressures = LiveBody(robot, reality), np.linspace(500.0, 4500.0, 9)
     for step in (0.3, 1.0, 0.1, 0.7, 1.0):
         shape = live.shape(step * pressures)
     assert live.failure is None
-    direct = solve_equilibrium(robot.body.real_simulator(reality.body), pressures).vertices
+    direct = solve_equilibrium(robot.body.real_simulator(reality.body).membrane, pressures).vertices
     assert np.abs(shape - direct).max() < 1e-6
 
 
 def test_live_membrane_solves_only_when_pressures_change(robot: Robot) -> None:
-    live = LiveMembrane(robot, load_reality("ideal", robot))
+    live = LiveBody(robot, load_reality("ideal", robot))
     live.shape(np.full(9, 1000.0))
     live.shape(np.full(9, 1001.0))
     assert live.solves == 1
@@ -152,7 +152,7 @@ def test_live_membrane_solves_only_when_pressures_change(robot: Robot) -> None:
 def test_a_failed_solve_keeps_the_last_shape_and_says_why(robot: Robot) -> None:
     gent = {"law": "gent", "coefficients": [8e4, 1e-4]}
     stiff = Reality(name="stiff", title="", body=RealMembrane(material=gent, cells=12))
-    live = LiveMembrane(robot, stiff)
+    live = LiveBody(robot, stiff)
     good = live.shape(np.full(9, 1.0)).copy()
     shape = live.shape(np.full(9, 5000.0))
     assert live.failure is not None
@@ -160,7 +160,7 @@ def test_a_failed_solve_keeps_the_last_shape_and_says_why(robot: Robot) -> None:
 
 
 def test_pressures_far_outside_the_range_keep_the_last_shape(robot: Robot) -> None:
-    live = LiveMembrane(robot, load_reality("ideal", robot))
+    live = LiveBody(robot, load_reality("ideal", robot))
     good = live.shape(np.full(9, 1000.0)).copy()
     assert np.array_equal(live.shape(np.full(9, 3e4)), good)
     assert "far outside" in (live.failure or "")
@@ -169,7 +169,7 @@ def test_pressures_far_outside_the_range_keep_the_last_shape(robot: Robot) -> No
 
 
 def test_hysteresis_makes_the_shape_depend_on_the_direction(robot: Robot) -> None:
-    live = LiveMembrane(robot, Reality(name="h", title="", body=RealMembrane(), hysteresis=200.0))
+    live = LiveBody(robot, Reality(name="h", title="", body=RealMembrane(), hysteresis=200.0))
     up = live.shape(np.full(9, 2000.0)).copy()
     live.shape(np.full(9, 4000.0))
     down = live.shape(np.full(9, 2000.0))
@@ -178,22 +178,22 @@ def test_hysteresis_makes_the_shape_depend_on_the_direction(robot: Robot) -> Non
 
 def test_between_solves_the_shape_is_right_to_first_order(robot: Robot) -> None:
     reality = load_reality("sluggish", robot)
-    live, solved = LiveMembrane(robot, reality), LiveMembrane(robot, reality)
+    live, solved = LiveBody(robot, reality), LiveBody(robot, reality)
     pressures = np.linspace(300.0, 3000.0, 9)
     for step, count in (([0.0] * 9, 1), ([70.0] * 9, 1), ([-300.0, 40.0] * 4 + [0.0], 1), ([500.0] * 9, 2)):
         given = live.shape_between_solves(pressures + np.array(step))
         assert live.solves == count
         expected = solved.shape(pressures + np.array(step))
         assert np.abs(given - expected).max() < 1e-4
-        assert np.abs(expected - solved.membrane.rest_vertices).max() > 0.02
+        assert np.abs(expected - solved.rest).max() > 0.02
 
 
 def test_a_flat_sheet_is_solved_again_at_every_look(robot: Robot) -> None:
-    live = LiveMembrane(robot, load_reality("ideal", robot))
-    assert np.array_equal(live.shape_between_solves(np.zeros(9)), live.membrane.rest_vertices)
+    live = LiveBody(robot, load_reality("ideal", robot))
+    assert np.array_equal(live.shape_between_solves(np.zeros(9)), live.rest)
     raised = live.shape_between_solves(np.full(9, 50.0))
     assert live.solves == 2
-    assert np.abs(raised - LiveMembrane(robot, load_reality("ideal", robot)).shape(np.full(9, 50.0))).max() < 1e-6
+    assert np.abs(raised - LiveBody(robot, load_reality("ideal", robot)).shape(np.full(9, 50.0))).max() < 1e-6
 
 
 def resident_mb() -> float:
@@ -202,7 +202,7 @@ def resident_mb() -> float:
 
 def test_memory_stays_when_two_threads_look_in_turn(robot: Robot) -> None:
     """As the scanner and motion capture do: each lets go of what the other has solved."""
-    live, random = LiveMembrane(robot, load_reality("default", robot)), np.random.default_rng(0)
+    live, random = LiveBody(robot, load_reality("default", robot)), np.random.default_rng(0)
 
     def solve_in_turn(threads: list[ThreadPoolExecutor], solves: int) -> None:
         for each in range(solves):

@@ -10,8 +10,8 @@ import serial
 from softform_core.robots import Robot, load_robot
 from softform_rig.device_pose import DevicePose
 from softform_rig.reality import load_reality
-from softform_rig.rod_rig import RodRig
-from softform_rig.virtual_rig import RigSettings
+from softform_rig.rig_settings import RigSettings
+from softform_rig.virtual_rig import VirtualRig
 
 
 @pytest.fixture(params=["three_chamber", "planar_fingers"])
@@ -19,16 +19,17 @@ def robot(request: pytest.FixtureRequest) -> Robot:
     return load_robot(request.param, "tip")
 
 
-def made(robot: Robot, folder: Path, frames: list, **changes: object) -> RodRig:
+def made(robot: Robot, folder: Path, frames: list, **changes: object) -> VirtualRig:
     reality = load_reality("default", robot)
     unhidden = reality.motion_capture.model_copy(update={"missing": 0.0})
     settings = RigSettings(folder / "openpneu", folder / "scans", [], mocap_rate=20.0, **changes)
-    rig = RodRig(robot, reality.model_copy(update={"motion_capture": unhidden}), settings, lambda *f: frames.append(f))
+    reality = reality.model_copy(update={"motion_capture": unhidden})
+    rig = VirtualRig(robot, reality, settings, on_markers=lambda *f: frames.append(f))
     assert rig.cameras.names == ["tip", *robot.base_markers]
     return rig
 
 
-def in_robot_frame(rig: RodRig, positions: np.ndarray) -> np.ndarray:
+def in_robot_frame(rig: VirtualRig, positions: np.ndarray) -> np.ndarray:
     return DevicePose.from_list(rig.cameras.description.pose).into_robot(positions)
 
 

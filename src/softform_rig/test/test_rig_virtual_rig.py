@@ -13,20 +13,21 @@ from softform_core.bodies.membrane.model import build_membrane
 from softform_core.robots import load_robot
 from softform_core.shapes.read import read_shape
 from softform_rig.device_pose import DevicePose
-from softform_rig.membrane_rig import MembraneRig, surface_points
 from softform_rig.reality import load_reality
-from softform_rig.virtual_rig import RigSettings
+from softform_rig.rig_settings import RigSettings
+from softform_rig.surface_scans import surface_points
+from softform_rig.virtual_rig import VirtualRig
 
 REGISTRATION = [0.0, -0.22, 0.52, 0.978599773253286, 0.0, 0.0, -0.205772893716877]
 
 
-def make_rig(folder: Path, reality: str = "ideal", **changes) -> MembraneRig:
+def make_rig(folder: Path, reality: str = "ideal", **changes) -> VirtualRig:
     robot = load_robot("membrane")
     settings = RigSettings(folder / "openpneu", folder / "scans", REGISTRATION, **changes)
-    return MembraneRig(robot, load_reality(reality, robot), settings)
+    return VirtualRig(robot, load_reality(reality, robot), settings)
 
 
-def exports(rig: MembraneRig) -> list[Path]:
+def exports(rig: VirtualRig) -> list[Path]:
     return sorted(rig.settings.scan_folder.glob("*.ply"))
 
 
@@ -58,7 +59,7 @@ def test_scans_come_while_the_shape_changes_and_every_two_seconds_when_not(tmp_p
     assert not rig.look(), "nothing has changed"
     rig.terminal.firmware.channels.pressure[:] = 2.0
     assert rig.look(), "the shape has changed"
-    rig._scanned_at -= 2.0
+    rig.scanning._scanned_at -= 2.0
     assert rig.look(), "two seconds have passed"
     assert len(exports(rig)) == rig.scans == 3
 
@@ -90,7 +91,7 @@ def test_motion_capture_follows_the_membrane_beside_the_scanner(tmp_path) -> Non
     frames: list[tuple[np.ndarray, float, int]] = []
     settings = RigSettings(tmp_path / "openpneu", tmp_path / "scans", REGISTRATION, mocap_rate=50.0)
     reality = load_reality("ideal", robot)
-    rig = MembraneRig(robot, reality, settings, on_markers=lambda *frame: frames.append(frame))
+    rig = VirtualRig(robot, reality, settings, on_markers=lambda *frame: frames.append(frame))
     rig.capture_markers()
     rig.terminal.firmware.channels.pressure[:] = 2.0
     rig.capture_markers()

@@ -7,18 +7,19 @@ iterations. The paper's own figure is quoted beside both; its simulator and mach
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
-from softform_core.bodies.membrane.equilibrium import Equilibrium, solve_equilibrium
-from softform_core.bodies.membrane.model import Membrane
-from softform_core.bodies.membrane.potential import dome, potential_gradient, total_potential
 from softform_core.robots import load_robot
-from softform_core.simulation.newton import NoEquilibriumError
+from softform_core.simulation.newton import find_equilibria
+from softform_core.simulation.simulated_body import rest_points
 from softform_core.units import MM_PER_M
+
+Array = NDArray[np.float64]
 
 PAPER_SECONDS = 110.0  # paper 000, Table II, deformable membrane
 _REFERENCE_SHAPES = 3
@@ -28,7 +29,7 @@ _REFERENCE_RESIDUAL = 1e-5  # of the load; Newton's is 1e-8
 
 @dataclass(frozen=True)
 class _FirstOrder:
-    vertices: NDArray[np.float64]
+    vertices: Array
     iterations: int
     residual_over_load: float
 
@@ -45,42 +46,40 @@ def run(shapes: int = 20, seed: int = 0) -> dict[str, object]:
         other work on the machine does not lengthen.
     """
     robot = load_robot("membrane")
-    membrane = robot.body.simulator()
+    body = robot.body.simulator()
     span = robot.actuation_max - robot.actuation_min
     actuations = robot.actuation_min + np.random.default_rng(seed).random((shapes, len(span))) * span
-    compared = actuations[:_REFERENCE_SHAPES]
+    pressures = robot.actuators_of(actuations)
+    compared = pressures[:_REFERENCE_SHAPES]
     with threadpool_limits(1):
-        solve_equilibrium(membrane, actuations[0])  # compiles the kernels
-        core_seconds: list[float] = []
-        ours: list[Equilibrium | None] = []
+        find_equilibria(body, pressures[:1])  # compiles the kernels
+        core_seconds, ours = [], []
         begin = time.perf_counter()
-        for actuation in actuations:
+        for values in pressures:
             core_begin = time.process_time()
-            try:
-                ours.append(solve_equilibrium(membrane, robot.actuators_of(actuation)))
-            except NoEquilibriumError:
-                ours.append(None)
+            ours.append(find_equilibria(body, values[None]))
             core_seconds.append(time.process_time() - core_begin)
         wall = time.perf_counter() - begin
         core_begin = time.process_time()
-        reference = [_first_order(membrane, actuation) for actuation in compared]
+        reference = [_first_order(body, values) for values in compared]
         reference_seconds = (time.process_time() - core_begin) / len(compared)
-    found = [one for one in ours if one is not None]
+    found = [one for one in ours if one.found.all()]
+    rises = [body.points(one.unknowns)[0, :, 2].max() for one in found]
     gaps = [
-        np.linalg.norm(theirs.vertices - one.vertices, axis=1).mean()
+        np.linalg.norm(theirs.vertices - body.points(one.unknowns)[0], axis=1).mean()
         for theirs, one in zip(reference, ours, strict=False)
-        if one is not None
+        if one.found.all()
     ]
     return {
         "robot": robot.name,
-        "vertices": len(membrane.rest_vertices),
+        "vertices": len(rest_points(body)),
         "shapes": shapes,
         "converged_share": len(found) / shapes,
         "core_seconds_per_shape": float(np.mean(core_seconds)),
         "core_seconds_per_shape_max": float(np.max(core_seconds)),
         "wall_seconds_per_shape": wall / shapes,
-        "iterations_mean": float(np.mean([one.iterations for one in found])),
-        "rise_mm_mean": MM_PER_M * float(np.mean([one.vertices[:, 2].max() for one in found])),
+        "iterations_mean": float(np.mean([one.iterations[0] for one in found])),
+        "rise_mm_mean": MM_PER_M * float(np.mean(rises)),
         "reference": {
             "method": "L-BFGS on the same potential, kernels and start",
             "shapes": len(compared),
@@ -94,26 +93,20 @@ def run(shapes: int = 20, seed: int = 0) -> dict[str, object]:
     }
 
 
-def _first_order(membrane: Membrane, actuation: NDArray[np.float64]) -> _FirstOrder:
-    order = membrane.pattern.order
-    start = dome(membrane, membrane.pressure_of_element(actuation))
-    load = float(np.linalg.norm(potential_gradient(membrane, membrane.rest_vertices, actuation)))
+def _first_order(body: Any, pressures: Array) -> _FirstOrder:
+    values = pressures[None]
+    load = float(np.linalg.norm(body.gradient(body.rest[None], values)))
 
-    def shape(free: NDArray[np.float64]) -> NDArray[np.float64]:
-        vertices = start.copy()
-        vertices.reshape(-1)[order] = free
-        return vertices
+    def gradient(unknowns: Array) -> Array:
+        return np.asarray(body.gradient(unknowns[None], values)[0])
 
-    def gradient(free: NDArray[np.float64]) -> NDArray[np.float64]:
-        return potential_gradient(membrane, shape(free), actuation)
-
-    def stop_when_balanced(free: NDArray[np.float64]) -> None:
-        if float(np.linalg.norm(gradient(free))) <= _REFERENCE_RESIDUAL * load:
+    def stop_when_balanced(unknowns: Array) -> None:
+        if float(np.linalg.norm(gradient(unknowns))) <= _REFERENCE_RESIDUAL * load:
             raise StopIteration
 
     result = minimize(
-        lambda free: total_potential(membrane, shape(free), actuation),
-        start.reshape(-1)[order],
+        lambda unknowns: float(body.energy(unknowns[None], values)[0]),
+        body.start(values)[0],
         jac=gradient,
         method="L-BFGS-B",
         callback=stop_when_balanced,
@@ -125,4 +118,5 @@ def _first_order(membrane: Membrane, actuation: NDArray[np.float64]) -> _FirstOr
             "gtol": 0.0,
         },
     )
-    return _FirstOrder(shape(result.x), int(result.nit), float(np.linalg.norm(gradient(result.x))) / load)
+    residual = float(np.linalg.norm(gradient(result.x))) / load
+    return _FirstOrder(body.points(result.x[None])[0], int(result.nit), residual)

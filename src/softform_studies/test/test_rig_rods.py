@@ -12,7 +12,7 @@ from softform_core.networks.tip_store import load_tip_kinematics, load_tip_sim_t
 from softform_core.paths import models_dir, reality_file
 from softform_core.robots import load_robot
 from softform_core.training.tip_samples import read_tip_samples
-from softform_rig.live_rod import LiveRod
+from softform_rig.live_body import LiveBody
 from softform_rig.reality import known_realities, load_reality
 from softform_studies.ik.ik_prediction import SHIPPED
 from softform_studies.waypoints.bench_waypoints import tracking_in_reality
@@ -41,25 +41,26 @@ def test_without_differences_reality_is_the_simulator(tmp_path):
 
 def test_the_material_remembers_where_it_came_from():
     reality = load_reality("default", THREE_CHAMBER)
-    live, half = LiveRod(THREE_CHAMBER, reality), np.full(3, 30000.0)
-    up = live.tip(half)
-    live.tip(np.full(3, 50000.0))
-    down = live.tip(half)
+    live, half = LiveBody(THREE_CHAMBER, reality), np.full(3, 30000.0)
+    up = live.shape(half)[0]
+    live.shape(np.full(3, 50000.0))
+    down = live.shape(half)[0]
     assert down[2] - up[2] > 2e-5
-    elastic = LiveRod(THREE_CHAMBER, reality.model_copy(update={"hysteresis": 0.0}))
-    first = elastic.tip(half)
-    elastic.tip(np.full(3, 50000.0))
-    np.testing.assert_allclose(elastic.tip(half), first, atol=1e-8)
+    elastic = LiveBody(THREE_CHAMBER, reality.model_copy(update={"hysteresis": 0.0}))
+    first = elastic.shape(half)
+    elastic.shape(np.full(3, 50000.0))
+    np.testing.assert_allclose(elastic.shape(half), first, atol=1e-8)
 
 
 def test_a_rod_under_absurd_pressure_keeps_its_last_tip_and_says_so():
-    live = LiveRod(THREE_CHAMBER, load_reality("default", THREE_CHAMBER))
-    good = live.tip(np.array([20000.0, 0.0, 0.0]))
-    np.testing.assert_array_equal(live.tip(np.array([900000.0, 0.0, 0.0])), good)
+    live = LiveBody(THREE_CHAMBER, load_reality("default", THREE_CHAMBER))
+    rest = live.shape(np.zeros(3))
+    good = live.shape(np.array([20000.0, 0.0, 0.0]))
+    np.testing.assert_array_equal(live.shape(np.array([900000.0, 0.0, 0.0])), good)
     assert "far outside" in live.failure
-    np.testing.assert_allclose(live.tip(np.array([20000.0, 0.0, 0.0])), good, atol=1e-9)
+    np.testing.assert_allclose(live.shape(np.array([20000.0, 0.0, 0.0])), good, atol=1e-9)
     assert live.failure is None
-    np.testing.assert_allclose(live.rest_tip, live.tip(np.zeros(3)), atol=2e-4)
+    np.testing.assert_allclose(rest, live.shape(np.zeros(3)), atol=2e-4)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from scipy.spatial.distance import pdist, squareform
 
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
+from softform_core.simulation.simulated_body import rest_points
 from softform_core.surface.bspline import basis_matrix, derivative_matrices
 from softform_core.surface.patch import Patch
 
@@ -69,8 +70,9 @@ def _listed(indices: NDArray[np.integer]) -> str:
 
 def _rest_control_points(robot: Robot) -> Array:
     """The rest surface as control points (rows * cols, 3) m."""
-    model = robot.body.simulator()
-    return robot.patch.parametrised(model.rest_vertices, model.faces).fit(model.rest_vertices).reshape(-1, 3)
+    body = robot.body.simulator()
+    points = rest_points(body)
+    return robot.patch.parametrised(points, body.faces).fit(points).reshape(-1, 3)
 
 
 def closest_parameters(points: Array, control: Array, patch: Patch) -> tuple[Array, Array]:

@@ -61,7 +61,7 @@ class Body(Description):
 
     @abstractmethod
     def simulator(self) -> Any:
-        """Its model for the simulation, ready to be solved."""
+        """Its model for the simulation, a `simulation.simulated_body.SimulatedBody`."""
 
     @abstractmethod
     def sampled(self) -> Any:
@@ -73,7 +73,7 @@ class Body(Description):
         """Fields by which a reality of this kind of body may differ from the simulator."""
 
     def real_simulator(self, reality: Any) -> Any:
-        """Its model with the differences of a reality (an instance of `reality_type`)."""
+        """As `simulator`, with the differences of a reality (of `reality_type`): the body on the virtual rig."""
         raise TypeError(f"a body of kind '{self.kind}' has no realities")
 
     def symmetric_images(self, actuation: Array, control_points: Array) -> list[tuple[Array, Array]]:

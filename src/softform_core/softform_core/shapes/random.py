@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from softform_core.bodies.membrane.equilibrium import solve_equilibrium
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
+from softform_core.simulation.simulated_body import equilibrium_points
 
 
 def random_target(robot: Robot, seed: int) -> TargetShape:
@@ -21,5 +21,5 @@ def random_target(robot: Robot, seed: int) -> TargetShape:
         NoEquilibriumError: If the robot's description has no equilibrium under these pressures.
     """
     hidden = np.random.default_rng(seed).uniform(robot.actuation_min, robot.actuation_max)
-    model = robot.body.simulator()
-    return TargetShape.from_mesh(solve_equilibrium(model, robot.actuators_of(hidden)).vertices, model.faces)
+    body = robot.body.simulator()
+    return TargetShape.from_mesh(equilibrium_points(body, robot.actuators_of(hidden)[None])[0], body.faces)

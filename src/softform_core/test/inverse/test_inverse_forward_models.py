@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from softform_core.bodies.membrane.equilibrium import MembraneProblem
 from softform_core.bodies.membrane.model import build_membrane
 from softform_core.errors import SoftformError
 from softform_core.forward.given_inputs import GivenInputs
@@ -63,7 +64,7 @@ def test_bad_given_inputs_are_rejected(corrected_membrane, given, complaint):
 
 @pytest.fixture(scope="module")
 def simulation():
-    return SimulatedModel(build_membrane(load_robot("membrane").body, cells=12))
+    return SimulatedModel(MembraneProblem(build_membrane(load_robot("membrane").body, cells=12)))
 
 
 def test_the_jacobian_of_the_simulation_agrees_with_finite_differences(simulation):

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
-from softform_rig.live_membrane import LiveMembrane
+from softform_rig.live_body import LiveBody
 from softform_rig.reality import Reality
 
 Array = NDArray[np.float64]
@@ -92,7 +92,7 @@ def scene_of(robot: Robot, reality: Reality, seed: int, gap: float = GAP) -> Sce
     start, hidden = (
         low + span * generator.uniform(*part, robot.degrees_of_freedom) for part in (START_PART, TARGET_PART)
     )
-    live = LiveMembrane(robot, reality)
+    live = LiveBody(robot, reality)
     live.commanded_shape(start)
     target = TargetShape.from_mesh(live.commanded_shape(hidden), live.faces)
     place = generator.uniform(-STICK_PLACE, STICK_PLACE, 2) * robot.extent / 2.0

@@ -12,7 +12,7 @@ from softform_core.planning.obstacles import obstacle_of
 from softform_core.planning.surface_margins import MarginedSurface
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
-from softform_rig.live_membrane import LiveMembrane
+from softform_rig.live_body import LiveBody
 from softform_rig.reality import Reality
 from softform_studies.planned_motion.scene import Scene, spread_over
 
@@ -125,7 +125,7 @@ def carry_out(
         plan = plan_motion(surface, robot, request, settings)
     except NoMotionError as error:
         return Trial(surface, None, f"{error.refusal.name}: {error}")
-    live = LiveMembrane(robot, reality)
+    live = LiveBody(robot, reality)
     shapes = np.array([live.commanded_shape(pressures) for pressures in plan.pressures])
     clearances = np.array([scene.stick.distances(spread_over(shape, live.faces)).min() for shape in shapes])
     return Trial(surface, plan, "", Execution(shapes, live.faces, clearances))

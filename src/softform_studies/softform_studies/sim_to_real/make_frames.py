@@ -12,7 +12,7 @@ from softform_core.registration.markers import register_markers
 from softform_core.robots import Robot
 from softform_rig.device_pose import DevicePose
 from softform_rig.gap import random_actuations
-from softform_rig.live_membrane import LiveMembrane
+from softform_rig.live_body import LiveBody
 from softform_rig.markers import MARKERS, glue_markers, marker_layout
 from softform_rig.motion_capture import MotionCapture
 from softform_rig.reality import Reality
@@ -64,7 +64,7 @@ def make_frames(
         SoftformError: If an actuation has no equilibrium in this reality.
     """
     actuation = random_actuations(robot, frames + held_out, seed)
-    live = LiveMembrane(robot, reality)
+    live = LiveBody(robot, reality)
     radius = 0.6 * float(np.linalg.norm(robot.extent))
     scanner = Scanner(reality.scanner, DevicePose(*_SAME_PLACE), radius, seed)
     draw = np.random.default_rng(seed)
@@ -106,12 +106,12 @@ def make_marker_frames(
         SoftformError: If an actuation has no equilibrium in this reality.
     """
     actuation = random_actuations(robot, frames + held_out, seed)
-    live = LiveMembrane(robot, reality)
+    live = LiveBody(robot, reality)
     described = reality.motion_capture.model_copy(update={"missing": missing, "pose": _NO_REGISTRATION})
-    at_rest = live.membrane.rest_vertices
+    at_rest = live.rest
     glued = glue_markers(at_rest, live.faces, marker_layout(robot, markers), described.placement_error, seed)
     # The system's frame is the robot's: no base markers are needed.
-    cameras = MotionCapture(described, glued, {}, at_rest, seed)
+    cameras = MotionCapture(described, [glued], {}, at_rest, seed)
     clock = itertools.count(step=_BETWEEN_CAPTURES)
     unmoved = live.commanded_shape(robot.rest_actuation)
     rest = np.nanmean([cameras.capture(unmoved, next(clock)) for _ in range(_REST_CAPTURES)], axis=0)
@@ -121,5 +121,5 @@ def make_marker_frames(
     return captured, _true_surfaces(live, actuation[frames:]), share
 
 
-def _true_surfaces(live: LiveMembrane, actuation: Array) -> TrueSurfaces:
+def _true_surfaces(live: LiveBody, actuation: Array) -> TrueSurfaces:
     return TrueSurfaces(actuation, np.array([live.commanded_shape(a) for a in actuation]), live.faces)

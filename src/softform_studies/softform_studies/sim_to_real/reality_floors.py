@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.bodies.membrane.equilibrium import solve_equilibrium
 from softform_core.forward.rbf_warp import SimToReal
 from softform_core.robots import Robot
+from softform_core.simulation.simulated_body import equilibrium_points, rest_points
 from softform_core.units import MM_PER_M
 from softform_rig.reality import Reality
 from softform_studies.sim_to_real.floors import fitted_surface, warped_onto
@@ -44,26 +44,24 @@ def floors(robot: Robot, reality: Reality, judge: Judge, kernels: SimToReal) -> 
         SoftformError: If the simulator has no shape at a held-out actuation.
     """
     held_out = judge.held_out
-    rest = robot.body.real_simulator(reality.body).rest_vertices
+    rest = rest_points(robot.body.real_simulator(reality.body))
     spline = fitted_surface(rest, MM_PER_M * held_out.vertices, held_out.faces, judge.patch, judge.uv)
     predicted = judge.predicted(None)
     centers = judge.pipeline(kernels).kernel_centers(held_out.actuation)
     shapes = zip(predicted, centers, judge.truths, strict=True)
     warped = np.array([warped_onto(points, center, kernels.width, truth) for points, center, truth in shapes])
 
-    membrane = robot.body.simulator()
-    simulated = [
-        solve_equilibrium(membrane, robot.actuators_of(actuation)).vertices for actuation in held_out.actuation
-    ]
+    simulator = robot.body.simulator()
+    simulated = equilibrium_points(simulator, robot.actuators_of(held_out.actuation))
     of_network = Errors(
         np.array(
             [
-                search_tree(shape, membrane.faces).query(points).distances
+                search_tree(shape, simulator.faces).query(points).distances
                 for shape, points in zip(simulated, predicted, strict=True)
             ]
         )
     )
-    gap = judge.errors(MM_PER_M * np.array(simulated))
+    gap = judge.errors(MM_PER_M * simulated)
     return Floors(
         {
             "spline": judge.figures(judge.errors(spline)),

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.bodies.membrane.equilibrium import solve_equilibrium
 from softform_core.forward.rbf_warp import SimToReal, gaussians, warp
 from softform_core.frames.frames import Frames
 from softform_core.networks.layers import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import Robot
+from softform_core.simulation.simulated_body import equilibrium_points, rest_points
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
 from softform_core.units import MM_PER_M
 from softform_rig.reality import Reality
@@ -147,12 +147,9 @@ class Laboratory:
 
     def _from_simulated_shapes(self, judge: Judge, sim_to_real: SimToReal) -> Array:
         """Eq. 4 with control points fitted to the simulator's own shapes (Sec. V-C5), (n, P, 3) mm."""
-        membrane, patch = self._robot.body.simulator(), judge.patch
-        shapes = [
-            solve_equilibrium(membrane, self._robot.actuators_of(actuation)).vertices
-            for actuation in judge.held_out.actuation
-        ]
-        control = patch.parametrised(membrane.rest_vertices, membrane.faces).fit(MM_PER_M * np.array(shapes))
+        simulator, patch = self._robot.body.simulator(), judge.patch
+        shapes = equilibrium_points(simulator, self._robot.actuators_of(judge.held_out.actuation))
+        control = patch.parametrised(rest_points(simulator), simulator.faces).fit(MM_PER_M * shapes)
         points, centers = patch.evaluate(control, judge.uv), patch.evaluate(control, sim_to_real.kernel_uv)
         gamma = sim_to_real.coefficients.forward(control.reshape(len(control), -1)).reshape(len(control), -1, 3)
         return warp(points, gaussians(points, centers, sim_to_real.width), gamma)

@@ -11,7 +11,7 @@ from softform_core.networks.layers import extract_mlp
 from softform_core.robots import Robot, load_robot
 from softform_core.threads import one_thread
 from softform_core.training.tips import train_tip_transfer
-from softform_rig.live_rod import LiveRod
+from softform_rig.live_body import LiveBody
 from softform_rig.reality import Reality, load_reality
 from softform_studies.waypoints.capture_tips import PAPER_SAMPLES, capture_tips, real_tips
 from softform_studies.waypoints.waypoints import EIGHTS, compare, tracking_percent
@@ -65,7 +65,7 @@ def tracking_in_reality(robot: Robot, reality: Reality, model: TipModel) -> dict
     """
     points = EIGHTS[robot.name].points()
     path = follow_path(model, points, start_near(model, points[0]))
-    tips = real_tips(robot, reality, LiveRod(robot, reality), path.actuations)
+    tips = real_tips(robot, reality, LiveBody(robot, reality), path.actuations)
     errors = tracking_percent(model, tips, points)
     return {
         "tracking_mean_percent": float(np.mean(errors)),

@@ -2,7 +2,7 @@
 
 Example: `python -m softform_studies.waypoints.capture_tips --robot three_chamber`.
 
-The rod goes from one actuation to the next, so its hysteresis counts; the marker at its tip is seen with the noise of
+The body goes from one actuation to the next, so its hysteresis counts; the marker at its tip is seen with the noise of
 motion capture, in the robot's frame.
 """
 
@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from softform_core.errors import SoftformError
 from softform_core.halton import halton_actuations
 from softform_core.paths import data_dir
-from softform_core.robots import Robot, load_robot
+from softform_core.robots import TIP, Robot, load_robot
 from softform_core.training.tip_samples import write_tip_samples
-from softform_rig.live_rod import LiveRod
+from softform_rig.live_body import LiveBody
 from softform_rig.reality import Reality, load_reality, true_pressures
 
 Array = NDArray[np.float64]
@@ -28,14 +28,14 @@ PAPER_SAMPLES = {"three_chamber": 343, "planar_fingers": 620}
 
 
 def real_tips(
-    robot: Robot, reality: Reality, live: LiveRod, actuations: Array, noise: float = 0.0, seed: int = 0
+    robot: Robot, reality: Reality, live: LiveBody, actuations: Array, noise: float = 0.0, seed: int = 0
 ) -> Array:
     """Tips (n, d) m in the robot's frame, one actuation (n, m) Pa after the other.
 
     Args:
         robot: The robot.
         reality: Its sensors decide the pressures that the commands come to.
-        live: Its rod, with its history.
+        live: Its body, with its history.
         actuations: Commanded.
         noise: Standard deviation of a marker's coordinates, m.
         seed: Of the noise.
@@ -44,8 +44,9 @@ def real_tips(
         SoftformError: If an actuation has no equilibrium in this reality.
     """
     tips = np.empty((len(actuations), robot.tip_dimensions))
+    tip_point = live.simulated.frames[TIP]
     for tip, pressures in zip(tips, true_pressures(reality, robot, robot.actuators_of(actuations)), strict=True):
-        tip[:] = live.tip(pressures)[: robot.tip_dimensions]
+        tip[:] = live.shape(pressures)[tip_point, : robot.tip_dimensions]
         if live.failure is not None:
             raise SoftformError(f"Reality '{reality.name}' has no tip: {live.failure}", "Soften its differences.")
     return tips + noise * np.random.default_rng(seed).standard_normal(tips.shape)
@@ -58,7 +59,7 @@ def capture_tips(robot: Robot, reality: Reality, samples: int, seed: int = 0) ->
         SoftformError: If an actuation has no equilibrium in this reality.
     """
     actuations = halton_actuations(robot.actuation_min, robot.actuation_max, samples, seed)
-    live = LiveRod(robot, reality)
+    live = LiveBody(robot, reality)
     return actuations, real_tips(robot, reality, live, actuations, reality.motion_capture.noise, seed)
 
 

@@ -1,4 +1,4 @@
-"""Way-points of paper 001 in simulation: ours beside the paper's iteration, FK gradients and direct IK learning.
+"""Waypoints of paper 001 in simulation: ours beside the paper's iteration, FK gradients and direct IK learning.
 
 All follow the same '8' with the same networks in the same run. What they command is judged by the simulator, not by the
 networks. Direct IK is learned from the same samples twice: by a network, which averages over the actuations of a
@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from softform_core.bodies.rod.sampled import simulate_tips
 from softform_core.forward.tip_model import TipModel, load_tip_model
 from softform_core.inverse.follow_path import TipPath, follow_path, start_near
 from softform_core.networks.tip_store import load_tip_kinematics
 from softform_core.paths import models_dir
-from softform_core.robots import Robot
+from softform_core.robots import TIP, Robot
 from softform_core.simulation.sampling import grid_actuations
+from softform_core.simulation.simulated_body import equilibrium_points
 from softform_core.threads import one_thread
 from softform_core.units import MM_PER_M
 from softform_studies.waypoints.baselines import FkGradients, gradient_iteration, learn_direct_ik
@@ -44,7 +44,7 @@ class Eight:
     upright: bool
 
     def points(self, count: int = WAYPOINTS) -> Array:
-        """Way-points (count, n) mm, the last one before the first."""
+        """Waypoints (count, n) mm, the last one before the first."""
         turn = 2.0 * np.pi * np.arange(count) / count
         along, across = self.long * np.sin(turn), self.short * np.sin(2.0 * turn)
         offsets = np.zeros((count, len(self.centre)))
@@ -117,7 +117,7 @@ def _figures(robot: Robot, model: TipModel, points: Array, follow: Callable[[], 
         began = time.process_time()
         path = follow()
         times.append(time.process_time() - began)
-    tracking = tracking_percent(model, simulate_tips(robot.body.simulator(), robot, path.actuations), points)
+    tracking = tracking_percent(model, _simulated_tips(robot, path.actuations), points)
     return {
         "tracking_mean_percent": float(tracking.mean()),
         "tracking_max_percent": float(tracking.max()),
@@ -125,3 +125,10 @@ def _figures(robot: Robot, model: TipModel, points: Array, follow: Callable[[], 
         "iterations_mean": float(path.iterations.mean()),
         "largest_jump_percent": largest_jump_percent(model, path.actuations),
     }
+
+
+def _simulated_tips(robot: Robot, actuations: Array) -> Array:
+    """Tips (n, d) m of the simulated robot."""
+    body = robot.body.simulator()
+    points = equilibrium_points(body, robot.actuators_of(actuations))
+    return points[:, body.frames[TIP], : robot.tip_dimensions]

@@ -18,7 +18,7 @@ from softform_core.paths import models_dir, runs_dir
 from softform_core.robots import Robot, load_robot
 from softform_core.simulation.sampling import grid_actuations
 from softform_core.units import MM_PER_M, PA_PER_KPA
-from softform_rig.live_rod import LiveRod
+from softform_rig.live_body import LiveBody
 from softform_rig.reality import load_reality
 from softform_studies.ik.ik_prediction import SHIPPED
 from softform_studies.waypoints.capture_tips import real_tips
@@ -54,7 +54,7 @@ def draw_waypoints(robot: Robot, reality_name: str, path: Path) -> None:
     tip_axes = columns["tip"]
     tip_axes.plot(*points[:, :2].T, color="black", label="way-points")
     for actuations, label in ((simulated, "real tip, without N_s2r"), (ours, "real tip, with N_s2r")):
-        tips = MM_PER_M * real_tips(robot, reality, LiveRod(robot, reality), actuations)
+        tips = MM_PER_M * real_tips(robot, reality, LiveBody(robot, reality), actuations)
         tip_axes.plot(*tips[:, :2].T, ".", markersize=3, label=label)
     tip_axes.set(xlabel="x, mm", ylabel="y, mm", aspect="equal", title=f"{robot.title}, reality '{reality.name}'")
     tip_axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.1), fontsize="small", ncols=3)

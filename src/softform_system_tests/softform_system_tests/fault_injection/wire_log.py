@@ -1,7 +1,4 @@
-"""What arrived on the emulated board's wire, with the steady clock's time, as the rig logs it.
-
-Each line of the log is `SECONDS TAB SIDE TAB TEXT`; the steady clock is the same for all processes of a machine.
-"""
+"""What arrived on the emulated board's wire, with the steady clock's time, as the rig logs it."""
 
 import threading
 import time
@@ -10,24 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from softform_core.units import PA_PER_KPA
+from softform_core.wire_event import WireEvent
 
 _POLL_SECONDS = 0.01
 _SELECT, _TARGET, _VENT, _START = "SC=", "T=", "V", "C"
-
-
-@dataclass(frozen=True)
-class WireEvent:
-    """One thing that happened on the wire.
-
-    Attributes:
-        time: s of `time.monotonic`.
-        side: `host` for a request, else what the rig tells of port, board and faults.
-        text: The request, or what happened.
-    """
-
-    time: float
-    side: str
-    text: str
 
 
 @dataclass(frozen=True)
@@ -98,9 +81,7 @@ class WireLog:
             text = file.read()
             self._offset = file.tell()
         *lines, self._rest = (self._rest + text).split("\n")
-        for line in lines:
-            moment, side, what = line.split("\t", 2)
-            self._events.append(WireEvent(float(moment), side, what.strip()))
+        self._events += map(WireEvent.from_line, lines)
 
 
 def is_vent(event: WireEvent) -> bool:

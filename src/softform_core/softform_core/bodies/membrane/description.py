@@ -11,7 +11,7 @@ from softform_core.robots.body import Body, Outline
 from softform_core.robots.description import Description, Material, NotNegative, Positive
 
 if TYPE_CHECKING:
-    from softform_core.bodies.membrane.model import Membrane
+    from softform_core.bodies.membrane.equilibrium import MembraneProblem
     from softform_core.bodies.membrane.sampled import SampledMembrane
 
 Array = NDArray[np.float64]
@@ -87,17 +87,18 @@ class MembraneBody(Body):
             for column in range(self.columns)
         ]
 
-    def simulator(self) -> "Membrane":
+    def simulator(self) -> "MembraneProblem":
         """The meshed membrane."""
+        from softform_core.bodies.membrane.equilibrium import MembraneProblem
         from softform_core.bodies.membrane.model import build_membrane
 
-        return build_membrane(self)
+        return MembraneProblem(build_membrane(self))
 
     def sampled(self) -> "SampledMembrane":
         """The meshed membrane for data sets."""
         from softform_core.bodies.membrane.sampled import SampledMembrane
 
-        return SampledMembrane(self.simulator())
+        return SampledMembrane(self.simulator().membrane)
 
     @classmethod
     def reality_type(cls) -> type[Description]:
@@ -106,11 +107,12 @@ class MembraneBody(Body):
 
         return RealMembrane
 
-    def real_simulator(self, reality: Any) -> "Membrane":
+    def real_simulator(self, reality: Any) -> "MembraneProblem":
         """The meshed membrane of a reality."""
+        from softform_core.bodies.membrane.equilibrium import MembraneProblem
         from softform_core.bodies.membrane.reality import build_real_membrane
 
-        return build_real_membrane(self, reality)
+        return MembraneProblem(build_real_membrane(self, reality))
 
     def symmetric_images(self, actuation: Array, control_points: Array) -> list[tuple[Array, Array]]:
         """Up to eight images of each shape.

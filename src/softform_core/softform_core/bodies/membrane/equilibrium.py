@@ -10,6 +10,7 @@ from softform_core.bodies.membrane.potential import (
     dome,
     gradient_and_hessian,
     load_size,
+    potential_gradient,
     stiffness_of_sheet,
     total_potential,
     volumes_and_gradients,
@@ -28,7 +29,7 @@ RUNAWAY = 3.0  # a vertex further away than this many sides has run away
 
 
 class MembraneProblem:
-    """`EquilibriumProblem` of a membrane; the unknowns are the places of its free vertices, m, in the pattern's order.
+    """`SimulatedBody` of a membrane; the unknowns are the places of its free vertices, m, in the pattern's order.
 
     Args:
         membrane: From `build_membrane`.
@@ -36,6 +37,7 @@ class MembraneProblem:
     """
 
     batch = 1
+    frames: dict[str, int] = {}
 
     def __init__(self, membrane: Membrane, held: Array | None = None) -> None:
         """Keep the membrane and the places of its rim."""
@@ -45,6 +47,9 @@ class MembraneProblem:
         self.unloaded = np.zeros(membrane.chambers)
         self.largest_step = MAX_STEP * membrane.extent
         self.rounding = ROUNDING * self._stiffness * membrane.extent**2
+        self.faces = membrane.faces
+        self.rest = self.unknowns(membrane.rest_vertices)[0]
+        self.is_slack = not membrane.weight.any()
 
     def vertices(self, unknowns: Array) -> Array:
         """Vertices (V, 3) m of unknowns (m,)."""
@@ -55,6 +60,18 @@ class MembraneProblem:
     def unknowns(self, vertices: Array) -> Array:
         """Unknowns (1, m) of vertices (V, 3) m."""
         return np.asarray(vertices, dtype=np.float64).reshape(-1)[self.membrane.pattern.order][None]
+
+    def points(self, unknowns: Array) -> Array:
+        """Vertices (n, V, 3) m of unknowns (n, m)."""
+        vertices = np.tile(self._held.ravel(), (len(unknowns), 1))
+        vertices[:, self.membrane.pattern.order] = unknowns
+        return vertices.reshape(len(unknowns), -1, 3)
+
+    def moved_points(self, unknowns: Array, moves: Array) -> Array:
+        """As `SimulatedBody`, (n, V, 3, k) m; the rim stays."""
+        moved = np.zeros((len(moves), self.membrane.rest_vertices.size, moves.shape[2]))
+        moved[:, self.membrane.pattern.order] = moves
+        return moved.reshape(len(moves), -1, 3, moves.shape[2])
 
     def tolerance(self, actuators: Array) -> Array:
         """Forces (1,) N below which the sheet is in balance."""
@@ -68,6 +85,10 @@ class MembraneProblem:
     def energy(self, unknowns: Array, actuators: Array) -> Array:
         """Pi (1,), J."""
         return np.array([total_potential(self.membrane, self.vertices(unknowns[0]), actuators[0])])
+
+    def gradient(self, unknowns: Array, actuators: Array) -> Array:
+        """Gradient (1, m) N without the Hessian."""
+        return potential_gradient(self.membrane, self.vertices(unknowns[0]), actuators[0])[None]
 
     def derivatives(self, unknowns: Array, actuators: Array) -> tuple[Array, SparseHessian]:
         """Gradient (1, m) N and Hessian, N/m."""
@@ -144,6 +165,4 @@ def equilibrium_sensitivity(membrane: Membrane, equilibrium: Equilibrium) -> Arr
             "The unloaded flat membrane has no stiffness out of its plane, hence no finite sensitivity.",
             "Take an equilibrium under some pressure, or a sheet that is mounted taut (prestretch).",
         )
-    sensitivity = np.zeros((membrane.rest_vertices.size, membrane.chambers))
-    sensitivity[membrane.pattern.order] = solution[0]
-    return sensitivity.reshape(-1, 3, membrane.chambers)
+    return problem.moved_points(problem.unknowns(equilibrium.vertices), solution)[0]

@@ -8,7 +8,7 @@ from softform_core.robots.body import Body, Outline
 from softform_core.robots.description import Description, Finite, Material, NotNegative, Place, Positive
 
 if TYPE_CHECKING:
-    from softform_core.bodies.rod.model import Rod
+    from softform_core.bodies.rod.equilibrium import RodProblem
     from softform_core.bodies.rod.sampled import SampledRod
 
 Shape = Literal["ellipse", "rectangle"]
@@ -95,17 +95,18 @@ class RodBody(Body):
             for chamber in self.section.chambers
         ]
 
-    def simulator(self) -> "Rod":
+    def simulator(self) -> "RodProblem":
         """The rod as arrays."""
+        from softform_core.bodies.rod.equilibrium import RodProblem
         from softform_core.bodies.rod.model import build_rod
 
-        return build_rod(self)
+        return RodProblem(build_rod(self))
 
     def sampled(self) -> "SampledRod":
         """The rod for data sets."""
         from softform_core.bodies.rod.sampled import SampledRod
 
-        return SampledRod(self.simulator(), self.frames["tip"])
+        return SampledRod(self.simulator().rod, self.frames["tip"])
 
     @classmethod
     def reality_type(cls) -> type[Description]:
@@ -114,8 +115,9 @@ class RodBody(Body):
 
         return RealRod
 
-    def real_simulator(self, reality: Any) -> "Rod":
+    def real_simulator(self, reality: Any) -> "RodProblem":
         """The rod of a reality."""
+        from softform_core.bodies.rod.equilibrium import RodProblem
         from softform_core.bodies.rod.reality import build_real_rod
 
-        return build_real_rod(self, reality)
+        return RodProblem(build_real_rod(self, reality))

@@ -22,13 +22,18 @@ _RUNAWAY = 3.0  # strain, or rad an element
 
 
 class RodProblem:
-    """`EquilibriumProblem` of a rod; the unknowns are its free strains, curvatures times the element's length.
+    """`SimulatedBody` of a rod, whose one point is its tip.
+
+    The unknowns are its free strains, curvatures times the element's length.
 
     Args:
         rod: From `build_rod`.
     """
 
     batch = 64
+    faces: NDArray[np.int32] = np.zeros((0, 3), dtype=np.int32)
+    frames = {"tip": 0}
+    is_slack = False
     largest_step = _MAX_STEP
 
     def __init__(self, rod: Rod) -> None:
@@ -39,6 +44,7 @@ class RodProblem:
         weightless, rest = rod._replace(gravity=np.zeros(3)), np.zeros((1, rod.elements, 4))
         blocks = derivatives(weightless, self.unloaded[None], rest)[1][0]
         stiffness = np.diagonal(blocks, axis1=1, axis2=2).ravel() * self._unit**2
+        self.rest = np.zeros(len(self._unit))
         self._tolerance = _TOLERANCE * float(stiffness.min())
         self.rounding = _ROUNDING * float(stiffness.sum())
 
@@ -51,6 +57,15 @@ class RodProblem:
     def unknowns(self, strains: Array) -> Array:
         """Unknowns (n, m) of strains (n, E, 4)."""
         return np.asarray(strains[:, :, self.rod.strains].reshape(len(strains), -1) / self._unit)
+
+    def points(self, unknowns: Array) -> Array:
+        """Tips (n, 1, 3) m of unknowns (n, m)."""
+        return np.asarray(tips_and_derivatives(self.rod, self.strains(unknowns))[0][:, None])
+
+    def moved_points(self, unknowns: Array, moves: Array) -> Array:
+        """As `SimulatedBody`, (n, 1, 3, k) m."""
+        by_strains = tips_and_derivatives(self.rod, self.strains(unknowns))[1].reshape(len(unknowns), 3, -1)
+        return np.asarray((by_strains * self._unit) @ moves)[:, None]
 
     def tolerance(self, actuators: Array) -> Array:
         """Gradient (n,) J below which the rod is in balance."""
@@ -131,6 +146,5 @@ def tip_sensitivities(rod: Rod, strains: Array, pressures: Array) -> Array:
         pressures: (n, k) Pa there.
     """
     problem = RodProblem(rod)
-    by_strains = tips_and_derivatives(rod, strains)[1].reshape(len(strains), 3, -1)
-    moved = equilibrium_sensitivities(problem, problem.unknowns(strains), pressures)
-    return np.asarray((by_strains * problem._unit) @ moved)
+    unknowns = problem.unknowns(strains)
+    return problem.moved_points(unknowns, equilibrium_sensitivities(problem, unknowns, pressures))[:, 0]

@@ -1,62 +1,19 @@
-"""The identified plant of a channel: how fast pumps, leaks and the open valve change a chamber's pressure.
+"""What the board's pumps and valve do to a pressure, as the identified plant has it.
 
-The coefficients lie in `config/plant.yaml`, as identified from recordings of a board. What OpenPneu's firmware does
-with a reading is known from the same recordings: so every reading that the board streams also tells what its pumps and
-its valve do until the next.
+What OpenPneu's firmware does with a reading is known from the same recordings as the plant: so every reading that the
+board streams also tells what its pumps and its valve do until the next.
 """
 
-from pathlib import Path
-
 import numpy as np
-import yaml
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, PositiveFloat, ValidationError
 
-from softform_core.errors import SoftformError
-from softform_core.paths import config_dir
+from softform_core.plant import Plant
 from softform_core.units import PA_PER_KPA
 
 # Of the recordings: command over error, of a full scale of 4090 counts, in three ranges of the error.
 _DUTY_A_PASCAL = 1440.0 / 4090.0 / PA_PER_KPA
 _FINE_ERROR, _FINE_FACTOR = 500.0, 3.0
 _MIDDLE_ERROR, _MIDDLE_FACTOR = 1000.0, 1.6
-
-
-class Pump(BaseModel):
-    """A pump: kPa/s at full duty into an empty chamber, stall pressure (kPa), duty at which it starts to turn."""
-
-    model_config = ConfigDict(frozen=True)
-
-    rate: PositiveFloat
-    stall: PositiveFloat
-    dead_duty: float
-
-
-class Plant(BaseModel):
-    """What the file says of one channel; time constants in seconds."""
-
-    model_config = ConfigDict(frozen=True)
-
-    inflation: Pump
-    deflation: Pump
-    leak_time: PositiveFloat
-    hold_time: PositiveFloat
-    vent_time: PositiveFloat
-
-
-def load_plant(path: Path | None = None) -> Plant:
-    """Read the identified plant, by default `config/plant.yaml`.
-
-    Raises:
-        SoftformError: If there is none, or it is not understood.
-    """
-    path = path or config_dir() / "plant.yaml"
-    try:
-        return Plant.model_validate(yaml.safe_load(path.read_text(encoding="utf-8"))["plant"])
-    except (OSError, yaml.YAMLError, KeyError, TypeError, ValidationError) as error:
-        raise SoftformError(
-            f"{path} does not describe an identified plant: {error}.", "Restore it, or identify the plant anew."
-        ) from error
 
 
 def expected_flows(

@@ -1,0 +1,57 @@
+"""A body that can be simulated, and where its points are at equilibrium. Rig, studies and models know no more of it."""
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError, find_equilibria
+from softform_core.simulation.problem import EquilibriumProblem
+
+Array = NDArray[np.float64]
+
+
+class SimulatedBody(EquilibriumProblem, Protocol):
+    """An `EquilibriumProblem` that tells where P points of its body are: of its surface, named frames, or both.
+
+    A body with a surface gives its vertices first, so that `faces` index the points.
+    """
+
+    @property
+    def faces(self) -> NDArray[np.int32]:
+        """Triangles (F, 3) over the points, outward normals by the right-hand rule; (0, 3) without a surface."""
+
+    @property
+    def frames(self) -> dict[str, int]:
+        """The point of each named frame."""
+
+    @property
+    def rest(self) -> Array:
+        """Unknowns (m,) of the undeformed body."""
+
+    @property
+    def is_slack(self) -> bool:
+        """Whether it stays undeformed without load and has too little stiffness there for Newton's method."""
+
+    def points(self, unknowns: Array) -> Array:
+        """Points (n, P, 3) m of unknowns (n, m)."""
+
+    def moved_points(self, unknowns: Array, moves: Array) -> Array:
+        """Derivatives (n, P, 3, k) m of the points as the unknowns (n, m) move by `moves` (n, m, k)."""
+
+
+def rest_points(body: SimulatedBody) -> Array:
+    """Points (P, 3) m of the undeformed body."""
+    return np.asarray(body.points(body.rest[None])[0])
+
+
+def equilibrium_points(body: SimulatedBody, actuators: Array) -> Array:
+    """Points (n, P, 3) m at equilibrium under actuator values (n, k).
+
+    Raises:
+        NoEquilibriumError: If one of them has no equilibrium.
+    """
+    found = find_equilibria(body, actuators)
+    if reason := next(filter(None, found.failures), ""):
+        raise NoEquilibriumError(reason, NO_EQUILIBRIUM_ADVICE)
+    return body.points(found.unknowns)

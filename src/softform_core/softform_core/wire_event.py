@@ -1,0 +1,29 @@
+"""A line of the log of the board's wire, which the virtual rig writes and tests of a whole stack read."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class WireEvent:
+    """One thing that happened on the wire; in the log a line `SECONDS TAB SIDE TAB TEXT`.
+
+    Attributes:
+        time: s of `time.monotonic`, which all processes of a machine share.
+        side: `host` for a request, `port` for what happened to the port.
+        text: The request, or what happened.
+    """
+
+    time: float
+    side: str
+    text: str
+
+    @property
+    def line(self) -> str:
+        """The line in the log, its end included."""
+        return f"{self.time:.6f}\t{self.side}\t{self.text}\n"
+
+    @classmethod
+    def from_line(cls, line: str) -> "WireEvent":
+        """The event of a line, with or without its end."""
+        time, side, text = line.split("\t", 2)
+        return cls(float(time), side, text.strip())

@@ -1,0 +1,143 @@
+"""The live body of a reality: its shape under the pressures of the moment, solved only when somebody looks."""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.errors import SoftformError
+from softform_core.robots import Robot
+from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, find_equilibria
+from softform_core.simulation.sensitivity import equilibrium_sensitivities
+from softform_core.simulation.simulated_body import SimulatedBody, equilibrium_points, rest_points
+from softform_rig.reality import Reality, true_pressures
+
+Array = NDArray[np.float64]
+
+_BEYOND = 0.5  # of the working range; further outside the body is not modelled (it would tear or lie on the floor)
+_SAME_PRESSURE = 2.0  # Pa; closer pressures do not move the body by more than the scanner's noise
+_NEAR = 100.0  # Pa; so far the first order holds to 0.08 mm, below the noise of motion capture
+_WARM_UP_PRESSURE = 200.0  # Pa
+
+
+class _Solved(NamedTuple):
+    """The last equilibrium: pressures felt (k,) Pa, unknowns (m,) and points (P, 3) m."""
+
+    felt: Array
+    unknowns: Array
+    points: Array
+
+
+class LiveBody:
+    """Keeps the last shape and starts the next solve from it; may be asked by several threads, one at a time.
+
+    All solves run in one thread of its own: a factor of SuperLU that another thread lets go of than the one that made
+    it is never freed (https://github.com/scipy/scipy/issues/15921), 3 MB a solve.
+
+    Attributes:
+        simulated: The body that is solved.
+        rest: Points (P, 3) m of the undeformed body.
+        failure: Why the last solve failed, or None; the last good shape stays meanwhile.
+        solves: Number of solves so far.
+        solve_seconds: Time of the last one.
+    """
+
+    def __init__(self, robot: Robot, reality: Reality) -> None:
+        """Build the body, undeformed."""
+        self._robot, self._reality = robot, reality
+        self.simulated: SimulatedBody = robot.body.real_simulator(reality.body)
+        self.rest = rest_points(self.simulated)
+        self._solver = ThreadPoolExecutor(1, thread_name_prefix="body")
+        self.failure: str | None = None
+        self.solves = 0
+        self.solve_seconds = 0.0
+        margin = _BEYOND * (robot.actuator_max - robot.actuator_min)
+        self._lowest, self._highest = robot.actuator_min - margin, robot.actuator_max + margin
+        self._hysteresis = reality.hysteresis
+        self._felt = np.zeros(len(robot.actuators))
+        self._asked: Array | None = None
+        self._solved: _Solved | None = None
+        self._sensitivity: Array | None = None
+        self._points = self.rest
+
+    @property
+    def faces(self) -> NDArray[np.int32]:
+        """Triangles (F, 3) over the points; none of a body without a surface."""
+        return self.simulated.faces
+
+    def shape(self, pressures: Array) -> Array:
+        """Points (P, 3) m under true chamber pressures (k,) Pa; the last good ones if no equilibrium is found."""
+        return self._solver.submit(self._shape, pressures).result()
+
+    def commanded_shape(self, actuation: Array) -> Array:
+        """Points (P, 3) m once the board has regulated its readings to an actuation (m,) Pa.
+
+        Raises:
+            SoftformError: If no equilibrium is found.
+        """
+        points = self.shape(true_pressures(self._reality, self._robot, self._robot.actuators_of(actuation)))
+        if self.failure is not None:
+            raise SoftformError(
+                f"Reality '{self._reality.name}' has no shape: {self.failure}", "Soften its differences."
+            )
+        return points.copy()
+
+    def shape_between_solves(self, pressures: Array) -> Array:
+        """As `shape`, but to first order about the last solve where that is near, for many looks a second."""
+        return self._solver.submit(self._shape_between_solves, pressures).result()
+
+    def warm_up(self, look: Callable[[Array], object]) -> None:
+        """Compile what is compiled by a solve that is forgotten, and by a look at its points.
+
+        Raises:
+            NoEquilibriumError: If the body has no equilibrium under a slight pressure.
+        """
+        pressures = np.full((1, len(self._felt)), _WARM_UP_PRESSURE)
+        look(self._solver.submit(equilibrium_points, self.simulated, pressures).result()[0])
+
+    def _shape(self, pressures: Array) -> Array:
+        if self._asked is not None and np.abs(pressures - self._asked).max() <= _SAME_PRESSURE:
+            return self._points
+        self._asked = pressures.copy()
+        if ((pressures < self._lowest) | (pressures > self._highest)).any():
+            self.failure = f"Pressures {np.round(pressures).tolist()} Pa lie far outside the robot's working range."
+            return self._points
+        self._felt = self._feel(pressures)
+        started = time.monotonic()
+        self._solve()
+        self.solves += 1
+        self.solve_seconds = time.monotonic() - started
+        return self._points
+
+    def _solve(self) -> None:
+        """Bring the body to equilibrium under the pressures felt; if it has none, it stays."""
+        if self.simulated.is_slack and np.abs(self._felt).max() < _SAME_PRESSURE:
+            self._solved, self._points, self.failure = None, self.rest, None
+            return
+        start = None if self._solved is None else self._solved.unknowns[None]
+        found = find_equilibria(self.simulated, self._felt[None], start)
+        if found.failures[0]:
+            self.failure = f"{found.failures[0]} {NO_EQUILIBRIUM_ADVICE}"
+            return
+        self._solved = _Solved(self._felt, found.unknowns[0], self.simulated.points(found.unknowns)[0])
+        self._points, self._sensitivity, self.failure = self._solved.points, None, None
+
+    def _shape_between_solves(self, pressures: Array) -> Array:
+        felt, solved = self._feel(pressures), self._solved
+        if self.failure is not None or solved is None or np.abs(felt - solved.felt).max() > _NEAR:
+            return self._shape(pressures)
+        if self._sensitivity is None:
+            unknowns = solved.unknowns[None]
+            moves = equilibrium_sensitivities(self.simulated, unknowns, solved.felt[None])
+            self._sensitivity = self.simulated.moved_points(unknowns, moves)[0]
+        if not np.isfinite(self._sensitivity).all():
+            return self._shape(pressures)
+        self._felt = felt
+        return solved.points + self._sensitivity @ (felt - solved.felt)
+
+    def _feel(self, pressures: Array) -> Array:
+        """Play operator: within ± hysteresis of a reversal the material does not follow the pressure."""
+        return np.clip(self._felt, pressures - self._hysteresis, pressures + self._hysteresis)
