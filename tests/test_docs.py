@@ -4,10 +4,12 @@ import itertools
 import math
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 import yaml
 from click.testing import CliRunner
@@ -75,6 +77,26 @@ def test_examples_of_descriptions_are_robots(example, body, degrees_of_freedom, 
     assert all(b - a > 1e-3 for a, b in itertools.pairwise(distances))  # each marker is recognised
     for name in known_realities(body):
         load_reality(name, robot)
+
+
+def test_the_example_of_a_reality_fits_any_membrane(tmp_path):
+    page = (ROOT / "docs" / "steps" / "write-a-reality.md").read_text(encoding="utf-8")
+    path = tmp_path / "mine.yaml"
+    path.write_text(re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)[0], encoding="utf-8")
+    for example in EXAMPLES[:2]:
+        load_reality(path, read_robot(yaml.safe_load(example), "docs/robots/description.md"))
+
+
+def test_the_loop_of_the_readme_is_commands_that_parse():
+    lines = re.findall(r"^\./softform (.*?)(?: +#.*)?$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(lines) >= 9
+    for line in lines:
+        words = shlex.split(line)
+        if words[0] not in {"test", "build"}:
+            _, command, arguments = main.resolve_command(click.Context(main), words)
+            while isinstance(command, click.Group):
+                _, command, arguments = command.resolve_command(click.Context(command), arguments)
+            command.make_context(words[0], arguments)  # raises a UsageError on what the command does not take
 
 
 @pytest.mark.parametrize("command", main.list_commands(None))
