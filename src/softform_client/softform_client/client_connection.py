@@ -96,7 +96,7 @@ class ClientConnection:
 
         Raises:
             NotConnectedError: If `connect` was not called, or the node is not there.
-            GoalRejectedError: If the node refuses the goal.
+            GoalRejectedError: If the node rejects the goal.
             GoalFailedError: If it was not reached.
         """
         if self._reaching.is_connected and not caller.is_connected:

@@ -149,7 +149,7 @@ class FrameCollector:
 
     def _markers(self, actuations: Array) -> MarkerRecorder:
         """Begin with a rest frame: it names and places the markers, or shows that they are where they were."""
-        load_pipeline(self._robot)  # refused before anything moves if there is none; loading it later takes seconds
+        load_pipeline(self._robot)  # rejected before anything moves if there is none; loading it later takes seconds
         self._tell_stage(0, "settling")
         names, rest = self._captures.rest_frame()
         try:

@@ -4,7 +4,7 @@ from softform_core.errors import SoftformError
 
 
 class GoalError(SoftformError):
-    """A goal that is refused, or fails while it is carried out.
+    """A goal that is rejected, or fails while it is carried out.
 
     Args:
         code: One of the action's error codes.

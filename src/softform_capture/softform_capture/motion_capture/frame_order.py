@@ -1,4 +1,4 @@
-"""The order of a system's frames: late ones are refused, lost ones counted, a clock that was set back is followed."""
+"""The order of a system's frames: late ones are rejected, lost ones counted, a clock that was set back is followed."""
 
 from softform_core.errors import SoftformError
 

@@ -136,13 +136,13 @@ class LivePipeline:
         files as the call before did: files that are being copied are met half written.
 
         Returns:
-            A line for the log when a model came into use or was refused, else None.
+            A line for the log when a model came into use or was rejected, else None.
         """
         signature = self._signature()
         if signature == self._seen:
             line, self._unreported = self._unreported, ""
             kept = "" if self._models.card is None else f" Model {self._models.card.weights_sha256[:12]} stays in use."
-            return f"sim-to-real model refused: {line}{kept}" if line else None
+            return f"sim-to-real model rejected: {line}{kept}" if line else None
         self._seen = signature
         before = self._models.card
         try:

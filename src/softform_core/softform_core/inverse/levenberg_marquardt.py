@@ -59,7 +59,7 @@ class LevenbergMarquardt:
             np.fill_diagonal(damped, diagonal + self._damping * scale)
             step = box_minimum(damped, gradient, lower, upper)
             promised = -float(gradient @ step + 0.5 * step @ hessian @ step)
-            # What is not even promised need not be tried: near a noise floor each trial would be refused.
+            # What is not even promised need not be tried: near a noise floor each trial would be rejected.
             if promised <= max(problem.options.relative_decrease, _LEAST_PROMISE) * best.merit:
                 return Termination.CONVERGED
             stop = interrupted()

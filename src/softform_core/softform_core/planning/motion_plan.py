@@ -65,7 +65,7 @@ class MotionSettings:
         planner: Of the path.
         goal_starts: Inverse kinematics is solved from so many starts.
         goal_seconds: For each at most.
-        waypoint_spacing: No point of the surface moves further between way-points, m.
+        waypoint_spacing: No point of the surface moves further between waypoints, m.
     """
 
     planner: PlannerSettings = field(default_factory=PlannerSettings)

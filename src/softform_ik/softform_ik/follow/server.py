@@ -77,11 +77,11 @@ class FollowServer(MovingGoalServer[FollowGoal, FollowOutcome]):
         return result_to_message(outcome)
 
     def summary(self, outcome: FollowOutcome) -> str:
-        """Number of way-points, time and errors."""
+        """Number of waypoints, time and errors."""
         count = len(outcome.pressures)
         if count == 0:
             return ""
-        summary = f"{count} way-points solved in {outcome.solve_seconds * 1e3:.0f} ms"
+        summary = f"{count} waypoints solved in {outcome.solve_seconds * 1e3:.0f} ms"
         if np.isfinite(outcome.errors_mm).any():
             summary += f", predicted errors of {_mean_and_largest(outcome.errors_mm)}"
         if np.isfinite(outcome.measured_errors_mm).any():

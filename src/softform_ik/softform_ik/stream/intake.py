@@ -26,7 +26,7 @@ class ServoIntake:
     Args:
         robot: Who is to follow them.
         frame: The robot's frame.
-        stale_after: A target stamped longer ago is refused, s.
+        stale_after: A target stamped longer ago is rejected, s.
         wall_clock: s since the epoch, the clock of stamps.
         clock: Steady time, s, the servo's.
     """

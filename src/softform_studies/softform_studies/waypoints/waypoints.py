@@ -1,4 +1,4 @@
-"""Way-points of paper 001 in simulation: ours beside the paper's iteration, FK gradients and direct IK learning.
+"""Waypoints of paper 001 in simulation: ours beside the paper's iteration, FK gradients and direct IK learning.
 
 All follow the same '8' with the same networks in the same run. What they command is judged by the simulator, not by the
 networks. Direct IK is learned from the same samples twice: by a network, which averages over the actuations of a
@@ -44,7 +44,7 @@ class Eight:
     upright: bool
 
     def points(self, count: int = WAYPOINTS) -> Array:
-        """Way-points (count, n) mm, the last one before the first."""
+        """Waypoints (count, n) mm, the last one before the first."""
         turn = 2.0 * np.pi * np.arange(count) / count
         along, across = self.long * np.sin(turn), self.short * np.sin(2.0 * turn)
         offsets = np.zeros((count, len(self.centre)))
@@ -59,12 +59,12 @@ EIGHTS = {
 
 
 def tracking_percent(model: TipModel, tips: Array, points: Array) -> Array:
-    """Distances (w,) from tips (w, n) m to way-points (w, n) mm, % of the workspace's width."""
+    """Distances (w,) from tips (w, n) m to waypoints (w, n) mm, % of the workspace's width."""
     return np.asarray(100.0 * np.linalg.norm(MM_PER_M * tips - points, axis=1) / model.workspace_width_mm)
 
 
 def largest_jump_percent(model: TipModel, actuations: Array) -> float:
-    """Largest change of an actuation between neighbouring way-points, % of its range."""
+    """Largest change of an actuation between neighbouring waypoints, % of its range."""
     span = model.actuation_max - model.actuation_min
     return float(100.0 * np.max(np.abs(np.diff(actuations, axis=0)) / span))
 
