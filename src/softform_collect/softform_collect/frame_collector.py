@@ -66,7 +66,6 @@ class FrameCollector:
         stop: Callable[[], int],
         tell: Callable[[Progress], None],
     ) -> None:
-        """Nothing moves yet."""
         self._robot, self._goal, self._settings, self._link = robot, goal, settings, link
         self._settled, self._tell = SettledRobot(link, settings, stop), tell
         self._captures = MarkerCaptures(robot, self._settled, settings)

@@ -34,7 +34,6 @@ class TipServers:
     """
 
     def __init__(self, link: ServerContext, robot: Robot) -> None:
-        """Load the model, then open topics and servers."""
         node = self._node = link.node
         values = node.parameters
         self._model = _model_of(robot, values["model"], values["sim_to_real"])

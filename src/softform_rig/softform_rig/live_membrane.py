@@ -31,7 +31,6 @@ class LiveMembrane:
     """
 
     def __init__(self, robot: Robot, reality: Reality) -> None:
-        """Build the membrane at rest."""
         self._robot, self._reality = robot, reality
         self.membrane = robot.body.real_simulator(reality.body)
         self._solver = ThreadPoolExecutor(1, thread_name_prefix="membrane")

@@ -43,7 +43,6 @@ class PseudoTerminal:
         seed: int = 0,
         wire_log: Path | None = None,
     ) -> None:
-        """Make neither terminal nor link yet."""
         self.firmware = firmware
         self.board = FaultyBoard(firmware, schedule, seed)
         self.link = link

@@ -120,14 +120,12 @@ class ActionCaller:
             self._background.close()
 
     def __enter__(self) -> "ActionCaller":
-        """Connect."""
         self.connect()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close."""
         self.close()
 
     def call(self, goal: Any, on_feedback: Callable[[Any], None] | None = None) -> Any:

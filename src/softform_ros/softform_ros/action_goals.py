@@ -27,7 +27,6 @@ class GoalLedger:
     """
 
     def __init__(self, node: SoftformLifecycleNode) -> None:
-        """No goal yet."""
         self._node = node
         self._refusals = 0
         self._last_refusal = ""

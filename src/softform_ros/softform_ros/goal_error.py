@@ -13,6 +13,5 @@ class GoalError(SoftformError):
     """
 
     def __init__(self, code: int, message: str, next_step: str = "") -> None:
-        """Keep the code beside the sentences."""
         super().__init__(message, next_step)
         self.code = code

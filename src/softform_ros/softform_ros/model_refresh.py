@@ -17,7 +17,6 @@ class ModelRefresh:
     """
 
     def __init__(self, node: SoftformLifecycleNode, models: LivePipeline) -> None:
-        """Look from now on."""
         self._node, self._models = node, models
         self._timer = create_steady_timer(node, PERIOD, self._look)
 

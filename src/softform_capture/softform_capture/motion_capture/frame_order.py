@@ -17,7 +17,6 @@ class FrameOrder:
     """
 
     def __init__(self) -> None:
-        """Any first frame is in order."""
         self.lost = self.clock_steps = 0
         self._time = -float("inf")
         self._number: int | None = None

@@ -67,7 +67,6 @@ class LivePipeline:
         forward_kinematics: Path | None = None,
         sim_to_real: str = AUTO,
     ) -> None:
-        """Load the models."""
         network, self._simulated_card = load_forward_kinematics(robot, forward_kinematics)
         self._robot, self._uv, self._weights = robot, robot.patch.samples(points), extract_mlp(network)
         self._simulated = pipeline_of(robot, self._weights, self._uv)

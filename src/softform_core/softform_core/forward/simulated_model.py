@@ -39,7 +39,6 @@ class SimulatedModel(ForwardModel):
     """
 
     def __init__(self, membrane: Membrane) -> None:
-        """Nothing is solved yet."""
         self._membrane = membrane
         self._last: Array | None = None
 

@@ -139,7 +139,6 @@ class MarkerJudge:
     """
 
     def __init__(self, robot: Robot, names: list[str], rest: Array) -> None:
-        """Place the markers on the simulated surface."""
         self._names, self._uv = list(names), register_markers(rest, robot)
         self._simulated = simulated_shapes(robot, self._uv)
 

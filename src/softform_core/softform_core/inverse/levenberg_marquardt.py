@@ -31,7 +31,6 @@ class LevenbergMarquardt:
     """
 
     def __init__(self, problem: Problem, start: Evaluation) -> None:
-        """No iteration is made yet."""
         self.problem, self.best = problem, start
         # A cost of the pressures makes the Hessian regular by itself.
         self._damping = _LEAST_DAMPING if problem.cost.curvature > 0.0 else _FIRST_DAMPING

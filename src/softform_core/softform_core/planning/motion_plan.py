@@ -35,7 +35,6 @@ class NoMotionError(SoftformError):
     """
 
     def __init__(self, refusal: Refusal, message: str, next_step: str) -> None:
-        """Keep the reason beside the sentences."""
         super().__init__(message, next_step)
         self.refusal = refusal
 

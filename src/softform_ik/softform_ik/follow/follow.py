@@ -106,7 +106,6 @@ class Follow:
     """
 
     def __init__(self, solver: PathSolver, settings: FollowSettings, mover: PathMover, tip: TipRecord) -> None:
-        """Nothing is solved or moved yet."""
         self._solver, self._settings, self._mover, self._tip = solver, settings, mover, tip
 
     def run(self, goal: FollowGoal, stop: StopRequest, on_progress: Callable[[FollowProgress], None]) -> FollowOutcome:

@@ -82,7 +82,6 @@ class PathMover:
         wall_clock: Callable[[], float] = time.time,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Nothing moves yet."""
         self._settings, self._driver, self._commander, self._hardware = settings, driver, commander, hardware
         self._clock, self._wall_clock, self._sleep = clock, wall_clock, sleep
 

@@ -43,7 +43,6 @@ class FollowServer(MovingGoalServer[FollowGoal, FollowOutcome]):
         commander: Commander,
         ledger: GoalLedger,
     ) -> None:
-        """Open the action."""
         self._robot, self._follow, self._driver = robot, follow, driver
         super().__init__(node, FollowWaypoints, "follow_waypoints", commander, ledger)
 

@@ -34,7 +34,6 @@ class PathSolver(ABC):
     """
 
     def __init__(self, robot: Robot) -> None:
-        """Nothing is solved yet."""
         self._robot = robot
 
     @abstractmethod

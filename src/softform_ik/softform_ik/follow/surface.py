@@ -35,7 +35,6 @@ class SurfacePathSolver(PathSolver):
     """
 
     def __init__(self, robot: Robot, pipelines: Pipelines, settings: SolveSettings, smoothness_mm2: float) -> None:
-        """Nothing is solved yet."""
         super().__init__(robot)
         self._pipelines, self._settings = pipelines, settings
         self._smoothness_mm2 = smoothness_mm2

@@ -28,7 +28,6 @@ class TipPathSolver(PathSolver):
     """
 
     def __init__(self, robot: Robot, model: TipModel) -> None:
-        """Nothing is solved yet."""
         super().__init__(robot)
         self._model = model
 

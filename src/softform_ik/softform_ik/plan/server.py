@@ -29,7 +29,6 @@ class PlanServer(GoalServer[PlanGoal, PlanOutcome]):
     """
 
     def __init__(self, node: SoftformLifecycleNode, robot: Robot, plan: Plan, ledger: GoalLedger) -> None:
-        """Open the action."""
         self._robot, self._plan = robot, plan
         super().__init__(node, PlanToShape, "plan_to_shape", ledger)
 

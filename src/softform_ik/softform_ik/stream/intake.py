@@ -39,7 +39,6 @@ class ServoIntake:
         wall_clock: Callable[[], float] = time.time,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Keep what to compare with."""
         self._robot, self._frame, self._stale_after = robot, frame, stale_after
         self._wall_clock, self._clock = wall_clock, clock
 

@@ -51,7 +51,6 @@ class ServoStreams:
         driver: DriverWatch,
         commander: Commander,
     ) -> None:
-        """Open the topics and start the servo's thread."""
         values = node.parameters
         self._node, self._commander = node, commander
         self._targets = self._refused = 0

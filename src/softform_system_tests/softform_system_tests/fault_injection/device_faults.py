@@ -121,7 +121,6 @@ class CaptureFaults:
         node: str,
         captures: Callable[[RigStack], int],
     ) -> None:
-        """Keep what to inject."""
         self.name, self.variants = name, tuple(counters)
         self._node, self._counters, self._captures = node, counters, captures
 
