@@ -30,4 +30,4 @@ def test_every_example_runs(stack):
     assert len(states) == 100 and states[-1].targets > 80 and states[-1].commands > 50
     assert np.isfinite(states[-1].mean_error) and states[-1].targets_refused == 0
     assert min(names["motion"].clearances) > 0.003
-    assert "Way-point 1" in printed[6] and "outside" in printed[6]
+    assert "Waypoint 1" in printed[6] and "outside" in printed[6]

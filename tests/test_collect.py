@@ -1,4 +1,4 @@
-"""Collecting with real processes on the virtual rig: killed, interrupted, stopped, unplugged, resumed, refused."""
+"""Collecting with real processes on the virtual rig: killed, interrupted, stopped, unplugged, resumed, rejected."""
 
 import json
 import os

@@ -1,16 +1,24 @@
 """What the pages promise is there: files behind links, commands behind names, launch files that can be evaluated."""
 
+import itertools
+import math
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
+import yaml
 from click.testing import CliRunner
 
+from softform_core import equations
 from softform_core.cli.main import main
+from softform_core.robots import read_robot
 from softform_launch.launch_file import load_launch_file
+from softform_rig.reality import known_realities, load_reality
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -28,6 +36,67 @@ def test_commands_exist(page):
     named = set(re.findall(r"\./softform ([a-z][a-z-]+)", page.read_text(encoding="utf-8")))
     known = {*main.list_commands(None), "test", "build"}
     assert named <= known
+
+
+@pytest.mark.parametrize("page", ["docs/extending.md", "docs/papers.md"])
+def test_named_paths_and_tests_exist(page):
+    named = set(re.findall(r"`((?:src|config|docs|launch|tests)/[^`\s]+)`", (ROOT / page).read_text(encoding="utf-8")))
+    named = {name for name in named if not re.search(r"/[A-Z]+[/.]", name)}  # KIND and NAME stand for any
+    assert len(named) >= 3
+    for name in named:
+        path, _, test = name.partition("::")
+        assert (ROOT / path).exists(), name
+        assert not test or re.search(rf"^def {test}\(", (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE), name
+
+
+@pytest.mark.parametrize("paper", ["000", "001"])
+def test_the_page_of_papers_lists_every_equation(paper):
+    text = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+    listed = set(re.findall(rf"^\| {paper}, (\d+) \| .*? \| `([\w.]+)` \|", text, re.MULTILINE))
+    tables = re.split(r"^Paper (\d+),.*$", equations.__doc__, flags=re.MULTILINE)
+    in_code = dict(zip(tables[1::2], tables[2::2], strict=True))[paper]
+    assert listed == set(re.findall(r"^(\d+) .*`([\w.]+)`$", in_code, re.MULTILINE))
+
+
+EXAMPLES = re.findall(
+    r"```yaml\n(.*?)```", (ROOT / "docs" / "robots" / "description.md").read_text(encoding="utf-8"), re.DOTALL
+)
+
+
+@pytest.mark.parametrize(
+    ("example", "body", "degrees_of_freedom", "actuators"),
+    [(EXAMPLES[0], "membrane", 6, 6), (EXAMPLES[1], "membrane", 6, 9), (EXAMPLES[2], "rod", 6, 6)],
+    ids=["2x3", "symmetric", "two_sections"],
+)
+def test_examples_of_descriptions_are_robots(example, body, degrees_of_freedom, actuators):
+    robot = read_robot(yaml.safe_load(example), "docs/robots/description.md")
+    assert (robot.body.kind, robot.degrees_of_freedom, len(robot.actuators)) == (body, degrees_of_freedom, actuators)
+    assert len(robot.channels) == actuators
+    places = list(robot.base_markers.values())
+    distances = sorted(math.dist(a, b) for a, b in itertools.combinations(places, 2))
+    assert all(b - a > 1e-3 for a, b in itertools.pairwise(distances))  # each marker is recognised
+    for name in known_realities(body):
+        load_reality(name, robot)
+
+
+def test_the_example_of_a_reality_fits_any_membrane(tmp_path):
+    page = (ROOT / "docs" / "steps" / "write-a-reality.md").read_text(encoding="utf-8")
+    path = tmp_path / "mine.yaml"
+    path.write_text(re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)[0], encoding="utf-8")
+    for example in EXAMPLES[:2]:
+        load_reality(path, read_robot(yaml.safe_load(example), "docs/robots/description.md"))
+
+
+def test_the_loop_of_the_readme_is_commands_that_parse():
+    lines = re.findall(r"^\./softform (.*?)(?: +#.*)?$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(lines) >= 9
+    for line in lines:
+        words = shlex.split(line)
+        if words[0] not in {"test", "build"}:
+            _, command, arguments = main.resolve_command(click.Context(main), words)
+            while isinstance(command, click.Group):
+                _, command, arguments = command.resolve_command(click.Context(command), arguments)
+            command.make_context(words[0], arguments)  # raises a UsageError on what the command does not take
 
 
 @pytest.mark.parametrize("command", main.list_commands(None))

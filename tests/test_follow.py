@@ -1,4 +1,4 @@
-"""Way-points on a robot of paper 001, on the virtual rig: planned, moved, seen by motion capture; how a path ends."""
+"""Waypoints on a robot of paper 001, on the virtual rig: planned, moved, seen by motion capture; how a path ends."""
 
 import threading
 import time

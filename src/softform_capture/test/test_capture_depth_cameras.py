@@ -1,4 +1,4 @@
-"""Two depth cameras: where they stand, what their clouds show together, and what is refused."""
+"""Two depth cameras: where they stand, what their clouds show together, and what is rejected."""
 
 import threading
 from datetime import UTC, datetime, timedelta

@@ -48,7 +48,6 @@ class CaptureWatch(Generic[Cloud]):
     def __init__(
         self, clock: Callable[[], float] = time.monotonic, wall_clock: Callable[[], float] = time.time
     ) -> None:
-        """Nothing has come yet."""
         self._clock, self._wall_clock = clock, wall_clock
         self._news = threading.Condition()
         self._newest: Capture[Cloud] | None = None

@@ -97,7 +97,7 @@ class ShapeClient(ClientConnection):
 
         Raises:
             NotConnectedError: If `connect` was not called, or the node disappears.
-            GoalRejectedError: If the node refuses the goal, with its reason.
+            GoalRejectedError: If the node rejects the goal, with its reason.
             GoalFailedError: If the goal ended with an error code: cancelled, preempted, driver fault, time out ...
         """
         goal = ReachGoal(
@@ -131,14 +131,14 @@ class ShapeClient(ClientConnection):
 
         Args:
             path: Points of the tip or of a place of the surface, shapes, or pressures; m and Pa, in the robot's frame.
-            times: (m,) s after the start at which each way-point is due; None: as fast as the robot settles.
+            times: (m,) s after the start at which each waypoint is due; None: as fast as the robot settles.
             plan_only: Solve, and move nothing.
             seed_pressures: (k,) Pa of the first solve; None: those of now.
             without_sim_to_real: Plan with the simulated robot alone, to compare.
             on_feedback: Called with each feedback message, from the client's thread.
 
         Returns:
-            The result message: pressures, times and errors of the way-points (SI units).
+            The result message: pressures, times and errors of the waypoints (SI units).
 
         Raises:
             As `reach` does; the codes are those of `FollowCode`.

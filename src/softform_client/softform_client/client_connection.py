@@ -19,7 +19,6 @@ class GoalFailedError(SoftformError):
     """
 
     def __init__(self, message: str, code: int, result: Any) -> None:
-        """Keep code and result beside the message."""
         super().__init__(message)
         self.code, self.result = code, result
 
@@ -64,13 +63,11 @@ class ClientConnection:
             caller.close()
 
     def __enter__(self) -> Self:
-        """Connect."""
         return self.connect()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close."""
         self.close()
 
     def cancel(self) -> bool:
@@ -96,7 +93,7 @@ class ClientConnection:
 
         Raises:
             NotConnectedError: If `connect` was not called, or the node is not there.
-            GoalRejectedError: If the node refuses the goal.
+            GoalRejectedError: If the node rejects the goal.
             GoalFailedError: If it was not reached.
         """
         if self._reaching.is_connected and not caller.is_connected:

@@ -44,7 +44,6 @@ class DriverWatch:
     """
 
     def __init__(self, robot: Robot, state_timeout: float, clock: Callable[[], float] = time.monotonic) -> None:
-        """Nothing is known yet."""
         self._robot, self._timeout, self._clock = robot, state_timeout, clock
         self._news = threading.Condition()
         self._measured: MeasuredPressures | None = None

@@ -1,4 +1,4 @@
-"""What a path to follow must be before it is accepted; every refusal says why and what to do."""
+"""What a path to follow must be before it is accepted; every rejection says why and what to do."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ _OFF_PLANE = 1e-3
 
 
 class PathKind(IntEnum):
-    """What the way-points are."""
+    """What the waypoints are."""
 
     POINTS = FollowWaypoints.Goal.POINTS
     SHAPES = FollowWaypoints.Goal.SHAPES
@@ -74,7 +74,7 @@ class FollowGoal:
 
     Attributes:
         path: In the robot's frame.
-        times: (m,) s after the start at which each way-point is due, or None: as fast as the robot settles.
+        times: (m,) s after the start at which each waypoint is due, or None: as fast as the robot settles.
         plan_only: Never move hardware.
         seed_pressures: (k,) Pa of the first solve, or None: those of now, else the middle of the range.
         without_sim_to_real: Plan with the simulated robot alone, to compare.
@@ -101,17 +101,17 @@ def check_kind(kind: int) -> PathKind:
 
 
 def check_count(count: int, what: str) -> None:
-    """Refuse a number of way-points before they are unpacked.
+    """Reject a number of waypoints before they are unpacked.
 
     Raises:
         GoalError: If there is none, or there are too many.
     """
     if count == 0:
-        raise GoalError(Code.INVALID_PATH, "The path is empty.", f"Give one way-point at least, in `{what}`.")
+        raise GoalError(Code.INVALID_PATH, "The path is empty.", f"Give one waypoint at least, in `{what}`.")
     if count > MAX_WAYPOINTS:
         raise GoalError(
             Code.INVALID_PATH,
-            f"The path has {count} way-points, at most {MAX_WAYPOINTS} are allowed.",
+            f"The path has {count} waypoints, at most {MAX_WAYPOINTS} are allowed.",
             "Send it in parts, one goal after the other.",
         )
 
@@ -129,7 +129,7 @@ def check_points(points: Array, uv: Array, robot: Robot) -> PointPath:
     """
     if not np.isfinite(points).all():
         index = int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
-        raise GoalError(Code.INVALID_PATH, f"Way-point {index + 1} is NaN or infinite.", "Give x, y and z in m.")
+        raise GoalError(Code.INVALID_PATH, f"Waypoint {index + 1} is NaN or infinite.", "Give x, y and z in m.")
     try:
         check_scale(points, "Way-point", robot.name, _size(robot))
     except SoftformError as error:
@@ -140,7 +140,7 @@ def check_points(points: Array, uv: Array, robot: Robot) -> PointPath:
             index = int(off_plane.argmax())
             raise GoalError(
                 Code.INVALID_PATH,
-                f"Way-point {index + 1} is {points[index, 2]:g} m off the plane z = 0, in which '{robot.name}' moves.",
+                f"Waypoint {index + 1} is {points[index, 2]:g} m off the plane z = 0, in which '{robot.name}' moves.",
                 "Give z = 0.",
             )
     elif not (np.isfinite(uv).all() and (uv >= 0.0).all() and (uv <= 1.0).all()):
@@ -156,18 +156,18 @@ def check_pressures(values: Sequence[float], robot: Robot) -> PressurePath:
     """Return pressures that the robot may be given.
 
     Args:
-        values: Pa, way-point by way-point.
+        values: Pa, waypoint by waypoint.
         robot: Who is to take them.
 
     Raises:
-        GoalError: If they are not as many for each way-point as there are chambers, or not finite, or out of range.
+        GoalError: If they are not as many for each waypoint as there are chambers, or not finite, or out of range.
     """
     chambers = len(robot.actuators)
     if len(values) % chambers:
         raise GoalError(
             Code.INVALID_PATH,
-            f"{len(values)} pressures are no way-points of {chambers} chambers.",
-            f"Give {chambers} pressures for each way-point: {', '.join(robot.actuators)}.",
+            f"{len(values)} pressures are no waypoints of {chambers} chambers.",
+            f"Give {chambers} pressures for each waypoint: {', '.join(robot.actuators)}.",
         )
     rows = np.asarray(values, dtype=np.float64).reshape(-1, chambers)
     return PressurePath(
@@ -176,7 +176,7 @@ def check_pressures(values: Sequence[float], robot: Robot) -> PressurePath:
 
 
 def checked_waypoint(index: int, check: Callable[[Given], Checked], given: Given) -> Checked:
-    """Return what a check makes of a way-point; what it refuses is refused with the number of the way-point.
+    """Return what a check makes of a waypoint; what it rejects is rejected with the number of the waypoint.
 
     Raises:
         GoalError: INVALID_PATH.
@@ -184,14 +184,14 @@ def checked_waypoint(index: int, check: Callable[[Given], Checked], given: Given
     try:
         return check(given)
     except SoftformError as error:
-        raise GoalError(Code.INVALID_PATH, f"Way-point {index + 1}: {error.message}", error.next_step) from error
+        raise GoalError(Code.INVALID_PATH, f"Waypoint {index + 1}: {error.message}", error.next_step) from error
 
 
 def check_due_times(times: Sequence[float], count: int) -> Array | None:
-    """Return the times of `count` way-points, (m,) s, or None if there are none.
+    """Return the times of `count` waypoints, (m,) s, or None if there are none.
 
     Raises:
-        GoalError: If they are not one for each way-point, or not finite, negative or not increasing.
+        GoalError: If they are not one for each waypoint, or not finite, negative or not increasing.
     """
     if len(times) == 0:
         return None

@@ -68,7 +68,7 @@ def goal_from_message(
 
 
 def _path(message: FollowWaypoints.Goal, kind: PathKind, robot: Robot, frame: str) -> tuple[Path, int]:
-    """The checked path, and the number of its way-points."""
+    """The checked path, and the number of its waypoints."""
     if kind is PathKind.POINTS:
         check_count(len(message.points), "points")
         points = np.array([[point.x, point.y, point.z] for point in message.points], dtype=np.float64)

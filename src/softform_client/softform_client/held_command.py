@@ -17,7 +17,6 @@ class HeldCommand:
     """
 
     def __init__(self, publish: Callable[[Array], None]) -> None:
-        """Nothing is held."""
         self._publish = publish
         self._lock = threading.Lock()
         self._pressures: Array | None = None

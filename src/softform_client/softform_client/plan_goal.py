@@ -1,4 +1,4 @@
-"""What a goal of `plan_to_shape` must be before it is accepted; every refusal says why and what to do."""
+"""What a goal of `plan_to_shape` must be before it is accepted; every rejection says why and what to do."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -42,7 +42,7 @@ class PlanGoal:
 
 @contextmanager
 def in_code(code: int) -> Iterator[None]:
-    """Give whatever is refused inside this error code.
+    """Give whatever is rejected inside this error code.
 
     Raises:
         GoalError: In place of any `SoftformError`.
@@ -54,7 +54,7 @@ def in_code(code: int) -> Iterator[None]:
 
 
 def check_choice(has_target: bool, has_pressures: bool) -> None:
-    """Refuse a goal that says twice or not at all where to.
+    """Reject a goal that says twice or not at all where to.
 
     Raises:
         GoalError: If it does.
@@ -80,7 +80,7 @@ def check_given_pressures(pressures: Sequence[float], robot: Robot, code: int, w
 
 
 def check_limits(clearance: float, max_time: float, robot: Robot) -> None:
-    """Refuse limits that make no sense.
+    """Reject limits that make no sense.
 
     Raises:
         GoalError: If one is negative or not finite, or the clearance is larger than the robot.

@@ -1,4 +1,4 @@
-"""What a goal must be before it is accepted; every refusal says why and what to do."""
+"""What a goal must be before it is accepted; every rejection says why and what to do."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -98,7 +98,7 @@ def check_mode(mode: int) -> Mode:
 def check_header(
     frame_id: str, stamp: float, expected_frame: str, now: float, max_age: float, what: str = "target"
 ) -> None:
-    """Refuse points in another frame, or stale ones.
+    """Reject points in another frame, or stale ones.
 
     Args:
         frame_id: Frame of the points.
@@ -135,7 +135,7 @@ def check_header(
 
 
 def check_size(points: int, what: str = "target") -> None:
-    """Refuse a number of points before they are copied.
+    """Reject a number of points before they are copied.
 
     Raises:
         GoalError: If there are too few or too many.
@@ -180,7 +180,7 @@ def check_seed(pressures: Sequence[float], robot: Robot, what: str = "Seed") -> 
 
 
 def check_limits(tolerance: float, max_time: float, max_rounds: int, starts: int = 0, preference: float = 0.0) -> None:
-    """Refuse limits that make no sense.
+    """Reject limits that make no sense.
 
     Raises:
         GoalError: If one is negative or not finite, or there are too many rounds or starts.

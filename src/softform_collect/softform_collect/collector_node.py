@@ -99,7 +99,7 @@ class CollectorNode(SoftformLifecycleNode):
             del self._attendance
 
     def health(self) -> Health:
-        """Say what the last goal came to, and why the last refused one was refused."""
+        """Say what the last goal came to, and why the last rejected one was rejected."""
         values = {
             "active": self.is_active,
             "collecting": self._accepted is not None,

@@ -66,7 +66,6 @@ class FrameCollector:
         stop: Callable[[], int],
         tell: Callable[[Progress], None],
     ) -> None:
-        """Nothing moves yet."""
         self._robot, self._goal, self._settings, self._link = robot, goal, settings, link
         self._settled, self._tell = SettledRobot(link, settings, stop), tell
         self._captures = MarkerCaptures(robot, self._settled, settings)
@@ -149,7 +148,7 @@ class FrameCollector:
 
     def _markers(self, actuations: Array) -> MarkerRecorder:
         """Begin with a rest frame: it names and places the markers, or shows that they are where they were."""
-        load_pipeline(self._robot)  # refused before anything moves if there is none; loading it later takes seconds
+        load_pipeline(self._robot)  # rejected before anything moves if there is none; loading it later takes seconds
         self._tell_stage(0, "settling")
         names, rest = self._captures.rest_frame()
         try:

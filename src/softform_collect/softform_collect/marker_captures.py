@@ -45,7 +45,6 @@ class MarkerCaptures:
     """
 
     def __init__(self, robot: Robot, settled: SettledRobot, settings: CollectSettings) -> None:
-        """Nothing moves yet."""
         self._robot, self._settled, self._settings = robot, settled, settings
 
     def rest_frame(self) -> tuple[list[str], Array]:

@@ -38,7 +38,6 @@ class ReferencePose:
         settings: CollectSettings,
         tell: Callable[[str], None],
     ) -> None:
-        """Nothing moves yet."""
         self._recorder, self._store, self._robot, self._captures = recorder, recorder.store, robot, captures
         self._settings, self._tell = settings, tell
         self._actuation = reference_actuation(robot)

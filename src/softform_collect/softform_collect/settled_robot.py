@@ -29,7 +29,6 @@ class SettledRobot:
     """
 
     def __init__(self, link: RobotLink, settings: CollectSettings, stop: Callable[[], int]) -> None:
-        """Nothing moves yet."""
         self.link = link
         self._settings, self._stop = settings, stop
 

@@ -1,4 +1,4 @@
-"""Collecting from a robot that moves at once: what is refused, what is flagged with its number, what is kept."""
+"""Collecting from a robot that moves at once: what is rejected, what is flagged with its number, what is kept."""
 
 import re
 import shutil

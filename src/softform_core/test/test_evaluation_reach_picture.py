@@ -1,4 +1,4 @@
-"""The picture of a reached shape: every way to it on one scale; what cannot be drawn or written is refused."""
+"""The picture of a reached shape: every way to it on one scale; what cannot be drawn or written is rejected."""
 
 import numpy as np
 import pytest

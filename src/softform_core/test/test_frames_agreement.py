@@ -1,4 +1,4 @@
-"""Captures that cannot be of the predicted shape are refused; those of a real robot with its gap are not."""
+"""Captures that cannot be of the predicted shape are rejected; those of a real robot with its gap are not."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Markers at rest get the surface parameters of the points they sit on; markers that cannot be placed are refused."""
+"""Markers at rest get the surface parameters of the points they sit on; markers that cannot be placed are rejected."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""`softform train s2r`: from stores of captured frames to models that are judged, kept, continued or refused."""
+"""`softform train s2r`: from stores of captured frames to models that are judged, kept, continued or rejected."""
 
 import shutil
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Frames of markers: what cannot be trained on is refused or flagged with the frame's number."""
+"""Frames of markers: what cannot be trained on is rejected or flagged with the frame's number."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Scans of something else are refused with their frame's number; good ones with noise, holes and a gap are not."""
+"""Scans of something else are rejected with their frame's number; good ones with noise, holes and a gap are not."""
 
 from collections.abc import Callable
 

@@ -92,7 +92,7 @@ class InverseKinematicsNode(SoftformLifecycleNode):
                 delattr(self, name)
 
     def health(self) -> Health:
-        """Say what the last goal came to, why what was refused was refused, and how the servers are."""
+        """Say what the last goal came to, why what was rejected was rejected, and how the servers are."""
         assert self._servers is not None
         servers = self._servers.health()
         values = {

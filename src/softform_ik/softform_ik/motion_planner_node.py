@@ -75,7 +75,7 @@ class MotionPlannerNode(SoftformLifecycleNode):
             del self._state_subscription
 
     def health(self) -> Health:
-        """Say what the last goal came to, and why the last refused one was refused."""
+        """Say what the last goal came to, and why the last rejected one was rejected."""
         values = {"active": self.is_active, **self._ledger.values(), **self._models.description()}
         if self._models.fault:
             return Health(WARN, f"sim-to-real model not in use: {self._models.fault}", values)

@@ -1,4 +1,4 @@
-"""What the node serves for a robot with a tip: paths (paper 001); shapes are refused."""
+"""What the node serves for a robot with a tip: paths (paper 001); shapes are rejected."""
 
 from pathlib import Path
 
@@ -36,7 +36,6 @@ class TipServers:
     """
 
     def __init__(self, link: ServerContext, robot: Robot) -> None:
-        """Load the model, then open topics and servers."""
         node = self._node = link.node
         values = node.parameters
         self._model = _model_of(robot, values["model"], values["sim_to_real"])
@@ -83,7 +82,7 @@ class TipServers:
             try:
                 place = positions_from_markers(message)[list(message.name).index(TIP_MARKER)]
             except SoftformError as error:
-                self._node.get_logger().warning(f"markers refused: {error}", throttle_duration_sec=5.0)
+                self._node.get_logger().warning(f"markers rejected: {error}", throttle_duration_sec=5.0)
                 return
             self._tip.note(place, seconds_from_stamp(message.header.stamp))
 

@@ -251,7 +251,7 @@ def fresh_robot(request, stand_in, wait_for):
 
 @pytest.fixture
 def moving_client(client, fresh_robot, wait_for):
-    """Until the node has heard of the driver's new state it refuses to move."""
+    """Until the node has heard of the driver's new state it does not move."""
     target = TargetShape.from_cloud(np.random.default_rng(0).uniform(-0.1, 0.1, (50, 3)))
 
     def accepted():

@@ -85,7 +85,7 @@ class Laboratory:
 
 
 class GivenPaths:
-    """Takes pressures as they are; the way-point numbered `fails_at` cannot be solved for."""
+    """Takes pressures as they are; the waypoint numbered `fails_at` cannot be solved for."""
 
     def __init__(self, fails_at=None, failure=None):
         self.fails_at, self.failure = fails_at, failure
@@ -161,7 +161,7 @@ def test_planning_alone_commands_nothing(laboratory):
 
 def test_times_that_the_slew_rate_does_not_allow_move_nothing(laboratory):
     outcome = laboratory.run(FollowGoal(PressurePath(PATH), np.array([0.5, 0.7, 2.0, 3.0])))
-    assert outcome.code == Code.INVALID_TIMES and "Way-point 2" in outcome.message
+    assert outcome.code == Code.INVALID_TIMES and "Waypoint 2" in outcome.message
     assert not laboratory.commands and (outcome.pressures == PATH).all() and len(outcome.due) == 0
 
 
@@ -179,7 +179,7 @@ def test_cancelled_the_robot_stays_where_it_is(laboratory):
     stop = StopRequest()
     laboratory.at[2.3] = lambda: stop.request(Code.CANCELLED)
     outcome = laboratory.run(FollowGoal(PressurePath(PATH)), stop)
-    assert outcome.code == Code.CANCELLED and "1 of 4 way-points were reached" in outcome.message
+    assert outcome.code == Code.CANCELLED and "1 of 4 waypoints were reached" in outcome.message
     count = len(laboratory.commands)
     laboratory.held.repeat()
     assert len(laboratory.commands) == count + 1 and (laboratory.pressures == laboratory.commands[-2][1]).all()
@@ -248,7 +248,7 @@ def test_the_tip_is_looked_up_near_a_moment_only():
 @pytest.mark.parametrize("period", [0.02, 0.1, 0.5])
 @pytest.mark.parametrize("between", [0.03, 2.0])
 def test_what_sleeps_take_too_long_does_not_add_up(robot, period, between):
-    """Way-points 30 ms apart, as a motion plan has them, and far apart; by a sleep that is always 10 ms late."""
+    """Waypoints 30 ms apart, as a motion plan has them, and far apart; by a sleep that is always 10 ms late."""
     laboratory = Laboratory(robot)
     settings = MotionSettings(command_period=period)
     on_time = laboratory.sleep

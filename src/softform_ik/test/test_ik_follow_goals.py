@@ -1,4 +1,4 @@
-"""Paths as messages: what is accepted survives the trip, what is not is refused with a code and a reason."""
+"""Paths as messages: what is accepted survives the trip, what is not is rejected with a code and a reason."""
 
 import numpy as np
 import pytest
@@ -82,8 +82,8 @@ def test_a_tip_is_led_whatever_the_surface_parameters(fingers):
 BAD = [
     (lambda: along_points(kind=3), Code.INVALID_PATH, "no kind of path 3"),
     (lambda: along_points(points=np.empty((0, 3))), Code.INVALID_PATH, "empty"),
-    (lambda: along_points(points=[[0.0, np.nan, 0.0]]), Code.INVALID_PATH, "Way-point 1 is NaN"),
-    (lambda: along_points(points=[[0.0, 0.0, 0.0], [0.0, 0.0, 30.0]]), Code.INVALID_PATH, "Way-point 2 .* millimetres"),
+    (lambda: along_points(points=[[0.0, np.nan, 0.0]]), Code.INVALID_PATH, "Waypoint 1 is NaN"),
+    (lambda: along_points(points=[[0.0, 0.0, 0.0], [0.0, 0.0, 30.0]]), Code.INVALID_PATH, "Waypoint 2 .* millimetres"),
     (lambda: along_points(uv=np.array([1.5, 0.5])), Code.INVALID_PATH, "u = 1.5"),
     (lambda: along_points(uv=np.array([np.nan, 0.5])), Code.INVALID_PATH, "u = nan"),
     (lambda: along_points(header=Header(frame_id="world")), Code.INVALID_PATH, "'world'"),
@@ -96,22 +96,22 @@ BAD = [
     (lambda: along_points(seed_pressures=[1.0] * 4), Code.INVALID_SEED, "9 pressures"),
     (lambda: along_points(seed_pressures=[6000.0] * 9), Code.INVALID_SEED, "outside"),
     (lambda: along_shapes(shapes=[]), Code.INVALID_PATH, "empty"),
-    (lambda: along_shapes(sheet(), np.full((9, 3), np.nan)), Code.INVALID_PATH, "Way-point 2: .*NaN"),
-    (lambda: along_shapes(sheet()[:3]), Code.INVALID_PATH, "Way-point 1: .*3 points"),
-    (lambda: along_shapes(sheet() * 1000.0), Code.INVALID_PATH, "Way-point 1: .*millimetres"),
+    (lambda: along_shapes(sheet(), np.full((9, 3), np.nan)), Code.INVALID_PATH, "Waypoint 2: .*NaN"),
+    (lambda: along_shapes(sheet()[:3]), Code.INVALID_PATH, "Waypoint 1: .*3 points"),
+    (lambda: along_shapes(sheet() * 1000.0), Code.INVALID_PATH, "Waypoint 1: .*millimetres"),
     (
         lambda: along_shapes(shapes=[cloud_from_points(sheet(), "scanner", Time())]),
         Code.INVALID_PATH,
-        "Way-point 1: .*'scanner'",
+        "Waypoint 1: .*'scanner'",
     ),
     (lambda: along_pressures(np.empty((0, 9))), Code.INVALID_PATH, "empty"),
-    (lambda: along_pressures(np.ones(13)), Code.INVALID_PATH, "13 pressures are no way-points of 9"),
+    (lambda: along_pressures(np.ones(13)), Code.INVALID_PATH, "13 pressures are no waypoints of 9"),
     (
         lambda: along_pressures([[500.0] * 9, [5500.0] * 9]),
         Code.INVALID_PATH,
-        "Way-point 2: .*5500 Pa of c1 is outside",
+        "Waypoint 2: .*5500 Pa of c1 is outside",
     ),
-    (lambda: along_pressures([[np.nan] * 9]), Code.INVALID_PATH, "Way-point 1: .*not a finite"),
+    (lambda: along_pressures([[np.nan] * 9]), Code.INVALID_PATH, "Waypoint 1: .*not a finite"),
     (lambda: along_pressures([[-300.0] * 9]), Code.INVALID_PATH, "outside"),
 ]
 
@@ -129,7 +129,7 @@ def test_too_many_waypoints_are_refused_before_they_are_unpacked(robot):
         along_points(points=np.zeros((many, 3))),
         along_pressures(np.full((many, 9), 500.0)),
     ):
-        with pytest.raises(GoalError, match=f"{many} way-points"):
+        with pytest.raises(GoalError, match=f"{many} waypoints"):
             unpack(message, robot)
 
 

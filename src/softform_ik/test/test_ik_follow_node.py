@@ -1,4 +1,4 @@
-"""The action `follow_waypoints` of the node as a process: paths, refusals, every end, and who has the robot."""
+"""The action `follow_waypoints` of the node as a process: paths, rejections, every end, and who has the robot."""
 
 import threading
 
@@ -70,7 +70,7 @@ def test_one_point_of_the_surface_is_led(moving_client, stand_in, pipeline):
 
 
 def test_a_rejected_path_names_its_reason(client, stand_in):
-    with pytest.raises(GoalRejectedError, match=r"\[300\].*Way-point 2.*outside"):
+    with pytest.raises(GoalRejectedError, match=r"\[300\].*Waypoint 2.*outside"):
         client.follow(PressurePath([[0.0] * 9, [6000.0] * 9]))
     with pytest.raises(GoalRejectedError, match=r"\[302\].*no later"):
         client.follow(PressurePath(WAYPOINTS), times=[1.0, 1.0, 2.0])
@@ -78,7 +78,7 @@ def test_a_rejected_path_names_its_reason(client, stand_in):
 
 
 def test_times_that_the_slew_rate_does_not_allow_move_nothing(moving_client, stand_in):
-    with pytest.raises(GoalFailedError, match="Way-point 1 is due 0.01 s after the start") as failure:
+    with pytest.raises(GoalFailedError, match="Waypoint 1 is due 0.01 s after the start") as failure:
         moving_client.follow(PressurePath(WAYPOINTS), times=[0.01, 1.0, 2.0])
     assert failure.value.code == FollowCode.INVALID_TIMES
     assert stand_in.is_silent()
@@ -113,7 +113,7 @@ def test_cancelled_the_robot_stays_where_it_is(under_way, moving_client, stand_i
     thread, ended = under_way
     assert moving_client.cancel()
     thread.join()
-    assert ended[0].code == FollowCode.CANCELLED and "0 of 2 way-points" in str(ended[0])
+    assert ended[0].code == FollowCode.CANCELLED and "0 of 2 waypoints" in str(ended[0])
     assert not stand_in.is_silent()
     assert 50.0 < stand_in.commands[-1][0] < 2900.0
     assert (stand_in.commands[-1] == stand_in.commands[-2]).all()

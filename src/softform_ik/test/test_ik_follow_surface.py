@@ -1,4 +1,4 @@
-"""Paths of a robot with a surface: each way-point solved from the one before, near it, and honestly."""
+"""Paths of a robot with a surface: each waypoint solved from the one before, near it, and honestly."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""Goals as messages: what is accepted survives the trip, what is not is refused with a code and a reason."""
+"""Goals as messages: what is accepted survives the trip, what is not is rejected with a code and a reason."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The node `motion_planner` as a process: plans, refusals with reasons, cancel, preemption, life cycle."""
+"""The node `motion_planner` as a process: plans, rejections with reasons, cancel, preemption, life cycle."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""The node as a process: all modes, refusals with reasons, cancel, preemption, faults, orderly ends."""
+"""The node as a process: all modes, rejections with reasons, cancel, preemption, faults, orderly ends."""
 
 import threading
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The stream to the node as a process: followed, refused with reasons, handed over, stopped, killed midway."""
+"""The stream to the node as a process: followed, rejected with reasons, handed over, stopped, killed midway."""
 
 import subprocess
 import sys
@@ -179,7 +179,7 @@ def test_meshes_and_feature_points_are_followed_too(following, stand_in, pipelin
 
 
 def bad_targets(points, now):
-    """Messages that cannot be followed, with what the refusal says."""
+    """Messages that cannot be followed, with what the rejection says."""
     soon = stamp_from_seconds(time.time() + 60.0)
     return [
         (cloud_from_points(np.where(points > 0.1, np.nan, points), "base_link", now), "NaN"),
@@ -203,12 +203,12 @@ def test_bad_targets_are_refused_and_the_last_good_command_kept(following, stand
 
         def told(reason=reason):
             values = [{pair.key: pair.value for pair in one.status[0].values} for one in following.health]
-            return any(reason in one.get("last refused target", "") for one in values)
+            return any(reason in one.get("last rejected target", "") for one in values)
 
         wait_for(told, f"the reason '{reason}' on /diagnostics")
     state = following.wait_for_state(ServoState.HOLDING)
     assert state.targets_refused >= 9
-    assert state.reason.startswith("No target came") and "newest target was refused: " in state.reason
+    assert state.reason.startswith("No target came") and "newest target was rejected: " in state.reason
     assert stand_in.commands[-1] == pytest.approx(HIDDEN, abs=40.0) and not stand_in.is_silent()
 
 

@@ -73,7 +73,7 @@ class ShapePredictorNode(SoftformLifecycleNode):
         assert self._models is not None
         values = self._models.description()
         if self._models.fault:
-            return Health(WARN, f"sim-to-real model refused: {self._models.fault}", values)
+            return Health(WARN, f"sim-to-real model rejected: {self._models.fault}", values)
         if not self.is_active:
             return Health(OK, "inactive", values)
         silence = time.monotonic() - self._received

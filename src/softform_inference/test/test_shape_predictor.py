@@ -310,7 +310,7 @@ def test_a_new_sim_to_real_model_changes_the_prediction_while_the_node_runs_and_
     time.sleep(2.5)  # two more looks at the same broken file, which are no news
     code, log = bench.stop()
     assert code == 0 and "Traceback" not in log
-    assert log.count("sim-to-real model refused") == 1 and log.count("is in use instead of") == 1
+    assert log.count("sim-to-real model rejected") == 1 and log.count("is in use instead of") == 1
 
 
 @pytest.fixture

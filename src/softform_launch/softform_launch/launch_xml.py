@@ -12,7 +12,6 @@ class LaunchFileError(SoftformError):
     """A launch file cannot be run; the message begins with `file:line`."""
 
     def __init__(self, file: Path, line: int, message: str, next_step: str = "") -> None:
-        """Put the place in front of the message."""
         super().__init__(f"{file}:{line}: {message}", next_step)
         self.file = file
         self.line = line

@@ -250,7 +250,7 @@ class PneumaticsDriver:
             "bytes received": wire.bytes_received,
             "bytes dropped": wire.bytes_dropped,
             "corrupt lines": wire.corrupt,
-            "refused requests": wire.refused_requests,
+            "rejected requests": wire.refused_requests,
             "unanswered requests": wire.unanswered_requests,
             "reconnections": statistics.reconnections,
             "rejected commands": statistics.rejected_commands,

@@ -23,7 +23,6 @@ class RangeWatch:
     """Over- and underpressure: beyond the robot's range by more than `margin` (Pa)."""
 
     def __init__(self, robot: Robot, margin: float) -> None:
-        """Watch all chambers of the robot."""
         self._robot = robot
         self._margin = margin
         self._in_a_row = 0
@@ -54,7 +53,6 @@ class UnusedWatch:
     """Channels of the board that the robot does not use: no pressure beyond `margin` (Pa) belongs there."""
 
     def __init__(self, margin: float) -> None:
-        """Watch whatever is measured there."""
         self._margin = margin
         self._in_a_row = 0
 
@@ -87,7 +85,6 @@ class FollowWatch:
     """
 
     def __init__(self, robot: Robot, tolerance: float, seconds: float) -> None:
-        """Watch all chambers of the robot."""
         self._robot = robot
         self._tolerance = tolerance
         self._seconds = seconds

@@ -15,7 +15,6 @@ class CommandBox:
     """The newest command, (k,) Pa, and when it was taken over, s of `clock`."""
 
     def __init__(self, clock: Clock) -> None:
-        """Hold no command."""
         self._clock = clock
         self._lock = threading.Lock()
         self._command: tuple[NDArray[np.float64], float] | None = None

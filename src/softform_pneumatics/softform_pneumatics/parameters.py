@@ -29,5 +29,5 @@ PARAMETERS = (
     ),
     Parameter("chamber_volume", 1.0, "volume of a chamber and its tube, in those of the identified plant", 0.05, 50.0),
     Parameter("response_timeout", 1.5, "time over which the balance of air is taken, s", 0.5, 10.0),
-    Parameter("offset_limit", 500.0, "a sensor further off at rest than this is refused, Pa", 0.0, 5000.0),
+    Parameter("offset_limit", 500.0, "a sensor further off at rest than this is rejected, Pa", 0.0, 5000.0),
 )

@@ -55,7 +55,7 @@ class PneumaticsNode(SoftformLifecycleNode):
         self._publish_state(State.OFFLINE, "not configured")
 
     def configure(self) -> None:
-        """Open the board and refuse a robot that it cannot drive; takes about five seconds."""
+        """Open the board and reject a robot that it cannot drive; takes about five seconds."""
         values = self.parameters
         self._robot = load_robot(values["robot"])
         self.diagnostics.hardware_id = f"{values['board']} {values['port']}"

@@ -76,7 +76,7 @@ def probe_regulation(
 
 
 def require_independent(robot: Robot, regulation: Regulation) -> None:
-    """Refuse a robot whose chambers the board does not regulate one by one.
+    """Reject a robot whose chambers the board does not regulate one by one.
 
     Raises:
         BoardError: If a chamber's channel does not move, or moves with its neighbour.

@@ -12,7 +12,6 @@ class LoopStatistics:
     """Written by the driver's thread, read by anyone."""
 
     def __init__(self) -> None:
-        """Start with nothing counted."""
         self.measurements = 0
         self.rejected_commands = 0
         self.last_rejection = ""

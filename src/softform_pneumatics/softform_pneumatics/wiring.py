@@ -24,7 +24,7 @@ class Wiring:
         self.offsets: NDArray[np.float64] = np.zeros(len(self.channels))
 
     def require_ranges(self) -> None:
-        """Refuse a robot whose channels the board does not have, or cannot measure in the robot's range.
+        """Reject a robot whose channels the board does not have, or cannot measure in the robot's range.
 
         Raises:
             BoardError: If so, with the chamber.

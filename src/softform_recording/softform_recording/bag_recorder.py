@@ -28,8 +28,8 @@ class BagRecorder:
     `flush` brings everything written to the disk: a crash or a power cut loses no more than what came after the last
     one.
     While a bag is open it is locked, so that nobody salvages it.
-    When the disk refuses, the bag is cut behind what is complete and closed with the room that the reserve gives back;
-    `RecordingStoppedError` tells so once, and later messages are dropped.
+    When a write to the disk fails, the bag is cut behind what is complete and closed with the room that the reserve
+    gives back; `RecordingStoppedError` is raised once, and later messages are dropped.
     """
 
     def __init__(self, folder: Path, largest_bag: int = 0, longest_bag: float = 0.0) -> None:
@@ -103,7 +103,7 @@ class BagRecorder:
             message: CDR bytes.
 
         Raises:
-            RecordingStoppedError: If the disk refused; not again for later messages.
+            RecordingStoppedError: If a write to the disk failed; not again for later messages.
         """
         if self._writer is None:
             return
@@ -122,7 +122,7 @@ class BagRecorder:
         """Bring everything to the disk, and go on in a new bag if this one is large or long.
 
         Raises:
-            RecordingStoppedError: If the disk refused.
+            RecordingStoppedError: If a write to the disk failed.
         """
         if self._writer is None:
             return

@@ -25,7 +25,6 @@ class BagRecorderNode(Node):
     """Records from its start to its end."""
 
     def __init__(self) -> None:
-        """Open the bag and look for the topics."""
         super().__init__("bag_recorder")
         self._recorder: TopicRecorder | None = None
         declare_parameters(self, PARAMETERS)

@@ -77,7 +77,6 @@ class OpenRecording:
     """
 
     def __init__(self, parts: Sequence[Path]) -> None:
-        """Open nothing yet."""
         self._parts = list(parts)
         self.left_out: dict[str, str] = {}
 
@@ -96,7 +95,6 @@ class OpenRecording:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Close them."""
         self._stack.close()
 
     @property

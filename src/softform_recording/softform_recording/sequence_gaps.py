@@ -11,7 +11,6 @@ class SequenceGaps:
     """
 
     def __init__(self) -> None:
-        """Nothing has arrived yet."""
         self._last: list[int] = []  # of each publisher, the one that was silent longest first
         self.lost = 0
 

@@ -58,7 +58,7 @@ class RecordingCounts:
 
 
 def require_topic_names(topics: Iterable[str]) -> None:
-    """Refuse what ROS takes for no name of a topic; empty ones are passed over.
+    """Reject what ROS takes for no name of a topic; empty ones are passed over.
 
     Raises:
         SoftformError: If one is none.

@@ -1,4 +1,4 @@
-"""`softform record` as it is called: what it refuses before it begins, and what it says of what is not in the bag."""
+"""`softform record` as it is called: what it rejects before it begins, and what it says of what is not in the bag."""
 
 import json
 

@@ -76,7 +76,6 @@ class EmulatedBoard(ABC):
     longest_catch_up: ClassVar[float] = 1.0
 
     def __init__(self, plant: Plant, sensors: Sensors | None = None) -> None:
-        """Build it."""
         self.channels = Channels(plant, self.channel_count)
         self.sensors = sensors or Sensors()
         self.boot_seconds = self.usual_boot_seconds

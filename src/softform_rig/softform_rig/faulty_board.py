@@ -28,7 +28,6 @@ class FaultyBoard:
     """
 
     def __init__(self, board: EmulatedBoard, schedule: FaultSchedule | None = None, seed: int = 0) -> None:
-        """Nothing is wrong yet."""
         self.board = board
         self.schedule = schedule or FaultSchedule()
         self.vent_times: deque[float] = deque(maxlen=_REMEMBERED)

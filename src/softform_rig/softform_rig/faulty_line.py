@@ -18,7 +18,6 @@ class FaultyLine:
     """
 
     def __init__(self, schedule: FaultSchedule, seed: int = 0) -> None:
-        """A sound line as long as no fault is on."""
         self._schedule = schedule
         self._random = np.random.default_rng(seed)
 

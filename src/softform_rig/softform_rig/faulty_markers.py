@@ -11,7 +11,7 @@ Array = NDArray[np.float64]
 
 
 def check_marker_names(fault: Fault, names: list[str]) -> None:
-    """Refuse a fault that names a marker which is not there.
+    """Reject a fault that names a marker which is not there.
 
     Raises:
         SoftformError: Naming it.

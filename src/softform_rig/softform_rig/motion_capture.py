@@ -57,7 +57,6 @@ class MotionCapture:
         rest: Array,
         seed: int = 0,
     ) -> None:
-        """Nothing is hidden yet."""
         self.description = description
         self._pose = DevicePose.from_list(description.pose)
         self._worn = worn

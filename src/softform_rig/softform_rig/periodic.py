@@ -18,7 +18,6 @@ class PeriodicThread:
     """
 
     def __init__(self, name: str, period: float, act: Callable[[], object]) -> None:
-        """Start nothing yet."""
         self.failure: str | None = None
         self._name, self._period, self._act = name, period, act
         self._stop = threading.Event()

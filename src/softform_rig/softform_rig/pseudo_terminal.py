@@ -29,7 +29,7 @@ class PseudoTerminal:
 
     Args:
         firmware: the board.
-        link: path of the symbolic link to make; a link that is there is replaced, anything else is refused.
+        link: path of the symbolic link to make; a link that is there is replaced, anything else is rejected.
         schedule: of faults of board, line and air; none if not given.
         seed: of what a faulty line loses.
         wire_log: where what arrives is logged; nowhere if not given.
@@ -43,7 +43,6 @@ class PseudoTerminal:
         seed: int = 0,
         wire_log: Path | None = None,
     ) -> None:
-        """Make neither terminal nor link yet."""
         self.firmware = firmware
         self.board = FaultyBoard(firmware, schedule, seed)
         self.link = link

@@ -85,7 +85,7 @@ class RigNode(SoftformLifecycleNode):
         self._rig = None
 
     def _inject(self, message: String) -> None:
-        """Let go wrong what is written; whoever asked is told by an event, also of a refusal."""
+        """Let go wrong what is written; whoever asked is told by an event, also of a rejection."""
         text, now = message.data.strip(), time.monotonic()
         try:
             if self._rig is None or not self.is_active:
@@ -96,7 +96,7 @@ class RigNode(SoftformLifecycleNode):
                 self._rig.inject(parse_fault(text))
             self._say_event(text, "accepted", now)
         except SoftformError as error:
-            self._say_event(text, f"refused: {error}", now)
+            self._say_event(text, f"rejected: {error}", now)
 
     def _publish_events(self) -> None:
         if self._rig is None:
@@ -112,12 +112,12 @@ class RigNode(SoftformLifecycleNode):
 
     def _say_event(self, name: str, event: str, at: float) -> None:
         """Publish and log one event at `at`, s of the steady clock, which all processes of this machine share."""
-        refused = event.startswith("refused")
+        rejected = event.startswith("rejected")
         if event != "accepted":
             self.get_logger().info(f"{at - self._activated_at:.2f} s: {name} {event}")
         self._events.publish(
             DiagnosticStatus(
-                level=DiagnosticStatus.ERROR if refused else DiagnosticStatus.OK,
+                level=DiagnosticStatus.ERROR if rejected else DiagnosticStatus.OK,
                 name=name,
                 message=event,
                 hardware_id="virtual rig",

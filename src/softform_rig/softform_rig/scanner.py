@@ -44,7 +44,6 @@ class Scanner:
     """
 
     def __init__(self, description: ScannerDescription, pose: DevicePose, radius: float, seed: int) -> None:
-        """Prepare the bundles of rays."""
         self.description = description
         self.pose = pose
         self._radius = radius

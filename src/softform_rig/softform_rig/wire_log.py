@@ -24,7 +24,6 @@ class WireLog:
     """
 
     def __init__(self, path: Path | None) -> None:
-        """Open it."""
         self._rest = b""
         self._file = None
         if path is not None:

@@ -1,4 +1,4 @@
-"""Command `softform rig`: what it lists, what it refuses, and the rig that it starts."""
+"""Command `softform rig`: what it lists, what it rejects, and the rig that it starts."""
 
 import os
 import signal

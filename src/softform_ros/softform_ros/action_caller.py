@@ -1,4 +1,4 @@
-"""The connection of a plain program to an action of the stack: goals out, feedback, results and refusals in."""
+"""The connection of a plain program to an action of the stack: goals out, feedback, results and rejections in."""
 
 import contextlib
 import threading
@@ -120,14 +120,12 @@ class ActionCaller:
             self._background.close()
 
     def __enter__(self) -> "ActionCaller":
-        """Connect."""
         self.connect()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close."""
         self.close()
 
     def call(self, goal: Any, on_feedback: Callable[[Any], None] | None = None) -> Any:
@@ -143,7 +141,7 @@ class ActionCaller:
 
         Raises:
             NotConnectedError: If `connect` was not called, or the node disappears.
-            GoalRejectedError: If the node refuses the goal, with its reason.
+            GoalRejectedError: If the node rejects the goal, with its reason.
             GoalAbortedError: If it fails at the goal without a reason.
         """
         self._refuse_unless_connected()
@@ -225,7 +223,7 @@ class ActionCaller:
         return self._wait(self._wait(self._background.executor.create_task(send), timeout), timeout)
 
     def _accepted(self, send: Callable[[], Any]) -> Any:
-        """Send a goal and wait until it is accepted or refused; one that is accepted later than that is cancelled."""
+        """Send a goal and wait until it is accepted or rejected; one that is accepted later than that is cancelled."""
         answer = self._wait(self._background.executor.create_task(send), _ACCEPTANCE_SECONDS)
         try:
             return self._wait(answer, _ACCEPTANCE_SECONDS)
@@ -255,8 +253,8 @@ class ActionCaller:
         for status in message.status:
             if status.name == f"{self._namespace}/{self._server}":
                 values = {pair.key: pair.value for pair in status.values}
-                self._refusal = values.get("last refusal", "")
-                self._refused_goals = int(values.get("refused goals", 0))
+                self._refusal = values.get("last rejection", "")
+                self._refused_goals = int(values.get("rejected goals", 0))
 
     def _reason_of_refusal(self, refused_before: int | None) -> str:
         deadline = time.monotonic() + _REASON_SECONDS
@@ -264,7 +262,7 @@ class ActionCaller:
             if self._refusal and self._refused_goals != refused_before:
                 return self._refusal
             time.sleep(_POLL_SECONDS)
-        return self._refusal or f"The goal was refused; the reason is in the log of {self._server}."
+        return self._refusal or f"The goal was rejected; the reason is in the log of {self._server}."
 
 
 def _cancel_if_accepted(answer: Any) -> None:

@@ -1,4 +1,4 @@
-"""What nodes that serve an action share: refusals that can be read, outcomes, work in another thread."""
+"""What nodes that serve an action share: rejections that can be read, outcomes, work in another thread."""
 
 from collections.abc import Callable
 from concurrent.futures import Executor
@@ -27,22 +27,21 @@ class GoalLedger:
     """
 
     def __init__(self, node: SoftformLifecycleNode) -> None:
-        """No goal yet."""
         self._node = node
         self._refusals = 0
         self._last_refusal = ""
         self._last_outcome = ""
 
     def refuse(self, error: SoftformError) -> GoalResponse:
-        """Note why a goal is refused. It has no result: diagnostics are how the client learns the reason."""
+        """Note why a goal is rejected. It has no result: diagnostics are how the client learns the reason."""
         self._refusals += 1
         self._last_refusal = f"[{error.code}] {error}" if isinstance(error, GoalError) else str(error)
-        self._node.get_logger().warning(f"goal refused: {self._last_refusal}")
+        self._node.get_logger().warning(f"goal rejected: {self._last_refusal}")
         self._node.diagnostics.publish()
         return GoalResponse.REJECT
 
     def accept(self) -> GoalResponse:
-        """Note that the last refusal is overcome."""
+        """Note that the last rejection is overcome."""
         self._last_refusal = ""
         return GoalResponse.ACCEPT
 
@@ -70,17 +69,17 @@ class GoalLedger:
         self._node.diagnostics.publish()
 
     def values(self) -> dict[str, object]:
-        """For diagnostics; the keys are those from which clients read why they were refused."""
+        """For diagnostics; the keys are those from which clients read why they were rejected."""
         return {
-            "refused goals": self._refusals,
-            "last refusal": self._last_refusal,
+            "rejected goals": self._refusals,
+            "last rejection": self._last_refusal,
             "last outcome": self._last_outcome,
         }
 
     def health(self, values: dict[str, object]) -> Health:
         """Health of a node that has no other trouble."""
         if self._last_refusal:
-            return Health(WARN, f"goal refused: {self._last_refusal}", values)
+            return Health(WARN, f"goal rejected: {self._last_refusal}", values)
         return Health(OK, self._last_outcome or ("active" if self._node.is_active else "inactive"), values)
 
 

@@ -86,7 +86,6 @@ class BackgroundNode:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close."""
         self.close()
 
     def _spin(self) -> None:

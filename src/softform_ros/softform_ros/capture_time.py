@@ -9,7 +9,7 @@ CLOCK_TOLERANCE = 1.0
 
 
 def check_capture_time(captured_at: float, what: str) -> None:
-    """Refuse a time of capture that cannot be.
+    """Reject a time of capture that cannot be.
 
     Args:
         captured_at: s since the epoch.

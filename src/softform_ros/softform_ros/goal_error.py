@@ -4,7 +4,7 @@ from softform_core.errors import SoftformError
 
 
 class GoalError(SoftformError):
-    """A goal that is refused, or fails while it is carried out.
+    """A goal that is rejected, or fails while it is carried out.
 
     Args:
         code: One of the action's error codes.
@@ -13,6 +13,5 @@ class GoalError(SoftformError):
     """
 
     def __init__(self, code: int, message: str, next_step: str = "") -> None:
-        """Keep the code beside the sentences."""
         super().__init__(message, next_step)
         self.code = code

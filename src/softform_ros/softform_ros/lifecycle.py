@@ -155,7 +155,7 @@ def run_node(make_node: Callable[[], Node]) -> None:
                 executor.spin_once(timeout_sec=0.1)
             except RCLError as error:
                 # An invalid change_state request raises here; it must not end the node.
-                node.get_logger().warning(f"request refused: {error}")
+                node.get_logger().warning(f"request rejected: {error}")
         exit_code = int(getattr(node, "exit_code", 0))
     finally:
         if node is not None:

@@ -9,7 +9,7 @@ PERIOD = 1.0
 
 
 class ModelRefresh:
-    """Lets models look once a second whether they were trained anew, and logs what came into use or was refused.
+    """Lets models look once a second whether they were trained anew, and logs what came into use or was rejected.
 
     Args:
         node: Whose log and diagnostics tell of it.
@@ -17,7 +17,6 @@ class ModelRefresh:
     """
 
     def __init__(self, node: SoftformLifecycleNode, models: LivePipeline) -> None:
-        """Look from now on."""
         self._node, self._models = node, models
         self._timer = create_steady_timer(node, PERIOD, self._look)
 
@@ -29,7 +28,7 @@ class ModelRefresh:
         line = self._models.refresh()
         if line is None:
             return
-        # rclpy refuses another severity from the same line of code.
+        # rclpy rejects another severity from the same line of code.
         if self._models.fault:
             self._node.get_logger().warning(line)
         else:

@@ -36,7 +36,7 @@ def planning(
 
     In each scene the robot shall take one of its real shapes; a stick hangs so many millimetres over that shape. The
     motion is planned by the simulated surface alone and by the learned one with its uncertainty, and both are followed
-    in the reality, whose true surface is measured against the stick at every way-point.
+    in the reality, whose true surface is measured against the stick at every waypoint.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`softform bench sim2real` on tiny settings: its form, its floors, what it refuses; the judge against trimesh."""
+"""`softform bench sim2real` on tiny settings: its form, its floors, what it rejects; the judge against trimesh."""
 
 import json
 from dataclasses import replace

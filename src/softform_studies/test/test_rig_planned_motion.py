@@ -92,7 +92,7 @@ def test_a_refused_motion_is_told(robot, reality, comparison):
     touching = scene_of(robot, reality, 0, gap=0.0005)
     trial = carry_out(comparison.with_sim_to_real.surface, robot, reality, touching, SETTINGS)
     assert trial.figures()["planned"] is False and "GOAL_IN_COLLISION" in trial.refusal
-    with pytest.raises(SoftformError, match="refused"):
+    with pytest.raises(SoftformError, match="rejected"):
         trial.drawable()
     with pytest.raises(SoftformError, match="more seeds"):
         pictured([Comparison(0, touching, comparison.without, trial)])

@@ -1,4 +1,4 @@
-"""Way-points by the models that ship, judged by the simulator; redundancy, singularity, bad input, baselines."""
+"""Waypoints by the models that ship, judged by the simulator; redundancy, singularity, bad input, baselines."""
 
 import numpy as np
 import pytest

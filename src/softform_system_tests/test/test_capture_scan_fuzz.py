@@ -55,7 +55,7 @@ def test_any_bytes_are_refused_or_read_consistently(data):
 
 @pytest.mark.parametrize("name", list(TARGETS))
 def test_the_valid_inputs_are_read(name, monkeypatch):
-    """Else the targets would see refusals only."""
+    """Else the targets would see rejections only."""
     shapes = []
     for reader in ("read_shape", "points_from_cloud", "bgr_from_image"):
         real = getattr(scan_fuzz_targets, reader)

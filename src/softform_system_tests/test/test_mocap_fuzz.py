@@ -1,4 +1,4 @@
-"""Bytes of any kind at the parsers of NatNet and QTM: refused or read, never a crash, a hang or a wrong frame."""
+"""Bytes of any kind at the parsers of NatNet and QTM: rejected or read, never a crash, a hang or a wrong frame."""
 
 import random
 

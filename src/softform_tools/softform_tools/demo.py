@@ -159,7 +159,7 @@ def reach_in_three_ways(client: ShapeClient, target: TargetShape, has_model: boo
     """Plan by the simulation alone, with sim-to-real if there is a model, and in a closed loop; move and measure each.
 
     Raises:
-        SoftformError: If a goal is refused or fails.
+        SoftformError: If a goal is rejected or fails.
     """
     tell("planning by the simulation alone")
     simulated = client.reach(

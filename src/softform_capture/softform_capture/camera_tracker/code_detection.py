@@ -42,7 +42,6 @@ class CodeDetector:
     """
 
     def __init__(self, sheet: CodeSheet, ruler_length: float = RULER_LENGTH) -> None:
-        """Prepare the detector."""
         self._corners = sheet.corners(ruler_length)
         parameters = cv2.aruco.DetectorParameters()
         parameters.cornerRefinementMethod = cv2.aruco.CORNER_REFINE_SUBPIX

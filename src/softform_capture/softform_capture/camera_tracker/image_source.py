@@ -50,7 +50,6 @@ class CapturedImages:
     """
 
     def __init__(self, source: str, size: tuple[int, int] | None = None) -> None:
-        """Open it."""
         self._source, self._is_live, self._size = source, source.isdecimal(), size
         if not self._is_live and "%" not in source and not Path(source).is_file():
             raise SoftformError(f"The video {source} does not exist.", "Check the parameter source.")
@@ -96,7 +95,6 @@ class HandedImages:
     """Images that another thread hands over, as a subscription does; only the newest waits."""
 
     def __init__(self) -> None:
-        """Wait for the first."""
         self._newest: queue.Queue[TimedImage] = queue.Queue(maxsize=1)
 
     def hand(self, image: TimedImage) -> None:

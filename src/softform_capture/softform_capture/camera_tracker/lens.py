@@ -31,7 +31,7 @@ class Lens:
     size: tuple[int, int] | None = None
 
     def require_size(self, size: tuple[int, int]) -> None:
-        """Refuse images of another width and height than it was calibrated with: their pixels are others.
+        """Reject images of another width and height than it was calibrated with: their pixels are others.
 
         Raises:
             SoftformError: If they are.

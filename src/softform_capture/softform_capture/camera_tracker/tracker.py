@@ -63,7 +63,6 @@ class CameraTracker:
     """
 
     def __init__(self, detector: CodeDetector, options: TrackerOptions) -> None:
-        """Know nothing yet."""
         self.view: PlaneView | None = None
         self._detector, self._options = detector, options
         self._viewed_at = -np.inf

@@ -63,7 +63,7 @@ class CameraCalibration(Description):
         write_atomically(path, text.encode())
 
     def check(self, robot: str, largest_residual: float, longest_age: float) -> None:
-        """Refuse what cannot be trusted any more.
+        """Reject what cannot be trusted any more.
 
         Args:
             robot: Name of the robot that is scanned.

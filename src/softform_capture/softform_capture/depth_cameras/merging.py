@@ -81,7 +81,6 @@ class CloudMerger:
         largest_gap: float,
         largest_disagreement: float,
     ) -> None:
-        """Take over the calibration."""
         self._calibration, self._robot, self._options = calibration, robot, options
         self._largest_gap, self._largest_disagreement = largest_gap, largest_disagreement
 

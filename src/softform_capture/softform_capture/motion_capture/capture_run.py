@@ -58,7 +58,6 @@ class CaptureRun:
     """
 
     def __init__(self, settings: CaptureSettings) -> None:
-        """Wait for the first frame."""
         self._settings = settings
         self.stream = MarkerStream(
             settings.robot.base_markers, settings.max_residual, settings.limits, settings.markers

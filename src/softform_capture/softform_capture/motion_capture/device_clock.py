@@ -24,7 +24,6 @@ class DeviceClock:
     """
 
     def __init__(self, window: float = 10.0) -> None:
-        """Know nothing yet."""
         self._window = window
         self._offsets: deque[tuple[float, float]] = deque()  # arrival and offset; the offsets rise: the first is least
         self._last = -float("inf")

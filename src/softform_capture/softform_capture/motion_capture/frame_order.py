@@ -1,4 +1,4 @@
-"""The order of a system's frames: late ones are refused, lost ones counted, a clock that was set back is followed."""
+"""The order of a system's frames: late ones are rejected, lost ones counted, a clock that was set back is followed."""
 
 from softform_core.errors import SoftformError
 
@@ -17,7 +17,6 @@ class FrameOrder:
     """
 
     def __init__(self) -> None:
-        """Any first frame is in order."""
         self.lost = self.clock_steps = 0
         self._time = -float("inf")
         self._number: int | None = None

@@ -15,7 +15,6 @@ class MarkerGaps:
     """
 
     def __init__(self, markers: int) -> None:
-        """Nothing was seen yet."""
         self.count = 0
         self.longest = 0.0
         self._seen_at = np.full(markers, np.nan)

@@ -47,7 +47,6 @@ class MarkerPlausibility:
     """
 
     def __init__(self, markers: int, limits: PlausibilityLimits) -> None:
-        """Know nothing yet."""
         self._limits = limits
         self._place = np.full((markers, 3), np.nan)
         self._believed_at = np.full(markers, -np.inf)

@@ -12,7 +12,6 @@ class MarkerStrangers:
     """Follows names that were not expected, those seen last."""
 
     def __init__(self) -> None:
-        """Nothing was seen yet."""
         self._seen_at: dict[str, float] = {}
 
     @property

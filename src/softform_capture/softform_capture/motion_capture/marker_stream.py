@@ -80,7 +80,6 @@ class MarkerStream:
         limits: PlausibilityLimits,
         names: Sequence[str] = (),
     ) -> None:
-        """Wait for the first frame."""
         self.record = StreamRecord()
         self.order = FrameOrder()
         self.gaps: MarkerGaps | None = None

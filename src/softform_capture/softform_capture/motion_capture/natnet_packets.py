@@ -1,7 +1,7 @@
 """Packets of OptiTrack's NatNet protocol: the `natnet` package reads their fields, here their sizes are checked.
 
 That package trusts every count in a packet: a count of 2^32 makes it build a string of 4 GB, or read empty names
-without end. The buffer below refuses both, so that no packet takes more time or memory than its own length.
+without end. The buffer below rejects both, so that no packet takes more time or memory than its own length.
 """
 
 import struct
@@ -25,7 +25,7 @@ _OLDEST = Version(3, 0)  # the first with identified markers, times of exposure 
 
 
 class _CheckedBuffer(PacketBuffer):
-    """Refuses to read past the packet's end."""
+    """Never reads past the packet's end."""
 
     def read_string(self, max_length: int | None = None, static_length: bool = False) -> str:
         left = bytes(self.data[self.pointer :][:max_length])

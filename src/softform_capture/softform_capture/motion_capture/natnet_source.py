@@ -45,7 +45,6 @@ class NatNetSource:
     """
 
     def __init__(self, settings: NatNetSettings) -> None:
-        """Nothing is opened yet."""
         self.malformed = 0
         self._settings = settings
         self._sockets: list[socket.socket] = []

@@ -26,7 +26,6 @@ class PacketCutter:
     """Cuts a stream of bytes into packets."""
 
     def __init__(self) -> None:
-        """Start at a packet's beginning."""
         self._bytes = b""
 
     def cut(self, data: bytes) -> Iterator[bytes]:

@@ -69,7 +69,6 @@ class QualisysSource:
     """
 
     def __init__(self, settings: QualisysSettings) -> None:
-        """Nothing is opened yet."""
         self._settings = settings
         self._loop: asyncio.AbstractEventLoop | None = None
         self._protocol: _CheckedProtocol | None = None

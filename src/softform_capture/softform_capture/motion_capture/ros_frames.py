@@ -85,7 +85,6 @@ class CloudReader:
     """Numbers the clouds, whose messages have no number."""
 
     def __init__(self) -> None:
-        """Start at 0."""
         self._number = -1
 
     def read(self, message: PointCloud2) -> CapturedFrame:

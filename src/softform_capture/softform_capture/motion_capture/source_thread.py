@@ -43,7 +43,6 @@ class SourceThread:
     def __init__(
         self, source: MotionCaptureSource, on_frame: Callable[[CapturedFrame], None], silence: float = 3.0
     ) -> None:
-        """Nothing runs yet."""
         self.record = ConnectionRecord()
         self._source, self._on_frame, self._silence = source, on_frame, silence
         self._stopped = threading.Event()

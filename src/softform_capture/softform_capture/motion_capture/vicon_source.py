@@ -40,7 +40,6 @@ class ViconSource:
     """
 
     def __init__(self, settings: ViconSettings) -> None:
-        """Nothing is opened yet."""
         self.malformed = 0
         self._settings = settings
         self._process: subprocess.Popen[bytes] | None = None

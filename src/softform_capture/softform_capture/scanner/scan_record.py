@@ -20,7 +20,6 @@ class ScanRecord:
     """
 
     def __init__(self, doubt: str, needs_source: bool = False) -> None:
-        """Begin."""
         self.fault = ""
         self._doubt, self._fault_level = doubt, ERROR if needs_source else WARN
         self._begun_at = time.monotonic()

@@ -8,7 +8,7 @@ from softform_core.robots import Robot
 
 
 def refuse_options(robot: str, given: dict[str, bool]) -> None:
-    """Refuse options that only a robot with a surface has.
+    """Reject options that only a robot with a surface has.
 
     Args:
         robot: Name of the robot with a tip.

@@ -25,7 +25,6 @@ class CorrectedPipeline(ForwardModel):
     """
 
     def __init__(self, pipeline: ForwardPipeline, displacement: Callable[[ForwardPipeline], Array]) -> None:
-        """Evaluate the displacement."""
         self._pipeline, self._displacement_of, self._displacement = pipeline, displacement, displacement(pipeline)
 
     @property

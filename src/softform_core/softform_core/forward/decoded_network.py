@@ -25,7 +25,6 @@ class DecodedNetwork:
     """
 
     def __init__(self, network: AffineLayers, uv: Array, patch: Patch, precision: type[np.floating]) -> None:
-        """Multiply decoder and last layer."""
         weight, bias = network.weights[-1], network.biases[-1]
         basis = basis_matrix(uv, *patch)
         control_points = basis.shape[1]

@@ -24,7 +24,6 @@ class GivenInputs(ForwardModel):
     """
 
     def __init__(self, model: ForwardModel, given: Mapping[str, float]) -> None:
-        """Keep the values."""
         unknown = sorted(set(given) - set(model.inputs))
         if unknown:
             raise SoftformError(

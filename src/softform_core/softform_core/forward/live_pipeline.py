@@ -67,7 +67,6 @@ class LivePipeline:
         forward_kinematics: Path | None = None,
         sim_to_real: str = AUTO,
     ) -> None:
-        """Load the models."""
         network, self._simulated_card = load_forward_kinematics(robot, forward_kinematics)
         self._robot, self._uv, self._weights = robot, robot.patch.samples(points), extract_mlp(network)
         self._simulated = pipeline_of(robot, self._weights, self._uv)
@@ -136,13 +135,13 @@ class LivePipeline:
         files as the call before did: files that are being copied are met half written.
 
         Returns:
-            A line for the log when a model came into use or was refused, else None.
+            A line for the log when a model came into use or was rejected, else None.
         """
         signature = self._signature()
         if signature == self._seen:
             line, self._unreported = self._unreported, ""
             kept = "" if self._models.card is None else f" Model {self._models.card.weights_sha256[:12]} stays in use."
-            return f"sim-to-real model refused: {line}{kept}" if line else None
+            return f"sim-to-real model rejected: {line}{kept}" if line else None
         self._seen = signature
         before = self._models.card
         try:

@@ -79,7 +79,6 @@ class SimToRealNetwork(nn.Module):
         cols: int,
         degree: int,
     ) -> None:
-        """Stack the members' layers."""
         super().__init__()
         _check_one_ensemble(members)
         first, nets = members[0], [member.coefficients for member in members]

@@ -43,7 +43,6 @@ class SimulatedModel(ForwardModel):
     """
 
     def __init__(self, body: SimulatedBody) -> None:
-        """Nothing is solved yet."""
         self._body = body
         self._last: Array | None = None
 

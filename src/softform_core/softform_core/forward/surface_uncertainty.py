@@ -46,7 +46,6 @@ class SurfaceUncertainty:
     """
 
     def __init__(self, pipeline: ForwardPipeline, members: Sequence[SimToReal], factor: float, floor_mm: float) -> None:
-        """Fold the members' networks."""
         mean = pipeline.sim_to_real
         if mean is None or any(
             member.width != mean.width or not np.array_equal(member.kernel_uv, mean.kernel_uv) for member in members

@@ -52,7 +52,6 @@ class TipPoint(ForwardModel):
     """
 
     def __init__(self, model: TipMap) -> None:
-        """Keep the model."""
         self._model = model
         self._inputs = tuple(f"actuation_{number + 1}" for number in range(len(model.actuation_min)))
 

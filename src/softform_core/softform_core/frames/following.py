@@ -44,7 +44,6 @@ class ShapeJudge:
     """
 
     def __init__(self, robot: Robot) -> None:
-        """Load the robot's N_fk."""
         self._robot, self._simulated = robot, load_pipeline(robot, _POINTS)
         self._numbers: list[int] = []
         self._expected: list[Array] = []

@@ -31,7 +31,7 @@ class Frames:
     normals: list[Array]
 
     def __post_init__(self) -> None:
-        """Refuse frames that cannot be trained on, with their number.
+        """Reject frames that cannot be trained on, with their number.
 
         Raises:
             SoftformError: If lengths differ, a cloud is too small, in millimetres or not finite, or lacks its normals.
@@ -75,7 +75,7 @@ class MarkerFrames:
     positions: Array
 
     def __post_init__(self) -> None:
-        """Refuse frames that cannot be trained on, with their number.
+        """Reject frames that cannot be trained on, with their number.
 
         Raises:
             SoftformError: If shapes do not fit together, names repeat, parameters leave the unit square, or a frame has

@@ -73,7 +73,7 @@ def marker_faults(frames: MarkerFrames, expected: Array) -> list[MarkerFault]:
 
 
 def check_markers(frames: MarkerFrames, expected: Array) -> None:
-    """Refuse frames with labels that cannot be right; arguments as for `marker_faults`.
+    """Reject frames with labels that cannot be right; arguments as for `marker_faults`.
 
     Raises:
         SoftformError: Naming the frames and the markers.

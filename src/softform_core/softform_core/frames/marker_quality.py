@@ -102,7 +102,7 @@ def average_markers(taken: Sequence[LabelledMarkers], names: list[str], robot: R
 
 
 def check_same_rest(names: list[str], rest: Array, now_names: list[str], now_rest: Array, robot: Robot) -> None:
-    """Refuse to continue a data set whose markers have been moved on the robot, renamed, or aligned anew.
+    """Reject continuing a data set whose markers have been moved on the robot, renamed, or aligned anew.
 
     Args:
         names: M names of the data set.
@@ -139,7 +139,6 @@ class MarkerJudge:
     """
 
     def __init__(self, robot: Robot, names: list[str], rest: Array) -> None:
-        """Place the markers on the simulated surface."""
         self._names, self._uv = list(names), register_markers(rest, robot)
         self._simulated = simulated_shapes(robot, self._uv)
 

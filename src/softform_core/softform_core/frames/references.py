@@ -40,7 +40,6 @@ class ReferenceCaptures:
     """
 
     def __init__(self, path: Path, group: zarr.Group, kind: StoreKind) -> None:
-        """Wrap the group, which need not hold any."""
         self._path, self._data_set, self._kind = path, group, kind
 
     def __len__(self) -> int:

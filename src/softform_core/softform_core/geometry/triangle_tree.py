@@ -19,7 +19,6 @@ class TriangleTree:
     """
 
     def __init__(self, corners: Array) -> None:
-        """Order the triangles."""
         a, b, c = corners[:, 0], corners[:, 1], corners[:, 2]
         self._tree = box_tree(np.minimum(np.minimum(a, b), c), np.maximum(np.maximum(a, b), c), _LEAF)
         self._corners = np.ascontiguousarray(corners[self._tree.order])

@@ -80,7 +80,6 @@ class CloudSearch:
     """
 
     def __init__(self, points: Array, normals: Array | None = None) -> None:
-        """Build the tree."""
         self.vertices = np.ascontiguousarray(points)
         self._tree = PointTree(self.vertices)
         self._given_normals = normals
@@ -153,7 +152,6 @@ class MeshSearch:
     """
 
     def __init__(self, vertices: Array, faces: NDArray[np.integer]) -> None:
-        """Build the tree and find the rim."""
         self.vertices = vertices
         corners = vertices[faces]
         normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])

@@ -43,7 +43,6 @@ class Monitor:
         on_iteration: Callable[[IkIteration], None] | None = None,
         should_stop: Callable[[], bool] | None = None,
     ) -> None:
-        """The clock starts now."""
         self._options, self._on_iteration, self._should_stop = options, on_iteration, should_stop
         self._start = time.perf_counter()
         self.history: list[IkIteration] = []

@@ -90,7 +90,7 @@ class IkOptions:
 
 
 def check_options(options: IkOptions, degrees_of_freedom: int) -> None:
-    """Refuse options that make no sense for a model of so many chambers.
+    """Reject options that make no sense for a model of so many chambers.
 
     Raises:
         SoftformError: On bad bounds, limits, weights, or pressures of another number or that are not finite.

@@ -116,7 +116,6 @@ class Problem:
         options: IkOptions,
         features: FeatureTerm | None = None,
     ) -> None:
-        """Nothing is evaluated yet."""
         if target is None and features is None:
             raise SoftformError("There is neither a target nor a feature point.", "Give one of them.")
         if target is None and features is not None and not options.fix_pose and len(features) < 3:

@@ -32,7 +32,6 @@ class LevenbergMarquardt:
     """
 
     def __init__(self, problem: Problem, start: Evaluation) -> None:
-        """No iteration is made yet."""
         self.problem, self.best = problem, start
         # A cost of the pressures makes the Hessian regular by itself, and alone chooses among those of one shape: the
         # damping stays below its curvature, or it would bias that choice.
@@ -60,7 +59,7 @@ class LevenbergMarquardt:
             np.fill_diagonal(damped, diagonal + self._damping * scale)
             step = box_minimum(damped, gradient, lower, upper)
             promised = -float(gradient @ step + 0.5 * step @ hessian @ step)
-            # What is not even promised need not be tried: near a noise floor each trial would be refused.
+            # What is not even promised need not be tried: near a noise floor each trial would be rejected.
             if promised <= max(problem.options.relative_decrease, _LEAST_PROMISE) * best.merit:
                 return Termination.CONVERGED
             stop = interrupted()

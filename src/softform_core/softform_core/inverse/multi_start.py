@@ -82,7 +82,6 @@ class GlobalSearch:
         starts: int = 16,
         seed: int = 0,
     ) -> None:
-        """No start is made yet."""
         if not 1 <= starts <= MAX_STARTS:
             raise SoftformError(f"A search with {starts} starts makes no sense.", f"Ask for 1 to {MAX_STARTS}.")
         check_options(options, pipeline.degrees_of_freedom)

@@ -1,6 +1,6 @@
 """What is asked of the pressures beside the shape: to stay near a posture (redundancy), and near where they are.
 
-Paper 001 takes each way-point's solution as the start of the next so that the actuation does not jump; as a cost the
+Paper 001 takes each waypoint's solution as the start of the next so that the actuation does not jump; as a cost the
 same wish holds where many pressures make nearly the same shape.
 """
 

@@ -1,6 +1,6 @@
 """A servo: pressures that follow a stream of target shapes, Levenberg-Marquardt iteration by iteration.
 
-Each solve starts where the one before ended (paper 001 takes each way-point's solution as the start of the next), so
+Each solve starts where the one before ended (paper 001 takes each waypoint's solution as the start of the next), so
 that one or two iterations follow a target that moves. What is commanded goes towards the solution no faster than the
 robot's slew rate. There is no ROS and no thread here: one thread calls `refine` and `command`, another may call `aim`.
 Millimetres and Pa; seconds of a steady clock.

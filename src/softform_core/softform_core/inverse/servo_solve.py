@@ -55,7 +55,6 @@ class ServoSolve:
     def __init__(
         self, model: ForwardModel, targets: ServoTargets, options: IkOptions, before: "ServoSolve | None" = None
     ) -> None:
-        """Evaluate the start."""
         self.model, self.targets = model, targets
         self.iterations, self.is_finished = 0, False
         self._features = None

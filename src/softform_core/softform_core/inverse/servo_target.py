@@ -55,7 +55,6 @@ class NewestTargets:
     """
 
     def __init__(self, stale_after: float) -> None:
-        """There is none."""
         self._stale_after = stale_after
         self._lock = threading.Lock()
         self._newest = ServoTargets()

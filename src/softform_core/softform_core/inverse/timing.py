@@ -1,4 +1,4 @@
-"""When each way-point of a path of pressures is due: as fast as the slew rate and the settling allow, or as wanted.
+"""When each waypoint of a path of pressures is due: as fast as the slew rate and the settling allow, or as wanted.
 
 A soft body follows its pressures late (paper 001, Sec. III-C: a marker becomes stable after seconds), and a command
 must not change faster than the robot's slew rate. Pa and seconds.
@@ -24,7 +24,7 @@ class PressureSchedule:
     Attributes:
         moments: (n,) s, strictly ascending from 0.
         pressures: (n, k) Pa at these moments.
-        due: (m,) s, ascending: when each way-point is due; the last knot is no earlier than the last of them.
+        due: (m,) s, ascending: when each waypoint is due; the last knot is no earlier than the last of them.
     """
 
     moments: Array
@@ -33,7 +33,7 @@ class PressureSchedule:
 
     @property
     def duration(self) -> float:
-        """Until the last way-point has settled, s."""
+        """Until the last waypoint has settled, s."""
         return float(self.moments[-1])
 
     def at(self, moment: float) -> Array:
@@ -42,7 +42,7 @@ class PressureSchedule:
 
 
 def slew_durations(start: Array, waypoints: Array, slew_rate: Array) -> Array:
-    """Shortest time from each way-point's predecessor to it, (m,) s.
+    """Shortest time from each waypoint's predecessor to it, (m,) s.
 
     Args:
         start: (k,) Pa.
@@ -54,13 +54,13 @@ def slew_durations(start: Array, waypoints: Array, slew_rate: Array) -> Array:
 
 
 def fastest_schedule(start: Array, waypoints: Array, slew_rate: Array, settle_time: float) -> PressureSchedule:
-    """Each way-point as soon as the slew rate allows, and held there until the robot has settled.
+    """Each waypoint as soon as the slew rate allows, and held there until the robot has settled.
 
     Args:
         start: (k,) Pa, where the robot is.
         waypoints: (m, k) Pa.
         slew_rate: Fastest change of each degree of freedom, (m,) Pa/s.
-        settle_time: How long each way-point is held, s; it is due at the end.
+        settle_time: How long each waypoint is held, s; it is due at the end.
     """
     legs = slew_durations(start, waypoints, slew_rate)
     due = np.cumsum(legs + settle_time)
@@ -71,19 +71,19 @@ def fastest_schedule(start: Array, waypoints: Array, slew_rate: Array, settle_ti
 def timed_schedule(
     start: Array, waypoints: Array, times: Array, slew_rate: Array, settle_time: float, nearness: float = 0.0
 ) -> PressureSchedule:
-    """Each way-point at its time, on straight lines between them; the last one is held until the robot has settled.
+    """Each waypoint at its time, on straight lines between them; the last one is held until the robot has settled.
 
     Args:
         start: (k,) Pa, where the robot is.
         waypoints: (m, k) Pa.
         times: (m,) s after the start, strictly ascending, not negative (`check_times`).
         slew_rate: Fastest change of each degree of freedom, (m,) Pa/s.
-        settle_time: How long the last way-point is held, s.
-        nearness: A robot that is so near to the first way-point, Pa, may begin there whatever its time: the schedule is
+        settle_time: How long the last waypoint is held, s.
+        nearness: A robot that is so near to the first waypoint, Pa, may begin there whatever its time: the schedule is
             then late by what the robot needs to come there.
 
     Raises:
-        SoftformError: If a way-point cannot be reached in time.
+        SoftformError: If a waypoint cannot be reached in time.
     """
     shortest = slew_durations(start, waypoints, slew_rate)
     allowed = np.diff(times, prepend=0.0)
@@ -95,8 +95,8 @@ def timed_schedule(
     if (missing > 0.0).any():
         index = int(np.flatnonzero(missing > 0.0)[0])
         raise SoftformError(
-            f"Way-point {index + 1} is due {allowed[index]:.3g} s after "
-            f"{'the start' if index == 0 else f'way-point {index}'}, but at its slew rate the robot takes "
+            f"Waypoint {index + 1} is due {allowed[index]:.3g} s after "
+            f"{'the start' if index == 0 else f'waypoint {index}'}, but at its slew rate the robot takes "
             f"{shortest[index]:.3g} s.",
             "Give later times, or none: then it goes as fast as the robot settles.",
         )
@@ -107,18 +107,18 @@ def timed_schedule(
 
 
 def check_times(times: Array, count: int) -> None:
-    """Refuse times that are none.
+    """Reject times that are none.
 
     Args:
         times: Any shape.
-        count: Number of way-points.
+        count: Number of waypoints.
 
     Raises:
-        SoftformError: If they are not one for each way-point, or not finite, negative or not ascending.
+        SoftformError: If they are not one for each waypoint, or not finite, negative or not ascending.
     """
     if times.shape != (count,):
         raise SoftformError(
-            f"There are {times.size} times for {count} way-points.", "Give one time for each way-point, or none."
+            f"There are {times.size} times for {count} waypoints.", "Give one time for each waypoint, or none."
         )
     if not np.isfinite(times).all():
         index = int(np.flatnonzero(~np.isfinite(times))[0])
@@ -129,7 +129,7 @@ def check_times(times: Array, count: int) -> None:
         index = int(np.flatnonzero(np.diff(times) <= 0.0)[0])
         raise SoftformError(
             f"Time {index + 2} ({times[index + 1]:g} s) is no later than time {index + 1} ({times[index]:g} s).",
-            "Give times that increase from way-point to way-point.",
+            "Give times that increase from waypoint to waypoint.",
         )
 
 

@@ -9,7 +9,7 @@ Millimetres = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 
 
 class Entry(BaseModel):
-    """A part of a card: unknown fields are refused."""
+    """A part of a card: unknown fields are rejected."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -122,7 +122,7 @@ Made by `{self.command}`, which makes it again. Do not edit: this page is genera
 | network | N_fk (Eq. 14): hidden layers {a.hidden}, {a.activation}, batch norm {"yes" if a.batch_norm else "no"}, \
 {a.parameters} parameters |
 | weights | `{self.weights_file}` (TorchScript), {self.weights_bytes} bytes, sha256 `{self.weights_sha256}` |
-| robot description | `{self.robot_fingerprint}`: the model is refused for any other |
+| robot description | `{self.robot_fingerprint}`: the model is rejected for any other |
 
 ## Errors
 

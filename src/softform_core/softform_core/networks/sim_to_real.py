@@ -66,7 +66,6 @@ class RbfWarp(nn.Module):
     """
 
     def __init__(self, width: float) -> None:
-        """Keep the width."""
         super().__init__()
         self.width = width
 
@@ -255,7 +254,6 @@ class Confidence(nn.Module):
     """
 
     def __init__(self, inputs: int, point_scale: float) -> None:
-        """Lay the layers."""
         super().__init__()
         self._point_scale = point_scale
         self.of_shape = nn.Linear(inputs, 128)

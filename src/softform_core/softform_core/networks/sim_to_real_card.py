@@ -10,7 +10,7 @@ Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
 class ForwardKinematicsReference(Entry):
-    """The N_fk that the model was trained with; it is refused beside any other."""
+    """The N_fk that the model was trained with; it is rejected beside any other."""
 
     weights_sha256: str
     rows: Count
@@ -110,8 +110,8 @@ Made by `{self.command}`, which makes it again. Do not edit: this page is genera
 c = {t.kernel_width_per_mm2:g} / mm^2 |
 | uncertainty | sqrt(({t.spread_factor:.3f} x spread of the members)^2 + ({t.spread_floor_mm:.3f} mm)^2) |
 | weights | `{self.weights_file}` (TorchScript), {self.weights_bytes} bytes, sha256 `{self.weights_sha256}` |
-| N_fk | sha256 `{k.weights_sha256}`: the model is refused beside any other |
-| robot description | `{self.robot_fingerprint}`: the model is refused for any other |
+| N_fk | sha256 `{k.weights_sha256}`: the model is rejected beside any other |
+| robot description | `{self.robot_fingerprint}`: the model is rejected for any other |
 
 ## Errors
 

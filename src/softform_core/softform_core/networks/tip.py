@@ -56,7 +56,6 @@ class TipKinematics(nn.Module):
     """
 
     def __init__(self, forward_kinematics: TipNetwork, jacobian: TipNetwork) -> None:
-        """Keep both."""
         super().__init__()
         self.forward_kinematics = forward_kinematics
         self.jacobian = jacobian

@@ -86,7 +86,7 @@ Made by `{self.command}`, which makes it again. Do not edit: this page is genera
 | gives | the tip, {f.outputs} coordinates in the robot's frame, mm, and its Jacobian, mm/Pa (paper 001, Sec. II-B) |
 | workspace | {self.workspace_width_mm:.1f} mm wide: the smaller extent along x and y of the simulated tips |
 | weights | `{self.weights_file}` (TorchScript), {self.weights_bytes} bytes, sha256 `{self.weights_sha256}` |
-| robot description | `{self.robot_fingerprint}`: the model is refused for any other |
+| robot description | `{self.robot_fingerprint}`: the model is rejected for any other |
 
 ## Networks and their errors
 
@@ -138,7 +138,7 @@ Made by `{self.command}`, which makes it again. Do not edit: this page is genera
 | gives | the real one, mm (paper 001, Sec. II-B) |
 | network | N_s2r: {n.inputs} → {n.hidden} → {n.outputs}, {n.activation}, {n.parameters} parameters |
 | weights | `{self.weights_file}` (TorchScript), {self.weights_bytes} bytes, sha256 `{self.weights_sha256}` |
-| N_fk | sha256 `{self.forward_kinematics.weights_sha256}`: the model is refused beside any other |
+| N_fk | sha256 `{self.forward_kinematics.weights_sha256}`: the model is rejected beside any other |
 
 ## Errors
 

@@ -29,7 +29,6 @@ class ClearanceGauge:
     """
 
     def __init__(self, obstacle: Obstacle, region: Array, faces: NDArray[np.int64], clearance: float) -> None:
-        """Tabulate coarse distances."""
         self._obstacle, self._faces, self.clearance = obstacle, faces, clearance
         self._field = DistanceField.around(region, obstacle)
         edges = np.stack([faces, np.roll(faces, -1, axis=1)], axis=2).reshape(-1, 2)

@@ -23,7 +23,6 @@ class DistanceField:
     """
 
     def __init__(self, low: Array, spacing: float, distances: Array) -> None:
-        """Keep the table."""
         self._low, self._spacing, self._distances = low, spacing, distances
 
     @classmethod

@@ -48,7 +48,7 @@ def plan_motion(
     """Plan a motion.
 
     A target in an obstacle is not replaced by one that is further away: of its solutions (`goal_solutions`) those that
-    keep their margin are the goals, and if there is none the motion is refused.
+    keep their margin are the goals, and if there is none the motion is rejected.
 
     Args:
         surface: The prediction to trust.

@@ -35,7 +35,6 @@ class NoMotionError(SoftformError):
     """
 
     def __init__(self, refusal: Refusal, message: str, next_step: str) -> None:
-        """Keep the reason beside the sentences."""
         super().__init__(message, next_step)
         self.refusal = refusal
 
@@ -65,7 +64,7 @@ class MotionSettings:
         planner: Of the path.
         goal_starts: Inverse kinematics is solved from so many starts.
         goal_seconds: For each at most.
-        waypoint_spacing: No point of the surface moves further between way-points, m.
+        waypoint_spacing: No point of the surface moves further between waypoints, m.
     """
 
     planner: PlannerSettings = field(default_factory=PlannerSettings)

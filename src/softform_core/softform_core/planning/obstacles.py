@@ -99,7 +99,6 @@ class MeshObstacle:
     """
 
     def __init__(self, vertices: Array, faces: NDArray[np.integer]) -> None:
-        """Build both trees."""
         self.vertices = vertices
         corners = vertices[faces]
         doubled_area = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
@@ -135,7 +134,6 @@ class CloudObstacle:
     """
 
     def __init__(self, points: Array) -> None:
-        """Build the tree and measure the spacing."""
         self.vertices = points
         self._tree = cKDTree(points)
         neighbours = min(BALL_NEIGHBOUR, len(points) - 1)

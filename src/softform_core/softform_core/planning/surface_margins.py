@@ -62,7 +62,6 @@ class MarginedSurface:
     """
 
     def __init__(self, pipeline: ForwardPipeline, uncertainty: SurfaceUncertainty | None) -> None:
-        """Prepare the interpolation of the uncertainty."""
         self.pipeline = pipeline
         count = len(pipeline.uv)
         self.side = round(float(np.sqrt(count)))

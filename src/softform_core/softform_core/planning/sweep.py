@@ -51,7 +51,6 @@ class MotionChecker:
     def __init__(
         self, surface: MarginedSurface, gauge: ClearanceGauge, ranges: Array, should_stop: Callable[[], bool]
     ) -> None:
-        """Nothing is checked yet."""
         self._surface, self._gauge, self._ranges, self._should_stop = surface, gauge, ranges, should_stop
         self.states_checked = 0
 

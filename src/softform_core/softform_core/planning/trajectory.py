@@ -1,4 +1,4 @@
-"""A path as way-points with times, dense enough that what happens between two of them can be neglected."""
+"""A path as waypoints with times, dense enough that what happens between two of them can be neglected."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ _RESERVE = 0.9  # between the samples the surface may move a little faster
 
 @dataclass(frozen=True)
 class Trajectory:
-    """Way-points, the start first.
+    """Waypoints, the start first.
 
     Attributes:
         pressures: (n, k) Pa.
@@ -29,13 +29,13 @@ class Trajectory:
 
 
 def trajectory_along(path: Array, surface: MarginedSurface, slew_rate: Array, spacing_mm: float) -> Trajectory:
-    """Way-points along a path of straight motions, as fast as the slew rate allows.
+    """Waypoints along a path of straight motions, as fast as the slew rate allows.
 
     Args:
         path: (n, k) Pa, its corners.
         surface: The prediction.
         slew_rate: Fastest change of each degree of freedom, (m,) Pa/s.
-        spacing_mm: No point of the surface moves further from one way-point to the next.
+        spacing_mm: No point of the surface moves further from one waypoint to the next.
     """
     pieces = [path[:1]]
     for start, end in zip(path[:-1], path[1:], strict=True):
@@ -48,7 +48,7 @@ def trajectory_along(path: Array, surface: MarginedSurface, slew_rate: Array, sp
         pieces.append(start + even[:, None] * (end - start))
     pressures = np.concatenate(pieces)
     legs = slew_durations(pressures[0], pressures[1:], slew_rate)
-    # A leg on which nothing moves: two way-points at one place and one moment.
+    # A leg on which nothing moves: two waypoints at one place and one moment.
     moving = np.concatenate([[True], legs > 0.0])
     times = np.concatenate([[0.0], np.cumsum(legs)])
     return Trajectory(pressures[moving], times[moving])

@@ -100,7 +100,7 @@ def read_ply_header(path: str | Path) -> PlyHeader:
 
 
 def check_ascii_rows(path: str | Path, header: PlyHeader) -> None:
-    """Refuse an ascii PLY file with fewer rows than its header promises; trimesh would take what is there.
+    """Reject an ascii PLY file with fewer rows than its header promises; trimesh would take what is there.
 
     Raises:
         SoftformError: If rows are missing.

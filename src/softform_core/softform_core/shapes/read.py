@@ -25,7 +25,7 @@ EXTENSIONS = (".ply", ".obj", ".stl", ".pcd", ".xyz")
 _CLOUD_READERS = {".pcd": read_pcd, ".xyz": read_xyz}
 
 MAX_FILE_BYTES = 256 * 1024**2
-"""Larger files are refused unread: an ASCII file of 2 million points with normals is about as large."""
+"""Larger files are rejected unread: an ASCII file of 2 million points with normals is about as large."""
 
 LARGEST_COORDINATE = 1e9
 """In the file's unit; a number beyond it is a damaged one, whatever was scanned."""

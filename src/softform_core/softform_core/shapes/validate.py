@@ -1,4 +1,4 @@
-"""Refuses shapes that cannot be a target, and says why."""
+"""Rejects shapes that cannot be a target, and says why."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -64,7 +64,7 @@ def check_points(points: ArrayLike, what: str = "shape") -> NDArray[np.float64]:
 
 
 def check_count(count: int, what: str = "shape") -> None:
-    """Refuse a number of points that no surface or no memory stands.
+    """Reject a number of points that no surface or no memory stands.
 
     Raises:
         SoftformError: If it lies outside `MIN_POINTS` … `MAX_POINTS`.
@@ -82,7 +82,7 @@ def check_count(count: int, what: str = "shape") -> None:
 
 
 def check_scale(points: NDArray[np.float64], what: str, name: str, size: float) -> None:
-    """Refuse places so far from the robot's origin that their unit must be wrong.
+    """Reject places so far from the robot's origin that their unit must be wrong.
 
     Args:
         points: (N, 3) m, N > 0.

@@ -49,7 +49,6 @@ class ProcessPool:
     """
 
     def __init__(self, jobs: int) -> None:
-        """Nothing starts yet."""
         self._jobs = jobs
 
     def run(self, make: Callable[[], Callable[[Item], Result]], items: Sequence[Item]) -> Iterator[Result]:

@@ -12,7 +12,6 @@ class ActuationStore:
     """An open store with an actuation and a status a row; subclasses add what was found under it."""
 
     def __init__(self, path: Path, group: zarr.Group) -> None:
-        """Wrap a group that has been checked."""
         self.path = path
         self._group = group
 

@@ -33,7 +33,6 @@ class SurfaceDecoder(nn.Module):
         periodic: bool = False,
         dtype: torch.dtype = torch.float32,
     ) -> None:
-        """Evaluate the basis once."""
         super().__init__()
         matrix = basis_matrix(uv, rows, cols, degree, periodic).tocoo()
         places = torch.stack([torch.from_numpy(matrix.row), torch.from_numpy(matrix.col)]).long()

@@ -27,7 +27,7 @@ from softform_core.training.sim_to_real_recipes import RECIPES
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
 
 CANDIDATE = "candidate"
-"""Folder beside a model that keeps a new one which was refused."""
+"""Folder beside a model that keeps a new one which was rejected."""
 
 _ROUNDING = 1e-6
 """By which the errors of one and the same model may differ once it has been written and read."""

@@ -55,7 +55,7 @@ def train_sim_to_real_from_markers(
         recipe: Settings.
         run: Seed, patch, checkpoints and the earlier model; None for the defaults.
         kernel_uv: (N, 2) parameters of the kernels; None for the markers' own.
-        check_labels: Refuse labels that cannot be right. Virtual markers of a registration may slide past each other.
+        check_labels: Reject labels that cannot be right. Virtual markers of a registration may slide past each other.
 
     Raises:
         SoftformError: If frames, N_fk and start do not fit together, labels cannot be right, there are too few frames,

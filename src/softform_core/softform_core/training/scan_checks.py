@@ -2,7 +2,7 @@
 
 Before training, each frame's cloud is compared with the simulated surface at its actuation. Simulation and reality
 differ by little beside the robot's size, so a cloud far away, or one that fits much better once it is mirrored or
-turned, is refused. After training, frames that the model explains far worse than the others are named.
+turned, is rejected. After training, frames that the model explains far worse than the others are named.
 """
 
 import numpy as np
@@ -40,7 +40,7 @@ _EXAMINED = 300
 
 
 def check_scans(clouds: Clouds, points: Tensor, normals: Tensor) -> None:
-    """Refuse frames that do not show the robot at their actuation.
+    """Reject frames that do not show the robot at their actuation.
 
     Args:
         clouds: Captured surfaces, mm.
@@ -61,7 +61,7 @@ def check_scans(clouds: Clouds, points: Tensor, normals: Tensor) -> None:
 
 
 def scan_faults(clouds: Clouds, points: Tensor, normals: Tensor) -> list[FrameFlag]:
-    """Frames that `check_scans` refuses; arguments as there."""
+    """Frames that `check_scans` rejects; arguments as there."""
     simulated = points.numpy().astype(np.float64)
     corners = simulated.reshape(-1, 3).min(axis=0), simulated.reshape(-1, 3).max(axis=0)
     middle, size = (corners[0] + corners[1]) / 2.0, float(np.max(corners[1] - corners[0]))
@@ -77,7 +77,7 @@ def scan_faults(clouds: Clouds, points: Tensor, normals: Tensor) -> list[FrameFl
 
 
 def unfit_scans(frames: Frames, simulated: ForwardPipeline) -> list[FrameFlag]:
-    """Frames that `check_scans` refuses, to be left out before training.
+    """Frames that `check_scans` rejects, to be left out before training.
 
     Args:
         frames: Captured frames.

@@ -99,7 +99,7 @@ def test_a_broken_model_is_reported_once_and_the_old_one_stays(robot, model, sav
         path.write_bytes(whole[:end])
         assert live.refresh() is None
     line = live.refresh()
-    assert "refused" in line and "stays in use" in line and live.fault
+    assert "rejected" in line and "stays in use" in line and live.fault
     assert live.refresh() is None
     assert live.models is before
     save_random_model(model, seed=9)

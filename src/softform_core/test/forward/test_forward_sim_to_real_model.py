@@ -1,4 +1,4 @@
-"""The sim-to-real model file: the same function in TorchScript and in kinematics, and refused where it does not fit."""
+"""The sim-to-real model file: the same function in TorchScript and in kinematics; rejected where it does not fit."""
 
 import io
 
@@ -94,7 +94,7 @@ def test_the_card_speaks_to_people(model_folder, robot):
         "frame 3 is left out: it is mirrored",
         "look at frame 4: the prediction folds",
         "0.500",
-        "refused beside any other",
+        "rejected beside any other",
     ):
         assert word in page
 

@@ -1,4 +1,4 @@
-"""Inverse kinematics: recovers what can be known, respects bounds, limits and the caller, refuses bad input."""
+"""Inverse kinematics: recovers what can be known, respects bounds, limits and the caller, rejects bad input."""
 
 from dataclasses import replace
 

@@ -12,7 +12,7 @@ SEEDS = range(40)
 
 
 def random_path(seed):
-    """A start and way-points; some legs have no length, as a path may say the same twice."""
+    """A start and waypoints; some legs have no length, as a path may say the same twice."""
     rng = np.random.default_rng(seed)
     waypoints = rng.uniform(0.0, 5000.0, (rng.integers(2, 30), rng.integers(1, 10)))
     repeated = rng.random(len(waypoints)) < 0.2
@@ -50,9 +50,7 @@ def test_the_fastest_schedule_obeys_the_robot(seed):
     schedule = fastest_schedule(start, waypoints, SLEW_RATE, SETTLE_TIME)
     assert_obeys_the_robot(schedule, start, waypoints)
     for due, waypoint in zip(schedule.due, waypoints, strict=True):
-        assert schedule.at(due - SETTLE_TIME) == pytest.approx(waypoint, abs=1e-6), (
-            "a way-point is held until it is due"
-        )
+        assert schedule.at(due - SETTLE_TIME) == pytest.approx(waypoint, abs=1e-6), "a waypoint is held until it is due"
     assert schedule.duration == pytest.approx(
         slew_durations(start, waypoints, SLEW_RATE).sum() + SETTLE_TIME * len(waypoints)
     )
@@ -76,7 +74,7 @@ def test_times_that_are_too_short_anywhere_are_refused(seed):
     hurried = np.maximum(shortest, 1e-3)
     chosen = long_legs[seed % len(long_legs)]
     hurried[chosen] *= 0.9
-    with pytest.raises(SoftformError, match=f"Way-point {chosen + 1} is due .* takes"):
+    with pytest.raises(SoftformError, match=f"Waypoint {chosen + 1} is due .* takes"):
         timed_schedule(start, waypoints, np.cumsum(hurried), SLEW_RATE, SETTLE_TIME)
 
 
@@ -86,14 +84,14 @@ def test_a_robot_near_the_first_waypoint_may_begin_there_and_is_late_by_what_it_
     schedule = timed_schedule(start, waypoints, times, SLEW_RATE, SETTLE_TIME, nearness=100.0)
     assert schedule.due == pytest.approx([0.025, 1.025])
     assert_obeys_the_robot(schedule, start, waypoints)
-    with pytest.raises(SoftformError, match="Way-point 1 is due 0 s after the start"):
+    with pytest.raises(SoftformError, match="Waypoint 1 is due 0 s after the start"):
         timed_schedule(start, waypoints, times, SLEW_RATE, SETTLE_TIME, nearness=99.0)
 
 
 @pytest.mark.parametrize(
     ("times", "reason"),
     [
-        ([1.0, 2.0], "2 times for 3 way-points"),
+        ([1.0, 2.0], "2 times for 3 waypoints"),
         ([1.0, np.nan, 3.0], "Time 2 is not a finite"),
         ([-0.1, 1.0, 2.0], "-0.1 s"),
         ([0.0, 1.0, 1.0], "no later than time 2"),

@@ -1,4 +1,4 @@
-"""From tips to models: what the fits reach, what the files hold, what is refused."""
+"""From tips to models: what the fits reach, what the files hold, what is rejected."""
 
 import json
 

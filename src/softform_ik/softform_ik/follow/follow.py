@@ -26,7 +26,7 @@ _STOPPED = {
     Code.NODE_DEACTIVATED: "The node was deactivated. Activate it and send the goal again.",
 }
 _SEEN_WITHIN = 0.1
-"""s between the moment at which a way-point was reached and the frame that shows the tip there."""
+"""s between the moment at which a waypoint was reached and the frame that shows the tip there."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class FollowSettings:
     """How paths are timed; SI units.
 
     Attributes:
-        settle_time: Planned for each way-point at which the robot settles, s.
-        nearness: A path with times may begin at its first way-point if the robot is so near to it, Pa.
+        settle_time: Planned for each waypoint at which the robot settles, s.
+        nearness: A path with times may begin at its first waypoint if the robot is so near to it, Pa.
     """
 
     settle_time: float = 1.0
@@ -66,10 +66,10 @@ class FollowOutcome:
     Attributes:
         code: One of the action's error codes; `NONE` is success.
         message: What went wrong and what to do; empty on success.
-        pressures: (s, k) Pa of the way-points that were solved.
+        pressures: (s, k) Pa of the waypoints that were solved.
         due: (s,) s after the start: when each was reached or would have been due; empty if they were not timed.
         errors_mm: (s,) predicted.
-        measured_errors_mm: (r,) of the way-points that were reached, NaN where the tip was not seen.
+        measured_errors_mm: (r,) of the waypoints that were reached, NaN where the tip was not seen.
         solve_seconds: For all.
         used_sim_to_real: Whether the plan saw the learned reality.
     """
@@ -106,7 +106,6 @@ class Follow:
     """
 
     def __init__(self, solver: PathSolver, settings: FollowSettings, mover: PathMover, tip: TipRecord) -> None:
-        """Nothing is solved or moved yet."""
         self._solver, self._settings, self._mover, self._tip = solver, settings, mover, tip
 
     def run(self, goal: FollowGoal, stop: StopRequest, on_progress: Callable[[FollowProgress], None]) -> FollowOutcome:
@@ -118,7 +117,7 @@ class Follow:
         code, message = self._carry_out(goal, course, stop, on_progress)
         reached = len(course.motion.times)
         if message and not goal.plan_only and course.schedule is not None:
-            message = f"{message} {reached} of {len(course.actuations)} way-points were reached."
+            message = f"{message} {reached} of {len(course.actuations)} waypoints were reached."
         actuations = np.array(course.actuations, dtype=np.float64)
         due = np.empty(0) if course.schedule is None else course.schedule.due.copy()
         due[:reached] = course.motion.times
@@ -172,7 +171,7 @@ class Follow:
             on_progress(FollowProgress("solving", len(course.actuations), solved.error_mm, pressures))
 
     def _time(self, goal: FollowGoal, here: Array | None, actuations: list[Array]) -> PressureSchedule:
-        """The schedule of the way-points, from where the robot is; planned without a driver, from the first of them."""
+        """The schedule of the waypoints, from where the robot is; planned without a driver, from the first of them."""
         waypoints = np.array(actuations)
         start = waypoints[0] if here is None else self._solver.start(goal, here)
         slew_rate, settle_time = self._solver.slew_rate(goal), self._settings.settle_time

@@ -1,4 +1,4 @@
-"""Moves the robot along a schedule, and knows when each way-point was reached. Whatever goes wrong, it stops there."""
+"""Moves the robot along a schedule, and knows when each waypoint was reached. Whatever goes wrong, it stops there."""
 
 import time
 from collections.abc import Callable
@@ -29,7 +29,7 @@ class MotionSettings:
     Attributes:
         command_period: Between two commands, s.
         settle_tolerance: Of settled pressures to their command, Pa.
-        settle_timeout: For each way-point, s.
+        settle_timeout: For each waypoint, s.
     """
 
     command_period: float = 0.1
@@ -51,7 +51,7 @@ class Motion:
     """What has become of a motion; it can be read whatever ends it.
 
     Attributes:
-        times: s after the start at which each way-point was reached.
+        times: s after the start at which each waypoint was reached.
         stamps: The same moments, s since the epoch.
     """
 
@@ -82,7 +82,6 @@ class PathMover:
         wall_clock: Callable[[], float] = time.time,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Nothing moves yet."""
         self._settings, self._driver, self._commander, self._hardware = settings, driver, commander, hardware
         self._clock, self._wall_clock, self._sleep = clock, wall_clock, sleep
 
@@ -103,19 +102,19 @@ class PathMover:
     ) -> None:
         """Move along a schedule until its end, or until a wish to stop.
 
-        The last way-point is held. Cancelled, the robot stays where it is: the pressures measured then are held.
+        The last waypoint is held. Cancelled, the robot stays where it is: the pressures measured then are held.
 
         Args:
             schedule: From where the robot is.
             pressures_of: (k,) Pa of the chambers at a point (d,) of the schedule.
-            settles: Whether the robot waits at each way-point until the driver calls it settled; the rest of the
+            settles: Whether the robot waits at each waypoint until the driver calls it settled; the rest of the
                 schedule is then late by what it waited. At the end it always waits.
             stop: The wish to end the motion, of a goal that the commander has given the robot.
-            motion: Each way-point that was reached is noted there.
-            on_moved: Told how many way-points are reached, and what is commanded, (k,) Pa.
+            motion: Each waypoint that was reached is noted there.
+            on_moved: Told how many waypoints are reached, and what is commanded, (k,) Pa.
 
         Raises:
-            GoalError: If the driver does not follow, or a way-point does not settle in time.
+            GoalError: If the driver does not follow, or a waypoint does not settle in time.
         """
         begun = before = self._clock()
         moment = 0.0

@@ -43,7 +43,6 @@ class FollowServer(MovingGoalServer[FollowGoal, FollowOutcome]):
         commander: Commander,
         ledger: GoalLedger,
     ) -> None:
-        """Open the action."""
         self._robot, self._follow, self._driver = robot, follow, driver
         super().__init__(node, FollowWaypoints, "follow_waypoints", commander, ledger)
 
@@ -77,11 +76,11 @@ class FollowServer(MovingGoalServer[FollowGoal, FollowOutcome]):
         return result_to_message(outcome)
 
     def summary(self, outcome: FollowOutcome) -> str:
-        """Number of way-points, time and errors."""
+        """Number of waypoints, time and errors."""
         count = len(outcome.pressures)
         if count == 0:
             return ""
-        summary = f"{count} way-points solved in {outcome.solve_seconds * 1e3:.0f} ms"
+        summary = f"{count} waypoints solved in {outcome.solve_seconds * 1e3:.0f} ms"
         if np.isfinite(outcome.errors_mm).any():
             summary += f", predicted errors of {_mean_and_largest(outcome.errors_mm)}"
         if np.isfinite(outcome.measured_errors_mm).any():

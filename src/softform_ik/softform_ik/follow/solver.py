@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class SolvedWaypoint:
-    """What brings the robot to a way-point.
+    """What brings the robot to a waypoint.
 
     Attributes:
         actuation: (d,) Pa.
@@ -34,7 +34,6 @@ class PathSolver(ABC):
     """
 
     def __init__(self, robot: Robot) -> None:
-        """Nothing is solved yet."""
         self._robot = robot
 
     @abstractmethod
@@ -70,5 +69,5 @@ class PathSolver(ABC):
 
 
 def given_pressures(path: PressurePath) -> Iterator[SolvedWaypoint]:
-    """Way-points that are pressures already."""
+    """Waypoints that are pressures already."""
     return (SolvedWaypoint(pressures, float("nan")) for pressures in path.pressures)

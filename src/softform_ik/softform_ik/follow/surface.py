@@ -1,6 +1,6 @@
 """Paths of a robot with a surface: of shapes, or of one of its points; each solved from the one before.
 
-Paper 001, Sec. II-B, takes each way-point's actuation as the first guess of the next; here it is also kept near it, as
+Paper 001, Sec. II-B, takes each waypoint's actuation as the first guess of the next; here it is also kept near it, as
 many pressures lead one point to its place.
 """
 
@@ -30,12 +30,11 @@ class SurfacePathSolver(PathSolver):
         robot: The robot.
         pipelines: Its forward kinematics, with sim-to-real and without.
         settings: Limits of each solve.
-        smoothness_mm2: Squared error that a chamber's whole range away from the way-point before is worth, mm^2: of the
+        smoothness_mm2: Squared error that a chamber's whole range away from the waypoint before is worth, mm^2: of the
             many pressures that lead one point to its place, those nearby are chosen.
     """
 
     def __init__(self, robot: Robot, pipelines: Pipelines, settings: SolveSettings, smoothness_mm2: float) -> None:
-        """Nothing is solved yet."""
         super().__init__(robot)
         self._pipelines, self._settings = pipelines, settings
         self._smoothness_mm2 = smoothness_mm2

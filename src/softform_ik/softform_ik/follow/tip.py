@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 class TipPathSolver(PathSolver):
     """Leads the tip of a robot along points.
 
-    Between way-points it moves straight in its actuations: where a pair of chambers changes sides, one is empty before
+    Between waypoints it moves straight in its actuations: where a pair of chambers changes sides, one is empty before
     the other is filled.
 
     Args:
@@ -28,7 +28,6 @@ class TipPathSolver(PathSolver):
     """
 
     def __init__(self, robot: Robot, model: TipModel) -> None:
-        """Nothing is solved yet."""
         super().__init__(robot)
         self._model = model
 
@@ -37,7 +36,7 @@ class TipPathSolver(PathSolver):
         if isinstance(goal.path, PressurePath):
             yield from given_pressures(goal.path)
             return
-        assert isinstance(goal.path, PointPath)  # shapes are refused with the goal
+        assert isinstance(goal.path, PointPath)  # shapes are rejected with the goal
         model = self._model.without_sim_to_real if goal.without_sim_to_real else self._model
         points = goal.path.points[:, : model.dimensions] * MM_PER_M
         begun: list[SolvedWaypoint] = []
@@ -76,7 +75,7 @@ class TipPathSolver(PathSolver):
 
 
 def _followed(model: TipModel, points: Array, start: Array, should_stop: Callable[[], bool]) -> list[SolvedWaypoint]:
-    """Way-points from the first on, until one is missed."""
+    """Waypoints from the first on, until one is missed."""
     followed: list[SolvedWaypoint] = []
     for point in points:
         solved = _solved(model, point, start)
@@ -93,7 +92,7 @@ def _solved(model: TipModel, point: Array, start: Array) -> SolvedWaypoint:
 
 
 _MISSED = 1e-3
-"""Of the workspace's width: nearer than that the paper counts a way-point as reached (Fig. 1)."""
+"""Of the workspace's width: nearer than that the paper counts a waypoint as reached (Fig. 1)."""
 
 _OTHER_STARTS = 10
 """Tried while none keeps to the whole path."""

@@ -16,7 +16,6 @@ class TipRecord:
     """The last captured places of the tip; written by the executor, read by the worker."""
 
     def __init__(self) -> None:
-        """Nothing was seen yet."""
         self._lock = threading.Lock()
         self._seen: deque[tuple[float, Array]] = deque(maxlen=_KEPT)
 

@@ -25,7 +25,6 @@ class FeedbackThrottle(Generic[Progress]):
         clock: Callable[[], float] = time.monotonic,
         phase_of: Callable[[Progress], Hashable] = attrgetter("stage", "round"),
     ) -> None:
-        """Nothing was sent yet."""
         self._publish, self._interval, self._clock = publish, 1.0 / rate, clock
         self._phase_of = phase_of
         self._phase: Hashable = None

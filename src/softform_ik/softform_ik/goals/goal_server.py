@@ -42,7 +42,6 @@ class GoalServer(ABC, Generic[Goal, Ended]):
     """
 
     def __init__(self, node: SoftformLifecycleNode, action: Any, name: str, ledger: GoalLedger) -> None:
-        """Open the action."""
         self.node = node
         self._codes = action.Result
         self._ledger = ledger
@@ -146,7 +145,6 @@ class MovingGoalServer(GoalServer[Goal, Ended]):
     def __init__(
         self, node: SoftformLifecycleNode, action: Any, name: str, commander: Commander, ledger: GoalLedger
     ) -> None:
-        """Open the action."""
         self._commander = commander
         super().__init__(node, action, name, ledger)
 

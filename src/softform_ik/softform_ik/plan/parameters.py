@@ -15,8 +15,8 @@ PARAMETERS = (
     Parameter("improve_time", 5.0, "time in which RRT* goes on improving its first path, s", 0.0, 600.0),
     Parameter("goal_starts", 6, "starts from which solutions of a target shape are looked for", 1, 1000),
     Parameter("goal_time", 2.0, "time for each of them, s", 0.01, 60.0),
-    Parameter("waypoint_spacing", 0.001, "furthest way of any surface point between way-points, m", 0.0001, 0.05),
-    Parameter("max_target_age", 60.0, "targets and obstacles stamped longer ago than this are refused, s", 0.1, 1e6),
+    Parameter("waypoint_spacing", 0.001, "furthest way of any surface point between waypoints, m", 0.0001, 0.05),
+    Parameter("max_target_age", 60.0, "targets and obstacles stamped longer ago than this are rejected, s", 0.1, 1e6),
     Parameter("state_timeout", 1.0, "pressures measured longer ago than this are no start, s", 0.1, 10.0),
     Parameter("feedback_rate", 10.0, "most feedback messages a second, Hz", 1.0, 20.0),
 )

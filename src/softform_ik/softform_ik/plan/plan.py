@@ -89,7 +89,6 @@ class Plan:
     def __init__(
         self, robot: Robot, models: Models, settings: MotionSettings, here: Callable[[], Array | None]
     ) -> None:
-        """Nothing is planned yet."""
         self._robot, self._models, self._settings, self._here = robot, models, settings, here
 
     def run(self, goal: PlanGoal, stop: StopRequest, on_progress: Callable[[Progress], None]) -> PlanOutcome:

@@ -29,7 +29,6 @@ class PlanServer(GoalServer[PlanGoal, PlanOutcome]):
     """
 
     def __init__(self, node: SoftformLifecycleNode, robot: Robot, plan: Plan, ledger: GoalLedger) -> None:
-        """Open the action."""
         self._robot, self._plan = robot, plan
         super().__init__(node, PlanToShape, "plan_to_shape", ledger)
 
@@ -55,12 +54,12 @@ class PlanServer(GoalServer[PlanGoal, PlanOutcome]):
         return result_to_message(outcome, self._robot)
 
     def summary(self, outcome: PlanOutcome) -> str:
-        """Way-points, least clearance and time."""
+        """Waypoints, least clearance and time."""
         plan = outcome.plan
         if plan is None:
             return ""
         return (
-            f"{len(plan.pressures)} way-points over {plan.times[-1]:.1f} s, least clearance "
+            f"{len(plan.pressures)} waypoints over {plan.times[-1]:.1f} s, least clearance "
             f"{plan.clearances.min() * MM_PER_M:.2f} mm, planned in {outcome.seconds:.2f} s with "
             f"{outcome.states_checked} surfaces checked"
         )

@@ -232,7 +232,7 @@ class Course:
 
 
 def _check_improved(solution: IkResult) -> None:
-    """Refuse to move to where the solver started: that is nobody's target."""
+    """Do not move to where the solver started: that is nobody's target."""
     if solution.iterations == 0 and solution.termination is Termination.TIME_LIMIT:
         raise GoalError(
             Code.SOLVER_FAILED,

@@ -85,7 +85,6 @@ class Reach:
     """
 
     def __init__(self, robot: Robot, pipelines: Pipelines, settings: ReachSettings, hardware: Hardware) -> None:
-        """Nothing is solved or moved yet."""
         self._robot, self._pipelines, self._settings, self._hardware = robot, pipelines, settings, hardware
 
     def run(self, goal: ReachGoal, stop: StopRequest, on_progress: Callable[[Progress], None]) -> ReachOutcome:

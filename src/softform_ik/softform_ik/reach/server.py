@@ -40,7 +40,6 @@ class ReachServer(MovingGoalServer[ReachGoal, ReachOutcome]):
         commander: Commander,
         ledger: GoalLedger,
     ) -> None:
-        """Open the action."""
         self._robot, self._reach, self._driver = robot, reach, driver
         super().__init__(node, ReachShape, "reach_shape", commander, ledger)
 

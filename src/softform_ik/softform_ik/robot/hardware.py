@@ -59,7 +59,6 @@ class Hardware:
         read_points: Callable[[object], Array],
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
-        """Nothing moves yet."""
         self._robot, self._settings = robot, settings
         self._driver, self._captures, self._commander = driver, captures, commander
         self._read_points, self._wall_clock = read_points, wall_clock

@@ -15,7 +15,6 @@ class StopRequest:
     """A wish to end a goal, with its reason; the first one counts."""
 
     def __init__(self) -> None:
-        """No wish yet."""
         self._lock = threading.Lock()
         self._code = Code.NONE
 

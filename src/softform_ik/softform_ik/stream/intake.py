@@ -26,7 +26,7 @@ class ServoIntake:
     Args:
         robot: Who is to follow them.
         frame: The robot's frame.
-        stale_after: A target stamped longer ago is refused, s.
+        stale_after: A target stamped longer ago is rejected, s.
         wall_clock: s since the epoch, the clock of stamps.
         clock: Steady time, s, the servo's.
     """
@@ -39,7 +39,6 @@ class ServoIntake:
         wall_clock: Callable[[], float] = time.time,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Keep what to compare with."""
         self._robot, self._frame, self._stale_after = robot, frame, stale_after
         self._wall_clock, self._clock = wall_clock, clock
 

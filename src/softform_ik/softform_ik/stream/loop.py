@@ -87,7 +87,6 @@ class ServoLoop:
         on_report: Callable[[ServoReport], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Nothing runs yet."""
         self._robot, self._servo, self._period, self._model = robot, servo, period, model
         self._commander, self._driver = commander, driver
         self._on_report, self._clock = on_report, clock

@@ -26,7 +26,7 @@ from softform_ros.lifecycle import SoftformLifecycleNode
 Message = TypeVar("Message")
 
 _TELL_SECONDS = 1.0
-"""Refused targets are logged no more often than this."""
+"""Rejected targets are logged no more often than this."""
 
 
 class ServoStreams:
@@ -51,7 +51,6 @@ class ServoStreams:
         driver: DriverWatch,
         commander: Commander,
     ) -> None:
-        """Open the topics and start the servo's thread."""
         values = node.parameters
         self._node, self._commander = node, commander
         self._targets = self._refused = 0
@@ -97,7 +96,7 @@ class ServoStreams:
         self._node.destroy_publisher(self._states)
 
     def health(self) -> Health:
-        """Whether targets are followed, and why the last refused one was refused."""
+        """Whether targets are followed, and why the last rejected one was rejected."""
         report = self._loop.report
         values = {
             "servo": _NAMES[report.state],
@@ -107,13 +106,13 @@ class ServoStreams:
             "servo deadlines missed": report.deadlines_missed,
             "servo latency (ms)": f"{1e3 * report.latency:.1f}",
             "targets": self._targets,
-            "refused targets": self._refused,
-            "last refused target": self._last_refusal,
+            "rejected targets": self._refused,
+            "last rejected target": self._last_refusal,
         }
         if not self._loop.is_alive:
             return Health(ERROR, "the servo's thread has ended: restart the node", values)
         if self._last_refusal:
-            return Health(WARN, f"target refused: {self._last_refusal}", values)
+            return Health(WARN, f"target rejected: {self._last_refusal}", values)
         if report.state == ServoState.HOLDING:
             return Health(WARN, f"the stream is not followed: {report.reason}", values)
         return Health(OK, "", values)
@@ -146,12 +145,12 @@ class ServoStreams:
         now = time.monotonic()
         if now - self._refusal_told_at > _TELL_SECONDS:  # rclpy's own throttle takes milliseconds to say no
             self._refusal_told_at = now
-            self._node.get_logger().warning(f"target refused: {reason}")
+            self._node.get_logger().warning(f"target rejected: {reason}")
             self._node.diagnostics.publish()
 
     def _on_report(self, report: ServoReport) -> None:
         """Publish a state; called in the servo's thread."""
-        refusal = f"The newest target was refused: {self._last_refusal}" if self._last_refusal else ""
+        refusal = f"The newest target was rejected: {self._last_refusal}" if self._last_refusal else ""
         message = ServoState(
             state=report.state,
             reason=" ".join(filter(None, (report.reason, refusal))),
@@ -169,7 +168,7 @@ class ServoStreams:
         self._states.publish(message)
         changed, self._told = report.state != self._told.state, report
         line = f"servo: {_NAMES[report.state]}{f': {report.reason}' if report.reason else ''}"
-        # rclpy refuses another severity from the same line of code.
+        # rclpy rejects another severity from the same line of code.
         if changed and report.state == ServoState.HOLDING:
             self._node.get_logger().warning(line)
         elif changed:

@@ -168,7 +168,7 @@ class BinaryBoard:
         """Send the targets of every pair, and take the measured pressures from the answers; see `PressureBoard`.
 
         Raises:
-            BoardError: If a module vented by itself, booted, refused a target, has a bad sensor, or has not answered
+            BoardError: If a module vented by itself, booted, rejected a target, has a bad sensor, or has not answered
                 for as long as its watchdog waits.
         """
         started = self.clock.now()
@@ -285,7 +285,7 @@ class BinaryBoard:
         elif status & Status.BOOTED:
             what = "has booted"
         elif status & Status.REFUSED:
-            what = "refused a target"
+            what = "rejected a target"
         else:
             what = "does not regulate"
         raise BoardError(f"Module {answer.module} of {self.identity} {what}.", "Check power and wiring, then reset.")
@@ -302,7 +302,7 @@ class BinaryBoard:
             if answer is not None:
                 if command is not Command.WHO and answer.status & Status.REFUSED:
                     self._refused_requests += 1
-                    raise BoardError(f"Module {module} refused {command.name}.", "Check its firmware and supply.")
+                    raise BoardError(f"Module {module} rejected {command.name}.", "Check its firmware and supply.")
                 return answer
         raise BoardError(f"Module {module} does not answer {command.name}.", "Check power and wiring.")
 

@@ -18,7 +18,6 @@ class LineParser(abc.ABC, Generic[Message]):
     """
 
     def __init__(self) -> None:
-        """Start with an empty line."""
         self._line = bytearray()
         self._in_overlong_line = False
         self.corrupt_lines = 0

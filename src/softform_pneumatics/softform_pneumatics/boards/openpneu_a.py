@@ -127,7 +127,7 @@ class OpenPneuBoardA(AsciiBoard[Message]):
         # `T=` is not answered when it is understood, and in order when it is not: this reply closes the account.
         self._request(protocol.ALIVE_REQUEST, _of_kind(ReplyKind.ALIVE))
         if self._refused_requests != refused:
-            raise BoardError(f"{self.identity} refused a target.", "Check the cable for disturbances.")
+            raise BoardError(f"{self.identity} rejected a target.", "Check the cable for disturbances.")
         self._refused_seen = self._refused_requests
 
     def _stream(self) -> None:
@@ -139,7 +139,7 @@ class OpenPneuBoardA(AsciiBoard[Message]):
         """Send the targets that changed, the largest change first, and one that did not; see `PressureBoard`.
 
         A target has no reply: only its channel is confirmed beforehand, and a target that gets lost is not reported. So
-        one unchanged target is sent again each time, and all are once the board has refused something.
+        one unchanged target is sent again each time, and all are once the board has rejected something.
 
         Raises:
             BoardError: If the board has confirmed no channel for half a second.

@@ -119,7 +119,6 @@ class PacketParser:
     """
 
     def __init__(self) -> None:
-        """Start with nothing."""
         self._bytes = bytearray()
         self._in_noise = False
         self.corrupt_packets = 0

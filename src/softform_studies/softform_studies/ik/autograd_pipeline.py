@@ -82,7 +82,6 @@ class AutogradPipeline(ForwardModel):
         sim_to_real: SimToReal | None = None,
         patch: Patch = SHEET,
     ) -> None:
-        """Evaluate the spline basis once."""
         self._forward_kinematics, self._sim_to_real, self._patch = forward_kinematics, sim_to_real, patch
         self._network, self._count = TorchPerceptron(forward_kinematics), len(uv)
         self._coefficients = None if sim_to_real is None else TorchPerceptron(sim_to_real.coefficients)

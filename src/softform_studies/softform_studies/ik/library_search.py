@@ -27,7 +27,6 @@ class LibraryCloudSearch:
     """
 
     def __init__(self, points: Array) -> None:
-        """Build the tree in scipy's fastest way."""
         self.vertices = points
         self._tree = cKDTree(points, balanced_tree=False, compact_nodes=False)
         self._normals, self._spacing = np.empty((len(points), 3)), np.empty(len(points))
@@ -68,7 +67,6 @@ class LibraryMeshSearch:
     """
 
     def __init__(self, vertices: Array, faces: NDArray[np.integer]) -> None:
-        """Build the scene."""
         tensor = import_module("open3d.core").Tensor
         self.vertices, self._corners, self._tensor = vertices, vertices[faces], tensor
         normals = np.cross(self._corners[:, 1] - self._corners[:, 0], self._corners[:, 2] - self._corners[:, 0])

@@ -112,6 +112,6 @@ def _summary(trials: list[Trial]) -> dict[str, object]:
 
 def _said(trial: Trial) -> str:
     if trial.execution is None:
-        return f"refused ({trial.refusal.split(':')[0]})"
+        return f"rejected ({trial.refusal.split(':')[0]})"
     least = 1000.0 * trial.execution.clearances.min()
     return f"{'collides' if trial.execution.collides else 'clear'}, {least:+.2f} mm"

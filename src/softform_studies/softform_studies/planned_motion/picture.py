@@ -40,7 +40,7 @@ def write_picture(path: Path, comparison: Comparison, title: str) -> None:
         title: First line.
 
     Raises:
-        SoftformError: If one of the motions was refused, or the file cannot be written.
+        SoftformError: If one of the motions was rejected, or the file cannot be written.
     """
     trials = {"without sim-to-real": comparison.without, "with sim-to-real": comparison.with_sim_to_real}
     drawn = {name: trial.drawable() for name, trial in trials.items()}

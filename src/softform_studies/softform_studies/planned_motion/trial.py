@@ -24,7 +24,7 @@ CLEARANCE = 0.001
 
 @dataclass(frozen=True)
 class Execution:
-    """What a motion is in reality, at its way-points: quasi-static, without the lag of the pneumatics.
+    """What a motion is in reality, at its waypoints: quasi-static, without the lag of the pneumatics.
 
     Attributes:
         shapes: (n, V, 3) m, the true surfaces.
@@ -39,7 +39,7 @@ class Execution:
 
     @property
     def worst(self) -> int:
-        """Way-point of the least clearance."""
+        """Waypoint of the least clearance."""
         return int(self.clearances.argmin())
 
     @property
@@ -71,8 +71,8 @@ class Trial:
 
     Attributes:
         surface: The model.
-        plan: The motion; None if it was refused.
-        refusal: Why it was refused; empty if it was not.
+        plan: The motion; None if it was rejected.
+        refusal: Why it was rejected; empty if it was not.
         execution: In reality; None if there is no plan.
     """
 
@@ -85,10 +85,10 @@ class Trial:
         """What a picture shows.
 
         Raises:
-            SoftformError: If the motion was refused.
+            SoftformError: If the motion was rejected.
         """
         if self.plan is None or self.execution is None:
-            raise SoftformError(f"The motion was refused: {self.refusal}", "Draw another scene.")
+            raise SoftformError(f"The motion was rejected: {self.refusal}", "Draw another scene.")
         predicted = self.surface.pipeline.points(self.plan.pressures) / MM_PER_M
         return Drawable(self.plan, predicted, self.surface.faces, self.execution)
 

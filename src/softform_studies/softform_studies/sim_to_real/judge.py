@@ -56,7 +56,6 @@ class Judge:
     """
 
     def __init__(self, robot: Robot, forward_kinematics: MlpWeights, held_out: TrueSurfaces) -> None:
-        """Build the search trees of the true surfaces."""
         self.patch = robot.patch
         self.uv = self.patch.samples(JUDGED_POINTS)
         self.held_out = held_out

@@ -20,7 +20,6 @@ class WarpSpace:
     """
 
     def __init__(self, points: Array, centers: Array, width: float, smallest: float = 1e-3) -> None:
-        """Evaluate the kernels once."""
         self.points = points
         kernels = gaussians(points[None], centers[None], width)[0]
         basis = np.concatenate([np.ones((len(points), 1)), points, kernels], axis=1)

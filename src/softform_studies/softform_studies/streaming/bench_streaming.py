@@ -52,7 +52,6 @@ class Controller:
     """Publishes targets on deadlines and keeps what the stack tells, while the `with` block lasts."""
 
     def __init__(self, namespace: str, path: StreamedPath) -> None:
-        """Keep what to publish."""
         self._background = BackgroundNode("streaming_bench", namespace)
         self._path = path
         self.record = StreamingRecord()
@@ -69,7 +68,6 @@ class Controller:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close them."""
         self._background.__exit__(kind, error, trace)
 
     def stream(self, seconds: float, place: float, pace: float) -> float:

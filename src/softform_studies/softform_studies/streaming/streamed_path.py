@@ -52,7 +52,6 @@ class StreamedPath:
     """
 
     def __init__(self, pipeline: ForwardPipeline, path: Array, points: int, frame: str) -> None:
-        """Predict all shapes."""
         dense = pipeline.at(pipeline.patch.samples(points))
         self.path = path
         self.shapes = np.concatenate(

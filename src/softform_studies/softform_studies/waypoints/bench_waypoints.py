@@ -20,7 +20,7 @@ REALITY = "default"
 
 
 def waypoints() -> dict[str, object]:
-    """Way-point following of paper 001: tracking, speed, jumps, and the real tip with and without sim-to-real."""
+    """Waypoint following of paper 001: tracking, speed, jumps, and the real tip with and without sim-to-real."""
     figures: dict[str, object] = {}
     for name in EIGHTS:
         robot = load_robot(name, "tip")
@@ -58,7 +58,7 @@ def follow_in_reality(robot: Robot, reality_name: str, seed: int = 0) -> dict[st
 
 
 def tracking_in_reality(robot: Robot, reality: Reality, model: TipModel) -> dict[str, float]:
-    """How far the real tip is from the way-points when it is led along the '8' from rest, % of the workspace's width.
+    """How far the real tip is from the waypoints when it is led along the '8' from rest, % of the workspace's width.
 
     Raises:
         SoftformError: If an actuation has no equilibrium in this reality.

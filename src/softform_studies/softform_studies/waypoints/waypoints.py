@@ -59,12 +59,12 @@ EIGHTS = {
 
 
 def tracking_percent(model: TipModel, tips: Array, points: Array) -> Array:
-    """Distances (w,) from tips (w, n) m to way-points (w, n) mm, % of the workspace's width."""
+    """Distances (w,) from tips (w, n) m to waypoints (w, n) mm, % of the workspace's width."""
     return np.asarray(100.0 * np.linalg.norm(MM_PER_M * tips - points, axis=1) / model.workspace_width_mm)
 
 
 def largest_jump_percent(model: TipModel, actuations: Array) -> float:
-    """Largest change of an actuation between neighbouring way-points, % of its range."""
+    """Largest change of an actuation between neighbouring waypoints, % of its range."""
     span = model.actuation_max - model.actuation_min
     return float(100.0 * np.max(np.abs(np.diff(actuations, axis=0)) / span))
 

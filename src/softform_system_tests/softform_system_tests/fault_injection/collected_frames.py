@@ -32,7 +32,6 @@ class Collecting:
     """
 
     def __init__(self, stack: RigStack) -> None:
-        """Nothing is collected yet."""
         number = sum(1 for _ in stack.folder.glob("frames-*.zarr"))
         self.store = stack.folder / f"frames-{number:03d}.zarr"
         self.stored, self.end = 0, ""

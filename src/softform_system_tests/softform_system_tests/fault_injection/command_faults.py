@@ -21,7 +21,7 @@ _TOGETHER_SECONDS = 1.5
 
 
 class WrongCommands:
-    """Commands that the driver has to refuse, between those that it follows."""
+    """Commands that the driver has to reject, between those that it follows."""
 
     name = "commands"
     variants = (
@@ -63,7 +63,7 @@ class WrongCommands:
 
 
 def wrong_command(robot: Robot, variant: str) -> ChamberPressures:
-    """A command that must be refused."""
+    """A command that must be rejected."""
     names: Sequence[str] = robot.actuators
     pressures = [0.5 * float(top) for top in robot.actuator_max]
     span = float(robot.actuator_max[0] - robot.actuator_min[0])

@@ -85,7 +85,7 @@ class SerialFaults:
             wrong = "no vent request came on the wire" if vent is None else not_latched(stack, vent.time)
             return Outcome(self.name, variant, wrong is None, wrong or f"vented: {stack.watch.driver_reason}")
         wrong = disturbance(stack, shown) or wild_target(stack, shown)
-        found = f"held; corrupt lines and refused requests: {_counters(stack) - counted} more"
+        found = f"held; corrupt lines and rejected requests: {_counters(stack) - counted} more"
         return Outcome(self.name, variant, wrong is None, wrong or found)
 
 
@@ -100,7 +100,7 @@ def _not_vented_once_back(stack: RigStack, kind: str, shown: float) -> str | Non
 
 
 def _counters(stack: RigStack) -> int:
-    return stack.watch.count(DRIVER, "corrupt lines") + stack.watch.count(DRIVER, "refused requests")
+    return stack.watch.count(DRIVER, "corrupt lines") + stack.watch.count(DRIVER, "rejected requests")
 
 
 class CaptureFaults:
@@ -121,7 +121,6 @@ class CaptureFaults:
         node: str,
         captures: Callable[[RigStack], int],
     ) -> None:
-        """Keep what to inject."""
         self.name, self.variants = name, tuple(counters)
         self._node, self._counters, self._captures = node, counters, captures
 

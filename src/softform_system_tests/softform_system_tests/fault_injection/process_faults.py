@@ -42,7 +42,6 @@ class EndedProcess:
     """
 
     def __init__(self, name: str, number: signal.Signals, variants: tuple[str, ...]) -> None:
-        """Keep what to end."""
         self.name, self.variants, self._number = name, variants, number
 
     def inject(self, stack: RigStack, variant: str) -> Outcome:

@@ -69,7 +69,6 @@ class RigStack:
         folder: Path,
         share: tuple[float, float] = (0.4, 0.8),
     ) -> None:
-        """Start nothing yet."""
         self.robot, self.folder = robot, folder
         self.wire = WireLog(folder / "wire.log")
         self.watch = StackWatch(NAMESPACE)

@@ -39,7 +39,6 @@ class StackProcesses:
         environment: Mapping[str, str],
         arguments: Callable[[], Mapping[str, str]],
     ) -> None:
-        """Start nothing yet."""
         self._namespace, self._arguments = namespace, arguments
         self.environment = dict(environment)
         self._launch: LaunchedStack | None = None

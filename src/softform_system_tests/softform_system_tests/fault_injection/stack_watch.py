@@ -49,7 +49,6 @@ class StackWatch:
     """
 
     def __init__(self, namespace: str) -> None:
-        """Nothing is heard yet."""
         self._namespace = namespace
         self._background = BackgroundNode("fault_injection", f"/{namespace}")
         self._diagnostics: dict[str, DiagnosticStatus] = {}
@@ -82,7 +81,6 @@ class StackWatch:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close them."""
         self._background.__exit__(kind, error, trace)
 
     @property

@@ -1,4 +1,4 @@
-"""Entry points for fuzzers: any bytes are refused in one way or read as what they are, soon and without a crash.
+"""Entry points for fuzzers: any bytes are rejected in one way or read as what they are, soon and without a crash.
 
 `fuzz_one(data)` lets the first byte choose the parser. Checked beside the absence of crashes: whatever is accepted is
 consistent, so that no wrong frame gets past the parsers.

@@ -1,6 +1,6 @@
-"""Targets of fuzzing: every reader of scans takes any bytes, and refuses or reads them consistently.
+"""Targets of fuzzing: every reader of scans takes any bytes, and rejects or reads them consistently.
 
-A target returns if the bytes are refused with a `SoftformError` or read; it raises `AssertionError` if what was read
+A target returns if the bytes are rejected with a `SoftformError` or read; it raises `AssertionError` if what was read
 cannot have been in them. Whatever else it raises is a crash of the reader.
 """
 
@@ -119,7 +119,7 @@ def fuzz_image(data: bytes) -> None:
 
 
 def _read(name: str, data: bytes) -> TargetShape | None:
-    """What the bytes are as a file of this name; None if they are refused."""
+    """What the bytes are as a file of this name; None if they are rejected."""
     path = Path(_folder().name) / name
     path.write_bytes(data)
     try:

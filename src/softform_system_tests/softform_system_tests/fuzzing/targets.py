@@ -1,6 +1,6 @@
 """What can be fuzzed: functions that packages register as entry points of the group `softform.fuzz`.
 
-A target takes bytes. It returns if they are refused in the right way or read as something consistent, and raises
+A target takes bytes. It returns if they are rejected in the right way or read as something consistent, and raises
 `AssertionError` if something inconsistent was accepted; whatever else it raises is a crash. Its module may have
 `SEEDS`: valid inputs by the name of the function, from which mutation starts.
 """

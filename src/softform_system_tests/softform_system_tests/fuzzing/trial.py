@@ -33,7 +33,6 @@ class Trial:
     """
 
     def __init__(self, target: Target, folder: Path, inputs: int) -> None:
-        """Install the timer."""
         self._target, self._folder, self._inputs = target, folder, inputs
         self.counts = {"inputs": 0, **dict.fromkeys(KINDS, 0)}
         self._seen: set[str] = set()

@@ -76,7 +76,6 @@ class StackObserver:
     """
 
     def __init__(self, node: Node, namespace: str) -> None:
-        """Begin to look."""
         self._node, self._namespace = node, namespace
         self._topics: dict[str, TopicWatch] = {}
         self._life_cycles: dict[str, _Asked] = {}

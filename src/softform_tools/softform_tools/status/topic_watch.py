@@ -11,7 +11,6 @@ class TopicWatch:
     """Arrivals of one topic; written by the executor's thread, read by another."""
 
     def __init__(self) -> None:
-        """Nothing has come yet."""
         self._arrivals: deque[float] = deque()
         self._sent_at: float | None = None
 

@@ -40,7 +40,6 @@ class MembraneProblem:
     frames: dict[str, int] = {}
 
     def __init__(self, membrane: Membrane, held: Array | None = None) -> None:
-        """Keep the membrane and the places of its rim."""
         self.membrane = membrane
         self._held = membrane.rest_vertices if held is None else held
         self._stiffness = stiffness_of_sheet(membrane)

@@ -17,7 +17,6 @@ class SampledMembrane:
     block = 1
 
     def __init__(self, membrane: Membrane) -> None:
-        """Keep its problem."""
         self._problem = MembraneProblem(membrane)
         self.constants: dict[str, NDArray] = {"rest_vertices": membrane.rest_vertices, "faces": membrane.faces}
 

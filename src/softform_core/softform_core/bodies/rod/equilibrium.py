@@ -37,7 +37,6 @@ class RodProblem:
     largest_step = _MAX_STEP
 
     def __init__(self, rod: Rod) -> None:
-        """Keep the rod and measure its stiffness at rest."""
         self.rod = rod
         self.unloaded = np.zeros(rod.chambers)
         self._unit = np.where(rod.strains == 3, 1.0, 1.0 / rod.length[:, None]).ravel()

@@ -23,7 +23,6 @@ class SampledRod:
     block = 512
 
     def __init__(self, rod: Rod, dimensions: int) -> None:
-        """Keep the rod."""
         self._rod, self._dimensions = rod, dimensions
         self.constants: dict[str, NDArray] = {}
 
