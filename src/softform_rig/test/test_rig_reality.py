@@ -131,7 +131,7 @@ def test_sensor_errors_reach_the_right_channels(robot: Robot) -> None:
     assert sensors.gain[:9] * felt + 1000.0 * sensors.offset[:9] == pytest.approx([2000.0] * 9)
 
 
-def test_live_membrane_does_not_depend_on_its_path(robot: Robot) -> None:
+def test_live_body_does_not_depend_on_its_path(robot: Robot) -> None:
     reality = load_reality("default", robot)
     live, pressures = LiveBody(robot, reality), np.linspace(500.0, 4500.0, 9)
     for step in (0.3, 1.0, 0.1, 0.7, 1.0):
@@ -141,7 +141,7 @@ def test_live_membrane_does_not_depend_on_its_path(robot: Robot) -> None:
     assert np.abs(shape - direct).max() < 1e-6
 
 
-def test_live_membrane_solves_only_when_pressures_change(robot: Robot) -> None:
+def test_live_body_solves_only_when_pressures_change(robot: Robot) -> None:
     live = LiveBody(robot, load_reality("ideal", robot))
     live.shape(np.full(9, 1000.0))
     live.shape(np.full(9, 1001.0))

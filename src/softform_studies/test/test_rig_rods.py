@@ -72,7 +72,7 @@ def test_a_rod_under_absurd_pressure_keeps_its_last_tip_and_says_so():
         ({"pressure_sensors": {"gain": [1.0, 1.0]}}, "pressure_sensors.gain has 2 numbers, this robot needs 3"),
     ],
 )
-def test_a_description_that_is_wrong_is_refused_by_name_of_the_field(tmp_path, change, complaint):
+def test_a_description_that_is_wrong_is_rejected_by_name_of_the_field(tmp_path, change, complaint):
     path = tmp_path / "odd.yaml"
     path.write_text(yaml.safe_dump(yaml.safe_load(reality_file("default", "rod").read_text()) | change))
     with pytest.raises(SoftformError, match=complaint):
