@@ -71,7 +71,7 @@ def test_a_file_in_millimetres_becomes_the_robots_shape(tmp_path):
     assert figures["predicted_mean_mm"] <= figures["predicted_max_mm"]
     assert figures["measured_mean_mm"] == figures["measured_closed_loop_mean_mm"] == min(figures["round_mean_mm"])
     assert len(figures["round_mean_mm"]) == figures["rounds"] + 1
-    # The land is finer than the chambers: what is left above the best fit is what a better plan can mend.
+    # The land is finer than the chambers: what is left above the best fit is what a better plan can correct.
     without, open_loop, closed_loop = measured_above(figures, figures["best_fit_mean_mm"])
     assert open_loop <= 0.35 * without and closed_loop <= 0.2 * without
     assert figures["ik_iterations"] >= 2

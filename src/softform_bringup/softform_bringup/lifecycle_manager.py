@@ -110,7 +110,7 @@ class LifecycleManager:
                 self._give_up_if_asked()
                 if succeeded is None:
                     raise BringUpError(
-                        f"{node.name} did not answer within {self._transition_timeout:.0f} s when told to "
+                        f"{node.name} did not answer within {self._transition_timeout:.0f} s when asked to "
                         f"{step.name.lower()}.",
                         "See its log.",
                     )

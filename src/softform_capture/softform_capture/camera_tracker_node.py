@@ -159,7 +159,7 @@ class CameraTrackerNode(SoftformLifecycleNode):
                 image = source.read()
                 if image is not None and not stop.is_set():
                     self._take(image)
-        except Exception as error:  # what ends the images is told in diagnostics, not in a silent end of the thread
+        except Exception as error:  # what ends the images is reported in diagnostics, not in a silent end of the thread
             if not stop.is_set():
                 self.get_logger().error(str(error))
                 with self._lock:
@@ -179,7 +179,7 @@ class CameraTrackerNode(SoftformLifecycleNode):
 
 
 def main() -> None:
-    """Run the node until it is told to stop."""
+    """Run the node until it is asked to stop."""
     run_node(CameraTrackerNode)
 
 

@@ -139,7 +139,7 @@ class MotionCaptureNode(SoftformLifecycleNode):
 
 
 def main() -> None:
-    """Run the node until it is told to stop."""
+    """Run the node until it is asked to stop."""
     run_node(MotionCaptureNode)
 
 

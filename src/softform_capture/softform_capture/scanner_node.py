@@ -169,7 +169,7 @@ class ScannerNode(SoftformLifecycleNode):
 
 
 def main() -> None:
-    """Run the node until it is told to stop."""
+    """Run the node until it is asked to stop."""
     run_node(ScannerNode)
 
 

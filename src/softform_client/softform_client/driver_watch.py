@@ -38,7 +38,7 @@ class DriverWatch:
     """The newest word of the driver; written by the executor, read and waited for by the worker.
 
     Args:
-        robot: Whose chambers.
+        robot: Robot whose chambers are named.
         state_timeout: s after which pressures count as lost.
         clock: Steady time, s.
     """

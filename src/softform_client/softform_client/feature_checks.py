@@ -22,7 +22,7 @@ def check_features(
         uv: (M, 2) surface parameters.
         positions: (M, 3) m.
         weights: M positive numbers; none: 1 each.
-        robot: Who is to bring its surface there.
+        robot: Robot whose surface has these points.
 
     Raises:
         GoalError: If sizes differ, a number is not finite or out of range, or a position shows a wrong unit.

@@ -122,7 +122,7 @@ def check_points(points: Array, uv: Array, robot: Robot) -> PointPath:
     Args:
         points: (m, 3) m.
         uv: (2,) surface parameters.
-        robot: Who is led.
+        robot: Robot that follows the path.
 
     Raises:
         GoalError: If one is not finite or shows a wrong unit, or the surface has no such point.
@@ -157,7 +157,7 @@ def check_pressures(values: Sequence[float], robot: Robot) -> PressurePath:
 
     Args:
         values: Pa, waypoint by waypoint.
-        robot: Who is to take them.
+        robot: Robot that takes these shapes.
 
     Raises:
         GoalError: If they are not as many for each waypoint as there are chambers, or not finite, or out of range.

@@ -48,7 +48,7 @@ def goal_from_message(
 
     Args:
         message: As it came.
-        robot: Who is to follow.
+        robot: Robot that follows the path.
         frame: The robot's frame.
         now: s since the epoch.
         max_age: Of the path, s.

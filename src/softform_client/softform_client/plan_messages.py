@@ -20,7 +20,7 @@ def goal_from_message(message: PlanToShape.Goal, robot: Robot, frame: str, now: 
 
     Args:
         message: As it came.
-        robot: Who is to move.
+        robot: Robot that moves.
         frame: The robot's frame.
         now: s since the epoch.
         max_age: Of target and obstacles, s.

@@ -152,7 +152,7 @@ def check_shape(points: NDArray[np.float64], triangles: NDArray[np.int64], robot
     Args:
         points: (N, 3) m.
         triangles: (F, 3) indices; F = 0 for a cloud.
-        robot: Who is to take the shape.
+        robot: Robot that takes the shape.
 
     Raises:
         GoalError: If the points or triangles are unusable, or their size shows a wrong unit.

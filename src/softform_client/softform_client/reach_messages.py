@@ -38,7 +38,7 @@ def goal_from_message(
 
     Args:
         message: As it came.
-        robot: Who is to take the shape.
+        robot: Robot that takes the shape.
         frame: The robot's frame.
         now: s since the epoch.
         max_target_age: s.

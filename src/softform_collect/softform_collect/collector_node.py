@@ -36,7 +36,7 @@ PARAMETERS = (
     Parameter(
         "least_free_disk", 1000, "Room that is left on the disk; collecting ends before less is, MB.", 10, 1 << 24
     ),
-    Parameter("drift_warning", 0.01, "Drift of the reference pose that is told, of the robot's size.", 0.0, 1.0),
+    Parameter("drift_warning", 0.01, "Drift of the reference pose that is reported, of the robot's size.", 0.0, 1.0),
     Parameter("drift_limit", 0.02, "Drift of the reference pose that ends collecting, of the robot's size.", 0.0, 1.0),
 )
 

@@ -51,7 +51,7 @@ def open_to_continue(
 
     Args:
         path: The store.
-        robot: Who is captured.
+        robot: Robot that is captured.
         seed: Of the actuations.
         source: Whose frames these are: a data set has those of one source only.
         via: What captures.

@@ -49,9 +49,9 @@ class FrameCollector:
     """Carries out one goal.
 
     Args:
-        robot: Who is captured.
+        robot: Robot that is captured.
         goal: What to collect.
-        settings: How.
+        settings: Settings of the planner.
         link: To the robot.
         stop: Code for which to stop, `NONE` to go on.
         tell: Takes the progress.
@@ -89,7 +89,7 @@ class FrameCollector:
             return CollectOutcome(self._goal.output, code, message)
         try:
             return CollectOutcome(self._goal.output, code, message, len(self._store.captured), self._store.rejections)
-        except Exception as error:  # a disk that was pulled, or a store that was removed: that is to be told, too
+        except Exception as error:  # a disk that was pulled, or a store that was removed: that is to be reported, too
             unreadable = f"The frames in {self._goal.output} cannot be read: {error!r}."
             return CollectOutcome(self._goal.output, code or Code.STORE_FAILED, f"{message} {unreadable}".strip())
 

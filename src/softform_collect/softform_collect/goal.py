@@ -31,7 +31,7 @@ class CollectSettings:
         captures_a_frame: Captures of one actuation that are tried before its frame is rejected.
         averaged_markers: Marker frames in one stored frame.
         least_free_disk: Bytes that are left free.
-        drift_warning: Of the robot's size: markers of the reference pose that moved further are told.
+        drift_warning: Of the robot's size: markers of the reference pose that moved further are reported.
         drift_limit: Of the robot's size: if they moved further, collecting ends.
     """
 

@@ -39,9 +39,9 @@ class MarkerCaptures:
     """Captures averaged markers of a robot that has settled.
 
     Args:
-        robot: Whose markers.
+        robot: Robot that carries the markers.
         settled: Brings it there.
-        settings: How.
+        settings: Settings of the planner.
     """
 
     def __init__(self, robot: Robot, settled: SettledRobot, settings: CollectSettings) -> None:

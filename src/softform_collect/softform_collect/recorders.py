@@ -55,7 +55,7 @@ class ScanRecorder:
 
         Args:
             store: Where frames are kept.
-            robot: Who is captured.
+            robot: Robot that is captured.
             clouds: Captured clouds.
             frame: Frame that they must be in.
         """
@@ -118,7 +118,7 @@ class MarkerRecorder:
 
         Args:
             store: Where frames are kept.
-            robot: Who is captured.
+            robot: Robot that is captured.
             judge: Of the store's markers.
             markers: Captured markers.
             frame: Frame that they must be in.
@@ -177,7 +177,7 @@ def averaged_markers(
         taken: The marker frames.
         frame: Frame that they must be in.
         names: The M markers that there must be.
-        robot: Whose markers.
+        robot: Robot that carries the markers.
     """
     try:
         return average_markers(labelled(taken, frame), names, robot)

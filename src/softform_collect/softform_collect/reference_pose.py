@@ -24,7 +24,7 @@ class ReferencePose:
 
     Args:
         recorder: Of the frames; its store keeps the captures, and it judges the first, which is compared with no other.
-        robot: Whose markers.
+        robot: Robot that carries the markers.
         captures: Captures them.
         settings: How far they may be off.
         tell: Takes one sentence on each capture.

@@ -36,7 +36,7 @@ class RobotLink:
         """Nothing is opened before the `with` block.
 
         Args:
-            robot: Whose chambers are commanded.
+            robot: Robot whose chambers are commanded.
             node: Where the topics are opened; something else spins it.
         """
         self._robot, self._node = robot, node

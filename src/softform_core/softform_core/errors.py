@@ -2,7 +2,7 @@
 
 
 class SoftformError(Exception):
-    """Something is wrong that the user can mend.
+    """Something is wrong that the user can correct.
 
     Args:
         message: What is wrong, with the offending value.

@@ -32,7 +32,7 @@ class Servers(Protocol):
         """End what is under way and close what is open."""
 
     def health(self) -> Health:
-        """How they are."""
+        """Health of the node's parts."""
 
 
 class InverseKinematicsNode(SoftformLifecycleNode):

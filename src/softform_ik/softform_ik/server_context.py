@@ -25,7 +25,7 @@ class ServerContext:
     """A robot, and how it is commanded.
 
     Attributes:
-        node: Whose topics, actions, parameters and clock.
+        node: Node that has the topics, actions, parameters and clock.
         driver: What the driver says.
         commander: Who commands the robot.
         ledger: What became of the node's goals.

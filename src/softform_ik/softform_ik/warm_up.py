@@ -13,7 +13,7 @@ def warm_up(pipeline: ForwardPipeline, robot: Robot) -> None:
 
     Args:
         pipeline: Over the samples of its patch.
-        robot: Whose pressure range.
+        robot: Robot whose pressure range is used.
     """
     points = pipeline.points(robot.actuation_min) / MM_PER_M
     options = IkOptions(robot.actuation_min, robot.actuation_max, max_iterations=2, fix_pose=False)

@@ -38,7 +38,7 @@ class RealRobot:
     Args:
         pipeline: The model.
         response: Factor of each pressure, () or (k,).
-        dent: Depth of what no pressure can mend, mm.
+        dent: Depth of what no pressure can correct, mm.
     """
 
     degrees_of_freedom = 9

@@ -26,7 +26,7 @@ def measured_actuation(robot: Robot, names: Sequence[str], pressures: Sequence[f
     A vented chamber reads a little below zero and a full one a little above its range; N_fk knows only the range.
 
     Args:
-        robot: Whose chambers.
+        robot: Robot whose chambers are named.
         names: Chamber of each pressure.
         pressures: Pa.
 

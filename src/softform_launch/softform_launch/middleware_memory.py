@@ -1,6 +1,6 @@
 """What dead processes left of the middleware's shared memory (Fast DDS: segments, ports, their locks).
 
-It is more than litter. A port that a killed process read from fills up, and messages to whoever reads from it next are
+These leftovers do harm: a port that a killed process read from fills up, and messages to whoever reads from it next are
 lost until somebody misses the dead one. The middleware looks for such by the time of day, kept in the port: if that was
 set back since, not before it has caught up.
 """

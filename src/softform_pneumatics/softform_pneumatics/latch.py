@@ -55,7 +55,7 @@ class Latch:
                 "Cut the pressure supply, or configure the driver, which vents.",
             )
         if self.failure:
-            raise SoftformError(self.failure, "Mend it, then stop again.")
+            raise SoftformError(self.failure, "Correct it, then stop again.")
         return "The driver is not configured; it has inflated nothing. Latched."
 
     def set(self, reason: str) -> None:

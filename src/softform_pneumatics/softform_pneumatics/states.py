@@ -1,4 +1,4 @@
-"""What the driver tells of itself, and what it is told about watching and regulating."""
+"""States and reports of the driver, and its settings for watching and regulating."""
 
 from dataclasses import dataclass
 from enum import IntEnum

@@ -290,7 +290,7 @@ class Supervisor:
                 "The board did not confirm that it vents; the driver keeps trying.", "Cut the pressure supply."
             )
         if self._latch.failure:
-            raise SoftformError(f"Vented and latched, but: {self._latch.failure}", "Mend it, then stop again.")
+            raise SoftformError(f"Vented and latched, but: {self._latch.failure}", "Correct it, then stop again.")
         return "Vented and latched; call 'reset' to go on."
 
     def reset(self, stops: int, interrupted: Callable[[], bool]) -> str:

@@ -64,7 +64,7 @@ class FaultKind:
 
     Attributes:
         name: As written.
-        device: What it befalls.
+        device: Device that fails.
         does: What happens, in one sentence.
         values: What follows `=`.
         is_moment: Whether it happens at once and has no duration.
@@ -157,7 +157,7 @@ class Fault:
 
     @property
     def channel(self) -> int:
-        """The channel that it befalls."""
+        """Channel that the fault affects."""
         return int(self.number())
 
 

@@ -24,7 +24,7 @@ class FaultyBoard:
     Args:
         board: The board.
         schedule: Of faults; none if not given.
-        seed: Of what the line loses.
+        seed: Seed of the bytes that the line loses.
     """
 
     def __init__(self, board: EmulatedBoard, schedule: FaultSchedule | None = None, seed: int = 0) -> None:

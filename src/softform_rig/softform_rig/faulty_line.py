@@ -14,7 +14,7 @@ class FaultyLine:
 
     Args:
         schedule: Of faults.
-        seed: Of what is lost or corrupted.
+        seed: Seed of the bytes that are lost or corrupted.
     """
 
     def __init__(self, schedule: FaultSchedule, seed: int = 0) -> None:

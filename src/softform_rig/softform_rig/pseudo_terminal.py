@@ -76,7 +76,7 @@ class PseudoTerminal:
         """Stop serving, close the terminal (the host sees a disconnect), remove the link. Harmless if not started.
 
         Args:
-            patience: s to go on serving a host that still has the port open: a driver that is told to stop at the same
+            patience: s to go on serving a host that still has the port open: a driver that is asked to stop at the same
                 moment wants an answer to its last request, to vent.
         """
         deadline = time.monotonic() + patience

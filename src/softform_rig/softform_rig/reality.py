@@ -1,7 +1,7 @@
 """Realities: how the robot on the virtual rig differs from the simulator's, read from `config/realities/*.yaml`.
 
 Anybody can write another one; docs/steps/write-a-reality.md explains every field. Nothing above the board and the
-scanner is told any of it.
+scanner knows any of it.
 """
 
 from pathlib import Path

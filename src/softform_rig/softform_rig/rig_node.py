@@ -85,7 +85,7 @@ class RigNode(SoftformLifecycleNode):
         self._rig = None
 
     def _inject(self, message: String) -> None:
-        """Let go wrong what is written; whoever asked is told by an event, also of a rejection."""
+        """Inject the fault that a message describes; an event reports that it was accepted or rejected."""
         text, now = message.data.strip(), time.monotonic()
         try:
             if self._rig is None or not self.is_active:

@@ -81,7 +81,7 @@ def summarise_run(
         name: Of the target.
         sim_to_real: Name of the model, or `none`.
         robot: Who took the shape.
-        target: m.
+        target: Target shape, m.
         report: Where the picture will be.
         bag: Where the recording is.
     """

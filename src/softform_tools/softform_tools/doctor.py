@@ -1,4 +1,4 @@
-"""`softform doctor`: looks for what is missing or wrong on this machine, and says how to mend it."""
+"""`softform doctor`: looks for what is missing or wrong on this machine, and says how to correct it."""
 
 import enum
 import grp
@@ -289,7 +289,7 @@ def examine() -> Iterator[Finding]:
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of lines.")
 def doctor(as_json: bool) -> None:
-    """Say what is missing or wrong on this machine, and how to mend it. Exits with 1 if something must be mended."""
+    """Say what is missing or wrong on this machine, and what to do. Exits with 1 if something must be corrected."""
     findings = []
     for finding in examine():
         findings.append(finding)

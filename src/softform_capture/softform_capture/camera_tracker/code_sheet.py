@@ -1,7 +1,7 @@
 """The printed sheet of codes by which cameras know where they look: its layout, and its drawing.
 
 Paper 001 (Sec. III-C2) maps image to world with a QR code. Here the sheet is full of ArUco codes (Garrido-Jurado 2014):
-each is told from the others, so that the robot may hide some, and their many corners make the map exact.
+each can be distinguished from the others, so that the robot may hide some, and their many corners make the map exact.
 """
 
 from dataclasses import dataclass

@@ -21,7 +21,7 @@ class CloudWatcher:
         merger: Knows where the cameras are.
         cameras: Their names.
         period: Between two merged clouds at least, s.
-        longest_silence: Of a camera, s, before it is told.
+        longest_silence: Of a camera, s, before it is reported.
         on_merged: Called in the thread with each merged cloud; a `SoftformError` from it rejects the cloud.
         on_rejected: Called in the thread with the reason for which clouds cannot be used.
         on_silence: Called in the thread after each look with which cameras are silent, or "".

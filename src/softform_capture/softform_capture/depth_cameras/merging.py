@@ -67,7 +67,7 @@ class CloudMerger:
 
     Args:
         calibration: Of the cameras.
-        robot: Who is seen.
+        robot: Robot that the cameras see.
         options: The workspace.
         largest_gap: Between the times of capture of clouds that are merged, s.
         largest_disagreement: Between two cameras, m: beyond, one was moved since it was calibrated.

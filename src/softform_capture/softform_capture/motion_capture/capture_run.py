@@ -18,7 +18,7 @@ _WATCHED = 5.0  # s over which rate and latency are taken
 _SOONER = 0.9
 """A frame at the greatest rate may come by this factor sooner than it should."""
 _AHEAD = 0.01  # s by which a stamp may lie ahead of this machine's clock
-_NAMED = 5  # unknown markers that are told by name
+_NAMED = 5  # unknown markers that are reported by name
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class CaptureSettings:
     """What a run is asked for.
 
     Attributes:
-        robot: Whose base markers align the system.
+        robot: Robot whose base markers align the system.
         max_residual: Of the alignment, m.
         limits: What a marker can do.
         renames: The system's names -> ours.
@@ -161,7 +161,7 @@ class CaptureRun:
         """What is wrong with the robot's markers, then which others are seen: a marker that was renamed is in both."""
         stream, record = self.stream, self.stream.record
         if record.exchanged:
-            yield f"labels {', '.join(record.exchanged)} seem to be exchanged: mend them in the capture system"
+            yield f"labels {', '.join(record.exchanged)} seem to be exchanged: correct them in the capture system"
         if record.jumped:
             yield f"{', '.join(record.jumped)} jumped, and are hidden until they stay in one place"
         if stream.gaps and (missing := stream.gaps.lasting(stream.names, self._settings.max_gap)):

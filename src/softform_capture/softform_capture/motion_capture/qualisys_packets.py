@@ -1,7 +1,7 @@
 """Packets of the Qualisys real-time protocol: cut from the stream and checked before the `qtm-rt` package reads them.
 
 That package trusts every size: a packet of size 0, or a component of size 0, makes it loop without end. Only whole
-packets whose parts fill them exactly reach it here, so that it does nothing in vain and nothing it reads is made up.
+packets whose parts fill them exactly reach it here, so that it wastes no work and nothing it reads is made up.
 """
 
 import struct

@@ -82,7 +82,7 @@ class SourceThread:
             wait = min(2.0 * wait, _LONGEST_WAIT)
 
     def _read(self) -> None:
-        """Hand on frames until told to stop.
+        """Hand on frames until asked to stop.
 
         Raises:
             SourceLostError: If the connection is lost, or nothing has come for too long.

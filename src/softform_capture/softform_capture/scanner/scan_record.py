@@ -14,7 +14,7 @@ class ScanRecord:
         fault: What is wrong with the source now; empty if nothing is.
 
     Args:
-        doubt: What to ask if no scan comes at all.
+        doubt: Question to ask the user if no scan comes.
         needs_source: Whether a fault of the source is an error from the beginning: a camera that is gone is, a folder
             may come yet; one from which scans came may not go.
     """

@@ -39,7 +39,7 @@ def robot_box(robot: Robot, margin: float) -> tuple[Array, Array]:
     """Box around a robot in its frame that holds every shape it can take.
 
     Args:
-        robot: Whose box.
+        robot: Robot whose workspace it is.
         margin: Added on every side, m.
 
     Returns:

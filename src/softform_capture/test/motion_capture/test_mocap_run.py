@@ -104,7 +104,7 @@ def test_gaps_are_counted_and_the_lasting_ones_named():
     assert gaps.lasting(["a", "b", "c"], 0.0) == {}
 
 
-def test_a_run_reports_what_somebody_should_mend():
+def test_a_run_reports_what_somebody_should_correct():
     def hide(positions):
         positions[5] = np.nan
 

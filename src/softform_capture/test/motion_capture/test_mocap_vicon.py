@@ -55,7 +55,7 @@ def test_markers_come_by_name_in_metres_with_their_latency(connect, emulated_vic
 
 
 @pytest.mark.parametrize("ending", ["gone", "dies"])
-def test_a_lost_connection_and_a_crash_of_the_client_are_told_and_mended(connect, ending):
+def test_a_lost_connection_and_a_crash_of_the_client_are_reported_and_repaired(connect, ending):
     source = connect(ending)
     with pytest.raises(SourceLostError, match="NotConnected" if ending == "gone" else "has ended"):
         receive(source, 100)

@@ -40,7 +40,7 @@ class Captures:
     Attributes:
         path: Of the recording.
         via: What captured, `scanner` or `mocap`.
-        source: Whom.
+        source: What was captured: hardware, or a reality of the rig.
         created: When the recording was begun.
         frames: Those that can be compared.
         uv: (M, 2) places of the markers on the surface; None for scans.

@@ -103,7 +103,7 @@ def compare_scan(surface: PredictedSurface, cloud: Array) -> Comparison:
     """Compare with a cloud: captured points to the surface, and predicted points to the cloud where it has no hole.
 
     Args:
-        surface: Predicted.
+        surface: Predicted surface.
         cloud: (M, 3) m, finite, in the robot's frame.
 
     Raises:
@@ -143,10 +143,10 @@ def compare_scan(surface: PredictedSurface, cloud: Array) -> Comparison:
 
 
 def compare_markers(surface: PredictedSurface, markers: Array, uv: Array) -> Comparison:
-    """Compare with markers of known place on the surface; noise is not told apart from errors, there are too few.
+    """Compare with markers of known place on the surface; noise cannot be distinguished from errors, there are too few.
 
     Args:
-        surface: Predicted.
+        surface: Predicted surface.
         markers: (M, 3) m, NaN where one is missing.
         uv: (M, 2) their surface parameters.
     """

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-# Okabe and Ito's colours, told apart with any colour vision; the maps are perceptually uniform.
+# Okabe and Ito's colours, distinguishable with any colour vision; the maps are perceptually uniform.
 PREDICTED_COLOUR = "#0072B2"
 MEASURED_COLOUR = "#D55E00"
 REST_COLOUR = "#777777"
@@ -26,7 +26,7 @@ def draw_histogram(axes: Axes, series: Sequence[Series], end: float, bins: int =
     """Shares of the values of each series between 0 and `end`, with a dashed line at each mean.
 
     Args:
-        axes: To draw in.
+        axes: Axes to draw in.
         series: What to compare; empty ones are left out.
         end: Larger values are counted in the last bin.
         bins: Number of bins.

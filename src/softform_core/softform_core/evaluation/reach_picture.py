@@ -22,7 +22,7 @@ from softform_core.units import MM_PER_M
 Array = NDArray[np.float64]
 Limits = tuple[tuple[float, float], tuple[float, float]]
 
-# Okabe and Ito's, as in `drawing`: told apart with any colour vision.
+# Okabe and Ito's, as in `drawing`: distinguishable with any colour vision.
 COLOURS = ("#D55E00", "#0072B2", "#009E73")
 
 _DRAWN_POINTS = 20_000

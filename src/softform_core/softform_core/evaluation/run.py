@@ -38,7 +38,7 @@ class Evaluation:
     """A model judged on a recording.
 
     Attributes:
-        robot: Whose model it is.
+        robot: Robot of the model.
         captures: The recording.
         card: Of the sim-to-real model; None for the simulation alone.
         judged: Frames that count: the held-out ones, or all if there are no other.
@@ -60,7 +60,7 @@ def evaluate(
     """Judge a model on captured frames.
 
     Args:
-        robot: Whose models.
+        robot: Robot of the models.
         recording: Store of captured frames.
         sim_to_real: `auto`, `none` or a folder; see `LivePipeline`.
         held_out_only: Leave out the frames that the model was trained on.

@@ -32,7 +32,7 @@ class SimToRealModel:
         members: Of the ensemble.
         spread_factor: See `forward.surface_uncertainty`.
         spread_floor_mm: See there.
-        card: Its card.
+        card: Card of the model.
     """
 
     sim_to_real: SimToReal

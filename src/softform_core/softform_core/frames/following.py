@@ -37,7 +37,7 @@ class ShapeJudge:
     """Compares clouds with the simulated shapes, and with the frames that were kept before.
 
     Args:
-        robot: Who is captured.
+        robot: Robot that is captured.
 
     Raises:
         SoftformError: If the robot has no model of its forward kinematics.

@@ -1,4 +1,4 @@
-"""Captured frames: what sim-to-real learning is told of the real robot (paper 000, Secs. II-C and III)."""
+"""Captured frames: what sim-to-real learning knows of the real robot (paper 000, Secs. II-C and III)."""
 
 from dataclasses import dataclass
 

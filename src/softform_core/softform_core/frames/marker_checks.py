@@ -29,9 +29,9 @@ class MarkerFault:
     """What is wrong with a frame.
 
     Attributes:
-        frame: Its number.
+        frame: Number of the frame.
         markers: Indices of the markers concerned.
-        reason: For people.
+        reason: Reason, as a sentence.
     """
 
     frame: int
@@ -43,7 +43,7 @@ def marker_faults(frames: MarkerFrames, expected: Array) -> list[MarkerFault]:
     """Frames whose labels cannot be right.
 
     Args:
-        frames: Captured.
+        frames: Captured frames.
         expected: (n, M, 3) m, the same markers on the simulated shapes.
     """
     size = float(np.ptp(expected.reshape(-1, 3), axis=0).max())
@@ -85,7 +85,7 @@ def check_markers(frames: MarkerFrames, expected: Array) -> None:
         raise SoftformError(f"Markers cannot be where they are said to be: {named}{more}.", _HELP)
 
 
-_HELP = "Mend the labels in the capture system, or leave these frames out."
+_HELP = "Correct the labels in the capture system, or leave these frames out."
 
 
 def _names(frames: MarkerFrames, indices: NDArray[np.int64]) -> str:

@@ -47,7 +47,7 @@ def rest_frame(taken: Sequence[LabelledMarkers], robot: Robot) -> tuple[list[str
 
     Args:
         taken: Some marker frames, at least one.
-        robot: Whose markers.
+        robot: Robot that carries the markers.
 
     Returns:
         M names and (M, 3) m. A marker that is not seen at rest is left out.
@@ -58,7 +58,7 @@ def rest_frame(taken: Sequence[LabelledMarkers], robot: Robot) -> tuple[list[str
     names = list(dict.fromkeys(name for frame in taken for name in frame.names))
     positions, fault = average_markers(taken, names, robot)
     if fault:
-        raise SoftformError(f"The rest frame cannot be used: {fault}", "Mend the labels in the capture system.")
+        raise SoftformError(f"The rest frame cannot be used: {fault}", "Correct the labels in the capture system.")
     seen = np.isfinite(positions).all(axis=1)
     if not seen.any():
         raise SoftformError(
@@ -73,7 +73,7 @@ def average_markers(taken: Sequence[LabelledMarkers], names: list[str], robot: R
     Args:
         taken: The marker frames, at least one.
         names: The M markers that there must be.
-        robot: Whose markers.
+        robot: Robot that carries the markers.
 
     Returns:
         (M, 3) m, NaN where a marker is missing, and what is wrong with the labels or positions; empty if nothing is.
@@ -109,7 +109,7 @@ def check_same_rest(names: list[str], rest: Array, now_names: list[str], now_res
         rest: (M, 3) m, its rest positions.
         now_names: m names seen at rest now.
         now_rest: (m, 3) m.
-        robot: Whose markers.
+        robot: Robot that carries the markers.
 
     Raises:
         SoftformError: If they are not the same within `MAX_REST_SHIFT`.
@@ -130,7 +130,7 @@ class MarkerJudge:
     """Compares frames of markers with the simulated shapes and with the frames that were kept before.
 
     Args:
-        robot: Whose markers.
+        robot: Robot that carries the markers.
         names: M names.
         rest: (M, 3) m at rest.
 

@@ -94,7 +94,7 @@ def covered_cells(points: NDArray[np.floating], robot: Robot) -> NDArray[np.bool
 
     Args:
         points: (M, 3) m in the robot's frame.
-        robot: Whose body the grid spans.
+        robot: Robot whose body the grid spans.
     """
     cells, inside = cells_of(points, robot)
     covered = np.zeros((COVERAGE_CELLS, COVERAGE_CELLS), dtype=bool)

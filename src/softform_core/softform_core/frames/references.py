@@ -34,8 +34,8 @@ class ReferenceCaptures:
     """The reference captures of one data set.
 
     Args:
-        path: Data set.
-        group: Its group.
+        path: Path of the data set.
+        group: Zarr group of the data set.
         kind: What it is, for messages.
     """
 
@@ -80,7 +80,7 @@ class ReferenceCaptures:
             positions: (M, 3) m.
             measured: (k,) Pa.
             captured_at: s since the epoch.
-            frames_done: Before it.
+            frames_done: Number of frames before this capture.
 
         Raises:
             SoftformError: If the pose is another one than the first, or the disk is full or cannot be written.

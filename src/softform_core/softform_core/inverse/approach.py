@@ -39,8 +39,8 @@ def approach(problem: Problem, monitor: Monitor) -> tuple[Evaluation, Terminatio
     """Start at few points, go towards the target there, and evaluate where that leads at all points.
 
     Args:
-        problem: At all points.
-        monitor: Is told of the start, at few points if it lies afar, and of what the coarse iterations led to.
+        problem: Problem at all points.
+        monitor: Receives the start (at few points if it is far off) and the result of the coarse iterations.
 
     Returns:
         The evaluation at all points to go on from, a reason to stop if there is one, and the coarse iterations made.

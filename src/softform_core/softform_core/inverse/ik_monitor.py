@@ -49,7 +49,7 @@ class Monitor:
 
     @property
     def seconds(self) -> float:
-        """Since the start."""
+        """Seconds since the start."""
         return time.perf_counter() - self._start
 
     def interrupted(self) -> Termination | None:

@@ -24,7 +24,7 @@ class IkResult:
         coarse_iterations: Made before, at few points; they are one entry of the history together.
         seconds: Wall-clock time of the solve, without building the search tree of the target.
         prepare_seconds: Time to build that tree.
-        method: Which method.
+        method: Name of the method.
         termination: Why it stopped.
         problem: What was solved.
         found: Its best evaluation.
@@ -78,7 +78,7 @@ class IkResult:
 
     @property
     def max_error_mm(self) -> float:
-        """Largest of them."""
+        """Largest of the errors."""
         return self.found.max_error_mm
 
     @property

@@ -48,7 +48,7 @@ class ServoSolve:
     Attributes:
         model: As given.
         targets: As given.
-        iterations: Made so far.
+        iterations: Number of iterations so far.
         is_finished: Whether nothing nearby is better.
     """
 
@@ -86,7 +86,7 @@ class ServoSolve:
 
     @property
     def errors(self) -> ServoErrors:
-        """Of the best so far."""
+        """Errors of the best iterate so far."""
         best = self._solver.best
         return ServoErrors(best.mean_error_mm, best.max_error_mm)
 

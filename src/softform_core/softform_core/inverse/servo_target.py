@@ -13,7 +13,7 @@ class ServoTarget:
     """One target, ready to be followed: a shape, or feature points; never both.
 
     Attributes:
-        stamp: When it was meant, ns since the epoch: exact, for it is told in answers.
+        stamp: When it was meant, ns since the epoch: exact, as answers repeat it.
         arrived: When it came, s of the servo's steady clock.
         shape: Closest points on the shape.
         features: Places of the robot's surface and where they are wanted.

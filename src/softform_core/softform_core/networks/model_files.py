@@ -70,7 +70,7 @@ class ModelFiles(Generic[AnyCard]):
         """
         if card.weights_sha256 != sha256(weights) or card.weights_bytes != len(weights):
             raise ModelError("The card does not describe these weights.", "Make the card from the exported weights.")
-        mend = "Free disk space or mend the permissions, then train again: it goes on from its checkpoint."
+        mend = "Free disk space or correct the permissions, then train again: it goes on from its checkpoint."
         try:
             folder.mkdir(parents=True, exist_ok=True)
             write_atomically(folder / self.weights_file, weights)

@@ -31,7 +31,7 @@ class DistanceField:
 
         Args:
             region: (2, 3) mm, lowest and highest corner.
-            obstacle: Whose distances.
+            obstacle: Obstacle to which distances are tabulated.
         """
         spacing = max(SPACING_MM, float(np.cbrt(np.prod(np.ptp(region, axis=0) + SPACING_MM) / MOST_NODES)))
         lines = [np.arange(low, high + spacing, spacing) for low, high in region.T]

@@ -17,10 +17,10 @@ from softform_core.shapes.target import TargetShape
 Array = NDArray[np.float64]
 
 WORSE_BY = 0.1
-"""A solution counts if its mean error is larger than the best one's by no more than this part of it ..."""
+"""A solution counts if its mean error exceeds the best one's by no more than this part of it plus `WORSE_BY_MM`."""
 
 WORSE_BY_MM = 0.05
-"""... and so much."""
+"""mm; see above."""
 
 _LEAST_SECONDS = 0.05
 """For the first solve, however little time is left."""
@@ -36,7 +36,7 @@ class GoalSolution:
     Attributes:
         pressures: (k,) Pa.
         mean_error_mm: To the target; NaN where there is none.
-        max_error_mm: Likewise.
+        max_error_mm: Largest distance to the target, mm.
     """
 
     pressures: Array
@@ -58,11 +58,11 @@ def goal_solutions(
 
     Args:
         pipeline: Forward kinematics.
-        robot: Whose bounds.
-        target: m.
+        robot: Robot whose range bounds the solve.
+        target: Target shape, m.
         near: (k,) Pa, the first start.
         starts: Solves; from `near`, then from a Halton sequence over the range.
-        max_seconds: For each.
+        max_seconds: Time for each solve, s.
         together_seconds: For all of them; the first has `_LEAST_SECONDS` at least.
         should_stop: Ends the search with what there is.
 

@@ -52,8 +52,8 @@ def plan_motion(
 
     Args:
         surface: The prediction to trust.
-        robot: Whose pressures.
-        request: What is asked.
+        robot: Robot whose pressures are planned.
+        request: Request to plan for.
         settings: How; None for the defaults.
         should_stop: Asked between states.
         on_progress: Told each stage, and the states checked.

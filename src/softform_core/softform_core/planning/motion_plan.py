@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 
 
 class Refusal(enum.Enum):
-    """Why there is no motion."""
+    """Reasons for which no motion was found."""
 
     OBSTACLE_ENCLOSES = enum.auto()
     START_IN_COLLISION = enum.auto()
@@ -29,7 +29,7 @@ class NoMotionError(SoftformError):
     """There is no motion.
 
     Args:
-        refusal: Why.
+        refusal: Kind of the reason.
         message: What is wrong.
         next_step: What to do about it.
     """
@@ -61,7 +61,7 @@ class MotionSettings:
     """How it is planned.
 
     Attributes:
-        planner: Of the path.
+        planner: Algorithm that found the path.
         goal_starts: Inverse kinematics is solved from so many starts.
         goal_seconds: For each at most.
         waypoint_spacing: No point of the surface moves further between waypoints, m.
@@ -95,12 +95,12 @@ class MotionPlan:
     Attributes:
         pressures: (n, k) Pa, the start first.
         times: (n,) s after the start.
-        clearances: (n,) m between predicted surface and obstacle; at most 40 mm are told.
+        clearances: (n,) m between predicted surface and obstacle; at most 40 mm are reported.
         margins: (n,) m that were kept: the clearance asked for and the largest allowance around the closest place.
-        goal: Where it ends.
+        goal: Shape at which the motion ends.
         corners: (m, k) Pa between which the motion is straight.
         states_checked: Surfaces measured.
-        seconds: It took.
+        seconds: Duration, s.
     """
 
     pressures: Array

@@ -31,7 +31,7 @@ class Search:
     Attributes:
         path: (n, k) Pa, the corners of a path that is clear; None if none was found.
         motions_checked: Straight motions that were tried.
-        seconds: It took.
+        seconds: Duration, s.
     """
 
     path: Array | None
@@ -54,7 +54,7 @@ def find_path(
         goals: (k,) Pa each, clear.
         bounds: Lowest and highest pressures, (k,) Pa each.
         checker: Of motions; its `StoppedError` passes through.
-        settings: How.
+        settings: Settings of the planner.
         on_stage: Told `planning` and `smoothing` as they begin.
 
     Raises:

@@ -14,7 +14,7 @@ class PlannerSettings:
     """How a path is looked for.
 
     Attributes:
-        algorithm: Which one.
+        algorithm: Name of the algorithm.
         seed: Of its samples, at least 1.
         max_seconds: Time for finding goals and path and for smoothing, together.
         improve_seconds: Of it for `rrt_star` after its first path.

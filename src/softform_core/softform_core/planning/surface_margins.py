@@ -46,7 +46,7 @@ class SurfaceStates:
     allowance: Array
 
     def part(self, chosen: NDArray[np.integer] | slice) -> "SurfaceStates":
-        """Some of them."""
+        """Select some of the states."""
         return SurfaceStates(self.points[chosen], self.allowance[chosen])
 
 

@@ -18,7 +18,7 @@ _FEWEST_MARKERS = 4
 _LARGEST_DISTANCE = 0.05
 """Of the robot's size: a marker further from the rest surface is not on it; a real sheet may sag a little."""
 _LEAST_SPACING = 0.01
-"""Of the robot's size: markers closer together cannot be told apart."""
+"""Of the robot's size: markers closer together cannot be distinguished."""
 _SEARCH_GRID = 91
 
 

@@ -66,7 +66,7 @@ class Identity(ActuationMap):
         return values
 
     def wrong(self, minimum: Array, maximum: Array) -> str | None:
-        """Nothing can be."""
+        """Return None: an identity map fits all actuators."""
         return None
 
 

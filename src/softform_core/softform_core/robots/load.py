@@ -25,7 +25,7 @@ def load_robot(name_or_path: str | Path, needs: Literal["surface", "tip"] | None
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise SoftformError(f"{path} is not valid YAML: {error}", "Mend the file.") from error
+        raise SoftformError(f"{path} is not valid YAML: {error}", "Correct the file.") from error
     robot = read_robot(content, path)
     if needs == "surface":
         _ = robot.surface

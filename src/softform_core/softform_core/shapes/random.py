@@ -1,4 +1,4 @@
-"""Targets that the simulated robot can take: its own shape under pressures that are not told."""
+"""Targets that the simulated robot can take: its own shape under pressures that are not shown."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ def random_target(robot: Robot, seed: int) -> TargetShape:
     """Shape of the simulated robot under random pressures, uniform within the working range.
 
     Args:
-        robot: Whose shape.
+        robot: Robot whose shape is drawn at random.
         seed: Of the pressures; the same seed gives the same shape.
 
     Returns:

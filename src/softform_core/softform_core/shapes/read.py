@@ -37,8 +37,8 @@ STL_TRIANGLE_BYTES = 50
 def read_shape(path: str | Path, unit: Unit = "m") -> TargetShape:
     """Read a mesh or a cloud; an OBJ or PLY file without faces is a cloud.
 
-    A cut-off OBJ file cannot be told from a whole one, as the format has neither counts nor an end mark; PLY and STL
-    are checked. A PLY comment `unit mm`, as `write_ply` makes it, must agree with `unit`. Vertices that coincide are
+    A cut-off OBJ file cannot be recognised, as the format has neither counts nor an end mark; PLY and STL are checked.
+    A PLY comment `unit mm`, as `write_ply` makes it, must agree with `unit`. Vertices that coincide are
     merged in STL, which knows no shared vertices.
 
     Args:

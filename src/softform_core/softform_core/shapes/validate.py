@@ -107,7 +107,7 @@ def check_target(points: ArrayLike, robot: Robot) -> NDArray[np.float64]:
 
     Args:
         points: (N, 3) m.
-        robot: Who is to take the shape.
+        robot: Robot that takes the shape.
 
     Raises:
         SoftformError: As `check_points` does, and if the shape is so large or small that its unit must be wrong.

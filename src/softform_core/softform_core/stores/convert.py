@@ -21,7 +21,7 @@ def convert(path: Path, robot: Robot | None) -> list[str]:
 
     Args:
         path: Description of a robot or a reality (.yaml), a folder of model cards, a card (.json), or a Zarr store.
-        robot: Whose model or store it is; not needed for descriptions.
+        robot: Robot of the model or store; not needed for descriptions.
 
     Returns:
         What was done, in lines for people; empty if nothing had to be.
@@ -45,7 +45,7 @@ def convert(path: Path, robot: Robot | None) -> list[str]:
 
 def _needed(robot: Robot | None, path: Path) -> Robot:
     if robot is None:
-        raise SoftformError(f"Whose {path} is must be said.", "Add: --robot NAME")
+        raise SoftformError(f"The robot of {path} is not given.", "Add: --robot NAME")
     return robot
 
 

@@ -123,6 +123,6 @@ def disk_errors(path: Path, kind: StoreKind) -> Iterator[None]:
     except OSError as error:
         raise SoftformError(
             f"Writing the {kind.name} {path} failed: {error.strerror or error}.",
-            "What was written so far is kept. Free disk space (or mend the permissions) and run the same command "
+            "What was written so far is kept. Free disk space (or correct the permissions) and run the same command "
             "again; it continues.",
         ) from error

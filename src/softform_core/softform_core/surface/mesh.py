@@ -33,7 +33,7 @@ def checked_mesh(vertices: ArrayLike, faces: ArrayLike) -> tuple[Array, Indices]
     used = np.unique(triangles)
     finite = np.isfinite(points[used]).all(axis=1)
     if not finite.all():
-        raise ParametrisationError(f"Vertex {used[~finite][0]} is not finite.", "Mend the mesh.")
+        raise ParametrisationError(f"Vertex {used[~finite][0]} is not finite.", "Correct the mesh.")
     return points, triangles.astype(np.int64)
 
 

@@ -61,8 +61,8 @@ class Learned:
     """A model that has been judged and written.
 
     Attributes:
-        card: Its card.
-        folder: Where it lies.
+        card: Card of the model.
+        folder: Folder of the model.
         refusal: Why it lies aside and did not become the robot's model; empty if it did.
         earlier_errors: Of the model that it goes on from, on the same held-out frames.
     """

@@ -47,7 +47,7 @@ def fit(
     """Fit a network in place; it ends with the weights of least validation error.
 
     Args:
-        network: To train.
+        network: Network to train.
         inputs: (s, a).
         outputs: (s, b).
         split: Rows of each part.

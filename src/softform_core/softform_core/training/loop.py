@@ -31,11 +31,11 @@ class Task(Protocol):
 
     @property
     def optimiser(self) -> torch.optim.Optimizer:
-        """Of these weights."""
+        """Optimiser of the weights."""
 
     @property
     def generator(self) -> torch.Generator:
-        """Of the order of the batches."""
+        """Random generator of the order of the batches."""
 
     def run_epoch(self, epoch: int) -> float:
         """Take the steps of one epoch; mean loss."""
@@ -49,8 +49,8 @@ class Outcome:
     """What training came to.
 
     Attributes:
-        epochs: That were run.
-        best_epoch: Whose weights the networks have now.
+        epochs: Number of epochs that were run.
+        best_epoch: Epoch of the weights that the networks have now.
         best_error: Their validation error.
         seconds: Spent, interrupted runs included.
     """
@@ -77,7 +77,7 @@ def train(
         task: Its networks at their start.
         title: Of the progress bar.
         folder: Holds TensorBoard logs and the checkpoint, from which an interrupted run goes on; None keeps neither.
-        epochs: At most.
+        epochs: Largest number of epochs.
         patience: Training stops after so many epochs without a better validation error.
         validation_epochs: Epochs between validations.
         progress: Whether to show a progress bar on stderr.

@@ -18,8 +18,8 @@ def make_card(
     Args:
         robot: The robot.
         shapes: Trained and tested on.
-        recipe: Trained by.
-        seed: Trained with.
+        recipe: Recipe of the training.
+        seed: Seed of the training.
         trained: From `train_forward_kinematics`.
         weights: From `networks.model_files.export`.
     """

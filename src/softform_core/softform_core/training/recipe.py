@@ -49,7 +49,7 @@ class Recipe(EnsembleRecipe):
         surface_points: Samples of the predicted surface.
         components: Principal components of the control points that enter the networks, None for all control points.
         hidden: Widths of N_rbf's hidden layers.
-        activation: Between them.
+        activation: Activation between the layers.
         smallest_direction: See `stable_directions`; None for gamma itself.
         to_plane: Distances along the mean of captured and predicted normals, instead of full ones.
         tangential: Share of the full squared distance added to them.

@@ -60,7 +60,7 @@ class Neighbours:
     on_surface: Tensor
 
     def part(self, chosen: Tensor) -> "Neighbours":
-        """Those of these frames."""
+        """Select the rows of these frames."""
         return Neighbours(self.in_cloud[chosen], self.on_surface[chosen])
 
 

@@ -44,11 +44,11 @@ def make_sim_to_real_card(
     Args:
         robot: The robot.
         forward_kinematics: Card of the N_fk that it corrects.
-        trained: From training.
-        frames: Learned from.
-        training: How.
+        trained: Result of training.
+        frames: Frames that were learned from.
+        training: How it was trained.
         errors: On held-out frames.
-        weights: Exported.
+        weights: Exported weights.
         command: Makes it again.
     """
     surface, network = robot.surface, trained.members[0].coefficients

@@ -16,7 +16,7 @@ def symmetric_images(robot: Robot, actuation: Array, control_points: Array) -> l
     A symmetry counts if the actuation map reaches the image of every actuation.
 
     Args:
-        robot: Whose body and actuation map decide.
+        robot: Robot whose body and actuation map have the symmetries.
         actuation: (n, m) Pa.
         control_points: (n, rows, columns, 3) mm.
 

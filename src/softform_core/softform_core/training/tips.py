@@ -123,7 +123,7 @@ def train_tip_transfer(
         tips: (s, n) m, captured.
         workspace_width_mm: Of the simulated tips.
         seed: Of the split and the first weights.
-        by_tip_alone: As the paper.
+        by_tip_alone: Whether N_s2r takes the simulated tip alone, as in the paper.
         steps: Of L-BFGS at most.
         progress: Whether to show a progress bar on stderr.
 

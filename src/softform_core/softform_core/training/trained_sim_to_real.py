@@ -17,8 +17,8 @@ class FrameFlag:
     """Something that people should know of a frame.
 
     Attributes:
-        frame: Its number.
-        reason: What it is.
+        frame: Number of the frame.
+        reason: Reason, as a sentence.
     """
 
     frame: int
@@ -72,7 +72,7 @@ def model_of(
     """Make one model of the trained members: their mean, and their spread with its calibration.
 
     Args:
-        members: Trained.
+        members: Trained members of the ensemble.
         shape_input: How control points enter their networks.
         kernel_uv: (N, 2) parameters of the kernels.
         kernel_width: c of Eq. 2, 1/mm^2.

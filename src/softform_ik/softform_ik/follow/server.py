@@ -26,8 +26,8 @@ class FollowServer(MovingGoalServer[FollowGoal, FollowOutcome]):
     """Serves `follow_waypoints`.
 
     Args:
-        node: Whose action, parameters and clock.
-        robot: Who is to follow.
+        node: Node that serves the action and has parameters and clock.
+        robot: Robot that follows the path.
         follow: Carries out goals.
         driver: What the driver says.
         commander: Who commands the robot.
@@ -57,7 +57,7 @@ class FollowServer(MovingGoalServer[FollowGoal, FollowOutcome]):
         return goal
 
     def moves(self, goal: FollowGoal) -> bool:
-        """Unless it is planned only."""
+        """Whether the goal moves the robot: not if it is only planned."""
         return not goal.plan_only
 
     def run(

@@ -30,7 +30,7 @@ class PathSolver(ABC):
     """Solves the paths of one robot. An actuation has d values: those of the actuators if pressures are given, else m.
 
     Args:
-        robot: Who is led.
+        robot: Robot that follows the path.
     """
 
     def __init__(self, robot: Robot) -> None:
@@ -41,7 +41,7 @@ class PathSolver(ABC):
         """Solve the waypoints, one after the other.
 
         Args:
-            goal: Whose path.
+            goal: Goal that holds the path.
             here: (k,) Pa of the actuators now, or None if they are not known.
             should_stop: Ends the waypoint under way early; it is then not to be used.
 

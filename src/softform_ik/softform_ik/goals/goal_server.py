@@ -35,7 +35,7 @@ class GoalServer(ABC, Generic[Goal, Ended]):
     """Serves one action; works in a worker thread so that the executor answers cancels and feeds the driver.
 
     Args:
-        node: Whose action.
+        node: Node that serves the action.
         action: Its type; the constants of its result are its error codes.
         name: Its name.
         ledger: What became of the node's goals.
@@ -135,7 +135,7 @@ class MovingGoalServer(GoalServer[Goal, Ended]):
     """Serves an action whose goals may command the robot.
 
     Args:
-        node: Whose action.
+        node: Node that serves the action.
         action: Its type; the constants of its result are its error codes.
         name: Its name.
         commander: Who commands the robot.

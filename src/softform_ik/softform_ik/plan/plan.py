@@ -52,7 +52,7 @@ class Models(Protocol):
 
     @property
     def simulated(self) -> ForwardPipeline:
-        """Of the simulated robot."""
+        """Forward kinematics of the simulated robot."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class PlanOutcome:
         code: One of the action's error codes; `NONE` is success.
         message: What went wrong and what to do; empty on success.
         plan: The motion, or None if there is none.
-        seconds: It took.
+        seconds: Duration, s.
         states_checked: Surfaces that were measured against the obstacle.
         used_sim_to_real: Whether the plan saw the learned reality.
     """

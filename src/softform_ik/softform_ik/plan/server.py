@@ -22,8 +22,8 @@ class PlanServer(GoalServer[PlanGoal, PlanOutcome]):
     """Serves `plan_to_shape`; it moves nothing.
 
     Args:
-        node: Whose action, parameters and clock.
-        robot: Whose motions are planned.
+        node: Node that serves the action and has parameters and clock.
+        robot: Robot whose motions are planned.
         plan: Carries out goals.
         ledger: What became of the node's goals.
     """

@@ -90,7 +90,7 @@ def close_loop(
     """Visit a plan, then better ones, and end at the best.
 
     Args:
-        robot: Who is sent, captured and planned for.
+        robot: Robot that moves and is captured.
         model: Forward kinematics over a grid of surface parameters.
         plan: The open-loop plan.
         tolerance: m, measured mean error at which to stop.

@@ -78,7 +78,7 @@ class Course:
     """One goal under way; what was found so far can be read whatever ends it.
 
     Attributes:
-        robot: Who is to take the shape.
+        robot: Robot that takes the shape.
         pipeline: Its forward kinematics; a newer model does not change a goal that runs.
         hardware: Driver and scanner.
         goal: What is asked.

@@ -29,7 +29,7 @@ def result_to_message(outcome: ReachOutcome, robot: Robot, frame: str, stamp: Ti
 
     Args:
         outcome: What became of it.
-        robot: Whose actuators take the commands.
+        robot: Robot whose actuators take the commands.
         frame: Of the predicted and measured shapes.
         stamp: When the goal ended.
     """

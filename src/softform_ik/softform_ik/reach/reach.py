@@ -27,7 +27,7 @@ class Pipelines(Protocol):
 
     @property
     def simulated(self) -> ForwardPipeline:
-        """Of the simulated robot."""
+        """Forward kinematics of the simulated robot."""
 
     def mean_error_mm(self, pipeline: ForwardPipeline) -> float:
         """Mean error of one of them on data held out from its training, mm."""

@@ -23,8 +23,8 @@ class ReachServer(MovingGoalServer[ReachGoal, ReachOutcome]):
     """Serves `reach_shape`.
 
     Args:
-        node: Whose action, parameters and clock.
-        robot: Who is to take shapes.
+        node: Node that serves the action and has parameters and clock.
+        robot: Robot that takes the shapes.
         reach: Carries out goals.
         driver: What the driver says.
         commander: Who commands the robot.
@@ -53,7 +53,7 @@ class ReachServer(MovingGoalServer[ReachGoal, ReachOutcome]):
         return goal
 
     def moves(self, goal: ReachGoal) -> bool:
-        """As its mode says."""
+        """Whether the goal's mode moves the robot."""
         return goal.mode.moves
 
     def run(

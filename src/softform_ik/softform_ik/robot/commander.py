@@ -121,5 +121,5 @@ class Commander:
             return self._goal is goal
 
     def is_over(self, goal: StopRequest) -> bool:
-        """Whether a goal that waits waits in vain: it shall end, or has lost the robot."""
+        """Whether a waiting goal need not wait any longer: it shall end, or has lost the robot."""
         return goal() or not self.has_robot(goal)

@@ -24,7 +24,7 @@ class ServoIntake:
     """Checks targets and prepares them.
 
     Args:
-        robot: Who is to follow them.
+        robot: Robot that follows the targets.
         frame: The robot's frame.
         stale_after: A target stamped longer ago is rejected, s.
         wall_clock: s since the epoch, the clock of stamps.

@@ -63,7 +63,7 @@ class ServoLoop:
     """Runs a servo in a thread of its own, from `start` to `stop`.
 
     Args:
-        robot: Whose actuators are commanded.
+        robot: Robot whose actuators are commanded.
         servo: Follows targets.
         period: Longest time between two commands, s.
         model: Forward kinematics of the moment; asked once for each command.

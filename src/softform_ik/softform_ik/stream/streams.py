@@ -36,7 +36,7 @@ class ServoStreams:
     taken into use with the next target.
 
     Args:
-        node: Whose topics, parameters and clock.
+        node: Node that has the topics, parameters and clock.
         robot: Who follows the targets.
         model: Its forward kinematics of the moment.
         driver: What the driver says.

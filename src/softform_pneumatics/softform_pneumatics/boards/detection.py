@@ -17,7 +17,7 @@ BOARDS = (AUTO, PROTOCOL_A, PROTOCOL_B, BINARY)
 
 @dataclass(frozen=True)
 class BoardSettings:
-    """What a board is told of the robot.
+    """What a board knows of the robot.
 
     Args:
         channels: Those that the robot's chambers are on.

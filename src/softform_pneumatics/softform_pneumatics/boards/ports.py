@@ -1,4 +1,4 @@
-"""Opening a serial port for one user alone, with errors that say what is wrong and how to mend it."""
+"""Opening a serial port for one user alone, with errors that say what is wrong and how to correct it."""
 
 import errno
 import os

@@ -1,7 +1,7 @@
 """Codec of the binary board: ten-byte packets over RS-485, as docs/boards.md defines them.
 
 Pascal on this side; on the wire a pressure is a word, kPa = 0.0125 word - 100. A packet carries a CRC and the sequence
-number of its request, so that an answer can be told from noise and from a late answer.
+number of its request, so that an answer can be distinguished from noise and from a late answer.
 """
 
 import binascii

@@ -148,7 +148,7 @@ def iteration_ms(problem: Problem, solution: NDArray[np.float64]) -> float:
     """Time of one iteration of a solve: Jacobian, step, prediction and closest points.
 
     Args:
-        problem: At all points.
+        problem: Problem at all points.
         solution: (k,) Pa; the iteration begins a little off it.
     """
     off = problem.clip(solution - _OFF_PART * problem.range)

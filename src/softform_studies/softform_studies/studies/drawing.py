@@ -14,7 +14,7 @@ from softform_studies.studies.catalogue import OURS
 from softform_studies.studies.laboratory import DISTANCE_EDGES, NORMAL_EDGES
 from softform_studies.studies.run import Run
 
-# Okabe and Ito's colours, told apart with any colour vision.
+# Okabe and Ito's colours, distinguishable with any colour vision.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _MARKS = ("o", "s", "^", "D", "v", "P")
 

@@ -85,7 +85,7 @@ class StackWatch:
 
     @property
     def driver_state(self) -> int:
-        """What the driver told last; OFFLINE before that."""
+        """What the driver reported last; OFFLINE before that."""
         return self.driver_states[-1][1] if self.driver_states else int(DriverState.OFFLINE)
 
     @property

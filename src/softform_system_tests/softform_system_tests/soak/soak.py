@@ -50,7 +50,7 @@ class SignsOfLife:
 
     Attributes:
         commanded_at: When a command came last, s of `time.monotonic`.
-        recorder_told_at: When the recorder told of itself last.
+        recorder_told_at: When the recorder last reported.
     """
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ class SignsOfLife:
         if now - self.commanded_at > _SILENT_SECONDS:
             return f"no command came for {now - self.commanded_at:.0f} s"
         if now - self.recorder_told_at > _SILENT_SECONDS:
-            return f"the recorder told nothing for {now - self.recorder_told_at:.0f} s"
+            return f"the recorder reported nothing for {now - self.recorder_told_at:.0f} s"
         return ""
 
 

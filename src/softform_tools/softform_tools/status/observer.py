@@ -137,7 +137,7 @@ class StackObserver:
         report = self._reports.get(self._full(name))
         level, message = ("", "") if report is None else (report.level, report.message)
         if report is None and time.monotonic() - self._began > SILENT_AFTER and self._publishes_diagnostics(name):
-            level, message = "STALE", f"has told nothing for {time.monotonic() - self._began:.0f} s: does it hang?"
+            level, message = "STALE", f"has reported nothing for {time.monotonic() - self._began:.0f} s: does it hang?"
         if report is not None and time.monotonic() - report.received > SILENT_AFTER:
             level, message = "STALE", f"silent for {time.monotonic() - report.received:.0f} s; before: {message}"
         return NodeStatus(name, self._state(name) if is_present else GONE, level, message)
@@ -225,7 +225,7 @@ class StackObserver:
 
 
 def _disks(folders: Iterable[Path]) -> tuple[DiskStatus, ...]:
-    """Room for some folders, which need not exist yet; folders of one disk are told together."""
+    """Room for some folders, which need not exist yet; folders of one disk are reported together."""
     by_device: dict[int, tuple[Path, list[str]]] = {}
     for folder in folders:
         place = next(one for one in (folder.absolute(), *folder.absolute().parents) if one.exists())

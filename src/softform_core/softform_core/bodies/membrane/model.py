@@ -271,7 +271,7 @@ def _mesh_lines(
     edges = np.concatenate([[-side / 2], inner, [side / 2]])
     if edges.size != chambers + 1 or not (np.diff(edges) > 0.0).all():
         raise SoftformError(
-            f"{name} must be {chambers - 1} rising positions within ±{side / 2:g} m, got {walls}.", "Mend the walls."
+            f"{name} must be {chambers - 1} rising positions within ±{side / 2:g} m, got {walls}.", "Correct the walls."
         )
     cells_of_chamber = np.diff(np.round(np.linspace(0, cells, chambers + 1)).astype(int))
     strips = [np.linspace(a, b, n + 1)[:-1] for a, b, n in zip(edges, edges[1:], cells_of_chamber, strict=False)]
