@@ -131,7 +131,7 @@ def check_points(points: Array, uv: Array, robot: Robot) -> PointPath:
         index = int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
         raise GoalError(Code.INVALID_PATH, f"Waypoint {index + 1} is NaN or infinite.", "Give x, y and z in m.")
     try:
-        check_scale(points, "Way-point", robot.name, _size(robot))
+        check_scale(points, "Waypoint", robot.name, _size(robot))
     except SoftformError as error:
         raise GoalError(Code.INVALID_PATH, error.message, error.next_step) from error
     if not robot.surfaces:

@@ -60,7 +60,7 @@ def load_plant(path: Path | None = None) -> Plant:
     except FileNotFoundError as error:
         raise SoftformError(f"There is no plant description {path}.", "Run: softform identify-plant") from error
     except (yaml.YAMLError, TypeError, KeyError) as error:
-        raise SoftformError(f"{path} does not hold a `plant` section: {error}", "Mend the file.") from error
+        raise SoftformError(f"{path} does not hold a `plant` section: {error}", "Correct the file.") from error
     except ValidationError as error:
         faults = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
-        raise SoftformError(f"{path} does not describe a plant: {faults}.", "Mend the file.") from error
+        raise SoftformError(f"{path} does not describe a plant: {faults}.", "Correct the file.") from error

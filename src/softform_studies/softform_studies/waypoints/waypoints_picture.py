@@ -52,7 +52,7 @@ def draw_waypoints(robot: Robot, reality_name: str, path: Path) -> None:
     figure = Figure(figsize=(11, 5.5), layout="constrained")
     columns = figure.subplot_mosaic([["tip", "ours"], ["tip", "mirrored"], ["tip", "nearest"]], width_ratios=[1.2, 1])
     tip_axes = columns["tip"]
-    tip_axes.plot(*points[:, :2].T, color="black", label="way-points")
+    tip_axes.plot(*points[:, :2].T, color="black", label="waypoints")
     for actuations, label in ((simulated, "real tip, without N_s2r"), (ours, "real tip, with N_s2r")):
         tips = MM_PER_M * real_tips(robot, reality, LiveBody(robot, reality), actuations)
         tip_axes.plot(*tips[:, :2].T, ".", markersize=3, label=label)
@@ -63,7 +63,7 @@ def draw_waypoints(robot: Robot, reality_name: str, path: Path) -> None:
         columns[name].plot(actuations / PA_PER_KPA, label=robot.actuation_names)
         columns[name].set_title(titles[name], fontsize="medium")
     figure.legend(*columns["ours"].get_legend_handles_labels(), loc="outside right center", fontsize="small")
-    columns["nearest"].set_xlabel("way-point")
+    columns["nearest"].set_xlabel("waypoint")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=100)
 
