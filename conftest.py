@@ -21,7 +21,7 @@ _MARKS = {
         re.MULTILINE,
     ),
     "training": re.compile(
-        r"\b(?:train\w*|learn_\w+|identify\w*|generate_simulation|simulate_tips|fit_tips|measure_gap)\("
+        r"\b(?:train\w*|learn_\w+|identify\w*|generate|simulate_tips|fit_tips|measure_gap)\("
         r"|\bimport train\b|\bbench\w* import\b|\bstudies\b|\bevaluat\w+ import run\b",
         re.MULTILINE,
     ),

@@ -15,7 +15,6 @@ from softform_core.robots import load_robot
 from softform_core.units import PA_PER_KPA
 from softform_pneumatics.balance import Air, BalanceWatch
 from softform_pneumatics.boards.protocol_a import StreamLine, StreamParser
-from softform_pneumatics.expected_flows import load_plant as load_identified_plant
 from softform_pneumatics.parameters import PARAMETERS
 from softform_pneumatics.states import UnsafeError
 from softform_rig.emulated_board import CHANNELS, Sensors
@@ -46,7 +45,7 @@ class Bench:
         self._stream = StreamParser()
         self.watch = BalanceWatch(
             [f"c{channel}" for channel in range(CHANNELS)],
-            Air(load_identified_plant()),
+            Air(load_plant()),
             TOLERANCES.vent_threshold,
             TOLERANCES.follow,
             DEFAULTS["response_timeout"],

@@ -14,8 +14,8 @@ class _Commands(RegisteredCommands):
     entry_point_group = "softform.commands"
     # The steps of a lab's work, in the order in which they are taken.
     order = (
-        *("demo", "doctor", "channels", "identify-plant", "simulate", "train", "launch", "status", "rig"),
-        *("calibrate-cameras", "print-code", "collect", "evaluate", "record", "replay", "bench", "study"),
+        *("demo", "doctor", "robot", "channels", "identify-plant", "simulate", "train", "launch", "status", "rig"),
+        *("calibrate-cameras", "print-code", "collect", "evaluate", "record", "replay", "bench", "study", "convert"),
     )
 
     def invoke(self, ctx: click.Context) -> object:
