@@ -74,6 +74,7 @@ def robot(request, stacks, tmp_path_factory) -> Iterator[Robot]:
         _run(train, "fk", "--robot", path, *(["--epochs", "400"] if robot.surfaces else []))
         stacks.launched_with({"robot": str(path), "sim_to_real": "none"})
         yield robot
+        stacks.close()
 
 
 def _run(command: object, *arguments: object) -> None:
