@@ -60,11 +60,8 @@ def start(marker, descriptions, guarded=True, impatient=False, **keywords):
     """Start a launch of `descriptions` as a process of its own."""
     call = "run_guarded(lambda: run_launch(descriptions))" if guarded else "run_launch(descriptions)"
     shorter = "runner.SIGTERM_AFTER = guardian.SIGTERM_AFTER = 0.5; runner.SIGKILL_AFTER = guardian.SIGKILL_AFTER = 0.5"
-    # Python swallows a KeyboardInterrupt that comes within a callback of an import: until the launch has handlers of
-    # its own, the signal ends the process by itself.
     code = f"""
-import signal, sys
-signal.signal(signal.SIGINT, signal.SIG_DFL)
+import sys
 from softform_launch import launch_guardian as guardian
 from softform_launch import launch_runner as runner
 from softform_launch.launch_file import ProcessDescription
@@ -80,6 +77,8 @@ sys.exit({call})
         env={**os.environ, "SOFTFORM_TEST_MARKER": marker},
         stderr=subprocess.STDOUT,
         start_new_session=True,
+        # A shell that runs the tests in the background leaves SIGINT ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         **keywords,
     )
 

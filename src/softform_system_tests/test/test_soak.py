@@ -54,7 +54,7 @@ def test_a_stack_that_stops_ends_the_soak():
     assert signs.trouble(signs.commanded_at + 1.0) == ""
     assert "no command came for 6 s" in signs.trouble(signs.commanded_at + 6.0)
     signs.commanded_at += 6.0
-    assert "recorder told nothing" in signs.trouble(signs.commanded_at)
+    assert "recorder reported nothing" in signs.trouble(signs.commanded_at)
     signs.note_driver(DriverState.VENTED, "no command came for 1 s")
     signs.note_driver(DriverState.RUNNING, "following commands")
     assert "the driver stopped: no command came" in signs.trouble(signs.recorder_told_at)
