@@ -15,6 +15,7 @@ from softform_client.client import Mode, ShapeClient
 from softform_core.errors import SoftformError
 from softform_core.forward.live_pipeline import NONE
 from softform_core.forward.sim_to_real_store import load_sim_to_real
+from softform_core.networks.store import FORWARD_KINEMATICS
 from softform_core.paths import models_dir, reality_file
 from softform_core.robots import Robot, load_robot
 from softform_core.run_folder import new_run_folder
@@ -115,6 +116,7 @@ def run_demo(request: DemoRequest, say: Say) -> DemoResult:
     """
     robot = load_robot(request.robot, "surface")
     reality_file(request.reality, robot.body.kind)
+    FORWARD_KINEMATICS.read_card(models_dir() / robot.name, robot)
     target = choose_target(request, robot)
     model = choose_sim_to_real(request, robot)
     folder = new_run_folder("demo")
