@@ -8,11 +8,16 @@ import functools
 import os
 import random
 import re
+import signal
 from pathlib import Path
 
 import pytest
 
 pytest_plugins = ["pytester"]
+
+# A shell that runs the tests in the background leaves SIGINT ignored, and so would all that they start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _MARKS = {
     "stack": re.compile(

@@ -77,8 +77,6 @@ sys.exit({call})
         env={**os.environ, "SOFTFORM_TEST_MARKER": marker},
         stderr=subprocess.STDOUT,
         start_new_session=True,
-        # A shell that runs the tests in the background leaves SIGINT ignored.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         **keywords,
     )
 
