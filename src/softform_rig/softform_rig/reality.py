@@ -122,9 +122,7 @@ def load_reality(name_or_path: str | Path, robot: Robot) -> Reality:
         )
     try:
         reality = Reality.model_validate(content | {"body": _body_fields(robot, fields)})
-        sensors, count = reality.pressure_sensors, len(robot.actuators)
-        spread_values(sensors.gain, count, "pressure_sensors.gain", positive)
-        spread_values(sensors.offset, count, "pressure_sensors.offset")
+        _calibration(reality, len(robot.actuators))
         robot.body.real_simulator(reality.body)
     except ValidationError as error:
         faults = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'reality'}: {e['msg']}" for e in error.errors())
