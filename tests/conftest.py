@@ -16,6 +16,7 @@ from softform_interfaces.msg import ChamberPressures
 from softform_launch.launched_stack import LaunchedStack
 from softform_ros.background_node import BackgroundNode
 from softform_ros.qos import PRESSURE_STATE_READER
+from softform_ros.service_calls import call_service
 from softform_ros.stack_state import wait_until_active
 
 sys.path.insert(0, str(Path(__file__).parent))  # for the helpers beside this file
@@ -65,9 +66,7 @@ def bring_to_rest() -> None:
     pressures: list[float] = []
     with BackgroundNode("operator", "/softform") as node:
         for service in ("stop", "reset"):
-            client = node.create_client(Trigger, service)
-            assert client.wait_for_service(20.0), service
-            answer = client.call(Trigger.Request(), timeout_sec=20.0)
+            answer = call_service(node, "pneumatics", Trigger, service, Trigger.Request(), 20.0)
             assert answer is not None and answer.success, answer
         node.create_subscription(
             ChamberPressures,

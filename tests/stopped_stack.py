@@ -19,6 +19,7 @@ from softform_rig.pseudo_terminal import PseudoTerminal
 from softform_ros import qos
 from softform_ros.background_node import BackgroundNode
 from softform_ros.conversions import cloud_from_points
+from softform_ros.service_calls import call_service
 
 ROBOT = load_robot("membrane")
 HELD = np.full(ROBOT.degrees_of_freedom, 3000.0)  # Pa
@@ -72,7 +73,6 @@ class Stack:
         self.targets = node.create_publisher(*self._topic("target_shape"), qos.TARGET_SHAPE)
         self.features = node.create_publisher(TargetPoints, "target_points", qos.TARGET_SHAPE)
         node.create_subscription(DriverState, "driver_state", self.states.append, qos.LATCHED_STATE)
-        self._clients = {}
         self.remote = {
             name: RemoteLifecycleNode(node, name, lambda reporter: "it says so", lambda: False) for name in MODULES
         }
@@ -109,21 +109,16 @@ class Stack:
         self.processes[name].send_signal(number)
         self.processes[name].wait(20.0)
 
-    def call(self, kind, name, request, attempts=5):
+    def call(self, server, kind, name, request, attempts=5):
         """The answer, or None. Asked again each second: what went to a process that was just killed is lost."""
-        if name not in self._clients:
-            self._clients[name] = self.node.create_client(kind, name)
-        client, answered = self._clients[name], threading.Event()
         for _ in range(attempts):
-            if client.wait_for_service(1.0):
-                future = client.call_async(request)
-                future.add_done_callback(lambda _: answered.set())
-                if answered.wait(8.0 if kind is Trigger else 1.0):
-                    return future.result()
+            answer = call_service(self.node, server, kind, name, request, 9.0 if kind is Trigger else 2.0)
+            if answer is not None:
+                return answer
         return None
 
     def trigger(self, name):
-        return self.call(Trigger, name, Trigger.Request())
+        return self.call(DRIVER, Trigger, name, Trigger.Request())
 
     def bring_up(self, name):
         """Configure and activate as far as the node lets itself be."""

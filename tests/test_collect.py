@@ -31,6 +31,7 @@ from softform_core.robots import load_robot
 from softform_interfaces.action import CollectDataset
 from softform_ros.action_caller import ActionCaller, GoalRejectedError
 from softform_ros.background_node import BackgroundNode
+from softform_ros.service_calls import call_service
 
 ROBOT = load_robot("membrane")
 STACK = {"motion_capture": "true", "solvers": "false"}
@@ -42,14 +43,14 @@ def operator() -> Iterator[Node]:
         yield node
 
 
-def ask(operator: Node, kind: Any, service: str, request: Any) -> Any:
-    client = operator.create_client(kind, service)
-    assert client.wait_for_service(20.0), service
-    return client.call(request, timeout_sec=20.0)
+def ask(operator: Node, server: str, kind: Any, service: str, request: Any) -> Any:
+    answer = call_service(operator, server, kind, service, request, 20.0)
+    assert answer is not None, service
+    return answer
 
 
 def trigger(operator: Node, service: str) -> None:
-    answer = ask(operator, Trigger, service, Trigger.Request())
+    answer = ask(operator, "pneumatics", Trigger, service, Trigger.Request())
     assert answer.success, answer.message
 
 
@@ -194,7 +195,7 @@ def test_a_stop_ends_collecting(stack, operator, markers, kept):
 def test_a_pulled_cable_ends_collecting_and_the_same_command_goes_on(stack, operator, markers, kept):
     def rig(transition: int) -> None:
         request = ChangeState.Request(transition=Transition(id=transition))
-        assert ask(operator, ChangeState, "rig/change_state", request).success
+        assert ask(operator, "rig", ChangeState, "rig/change_state", request).success
 
     def pull() -> None:
         wait_for_a_frame(markers)
@@ -206,7 +207,7 @@ def test_a_pulled_cable_ends_collecting_and_the_same_command_goes_on(stack, oper
     assert result.exit_code != 0 and "run the same command again" in said, said
     assert re.search("board|cable|offline|port", said), said
     rig(Transition.TRANSITION_ACTIVATE)  # as a real board does, it starts vented
-    wait_for(lambda: ask(operator, Trigger, "reset", Trigger.Request()).success, 30.0, "reset")
+    wait_for(lambda: ask(operator, "pneumatics", Trigger, "reset", Trigger.Request()).success, 30.0, "reset")
     count = captured(markers) + 1
     result = collected(markers, "--via", "mocap", "--frames", str(count), "--reference-every", "5")
     assert result.exit_code == 0, result.output
@@ -224,7 +225,8 @@ def test_a_pulled_cable_ends_collecting_and_the_same_command_goes_on(stack, oper
 def test_a_silent_scanner_is_named(stack, operator, tmp_path):
     def set_timeout(seconds: float) -> None:
         value = Parameter("capture_timeout", value=seconds).to_parameter_msg()
-        answer = ask(operator, SetParameters, "collector/set_parameters", SetParameters.Request(parameters=[value]))
+        request = SetParameters.Request(parameters=[value])
+        answer = ask(operator, "collector", SetParameters, "collector/set_parameters", request)
         assert answer.results[0].successful
 
     set_timeout(2.0)

@@ -124,7 +124,7 @@ class Stopped(RuleBasedStateMachine):
     def set_a_parameter(self, name):
         value = ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=10.0)
         request = SetParameters.Request(parameters=[ParameterMessage(name=name, value=value)])
-        self.stack.call(SetParameters, f"{DRIVER}/set_parameters", request)
+        self.stack.call(DRIVER, SetParameters, f"{DRIVER}/set_parameters", request)
 
     @rule()
     def restart_the_board(self):
@@ -167,7 +167,7 @@ class Stopped(RuleBasedStateMachine):
         service = action.Impl.SendGoalService
         request = service.Request(goal=message)
         request.goal_id.uuid = np.random.default_rng().integers(0, 256, 16, dtype=np.uint8)
-        self.stack.call(service, f"{name}/_action/send_goal", request)
+        self.stack.call(PLANNER, service, f"{name}/_action/send_goal", request)
         time.sleep(0.5)
 
     def _stream(self, publisher, message_at):

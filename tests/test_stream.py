@@ -2,13 +2,12 @@
 
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
-import rclpy
-from rclpy.executors import SingleThreadedExecutor
 from std_srvs.srv import Trigger
 
 from softform_core.forward.live_pipeline import LivePipeline
@@ -16,7 +15,9 @@ from softform_core.robots import load_robot
 from softform_core.surface.patch import SHEET
 from softform_core.units import MM_PER_M
 from softform_interfaces.msg import ChamberPressures, DriverState, ServoState
+from softform_ros.background_node import BackgroundNode
 from softform_ros.qos import LATCHED_STATE, PRESSURE_COMMAND, PRESSURE_STATE_READER, SERVO_STATE
+from softform_ros.service_calls import call_service
 
 CONTROLLER = Path(__file__).parents[1] / "src" / "softform_ik" / "test" / "streaming_process.py"
 WANTED = np.array([2000.0, 500.0, 2500.0, 800.0, 3000.0, 1500.0, 400.0, 2000.0, 1000.0])
@@ -36,9 +37,8 @@ class Observer:
     """What the stack says, and its services."""
 
     def __init__(self):
-        self.context = rclpy.Context()
-        rclpy.init(context=self.context)
-        self.node = rclpy.create_node("observer", namespace="softform", context=self.context)
+        self._background = BackgroundNode("observer", "softform")
+        self.node = self._background.__enter__()
         self.commands, self.pressures, self.driver, self.servo = [], [], [], []
         for kind, topic, kept, qos in (
             (ChamberPressures, "pressure_command", self.commands, PRESSURE_COMMAND),
@@ -47,29 +47,15 @@ class Observer:
             (ServoState, "servo_state", self.servo, SERVO_STATE),
         ):
             self.node.create_subscription(kind, topic, kept.append, qos)
-        self.executor = SingleThreadedExecutor(context=self.context)
-        self.executor.add_node(self.node)
 
     def wait_for(self, condition, what):
-        clock = self.node.get_clock()
-        end = clock.now().nanoseconds + PATIENCE * 1e9
+        deadline = time.monotonic() + PATIENCE
         while not condition():
-            assert clock.now().nanoseconds < end, f"waited in vain: {what}"
-            self.executor.spin_once(timeout_sec=0.05)
-
-    def listen(self, seconds):
-        clock = self.node.get_clock()
-        end = clock.now().nanoseconds + seconds * 1e9
-        while clock.now().nanoseconds < end:
-            self.executor.spin_once(timeout_sec=0.05)
+            assert time.monotonic() < deadline, f"waited in vain: {what}"
+            time.sleep(0.02)
 
     def call(self, service):
-        client = self.node.create_client(Trigger, service)
-        assert client.wait_for_service(timeout_sec=PATIENCE)
-        future = client.call_async(Trigger.Request())
-        self.wait_for(future.done, service)
-        self.node.destroy_client(client)
-        return future.result()
+        return call_service(self.node, "pneumatics", Trigger, service, Trigger.Request(), PATIENCE)
 
     @property
     def driver_state(self):
@@ -80,8 +66,7 @@ class Observer:
         return np.array(self.pressures[-1].pressure)
 
     def close(self):
-        self.node.destroy_node()
-        rclpy.shutdown(context=self.context)
+        self._background.close()
 
 
 @pytest.fixture
@@ -113,7 +98,7 @@ def test_the_robot_follows_and_holds_when_the_controller_is_killed(observer, poi
     with streaming(points_file):
         follow(observer, points_file)
     observer.wait_for(lambda: observer.servo[-1].state == ServoState.HOLDING, "the servo to hold")
-    observer.listen(2.0)  # twice the driver's command time-out
+    time.sleep(2.0)  # twice the driver's command time-out
     assert observer.driver_state == DriverState.RUNNING
     assert observer.measured == pytest.approx(WANTED, abs=500.0)
 
@@ -124,11 +109,11 @@ def test_stop_vents_midway_and_reset_alone_brings_nothing_back(observer, points_
         assert observer.call("stop").success
         observer.wait_for(lambda: observer.driver_state == DriverState.FAULT, "the fault")
         observer.wait_for(lambda: observer.servo[-1].state == ServoState.OFF, "the servo to let go")
-    observer.listen(0.5)
+    time.sleep(0.5)
     assert observer.call("reset").success
     observer.wait_for(lambda: observer.driver_state == DriverState.VENTED, "the reset")
     observer.commands.clear()
-    observer.listen(2.0)
+    time.sleep(2.0)
     assert not observer.commands and observer.driver_state == DriverState.VENTED
     with streaming(points_file):
         follow(observer, points_file)

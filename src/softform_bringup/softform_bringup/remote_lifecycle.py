@@ -47,8 +47,9 @@ class RemoteLifecycleNode:
         self._full_name = node.resolve_topic_name(name)
         self._last_error = last_error
         self._should_stop = should_stop
-        self._get_state = node.create_client(GetState, f"{name}/get_state")
+        # In this order: who answers the second client knows the first one already (see softform_ros.service_calls).
         self._change_state = node.create_client(ChangeState, f"{name}/change_state")
+        self._get_state = node.create_client(GetState, f"{name}/get_state")
 
     def is_there(self) -> bool:
         """Whether both services are known."""

@@ -13,13 +13,14 @@ import rclpy
 from lifecycle_msgs.srv import ChangeState, GetState
 from rcl_interfaces.srv import GetParameters
 from rclpy.executors import SingleThreadedExecutor
-from rclpy.node import Node
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from softform_bringup.lifecycle_manager import BringUpError, LifecycleManager, State, Step, Stopped
 from softform_bringup.remote_lifecycle import RemoteLifecycleNode
+from softform_ros.background_node import BackgroundNode
 from softform_ros.qos import LATCHED_STATE
+from softform_ros.service_calls import call_service
 
 TINY_NODE = """
 import sys
@@ -99,26 +100,18 @@ def stack(tmp_path):
 @pytest.fixture
 def watcher(stack):
     """A node that keeps the manager's states."""
-    context = rclpy.Context()
-    rclpy.init(context=context)
-    node = Node("watcher", namespace=stack.namespace, context=context)
-    node.states = []
-    node.create_subscription(String, "bringup_state", lambda m: node.states.append(m.data), LATCHED_STATE)
-    executor = rclpy.executors.SingleThreadedExecutor(context=context)
-    executor.add_node(node)
+    with BackgroundNode("watcher", stack.namespace) as node:
+        node.states = []
+        node.create_subscription(String, "bringup_state", lambda m: node.states.append(m.data), LATCHED_STATE)
 
-    def wait_for_state(beginning, seconds=30.0):
-        deadline = time.monotonic() + seconds
-        while not any(state.startswith(beginning) for state in node.states):
-            assert time.monotonic() < deadline, (node.states, stack.log.read_text())
-            executor.spin_once(timeout_sec=0.1)
+        def wait_for_state(beginning, seconds=30.0):
+            deadline = time.monotonic() + seconds
+            while not any(state.startswith(beginning) for state in node.states):
+                assert time.monotonic() < deadline, (node.states, stack.log.read_text())
+                time.sleep(0.02)
 
-    node.wait_for_state = wait_for_state
-    node.spin_once = lambda: executor.spin_once(timeout_sec=0.1)
-    yield node
-    executor.shutdown()
-    node.destroy_node()
-    rclpy.shutdown(context=context)
+        node.wait_for_state = wait_for_state
+        yield node
 
 
 UP = ["first configure", "first activate", "second configure", "second activate"]
@@ -131,12 +124,7 @@ def test_up_in_order_and_down_in_reverse_by_service(stack, watcher):
     stack.start_tiny("first")
     watcher.wait_for_state("active")
     assert stack.events() == UP
-    client = watcher.create_client(Trigger, "shutdown")
-    assert client.wait_for_service(10.0)
-    future = client.call_async(Trigger.Request())
-    while not future.done():
-        watcher.spin_once()
-    assert future.result().success
+    assert call_service(watcher, "bringup_manager", Trigger, "shutdown", Trigger.Request(), 10.0).success
     assert stack.exit_code() == 0
     assert stack.events() == UP + DOWN
     watcher.wait_for_state("down")
@@ -179,13 +167,10 @@ def test_a_node_that_fails_brings_down_what_was_up(stack, watcher):
 def test_tells_its_parameters(stack, watcher):
     stack.start_manager("nowhere")
     watcher.wait_for_state("starting")
-    client = watcher.create_client(GetParameters, "bringup_manager/get_parameters")
-    assert client.wait_for_service(10.0)
-    future, deadline = client.call_async(GetParameters.Request(names=["watch_period"])), time.monotonic() + 10.0
-    while not future.done():
-        assert time.monotonic() < deadline, stack.log.read_text()
-        watcher.spin_once()
-    assert future.result().values[0].double_value == 0.2
+    request = GetParameters.Request(names=["watch_period"])
+    told = call_service(watcher, "bringup_manager", GetParameters, "bringup_manager/get_parameters", request, 10.0)
+    assert told is not None, stack.log.read_text()
+    assert told.values[0].double_value == 0.2
 
 
 def test_stop_while_waiting_for_a_node(stack, watcher):

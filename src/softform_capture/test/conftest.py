@@ -2,20 +2,18 @@
 
 import subprocess
 import sys
-import threading
 import time
 
 import cv2
 import numpy as np
 import pytest
-import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
-from rclpy.context import Context
-from rclpy.executors import SingleThreadedExecutor
 
 from softform_ros import qos
+from softform_ros.background_node import BackgroundNode
+from softform_ros.service_calls import call_service
 
 PATIENCE = 30.0
 
@@ -26,32 +24,22 @@ class NodeProcess:
     def __init__(self, module, name, output, **parameters):
         kind, topic, profile = output
         self._topic = topic
-        self.context = Context()
-        rclpy.init(context=self.context)
-        self.node = rclpy.create_node("listener", namespace="/softform", context=self.context)
+        self._name = name
+        self._background = BackgroundNode("listener", "/softform")
+        self.node = self._background.__enter__()
         self.messages, self.statuses = [], []
         self.node.create_subscription(kind, topic, self.messages.append, profile)
         self.node.create_subscription(
             DiagnosticArray, "/diagnostics", lambda message: self.statuses.extend(message.status), qos.DIAGNOSTICS
         )
-        self._change_state = self.node.create_client(ChangeState, f"{name}/change_state")
-        self._executor = SingleThreadedExecutor(context=self.context)
-        self._executor.add_node(self.node)
-        self._ended = threading.Event()
-        self._spinner = threading.Thread(target=self._spin, daemon=True)
-        self._spinner.start()
         arguments = [word for name, value in parameters.items() for word in ("-p", f"{name}:={value}")]
         self.process = subprocess.Popen(
             [sys.executable, "-m", module, "--ros-args", "-r", "__ns:=/softform", *arguments],
         )
-        assert self._change_state.wait_for_service(PATIENCE)
-
-    def _spin(self):
-        while not self._ended.is_set():
-            self._executor.spin_once(timeout_sec=0.05)
 
     def change(self, transition):
-        return self._change_state.call(ChangeState.Request(transition=Transition(id=transition))).success
+        request = ChangeState.Request(transition=Transition(id=transition))
+        return call_service(self.node, self._name, ChangeState, f"{self._name}/change_state", request, PATIENCE).success
 
     def start(self):
         assert self.change(Transition.TRANSITION_CONFIGURE)
@@ -75,10 +63,7 @@ class NodeProcess:
     def close(self):
         self.process.kill()
         self.process.wait()
-        self._ended.set()
-        self._spinner.join()
-        self.node.destroy_node()
-        rclpy.shutdown(context=self.context)
+        self._background.close()
 
 
 @pytest.fixture

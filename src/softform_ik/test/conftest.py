@@ -24,6 +24,7 @@ from softform_core.units import MM_PER_M
 from softform_interfaces.msg import ChamberPressures, DriverState
 from softform_ros import qos
 from softform_ros.conversions import cloud_from_points
+from softform_ros.service_calls import call_service
 
 NAMESPACE = "/softform"
 PATIENCE = 30.0
@@ -166,7 +167,7 @@ class NodeProcess:
     """The node as it is launched."""
 
     def __init__(self, stand_in, *parameters, name="inverse_kinematics"):
-        self.stand_in = stand_in
+        self.stand_in, self.name = stand_in, name
         command = [
             sys.executable,
             "-m",
@@ -181,10 +182,6 @@ class NodeProcess:
         self.log = []
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
-        self.client = stand_in.node.create_client(ChangeState, f"{name}/change_state")
-        if not self.client.wait_for_service(timeout_sec=PATIENCE):
-            self.process.kill()
-            pytest.fail("".join(self.log))
 
     def read(self):
         for line in self.process.stderr:
@@ -192,7 +189,10 @@ class NodeProcess:
 
     def change_state(self, transition):
         request = ChangeState.Request(transition=Transition(id=transition))
-        return self.client.call(request, timeout_sec=2 * PATIENCE).success
+        service = f"{self.name}/change_state"
+        answer = call_service(self.stand_in.node, self.name, ChangeState, service, request, 2 * PATIENCE)
+        assert answer is not None, "".join(self.log)
+        return answer.success
 
     def start(self):
         assert self.change_state(Transition.TRANSITION_CONFIGURE), "".join(self.log)
@@ -206,7 +206,6 @@ class NodeProcess:
             self.process.kill()
             raise
         self.reader.join()
-        self.stand_in.in_executor(lambda: self.stand_in.node.destroy_client(self.client))
         return code
 
 

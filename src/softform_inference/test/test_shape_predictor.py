@@ -4,17 +4,14 @@ import dataclasses
 import signal
 import subprocess
 import sys
-import threading
 import time
 
 import numpy as np
 import pytest
-import rclpy
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
-from rclpy.executors import SingleThreadedExecutor
 from sensor_msgs.msg import PointCloud2
 
 from softform_core.errors import SoftformError
@@ -37,7 +34,9 @@ from softform_inference.prediction import measured_actuation, predict_cloud, pre
 from softform_interfaces.msg import ChamberPressures, Surface
 from softform_interfaces.srv import PredictShape
 from softform_ros import qos
+from softform_ros.background_node import BackgroundNode
 from softform_ros.conversions import points_from_cloud, values_from_cloud
+from softform_ros.service_calls import call_service
 
 PATIENCE = 30.0
 SHIPPED = models_dir() / "membrane" / "rig_default"
@@ -115,9 +114,8 @@ class Bench:
     """A ROS participant in the test process."""
 
     def __init__(self):
-        self.context = rclpy.Context()
-        rclpy.init(context=self.context)
-        self.node = rclpy.create_node("bench", namespace="/softform", context=self.context)
+        self._background = BackgroundNode("bench", "/softform")
+        self.node = self._background.__enter__()
         self.received = {"surface": [], "cloud": [], "diagnostics": []}
         for name, kind, topic, profile in (
             ("surface", Surface, "predicted_surface", qos.PREDICTED_SURFACE),
@@ -126,16 +124,7 @@ class Bench:
         ):
             self.node.create_subscription(kind, topic, self.received[name].append, profile)
         self.pressures = self.node.create_publisher(ChamberPressures, "pressure_state", qos.PRESSURE_STATE)
-        self.executor = SingleThreadedExecutor(context=self.context)
-        self.executor.add_node(self.node)
-        self.running = True
-        self.thread = threading.Thread(target=self.spin, daemon=True)
-        self.thread.start()
         self.processes = []
-
-    def spin(self):
-        while self.running:
-            self.executor.spin_once(timeout_sec=0.05)
 
     def start(self, *parameters):
         command = [
@@ -149,12 +138,13 @@ class Bench:
         for parameter in parameters:
             command += ["-p", parameter]
         self.processes.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
-        self.client = self.node.create_client(ChangeState, "shape_predictor/change_state")
-        assert self.client.wait_for_service(timeout_sec=PATIENCE)
+
+    def call(self, kind, service, request):
+        return call_service(self.node, "shape_predictor", kind, service, request, 2 * PATIENCE)
 
     def change_state(self, transition):
         request = ChangeState.Request(transition=Transition(id=transition))
-        return self.client.call(request, timeout_sec=2 * PATIENCE).success
+        return self.call(ChangeState, "shape_predictor/change_state", request).success
 
     def stop(self):
         """End the newest process; returns its exit code and log."""
@@ -198,10 +188,7 @@ class Bench:
     def close(self):
         while self.processes:
             self.stop()
-        self.running = False
-        self.thread.join()
-        self.node.destroy_node()
-        rclpy.shutdown(context=self.context)
+        self._background.close()
 
 
 @pytest.fixture
@@ -228,8 +215,7 @@ def test_the_node_predicts_what_is_measured_and_what_is_asked(bench, robot, pipe
     assert surface.header.stamp in stamps and cloud.header.frame_id == "base_link"
     assert len(points_from_cloud(cloud)) == 400
 
-    ask = bench.node.create_client(PredictShape, "predict_shape")
-    answer = ask.call(PredictShape.Request(pressures=PRESSURES[::-1].tolist()), timeout_sec=PATIENCE)
+    answer = bench.call(PredictShape, "predict_shape", PredictShape.Request(pressures=PRESSURES[::-1].tolist()))
     assert answer.success and answer.message == ""
     assert np.allclose(
         points_of(answer.surface.control_points),
@@ -238,7 +224,7 @@ def test_the_node_predicts_what_is_measured_and_what_is_asked(bench, robot, pipe
     )
     assert len(points_from_cloud(answer.cloud)) == 400
     for bad, reason in (([0.0] * 8, "9 pressures"), ([float("nan")] * 9, "finite"), ([9000.0] * 9, "outside")):
-        answer = ask.call(PredictShape.Request(pressures=bad), timeout_sec=PATIENCE)
+        answer = bench.call(PredictShape, "predict_shape", PredictShape.Request(pressures=bad))
         assert not answer.success and reason in answer.message
 
     def complained():
@@ -279,11 +265,10 @@ def test_a_new_sim_to_real_model_changes_the_prediction_while_the_node_runs_and_
     bench.start("surface_points:=400", f"sim_to_real:={tmp_path}")
     assert bench.change_state(Transition.TRANSITION_CONFIGURE)
     assert bench.change_state(Transition.TRANSITION_ACTIVATE)
-    ask = bench.node.create_client(PredictShape, "predict_shape")
 
     def predicted(**options):
         request = PredictShape.Request(pressures=PRESSURES.tolist(), **options)
-        answer = ask.call(request, timeout_sec=PATIENCE)
+        answer = bench.call(PredictShape, "predict_shape", request)
         assert answer.success, answer.message
         return answer
 

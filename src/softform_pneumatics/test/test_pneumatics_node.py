@@ -11,16 +11,15 @@ from typing import Any
 
 import psutil
 import pytest
-import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
-from rclpy.context import Context
-from rclpy.executors import SingleThreadedExecutor
 from std_srvs.srv import Trigger
 
 from softform_interfaces.msg import ChamberPressures, DriverState
 from softform_ros import qos
+from softform_ros.background_node import BackgroundNode
+from softform_ros.service_calls import call_service, wait_until_answered
 
 WaitUntil = Callable[..., None]
 NAMESPACE = "/softform"
@@ -30,6 +29,8 @@ COMMANDER_PROGRAM = """
 import rclpy, sys, time
 from softform_interfaces.msg import ChamberPressures
 from softform_ros import qos
+from softform_ros.background_node import BackgroundNode
+from softform_ros.service_calls import call_service, wait_until_answered
 rclpy.init()
 node = rclpy.create_node("commander", namespace="/softform")
 publisher = node.create_publisher(ChamberPressures, "pressure_command", qos.PRESSURE_COMMAND)
@@ -43,9 +44,8 @@ class Rig:
     """The node's process, and a ROS node that watches it and changes its state."""
 
     def __init__(self, port: str, folder: Path) -> None:
-        self.context = Context()
-        rclpy.init(context=self.context)
-        self.node = rclpy.create_node("watcher", namespace=NAMESPACE, context=self.context)
+        self._background = BackgroundNode("watcher", NAMESPACE)
+        self.node = self._background.__enter__()
         self.pressures: list[ChamberPressures] = []
         self.ages: list[float] = []
         self.states: list[DriverState] = []
@@ -53,13 +53,6 @@ class Rig:
         self.node.create_subscription(ChamberPressures, "pressure_state", self._on_pressures, qos.PRESSURE_STATE_READER)
         self.node.create_subscription(DriverState, "driver_state", self.states.append, qos.LATCHED_STATE)
         self.node.create_subscription(DiagnosticArray, "/diagnostics", self.diagnostics.append, qos.DIAGNOSTICS)
-        self._change_state = self.node.create_client(ChangeState, "pneumatics/change_state")
-        self._triggers = {name: self.node.create_client(Trigger, name) for name in ("stop", "reset", "calibrate")}
-        self._executor = SingleThreadedExecutor(context=self.context)
-        self._executor.add_node(self.node)
-        self._ended = threading.Event()
-        self._spinner = threading.Thread(target=self._spin, daemon=True)
-        self._spinner.start()
         self.commander: subprocess.Popen[bytes] | None = None
         self.process = subprocess.Popen(
             [
@@ -77,11 +70,6 @@ class Rig:
                 f"state_folder:={folder}",
             ],
         )
-        assert self._change_state.wait_for_service(20.0)
-
-    def _spin(self) -> None:
-        while not self._ended.is_set():
-            self._executor.spin_once(timeout_sec=0.05)
 
     def _on_pressures(self, message: ChamberPressures) -> None:
         stamp = message.header.stamp
@@ -90,10 +78,15 @@ class Rig:
 
     def change_state(self, transition: int) -> bool:
         request = ChangeState.Request(transition=Transition(id=transition))
-        return bool(self._change_state.call(request).success)
+        return bool(self._call(ChangeState, "pneumatics/change_state", request).success)
 
     def trigger(self, name: str) -> Trigger.Response:
-        return self._triggers[name].call(Trigger.Request())
+        return self._call(Trigger, name, Trigger.Request())
+
+    def _call(self, kind: Any, service: str, request: Any) -> Any:
+        answer = call_service(self.node, "pneumatics", kind, service, request, 60.0)
+        assert answer is not None, f"{service} was not answered"
+        return answer
 
     def start_commander(self) -> None:
         self.commander = subprocess.Popen([sys.executable, "-c", COMMANDER_PROGRAM])
@@ -103,10 +96,7 @@ class Rig:
             if process is not None:
                 process.kill()
                 process.wait()
-        self._ended.set()
-        self._spinner.join()
-        self.node.destroy_node()
-        rclpy.shutdown(context=self.context)
+        self._background.close()
 
 
 @pytest.fixture
@@ -229,8 +219,9 @@ def test_a_robot_that_the_board_cannot_drive_is_refused(scripted_board: Any, rig
 
 
 def test_a_signal_while_configuring_vents_and_ends(scripted_board: Any, rig: Rig, wait_until: WaitUntil) -> None:
-    request = ChangeState.Request(transition=Transition(id=Transition.TRANSITION_CONFIGURE))
-    rig._change_state.call_async(request)
+    client = rig.node.create_client(ChangeState, "pneumatics/change_state")
+    assert wait_until_answered(rig.node, "pneumatics", 20.0) and client.wait_for_service(20.0)
+    client.call_async(ChangeState.Request(transition=Transition(id=Transition.TRANSITION_CONFIGURE)))
     wait_until(lambda: bool(scripted_board.pressures.max() > 0.2), 20.0)
     rig.process.terminate()
     assert rig.process.wait(15.0) == 0

@@ -9,19 +9,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import rclpy
 import serial
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
-from rclpy.context import Context
-from rclpy.executors import SingleThreadedExecutor
 from sensor_msgs.msg import PointCloud2
 from std_msgs.msg import String
 
 from softform_interfaces.msg import MarkerFrame
+from softform_ros.background_node import BackgroundNode
 from softform_ros.conversions import points_from_cloud, positions_from_markers
 from softform_ros.qos import CAPTURED_MARKERS, DIAGNOSTICS, FAULT_EVENTS, INJECT_FAULT, TRUE_SURFACE
+from softform_ros.service_calls import call_service
 
 NAMESPACE = "/softform"
 
@@ -35,41 +34,32 @@ class NodeProcess:
         arguments = [part for name, value in given.items() for part in ("-p", f"{name}:={value}")]
         command = [sys.executable, "-m", "softform_rig.rig_node", "--ros-args", "-r", f"__ns:={NAMESPACE}", *arguments]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        self.context = Context()
-        rclpy.init(context=self.context)
-        self.node = rclpy.create_node("watcher", namespace=NAMESPACE, context=self.context)
-        self.executor = SingleThreadedExecutor(context=self.context)
-        self.executor.add_node(self.node)
+        self._background = BackgroundNode("watcher", NAMESPACE)
+        self.node = self._background.__enter__()
         self.surfaces: list[PointCloud2] = []
         self.diagnostics: list[DiagnosticArray] = []
         self.node.create_subscription(PointCloud2, "rig/true_surface", self.surfaces.append, TRUE_SURFACE)
         self.markers: list[MarkerFrame] = []
         self.node.create_subscription(MarkerFrame, "mocap/markers", self.markers.append, CAPTURED_MARKERS)
         self.node.create_subscription(DiagnosticArray, "/diagnostics", self.diagnostics.append, DIAGNOSTICS)
-        self._changes = self.node.create_client(ChangeState, "rig/change_state")
-
-    def wait_until_there(self) -> None:
-        assert self._changes.wait_for_service(60.0)
 
     def change(self, transition: int) -> bool:
         request = ChangeState.Request(transition=Transition(id=transition))
-        future = self._changes.call_async(request)
-        self.wait(future.done, 60.0)
-        return bool(future.result().success)
+        answer = call_service(self.node, "rig", ChangeState, "rig/change_state", request, 60.0)
+        assert answer is not None, "the node did not answer"
+        return bool(answer.success)
 
     def wait(self, condition: Callable[[], object], seconds: float = 60.0) -> None:
         deadline = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < deadline, "it did not happen in time"
-            self.executor.spin_once(timeout_sec=0.1)
+            time.sleep(0.02)
 
     def close(self) -> None:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
-        self.executor.shutdown()
-        self.node.destroy_node()
-        rclpy.shutdown(context=self.context)
+        self._background.close()
 
 
 @pytest.fixture
@@ -78,7 +68,6 @@ def start(tmp_path):
 
     def make(**parameters: str) -> NodeProcess:
         started.append(NodeProcess(tmp_path, **parameters))
-        started[-1].wait_until_there()
         return started[-1]
 
     yield make

@@ -1,6 +1,5 @@
 """The connection of a plain program to an action of the stack: goals out, feedback, results and rejections in."""
 
-import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -10,7 +9,6 @@ from typing import Any
 from action_msgs.msg import GoalStatus
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray
-from rcl_interfaces.srv import GetParameters
 from rclpy.action import ActionClient
 from rclpy.action.client import ClientGoalHandle
 from rclpy.node import Node
@@ -18,12 +16,10 @@ from rclpy.node import Node
 from softform_core.errors import SoftformError
 from softform_ros import qos
 from softform_ros.background_node import BackgroundNode
+from softform_ros.service_calls import wait_until_answered
 
 _POLL_SECONDS = 0.05
 _REASON_SECONDS = 1.0
-_JOINING_SECONDS = 0.5
-"""After so long without an answer the question is put again."""
-
 _ACCEPTANCE_SECONDS = 20.0
 
 
@@ -105,7 +101,7 @@ class ActionCaller:
                 f"No {self._server} node in {self._namespace or '/'} answered within {self._timeout:g} s.",
                 "Launch the stack first, and check the namespace and ROS_DOMAIN_ID.",
             )
-        if not self._is_answered():
+        if not wait_until_answered(self.node, self._server, self._timeout):
             self.close()
             raise NotConnectedError(
                 f"The {self._server} node in {self._namespace or '/'} is there and does not answer.",
@@ -191,20 +187,6 @@ class ActionCaller:
             self._ask(handle.cancel_goal_async)
         return True
 
-    def _is_answered(self) -> bool:
-        """Whether the node has come to know this client, which it may later than the client sees it.
-
-        An answer that it sends before that is lost, and with it a goal. The middleware announces endpoints in the order
-        in which they were made: who answers a request of this last one can answer those of the action as well.
-        """
-        asked = self.node.create_client(GetParameters, f"{self._server}/get_parameters")
-        deadline = time.monotonic() + self._timeout
-        while time.monotonic() < deadline:
-            with contextlib.suppress(NotConnectedError):
-                self._ask(lambda: asked.call_async(GetParameters.Request()), _JOINING_SECONDS)
-                return True
-        return False
-
     def _refuse_unless_connected(self) -> None:
         if not self.is_connected:
             raise NotConnectedError("The client is not connected.", "Call connect() or use it in a `with` block.")
@@ -214,13 +196,13 @@ class ActionCaller:
                 "Call from another thread, or after the goal's end.",
             )
 
-    def _ask(self, send: Callable[[], Any], timeout: float = float("inf")) -> Any:
+    def _ask(self, send: Callable[[], Any]) -> Any:
         """Send a request from the executor's thread and wait for the answer.
 
         rclpy 7.1's ActionClient notes a request only after it has sent it, without a lock: an answer that another
         thread takes in between is thrown away as unexpected, and its future never ends.
         """
-        return self._wait(self._wait(self._background.executor.create_task(send), timeout), timeout)
+        return self._wait(self._wait(self._background.executor.create_task(send)))
 
     def _accepted(self, send: Callable[[], Any]) -> Any:
         """Send a goal and wait until it is accepted or rejected; one that is accepted later than that is cancelled."""

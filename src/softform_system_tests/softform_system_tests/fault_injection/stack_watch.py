@@ -1,6 +1,5 @@
 """What the stack tells of itself while faults are injected, and the requests that are made of it."""
 
-import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from softform_interfaces.msg import ChamberPressures, DriverState, MarkerFrame
 from softform_ros import qos
 from softform_ros.background_node import BackgroundNode
 from softform_ros.conversions import points_from_cloud, seconds_from_stamp
+from softform_ros.service_calls import call_service
 
 _POLL_SECONDS = 0.02
 _FLUSH_SECONDS = 1.5  # the recorder hands over what it wrote once a second
@@ -75,7 +75,6 @@ class StackWatch:
         self.commands = node.create_publisher(ChamberPressures, "pressure_command", qos.PRESSURE_COMMAND)
         node.create_subscription(DiagnosticStatus, "rig/fault_events", self._on_fault_event, qos.FAULT_EVENTS)
         self._faults = node.create_publisher(String, "rig/inject_fault", qos.INJECT_FAULT)
-        self._triggers = {name: node.create_client(Trigger, name) for name in ("stop", "reset")}
         return self
 
     def __exit__(
@@ -145,12 +144,7 @@ class StackWatch:
 
     def trigger(self, service: str, seconds: float) -> Trigger.Response | None:
         """Call `stop` or `reset`; None without an answer in time."""
-        client, answered = self._triggers[service], threading.Event()
-        if not client.wait_for_service(seconds):
-            return None
-        future = client.call_async(Trigger.Request())
-        future.add_done_callback(lambda _: answered.set())
-        return future.result() if answered.wait(seconds) else None
+        return call_service(self.node, "pneumatics", Trigger, service, Trigger.Request(), seconds)
 
     def _status(self, node: str) -> DiagnosticStatus | None:
         return self._diagnostics.get(f"/{self._namespace}/{node}")

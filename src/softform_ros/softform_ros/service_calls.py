@@ -1,0 +1,68 @@
+"""Calls of services whose nodes, or whose callers, have just come."""
+
+import time
+from typing import Any
+
+from rcl_interfaces.srv import GetParameters
+from rclpy.node import Node
+
+_JOINING_SECONDS = 0.25
+"""After so long without an answer the question is put again."""
+
+_POLL_SECONDS = 0.02
+
+
+def wait_until_answered(node: Node, server: str, timeout: float) -> bool:
+    """Wait until another node can answer the clients that this node has made so far; another thread spins this node.
+
+    A client sees a service before the service has come to know the client, and an answer that is sent in between is
+    lost (rmw_fastrtps gives up on it after 100 ms). The middleware announces endpoints in the order in which they were
+    made: who answers a request of one more client can answer those that were made before it.
+
+    Args:
+        node: This program's.
+        server: Name of the other node, absolute or relative to the namespace of `node`.
+        timeout: s.
+
+    Returns:
+        Whether it answers.
+    """
+    deadline = time.monotonic() + timeout
+    client = node.create_client(GetParameters, f"{server}/get_parameters")
+    try:
+        while time.monotonic() < deadline and node.context.ok():
+            if not client.service_is_ready():
+                time.sleep(_POLL_SECONDS)
+            elif client.call(GetParameters.Request(), timeout_sec=_JOINING_SECONDS) is not None:
+                return True
+        return False
+    finally:
+        node.destroy_client(client)
+
+
+def call_service(node: Node, server: str, kind: Any, service: str, request: Any, timeout: float) -> Any | None:
+    """Wait for a service, call it once, and return its answer; another thread spins this node.
+
+    Args:
+        node: This program's.
+        server: Name of the node that serves it, absolute or relative to the namespace of `node`.
+        kind: Type of the service.
+        service: Name of the service, likewise.
+        request: Message.
+        timeout: For all of it, s.
+
+    Returns:
+        The answer, None if there is none in time; the request may have been carried out nevertheless.
+    """
+    deadline = time.monotonic() + timeout
+    client = node.create_client(kind, service)
+    try:
+        if not wait_until_answered(node, server, timeout):
+            return None
+        while not client.service_is_ready():
+            if time.monotonic() > deadline:
+                return None
+            time.sleep(_POLL_SECONDS)
+        return client.call(request, timeout_sec=max(0.0, deadline - time.monotonic()))
+    finally:
+        node.destroy_client(client)
