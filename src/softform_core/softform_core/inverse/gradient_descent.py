@@ -29,8 +29,7 @@ def gradient_descent(problem: Problem, monitor: Monitor, start: Evaluation) -> t
         before = best.merit
         if not options.fix_pose:
             assert problem.target is not None
-            pose, matchings = icp(best.points[best.covered], problem.target, best.pose)
-            problem.queries += matchings
+            pose, _ = icp(best.points[best.covered], problem.target, best.pose)
             posed = problem.reposed(best, pose)
             best = posed if posed.merit < best.merit else best
         slope = problem.gradient(best) * problem.range

@@ -97,7 +97,7 @@ class Evaluation:
 
 
 class Problem:
-    """The merit for one pipeline and target, with counters; cheap to make for each target of a stream.
+    """The merit for one pipeline and target; cheap to make for each target of a stream.
 
     Args:
         pipeline: Forward kinematics at the points that are compared with the target.
@@ -130,7 +130,6 @@ class Problem:
         self.trims = False
         self.ignore_uncovered = False
         self.scale = np.inf
-        self.forward_evaluations = self.jacobian_evaluations = self.queries = 0
         self._size: float | None = None
 
     def coarse(self, options: IkOptions) -> "Problem":
@@ -167,7 +166,6 @@ class Problem:
 
     def evaluate(self, actuation: Array, pose: RigidTransform) -> Evaluation:
         """The merit at an actuation (k,) Pa and a pose."""
-        self.forward_evaluations += 1
         features = None if self.features is None else self.features.match(actuation, pose)
         if self.target is None:
             return self._rated(actuation, pose, None, np.zeros((0, 3)), _NO_MATCHES, features)
@@ -203,12 +201,10 @@ class Problem:
 
     def jacobian_along(self, at: Evaluation, directions: Array) -> Array:
         """Derivative of each point along a direction (P, 3) of its own, (P, k) mm/Pa."""
-        self.jacobian_evaluations += 1
         return self.pipeline.jacobian_along(at.state, directions)
 
     def gradient(self, at: Evaluation) -> Array:
         """dD/da of Eq. 16 a covered point, (k,) mm^2/Pa."""
-        self.jacobian_evaluations += 1
         return self.pipeline.objective_gradient(at.state, at.residuals) / max(1, int(at.covered.sum()))
 
     def clip(self, actuation: Array) -> Array:
@@ -220,7 +216,6 @@ class Problem:
     ) -> Evaluation:
         matches = _NO_MATCHES
         if self.target is not None:
-            self.queries += 1
             matches = posed_query(self.target, pose, points)
         return self._rated(actuation, pose, state, points, matches, features)
 

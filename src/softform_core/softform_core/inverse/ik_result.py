@@ -67,11 +67,6 @@ class IkResult:
         return self.found.covered
 
     @property
-    def feature_distances(self) -> Array:
-        """(M,) mm from the feature points to where they are wanted."""
-        return np.zeros(0) if self.found.features is None else self.found.features.distances
-
-    @property
     def mean_error_mm(self) -> float:
         """Mean of the distances that count."""
         return self.found.mean_error_mm
@@ -95,21 +90,6 @@ class IkResult:
     def iterations(self) -> int:
         """Iterations made."""
         return len(self.history) - 1
-
-    @property
-    def forward_evaluations(self) -> int:
-        """Evaluations of the forward pipeline."""
-        return self.problem.forward_evaluations
-
-    @property
-    def jacobian_evaluations(self) -> int:
-        """Evaluations of its Jacobian or gradient."""
-        return self.problem.jacobian_evaluations
-
-    @property
-    def closest_point_queries(self) -> int:
-        """Searches for all closest points."""
-        return self.problem.queries
 
     @cached_property
     def reachability(self) -> Reachability:

@@ -33,7 +33,6 @@ def test_recovers_hidden_pressures_from_their_own_shape(corrected_membrane, shap
     assert result.iterations <= 15 and len(result.history) == result.iterations + 1
     assert np.allclose(result.pose.rotation, np.eye(3)) and np.allclose(result.pose.translation, 0.0)
     assert result.history[0].mean_error_mm > 100.0 * result.mean_error_mm
-    assert result.forward_evaluations >= result.iterations and result.jacobian_evaluations >= result.iterations - 1
     assert 1 <= result.coarse_iterations <= 6
 
 
