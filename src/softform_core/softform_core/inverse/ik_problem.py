@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
 from softform_core.forward.forward_model import ForwardModel
-from softform_core.inverse.closest_points import ClosestPoints, Matches
+from softform_core.inverse.closest_points import ClosestPoints, Matches, posed_query
 from softform_core.inverse.feature_term import FeatureMatches, FeatureTerm
-from softform_core.inverse.icp import posed_query
 from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.pressure_cost import PressureCost
 from softform_core.inverse.robust_loss import tukey_loss, tukey_scale, tukey_weights
@@ -139,11 +138,6 @@ class Problem:
         return coarse
 
     @property
-    def has_extras(self) -> bool:
-        """Whether more than the plain target of Eq. 15 is asked for."""
-        return self.features is not None or self.options.partial or self.cost.curvature > 0.0
-
-    @property
     def size(self) -> float:
         """Diagonal of the robot's shape at the lowest pressures, mm."""
         if self._size is None:
@@ -202,10 +196,6 @@ class Problem:
     def jacobian_along(self, at: Evaluation, directions: Array) -> Array:
         """Derivative of each point along a direction (P, 3) of its own, (P, k) mm/Pa."""
         return self.pipeline.jacobian_along(at.state, directions)
-
-    def gradient(self, at: Evaluation) -> Array:
-        """dD/da of Eq. 16 a covered point, (k,) mm^2/Pa."""
-        return self.pipeline.objective_gradient(at.state, at.residuals) / max(1, int(at.covered.sum()))
 
     def clip(self, actuation: Array) -> Array:
         """The nearest actuation within the bounds."""

@@ -24,7 +24,6 @@ class IkResult:
         coarse_iterations: Made before, at few points; they are one entry of the history together.
         seconds: Wall-clock time of the solve, without building the search tree of the target.
         prepare_seconds: Time to build that tree.
-        method: Name of the method.
         termination: Why it stopped.
         problem: What was solved.
         found: Its best evaluation.
@@ -34,7 +33,6 @@ class IkResult:
     coarse_iterations: int
     seconds: float
     prepare_seconds: float
-    method: str
     termination: Termination
     problem: Problem = field(repr=False)
     found: Evaluation = field(repr=False)
