@@ -1,5 +1,6 @@
 """Networks for kinematics tests: a membrane written down by hand, and random ones that no shortcut could fit."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,6 +23,8 @@ from softform_core.surface.patch import SHEET
 from softform_core.training.sim_to_real_model_card import make_sim_to_real_card, network_of
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
 from softform_core.units import MM_PER_M
+
+sys.path.insert(0, str(Path(__file__).parent))  # for the helpers beside this file
 
 Array = NDArray[np.float64]
 PRESSURE_MAX = 5000.0

@@ -1,8 +1,8 @@
 """The model that ships, against freshly solved shapes that it has never seen."""
 
 import numpy as np
+from equilibria import solve_equilibrium
 
-from softform_core.bodies.membrane.equilibrium import solve_equilibrium
 from softform_core.bodies.membrane.model import build_membrane
 from softform_core.networks.layers import extract_mlp
 from softform_core.networks.store import load_forward_kinematics

@@ -10,7 +10,6 @@ from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.networks.sim_to_real import (
     Confidence,
     FunctionPrediction,
-    RbfWarp,
     ShapeInput,
     identity_coefficients,
     mean_of,
@@ -76,7 +75,7 @@ def test_an_untrained_network_warps_nothing(components: int | None) -> None:
     network = FunctionPrediction(len(shape_input.scale), directions_of(control))
     points, centers = surfaces(control, SHEET.samples(49)), surfaces(control, KERNEL_UV)
     gamma = network(torch.from_numpy(shape_input.normalised(control)).float())
-    warped = RbfWarp(WIDTH)(torch.from_numpy(points).float(), torch.from_numpy(centers).float(), gamma)
+    warped = warp_basis(torch.from_numpy(points).float(), torch.from_numpy(centers).float(), WIDTH) @ gamma
     assert np.abs(warped.detach().numpy() - points).max() < 1e-4
     assert np.array_equal(identity_coefficients(9)[1:4], np.eye(3))
 
@@ -90,8 +89,8 @@ def test_the_trained_network_in_the_pipeline_of_kinematics_warps_like_torch(comp
     shapes = linear_kinematics().forward(actuation)
     uv = SHEET.samples(64)
     gamma = network.double()(torch.from_numpy(shape_input.normalised(shapes)))
-    expected = RbfWarp(WIDTH)(
-        torch.from_numpy(surfaces(shapes, uv)), torch.from_numpy(surfaces(shapes, KERNEL_UV)), gamma
+    expected = (
+        warp_basis(torch.from_numpy(surfaces(shapes, uv)), torch.from_numpy(surfaces(shapes, KERNEL_UV)), WIDTH) @ gamma
     )
     sim_to_real = SimToReal(KERNEL_UV, network.weights(shape_input), WIDTH)
     points = ForwardPipeline(linear_kinematics(), uv, sim_to_real, Patch(ROWS, COLS), precision=np.float64).points(
@@ -114,9 +113,13 @@ def test_the_layer_agrees_with_the_warp_of_kinematics_and_has_its_gradients() ->
     points, centers = random.normal(0, 50, (2, 7, 3)), random.normal(0, 50, (2, 5, 3))
     gamma = random.normal(0, 1, (2, 9, 3))
     tensors = [torch.from_numpy(value).requires_grad_() for value in (points, centers, gamma)]
-    ours = RbfWarp(WIDTH)(*tensors)
+
+    def layer(points: torch.Tensor, centers: torch.Tensor, gamma: torch.Tensor) -> torch.Tensor:
+        return warp_basis(points, centers, WIDTH) @ gamma
+
+    ours = layer(*tensors)
     assert np.abs(ours.detach().numpy() - warp(points, gaussians(points, centers, WIDTH), gamma)).max() < 1e-10
-    assert torch.autograd.gradcheck(RbfWarp(WIDTH), tensors)
+    assert torch.autograd.gradcheck(layer, tensors)
 
 
 def test_tangents_of_the_warped_surface_are_its_derivatives() -> None:

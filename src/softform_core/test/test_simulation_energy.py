@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from equilibria import equilibrium_sensitivity, solve_equilibrium
 
 from softform_core.bodies.membrane.energy import COMPRESSION
-from softform_core.bodies.membrane.equilibrium import equilibrium_sensitivity, solve_equilibrium
 from softform_core.bodies.membrane.model import build_membrane
 from softform_core.bodies.membrane.potential import gradient_and_hessian, total_potential, volumes_and_gradients
 from softform_core.errors import SoftformError
@@ -90,8 +90,7 @@ def test_a_slack_flat_sheet_has_no_sensitivity_and_a_taut_one_has():
     for start in (None, slack.rest_vertices):
         flat = solve_equilibrium(slack, np.zeros(9), start=start)
         assert np.array_equal(flat.vertices, slack.rest_vertices)
-        with pytest.raises(SoftformError, match="flat"):
-            equilibrium_sensitivity(slack, flat)
+        assert np.isnan(equilibrium_sensitivity(slack, flat)).any()
     taut = _small(prestretch=1.05)
     sensitivity = equilibrium_sensitivity(taut, solve_equilibrium(taut, np.zeros(9)))
     moved = solve_equilibrium(taut, np.eye(9)[4]).vertices - taut.rest_vertices

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from equilibria import solve_equilibrium
 from skfem import Mesh, MeshQuad, MeshTri
 
-from softform_core.bodies.membrane.equilibrium import solve_equilibrium
 from softform_core.bodies.membrane.model import build_membrane, membrane_on_mesh
 from softform_core.bodies.membrane.potential import total_potential, volumes_and_gradients
 from softform_core.errors import SoftformError
@@ -223,12 +223,7 @@ def test_clamp_force_balances_the_pressure():
 )
 def test_bad_pressures_are_refused(pressures, reason):
     with pytest.raises(SoftformError, match=reason):
-        solve_equilibrium(build_membrane(DESCRIPTION, cells=6), pressures)
-
-
-def test_a_start_of_another_mesh_is_refused():
-    with pytest.raises(SoftformError, match="start has shape"):
-        solve_equilibrium(build_membrane(DESCRIPTION, cells=6), FULL, start=np.zeros((4, 3)))
+        build_membrane(DESCRIPTION, cells=6).pressure_of_element(pressures)
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,9 @@ is decided by its own residual alone.
 
 import numpy as np
 import pytest
+from equilibria import solve_equilibrium
 from scipy.sparse import coo_matrix, csr_matrix, eye, kron
 
-from softform_core.bodies.membrane.equilibrium import solve_equilibrium
 from softform_core.bodies.membrane.model import Membrane, build_membrane
 from softform_core.robots import load_robot
 

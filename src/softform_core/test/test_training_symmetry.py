@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
+from equilibria import solve_equilibrium
 
-from softform_core.bodies.membrane.equilibrium import solve_equilibrium
 from softform_core.bodies.membrane.model import build_membrane
 from softform_core.robots import Robot, load_robot
 from softform_core.surface.fit import SurfaceFitter

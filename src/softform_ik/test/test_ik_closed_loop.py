@@ -153,7 +153,7 @@ def test_the_loop_comes_close_to_the_real_robots_best_fit(rig, real, pipeline, s
     assert outcome.rounds[-1].solution.mean_error_mm == pytest.approx(reached, abs=0.1)
     assert rig.sent[-1] == pytest.approx(outcome.solution.pressures)
     for pressures in rig.sent:
-        robot.check_actuation(pressures)
+        robot.check_commands(pressures)
 
 
 def test_a_free_pose_is_corrected_as_well(rig, pipeline, shape_of):

@@ -12,13 +12,8 @@ import time
 from pathlib import Path
 
 SHARED_MEMORY = Path("/dev/shm")
-_OF_MIDDLEWARE = re.compile(r"(?:sem\.)?(fastrtps_[a-z0-9]+)(?:_el|_sl|_mutex)?")
+OF_MIDDLEWARE = re.compile(r"(?:sem\.)?(fastrtps_[a-z0-9]+)(?:_el|_sl|_mutex)?")
 _LOCKS = ("_el", "_sl")
-
-
-def is_of_middleware(name: str) -> bool:
-    """Whether a file of this name is the middleware's."""
-    return _OF_MIDDLEWARE.fullmatch(name) is not None
 
 
 def remove_unused(folder: Path = SHARED_MEMORY, youngest: float = 10.0) -> int:
@@ -28,9 +23,9 @@ def remove_unused(folder: Path = SHARED_MEMORY, youngest: float = 10.0) -> int:
         folder: Where shared memory is.
         youngest: s; what was changed since may be just about to be mapped.
     """
-    mapped = re.compile(re.escape(f"{folder}/") + _OF_MIDDLEWARE.pattern)
+    mapped = re.compile(re.escape(f"{folder}/") + OF_MIDDLEWARE.pattern)
     try:
-        found = {path: match[1] for path in folder.iterdir() if (match := _OF_MIDDLEWARE.fullmatch(path.name))}
+        found = {path: match[1] for path in folder.iterdir() if (match := OF_MIDDLEWARE.fullmatch(path.name))}
     except OSError:
         return 0
     if not found:

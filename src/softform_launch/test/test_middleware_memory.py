@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from softform_launch.middleware_memory import SHARED_MEMORY, is_of_middleware, remove_unused
+from softform_launch.middleware_memory import OF_MIDDLEWARE, SHARED_MEMORY, remove_unused
 
 PORT = ["fastrtps_port7001", "sem.fastrtps_port7001_mutex"]
 SEGMENT = ["fastrtps_00ff9d7035ee68e6", "fastrtps_00ff9d7035ee68e6_el"]
@@ -58,5 +58,5 @@ def test_a_nodes_memory_is_recognised() -> None:
         made = {name for name in set(os.listdir(SHARED_MEMORY)) - before if "fastrtps" in name}
         mapped = Path(f"/proc/{node.pid}/maps").read_text(encoding="utf-8")
         node.communicate("\n")
-    assert made and all(is_of_middleware(name) for name in made)
+    assert made and all(OF_MIDDLEWARE.fullmatch(name) for name in made)
     assert any(f"{SHARED_MEMORY}/{name}" in mapped for name in made)

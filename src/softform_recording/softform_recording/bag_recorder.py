@@ -58,11 +58,6 @@ class BagRecorder:
         self._open(folder)
 
     @property
-    def is_recording(self) -> bool:
-        """Whether messages are written."""
-        return self._writer is not None
-
-    @property
     def folder(self) -> Path:
         """Bag folder that is, or was last, written."""
         return self.folders[-1]

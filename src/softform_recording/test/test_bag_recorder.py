@@ -203,7 +203,8 @@ def test_full_disk(small_disk):
             recorder.write("/p", 1000 + number, pressures(number))
     messages = read(recorder.folder)
     assert len(messages) == recorder.message_count > 5000
-    assert not recorder.is_recording
+    recorder.write("/p", 200_000, pressures(0))  # into nowhere
+    assert recorder.message_count == len(messages)
 
 
 def test_full_disk_at_closing(small_disk):

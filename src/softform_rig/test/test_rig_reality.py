@@ -9,11 +9,11 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from softform_core.bodies.membrane.equilibrium import solve_equilibrium
 from softform_core.bodies.membrane.model import build_membrane
 from softform_core.bodies.membrane.reality import RealMembrane, ThicknessField, thickness_factor
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot, load_robot
+from softform_core.simulation.simulated_body import equilibrium_points
 from softform_rig import gap
 from softform_rig.gap import measure_gap
 from softform_rig.live_body import LiveBody
@@ -137,7 +137,7 @@ def test_live_body_does_not_depend_on_its_path(robot: Robot) -> None:
     for step in (0.3, 1.0, 0.1, 0.7, 1.0):
         shape = live.shape(step * pressures)
     assert live.failure is None
-    direct = solve_equilibrium(robot.body.real_simulator(reality.body).membrane, pressures).vertices
+    direct = equilibrium_points(robot.body.real_simulator(reality.body), pressures[None])[0]
     assert np.abs(shape - direct).max() < 1e-6
 
 

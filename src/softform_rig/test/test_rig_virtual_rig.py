@@ -8,10 +8,11 @@ import pytest
 import serial
 from scipy.spatial import cKDTree
 
-from softform_core.bodies.membrane.equilibrium import solve_equilibrium
+from softform_core.bodies.membrane.equilibrium import MembraneProblem
 from softform_core.bodies.membrane.model import build_membrane
 from softform_core.robots import load_robot
 from softform_core.shapes.read import read_shape
+from softform_core.simulation.simulated_body import equilibrium_points
 from softform_rig.device_pose import DevicePose
 from softform_rig.reality import load_reality
 from softform_rig.rig_settings import RigSettings
@@ -48,7 +49,7 @@ def test_pressures_set_over_the_port_appear_in_the_scans(tmp_path) -> None:
     assert rig.faults == []
     seen = DevicePose.from_list(REGISTRATION).into_robot(read_shape(exports(rig)[-1], "mm").points)
     membrane = build_membrane(load_robot("membrane").body)
-    expected = surface_points(solve_equilibrium(membrane, pressures).vertices, membrane.faces)
+    expected = surface_points(equilibrium_points(MembraneProblem(membrane), pressures[None])[0], membrane.faces)
     assert np.median(cKDTree(expected).query(seen)[0]) < 0.002
     assert not rig.settings.port_link.is_symlink()
 

@@ -62,7 +62,7 @@ def test_a_scene_is_its_seeds(robot, reality, scene):
     for one, gap in ((scene, 0.005), (other, 0.02)):
         distances = one.stick.distances(spread_over(one.target.points, one.target.faces))
         assert distances.min() == pytest.approx(gap, abs=1e-6)
-        robot.check_actuation(one.start)
+        robot.check_commands(robot.actuators_of(one.start))
 
 
 def test_planned_by_the_simulation_it_collides_and_by_the_learned_reality_not(comparison):

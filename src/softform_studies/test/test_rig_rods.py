@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 import yaml
 
-from softform_core.bodies.rod.model import build_rod
-from softform_core.bodies.rod.sampled import simulate_tips
 from softform_core.errors import SoftformError
 from softform_core.forward.tip_model import load_tip_model
 from softform_core.networks.tip_store import load_tip_kinematics, load_tip_sim_to_real
 from softform_core.paths import models_dir, reality_file
 from softform_core.robots import load_robot
+from softform_core.simulation.simulated_body import equilibrium_points
 from softform_core.training.tip_samples import read_tip_samples
 from softform_rig.live_body import LiveBody
 from softform_rig.reality import known_realities, load_reality
@@ -22,10 +21,14 @@ from softform_studies.waypoints.waypoints_picture import main as draw
 THREE_CHAMBER, FINGERS = load_robot("three_chamber", "tip"), load_robot("planar_fingers", "tip")
 
 
+def simulate_tips(robot, actuations):
+    return equilibrium_points(robot.body.simulator(), robot.actuators_of(actuations))[:, 0, : robot.tip_dimensions]
+
+
 @pytest.mark.parametrize("robot", [THREE_CHAMBER, FINGERS], ids=lambda robot: robot.name)
 def test_the_default_reality_lies_some_per_cent_of_the_workspace_from_the_simulator(robot):
     actuations, tips = capture_tips(robot, load_reality("default", robot), 60)
-    simulated = simulate_tips(build_rod(robot.body), robot, actuations)
+    simulated = simulate_tips(robot, actuations)
     gap = np.linalg.norm(tips - simulated, axis=1).mean() / np.ptp(simulated[:, :2], axis=0).min()
     assert 0.03 < gap < 0.12
     again = capture_tips(robot, load_reality("default", robot), 60)[1]
@@ -36,7 +39,7 @@ def test_without_differences_reality_is_the_simulator(tmp_path):
     path = tmp_path / "same.yaml"
     path.write_text("{name: same, title: As simulated, body: {kind: rod}, motion_capture: {noise: 0.0}}")
     actuations, tips = capture_tips(FINGERS, load_reality(path, FINGERS), 20)
-    np.testing.assert_allclose(tips, simulate_tips(build_rod(FINGERS.body), FINGERS, actuations), atol=1e-8)
+    np.testing.assert_allclose(tips, simulate_tips(FINGERS, actuations), atol=1e-8)
 
 
 def test_the_material_remembers_where_it_came_from():

@@ -3,18 +3,21 @@
 import numpy as np
 import pytest
 
-from softform_core.bodies.rod.model import build_rod
-from softform_core.bodies.rod.sampled import simulate_tips
 from softform_core.errors import SoftformError
 from softform_core.forward.tip_model import load_tip_model
 from softform_core.inverse.follow_path import follow_path, start_near
 from softform_core.networks.tip_store import load_tip_kinematics
 from softform_core.paths import models_dir
 from softform_core.robots import load_robot
+from softform_core.simulation.simulated_body import equilibrium_points
 from softform_studies.waypoints.baselines import FkGradients, gradient_iteration, learn_direct_ik
 from softform_studies.waypoints.waypoints import EIGHTS, largest_jump_percent, tracking_percent
 
 ROBOTS = {name: load_robot(name, "tip") for name in EIGHTS}
+
+
+def simulate_tips(robot, actuations):
+    return equilibrium_points(robot.body.simulator(), robot.actuators_of(actuations))[:, 0, : robot.tip_dimensions]
 
 
 @pytest.fixture(params=EIGHTS)
@@ -46,7 +49,7 @@ def test_shipped_models_keep_the_papers_errors_by_their_own_cards(robot):
 
 def test_the_eight_is_tracked_in_the_simulator_within_the_papers_errors(robot, model, points):
     path = follow_path(model, points, start_near(model, points[0]))
-    tracking = tracking_percent(model, simulate_tips(build_rod(robot.body), robot, path.actuations), points)
+    tracking = tracking_percent(model, simulate_tips(robot, path.actuations), points)
     assert tracking.mean() <= 0.08
     assert tracking.max() <= 0.18
     assert path.iterations.max() <= 4

@@ -1,8 +1,6 @@
 """What can be solved for: actuation to the points of a predicted shape, with derivatives.
 
-A learned surface (`ForwardPipeline`), the tip of a rod (`tip_point.TipPoint`, a model of one point) and a finite
-element simulation (`simulated_model.SimulatedModel`) are forward models; `given_inputs.GivenInputs` is any of them with
-a part of its inputs held.
+A learned surface (`ForwardPipeline`) and the tip of a rod (`tip_point.TipPoint`, a model of one point) are such models.
 """
 
 from abc import ABC, abstractmethod

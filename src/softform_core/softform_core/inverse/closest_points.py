@@ -10,10 +10,13 @@ from numpy.typing import NDArray
 from softform_core.errors import SoftformError
 from softform_core.geometry.point_tree import PointTree
 from softform_core.geometry.triangle_tree import TriangleTree
+from softform_core.registration.rigid import RigidTransform
 from softform_core.shapes.target import NEIGHBOURS, TargetShape, upwards
 from softform_core.units import MM_PER_M
 
 Array = NDArray[np.float64]
+
+_NO_ROTATION = np.eye(3)
 
 MAX_CLOUD_POINTS = 50_000
 """A larger cloud is thinned before the search: a 30 x 30 spline surface has no detail that needs more."""
@@ -175,6 +178,14 @@ class MeshSearch:
         # The closest point lies on edge ab where the barycentric coordinate of c is zero, and so on.
         on_border = ((barycentric[:, [2, 0, 1]] < 1e-9) & self._border[triangle]).any(axis=1)
         return Matches(closest, self._normals[triangle], distances, on_border)
+
+
+def posed_query(target: ClosestPoints, pose: RigidTransform, points: Array) -> Matches:
+    """Closest points R c* + t of (P, 3) mm on a target that `pose` has been applied to (Eq. 15)."""
+    if not pose.translation.any() and (pose.rotation == _NO_ROTATION).all():
+        return target.query(points)
+    matches = target.query(pose.apply_inverse(points))
+    return Matches(pose.apply(matches.points), pose.rotate(matches.normals), matches.distances, matches.on_border)
 
 
 def _finite(points: Array) -> Array:

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
 from softform_core.forward.forward_model import ForwardModel
-from softform_core.inverse.closest_points import ClosestPoints, Matches
+from softform_core.inverse.closest_points import ClosestPoints, Matches, posed_query
 from softform_core.inverse.feature_term import FeatureMatches, FeatureTerm
-from softform_core.inverse.icp import posed_query
 from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.pressure_cost import PressureCost
 from softform_core.inverse.robust_loss import tukey_loss, tukey_scale, tukey_weights
@@ -97,7 +96,7 @@ class Evaluation:
 
 
 class Problem:
-    """The merit for one pipeline and target, with counters; cheap to make for each target of a stream.
+    """The merit for one pipeline and target; cheap to make for each target of a stream.
 
     Args:
         pipeline: Forward kinematics at the points that are compared with the target.
@@ -130,7 +129,6 @@ class Problem:
         self.trims = False
         self.ignore_uncovered = False
         self.scale = np.inf
-        self.forward_evaluations = self.jacobian_evaluations = self.queries = 0
         self._size: float | None = None
 
     def coarse(self, options: IkOptions) -> "Problem":
@@ -138,11 +136,6 @@ class Problem:
         coarse = Problem(self.pipeline.coarse, self.target, options, self.features)
         coarse.trims, coarse.ignore_uncovered, coarse.scale = self.trims, self.ignore_uncovered, self.scale
         return coarse
-
-    @property
-    def has_extras(self) -> bool:
-        """Whether more than the plain target of Eq. 15 is asked for."""
-        return self.features is not None or self.options.partial or self.cost.curvature > 0.0
 
     @property
     def size(self) -> float:
@@ -167,7 +160,6 @@ class Problem:
 
     def evaluate(self, actuation: Array, pose: RigidTransform) -> Evaluation:
         """The merit at an actuation (k,) Pa and a pose."""
-        self.forward_evaluations += 1
         features = None if self.features is None else self.features.match(actuation, pose)
         if self.target is None:
             return self._rated(actuation, pose, None, np.zeros((0, 3)), _NO_MATCHES, features)
@@ -203,13 +195,7 @@ class Problem:
 
     def jacobian_along(self, at: Evaluation, directions: Array) -> Array:
         """Derivative of each point along a direction (P, 3) of its own, (P, k) mm/Pa."""
-        self.jacobian_evaluations += 1
         return self.pipeline.jacobian_along(at.state, directions)
-
-    def gradient(self, at: Evaluation) -> Array:
-        """dD/da of Eq. 16 a covered point, (k,) mm^2/Pa."""
-        self.jacobian_evaluations += 1
-        return self.pipeline.objective_gradient(at.state, at.residuals) / max(1, int(at.covered.sum()))
 
     def clip(self, actuation: Array) -> Array:
         """The nearest actuation within the bounds."""
@@ -220,7 +206,6 @@ class Problem:
     ) -> Evaluation:
         matches = _NO_MATCHES
         if self.target is not None:
-            self.queries += 1
             matches = posed_query(self.target, pose, points)
         return self._rated(actuation, pose, state, points, matches, features)
 

@@ -24,7 +24,6 @@ class IkResult:
         coarse_iterations: Made before, at few points; they are one entry of the history together.
         seconds: Wall-clock time of the solve, without building the search tree of the target.
         prepare_seconds: Time to build that tree.
-        method: Name of the method.
         termination: Why it stopped.
         problem: What was solved.
         found: Its best evaluation.
@@ -34,7 +33,6 @@ class IkResult:
     coarse_iterations: int
     seconds: float
     prepare_seconds: float
-    method: str
     termination: Termination
     problem: Problem = field(repr=False)
     found: Evaluation = field(repr=False)
@@ -67,11 +65,6 @@ class IkResult:
         return self.found.covered
 
     @property
-    def feature_distances(self) -> Array:
-        """(M,) mm from the feature points to where they are wanted."""
-        return np.zeros(0) if self.found.features is None else self.found.features.distances
-
-    @property
     def mean_error_mm(self) -> float:
         """Mean of the distances that count."""
         return self.found.mean_error_mm
@@ -95,21 +88,6 @@ class IkResult:
     def iterations(self) -> int:
         """Iterations made."""
         return len(self.history) - 1
-
-    @property
-    def forward_evaluations(self) -> int:
-        """Evaluations of the forward pipeline."""
-        return self.problem.forward_evaluations
-
-    @property
-    def jacobian_evaluations(self) -> int:
-        """Evaluations of its Jacobian or gradient."""
-        return self.problem.jacobian_evaluations
-
-    @property
-    def closest_point_queries(self) -> int:
-        """Searches for all closest points."""
-        return self.problem.queries
 
     @cached_property
     def reachability(self) -> Reachability:

@@ -1,21 +1,18 @@
 """Inverse kinematics: the actuation, and if wanted the target's pose, that bring the predicted shape onto a target.
 
-Paper 000, Sec. IV-B: argmin over a, R, t of D (Eq. 15). Two methods behind one function: Levenberg-Marquardt (ours,
-point-to-plane) and the gradient descent of Algorithm 2 (the reference, point-to-point). Millimetres and Pa.
+Paper 000, Sec. IV-B: argmin over a, R, t of D (Eq. 15), by Levenberg-Marquardt, point to plane. Millimetres and Pa.
 """
 
 import time
 from collections.abc import Callable
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
-from softform_core.errors import SoftformError
 from softform_core.forward.forward_model import ForwardModel
-from softform_core.inverse.approach import approach, start_of
+from softform_core.inverse.approach import approach
 from softform_core.inverse.closest_points import ClosestPoints, closest_points_on
 from softform_core.inverse.feature_term import FeatureTerm
-from softform_core.inverse.gradient_descent import gradient_descent
 from softform_core.inverse.ik_monitor import IkIteration, Monitor
 from softform_core.inverse.ik_options import IkOptions, Termination, check_options
 from softform_core.inverse.ik_problem import Evaluation, Problem
@@ -25,17 +22,14 @@ from softform_core.inverse.surface_target import SurfaceTarget
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
 
-Method = Literal["levenberg_marquardt", "gradient_descent"]
 Target: TypeAlias = TargetShape | SurfaceTarget
-
-METHODS = {"levenberg_marquardt": levenberg_marquardt, "gradient_descent": gradient_descent}
+Solve: TypeAlias = Callable[[Problem, Monitor, Evaluation], tuple[Evaluation, Termination]]
 
 
 def solve_inverse_kinematics(
     pipeline: ForwardModel,
     target: Target | None,
     options: IkOptions,
-    method: Method = "levenberg_marquardt",
     on_iteration: Callable[[IkIteration], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
     features: FeaturePoints | None = None,
@@ -50,7 +44,6 @@ def solve_inverse_kinematics(
         pipeline: Forward kinematics.
         target: Mesh, cloud or B-spline surface, metres; None: feature points alone.
         options: Bounds, pose and limits.
-        method: `levenberg_marquardt`, or `gradient_descent` for Algorithm 2, which knows nothing but a target.
         on_iteration: Called with every iteration, the start included.
         should_stop: Asked before every evaluation; true ends the solve with the best so far.
         features: Feature points and where they are wanted, or None.
@@ -59,14 +52,14 @@ def solve_inverse_kinematics(
         The best found, whatever ended the solve.
 
     Raises:
-        SoftformError: On a bad target, bad bounds, a wrong number of pressures or an unknown method.
+        SoftformError: On a bad target, bad bounds or a wrong number of pressures.
     """
     check_options(options, pipeline.degrees_of_freedom)
     started = time.perf_counter()
     search = None if target is None else search_of(target)
     term = None if features is None else FeatureTerm.of(pipeline, features)
     prepare_seconds = time.perf_counter() - started
-    return solve_prepared(pipeline, search, options, method, on_iteration, should_stop, term, prepare_seconds)
+    return solve_prepared(pipeline, search, options, on_iteration, should_stop, term, prepare_seconds)
 
 
 def search_of(target: Target) -> ClosestPoints:
@@ -82,28 +75,27 @@ def solve_prepared(
     pipeline: ForwardModel,
     search: ClosestPoints | None,
     options: IkOptions,
-    method: Method = "levenberg_marquardt",
     on_iteration: Callable[[IkIteration], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
     features: FeatureTerm | None = None,
     prepare_seconds: float = 0.0,
 ) -> IkResult:
     """`solve_inverse_kinematics` for a target whose search structure is built already, and options that are checked."""
-    if method not in METHODS:
-        raise SoftformError(f"There is no IK method '{method}'.", f"Use one of {', '.join(METHODS)}.")
-    problem = Problem(pipeline, search, options, features)
-    if method == "gradient_descent" and problem.has_extras:
-        raise SoftformError(
-            "Algorithm 2 minimises Eq. 15 alone: no feature points, partial targets or costs of pressures.",
-            "Use the method levenberg_marquardt.",
-        )
-    solve = METHODS[method]
-    monitor = Monitor(options, on_iteration, should_stop)
-    if method == "levenberg_marquardt":
-        best, stop, coarse_iterations = approach(problem, monitor)
-    else:
-        best = start_of(problem)
-        stop, coarse_iterations = monitor.iterated(best), 0
+    problem, monitor = Problem(pipeline, search, options, features), Monitor(options, on_iteration, should_stop)
+    best, stop, coarse_iterations = approach(problem, monitor)
+    return finish(problem, monitor, levenberg_marquardt, best, stop, coarse_iterations, prepare_seconds)
+
+
+def finish(
+    problem: Problem,
+    monitor: Monitor,
+    solve: Solve,
+    best: Evaluation,
+    stop: Termination | None,
+    coarse_iterations: int,
+    prepare_seconds: float,
+) -> IkResult:
+    """Solve from a start, unless there is a reason to stop, and once more without points that have no counterpart."""
     if stop is None:
         best, stop = solve(problem, monitor, best)
     if stop.finished and not problem.ignore_uncovered and _lacks_parts(problem, best):
@@ -114,7 +106,7 @@ def solve_prepared(
             if stop is Termination.CONVERGED:
                 best, stop = solve(problem, monitor, best)
     seconds = monitor.seconds
-    return IkResult(monitor.history, coarse_iterations, seconds, prepare_seconds, method, stop, problem, best)
+    return IkResult(monitor.history, coarse_iterations, seconds, prepare_seconds, stop, problem, best)
 
 
 def _lacks_parts(problem: Problem, best: Evaluation) -> bool:

@@ -45,13 +45,11 @@ class Candidate:
         start: (k,) Pa.
         pressures: (k,) Pa.
         merit: At few points, mm^2.
-        carried_on: Whether it was solved at all points, too.
     """
 
     start: Array
     pressures: Array
     merit: float
-    carried_on: bool
 
 
 class GlobalSearch:
@@ -167,7 +165,7 @@ class GlobalSearch:
                 self.best = whole
         if finished:
             self._shortest = min(self._shortest, short.merit)
-            self.candidates.append(Candidate(start, short.pressures, short.merit, promising))
+            self.candidates.append(Candidate(start, short.pressures, short.merit))
         return finished
 
     def _drawn(self, starts: int, seed: int) -> Iterator[Array]:

@@ -58,22 +58,6 @@ def warp_basis_slope(points: Tensor, tangents: Tensor, centers: Tensor, width: f
     return torch.cat([torch.zeros_like(points[..., :1]), tangents, slope], dim=2)
 
 
-class RbfWarp(nn.Module):
-    """Eq. 2 as a layer, differentiable in points, centers and coefficients.
-
-    Args:
-        width: c, 1/mm^2.
-    """
-
-    def __init__(self, width: float) -> None:
-        super().__init__()
-        self.width = width
-
-    def forward(self, points: Tensor, centers: Tensor, gamma: Tensor) -> Tensor:
-        """Warped points (n, P, 3) mm from points (n, P, 3), centers (n, N, 3) and gamma (n, N + 4, 3)."""
-        return warp_basis(points, centers, self.width) @ gamma
-
-
 def stable_directions(basis: Array, centers: Array, smallest: float) -> Array:
     """Well-conditioned directions of gamma, each of which moves the surface by 1 mm in the root of the mean square.
 

@@ -271,15 +271,6 @@ class Robot(Description):
         """
         return np.clip(self.actuation_of(values), self.actuation_min, self.actuation_max)
 
-    def check_actuation(self, actuation: Array) -> Array:
-        """Return `actuation` as an (m,) float array if this robot may be given it.
-
-        Raises:
-            SoftformError: On a wrong number of values, NaN or infinity, or a value outside the range.
-        """
-        low, high = self.actuation_min, self.actuation_max
-        return check_within(self.name, "Actuation", self.unit, self.actuation_names, actuation, low, high)
-
     def check_commands(self, commands: Array) -> Array:
         """Return `commands` as a (k,) float array if the actuators may be given them.
 

@@ -10,7 +10,7 @@ from softform_core.equations.warp import corrected_points_of_actuation, warp, wa
 from softform_core.evaluation import metrics
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.sim_to_real_export import SimToRealNetwork
-from softform_core.networks.sim_to_real import Confidence, FunctionPrediction, RbfWarp, ShapeInput, warp_basis_slope
+from softform_core.networks.sim_to_real import Confidence, FunctionPrediction, ShapeInput, warp_basis, warp_basis_slope
 from softform_core.surface.bspline import evaluate
 
 GRID = (30, 30)
@@ -33,7 +33,7 @@ def test_eq_1_is_the_surface_in_use(random):
 
 def test_eq_2_is_the_layer_that_is_trained(random):
     p, q, gamma = 80.0 * random.normal(size=(30, 3)), 80.0 * random.normal(size=(9, 3)), random.normal(size=(13, 3))
-    found = RbfWarp(3e-5)(*tensors(p, q, gamma))[0].numpy()
+    found = (warp_basis(*tensors(p, q), 3e-5) @ tensors(gamma)[0])[0].numpy()
     np.testing.assert_allclose(found, warp(p, q, gamma, 3e-5), rtol=1e-12)
     tangents = random.normal(size=p.shape)
     slope = (warp_basis_slope(*tensors(p, tangents, q), 3e-5) @ tensors(gamma)[0])[0].numpy()

@@ -1,13 +1,13 @@
-"""One inverse kinematics for every forward model: a part of the inputs, a simulation, a tip."""
+"""One inverse kinematics for every forward model: a simulation, a tip."""
+
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from softform_core.bodies.membrane.equilibrium import MembraneProblem
 from softform_core.bodies.membrane.model import build_membrane
-from softform_core.errors import SoftformError
-from softform_core.forward.given_inputs import GivenInputs
-from softform_core.forward.simulated_model import SimulatedModel
+from softform_core.forward.forward_model import ForwardModel
 from softform_core.forward.tip_model import load_tip_model
 from softform_core.forward.tip_point import TipPoint
 from softform_core.inverse.ik_options import IkOptions
@@ -17,49 +17,32 @@ from softform_core.inverse.servo_target import ServoTarget
 from softform_core.robots import load_robot
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
+from softform_core.simulation.newton import find_equilibria
+from softform_core.simulation.sensitivity import equilibrium_sensitivities
 from softform_core.units import MM_PER_M
 
-GIVEN = {"chamber_2": 1500.0, "chamber_9": 4000.0}
 
+class SimulatedModel(ForwardModel):
+    """The points of a body at equilibrium; each is sought from the one before, as a solve moves in small steps."""
 
-def test_given_inputs_are_held_and_the_others_are_found(corrected_membrane, shape_of, options):
-    hidden = np.linspace(600.0, 4400.0, 9)
-    hidden[[1, 8]] = 1500.0, 4000.0
-    model = GivenInputs(corrected_membrane, GIVEN)
-    free = [0, 2, 3, 4, 5, 6, 7]
-    assert model.inputs == tuple(f"chamber_{number + 1}" for number in free)
-    free_options = IkOptions(options.pressure_min[free], options.pressure_max[free], relative_decrease=1e-8)
-    result = solve_inverse_kinematics(model, shape_of(corrected_membrane, hidden), free_options)
-    np.testing.assert_allclose(model.whole(result.pressures), hidden, atol=5.0)
-    assert result.mean_error_mm < 0.01
-    assert (model.whole(result.pressures)[[1, 8]] == [1500.0, 4000.0]).all()
+    def __init__(self, body):
+        self._body, self._last = body, None
 
+    @property
+    def inputs(self):
+        return tuple(f"chamber_{number + 1}" for number in range(len(self._body.unloaded)))
 
-def test_derivatives_by_free_inputs_are_those_of_the_whole_model(corrected_membrane):
-    model, actuation = GivenInputs(corrected_membrane, GIVEN), np.full((1, 7), 2000.0)
-    state, whole = model.forward(actuation), corrected_membrane.forward(model.whole(actuation))
-    np.testing.assert_array_equal(state.points, whole.points)
-    free = [0, 2, 3, 4, 5, 6, 7]
-    np.testing.assert_array_equal(model.jacobian(state), corrected_membrane.jacobian(whole)[..., free])
-    directions = np.random.default_rng(0).normal(size=state.points[0].shape)
-    along = corrected_membrane.jacobian_along(whole, directions)[:, free]
-    np.testing.assert_array_equal(model.jacobian_along(state, directions), along)
-    gradient = corrected_membrane.objective_gradient(whole, directions)[free]
-    np.testing.assert_array_equal(model.objective_gradient(state, directions), gradient)
-    assert model.coarse.inputs == model.at(np.zeros((1, 2))).inputs == model.inputs
+    def forward(self, actuation):
+        found = find_equilibria(self._body, actuation, self._last)
+        assert not any(found.failures)
+        self._last = found.unknowns
+        return SimpleNamespace(
+            points=MM_PER_M * self._body.points(found.unknowns), unknowns=found.unknowns, actuation=actuation
+        )
 
-
-@pytest.mark.parametrize(
-    ("given", "complaint"),
-    [
-        ({"chamber_10": 0.0}, "no input chamber_10"),
-        ({"chamber_1": np.nan}, "not finite"),
-        ({f"chamber_{number}": 0.0 for number in range(1, 10)}, "Every input"),
-    ],
-)
-def test_bad_given_inputs_are_rejected(corrected_membrane, given, complaint):
-    with pytest.raises(SoftformError, match=complaint):
-        GivenInputs(corrected_membrane, given)
+    def jacobian(self, state):
+        moves = equilibrium_sensitivities(self._body, state.unknowns, state.actuation)
+        return MM_PER_M * self._body.moved_points(state.unknowns, moves)
 
 
 @pytest.fixture(scope="module")
@@ -81,16 +64,10 @@ def test_a_shape_is_found_on_the_simulation_itself(simulation):
     robot = load_robot("membrane")
     hidden = np.linspace(4200.0, 1800.0, 9)
     target = TargetShape(simulation.forward(hidden[None]).points[0] / MM_PER_M, None, _faces(12))
-    # Only three chambers are sought: a solve of three inputs shows as much as one of nine.
-    given = {name: value for name, value in zip(simulation.inputs, hidden, strict=True) if name not in _SOUGHT}
-    model = GivenInputs(simulation, given)
-    options = IkOptions(robot.actuation_min[:3], robot.actuation_max[:3], relative_decrease=1e-6)
-    result = solve_inverse_kinematics(model, target, options)
+    options = IkOptions(robot.actuation_min, robot.actuation_max, relative_decrease=1e-6)
+    result = solve_inverse_kinematics(simulation, target, options)
     assert result.mean_error_mm < 0.01
-    np.testing.assert_allclose(model.whole(result.pressures), hidden, atol=10.0)
-
-
-_SOUGHT = ("chamber_1", "chamber_5", "chamber_6")
+    np.testing.assert_allclose(result.pressures, hidden, atol=10.0)
 
 
 def _faces(cells):

@@ -33,7 +33,6 @@ def test_recovers_hidden_pressures_from_their_own_shape(corrected_membrane, shap
     assert result.iterations <= 15 and len(result.history) == result.iterations + 1
     assert np.allclose(result.pose.rotation, np.eye(3)) and np.allclose(result.pose.translation, 0.0)
     assert result.history[0].mean_error_mm > 100.0 * result.mean_error_mm
-    assert result.forward_evaluations >= result.iterations and result.jacobian_evaluations >= result.iterations - 1
     assert 1 <= result.coarse_iterations <= 6
 
 
@@ -45,16 +44,15 @@ def test_recovers_hidden_pressures_of_random_networks(random_forward_kinematics,
     assert result.mean_error_mm < 0.01 and result.pressures == pytest.approx(hidden, abs=5.0)
 
 
-@pytest.mark.parametrize("method", ["levenberg_marquardt", "gradient_descent"])
-def test_recovers_the_pose_of_a_moved_target(membrane, shape_of, options, method):
+def test_recovers_the_pose_of_a_moved_target(membrane, shape_of, options):
     hidden = hidden_pressures(3)
     target = shape_of(membrane, hidden).transformed(MOVED.rotation, MOVED.translation)
     free = replace(options, fix_pose=False, max_iterations=300)
-    result = solve_inverse_kinematics(membrane, target, free, method)
+    result = solve_inverse_kinematics(membrane, target, free)
     assert result.mean_error_mm < 0.01
     assert result.pressures == pytest.approx(hidden, abs=5.0)
     assert np.allclose(result.pose.rotation @ MOVED.rotation, np.eye(3), atol=1e-3)
-    fixed = solve_inverse_kinematics(membrane, target, options, method)
+    fixed = solve_inverse_kinematics(membrane, target, options)
     assert fixed.mean_error_mm > 1.0
 
 
@@ -125,31 +123,13 @@ def membrane_network(pipeline):
     return Network()
 
 
-@pytest.mark.parametrize("reachable", [True, False])
-@pytest.mark.parametrize("fix_pose", [True, False])
-def test_both_methods_agree_on_the_objective(membrane, shape_of, options, reachable, fix_pose):
-    target = shape_of(membrane, hidden_pressures(8))
-    if not reachable:
-        target = TargetShape(target.points * [1.0, 1.0, 1.4] + [0.0, 0.0, 0.004], None, target.faces)
-    exact = replace(options, fix_pose=fix_pose, relative_decrease=1e-7, max_iterations=1000)
-    ours = solve_inverse_kinematics(membrane, target, exact)
-    reference = solve_inverse_kinematics(membrane, target, exact, "gradient_descent")
-    assert ours.objective <= reference.objective * 1.02 + 1e-3
-    assert ours.iterations < reference.iterations
-    if not reachable:
-        assert ours.objective > 1.0
-    if not reachable and fix_pose:
-        assert ours.objective == pytest.approx(reference.objective, rel=0.02)
-
-
 def test_objective_never_rises_and_is_eq_15(membrane, shape_of, options):
     target = shape_of(membrane, hidden_pressures(9))
-    for method in ("levenberg_marquardt", "gradient_descent"):
-        result = solve_inverse_kinematics(membrane, target, replace(options, fix_pose=False), method)
-        objectives = [step.objective for step in result.history]
-        assert all(later <= earlier for earlier, later in zip(objectives[:-1], objectives[1:], strict=True))
-        assert result.objective == pytest.approx(float((result.distances[result.covered] ** 2).sum()), rel=1e-9)
-        assert result.mean_error_mm == pytest.approx(result.distances.mean())
+    result = solve_inverse_kinematics(membrane, target, replace(options, fix_pose=False))
+    objectives = [step.objective for step in result.history]
+    assert all(later <= earlier for earlier, later in zip(objectives[:-1], objectives[1:], strict=True))
+    assert result.objective == pytest.approx(float((result.distances[result.covered] ** 2).sum()), rel=1e-9)
+    assert result.mean_error_mm == pytest.approx(result.distances.mean())
 
 
 def test_the_same_start_gives_the_same_answer_and_a_good_seed_a_quick_one(membrane, shape_of, options):
@@ -170,14 +150,12 @@ def test_tolerance_ends_the_solve_early(membrane, shape_of, options):
     assert loose.iterations < full.iterations
 
 
-@pytest.mark.parametrize("method", ["levenberg_marquardt", "gradient_descent"])
-def test_cancel_gives_the_best_so_far(membrane, shape_of, options, method):
+def test_cancel_gives_the_best_so_far(membrane, shape_of, options):
     seen = []
     result = solve_inverse_kinematics(
         membrane,
         shape_of(membrane, hidden_pressures(12)),
         options,
-        method,
         on_iteration=seen.append,
         should_stop=lambda: len(seen) >= 3,
     )
@@ -186,12 +164,11 @@ def test_cancel_gives_the_best_so_far(membrane, shape_of, options, method):
     assert (result.pressures == seen[-1].pressures).all() and result.mean_error_mm == seen[-1].mean_error_mm
 
 
-@pytest.mark.parametrize("method", ["levenberg_marquardt", "gradient_descent"])
-def test_limits_end_the_solve(membrane, shape_of, options, method):
+def test_limits_end_the_solve(membrane, shape_of, options):
     target = shape_of(membrane, hidden_pressures(13))
-    few = solve_inverse_kinematics(membrane, target, replace(options, max_iterations=2), method)
+    few = solve_inverse_kinematics(membrane, target, replace(options, max_iterations=2))
     assert few.termination is Termination.MAX_ITERATIONS and few.iterations == 2
-    short = solve_inverse_kinematics(membrane, target, replace(options, max_seconds=1e-9), method)
+    short = solve_inverse_kinematics(membrane, target, replace(options, max_seconds=1e-9))
     assert short.termination is Termination.TIME_LIMIT and short.iterations == 0
     assert (short.pressures == 2500.0).all()
 
@@ -214,9 +191,7 @@ def test_options_that_make_no_sense_are_refused(membrane, shape_of, options, cha
         solve_inverse_kinematics(membrane, shape_of(membrane, np.zeros(9)), replace(options, **change))
 
 
-def test_unknown_method_and_bad_target_are_refused(membrane, options):
-    with pytest.raises(SoftformError, match="levenberg_marquardt"):
-        solve_inverse_kinematics(membrane, TargetShape(np.zeros((5, 3))), options, "newton")
+def test_a_bad_target_is_refused(membrane, options):
     with pytest.raises(SoftformError, match="NaN"):
         solve_inverse_kinematics(membrane, TargetShape(np.full((5, 3), np.nan)), options)
 

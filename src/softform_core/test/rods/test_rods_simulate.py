@@ -7,9 +7,9 @@ import pytest
 import yaml
 import zarr
 from click.testing import CliRunner
+from equilibria import simulate_tips
 
 from softform_core.bodies.rod.model import build_rod
-from softform_core.bodies.rod.sampled import simulate_tips
 from softform_core.cli.simulate import simulate
 from softform_core.equations.tip import difference_jacobian
 from softform_core.errors import SoftformError

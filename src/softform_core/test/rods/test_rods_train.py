@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner
+from equilibria import simulate_tips
 
 from softform_core.bodies.rod.model import build_rod
-from softform_core.bodies.rod.sampled import simulate_tips
 from softform_core.cli.train import train
 from softform_core.errors import SoftformError
 from softform_core.forward.tip_model import load_tip_model

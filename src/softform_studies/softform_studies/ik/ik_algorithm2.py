@@ -8,7 +8,7 @@ is the speedup; where Algorithm 2 is left with a larger error, the speedup at eq
 """
 
 import statistics
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +17,7 @@ from softform_core.forward.forward_model import ForwardModel
 from softform_core.forward.robot_pipeline import SURFACE_POINTS
 from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.ik_result import IkResult
-from softform_core.inverse.inverse import Method, solve_inverse_kinematics
+from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.networks.layers import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.registration.rigid import RigidTransform
@@ -26,6 +26,7 @@ from softform_core.shapes.dem import dem_target
 from softform_core.shapes.target import TargetShape
 from softform_core.threads import one_thread
 from softform_studies.ik.autograd_pipeline import AutogradPipeline
+from softform_studies.ik.gradient_descent import solve_by_algorithm2
 from softform_studies.ik.ik_prediction import shipped_pipeline
 from softform_studies.ik.ik_solver import from_rest
 from softform_studies.ik.ik_targets import reachable_targets
@@ -81,10 +82,10 @@ def algorithm2(points: int = SURFACE_POINTS) -> dict[str, object]:
 def _side_by_side(
     ours: ForwardModel, theirs: ForwardModel, target: TargetShape, options: IkOptions
 ) -> dict[str, object]:
-    best = _median(ours, target, options, "levenberg_marquardt", _REPEATS)
-    ruled = _median(theirs, target, options, "gradient_descent", 1)
+    best = _median(solve_inverse_kinematics, ours, target, options, _REPEATS)
+    ruled = _median(solve_by_algorithm2, theirs, target, options, 1)
     patience = replace(options, relative_decrease=_PATIENCE, tolerance_mm=best.mean_error_mm)
-    patient = _median(theirs, target, patience, "gradient_descent", 1)
+    patient = _median(solve_by_algorithm2, theirs, target, patience, 1)
     return {
         "ours": _figures(best),
         "algorithm_2": _figures(ruled),
@@ -94,10 +95,16 @@ def _side_by_side(
     }
 
 
-def _median(pipeline: ForwardModel, target: TargetShape, options: IkOptions, method: Method, repeats: int) -> IkResult:
+def _median(
+    solve: Callable[[ForwardModel, TargetShape, IkOptions], IkResult],
+    model: ForwardModel,
+    target: TargetShape,
+    options: IkOptions,
+    repeats: int,
+) -> IkResult:
     """The run of median time, after a short one that warms the caches up."""
-    solve_inverse_kinematics(pipeline, target, replace(options, max_iterations=2), method)
-    results = [solve_inverse_kinematics(pipeline, target, options, method) for _ in range(repeats)]
+    solve(model, target, replace(options, max_iterations=2))
+    results = [solve(model, target, options) for _ in range(repeats)]
     return sorted(results, key=_seconds)[repeats // 2]
 
 

@@ -72,7 +72,6 @@ class DirectLearning:
         mean_shape: (rows, cols, 3) mm, control points of the shape that the handles deform.
         patch: Whose control points.
         handle_uv: (H, 2).
-        validation_mm2: Eq. 20 on the validation frames.
         seconds: Time spent.
     """
 
@@ -82,7 +81,6 @@ class DirectLearning:
     mean_shape: Array
     patch: Patch
     handle_uv: Array
-    validation_mm2: float
     seconds: float
 
     def handles(self, actuation: Array) -> Array:
@@ -178,7 +176,7 @@ def train_direct(
     epochs = -(-recipe.steps // _EPOCH_STEPS)
     task = _DirectTask(network, loss_of, len(frames), recipe, run.seed)
     done = train(task, "direct learning", epochs=epochs, patience=epochs, progress=run.progress)
-    return DirectLearning(network, offset, scale, mean_shape, run.patch, handle_uv, done.best_error, done.seconds)
+    return DirectLearning(network, offset, scale, mean_shape, run.patch, handle_uv, done.seconds)
 
 
 class _DirectTask:

@@ -1,9 +1,7 @@
-"""Equilibrium of a membrane under chamber pressures, and how it moves with them."""
-
-from dataclasses import dataclass
+"""The membrane as an equilibrium problem: its unknowns, its potential, and how its forces change with the pressures."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from softform_core.bodies.membrane.model import Membrane
 from softform_core.bodies.membrane.potential import (
@@ -15,10 +13,7 @@ from softform_core.bodies.membrane.potential import (
     total_potential,
     volumes_and_gradients,
 )
-from softform_core.errors import SoftformError
 from softform_core.simulation.hessian import SparseHessian
-from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError, find_equilibria
-from softform_core.simulation.sensitivity import equilibrium_sensitivities
 
 Array = NDArray[np.float64]
 
@@ -103,65 +98,3 @@ class MembraneProblem:
         """Whether (1,) a vertex has moved by several sides of the membrane."""
         moved = np.abs(unknowns - self.unknowns(self.membrane.rest_vertices)).max(axis=1)
         return np.asarray(moved > RUNAWAY * self.membrane.extent)
-
-
-@dataclass(frozen=True, eq=False)
-class Equilibrium:
-    """A membrane at rest under pressure.
-
-    Attributes:
-        vertices: (V, 3) m.
-        pressures: (k,) Pa.
-        energy: Total potential, J.
-        residual: Norm of the forces out of balance, N.
-        iterations: Newton iterations spent, load steps included.
-    """
-
-    vertices: Array
-    pressures: Array
-    energy: float
-    residual: float
-    iterations: int
-
-
-def solve_equilibrium(membrane: Membrane, pressures_pa: ArrayLike, start: Array | None = None) -> Equilibrium:
-    """Equilibrium under `pressures_pa`, from `start` or from a dome of a taut sheet.
-
-    Args:
-        membrane: From `build_membrane`.
-        pressures_pa: (k,) Pa gauge.
-        start: (V, 3) m to start from (an equilibrium nearby makes it faster); fixed vertices stay where it puts them.
-
-    Raises:
-        SoftformError: If the pressures are not (k,) finite numbers, or `start` does not fit the mesh.
-        NoEquilibriumError: If the membrane runs away or no solution is found.
-    """
-    membrane.pressure_of_element(pressures_pa)
-    pressures = np.array(pressures_pa, dtype=np.float64)
-    if start is not None and np.shape(start) != membrane.rest_vertices.shape:
-        raise SoftformError(
-            f"The start has shape {np.shape(start)}, the membrane {membrane.rest_vertices.shape}.",
-            "Start from vertices of the same membrane.",
-        )
-    problem = MembraneProblem(membrane, None if start is None else np.array(start, dtype=np.float64))
-    found = find_equilibria(problem, pressures[None], None if start is None else problem.unknowns(start))
-    if found.failures[0]:
-        raise NoEquilibriumError(found.failures[0], NO_EQUILIBRIUM_ADVICE)
-    vertices = problem.vertices(found.unknowns[0])
-    return Equilibrium(vertices, pressures, float(found.energy[0]), float(found.residual[0]), int(found.iterations[0]))
-
-
-def equilibrium_sensitivity(membrane: Membrane, equilibrium: Equilibrium) -> Array:
-    """Derivative of the vertices by the chamber pressures, (V, 3, k) m/Pa.
-
-    Raises:
-        SoftformError: If the equilibrium is a slack flat sheet, whose out-of-plane stiffness is nil.
-    """
-    problem = MembraneProblem(membrane, equilibrium.vertices)
-    solution = equilibrium_sensitivities(problem, problem.unknowns(equilibrium.vertices), equilibrium.pressures[None])
-    if not np.isfinite(solution).all():
-        raise SoftformError(
-            "The unloaded flat membrane has no stiffness out of its plane, hence no finite sensitivity.",
-            "Take an equilibrium under some pressure, or a sheet that is mounted taut (prestretch).",
-        )
-    return problem.moved_points(problem.unknowns(equilibrium.vertices), solution)[0]

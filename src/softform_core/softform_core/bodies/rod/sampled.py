@@ -5,7 +5,6 @@ from numpy.typing import NDArray
 
 from softform_core.bodies.rod.equilibrium import solve_equilibria, tip_sensitivities
 from softform_core.bodies.rod.model import Rod
-from softform_core.robots.robot import Robot
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE
 from softform_core.simulation.sampled_body import Solved
 
@@ -43,8 +42,3 @@ class SampledRod:
             for reason, firm in zip(found.failures, finite, strict=True)
         ]
         return Solved({"tip": found.tips[:, : self._dimensions], "jacobian": jacobians}, found.iterations, failures)
-
-
-def simulate_tips(rod: Rod, robot: Robot, actuations: Array) -> Array:
-    """Tips (n, d) m at actuations (n, m); NaN where the rod has no equilibrium."""
-    return solve_equilibria(rod, robot.actuators_of(actuations)).tips[:, : robot.tip_dimensions]

@@ -1,0 +1,116 @@
+"""Algorithm 2 of paper 000: gradient descent with line search, alternating with ICP for the pose.
+
+Left open by the paper and chosen here: pressures are steered as parts of their range (otherwise the step would have the
+unit Pa^2/mm^2); the line search is Armijo's backtracking with the projection on the bounds (Nocedal and Wright, Alg.
+3.1), started at twice the last accepted step.
+"""
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.forward.forward_model import ForwardModel
+from softform_core.inverse.approach import start_of
+from softform_core.inverse.closest_points import ClosestPoints
+from softform_core.inverse.ik_monitor import IkIteration, Monitor
+from softform_core.inverse.ik_options import IkOptions, Termination
+from softform_core.inverse.ik_problem import Evaluation, Problem
+from softform_core.inverse.ik_result import IkResult
+from softform_core.inverse.inverse import Target, finish, search_of
+from softform_core.registration.rigid import RigidTransform, kabsch
+
+Array = NDArray[np.float64]
+
+_ARMIJO = 1e-4
+_FIRST_MOVE = 0.1
+"""The first step moves the steepest pressure by this part of its range."""
+
+_SHORTEST = 1e-12
+
+
+def solve_by_algorithm2(
+    model: ForwardModel,
+    target: Target,
+    options: IkOptions,
+    on_iteration: Callable[[IkIteration], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> IkResult:
+    """As `solve_inverse_kinematics`, for a target alone: the algorithm knows no features and no costs of pressures."""
+    started = time.perf_counter()
+    search = search_of(target)
+    prepare_seconds = time.perf_counter() - started
+    problem, monitor = Problem(model, search, options), Monitor(options, on_iteration, should_stop)
+    start = start_of(problem)
+    stop = monitor.iterated(start)
+    return finish(problem, monitor, gradient_descent, start, stop, 0, prepare_seconds)
+
+
+def gradient_descent(problem: Problem, monitor: Monitor, start: Evaluation) -> tuple[Evaluation, Termination]:
+    """Minimise from a start; arguments and result as `levenberg_marquardt`."""
+    options, best, length = problem.options, start, None
+    while True:
+        before = best.merit
+        if not options.fix_pose:
+            assert problem.target is not None
+            pose, _ = icp(best.points[best.covered], problem.target, best.pose)
+            posed = problem.reposed(best, pose)
+            best = posed if posed.merit < best.merit else best
+        by_pressure = problem.pipeline.objective_gradient(best.state, best.residuals)  # Eq. 16
+        slope = by_pressure / max(1, int(best.covered.sum())) * problem.range
+        steepest = float(np.abs(slope).max())
+        if steepest == 0.0:
+            return best, Termination.CONVERGED
+        length = _FIRST_MOVE / steepest if length is None else 2.0 * length
+        while True:
+            stop = monitor.interrupted()
+            if stop is not None:
+                return best, stop
+            actuation = problem.clip(best.actuation - length * slope * problem.range)
+            move = (actuation - best.actuation) / problem.range
+            if float(np.abs(move).max()) < _SHORTEST:
+                at_bound = (
+                    float(np.abs(problem.clip(best.actuation - slope * problem.range) - best.actuation).max()) == 0.0
+                )
+                return best, Termination.CONVERGED if at_bound else Termination.STALLED
+            trial = problem.evaluate(actuation, best.pose)
+            if trial.merit <= best.merit + _ARMIJO * float(slope @ move):
+                break
+            length *= 0.5
+        best = trial
+        stop = monitor.iterated(best)
+        if stop is not None:
+            return best, stop
+        if (before - best.merit) / max(best.merit, 1e-300) <= options.relative_decrease:
+            return best, Termination.CONVERGED
+
+
+def icp(
+    points: Array,
+    target: ClosestPoints,
+    pose: RigidTransform,
+    max_iterations: int = 10,
+    relative_decrease: float = 1e-4,
+) -> tuple[RigidTransform, int]:
+    """Iterative closest points (Besl and McKay 1992): a pose of the target nearer to the points, or the given one.
+
+    Args:
+        points: (P, 3) mm, points of the predicted shape.
+        target: The target before any pose.
+        pose: Where to start.
+        max_iterations: Most matchings.
+        relative_decrease: Stop when the squared error falls by less than this part of itself.
+
+    Returns:
+        The pose and the number of matchings made.
+    """
+    best, best_error = pose, np.inf
+    for iteration in range(1, max_iterations + 1):
+        matches = target.query(pose.apply_inverse(points))
+        error = float(matches.distances @ matches.distances)
+        if error >= best_error * (1.0 - relative_decrease):
+            return (pose if error < best_error else best), iteration
+        best, best_error = pose, error
+        pose = kabsch(matches.points, points)
+    return best, max_iterations
