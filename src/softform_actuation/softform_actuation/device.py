@@ -142,8 +142,13 @@ class Device(Protocol):
         """
         ...
 
-    def begin(self) -> None:
-        """Drive all actuators to their safe values, and measure from now on. What fails ends safe."""
+    def begin(self) -> Array:
+        """Drive all actuators, and measure from now on. What fails ends safe.
+
+        Returns:
+            (k,) that it holds until it is told other targets: the driver moves on from there. A board begins at ambient
+            pressure, a motor where it is.
+        """
         ...
 
     def set_targets(self, targets: Array, interrupted: Callable[[], bool]) -> bool:
