@@ -30,11 +30,13 @@ class Device(Description):
 
     Attributes:
         name: Of the device.
+        kind: Family of devices that it is one of (docs/extending.md, A device).
         actuators: Names of those that it serves; all of them by default.
         channels: Channel of each of them.
     """
 
-    name: str
+    name: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
+    kind: str = "pneumatic_board"
     actuators: list[str] | None = None
     channels: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
 
