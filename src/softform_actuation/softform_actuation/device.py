@@ -138,7 +138,7 @@ class Device(Protocol):
         """Find out whether it really drives each actuator on its own; it is safe before and after.
 
         It may move the actuators a little: it is called when the driver is activated, after each `open`. Once
-        `interrupted` says so, it makes safe at once and raises `DeviceError`. A device with nothing to find out returns.
+        `interrupted` says so, it makes safe at once and raises `DeviceError`. One with nothing to find out returns.
         """
         ...
 
