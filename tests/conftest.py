@@ -127,8 +127,12 @@ def stack(request: pytest.FixtureRequest, stacks: Stacks) -> RunningStack:
     return stacks.launched_with(getattr(request.module, "STACK", {}))
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put tests on stacks that are launched alike after each other, and those that end one behind them."""
+    """Put tests on stacks that are launched alike after each other, and those that end one behind them.
+
+    They run in one worker of pytest-xdist, as do all tests of another file.
+    """
 
     def order(item: pytest.Item) -> tuple[bool, str, bool]:
         if "stack" not in getattr(item, "fixturenames", ()) or "stacks" not in item.fixturenames:
@@ -136,3 +140,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return True, str(getattr(item.module, "STACK", {})), item.get_closest_marker("ends_stack") is not None
 
     items.sort(key=order)
+    first_of_alike: dict[str, str] = {}
+    for item in items:
+        shares, arguments, _ = order(item)
+        group = first_of_alike.setdefault(arguments, item.path.stem) if shares else item.path.stem
+        item.add_marker(pytest.mark.xdist_group(group))

@@ -97,6 +97,8 @@ def test_interrupted_demos_leave_no_process(tmp_path):
     numbers = [signal.SIGINT, signal.SIGTERM, signal.SIGKILL]
     roots = [tmp_path / number.name for number in numbers]
     demos = [demo(root) for root in roots]
+    for process in demos:  # a stack of other tests, which keeps its deadlines, goes first
+        os.setpriority(os.PRIO_PROCESS, process.pid, os.getpriority(os.PRIO_PROCESS, 0) + 3)
     seconds = np.random.default_rng().uniform(1.5, 20.0, len(numbers))
     wait_for(lambda: all(processes_of(root) for root in roots), 90.0)
     begun = time.monotonic()
