@@ -25,6 +25,11 @@ from softform_ros.stack_state import ACTIVE, FAILED
 PARAMETERS = (
     Parameter("nodes", [""], "Life-cycle nodes in the order of bringing up, relative to the namespace."),
     Parameter("air_first", ["pneumatics"], "Nodes that are deactivated before any other, so that they vent at once."),
+    Parameter(
+        "configured_ahead",
+        ["shape_predictor", "inverse_kinematics", "motion_planner", "collector"],
+        "Nodes that are configured while those before them come up: they read files, and open no device.",
+    ),
     Parameter("start_timeout", 60.0, "Time for a node's process to answer, s.", 1.0, 3600.0),
     Parameter("transition_timeout", 180.0, "Time for one transition, s.", 1.0, 3600.0),
     Parameter("watch_period", 2.0, "Time between two looks at nodes that are up, s.", 0.1, 60.0),
@@ -68,6 +73,7 @@ class BringupManagerNode(Node):
             self.parameters["start_timeout"],
             self.parameters["transition_timeout"],
             stop.is_set,
+            self.parameters["configured_ahead"],
         )
 
     def run(self) -> int:

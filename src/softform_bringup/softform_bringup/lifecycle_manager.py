@@ -1,8 +1,10 @@
 """Brings life-cycle nodes up in order and down in reverse."""
 
 import enum
+import threading
 import time
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 from softform_core.errors import SoftformError
@@ -75,6 +77,7 @@ class LifecycleManager:
         start_timeout: float,
         transition_timeout: float,
         should_stop: Callable[[], bool],
+        configured_ahead: Collection[str] = (),
     ) -> None:
         """Keep the nodes, in the order of bringing up.
 
@@ -84,41 +87,70 @@ class LifecycleManager:
             start_timeout: Time for a node's process to answer, s.
             transition_timeout: Time for one transition, s.
             should_stop: Whether bringing up is to be given up.
+            configured_ahead: Nodes that need no other to be configured; they are while those before them come up.
         """
         self._nodes = list(nodes)
         self._log = log
         self._start_timeout = start_timeout
         self._transition_timeout = transition_timeout
         self._should_stop = should_stop
+        self._configured_ahead = configured_ahead
 
     def bring_up(self) -> None:
-        """Configure and activate each node before the next one.
+        """Activate each node before the next one, and configure it before that.
 
         Raises:
             BringUpError: Naming the node, the step and the reason; earlier nodes are left as they are.
             Stopped: If `should_stop` became true.
         """
-        for node in self._nodes:
-            self._wait_until_there(node)
-            started = time.monotonic()
+        ahead = {node.name: self._start_ahead(node) for node in self._nodes if node.name in self._configured_ahead}
+        try:
+            for node in self._nodes:
+                if node.name in ahead:
+                    its_turn, thread = ahead[node.name]
+                    its_turn.set()
+                    thread.join()  # never two transitions of one node at a time
+                self._bring_up_one(node)
+        finally:
+            for its_turn, _ in ahead.values():
+                its_turn.set()
+
+    def _start_ahead(self, node: ManagedNode) -> tuple[threading.Event, threading.Thread]:
+        its_turn = threading.Event()
+        thread = threading.Thread(target=self._configure_ahead, args=(node, its_turn), daemon=True)
+        thread.start()
+        return its_turn, thread
+
+    def _configure_ahead(self, node: ManagedNode, its_turn: threading.Event) -> None:
+        """Configure a node before its turn; if that does not succeed, its turn tells why."""
+        while not node.is_there():
+            if its_turn.wait(0.05):
+                return
+        with suppress(BringUpError, Stopped):
+            if self._known_state(node) is State.UNCONFIGURED and not its_turn.is_set():
+                node.change(Step.CONFIGURE, self._transition_timeout)
+
+    def _bring_up_one(self, node: ManagedNode) -> None:
+        self._wait_until_there(node)
+        started = time.monotonic()
+        state = self._known_state(node)
+        while state is not State.ACTIVE:
+            if state not in STEPS_UP:
+                raise BringUpError(f"{node.name} is {state.name.lower()}.", "Restart its process.")
+            step = STEPS_UP[state]
+            succeeded = node.change(step, self._transition_timeout)
+            self._give_up_if_asked()
+            if succeeded is None:
+                raise BringUpError(
+                    f"{node.name} did not answer within {self._transition_timeout:.0f} s when asked to "
+                    f"{step.name.lower()}.",
+                    "See its log.",
+                )
+            if not succeeded:
+                reason = node.last_error() or "it gave no reason; see its log"
+                raise BringUpError(f"{node.name} failed to {step.name.lower()}: {reason}")
             state = self._known_state(node)
-            while state is not State.ACTIVE:
-                if state not in STEPS_UP:
-                    raise BringUpError(f"{node.name} is {state.name.lower()}.", "Restart its process.")
-                step = STEPS_UP[state]
-                succeeded = node.change(step, self._transition_timeout)
-                self._give_up_if_asked()
-                if succeeded is None:
-                    raise BringUpError(
-                        f"{node.name} did not answer within {self._transition_timeout:.0f} s when asked to "
-                        f"{step.name.lower()}.",
-                        "See its log.",
-                    )
-                if not succeeded:
-                    reason = node.last_error() or "it gave no reason; see its log"
-                    raise BringUpError(f"{node.name} failed to {step.name.lower()}: {reason}")
-                state = self._known_state(node)
-            self._log(f"{node.name} is active after {time.monotonic() - started:.1f} s")
+        self._log(f"{node.name} is active after {time.monotonic() - started:.1f} s")
 
     def bring_down(self, patience: float, air_first: Collection[str] = ()) -> None:
         """Deactivate, clean up and shut down every node that still answers, the last one first.

@@ -240,6 +240,44 @@ def test_bring_up_stops_when_asked():
         manage(ScriptedNode([State.UNCONFIGURED], there=False), lambda: True).bring_up()
 
 
+class SlowNode(ScriptedNode):
+    """Takes a step only after `until` has become true."""
+
+    def __init__(self, name, states, until):
+        super().__init__(states)
+        self.name, self.until = name, until
+
+    def change(self, step, timeout):
+        deadline = time.monotonic() + 5.0
+        while not self.until():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        return super().change(step, timeout)
+
+
+def both(configured_ahead, first, second):
+    LifecycleManager([first, second], lambda line: None, 0.5, 5.0, lambda: False, configured_ahead).bring_up()
+
+
+def test_a_node_is_configured_ahead_and_activated_in_its_turn():
+    second = SlowNode("second", [State.UNCONFIGURED, State.INACTIVE, State.ACTIVE], lambda: True)
+    states = [State.UNCONFIGURED, State.INACTIVE, State.ACTIVE]
+    first = SlowNode("first", states, lambda: second.asked == [Step.CONFIGURE])
+    both(["second"], first, second)
+    assert first.asked == second.asked == [Step.CONFIGURE, Step.ACTIVATE]
+
+
+def test_a_node_that_cannot_be_configured_ahead_tells_why_in_its_turn():
+    first = SlowNode("first", [State.INACTIVE, State.ACTIVE], lambda: True)
+    second = SlowNode("second", [State.UNCONFIGURED], lambda: True)
+    second.answers = [False, False]
+    with pytest.raises(BringUpError, match="second failed to configure"):
+        both(["second"], first, second)
+    absent = ScriptedNode([State.UNCONFIGURED], there=False)
+    with pytest.raises(BringUpError, match="did not appear within 0 s"):
+        LifecycleManager([absent], lambda line: None, 0.1, 0.2, lambda: False, [absent.name]).bring_up()
+
+
 def test_bring_down_gives_up_on_a_silent_node():
     started = time.monotonic()
     manage(ScriptedNode([None])).bring_down(0.3)
