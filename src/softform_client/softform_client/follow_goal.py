@@ -6,8 +6,8 @@ from enum import IntEnum
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.inverse.timing import check_times
 from softform_core.robots import Robot
@@ -16,7 +16,6 @@ from softform_core.shapes.validate import check_scale
 from softform_interfaces.action import FollowWaypoints
 from softform_ros.goal_error import GoalError
 
-Array = NDArray[np.float64]
 Given = TypeVar("Given")
 Checked = TypeVar("Checked")
 

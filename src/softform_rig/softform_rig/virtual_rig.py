@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.plant import load_plant
 from softform_core.robots import Robot
 from softform_core.units import PA_PER_KPA
@@ -27,8 +27,6 @@ from softform_rig.pseudo_terminal import PseudoTerminal
 from softform_rig.reality import Reality, board_sensors
 from softform_rig.rig_settings import RigSettings
 from softform_rig.surface_scans import OnSurface, SurfaceScans
-
-Array = NDArray[np.float64]
 
 _PATIENCE = 2.0  # s to wait for a solve in progress when stopping
 _HOST_PATIENCE = 1.5  # s that a driver told to stop at the same moment may take to vent and close its port

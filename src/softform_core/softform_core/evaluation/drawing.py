@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from softform_core.arrays import Array
 
 # Okabe and Ito's colours, distinguishable with any colour vision; the maps are perceptually uniform.
 PREDICTED_COLOUR = "#0072B2"

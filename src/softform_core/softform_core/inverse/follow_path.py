@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.tip_point import TipMap, TipPoint
 from softform_core.inverse.feature_term import FeatureTerm
@@ -23,8 +24,6 @@ from softform_core.inverse.levenberg_marquardt import LevenbergMarquardt
 from softform_core.registration.rigid import RigidTransform
 from softform_core.shapes.features import FeaturePoints
 from softform_core.units import MM_PER_M
-
-Array = NDArray[np.float64]
 
 TOLERANCE = 2e-5
 """Of the workspace's width: a waypoint this near counts as reached. The paper stops at 1e-3 (Fig. 1)."""

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.forward_model import ForwardModel
 from softform_core.halton import halton_actuations
@@ -20,8 +20,6 @@ from softform_core.inverse.ik_options import IkOptions, Termination, check_optio
 from softform_core.inverse.ik_result import IkResult
 from softform_core.inverse.inverse import Target, search_of, solve_prepared
 from softform_core.shapes.features import FeaturePoints
-
-Array = NDArray[np.float64]
 
 MAX_STARTS = 10_000
 

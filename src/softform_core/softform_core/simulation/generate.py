@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.files import only_writer
 from softform_core.processes import default_jobs
@@ -20,8 +21,6 @@ from softform_core.simulation.executors import Executor, InProcess, ProcessPool
 from softform_core.simulation.sampled_body import SampledBody, Solved
 from softform_core.simulation.sampling import Sampling
 from softform_core.simulation.store import SimulationStore, create_simulation, open_simulation
-
-Array = NDArray[np.float64]
 
 _MAP_STEP = 1e-6  # of the range: actuation maps are linear, or piecewise so
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.networks.layers import extract_mlp
 from softform_core.networks.tip import ACTIVATION, TipKinematics, TipNetwork
@@ -15,8 +15,6 @@ from softform_core.robots import Robot
 from softform_core.training.least_squares import fit
 from softform_core.training.split import Split, split_rows
 from softform_core.units import MM_PER_M
-
-Array = NDArray[np.float64]
 
 FORWARD_KINEMATICS_STEPS = 4000
 JACOBIAN_STEPS = 1500

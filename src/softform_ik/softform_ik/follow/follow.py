@@ -5,10 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softform_client.follow_codes import in_codes_of_following
 from softform_client.follow_goal import Code, FollowGoal, PointPath
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.inverse.timing import PressureSchedule, fastest_schedule, timed_schedule
 from softform_core.units import MM_PER_M
@@ -17,8 +17,6 @@ from softform_ik.follow.solver import PathSolver
 from softform_ik.follow.tip_record import TipRecord
 from softform_ik.robot.stop_request import StopRequest
 from softform_ros.goal_error import GoalError
-
-Array = NDArray[np.float64]
 
 _STOPPED = {
     Code.CANCELLED: "The goal was cancelled.",

@@ -3,11 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
 from softform_client.driver_watch import MeasuredPressures
 from softform_client.reach_goal import Code, Mode, ReachGoal
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.evaluation.measured_errors import MeasuredErrors, measure_errors
 from softform_core.forward.forward_model import ForwardModel
@@ -25,8 +23,6 @@ from softform_ik.reach.closed_loop import ClosedLoopSettings, Round, best_of, cl
 from softform_ik.robot.hardware import Hardware
 from softform_ik.robot.stop_request import StopRequest
 from softform_ros.goal_error import GoalError
-
-Array = NDArray[np.float64]
 
 _PROMISE_POINTS = 10_000
 """Surface points of a promise: about as close as those of a scan, so that both are compared by area. A solve's own

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from softform_core.arrays import Array
 from softform_core.frames.frames import Frames, MarkerFrames
 from softform_core.registration.markers import register_markers
 from softform_core.robots import Robot
@@ -17,8 +18,6 @@ from softform_rig.markers import MARKERS, glue_markers, marker_layout
 from softform_rig.motion_capture import MotionCapture
 from softform_rig.reality import Reality
 from softform_rig.scanner import Scanner
-
-Array = NDArray[np.float64]
 
 _SAME_PLACE = np.eye(3), np.zeros(3)
 _NO_REGISTRATION = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)

@@ -3,10 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.forward.rbf_warp import gaussians
 from softform_core.networks.sim_to_real import stable_directions
-
-Array = NDArray[np.float64]
 
 
 class WarpSpace:
