@@ -16,7 +16,7 @@ from softform_ik.follow.motion import Motion, PathMover
 from softform_ik.follow.solver import PathSolver
 from softform_ik.follow.tip_record import TipRecord
 from softform_ik.robot.stop_request import StopRequest
-from softform_ros.goal_error import GoalError
+from softform_ros.goal_error import GoalError, in_code
 
 _STOPPED = {
     Code.CANCELLED: "The goal was cancelled.",
@@ -175,10 +175,9 @@ class Follow:
         slew_rate, settle_time = self._solver.slew_rate(goal), self._settings.settle_time
         if goal.times is None:
             return fastest_schedule(start, waypoints, slew_rate, settle_time)
-        try:
-            return timed_schedule(start, waypoints, goal.times, slew_rate, settle_time, self._settings.nearness)
-        except SoftformError as error:
-            raise GoalError(Code.INVALID_TIMES, error.message, error.next_step) from error
+        with in_code(Code.INVALID_TIMES):
+            found = timed_schedule(start, waypoints, goal.times, slew_rate, settle_time, self._settings.nearness)
+        return found
 
     def _move(
         self,
