@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from softform_core.arrays import Array
+from softform_core.periodic import PeriodicThread
 from softform_core.plant import load_plant
 from softform_core.robots import Robot
 from softform_core.units import PA_PER_KPA
@@ -22,7 +23,6 @@ from softform_rig.live_body import LiveBody
 from softform_rig.make_board import make_board
 from softform_rig.markers import worn_markers
 from softform_rig.motion_capture import MotionCapture
-from softform_rig.periodic import PeriodicThread
 from softform_rig.pseudo_terminal import PseudoTerminal
 from softform_rig.reality import Reality, board_sensors
 from softform_rig.rig_settings import RigSettings
