@@ -52,14 +52,13 @@ class TipPath:
     iterations: NDArray[np.int64]
 
 
-def follow_path(model: TipMap, points: ArrayLike, start: ArrayLike, *, tolerance_mm: float | None = None) -> TipPath:
+def follow_path(model: TipMap, points: ArrayLike, start: ArrayLike) -> TipPath:
     """Actuations for a path of tip positions.
 
     Args:
         model: N_fk, N_J and, for a real robot, N_s2r.
         points: (w, n) mm in the robot's frame; one point at a time costs the same.
         start: (m,) Pa, where the robot is, or a guess for the first point.
-        tolerance_mm: A waypoint this near counts as reached; by default `TOLERANCE` of the workspace's width.
 
     Returns:
         The best actuations found. A waypoint that cannot be reached keeps its error.
@@ -73,7 +72,7 @@ def follow_path(model: TipMap, points: ArrayLike, start: ArrayLike, *, tolerance
         model.actuation_min,
         model.actuation_max,
         smoothness_mm2=(_PULL * width) ** 2,
-        tolerance_mm=TOLERANCE * width if tolerance_mm is None else tolerance_mm,
+        tolerance_mm=TOLERANCE * width,
         relative_decrease=_RELATIVE_DECREASE,
     )
     tip, solved = TipPoint(model), []

@@ -182,7 +182,6 @@ def solve_globally(
     options: IkOptions,
     features: FeaturePoints | None = None,
     starts: int = 16,
-    seed: int = 0,
     on_start: Callable[[int, IkResult], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> IkResult:
@@ -196,5 +195,5 @@ def solve_globally(
     prepared = None if target is None else search_of(target)
     term = None if features is None else FeatureTerm.of(pipeline, features)
     prepare_seconds = time.perf_counter() - begun
-    search = GlobalSearch(pipeline, prepared, options, term, starts, seed)
+    search = GlobalSearch(pipeline, prepared, options, term, starts)
     return replace(search.run(options.max_seconds, on_start, should_stop), prepare_seconds=prepare_seconds)

@@ -107,7 +107,6 @@ def train_tip_transfer(
     seed: int,
     *,
     by_tip_alone: bool = False,
-    steps: int = SIM_TO_REAL_STEPS,
     progress: bool = True,
 ) -> TrainedTipTransfer:
     """Fit N_s2r: to the captured tips, one hidden layer of samples / 4 neurons.
@@ -122,7 +121,6 @@ def train_tip_transfer(
         workspace_width_mm: Of the simulated tips.
         seed: Of the split and the first weights.
         by_tip_alone: Whether N_s2r takes the simulated tip alone, as in the paper.
-        steps: Of L-BFGS at most.
         progress: Whether to show a progress bar on stderr.
 
     Raises:
@@ -133,7 +131,7 @@ def train_tip_transfer(
     real = MM_PER_M * tips
     inputs = simulated if by_tip_alone else np.concatenate([simulated, actuations], axis=1)
     network, entry = _fitted(
-        "N_s2r", inputs, real, [max(1, round(NEURONS_PER_SAMPLE * len(actuations)))], split, seed, steps,
+        "N_s2r", inputs, real, [max(1, round(NEURONS_PER_SAMPLE * len(actuations)))], split, seed, SIM_TO_REAL_STEPS,
         True, workspace_width_mm, progress,
     )  # fmt: skip
     before = 100.0 * np.linalg.norm(simulated - real, axis=1)[split.test] / workspace_width_mm

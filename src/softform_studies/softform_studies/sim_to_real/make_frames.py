@@ -83,7 +83,6 @@ def make_marker_frames(
     reality: Reality,
     frames: int,
     held_out: int,
-    markers: int = MARKERS,
     missing: float = 0.02,
     seed: int = 0,
 ) -> tuple[MarkerFrames, TrueSurfaces, float]:
@@ -94,7 +93,6 @@ def make_marker_frames(
         reality: Its reality.
         frames: Number of captured frames.
         held_out: Number of actuations after them whose true surface is kept.
-        markers: Number of markers on the sheet.
         missing: Share of the markers that a frame lacks on average, in place of the reality's own.
         seed: Of actuations and motion capture.
 
@@ -108,7 +106,7 @@ def make_marker_frames(
     live = LiveBody(robot, reality)
     described = reality.motion_capture.model_copy(update={"missing": missing, "pose": _NO_REGISTRATION})
     at_rest = live.rest
-    glued = glue_markers(at_rest, live.faces, marker_layout(robot, markers), described.placement_error, seed)
+    glued = glue_markers(at_rest, live.faces, marker_layout(robot, MARKERS), described.placement_error, seed)
     # The system's frame is the robot's: no base markers are needed.
     cameras = MotionCapture(described, [glued], {}, at_rest, seed)
     clock = itertools.count(step=_BETWEEN_CAPTURES)
