@@ -13,7 +13,6 @@ docs/client.md has an example of everything that it can do.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softform_client.client_connection import ClientConnection, GoalFailedError
 from softform_client.client_stream import Target, streamed
@@ -22,6 +21,7 @@ from softform_client.follow_goal import FollowGoal, Path, PointPath, PressurePat
 from softform_client.follow_messages import goal_to_message as follow_message
 from softform_client.reach_goal import Code, Mode, ReachGoal
 from softform_client.reach_messages import goal_to_message as reach_message
+from softform_core.arrays import Array
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
 from softform_interfaces.action import FollowWaypoints, PlanToShape, ReachShape
@@ -43,8 +43,6 @@ __all__ = [
     "ShapeClient",
     "ShapePath",
 ]
-
-Array = NDArray[np.float64]
 
 
 class ShapeClient(ClientConnection):

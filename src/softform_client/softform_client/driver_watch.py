@@ -6,14 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softform_client.reach_goal import Code
+from softform_core.arrays import Array
 from softform_core.robots import Robot
 from softform_interfaces.msg import ChamberPressures, DriverState
 from softform_ros.goal_error import GoalError
 
-Array = NDArray[np.float64]
 _POLL_SECONDS = 0.05
 
 

@@ -6,11 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_client.reach_goal import Code, ReachGoal
-from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.validate import check_scale
-from softform_ros.goal_error import GoalError
+from softform_ros.goal_error import GoalError, in_code
 
 
 def check_features(
@@ -29,11 +28,9 @@ def check_features(
     """
     if not (len(uv) or len(positions) or len(weights)):
         return None
-    try:
+    with in_code(Code.INVALID_TARGET):
         features = FeaturePoints.of(uv, positions, weights if len(weights) else None)
         check_scale(features.positions, "Feature point", robot.name, float(np.linalg.norm(robot.extent)))
-    except SoftformError as error:
-        raise GoalError(Code.INVALID_TARGET, error.message, error.next_step) from error
     return features
 
 

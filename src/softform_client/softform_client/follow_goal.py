@@ -6,17 +6,16 @@ from enum import IntEnum
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.inverse.timing import check_times
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_core.shapes.validate import check_scale
 from softform_interfaces.action import FollowWaypoints
-from softform_ros.goal_error import GoalError
+from softform_ros.goal_error import GoalError, in_code
 
-Array = NDArray[np.float64]
 Given = TypeVar("Given")
 Checked = TypeVar("Checked")
 
@@ -130,10 +129,8 @@ def check_points(points: Array, uv: Array, robot: Robot) -> PointPath:
     if not np.isfinite(points).all():
         index = int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
         raise GoalError(Code.INVALID_PATH, f"Waypoint {index + 1} is NaN or infinite.", "Give x, y and z in m.")
-    try:
+    with in_code(Code.INVALID_PATH):
         check_scale(points, "Waypoint", robot.name, _size(robot))
-    except SoftformError as error:
-        raise GoalError(Code.INVALID_PATH, error.message, error.next_step) from error
     if not robot.surfaces:
         off_plane = np.abs(points[:, 2])
         if robot.tip_dimensions == 2 and off_plane.max() > _OFF_PLANE:
@@ -196,10 +193,8 @@ def check_due_times(times: Sequence[float], count: int) -> Array | None:
     if len(times) == 0:
         return None
     values = np.asarray(times, dtype=np.float64)
-    try:
+    with in_code(Code.INVALID_TIMES):
         check_times(values, count)
-    except SoftformError as error:
-        raise GoalError(Code.INVALID_TIMES, error.message, error.next_step) from error
     return values
 
 

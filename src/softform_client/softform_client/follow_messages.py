@@ -5,7 +5,6 @@ import math
 import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point
-from numpy.typing import NDArray
 from sensor_msgs.msg import PointCloud2
 from std_msgs.msg import Header
 
@@ -34,8 +33,6 @@ from softform_core.shapes.validate import MAX_POINTS
 from softform_interfaces.action import FollowWaypoints
 from softform_ros.conversions import cloud_from_points, points_from_cloud, seconds_from_stamp
 from softform_ros.goal_error import GoalError
-
-Array = NDArray[np.float64]
 
 _SAMPLED_POINTS = 5_000
 """Of each mesh of a path."""

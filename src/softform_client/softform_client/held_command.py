@@ -3,10 +3,7 @@
 import threading
 from collections.abc import Callable
 
-import numpy as np
-from numpy.typing import NDArray
-
-Array = NDArray[np.float64]
+from softform_core.arrays import Array
 
 
 class HeldCommand:

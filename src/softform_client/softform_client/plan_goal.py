@@ -1,19 +1,16 @@
 """What a goal of `plan_to_shape` must be before it is accepted; every rejection says why and what to do."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_interfaces.action import PlanToShape
 from softform_ros.goal_error import GoalError
-
-Array = NDArray[np.float64]
 
 Code = PlanToShape.Result
 """Error codes, `NONE` … `INTERNAL_ERROR`; the action's definition is their only list."""
@@ -38,19 +35,6 @@ class PlanGoal:
     clearance: float = 0.0
     max_time: float = 0.0
     without_sim_to_real: bool = False
-
-
-@contextmanager
-def in_code(code: int) -> Iterator[None]:
-    """Give whatever is rejected inside this error code.
-
-    Raises:
-        GoalError: In place of any `SoftformError`.
-    """
-    try:
-        yield
-    except SoftformError as error:
-        raise GoalError(code, error.message, error.next_step) from error
 
 
 def check_choice(has_target: bool, has_pressures: bool) -> None:

@@ -6,13 +6,14 @@ from numpy.typing import NDArray
 from sensor_msgs.msg import PointCloud2
 from shape_msgs.msg import MeshTriangle
 
-from softform_client.plan_goal import Code, PlanGoal, check_choice, check_given_pressures, check_limits, in_code
+from softform_client.plan_goal import Code, PlanGoal, check_choice, check_given_pressures, check_limits
 from softform_client.reach_goal import check_header, check_shape, check_size
 from softform_core.planning.obstacles import check_obstacle
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_interfaces.action import PlanToShape
 from softform_ros.conversions import cloud_from_points, points_from_cloud, seconds_from_stamp
+from softform_ros.goal_error import in_code
 
 
 def goal_from_message(message: PlanToShape.Goal, robot: Robot, frame: str, now: float, max_age: float) -> PlanGoal:

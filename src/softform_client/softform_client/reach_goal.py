@@ -13,7 +13,7 @@ from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
 from softform_core.shapes.validate import check_count, check_target
 from softform_interfaces.action import ReachShape
-from softform_ros.goal_error import GoalError
+from softform_ros.goal_error import GoalError, in_code
 
 Code = ReachShape.Result
 """Error codes, `NONE` … `INTERNAL_ERROR`; the action's definition is their only list."""
@@ -140,10 +140,8 @@ def check_size(points: int, what: str = "target") -> None:
     Raises:
         GoalError: If there are too few or too many.
     """
-    try:
+    with in_code(Code.INVALID_TARGET):
         check_count(points, what)
-    except SoftformError as error:
-        raise GoalError(Code.INVALID_TARGET, error.message, error.next_step) from error
 
 
 def check_shape(points: NDArray[np.float64], triangles: NDArray[np.int64], robot: Robot) -> TargetShape:

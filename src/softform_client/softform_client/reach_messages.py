@@ -20,7 +20,6 @@ from softform_client.reach_goal import (
     check_shape,
     check_size,
 )
-from softform_core.errors import SoftformError
 from softform_core.registration.rigid import RigidTransform
 from softform_core.robots import Robot
 from softform_core.shapes.features import FeaturePoints
@@ -28,7 +27,7 @@ from softform_core.shapes.target import TargetShape
 from softform_interfaces.action import ReachShape
 from softform_interfaces.msg import TargetPoints
 from softform_ros.conversions import cloud_from_points, points_from_cloud, seconds_from_stamp
-from softform_ros.goal_error import GoalError
+from softform_ros.goal_error import GoalError, in_code
 
 
 def goal_from_message(
@@ -79,10 +78,8 @@ def _check_header(header: Header, frame: str, now: float, max_age: float) -> Non
 
 def _target_from_message(message: ReachShape.Goal, robot: Robot) -> TargetShape:
     check_size(message.target.width * message.target.height)
-    try:
+    with in_code(Code.INVALID_TARGET):
         points = points_from_cloud(message.target)
-    except SoftformError as error:
-        raise GoalError(Code.INVALID_TARGET, error.message, error.next_step) from error
     triangles = np.array([triangle.vertex_indices for triangle in message.triangles], dtype=np.int64).reshape(-1, 3)
     return check_shape(points, triangles, robot)
 

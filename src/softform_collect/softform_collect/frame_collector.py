@@ -3,9 +3,6 @@
 from collections.abc import Callable
 from functools import partial
 
-import numpy as np
-from numpy.typing import NDArray
-
 from softform_client.capture_watch import Moment
 from softform_collect.data_set import (
     Store,
@@ -31,6 +28,7 @@ from softform_collect.recorders import MarkerRecorder, Recorder, ScanRecorder
 from softform_collect.reference_pose import ReferencePose
 from softform_collect.robot_link import RobotLink
 from softform_collect.settled_robot import SettledRobot
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.files import only_writer
 from softform_core.forward.robot_pipeline import load_pipeline
@@ -38,8 +36,6 @@ from softform_core.frames.marker_quality import MarkerJudge, check_same_rest
 from softform_core.frames.marker_store import create_marker_frames
 from softform_core.frames.store import FrameStore, create_frames
 from softform_core.robots import Robot
-
-Array = NDArray[np.float64]
 
 _MOST_IN_A_ROW = 10
 """Of unfit frames: then something has happened to robot or cameras, and the frames to come would be as unfit."""

@@ -3,19 +3,15 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from softform_client.capture_watch import Capture, Moment
 from softform_collect.goal import Code, CollectError, CollectSettings
 from softform_collect.recorders import averaged_markers, labelled, take_markers
 from softform_collect.settled_robot import SettledRobot
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.frames.marker_quality import rest_frame
 from softform_core.robots import Robot
 from softform_interfaces.msg import MarkerFrame
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

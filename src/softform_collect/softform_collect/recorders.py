@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from sensor_msgs.msg import PointCloud2
 
 from softform_client.capture_watch import Capture, CaptureWatch, Moment
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.frames.following import ShapeJudge
 from softform_core.frames.marker_quality import LabelledMarkers, MarkerJudge, average_markers
@@ -18,7 +18,6 @@ from softform_core.robots import Robot
 from softform_interfaces.msg import MarkerFrame
 from softform_ros.conversions import points_from_cloud, positions_from_markers
 
-Array = NDArray[np.float64]
 Stopped = Callable[[], bool]
 
 _COMPARED = 100

@@ -4,17 +4,15 @@ from collections.abc import Callable
 from datetime import datetime
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softform_collect.goal import AGAIN, Code, CollectError, CollectSettings
 from softform_collect.marker_captures import MarkerCapture, MarkerCaptures
 from softform_collect.recorders import MarkerRecorder
+from softform_core.arrays import Array
 from softform_core.frames.quality import MIN_COVERAGE
 from softform_core.frames.references import marker_drift, reference_actuation
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
-
-Array = NDArray[np.float64]
 
 _WHAT = "the reference pose"
 

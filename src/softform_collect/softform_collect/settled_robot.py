@@ -3,15 +3,11 @@
 import time
 from collections.abc import Callable
 
-import numpy as np
-from numpy.typing import NDArray
-
 from softform_client.driver_watch import MeasuredPressures
 from softform_collect.goal import AGAIN, Code, CollectError, CollectSettings
 from softform_collect.robot_link import RobotLink
+from softform_core.arrays import Array
 from softform_ros.goal_error import GoalError
-
-Array = NDArray[np.float64]
 
 _POLL_SECONDS = 0.1
 

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import qmc
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 
-Array = NDArray[np.float64]
 Keep = Callable[[Array, Array], NDArray[np.bool_]]
 
 _BATCH = 1024

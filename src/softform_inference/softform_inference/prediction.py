@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point, Vector3
-from numpy.typing import NDArray
 from sensor_msgs.msg import PointCloud2
 from std_msgs.msg import Header
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.surface_uncertainty import SurfaceUncertainty
@@ -16,8 +16,6 @@ from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 from softform_interfaces.msg import Surface
 from softform_ros.conversions import cloud_from_points
-
-Array = NDArray[np.float64]
 
 
 def measured_actuation(robot: Robot, names: Sequence[str], pressures: Sequence[float]) -> Array:

@@ -236,13 +236,8 @@ def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> N
             os.killpg(process.pid, number)
 
 
-def run_launch(descriptions: Sequence[ProcessDescription], show_on: int = 1) -> int:
-    """Run a launch in this process until it ends, and return its exit code.
-
-    Args:
-        descriptions: The processes to start.
-        show_on: File descriptor that gets their output.
-    """
-    runner = LaunchRunner(descriptions, Screen(show_on), NotedSignals())
+def run_launch(descriptions: Sequence[ProcessDescription]) -> int:
+    """Run a launch of some processes in this one until it ends, and return its exit code."""
+    runner = LaunchRunner(descriptions, Screen(1), NotedSignals())
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [*STOP_SIGNALS, signal.SIGCHLD])
     return runner.run()

@@ -1,13 +1,11 @@
 """What faults do to a frame of motion capture."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_rig.fault_schedule import FaultSchedule
 from softform_rig.faults import Fault
-
-Array = NDArray[np.float64]
 
 
 def check_marker_names(fault: Fault, names: list[str]) -> None:

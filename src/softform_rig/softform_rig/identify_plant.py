@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import differential_evolution, least_squares
 
+from softform_core.arrays import Array
 from softform_core.plant import Plant, Pump, load_plant
 from softform_rig.channels import advance
 from softform_rig.control import CONTROL_RATE, DEFAULT_THRESHOLD, PUMP_DEFLATE, PUMP_INFLATE, proportional_control
 from softform_rig.plant_log import PlantLog
-
-Array = NDArray[np.float64]
 
 _BOUNDS = [(5.0, 500.0), (55.0, 250.0), (0.0, 0.3), (0.005, 0.15)] * 2 + [(0.5, 100.0), (0.5, 100.0), (0.03, 1.0)]
 _SAME_DUTY = 0.02  # readings are recorded with two decimals, which the steepest gain makes 0.02 of

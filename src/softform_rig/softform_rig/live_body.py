@@ -8,14 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, find_equilibria
 from softform_core.simulation.sensitivity import equilibrium_sensitivities
 from softform_core.simulation.simulated_body import SimulatedBody, equilibrium_points, rest_points
 from softform_rig.reality import Reality, true_pressures
-
-Array = NDArray[np.float64]
 
 _BEYOND = 0.5  # of the working range; further outside the body is not modelled (it would tear or lie on the floor)
 _SAME_PRESSURE = 2.0  # Pa; closer pressures do not move the body by more than the scanner's noise

@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots import TIP, TIP_MARKER, Robot
 from softform_rig.live_body import LiveBody
 from softform_rig.motion_capture import WornMarkers
-
-Array = NDArray[np.float64]
 
 MARKERS = 34
 """As many as the paper used (Sec. V-D)."""

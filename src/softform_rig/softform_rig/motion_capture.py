@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from softform_core.arrays import Array
 from softform_rig.device_pose import DevicePose
 from softform_rig.reality import MotionCaptureDescription
-
-Array = NDArray[np.float64]
 
 
 class WornMarkers(Protocol):

@@ -10,11 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-
-Array = NDArray[np.float64]
 
 FULL_SCALE = 4090.0  # counts
 ROW_PERIOD = 0.0427  # s, of the recordings that the emulated plant comes from: 117 rows between changes every 5 s

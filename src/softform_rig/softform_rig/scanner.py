@@ -12,10 +12,9 @@ import open3d
 from numpy.typing import NDArray
 from open3d.core import Tensor
 
+from softform_core.arrays import Array
 from softform_rig.device_pose import DevicePose
 from softform_rig.reality import ScannerDescription
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

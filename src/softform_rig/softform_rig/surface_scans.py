@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_rig.device_pose import DevicePose
@@ -14,8 +15,6 @@ from softform_rig.faulty_scans import export_faulty_scan
 from softform_rig.reality import ScannerDescription
 from softform_rig.rig_settings import RigSettings
 from softform_rig.scanner import Scanner
-
-Array = NDArray[np.float64]
 
 LONGEST_WITHOUT_SCAN = 2.0  # s
 _CHANGED = 2e-4  # m; a surface that moved less is not new to a scanner with as much noise

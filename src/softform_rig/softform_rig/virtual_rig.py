@@ -9,8 +9,9 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
+from softform_core.periodic import PeriodicThread
 from softform_core.plant import load_plant
 from softform_core.robots import Robot
 from softform_core.units import PA_PER_KPA
@@ -22,13 +23,10 @@ from softform_rig.live_body import LiveBody
 from softform_rig.make_board import make_board
 from softform_rig.markers import worn_markers
 from softform_rig.motion_capture import MotionCapture
-from softform_rig.periodic import PeriodicThread
 from softform_rig.pseudo_terminal import PseudoTerminal
 from softform_rig.reality import Reality, board_sensors
 from softform_rig.rig_settings import RigSettings
 from softform_rig.surface_scans import OnSurface, SurfaceScans
-
-Array = NDArray[np.float64]
 
 _PATIENCE = 2.0  # s to wait for a solve in progress when stopping
 _HOST_PATIENCE = 1.5  # s that a driver told to stop at the same moment may take to vent and close its port

@@ -1,5 +1,8 @@
 """Why an action's goal failed, with the code that its result gives."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from softform_core.errors import SoftformError
 
 
@@ -15,3 +18,16 @@ class GoalError(SoftformError):
     def __init__(self, code: int, message: str, next_step: str = "") -> None:
         super().__init__(message, next_step)
         self.code = code
+
+
+@contextmanager
+def in_code(code: int) -> Iterator[None]:
+    """Give whatever is rejected inside this error code.
+
+    Raises:
+        GoalError: In place of any `SoftformError`.
+    """
+    try:
+        yield
+    except SoftformError as error:
+        raise GoalError(code, error.message, error.next_step) from error

@@ -15,16 +15,13 @@ ACTIVE, FAILED = "active", "failed"
 """States that the bring-up manager publishes: every node is active; a node failed (its reason follows)."""
 
 
-def wait_until_active(
-    namespace: str, timeout: float, has_ended: Callable[[], bool], on_state: Callable[[str], None] = lambda state: None
-) -> None:
+def wait_until_active(namespace: str, timeout: float, has_ended: Callable[[], bool]) -> None:
     """Return once the bring-up manager says that every node is active.
 
     Args:
         namespace: Where the stack runs.
         timeout: s.
         has_ended: Whether the launch is over; then there is nothing to wait for.
-        on_state: Called with each state that the manager reports.
 
     Raises:
         SoftformError: If a node failed, the launch ended, or time is up.
@@ -42,12 +39,8 @@ def wait_until_active(
         executor = SingleThreadedExecutor(context=context)
         executor.add_node(node)
         deadline = time.monotonic() + timeout
-        told = 0
         while time.monotonic() < deadline:
             executor.spin_once(timeout_sec=0.1)
-            for state in states[told:]:
-                on_state(state)
-            told = len(states)
             if states and states[-1] == ACTIVE:
                 return
             if states and states[-1].startswith(FAILED):

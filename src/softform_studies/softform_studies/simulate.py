@@ -10,16 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
+from softform_core.arrays import Array
 from softform_core.robots import load_robot
 from softform_core.simulation.newton import find_equilibria
 from softform_core.simulation.simulated_body import rest_points
 from softform_core.units import MM_PER_M
-
-Array = NDArray[np.float64]
 
 PAPER_SECONDS = 110.0  # paper 000, Table II, deformable membrane
 _REFERENCE_SHAPES = 3

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_capture.camera_tracker.code_sheet import DICTIONARY, RULER_LENGTH, CodeSheet
+from softform_core.arrays import Array
 
-Array = NDArray[np.float64]
 Picture = NDArray[np.uint8]
 
 _DARK, _BRIGHT = 60, 250

@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.files import write_atomically
 from softform_core.units import MM_PER_M
-
-Array = NDArray[np.float64]
 
 DICTIONARY = cv2.aruco.getPredefinedDictionary(cv2.aruco.DICT_4X4_50)
 RULER_LENGTH = 0.2

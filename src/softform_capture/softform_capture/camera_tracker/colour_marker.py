@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_capture.camera_tracker.plane_view import PlaneView
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 
-Array = NDArray[np.float64]
 Picture = NDArray[np.uint8]
 
 LEAST_AREA, LARGEST_AREA = 0.6, 1.5

@@ -6,11 +6,9 @@ from pathlib import Path
 import cv2
 import numpy as np
 import yaml
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-
-Array = NDArray[np.float64]
 
 _DISTORTION_SIZES = (0, 4, 5, 8, 12, 14)
 _MODELS = ("plumb_bob", "rational_polynomial")

@@ -4,13 +4,11 @@ from dataclasses import dataclass
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from softform_capture.camera_tracker.code_detection import CodeCorners
 from softform_capture.camera_tracker.lens import Lens
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-
-Array = NDArray[np.float64]
 
 FEWEST_CODES = 3
 LARGEST_RESIDUAL = 2.0

@@ -10,9 +10,9 @@ from softform_capture.camera_tracker.code_detection import CodeDetector, exposur
 from softform_capture.camera_tracker.colour_marker import ColourMarker, find_marker
 from softform_capture.camera_tracker.lens import Lens
 from softform_capture.camera_tracker.plane_view import PlaneView, SheetPlacement, view_plane
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 
-Array = NDArray[np.float64]
 Picture = NDArray[np.uint8]
 
 

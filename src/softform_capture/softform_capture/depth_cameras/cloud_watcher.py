@@ -7,14 +7,13 @@ from collections.abc import Callable, Sequence
 from sensor_msgs.msg import PointCloud2
 
 from softform_capture.depth_cameras.merging import CameraCloud, CloudMerger, MergedCloud
-from softform_core.errors import SoftformError
+from softform_core.errors import reason_of
+from softform_core.periodic import PeriodicThread
 from softform_ros.capture_time import check_capture_time
 from softform_ros.conversions import points_from_cloud, seconds_from_stamp
 
-_STOP_PATIENCE = 10.0
 
-
-class CloudWatcher:
+class CloudWatcher(PeriodicThread):
     """Merges until stopped; a cloud is used once.
 
     Args:
@@ -37,24 +36,12 @@ class CloudWatcher:
         on_rejected: Callable[[str], None],
         on_silence: Callable[[str], None],
     ) -> None:
-        """Prepare; nothing is merged before `start`."""
-        self._merger, self._period, self._longest_silence = merger, period, longest_silence
+        super().__init__("cloud watcher", period, self._look)
+        self._merger, self._longest_silence = merger, longest_silence
         self._on_merged, self._on_rejected, self._on_silence = on_merged, on_rejected, on_silence
         self._newest: dict[str, PointCloud2] = {}
         self._heard_at = dict.fromkeys(cameras, time.monotonic())
         self._lock = threading.Lock()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="cloud_watcher", daemon=True)
-
-    def start(self) -> None:
-        """Begin to merge."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """End, and wait for clouds that are just being merged."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(_STOP_PATIENCE)
 
     def take(self, camera: str, message: PointCloud2) -> None:
         """Keep a camera's newest cloud; called from any thread."""
@@ -62,23 +49,20 @@ class CloudWatcher:
             self._newest[camera] = message
             self._heard_at[camera] = time.monotonic()
 
-    def _watch(self) -> None:
-        while not self._stop.wait(self._period):
-            with self._lock:
-                now = time.monotonic()
-                silent = [name for name, at in self._heard_at.items() if now - at > self._longest_silence]
-                messages = dict(self._newest) if len(self._newest) == len(self._heard_at) else {}
-                if messages:
-                    self._newest.clear()
-            self._on_silence(f"camera {', '.join(silent)} sends no clouds: is it running?" if silent else "")
-            if not messages:
-                continue
-            try:
-                self._on_merged(self._merger.merge({name: _cloud(name, each) for name, each in messages.items()}))
-            except SoftformError as error:
-                self._on_rejected(str(error))
-            except Exception as error:  # one bad cloud must not end the watch
-                self._on_rejected(f"{type(error).__name__}: {error}")
+    def _look(self) -> None:
+        with self._lock:
+            now = time.monotonic()
+            silent = [name for name, at in self._heard_at.items() if now - at > self._longest_silence]
+            messages = dict(self._newest) if len(self._newest) == len(self._heard_at) else {}
+            if messages:
+                self._newest.clear()
+        self._on_silence(f"camera {', '.join(silent)} sends no clouds: is it running?" if silent else "")
+        if not messages:
+            return
+        try:
+            self._on_merged(self._merger.merge({name: _cloud(name, each) for name, each in messages.items()}))
+        except Exception as error:  # one bad cloud must not end the watch
+            self._on_rejected(reason_of(error))
 
 
 def _cloud(camera: str, message: PointCloud2) -> CameraCloud:

@@ -8,12 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.registration.rigid import RigidTransform, kabsch
 
-Array = NDArray[np.float64]
 Points = Mapping[str, Array]
 """Name of a point -> its place (3,) m."""
 

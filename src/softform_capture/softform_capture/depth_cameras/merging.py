@@ -5,18 +5,16 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from softform_capture.depth_cameras.calibration import CameraCalibration
 from softform_capture.scanner.captured_cloud import CloudOptions
 from softform_capture.scanner.workspace import inside_workspace
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_core.shapes.target import estimate_normals
 from softform_core.units import MM_PER_M
-
-Array = NDArray[np.float64]
 
 NEAREST, FARTHEST = 0.03, 20.0
 """m; depth cameras measure between them. A cloud whose points lie elsewhere is not in metres."""

@@ -14,11 +14,10 @@ from sensor_msgs.msg import PointCloud2
 from softform_capture.camera_tracker.code_detection import CodeCorners, CodeDetector, exposure_fault
 from softform_capture.camera_tracker.plane_view import FEWEST_CODES
 from softform_capture.depth_cameras.extrinsics import Points
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.units import MM_PER_M
 from softform_ros.conversions import fields_from_cloud, points_from_cloud
-
-Array = NDArray[np.float64]
 
 _FEWEST_POINTS = 200
 _INLIER_SPREADS = 3.0

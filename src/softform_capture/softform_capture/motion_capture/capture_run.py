@@ -6,10 +6,11 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from softform_capture.motion_capture.captured_frame import Array, CapturedFrame
+from softform_capture.motion_capture.captured_frame import CapturedFrame
 from softform_capture.motion_capture.labelling import Labeller
 from softform_capture.motion_capture.marker_plausibility import PlausibilityLimits
 from softform_capture.motion_capture.marker_stream import MarkerStream
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError, reason_of
 from softform_core.robots import Robot
 from softform_ros.capture_time import check_capture_time

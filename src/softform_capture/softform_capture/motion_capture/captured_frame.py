@@ -6,12 +6,10 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.units import NANOSECONDS_PER_SECOND
-
-Array = NDArray[np.float64]
 
 
 def no_points() -> Array:

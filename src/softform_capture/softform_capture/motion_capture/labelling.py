@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
-from softform_capture.motion_capture.captured_frame import Array, CapturedFrame
+from softform_capture.motion_capture.captured_frame import CapturedFrame
 from softform_capture.motion_capture.marker_plausibility import is_measured
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.registration.marker_motion import neighbours_motion
 from softform_core.registration.rigid import RigidTransform, kabsch

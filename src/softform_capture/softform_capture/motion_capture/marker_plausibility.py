@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.registration.marker_motion import exchanged_markers, neighbours_motion
 
-Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 _NOISE = 0.003

@@ -8,17 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softform_capture.motion_capture.frame_order import FrameOrder
 from softform_capture.motion_capture.marker_gaps import MarkerGaps
 from softform_capture.motion_capture.marker_plausibility import MarkerPlausibility, PlausibilityLimits, is_measured
 from softform_capture.motion_capture.marker_strangers import MarkerStrangers
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.registration.base_alignment import base_alignment
 from softform_core.registration.rigid import RigidTransform
-
-Array = NDArray[np.float64]
 
 
 @dataclass

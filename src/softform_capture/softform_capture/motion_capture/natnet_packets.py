@@ -12,7 +12,8 @@ from natnet import DataDescriptions, DataFrame, NatNetError, ServerInfo, Version
 from natnet.data_frame import AssetMarkerData, LabeledMarker
 from natnet.packet_buffer import PacketBuffer
 
-from softform_capture.motion_capture.captured_frame import Array, MalformedPacketError, plain_labels
+from softform_capture.motion_capture.captured_frame import MalformedPacketError, plain_labels
+from softform_core.arrays import Array
 
 CONNECT, SERVER_INFO, REQUEST_DESCRIPTIONS, DESCRIPTIONS, FRAME, KEEP_ALIVE = 0, 1, 4, 5, 7, 10
 """Kinds of message."""

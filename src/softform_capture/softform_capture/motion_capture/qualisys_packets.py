@@ -11,7 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 from qtm_rt.packet import QRTComponentType, QRTPacket, QRTPacketType, RTComponentData, RTDataQRTPacket, RTheader
 
-from softform_capture.motion_capture.captured_frame import Array, MalformedPacketError
+from softform_capture.motion_capture.captured_frame import MalformedPacketError
+from softform_core.arrays import Array
 from softform_core.units import MM_PER_M
 
 LARGEST_PACKET = 4 << 20

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from softform_capture.motion_capture.captured_frame import Array, plain_labels
+from softform_capture.motion_capture.captured_frame import plain_labels
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.units import MM_PER_M
 

@@ -2,19 +2,15 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from softform_capture.scanner.cleaning import not_stray, thinned_evenly
 from softform_capture.scanner.registration import Registration
 from softform_capture.scanner.scan_quality import ScanQuality, scan_quality
 from softform_capture.scanner.workspace import Workspace, inside_workspace
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_core.shapes.validate import check_target
-
-Array = NDArray[np.float64]
 
 MIN_CLOUD_POINTS = 100
 """A scan of fewer points on the robot says nothing about its shape."""

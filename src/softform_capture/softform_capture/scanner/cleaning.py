@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-Array = NDArray[np.float64]
+from softform_core.arrays import Array
 
 NEIGHBOURS = 8
 """Points that a point is compared with."""

@@ -1,15 +1,13 @@
 """A thread that polls a folder of scans and hands on what it finds, so that reading never blocks a node."""
 
-import threading
 from collections.abc import Callable
 
 from softform_capture.scanner.folder_source import FolderSource, RejectedFile, ScanFile
 from softform_core.errors import reason_of
+from softform_core.periodic import PeriodicThread
 
-_STOP_PATIENCE = 10.0
 
-
-class FolderWatcher:
+class FolderWatcher(PeriodicThread):
     """Polls a `FolderSource` until stopped.
 
     Args:
@@ -28,38 +26,24 @@ class FolderWatcher:
         on_rejected: Callable[[RejectedFile], None],
         on_folder: Callable[[str], None],
     ) -> None:
-        """Prepare; nothing is read before `start`."""
+        super().__init__("folder watcher", period, self._look)
         self._source = source
-        self._period = period
         self._on_scan, self._on_rejected, self._on_folder = on_scan, on_rejected, on_folder
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="folder_watcher", daemon=True)
 
-    def start(self) -> None:
-        """Begin to poll."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """End polling and wait for an export that is just being read."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(_STOP_PATIENCE)
-
-    def _watch(self) -> None:
-        while not self._stop.wait(self._period):
-            try:
-                found = self._source.poll()
-                self._on_folder("")
-            except Exception as error:  # nothing that a drive does may end the watch
-                self._on_folder(reason_of(error))
+    def _look(self) -> None:
+        try:
+            found = self._source.poll()
+            self._on_folder("")
+        except Exception as error:  # nothing that a drive does may end the watch
+            self._on_folder(reason_of(error))
+            return
+        for result in found:
+            if self._stop.is_set():
+                return
+            if isinstance(result, RejectedFile):
+                self._on_rejected(result)
                 continue
-            for result in found:
-                if self._stop.is_set():
-                    return
-                if isinstance(result, RejectedFile):
-                    self._on_rejected(result)
-                    continue
-                try:
-                    self._on_scan(result)
-                except Exception as error:  # one bad file must not end the watch
-                    self._on_rejected(RejectedFile(result.path, reason_of(error)))
+            try:
+                self._on_scan(result)
+            except Exception as error:  # one bad file must not end the watch
+                self._on_rejected(RejectedFile(result.path, reason_of(error)))

@@ -3,11 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.robots import Robot
-
-Array = NDArray[np.float64]
 
 _CELLS = 16
 """Cells along each side of the robot, by which coverage is counted."""

@@ -5,9 +5,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.robots import Robot
 
-Array = NDArray[np.float64]
 Workspace = Literal["box", "hemisphere"]
 WORKSPACES: tuple[Workspace, ...] = ("box", "hemisphere")
 

@@ -4,12 +4,10 @@ from collections.abc import Callable
 from typing import Annotated, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from softform_core.arrays import Array
 from softform_core.robots.description import Description, Finite, NotNegative
-
-Array = NDArray[np.float64]
 
 
 class Spread(Description):

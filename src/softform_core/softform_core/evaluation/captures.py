@@ -4,16 +4,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.frames.marker_store import MarkerStore
 from softform_core.frames.sources import open_recording
 from softform_core.networks.sim_to_real_card import SimToRealCard
 from softform_core.registration.markers import register_markers
 from softform_core.robots import Robot
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

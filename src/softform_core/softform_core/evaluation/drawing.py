@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from softform_core.arrays import Array
 
 # Okabe and Ito's colours, distinguishable with any colour vision; the maps are perceptually uniform.
 PREDICTED_COLOUR = "#0072B2"
@@ -18,20 +17,21 @@ ERROR_MAP = "inferno"
 SCALE_PERCENTILE = 99.0
 """Error scales end at this percentile of the larger error, so that a stray point does not darken the maps."""
 
+_BINS = 40
+
 Series = tuple[Array, str, str]
 """Values, name and colour."""
 
 
-def draw_histogram(axes: Axes, series: Sequence[Series], end: float, bins: int = 40) -> None:
+def draw_histogram(axes: Axes, series: Sequence[Series], end: float) -> None:
     """Shares of the values of each series between 0 and `end`, with a dashed line at each mean.
 
     Args:
         axes: Axes to draw in.
         series: What to compare; empty ones are left out.
         end: Larger values are counted in the last bin.
-        bins: Number of bins.
     """
-    edges = np.linspace(0.0, end if end > 0.0 else 1.0, bins + 1).tolist()
+    edges = np.linspace(0.0, end if end > 0.0 else 1.0, _BINS + 1).tolist()
     for values, name, colour in series:
         if len(values):
             share = np.full(len(values), 100.0 / len(values))

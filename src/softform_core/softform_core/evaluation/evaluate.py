@@ -4,14 +4,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.evaluation.captures import Capture
 from softform_core.evaluation.comparison import Comparison, PredictedSurface, compare_markers, compare_scan
 from softform_core.forward.live_pipeline import LivePipeline
-
-Array = NDArray[np.float64]
 
 SURFACE_POINTS = 10_000
 """Of the grid that stands for the surface: 3.2 mm apart on the membrane, its triangles 0.02 mm off the surface."""

@@ -14,13 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.inverse.closest_points import closest_points_on
 from softform_core.registration.rigid import RigidTransform
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
-
-Array = NDArray[np.float64]
 
 MIN_POINTS = 50
 """A capture with fewer usable points shows too little of the robot."""

@@ -4,9 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-
-Array = NDArray[np.float64]
 
 NORMAL_ERROR_CAP = 0.06
 """Histograms of normal errors end here, at an angle of just under 20 degrees (paper 000, Fig. 15)."""

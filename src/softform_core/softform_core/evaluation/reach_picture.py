@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.evaluation.drawing import ERROR_MAP, HEIGHT_MAP, REST_COLOUR, SCALE_PERCENTILE, draw_histogram
 from softform_core.evaluation.errors import summarise_errors
@@ -19,7 +20,6 @@ from softform_core.files import write_atomically
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
 
-Array = NDArray[np.float64]
 Limits = tuple[tuple[float, float], tuple[float, float]]
 
 # Okabe and Ito's, as in `drawing`: distinguishable with any colour vision.

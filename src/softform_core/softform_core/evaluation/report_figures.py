@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from mpl_toolkits.mplot3d import Axes3D
 from mpl_toolkits.mplot3d.art3d import Poly3DCollection
-from numpy.typing import NDArray
 from scipy.special import erf
 
+from softform_core.arrays import Array
 from softform_core.evaluation.comparison import Comparison
 from softform_core.evaluation.drawing import (
     ERROR_MAP,
@@ -28,8 +28,6 @@ from softform_core.evaluation.drawing import (
 from softform_core.evaluation.evaluate import JudgedFrame, worst_median_best
 from softform_core.evaluation.metrics import NORMAL_ERROR_CAP
 from softform_core.evaluation.summary import share_within
-
-Array = NDArray[np.float64]
 
 BEFORE, AFTER = "simulation alone", "with sim-to-real"
 BEFORE_COLOUR, AFTER_COLOUR = MEASURED_COLOUR, PREDICTED_COLOUR

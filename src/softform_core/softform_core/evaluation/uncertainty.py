@@ -5,13 +5,11 @@ kink, a reality that depends on more than the network sees) is in the floor; the
 """
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.spatial import cKDTree
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-
-Array = NDArray[np.float64]
 
 _DEVIATIONS = 1.4826
 """Of median absolute deviations, one standard deviation of a Gaussian."""

@@ -4,13 +4,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from softform_core.arrays import Array
 from softform_core.forward.forward_model import ForwardModel
 from softform_core.forward.pipeline import ForwardPipeline
-
-Array = NDArray[np.float64]
 
 
 class CorrectedPipeline(ForwardModel):

@@ -3,11 +3,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.forward.mlp import AffineLayers
 from softform_core.surface.bspline import basis_matrix
 from softform_core.surface.patch import Patch
 
-Array = NDArray[np.float64]
 Floats = NDArray[np.floating]
 
 

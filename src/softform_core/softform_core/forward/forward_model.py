@@ -7,9 +7,8 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from softform_core.arrays import Array
 
 _COARSE_SIDE = 10
 

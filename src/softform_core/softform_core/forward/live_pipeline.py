@@ -4,9 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.robot_pipeline import SURFACE_POINTS, pipeline_of
@@ -18,8 +16,6 @@ from softform_core.networks.sim_to_real_card import SimToRealCard
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.paths import models_dir
 from softform_core.robots import Robot
-
-Array = NDArray[np.float64]
 
 AUTO = "auto"
 NONE = "none"

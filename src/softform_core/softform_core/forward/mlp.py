@@ -6,10 +6,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.networks.mlp_weights import MlpWeights
 
-Array = NDArray[np.float64]
 Floats = NDArray[np.floating]
 
 

@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.decoded_network import DecodedNetwork
 from softform_core.forward.forward_model import ForwardModel, coarse_uv
@@ -29,7 +30,6 @@ from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.surface.bspline import apply, derivative_matrices, unit_normals
 from softform_core.surface.patch import SHEET, Patch
 
-Array = NDArray[np.float64]
 Floats = NDArray[np.floating]
 
 

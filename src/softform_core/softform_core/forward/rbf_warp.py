@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.networks.mlp_weights import MlpWeights
 
-Array = NDArray[np.float64]
 Floats = NDArray[np.floating]
 
 KERNEL_WIDTH = 3.0e-5

@@ -11,14 +11,12 @@ from collections.abc import Sequence
 from copy import copy
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.mlp import fold
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.rbf_warp import SimToReal, gaussians, warp
-
-Array = NDArray[np.float64]
 
 
 def uncertainty(spread: Array, factor: float, floor_mm: float) -> Array:

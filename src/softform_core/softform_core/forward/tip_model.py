@@ -4,16 +4,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.mlp import AffineLayers, fold
 from softform_core.networks.layers import extract_mlp
 from softform_core.networks.tip_store import load_tip_kinematics, load_tip_sim_to_real
 from softform_core.paths import models_dir
 from softform_core.robots import Robot, load_robot
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

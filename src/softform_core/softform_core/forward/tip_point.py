@@ -3,11 +3,10 @@
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from softform_core.arrays import Array
 from softform_core.forward.forward_model import ForwardModel
-
-Array = NDArray[np.float64]
 
 
 class TipMap(Protocol):

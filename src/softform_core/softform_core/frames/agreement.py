@@ -3,13 +3,11 @@
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.geometry.triangle_tree import TriangleTree
 from softform_core.surface.patch import Patch
-
-Array = NDArray[np.float64]
 
 MAX_MISFIT_PART = 0.05
 """A cloud whose mean distance from the prediction is a larger part of the robot's size shows something else. The gap

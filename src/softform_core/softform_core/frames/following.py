@@ -8,14 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.frames.agreement import check_agreement
 from softform_core.frames.quality import COVERAGE_CELLS, cells_of
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
-
-Array = NDArray[np.float64]
 
 LEAST_CHANGE_MM = 1.5
 """Mean change of the simulated heights from which a change must be seen."""

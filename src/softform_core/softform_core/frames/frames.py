@@ -5,11 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.surface.bspline import checked_uv
 from softform_core.units import MM_PER_M
-
-Array = NDArray[np.float64]
 
 _LEAST_POINTS = 100
 _LARGEST_COORDINATE_M = 10.0

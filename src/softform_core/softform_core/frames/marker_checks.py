@@ -9,11 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.frames.frames import MarkerFrames
 from softform_core.registration.marker_motion import exchanged_markers, neighbours_motion
-
-Array = NDArray[np.float64]
 
 _LEAST_JUMP = 0.06
 """Of the size of the set of markers: gaps between simulation and reality may differ by this much between neighbours."""

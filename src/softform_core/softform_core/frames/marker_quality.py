@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.robot_pipeline import simulated_shapes
 from softform_core.frames.frames import MarkerFrames
@@ -14,8 +14,6 @@ from softform_core.frames.quality import MIN_COVERAGE, MarkerQuality
 from softform_core.registration.markers import register_markers
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
-
-Array = NDArray[np.float64]
 
 MAX_JITTER = 0.01
 """Of the robot's size: a marker of the settled robot that moves further than this is not one and the same."""

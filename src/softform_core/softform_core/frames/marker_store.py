@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.frames.quality import MarkerQuality
 from softform_core.frames.recording import ATTRIBUTES, Recording, Rows, common_rows, fill_new_group, misshapen_rows
 from softform_core.frames.references import ReferenceCaptures
 from softform_core.robots import Robot
 from softform_core.stores.zarr_stores import Shapes, StoreKind, disk_errors, new_group, open_group
-
-Array = NDArray[np.float64]
 
 
 def _rows(chambers: int, markers: int) -> Rows:

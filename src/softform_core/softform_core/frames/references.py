@@ -9,13 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import zarr
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_core.stores.zarr_stores import StoreKind, disk_errors
-
-Array = NDArray[np.float64]
 
 _GROUP = "references"
 

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from softform_core.arrays import Array
 
 STACK = 64
 """Three more a level: enough for 4^20 leaves."""

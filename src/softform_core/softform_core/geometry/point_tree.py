@@ -6,9 +6,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.geometry.box_tree import FAST, STACK, box_tree, push_children, push_children_within, push_siblings
 
-Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 _LEAF = 24

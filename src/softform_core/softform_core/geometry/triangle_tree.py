@@ -4,9 +4,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.geometry.box_tree import STACK, box_tree, push_children
-
-Array = NDArray[np.float64]
 
 _LEAF = 4
 

@@ -1,9 +1,8 @@
 """Minimum of a quadratic function within a box, by an active set: a step under pressure bounds."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from softform_core.arrays import Array
 
 
 def box_minimum(hessian: Array, gradient: Array, lower: Array, upper: Array) -> Array:

@@ -4,14 +4,12 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.forward.forward_model import ForwardModel
 from softform_core.registration.rigid import RigidTransform
 from softform_core.shapes.features import FeaturePoints
 from softform_core.units import MM_PER_M
-
-Array = NDArray[np.float64]
 
 
 class FeatureMatches(NamedTuple):

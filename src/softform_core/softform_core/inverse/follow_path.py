@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.tip_point import TipMap, TipPoint
 from softform_core.inverse.feature_term import FeatureTerm
@@ -23,8 +24,6 @@ from softform_core.inverse.levenberg_marquardt import LevenbergMarquardt
 from softform_core.registration.rigid import RigidTransform
 from softform_core.shapes.features import FeaturePoints
 from softform_core.units import MM_PER_M
-
-Array = NDArray[np.float64]
 
 TOLERANCE = 2e-5
 """Of the workspace's width: a waypoint this near counts as reached. The paper stops at 1e-3 (Fig. 1)."""
@@ -53,14 +52,13 @@ class TipPath:
     iterations: NDArray[np.int64]
 
 
-def follow_path(model: TipMap, points: ArrayLike, start: ArrayLike, *, tolerance_mm: float | None = None) -> TipPath:
+def follow_path(model: TipMap, points: ArrayLike, start: ArrayLike) -> TipPath:
     """Actuations for a path of tip positions.
 
     Args:
         model: N_fk, N_J and, for a real robot, N_s2r.
         points: (w, n) mm in the robot's frame; one point at a time costs the same.
         start: (m,) Pa, where the robot is, or a guess for the first point.
-        tolerance_mm: A waypoint this near counts as reached; by default `TOLERANCE` of the workspace's width.
 
     Returns:
         The best actuations found. A waypoint that cannot be reached keeps its error.
@@ -74,7 +72,7 @@ def follow_path(model: TipMap, points: ArrayLike, start: ArrayLike, *, tolerance
         model.actuation_min,
         model.actuation_max,
         smoothness_mm2=(_PULL * width) ** 2,
-        tolerance_mm=TOLERANCE * width if tolerance_mm is None else tolerance_mm,
+        tolerance_mm=TOLERANCE * width,
         relative_decrease=_RELATIVE_DECREASE,
     )
     tip, solved = TipPoint(model), []

@@ -4,12 +4,10 @@ import enum
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.registration.rigid import RigidTransform
-
-Array = NDArray[np.float64]
 
 
 class Termination(enum.Enum):

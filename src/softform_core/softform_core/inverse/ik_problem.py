@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.forward_model import ForwardModel
 from softform_core.inverse.closest_points import ClosestPoints, Matches, posed_query
@@ -23,8 +24,6 @@ from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.pressure_cost import PressureCost
 from softform_core.inverse.robust_loss import tukey_loss, tukey_scale, tukey_weights
 from softform_core.registration.rigid import RigidTransform, centroid
-
-Array = NDArray[np.float64]
 
 UNCOVERED_PART = 0.002
 """A point whose closest point lies on the target's rim, sideways by more than this part of the robot's size, has no

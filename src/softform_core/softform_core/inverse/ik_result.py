@@ -6,13 +6,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.inverse.ik_monitor import IkIteration
 from softform_core.inverse.ik_options import Termination
 from softform_core.inverse.ik_problem import Evaluation, Problem
 from softform_core.inverse.reachability import Reachability, reachability
 from softform_core.registration.rigid import RigidTransform
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.forward_model import ForwardModel
 from softform_core.halton import halton_actuations
@@ -20,8 +20,6 @@ from softform_core.inverse.ik_options import IkOptions, Termination, check_optio
 from softform_core.inverse.ik_result import IkResult
 from softform_core.inverse.inverse import Target, search_of, solve_prepared
 from softform_core.shapes.features import FeaturePoints
-
-Array = NDArray[np.float64]
 
 MAX_STARTS = 10_000
 
@@ -184,7 +182,6 @@ def solve_globally(
     options: IkOptions,
     features: FeaturePoints | None = None,
     starts: int = 16,
-    seed: int = 0,
     on_start: Callable[[int, IkResult], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> IkResult:
@@ -198,5 +195,5 @@ def solve_globally(
     prepared = None if target is None else search_of(target)
     term = None if features is None else FeatureTerm.of(pipeline, features)
     prepare_seconds = time.perf_counter() - begun
-    search = GlobalSearch(pipeline, prepared, options, term, starts, seed)
+    search = GlobalSearch(pipeline, prepared, options, term, starts)
     return replace(search.run(options.max_seconds, on_start, should_stop), prepare_seconds=prepare_seconds)

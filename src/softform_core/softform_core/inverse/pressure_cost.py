@@ -7,11 +7,9 @@ same wish holds where many pressures make nearly the same shape.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.inverse.ik_options import IkOptions
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

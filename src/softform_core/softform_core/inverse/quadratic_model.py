@@ -11,13 +11,11 @@ Variables: pressures as parts of their range; pose as a rotation times half the 
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.inverse.feature_term import FeatureMatches, FeatureTerm
 from softform_core.inverse.ik_problem import Evaluation, Problem
 from softform_core.registration.rigid import RigidTransform, centroid
-
-Array = NDArray[np.float64]
 
 _SLIDE = 1e-3
 """Weight of the pose's motion along the target: keeps it determined on shapes that fit themselves when moved."""

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.inverse.ik_problem import Evaluation, Problem
 from softform_core.inverse.quadratic_model import weighted_rows
-
-Array = NDArray[np.float64]
 
 WEAK_PART = 0.01
 """A change of pressures is weak if it moves the shape less than this part of what the strongest change does."""

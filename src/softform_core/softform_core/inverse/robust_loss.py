@@ -7,9 +7,8 @@ weight: the loss trims, too.
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from softform_core.arrays import Array
 
 _TUNING = 4.685
 """95 % efficiency on normally distributed residuals."""

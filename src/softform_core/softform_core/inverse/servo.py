@@ -14,13 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.forward_model import ForwardModel
 from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.servo_solve import ServoErrors, ServoSolve
 from softform_core.inverse.servo_target import NewestTargets, ServoTarget
-
-Array = NDArray[np.float64]
 
 _TOLERANCE_MM = 0.01
 _RELATIVE_DECREASE = 1e-3

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.forward.forward_model import ForwardModel
 from softform_core.inverse.feature_term import FeatureTerm
 from softform_core.inverse.ik_options import IkOptions, Termination
@@ -14,8 +14,6 @@ from softform_core.inverse.ik_problem import Problem
 from softform_core.inverse.levenberg_marquardt import LevenbergMarquardt
 from softform_core.inverse.servo_target import ServoTargets
 from softform_core.registration.rigid import RigidTransform
-
-Array = NDArray[np.float64]
 
 
 class ServoErrors(NamedTuple):

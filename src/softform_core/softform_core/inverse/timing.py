@@ -7,11 +7,9 @@ must not change faster than the robot's slew rate. Pa and seconds.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-
-Array = NDArray[np.float64]
 
 _ROUNDING = 1e-6
 """Part of a leg's shortest time by which wanted times may fall short of it: they were rounded on their way here."""

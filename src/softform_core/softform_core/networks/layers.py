@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from torch import nn
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.networks.mlp_weights import MlpWeights
-
-Array = NDArray[np.float64]
 
 _ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "tanh": nn.Tanh}
 _BATCH_NORM_EPSILON = 1e-5

@@ -5,15 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.linalg import block_diag, null_space
 from torch import Tensor, nn
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.networks.layers import perceptron
 from softform_core.networks.mlp_weights import MlpWeights
-
-Array = NDArray[np.float64]
 
 
 def identity_coefficients(kernels: int) -> Array:

@@ -6,11 +6,10 @@ spare = min over all points x of the triangulated surface of (distance to the ob
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.planning.distance_field import DistanceField
 from softform_core.planning.obstacles import Obstacle
 from softform_core.planning.surface_margins import SurfaceStates
-
-Array = NDArray[np.float64]
 
 FAR_MM = 40.0
 """A surface this far away is not measured more precisely."""

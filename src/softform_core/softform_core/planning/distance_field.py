@@ -3,11 +3,9 @@
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.planning.obstacles import Obstacle
-
-Array = NDArray[np.float64]
 
 SPACING_MM = 8.0
 MOST_NODES = 60_000

@@ -3,10 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.inverse.closest_points import MeshSearch
 from softform_core.planning.obstacles import Obstacle
-
-Array = NDArray[np.float64]
 
 _MOST_VERTICES = 5000
 _FEW = 10

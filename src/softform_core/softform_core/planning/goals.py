@@ -5,16 +5,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.forward.forward_model import ForwardModel
 from softform_core.halton import halton_actuations
 from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.inverse import search_of, solve_prepared
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
-
-Array = NDArray[np.float64]
 
 WORSE_BY = 0.1
 """A solution counts if its mean error exceeds the best one's by no more than this part of it plus `WORSE_BY_MM`."""

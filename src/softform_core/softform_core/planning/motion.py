@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.planning.clearance import ClearanceGauge
 from softform_core.planning.enclosure import encloses, lies_within_body
 from softform_core.planning.goals import GoalSolution, goal_solutions
@@ -26,9 +26,6 @@ from softform_core.planning.trajectory import trajectory_along
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
-
-Array = NDArray[np.float64]
-
 
 _PART_FOR_GOALS = 0.5
 """Of the time, for solutions of the target."""

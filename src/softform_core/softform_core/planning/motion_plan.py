@@ -3,16 +3,12 @@
 import enum
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.planning.goals import GoalSolution
 from softform_core.planning.obstacles import Obstacle
 from softform_core.planning.planner_settings import PlannerSettings
 from softform_core.shapes.target import TargetShape
-
-Array = NDArray[np.float64]
 
 
 class Refusal(enum.Enum):

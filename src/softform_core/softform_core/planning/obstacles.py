@@ -7,14 +7,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import cKDTree
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.geometry.triangle_tree import TriangleTree
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_core.shapes.validate import check_points
 from softform_core.units import MM_PER_M
-
-Array = NDArray[np.float64]
 
 MOST_TIMES_ROBOT = 100.0
 """Obstacles more than this many times the robot's size across, or away from it, are a mistake of unit."""

@@ -9,14 +9,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from ompl import base, geometric, util
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.planning.planner_settings import ALGORITHMS, PlannerSettings
 from softform_core.planning.sweep import MotionChecker
 
-Array = NDArray[np.float64]
 RANGE = 0.5
 """Longest motion that is tried at once, in the unit box."""
 

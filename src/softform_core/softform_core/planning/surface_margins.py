@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.surface_uncertainty import SurfaceUncertainty
 from softform_core.surface.bspline import basis_matrix
-
-Array = NDArray[np.float64]
 
 SIGMAS = 2.0
 """Standard deviations of the prediction that are kept free: 95 % of the points, were their errors Gaussian."""

@@ -11,12 +11,10 @@ where D is the largest way of any point, the change of its allowance included; e
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.planning.clearance import ClearanceGauge
 from softform_core.planning.surface_margins import MarginedSurface, SurfaceStates
-
-Array = NDArray[np.float64]
 
 BENT = 1.1
 """Way of a point over the largest straight way of any: at most 1.001 for changes up to `STEP_PART` of the range on the

@@ -3,13 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.inverse.timing import slew_durations
 from softform_core.planning.surface_margins import MarginedSurface
-
-Array = NDArray[np.float64]
-
 
 _SAMPLES = 17
 _RESERVE = 0.9  # between the samples the surface may move a little faster

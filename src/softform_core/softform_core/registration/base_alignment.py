@@ -3,12 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.registration.rigid import RigidTransform, kabsch
-
-Array = NDArray[np.float64]
 
 _FEWEST = 3
 _LEAST_WIDTH = 0.1

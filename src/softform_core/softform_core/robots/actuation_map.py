@@ -4,12 +4,10 @@ from abc import abstractmethod
 from typing import Annotated, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from softform_core.arrays import Array
 from softform_core.robots.description import Description, Finite
-
-Array = NDArray[np.float64]
 
 
 class ActuationMap(Description):

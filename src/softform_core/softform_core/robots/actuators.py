@@ -3,13 +3,12 @@
 from typing import Annotated, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots.description import Description, Finite, Positive
 
-Array = NDArray[np.float64]
 Quantity = Literal["pressure"]
 
 UNITS: dict[Quantity, str] = {"pressure": "Pa"}

@@ -4,11 +4,9 @@ from abc import abstractmethod
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.robots.description import Description
-
-Array = NDArray[np.float64]
 
 
 class Outline(NamedTuple):

@@ -5,9 +5,9 @@ import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, SerializeAsAny, field_validator, model_validator
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots.actuation_map import ActuationMap, AnyMap, Identity
 from softform_core.robots.actuators import Actuators, check_within, each
@@ -18,8 +18,6 @@ from softform_core.robots.registry import body_class
 
 if TYPE_CHECKING:
     from softform_core.surface.patch import Patch
-
-Array = NDArray[np.float64]
 
 TIP = "tip"
 """Name of the frame whose place is learned and asked for."""

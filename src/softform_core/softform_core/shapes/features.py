@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-
-Array = NDArray[np.float64]
 
 MAX_FEATURES = 1000
 """More points than this are a shape: give a cloud or a mesh."""

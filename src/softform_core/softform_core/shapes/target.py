@@ -135,14 +135,13 @@ class TargetShape:
         )
 
 
-def estimate_normals(points: NDArray[np.float64], neighbours: int = NEIGHBOURS) -> NDArray[np.float64]:
+def estimate_normals(points: NDArray[np.float64]) -> NDArray[np.float64]:
     """Normals of a cloud: the direction of least variance of each point's neighbourhood, turned towards +z.
 
     The robots bulge upwards from `base_link`, which settles the sign.
 
     Args:
         points: (N, 3) m, N >= 4.
-        neighbours: Points of a neighbourhood, itself included.
 
     Returns:
         (N, 3) unit vectors.
@@ -150,7 +149,7 @@ def estimate_normals(points: NDArray[np.float64], neighbours: int = NEIGHBOURS) 
     import open3d  # here, as it takes a second, and most that handle shapes need no normals of a cloud
 
     cloud = open3d.geometry.PointCloud(open3d.utility.Vector3dVector(points))
-    cloud.estimate_normals(open3d.geometry.KDTreeSearchParamKNN(neighbours))
+    cloud.estimate_normals(open3d.geometry.KDTreeSearchParamKNN(NEIGHBOURS))
     return upwards(np.asarray(cloud.normals))
 
 

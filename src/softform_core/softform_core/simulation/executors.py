@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from softform_core.errors import SoftformError
 from softform_core.processes import end_with_parent
@@ -16,26 +16,11 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-class Executor(Protocol):
-    """Shares items of work among workers."""
-
-    def run(self, make: Callable[[], Callable[[Item], Result]], items: Sequence[Item]) -> Iterator[Result]:
-        """Results in whatever order they are ready.
-
-        Args:
-            make: Prepares a worker, once for each; with its arguments it must be picklable, as items and results.
-            items: The work.
-
-        Raises:
-            SoftformError: If a worker is lost.
-        """
-
-
 class InProcess:
     """One worker: this process."""
 
     def run(self, make: Callable[[], Callable[[Item], Result]], items: Sequence[Item]) -> Iterator[Result]:
-        """Results in the order of the items."""
+        """Results in the order of the items; `make` prepares the worker."""
         work = make()
         for item in items:
             yield work(item)
@@ -52,7 +37,15 @@ class ProcessPool:
         self._jobs = jobs
 
     def run(self, make: Callable[[], Callable[[Item], Result]], items: Sequence[Item]) -> Iterator[Result]:
-        """Results as they are ready."""
+        """Results as they are ready.
+
+        Args:
+            make: Prepares a worker, once for each; with its arguments it must be picklable, as items and results.
+            items: The work.
+
+        Raises:
+            SoftformError: If a worker is lost.
+        """
         before = {name: os.environ.get(name) for name in _ONE_THREAD}
         os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))
         workers = min(self._jobs, len(items))

@@ -10,18 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.files import only_writer
 from softform_core.processes import default_jobs
 from softform_core.provenance import command_line, git_revision, now
 from softform_core.robots import Robot
 from softform_core.robots.body import Body
-from softform_core.simulation.executors import Executor, InProcess, ProcessPool
+from softform_core.simulation.executors import InProcess, ProcessPool
 from softform_core.simulation.sampled_body import SampledBody, Solved
 from softform_core.simulation.sampling import Sampling
 from softform_core.simulation.store import SimulationStore, create_simulation, open_simulation
-
-Array = NDArray[np.float64]
 
 _MAP_STEP = 1e-6  # of the range: actuation maps are linear, or piecewise so
 
@@ -43,7 +42,6 @@ def generate(
     output: Path,
     *,
     jobs: int | None = None,
-    executor: Executor | None = None,
     progress: bool = True,
 ) -> SimulationStore:
     """Simulate a robot's samples into the store at `output`, or continue it.
@@ -55,7 +53,6 @@ def generate(
         sampling: Which actuations (see `simulation.sampling`).
         output: Directory of the Zarr store.
         jobs: Processes to share the work; one for each core by default.
-        executor: In place of these.
         progress: Whether to show a progress bar on stderr.
 
     Raises:
@@ -68,8 +65,7 @@ def generate(
         body = robot.body.sampled()
         store = _open_or_create(robot, body, sampling, output)
         blocks = _blocks(robot, store.actuation, store.pending, body.block)
-        if executor is None:
-            executor = InProcess() if jobs == 1 or len(blocks) < 2 else ProcessPool(jobs)
+        executor = InProcess() if jobs == 1 or len(blocks) < 2 else ProcessPool(jobs)
         bar = tqdm(
             total=len(store), initial=len(store) - len(store.pending), desc=robot.name, unit="sample", smoothing=0.05,
             disable=not progress,

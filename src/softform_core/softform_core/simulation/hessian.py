@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_matrix, diags
 from scipy.sparse.linalg import SuperLU, splu
 
-Array = NDArray[np.float64]
+from softform_core.arrays import Array
 
 
 class Factor(Protocol):

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.simulation.hessian import Factor, Hessian
 from softform_core.simulation.problem import EquilibriumProblem
-
-Array = NDArray[np.float64]
 
 MAX_ITERATIONS = 80
 SMALLEST_LOAD_STEP = 1.0 / 128.0

@@ -5,9 +5,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.simulation.hessian import Hessian
-
-Array = NDArray[np.float64]
 
 
 class EquilibriumProblem(Protocol):

@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from softform_core.arrays import Array
 
 
 class Solved(NamedTuple):

@@ -16,11 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.halton import halton_actuations
 from softform_core.robots import Robot
-
-Array = NDArray[np.float64]
 
 INFLATION_POWER = 3.0
 

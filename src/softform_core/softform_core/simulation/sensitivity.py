@@ -4,11 +4,9 @@ At equilibrium the gradient of Pi vanishes for every a; its derivative by a give
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.simulation.problem import EquilibriumProblem
-
-Array = NDArray[np.float64]
 
 _SMALLEST_PIVOT = 1e-10  # of the largest; 1e-16 on a slack flat sheet, above 1e-4 elsewhere
 

@@ -5,10 +5,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, NoEquilibriumError, find_equilibria
 from softform_core.simulation.problem import EquilibriumProblem
-
-Array = NDArray[np.float64]
 
 
 class SimulatedBody(EquilibriumProblem, Protocol):

@@ -15,12 +15,11 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.robots import Robot
 from softform_core.simulation.sampled_body import Solved
 from softform_core.stores.actuation_store import ActuationStore
 from softform_core.stores.zarr_stores import Shapes, StoreKind, disk_errors, new_group, open_group
-
-Array = NDArray[np.float64]
 
 _EACH_SAMPLE = {"status": "u1", "iterations": "i4", "solve_seconds": "f8"}
 _SURFACE, _TIP = ("vertices",), ("tip", "jacobian")

@@ -1,12 +1,10 @@
 """Bending energy of a B-spline surface, the thin-plate term of its fit (Duchon 1977; Wahba, Spline Models, ch. 2)."""
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.interpolate import BSpline
 
+from softform_core.arrays import Array
 from softform_core.surface.bspline import knots_along
-
-Array = NDArray[np.float64]
 
 
 def bending_energy(rows: int, cols: int, degree: int = 3, periodic: bool = False) -> Array:

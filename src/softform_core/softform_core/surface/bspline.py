@@ -10,9 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import BSpline
 from scipy.sparse import csr_matrix
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-
-Array = NDArray[np.float64]
 
 
 def clamped_knots(count: int, degree: int = 3) -> Array:

@@ -14,16 +14,15 @@ is finer than the control grid (a membrane's own: 1.5) it is zero, which is plai
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 from scipy.optimize import brentq
 from scipy.sparse import csr_matrix
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.surface.bending import bending_energy
 from softform_core.surface.bspline import basis_matrix
-
-Array = NDArray[np.float64]
 
 LARGEST_AMPLIFICATION = 10.0
 """Of independent errors of the vertices, anywhere on the surface."""

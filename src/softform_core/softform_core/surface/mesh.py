@@ -5,9 +5,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 
-Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 

@@ -13,13 +13,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.surface.bspline import evaluate
 from softform_core.surface.fit import FitReport, SurfaceFitter
 from softform_core.surface.mean_value import parametrise, parametrise_tube
 from softform_core.surface.mesh_repair import repair
-
-Array = NDArray[np.float64]
 
 
 class Side(NamedTuple):

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.networks.forward_kinematics import ForwardKinematics
 from softform_core.networks.layers import extract_mlp, perceptron
@@ -20,8 +20,6 @@ from softform_core.training.recipe import TrainingRecipe
 from softform_core.training.shapes import TrainingShapes
 from softform_core.training.split import Split, split_shapes
 from softform_core.training.symmetry import orbits, symmetric_images
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

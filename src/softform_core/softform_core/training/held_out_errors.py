@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.evaluation.captures import Capture
 from softform_core.evaluation.comparison import PredictedSurface
 from softform_core.evaluation.evaluate import SURFACE_POINTS, judge
@@ -15,8 +15,6 @@ from softform_core.forward.surface_uncertainty import SurfaceUncertainty
 from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.networks.sim_to_real_card import HeldOutErrors
 from softform_core.robots import Robot
-
-Array = NDArray[np.float64]
 
 _MEAN_OF_GAUSSIAN = float(np.sqrt(2.0 / np.pi))
 """Mean absolute value of a Gaussian of one standard deviation."""

@@ -73,14 +73,13 @@ class Learned:
     earlier_errors: HeldOutErrors | None
 
 
-def learn_sim_to_real(request: LearnRequest, runs: Path, say: Callable[[str], None], progress: bool = True) -> Learned:
+def learn_sim_to_real(request: LearnRequest, runs: Path, say: Callable[[str], None]) -> Learned:
     """Read the frames, hold some out, train on the others, judge, and write the model.
 
     Args:
         request: What to learn.
         runs: Folder of checkpoints, from which the same call goes on after an interruption.
         say: Told what goes on, line by line.
-        progress: Show progress bars.
 
     Raises:
         SoftformError: If frames or models cannot be used, or there are too few frames.
@@ -105,7 +104,7 @@ def learn_sim_to_real(request: LearnRequest, runs: Path, say: Callable[[str], No
             f"Collect more: softform collect --robot {robot.name} --frames {2 * (recipe.folds + len(held_out))}",
         )
     with one_thread():
-        trained = _train(request, weights, recorded, used, recipe, earlier, runs, progress)
+        trained = _train(request, weights, recorded, used, recipe, earlier, runs)
         flagged = {used[flag.frame]: flag.reason for flag in trained.flags}
         for number, reason in flagged.items():
             say(f"  look at frame {number}: {reason}")
@@ -227,10 +226,9 @@ def _train(
     recipe: Recipe,
     earlier: SimToRealModel | None,
     runs: Path,
-    progress: bool,
 ) -> TrainedSimToReal:
     start = None if earlier is None else [member.coefficients for member in earlier.members]
-    run = TrainingRun(request.seed, request.robot.patch, runs, progress, start)
+    run = TrainingRun(request.seed, request.robot.patch, runs, True, start)
     frames = recorded.frames.part(recorded.places(used))
     if isinstance(frames, MarkerFrames):
         return train_sim_to_real_from_markers(forward_kinematics, frames, recipe, run)

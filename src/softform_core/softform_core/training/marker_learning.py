@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from softform_core.arrays import Array
 from softform_core.frames.frames import MarkerFrames
 from softform_core.frames.marker_checks import check_markers
 from softform_core.networks.mlp_weights import MlpWeights
@@ -27,8 +27,6 @@ from softform_core.training.sim_to_real_recipes import DEFAULT, PAPER
 from softform_core.training.trained_sim_to_real import FrameFlag, TrainedSimToReal, model_of
 from softform_core.training.warp_data import WarpData, decoded
 from softform_core.units import MM_PER_M
-
-Array = NDArray[np.float64]
 
 MARKERS = replace(
     DEFAULT, name="markers", epochs=200, patience=200, batch_size=32, confidence_weight=0.0, normal_weight=0.0

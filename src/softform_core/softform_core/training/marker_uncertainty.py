@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.evaluation.uncertainty import calibrate
 from softform_core.forward.surface_uncertainty import members_spread
 from softform_core.networks.mlp_weights import MlpWeights
@@ -18,8 +19,6 @@ from softform_core.surface.bspline import basis_matrix
 from softform_core.surface.patch import Patch
 from softform_core.training.recipe import Recipe
 from softform_core.training.warp_data import WarpData, decoded
-
-Array = NDArray[np.float64]
 
 _TRIED_GAPS = 32
 _TRIED_CHANGE = 0.1

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.evaluation.captures import Capture, read_captures
 from softform_core.forward.pipeline import ForwardPipeline
@@ -21,8 +22,6 @@ from softform_core.robots import Robot
 from softform_core.shapes.target import estimate_normals
 from softform_core.training.scan_checks import unfit_scans
 from softform_core.units import MM_PER_M
-
-Array = NDArray[np.float64]
 
 POINTS = 1000
 """Points drawn from each scan (paper 000, Table II)."""

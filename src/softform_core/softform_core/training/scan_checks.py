@@ -7,10 +7,10 @@ turned, is rejected. After training, frames that the model explains far worse th
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 from torch import Tensor
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.evaluation.uncertainty import measurement_noise
 from softform_core.forward.pipeline import ForwardPipeline
@@ -19,8 +19,6 @@ from softform_core.frames.frames import Frames
 from softform_core.training.sim_to_real_losses import Clouds
 from softform_core.training.trained_sim_to_real import FrameFlag
 from softform_core.units import MM_PER_M
-
-Array = NDArray[np.float64]
 
 _ELSEWHERE = 0.1
 """Of the robot's size: a frame whose median distance to the simulated surface is larger shows something else."""

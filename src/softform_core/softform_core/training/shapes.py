@@ -6,14 +6,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.geometry.triangle_tree import TriangleTree
 from softform_core.robots import Robot
 from softform_core.simulation.store import open_simulation
 from softform_core.surface.fit import FitReport
 from softform_core.units import MM_PER_M
-
-Array = NDArray[np.float64]
 
 # Fewer shapes than this leave a part of the split empty.
 _FEWEST_SHAPES = 20

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from softform_core.arrays import Array
 from softform_core.evaluation.uncertainty import calibrate, measurement_noise
 from softform_core.forward.surface_uncertainty import members_spread
 from softform_core.frames.frames import Frames
@@ -39,8 +39,6 @@ from softform_core.training.sim_to_real_recipes import DEFAULT
 from softform_core.training.trained_sim_to_real import TrainedSimToReal, model_of
 from softform_core.training.warp_data import WarpData
 from softform_core.units import MM_PER_M
-
-Array = NDArray[np.float64]
 
 _CAP_MM = 10.0
 """Captured points further away than this count as this far in validation: a wild point must not decide alone."""

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 from torch import Tensor
 
-Array = NDArray[np.float64]
+from softform_core.arrays import Array
 
 
 @dataclass(frozen=True)

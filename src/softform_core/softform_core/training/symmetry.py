@@ -3,9 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.robots import Robot
-
-Array = NDArray[np.float64]
 
 _ROUNDING = 1e-9  # of the range: an image that the actuation map reaches comes back within so much
 

@@ -7,13 +7,11 @@ provenance.
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_core.stores.zarr_stores import Shapes, StoreKind, new_group, open_group
-
-Array = NDArray[np.float64]
 
 
 def _misshapen(shapes: Shapes) -> list[str]:

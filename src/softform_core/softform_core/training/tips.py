@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.networks.layers import extract_mlp
 from softform_core.networks.tip import ACTIVATION, TipKinematics, TipNetwork
@@ -15,8 +15,6 @@ from softform_core.robots import Robot
 from softform_core.training.least_squares import fit
 from softform_core.training.split import Split, split_rows
 from softform_core.units import MM_PER_M
-
-Array = NDArray[np.float64]
 
 FORWARD_KINEMATICS_STEPS = 4000
 JACOBIAN_STEPS = 1500
@@ -109,7 +107,6 @@ def train_tip_transfer(
     seed: int,
     *,
     by_tip_alone: bool = False,
-    steps: int = SIM_TO_REAL_STEPS,
     progress: bool = True,
 ) -> TrainedTipTransfer:
     """Fit N_s2r: to the captured tips, one hidden layer of samples / 4 neurons.
@@ -124,7 +121,6 @@ def train_tip_transfer(
         workspace_width_mm: Of the simulated tips.
         seed: Of the split and the first weights.
         by_tip_alone: Whether N_s2r takes the simulated tip alone, as in the paper.
-        steps: Of L-BFGS at most.
         progress: Whether to show a progress bar on stderr.
 
     Raises:
@@ -135,7 +131,7 @@ def train_tip_transfer(
     real = MM_PER_M * tips
     inputs = simulated if by_tip_alone else np.concatenate([simulated, actuations], axis=1)
     network, entry = _fitted(
-        "N_s2r", inputs, real, [max(1, round(NEURONS_PER_SAMPLE * len(actuations)))], split, seed, steps,
+        "N_s2r", inputs, real, [max(1, round(NEURONS_PER_SAMPLE * len(actuations)))], split, seed, SIM_TO_REAL_STEPS,
         True, workspace_width_mm, progress,
     )  # fmt: skip
     before = 100.0 * np.linalg.norm(simulated - real, axis=1)[split.test] / workspace_width_mm

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.networks.sim_to_real import (
@@ -20,8 +20,6 @@ from softform_core.networks.sim_to_real import (
 from softform_core.surface.bspline import basis_matrix, derivative_matrices
 from softform_core.surface.patch import Patch
 from softform_core.training.recipe import Recipe
-
-Array = NDArray[np.float64]
 
 _TYPICAL_SHAPES = 512
 

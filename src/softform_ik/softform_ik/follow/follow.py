@@ -5,10 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softform_client.follow_codes import in_codes_of_following
 from softform_client.follow_goal import Code, FollowGoal, PointPath
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.inverse.timing import PressureSchedule, fastest_schedule, timed_schedule
 from softform_core.units import MM_PER_M
@@ -16,9 +16,7 @@ from softform_ik.follow.motion import Motion, PathMover
 from softform_ik.follow.solver import PathSolver
 from softform_ik.follow.tip_record import TipRecord
 from softform_ik.robot.stop_request import StopRequest
-from softform_ros.goal_error import GoalError
-
-Array = NDArray[np.float64]
+from softform_ros.goal_error import GoalError, in_code
 
 _STOPPED = {
     Code.CANCELLED: "The goal was cancelled.",
@@ -177,10 +175,9 @@ class Follow:
         slew_rate, settle_time = self._solver.slew_rate(goal), self._settings.settle_time
         if goal.times is None:
             return fastest_schedule(start, waypoints, slew_rate, settle_time)
-        try:
-            return timed_schedule(start, waypoints, goal.times, slew_rate, settle_time, self._settings.nearness)
-        except SoftformError as error:
-            raise GoalError(Code.INVALID_TIMES, error.message, error.next_step) from error
+        with in_code(Code.INVALID_TIMES):
+            found = timed_schedule(start, waypoints, goal.times, slew_rate, settle_time, self._settings.nearness)
+        return found
 
     def _move(
         self,

@@ -4,19 +4,15 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
 from softform_client.driver_watch import DriverWatch
 from softform_client.follow_codes import in_codes_of_following
 from softform_client.follow_goal import Code
+from softform_core.arrays import Array
 from softform_core.inverse.timing import PressureSchedule
 from softform_ik.robot.commander import Commander
 from softform_ik.robot.hardware import Hardware
 from softform_ik.robot.stop_request import StopRequest
 from softform_ros.goal_error import GoalError
-
-Array = NDArray[np.float64]
 
 _SHORTEST_SLEEP = 1e-3
 """s; what is left by rounding is waited for, too."""

@@ -5,12 +5,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softform_client.follow_goal import FollowGoal, PressurePath
+from softform_core.arrays import Array
 from softform_core.robots import Robot
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,8 @@ many pressures lead one point to its place.
 
 from collections.abc import Callable, Iterator
 
-import numpy as np
-from numpy.typing import NDArray
-
 from softform_client.follow_goal import FollowGoal, PointPath, PressurePath, ShapePath
+from softform_core.arrays import Array
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.inverse import solve_inverse_kinematics
@@ -19,8 +17,6 @@ from softform_core.shapes.target import TargetShape
 from softform_ik.follow.solver import PathSolver, SolvedWaypoint, given_pressures
 from softform_ik.reach.course import SolveSettings
 from softform_ik.reach.reach import Pipelines
-
-Array = NDArray[np.float64]
 
 
 class SurfacePathSolver(PathSolver):

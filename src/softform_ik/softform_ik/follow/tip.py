@@ -2,18 +2,14 @@
 
 from collections.abc import Callable, Iterator
 
-import numpy as np
-from numpy.typing import NDArray
-
 from softform_client.follow_goal import FollowGoal, PointPath, PressurePath
+from softform_core.arrays import Array
 from softform_core.forward.tip_model import TipModel
 from softform_core.halton import halton_actuations
 from softform_core.inverse.follow_path import follow_path, start_near
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 from softform_ik.follow.solver import PathSolver, SolvedWaypoint, given_pressures
-
-Array = NDArray[np.float64]
 
 
 class TipPathSolver(PathSolver):

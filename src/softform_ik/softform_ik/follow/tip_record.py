@@ -4,9 +4,8 @@ import threading
 from collections import deque
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from softform_core.arrays import Array
 
 _KEPT = 3000
 """Frames; a minute of a fast system."""

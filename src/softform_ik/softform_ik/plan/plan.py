@@ -4,10 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from softform_client.plan_goal import Code, PlanGoal
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.live_pipeline import LiveModels
 from softform_core.forward.pipeline import ForwardPipeline
@@ -26,8 +24,6 @@ from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_ik.robot.stop_request import StopRequest
 from softform_ros.goal_error import GoalError
-
-Array = NDArray[np.float64]
 
 CODE_OF = {
     Refusal.OBSTACLE_ENCLOSES: Code.INVALID_OBSTACLES,

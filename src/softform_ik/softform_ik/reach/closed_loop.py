@@ -11,10 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from softform_client.reach_goal import Code
+from softform_core.arrays import Array
 from softform_core.evaluation.measured_errors import MeasuredErrors
 from softform_core.forward.corrected_pipeline import CorrectedPipeline
 from softform_core.forward.forward_model import ForwardModel
@@ -23,8 +21,6 @@ from softform_core.inverse.ik_result import IkResult
 from softform_core.inverse.residual_field import ResidualField, surface_residuals
 from softform_core.units import MM_PER_M
 from softform_ros.goal_error import GoalError
-
-Array = NDArray[np.float64]
 
 _RELAXATION = 0.5
 """A round that is worse than the best was led astray: the model answers pressures otherwise than the robot. The gain

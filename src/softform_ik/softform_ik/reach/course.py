@@ -3,12 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
 from softform_client.driver_watch import MeasuredPressures
 from softform_client.reach_goal import Code, Mode, ReachGoal
-from softform_core.errors import SoftformError
+from softform_core.arrays import Array
 from softform_core.evaluation.measured_errors import MeasuredErrors, measure_errors
 from softform_core.forward.forward_model import ForwardModel
 from softform_core.forward.pipeline import ForwardPipeline
@@ -24,9 +21,7 @@ from softform_ik.reach.capture_checks import check_capture
 from softform_ik.reach.closed_loop import ClosedLoopSettings, Round, best_of, close_loop
 from softform_ik.robot.hardware import Hardware
 from softform_ik.robot.stop_request import StopRequest
-from softform_ros.goal_error import GoalError
-
-Array = NDArray[np.float64]
+from softform_ros.goal_error import GoalError, in_code
 
 _PROMISE_POINTS = 10_000
 """Surface points of a promise: about as close as those of a scan, so that both are compared by area. A solve's own
@@ -166,10 +161,9 @@ class Course:
     def _measure(self, points: Array, solution: IkResult) -> MeasuredErrors:
         # `goal_checks.check_wanted` lets no goal verify that has no target.
         assert self.goal.target is not None
-        try:
-            return measure_errors(points, self.goal.target, solution.pose.scaled(1.0 / MM_PER_M))
-        except SoftformError as error:
-            raise GoalError(Code.CAPTURE_INVALID, error.message, error.next_step) from error
+        with in_code(Code.CAPTURE_INVALID):
+            found = measure_errors(points, self.goal.target, solution.pose.scaled(1.0 / MM_PER_M))
+        return found
 
     def go_back(self, solution: IkResult, number: int) -> None:
         """Move to where the robot has been, and settle."""

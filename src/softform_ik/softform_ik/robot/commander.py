@@ -9,13 +9,9 @@ import threading
 import time
 from collections.abc import Callable
 
-import numpy as np
-from numpy.typing import NDArray
-
 from softform_client.held_command import HeldCommand
+from softform_core.arrays import Array
 from softform_ik.robot.stop_request import StopRequest
-
-Array = NDArray[np.float64]
 
 
 class Commander:

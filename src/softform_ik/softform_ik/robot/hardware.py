@@ -5,18 +5,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softform_client.capture_watch import Capture, CaptureWatch, Moment
 from softform_client.driver_watch import DriverWatch, MeasuredPressures
 from softform_client.reach_goal import Code
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_ik.robot.commander import Commander
 from softform_ik.robot.stop_request import StopRequest
 from softform_ros.goal_error import GoalError
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

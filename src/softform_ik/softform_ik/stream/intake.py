@@ -1,7 +1,6 @@
 """What a target of the stream must be, and how it is made ready to be followed; outside of the servo's thread."""
 
 import time
-from collections.abc import Callable
 
 import numpy as np
 from sensor_msgs.msg import PointCloud2
@@ -27,20 +26,10 @@ class ServoIntake:
         robot: Robot that follows the targets.
         frame: The robot's frame.
         stale_after: A target stamped longer ago is rejected, s.
-        wall_clock: s since the epoch, the clock of stamps.
-        clock: Steady time, s, the servo's.
     """
 
-    def __init__(
-        self,
-        robot: Robot,
-        frame: str,
-        stale_after: float,
-        wall_clock: Callable[[], float] = time.time,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, robot: Robot, frame: str, stale_after: float) -> None:
         self._robot, self._frame, self._stale_after = robot, frame, stale_after
-        self._wall_clock, self._clock = wall_clock, clock
 
     def of_cloud(self, message: PointCloud2) -> ServoTarget:
         """Target of a cloud.
@@ -48,14 +37,14 @@ class ServoIntake:
         Raises:
             SoftformError: If it cannot be followed, with the reason.
         """
-        arrived, stamp = self._clock(), self._stamp(message.header)
+        arrived, stamp = time.monotonic(), self._stamp(message.header)
         check_count(message.width * message.height, "target")
         points = check_target(points_from_cloud(message), self._robot)
         return ServoTarget(stamp, arrived, closest_points_on(TargetShape(points)))
 
     def of_mesh(self, message: TargetMesh) -> ServoTarget:
         """Target of a mesh; raises as `of_cloud` does."""
-        arrived, stamp = self._clock(), self._stamp(message.header)
+        arrived, stamp = time.monotonic(), self._stamp(message.header)
         mesh: Mesh = message.mesh
         check_count(len(mesh.vertices), "target")
         points = check_target(np.array([[point.x, point.y, point.z] for point in mesh.vertices]), self._robot)
@@ -64,7 +53,7 @@ class ServoIntake:
 
     def of_points(self, message: TargetPoints) -> ServoTarget:
         """Target of feature points; raises as `of_cloud` does."""
-        arrived, stamp = self._clock(), self._stamp(message.header)
+        arrived, stamp = time.monotonic(), self._stamp(message.header)
         features = features_from_message(message, self._robot)
         if features is None:
             raise SoftformError("There are no feature points.", "Give at least one, or stop the stream.")
@@ -78,5 +67,5 @@ class ServoIntake:
                 "The target has no stamp.", "Stamp it with the time of now: a stream must not follow what is long past."
             )
         seconds = seconds_from_stamp(header.stamp)
-        check_header(header.frame_id, seconds, self._frame, self._wall_clock(), self._stale_after)
+        check_header(header.frame_id, seconds, self._frame, time.time(), self._stale_after)
         return stamp

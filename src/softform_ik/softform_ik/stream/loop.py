@@ -70,7 +70,6 @@ class ServoLoop:
         commander: Who commands the robot.
         driver: What the driver says.
         on_report: Told, in this thread, after each command and at each change of state.
-        clock: Steady time, s.
 
     Attributes:
         report: The last one.
@@ -85,11 +84,10 @@ class ServoLoop:
         commander: Commander,
         driver: DriverWatch,
         on_report: Callable[[ServoReport], None],
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._robot, self._servo, self._period, self._model = robot, servo, period, model
         self._commander, self._driver = commander, driver
-        self._on_report, self._clock = on_report, clock
+        self._on_report = on_report
         self._news, self._ends = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
         self._sent_at = 0.0
@@ -169,14 +167,14 @@ class ServoLoop:
             if start is None:
                 return  # lost just now; the next look at the driver says so
             self._servo.resume_from(self._robot.nearest_actuation(start))
-            self._sent_at, self._resumes = self._clock(), True
+            self._sent_at, self._resumes = time.monotonic(), True
         deadline = self._sent_at + (1.0 - _EARLY) * self._period
         if not self._servo.refine(self._model(), deadline):
-            remaining = deadline - self._clock()
+            remaining = deadline - time.monotonic()
             if remaining > 0.0 and self._news.wait(remaining):
                 return
         command = self._servo.command()
-        moment = self._clock()
+        moment = time.monotonic()
         if command.pressures is not None and command.answers is not None:
             if not self._commander.hold_for_stream(self._robot.actuators_of(command.pressures), command.answers.stamp):
                 self._servo.pause()

@@ -5,17 +5,15 @@ from functools import cached_property
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from softform_core.arrays import Array
 from softform_core.forward.forward_model import ForwardModel, coarse_uv
 from softform_core.forward.rbf_warp import SimToReal
 from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.networks.sim_to_real import warp_basis
 from softform_core.surface.decoder import SurfaceDecoder
 from softform_core.surface.patch import SHEET, Patch
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

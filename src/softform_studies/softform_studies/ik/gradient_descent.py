@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.forward.forward_model import ForwardModel
 from softform_core.inverse.approach import start_of
 from softform_core.inverse.closest_points import ClosestPoints
@@ -20,8 +20,6 @@ from softform_core.inverse.ik_problem import Evaluation, Problem
 from softform_core.inverse.ik_result import IkResult
 from softform_core.inverse.inverse import Target, finish, search_of
 from softform_core.registration.rigid import RigidTransform, kabsch
-
-Array = NDArray[np.float64]
 
 _ARMIJO = 1e-4
 _FIRST_MOVE = 0.1

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.inverse.ik_options import IkOptions
@@ -21,8 +21,6 @@ from softform_core.robots import load_robot
 from softform_core.shapes.target import TargetShape
 from softform_core.threads import one_thread
 from softform_core.units import MM_PER_M
-
-Array = NDArray[np.float64]
 
 POINTS = 100
 TARGETS = 21

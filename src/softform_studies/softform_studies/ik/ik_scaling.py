@@ -7,8 +7,8 @@ An iteration is one evaluation (prediction and closest points) and one step (Jac
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.rbf_warp import SimToReal
 from softform_core.inverse.closest_points import closest_points_on
@@ -36,8 +36,6 @@ _LIFT_MM = 20.0
 """How far the chambers lift the made-up surface."""
 
 _REPEATS = 20
-
-Array = NDArray[np.float64]
 
 
 def scaling() -> dict[str, object]:

@@ -6,10 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from softform_core.arrays import Array
 from softform_core.inverse.closest_points import Matches, border_edges
 from softform_core.shapes.target import NEIGHBOURS, upwards
-
-Array = NDArray[np.float64]
 
 _SPACING_OF = 6
 """Nearest neighbours whose mean distance is a point's spacing."""

@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 from mpl_toolkits.mplot3d.axes3d import Axes3D
-from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
 from softform_core.evaluation.drawing import MEASURED_COLOUR, PREDICTED_COLOUR, REST_COLOUR
@@ -22,8 +21,6 @@ from softform_core.units import MM_PER_M
 from softform_studies.planned_motion.bench import Comparison
 from softform_studies.planned_motion.scene import Stick
 from softform_studies.planned_motion.trial import Drawable
-
-Array = NDArray[np.float64]
 
 _SECTIONS = 9
 _SECTION_HALF_WIDTH = 70.0  # mm

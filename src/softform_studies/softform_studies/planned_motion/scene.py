@@ -6,12 +6,11 @@ import numpy as np
 import trimesh
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_rig.live_body import LiveBody
 from softform_rig.reality import Reality
-
-Array = NDArray[np.float64]
 
 START_PART = (0.0, 0.3)
 TARGET_PART = (0.4, 1.0)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.planning.motion import plan_motion
 from softform_core.planning.motion_plan import MotionPlan, MotionRequest, MotionSettings, NoMotionError
@@ -15,8 +16,6 @@ from softform_core.units import MM_PER_M
 from softform_rig.live_body import LiveBody
 from softform_rig.reality import Reality
 from softform_studies.planned_motion.scene import Scene, spread_over
-
-Array = NDArray[np.float64]
 
 CLEARANCE = 0.001
 """m that planning is asked to keep."""

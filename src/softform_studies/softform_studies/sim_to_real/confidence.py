@@ -4,14 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 from scipy.stats import rankdata
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
-
-Array = NDArray[np.float64]
 
 
 def confidence_map(trained: TrainedSimToReal, control_points: Array, points: Array) -> Array:

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.interpolate import RBFInterpolator
 from torch import Tensor, nn
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.frames.frames import Frames
 from softform_core.networks.layers import perceptron
@@ -26,8 +26,6 @@ from softform_core.training.ensemble import TrainingRun
 from softform_core.training.loop import cosine, run_batches, train
 from softform_core.training.sim_to_real_losses import Clouds, gathered, nearest_neighbours
 from softform_core.units import MM_PER_M
-
-Array = NDArray[np.float64]
 
 CHAMFER_WEIGHT = 5.0
 """Of Eq. 20."""

@@ -10,12 +10,11 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.inverse.closest_points import ClosestPoints
 from softform_core.surface.fit import SurfaceFitter
 from softform_core.surface.patch import Patch
 from softform_studies.sim_to_real.warp_fit import WarpSpace
-
-Array = NDArray[np.float64]
 
 _SAMPLES_PER_CONTROL_POINT = 3
 _ITERATIONS = 8

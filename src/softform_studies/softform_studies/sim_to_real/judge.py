@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.rbf_warp import SimToReal
 from softform_core.inverse.closest_points import ClosestPoints, closest_points_on
@@ -13,8 +14,6 @@ from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_studies.sim_to_real.make_frames import TrueSurfaces
-
-Array = NDArray[np.float64]
 
 JUDGED_POINTS = 2500
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from softform_core.arrays import Array
 from softform_core.frames.frames import Frames, MarkerFrames
 from softform_core.registration.markers import register_markers
 from softform_core.robots import Robot
@@ -17,8 +18,6 @@ from softform_rig.markers import MARKERS, glue_markers, marker_layout
 from softform_rig.motion_capture import MotionCapture
 from softform_rig.reality import Reality
 from softform_rig.scanner import Scanner
-
-Array = NDArray[np.float64]
 
 _SAME_PLACE = np.eye(3), np.zeros(3)
 _NO_REGISTRATION = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
@@ -84,7 +83,6 @@ def make_marker_frames(
     reality: Reality,
     frames: int,
     held_out: int,
-    markers: int = MARKERS,
     missing: float = 0.02,
     seed: int = 0,
 ) -> tuple[MarkerFrames, TrueSurfaces, float]:
@@ -95,7 +93,6 @@ def make_marker_frames(
         reality: Its reality.
         frames: Number of captured frames.
         held_out: Number of actuations after them whose true surface is kept.
-        markers: Number of markers on the sheet.
         missing: Share of the markers that a frame lacks on average, in place of the reality's own.
         seed: Of actuations and motion capture.
 
@@ -109,7 +106,7 @@ def make_marker_frames(
     live = LiveBody(robot, reality)
     described = reality.motion_capture.model_copy(update={"missing": missing, "pose": _NO_REGISTRATION})
     at_rest = live.rest
-    glued = glue_markers(at_rest, live.faces, marker_layout(robot, markers), described.placement_error, seed)
+    glued = glue_markers(at_rest, live.faces, marker_layout(robot, MARKERS), described.placement_error, seed)
     # The system's frame is the robot's: no base markers are needed.
     cameras = MotionCapture(described, [glued], {}, at_rest, seed)
     clock = itertools.count(step=_BETWEEN_CAPTURES)

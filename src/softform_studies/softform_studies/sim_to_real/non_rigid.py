@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.surface.patch import Patch
 from softform_studies.sim_to_real.warp_fit import WarpSpace
-
-Array = NDArray[np.float64]
 
 _FEWEST_POINTS = 100
 

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softform_core.forward.rbf_warp import SimToReal
 from softform_core.robots import Robot
@@ -12,8 +11,6 @@ from softform_core.units import MM_PER_M
 from softform_rig.reality import Reality
 from softform_studies.sim_to_real.floors import fitted_surface, warped_onto
 from softform_studies.sim_to_real.judge import Errors, Judge, search_tree
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

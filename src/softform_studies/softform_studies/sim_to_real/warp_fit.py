@@ -3,10 +3,12 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.forward.rbf_warp import gaussians
 from softform_core.networks.sim_to_real import stable_directions
 
-Array = NDArray[np.float64]
+_SMALLEST = 1e-3
+"""Directions that move the shape by less than this share of the strongest are left out."""
 
 
 class WarpSpace:
@@ -16,14 +18,13 @@ class WarpSpace:
         points: (P, 3) mm, the shape.
         centers: (N, 3) mm, kernel centers on it.
         width: c of Eq. 2, 1/mm^2.
-        smallest: Directions that move the shape by less than this share of the strongest are left out.
     """
 
-    def __init__(self, points: Array, centers: Array, width: float, smallest: float = 1e-3) -> None:
+    def __init__(self, points: Array, centers: Array, width: float) -> None:
         self.points = points
         kernels = gaussians(points[None], centers[None], width)[0]
         basis = np.concatenate([np.ones((len(points), 1)), points, kernels], axis=1)
-        self._columns = basis @ stable_directions(basis, centers, smallest)
+        self._columns = basis @ stable_directions(basis, centers, _SMALLEST)
 
     def nearest_warp(
         self,

@@ -2,15 +2,13 @@
 
 import numpy as np
 from builtin_interfaces.msg import Time
-from numpy.typing import NDArray
 from sensor_msgs.msg import PointCloud2
 
+from softform_core.arrays import Array
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 from softform_ros.conversions import cloud_from_points
-
-Array = NDArray[np.float64]
 
 HARMONICS = 3
 _MIDDLE, _SWING = 0.5, 0.35

@@ -3,15 +3,13 @@
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.inverse.closest_points import closest_points_on
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
 from softform_interfaces.msg import ServoState
-
-Array = NDArray[np.float64]
 
 _S_PER_NS = 1e-9
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.forward.rbf_warp import SimToReal, gaussians, warp
 from softform_core.frames.frames import Frames
 from softform_core.networks.layers import extract_mlp
@@ -22,8 +22,6 @@ from softform_studies.sim_to_real.learners import Learners
 from softform_studies.sim_to_real.make_frames import make_frames, make_marker_frames
 from softform_studies.studies.ledger import Ledger
 from softform_studies.studies.run import Run
-
-Array = NDArray[np.float64]
 
 DISTANCE_EDGES = np.linspace(0.0, 8.0, 161)
 """Bins of the histograms of distances, mm."""

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from torch import nn
 
+from softform_core.arrays import Array
 from softform_core.forward.mlp import AffineLayers, fold
 from softform_core.forward.tip_point import TipMap
 from softform_core.inverse.follow_path import TipPath, checked_path
@@ -14,8 +15,6 @@ from softform_core.networks.layers import extract_mlp
 from softform_core.networks.tip import TipNetwork
 from softform_core.training.least_squares import fit
 from softform_core.training.split import split_rows
-
-Array = NDArray[np.float64]
 
 PAPER_TOLERANCE = 1e-3
 """epsilon of Fig. 1: 0.1 % of the workspace's width."""

@@ -28,23 +28,22 @@ def waypoints() -> dict[str, object]:
     return figures
 
 
-def follow_in_reality(robot: Robot, reality_name: str, seed: int = 0) -> dict[str, object]:
+def follow_in_reality(robot: Robot, reality_name: str) -> dict[str, object]:
     """Learn N_s2r from as many captured tips as the paper took, and follow the '8' with and without it.
 
     Args:
         robot: One of `EIGHTS`.
         reality_name: In config/realities.
-        seed: Of captured actuations, noise and training.
 
     Raises:
         SoftformError: If a model or the reality cannot be read, or the reality has no equilibrium.
     """
     reality, model = load_reality(reality_name, robot), load_tip_model(robot)
     with one_thread():
-        actuations, tips = capture_tips(robot, reality, PAPER_SAMPLES[robot.name], seed)
+        actuations, tips = capture_tips(robot, reality, PAPER_SAMPLES[robot.name])
         samples = model.tip(actuations), actuations, tips, model.workspace_width_mm
-        trained = train_tip_transfer(*samples, seed, progress=False)
-        by_tip = train_tip_transfer(*samples, seed, by_tip_alone=True, progress=False)
+        trained = train_tip_transfer(*samples, seed=0, progress=False)
+        by_tip = train_tip_transfer(*samples, seed=0, by_tip_alone=True, progress=False)
     real, as_paper = (replace(model, sim_to_real=fold(extract_mlp(one.network))) for one in (trained, by_tip))
     return {
         "reality": reality.name,

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import click
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.halton import halton_actuations
 from softform_core.paths import data_dir
@@ -20,8 +20,6 @@ from softform_core.robots import TIP, Robot, load_robot
 from softform_core.training.tip_samples import write_tip_samples
 from softform_rig.live_body import LiveBody
 from softform_rig.reality import Reality, load_reality, true_pressures
-
-Array = NDArray[np.float64]
 
 PAPER_SAMPLES = {"three_chamber": 343, "planar_fingers": 620}
 """As many as the paper used (Sec. III-D)."""

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from softform_core.arrays import Array
 from softform_core.forward.tip_model import TipModel, load_tip_model
 from softform_core.inverse.follow_path import TipPath, follow_path, start_near
 from softform_core.networks.tip_store import load_tip_kinematics
@@ -24,8 +24,6 @@ from softform_core.simulation.simulated_body import equilibrium_points
 from softform_core.threads import one_thread
 from softform_core.units import MM_PER_M
 from softform_studies.waypoints.baselines import FkGradients, gradient_iteration, learn_direct_ik
-
-Array = NDArray[np.float64]
 
 WAYPOINTS = 200
 """On the '8' (paper 001, Sec. IV-A2)."""

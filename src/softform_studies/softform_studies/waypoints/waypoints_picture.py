@@ -6,9 +6,7 @@ Example: `python -m softform_studies.waypoints.waypoints_picture --robot planar_
 from pathlib import Path
 
 import click
-import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from softform_core.errors import SoftformError
@@ -23,8 +21,6 @@ from softform_rig.reality import load_reality
 from softform_studies.ik.ik_prediction import SHIPPED
 from softform_studies.waypoints.capture_tips import real_tips
 from softform_studies.waypoints.waypoints import EIGHTS
-
-Array = NDArray[np.float64]
 
 
 def draw_waypoints(robot: Robot, reality_name: str, path: Path) -> None:

@@ -60,15 +60,9 @@ class RigStack:
     Args:
         robot: On the rig.
         folder: Where to write; there already.
-        share: Lowest and highest share of the range that the commander commands.
     """
 
-    def __init__(
-        self,
-        robot: Robot,
-        folder: Path,
-        share: tuple[float, float] = (0.4, 0.8),
-    ) -> None:
+    def __init__(self, robot: Robot, folder: Path) -> None:
         self.robot, self.folder = robot, folder
         self.wire = WireLog(folder / "wire.log")
         self.watch = StackWatch(NAMESPACE)
@@ -76,7 +70,6 @@ class RigStack:
         self.clock = ShiftedClock(folder)
         self.processes = StackProcesses(NAMESPACE, folder, {**os.environ, **self.clock.environment}, self.arguments)
         self.commander: subprocess.Popen[bytes] | None = None
-        self._share = share
         self._bags = sum(1 for _ in folder.glob("bags/*"))  # of a run that is resumed
 
     def __enter__(self) -> "RigStack":
@@ -180,7 +173,7 @@ class RigStack:
     def keep_commanding(self) -> None:
         """Start the commander if it is gone."""
         if self.commander is None or self.commander.poll() is not None:
-            self.commander = self.start_commander(*self._share)
+            self.commander = self.start_commander(0.4, 0.8)
 
     def start_commander(self, lowest: float, highest: float) -> subprocess.Popen[bytes]:
         """A process that commands pressures between two shares of the robot's range."""

@@ -12,7 +12,8 @@ from qtm_rt import QRTPacket
 from qtm_rt.packet import QRTPacketType, RTheader
 
 from softform_capture.motion_capture import natnet_packets, qualisys_packets
-from softform_capture.motion_capture.captured_frame import Array, MalformedPacketError
+from softform_capture.motion_capture.captured_frame import MalformedPacketError
+from softform_core.arrays import Array
 from softform_system_tests.fuzz_targets.motion_capture_seeds import SEEDS
 
 __all__ = ["SEEDS", "TARGETS", "fuzz_natnet", "fuzz_one", "fuzz_qualisys_settings", "fuzz_qualisys_stream"]

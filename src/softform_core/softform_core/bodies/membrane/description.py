@@ -4,17 +4,15 @@ from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
+from softform_core.arrays import Array
 from softform_core.robots.body import Body, Outline
 from softform_core.robots.description import Description, Material, NotNegative, Positive
 
 if TYPE_CHECKING:
     from softform_core.bodies.membrane.equilibrium import MembraneProblem
     from softform_core.bodies.membrane.sampled import SampledMembrane
-
-Array = NDArray[np.float64]
 
 PATCH = "sheet"
 """Name of the one patch: the whole sheet, u along x and v along y."""

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.bodies.membrane.model import Membrane
 from softform_core.bodies.membrane.potential import (
     dome,
@@ -14,8 +15,6 @@ from softform_core.bodies.membrane.potential import (
     volumes_and_gradients,
 )
 from softform_core.simulation.hessian import SparseHessian
-
-Array = NDArray[np.float64]
 
 RESIDUAL_TOLERANCE = 1e-8  # of the pressure and weight forces
 ROUNDING = 1e-14  # of Young's modulus times thickness: what 64-bit sums over the mesh resolve

@@ -32,6 +32,7 @@ from skfem import (
     MeshTri,
 )
 
+from softform_core.arrays import Array
 from softform_core.bodies.membrane.description import MembraneBody
 from softform_core.bodies.membrane.pattern import HessianPattern, hessian_pattern
 from softform_core.errors import SoftformError
@@ -39,7 +40,6 @@ from softform_core.robots.description import Material
 from softform_core.simulation.materials import law_and_coefficients
 
 Thickness = float | NDArray[np.float64] | Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

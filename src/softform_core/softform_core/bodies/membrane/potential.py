@@ -7,15 +7,14 @@ symmetric.
 """
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import csc_matrix
 from scipy.sparse.linalg import splu
 
+from softform_core.arrays import Array
 from softform_core.bodies.membrane.energy import assemble, chamber_volumes, potential_energy
 from softform_core.bodies.membrane.model import Membrane
 from softform_core.simulation.materials import shear_modulus
-
-Array = NDArray[np.float64]
 
 
 def total_potential(membrane: Membrane, vertices: Array, pressures_pa: ArrayLike) -> float:

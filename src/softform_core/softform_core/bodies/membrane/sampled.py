@@ -3,12 +3,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.bodies.membrane.equilibrium import MembraneProblem
 from softform_core.bodies.membrane.model import Membrane
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, find_equilibria
 from softform_core.simulation.sampled_body import Solved
-
-Array = NDArray[np.float64]
 
 
 class SampledMembrane:

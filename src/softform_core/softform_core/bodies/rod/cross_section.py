@@ -3,10 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.bodies.rod.description import RodChamber, RodSection, Shape
 from softform_core.errors import SoftformError
-
-Array = NDArray[np.float64]
 
 CELLS = 14
 """Cells a side of the grid over the outline; each cell's wall makes a fibre."""

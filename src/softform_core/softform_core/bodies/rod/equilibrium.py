@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.bodies.rod.energy import derivatives, energies, load_derivatives
 from softform_core.bodies.rod.kinematics import tips_and_derivatives
 from softform_core.bodies.rod.model import Rod
@@ -12,8 +13,6 @@ from softform_core.errors import SoftformError
 from softform_core.simulation.hessian import BlockHessian
 from softform_core.simulation.newton import find_equilibria
 from softform_core.simulation.sensitivity import equilibrium_sensitivities
-
-Array = NDArray[np.float64]
 
 _TOLERANCE = 1e-11  # of the rod's least stiffness at rest: strains, or rad an element
 _ROUNDING = 1e-14  # of its stiffness

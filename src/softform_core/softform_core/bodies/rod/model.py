@@ -10,13 +10,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softform_core.arrays import Array
 from softform_core.bodies.rod.cross_section import chamber_area, wall_fibres
 from softform_core.bodies.rod.description import RodBody
 from softform_core.errors import SoftformError
 from softform_core.robots.description import Material
 from softform_core.simulation.materials import law_and_coefficients, shear_modulus
-
-Array = NDArray[np.float64]
 
 _PLANAR_DIRECTORS = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
 """Columns d1 = y, d2 = z, d3 = x: a planar rod rests along x and bends about z."""

@@ -3,12 +3,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.bodies.rod.equilibrium import solve_equilibria, tip_sensitivities
 from softform_core.bodies.rod.model import Rod
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE
 from softform_core.simulation.sampled_body import Solved
-
-Array = NDArray[np.float64]
 
 
 class SampledRod:

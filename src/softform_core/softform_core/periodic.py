@@ -29,7 +29,7 @@ class PeriodicThread:
         self._thread = threading.Thread(target=self._run, args=(self._stop,), name=self._name, daemon=True)
         self._thread.start()
 
-    def stop(self, patience: float) -> None:
+    def stop(self, patience: float = 10.0) -> None:
         """End after the call in progress, waited for at most `patience` s; harmless if not started."""
         self._stop.set()
         if self._thread is not None:
