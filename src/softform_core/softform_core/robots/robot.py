@@ -209,8 +209,14 @@ class Robot(Description):
         """Its one surface.
 
         Raises:
-            SoftformError: If it has none.
+            SoftformError: If it has none, or several.
         """
+        if len(self.surfaces) > 1:
+            names = ", ".join(surface.patch for surface in self.surfaces)
+            raise SoftformError(
+                f"Robot '{self.name}' has {len(self.surfaces)} surfaces ({names}); a model predicts one.",
+                "Describe one surface, or one robot for each of them.",
+            )
         if not self.surfaces:
             raise SoftformError(
                 f"Robot '{self.name}' has a tip and no surface.", "Choose a robot with a surface, such as 'membrane'."

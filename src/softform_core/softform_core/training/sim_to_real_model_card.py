@@ -18,15 +18,7 @@ from softform_core.training.trained_sim_to_real import TrainedSimToReal
 
 def network_of(robot: Robot, trained: TrainedSimToReal) -> SimToRealNetwork:
     """What is exported of a trained transfer."""
-    surface = robot.surface
-    return SimToRealNetwork(
-        trained.members,
-        trained.spread_factor,
-        trained.spread_floor_mm,
-        surface.rows,
-        surface.columns,
-        surface.degree,
-    )
+    return SimToRealNetwork(trained.members, trained.spread_factor, trained.spread_floor_mm, robot.patch)
 
 
 def make_sim_to_real_card(
