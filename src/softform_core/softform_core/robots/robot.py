@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, SerializeAsAny, field_validator, model_validator
+from pydantic import Field, PrivateAttr, SerializeAsAny, field_validator, model_validator
 
 from softform_core.errors import SoftformError
 from softform_core.robots.actuation_map import ActuationMap, AnyMap, Identity
@@ -74,6 +74,7 @@ class Robot(Description):
     frames: dict[str, TipLearning] = {}
     tolerances: Tolerances = Tolerances()
     base_markers: dict[str, Place] = {}
+    _path: str = PrivateAttr("")
 
     @field_validator("body", mode="before")
     @classmethod
@@ -113,6 +114,11 @@ class Robot(Description):
         if not self.surfaces and not self.frames:
             raise ValueError("name a surface or a frame that the robot can be asked for")
         return self
+
+    @property
+    def given_as(self) -> str:
+        """What commands call it by: its name, or the path of a description outside `config/robots`."""
+        return self._path or self.name
 
     @property
     def _map(self) -> ActuationMap:
