@@ -76,7 +76,7 @@ class ScanRecorder:
         points = points_from_cloud(self._cloud)
         finite = np.isfinite(points).all(axis=1)
         self._points = points[finite]
-        self._quality = assess_cloud(self._points, self._robot)
+        self._quality = assess_cloud(self._points, self._robot, self._shapes.expected(actuation))
         fault = self._quality.fault
         if self._cloud.header.frame_id != self._frame:
             fault = f"it is in frame '{self._cloud.header.frame_id}', not in '{self._frame}'."

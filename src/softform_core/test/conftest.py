@@ -15,7 +15,7 @@ from softform_core.inverse.ik_options import IkOptions
 from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.networks.model_files import export
 from softform_core.networks.sim_to_real import ShapeInput, mean_of
-from softform_core.networks.sim_to_real_card import FramesUsed, HeldOutErrors, SimToRealCard, Training
+from softform_core.networks.sim_to_real_card import FramesUsed, HeldOutErrors, SurfaceSimToRealCard, Training
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import load_robot
 from softform_core.shapes.target import TargetShape
@@ -120,7 +120,7 @@ def shape_of_fixture() -> Callable[[ForwardPipeline, Array], TargetShape]:
     return shape_of
 
 
-def save_random_model(folder: Path, seed: int, members: int = 3, fk: str = "") -> SimToRealCard:
+def save_random_model(folder: Path, seed: int, members: int = 3, fk: str = "") -> SurfaceSimToRealCard:
     """A sim-to-real model of the shipped membrane whose members have random weights; `fk` names another N_fk."""
     robot = load_robot("membrane")
     _, simulated = load_forward_kinematics(robot)
@@ -174,7 +174,7 @@ def save_random_model(folder: Path, seed: int, members: int = 3, fk: str = "") -
 
 
 @pytest.fixture(scope="session", name="save_random_model")
-def save_random_model_fixture() -> Callable[..., SimToRealCard]:
+def save_random_model_fixture() -> Callable[..., SurfaceSimToRealCard]:
     return save_random_model
 
 

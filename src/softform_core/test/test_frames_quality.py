@@ -6,7 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from softform_core.frames.quality import COVERAGE_CELLS, assess_cloud, covered_cells
+from softform_core.registration.rest_surface import rest_surface
 from softform_core.robots import load_robot
+from softform_core.surface.feet import feet_on
 from softform_core.units import MM_PER_M
 
 ROBOT = load_robot("membrane")
@@ -20,6 +22,11 @@ def bulged(points: int = 20_000, seed: int = 0) -> np.ndarray:
     return np.column_stack([xy, 0.03 * waves.prod(axis=1) + 2e-4 * random.standard_normal(points)])
 
 
+def covered(points: np.ndarray) -> np.ndarray:
+    """Cells of the resting sheet that hold a point."""
+    return covered_cells(feet_on(rest_surface(ROBOT).points, ROBOT.patch, points), float(ROBOT.extent.max()))
+
+
 def test_a_whole_scan_is_good():
     quality = assess_cloud(bulged(), ROBOT)
     assert quality.fault == "" and quality.coverage == 1.0 and quality.outliers < 0.01
@@ -30,13 +37,13 @@ def test_a_whole_scan_is_good():
 def test_missing_regions_are_recorded_as_such(edge):
     points = bulged()
     limit = (edge / COVERAGE_CELLS - 0.5) * ROBOT.extent[0]
-    covered = covered_cells(points[points[:, 0] < limit], ROBOT)
-    assert covered[:edge].all() and not covered[edge:].any()
+    cells = covered(points[points[:, 0] < limit])
+    assert cells[:edge].all() and not cells[edge:].any()
 
 
 def test_points_beside_the_body_cover_nothing():
-    assert not covered_cells(bulged() + [1.0, 0.0, 0.0], ROBOT).any()
-    assert not covered_cells(np.empty((0, 3)), ROBOT).any()
+    assert not covered(bulged() + [1.0, 0.0, 0.0]).any()
+    assert not covered(np.empty((0, 3))).any()
 
 
 def noise(points: int = 20_000) -> np.ndarray:

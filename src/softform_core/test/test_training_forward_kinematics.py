@@ -203,16 +203,18 @@ def test_command_leaves_a_model_that_loads_and_a_card_for_people(model, robot, s
     network, card = load_forward_kinematics(robot, model)
     pressures = torch.tensor(shapes.actuation[:3], dtype=torch.float32)
     assert network(pressures).shape == (3, 6, 6, 3)
-    assert card.chambers == ["c1", "c2", "c3", "c4"]
+    assert card.actuators == [one.name for one in card.actuations] == ["c1", "c2", "c3", "c4"]
     assert card.split.train + card.split.validation + card.split.test == SAMPLES
-    assert card.command == "softform train fk --robot little --recipe default --epochs 20 --seed 0"
+    # The robot is described outside config/robots: its name alone would not find it.
+    described = model.parent / "little.yaml"
+    assert card.command == f"softform train fk --robot {described} --recipe default --epochs 20 --seed 0"
     page = (model / "README.md").read_text()
     assert card.weights_sha256 in page
     assert f"{card.errors_mm.test_mean:.3f}" in page
 
 
 def test_missing_models_are_refused(tmp_path, robot):
-    with pytest.raises(ModelError, match=r"no forward-kinematics model.*softform train fk --robot little"):
+    with pytest.raises(ModelError, match=r"no forward-kinematics model.*softform train fk --robot \S+/little\.yaml"):
         load_forward_kinematics(robot, tmp_path)
 
 
@@ -230,7 +232,10 @@ def test_corrupt_and_truncated_weights_are_refused(tmp_path, model, robot, spoil
 
 
 def test_models_of_other_robots_are_refused(model, robot):
-    with pytest.raises(ModelError, match=r"trained for robot 'little' with 4 chambers.*not for 'membrane' with 9"):
+    with pytest.raises(
+        ModelError,
+        match=r"trained for robot 'little' with the actuations c1, c2, c3, c4 .*not for 'membrane' with c1, c2",
+    ):
         load_forward_kinematics("membrane", model)
     thicker = robot.model_copy(update={"body": robot.body.model_copy(update={"thickness": 0.003})})
     with pytest.raises(ModelError, match="trained for robot 'little'"):
@@ -241,7 +246,7 @@ def test_cards_of_other_schemas_and_damaged_cards_are_refused(tmp_path, model, r
     path = _copy(model, tmp_path) / "forward_kinematics.json"
     card = json.loads(path.read_text())
     for content, reason in (
-        (json.dumps(card | {"schema_version": 2}), "schema softform/forward-kinematics version 2"),
+        (json.dumps(card | {"schema_version": 3}), "schema softform/model version 3"),
         (json.dumps(card | {"schema_name": "other"}), "schema other"),
         ("[]", "schema None"),
         (json.dumps({k: v for k, v in card.items() if k != "weights_sha256"}), "damaged: weights_sha256"),

@@ -47,11 +47,12 @@ def measured_actuation(robot: Robot, names: Sequence[str], pressures: Sequence[f
     return robot.nearest_actuation(ordered)
 
 
-def predict_surface(pipeline: ForwardPipeline, actuation: Array, frame: str, stamp: Time) -> Surface:
+def predict_surface(pipeline: ForwardPipeline, patch: str, actuation: Array, frame: str, stamp: Time) -> Surface:
     """Control points (Eq. 14) and warp (Eqs. 2-3) as a message.
 
     Args:
         pipeline: Forward kinematics.
+        patch: Name of the patch.
         actuation: (k,) Pa.
         frame: Frame of the surface.
         stamp: When the pressures were measured.
@@ -63,9 +64,11 @@ def predict_surface(pipeline: ForwardPipeline, actuation: Array, frame: str, sta
     scaled[1:4] = gamma[1:4]
     return Surface(
         header=Header(frame_id=frame, stamp=stamp),
+        patch=patch,
         rows=pipeline.patch.rows,
         cols=pipeline.patch.cols,
         degree=pipeline.patch.degree,
+        periodic=pipeline.patch.periodic,
         control_points=[Point(x=x, y=y, z=z) for x, y, z in control_points.tolist()],
         kernel_width=pipeline.kernel_width * MM_PER_M**2,
         kernel_centers=[Point(x=x, y=y, z=z) for x, y, z in (pipeline.kernel_centers(actuation) / MM_PER_M).tolist()],

@@ -101,7 +101,7 @@ class ShapePredictorNode(SoftformLifecycleNode):
         models = self._models.models
         # A prediction that nobody hears would take the cores from servo and driver.
         if self._surfaces.get_subscription_count():
-            self._surfaces.publish(predict_surface(models.pipeline, actuation, frame, stamp))
+            self._surfaces.publish(predict_surface(models.pipeline, self._robot.surface.patch, actuation, frame, stamp))
         if self._clouds.get_subscription_count():
             self._clouds.publish(predict_cloud(models.pipeline, models.uncertainty, actuation, frame, stamp))
 
@@ -119,7 +119,7 @@ class ShapePredictorNode(SoftformLifecycleNode):
         pipeline, uncertainty = models.pipeline, models.uncertainty
         if request.without_sim_to_real:
             pipeline, uncertainty = self._models.simulated, None
-        response.surface = predict_surface(pipeline, actuation, frame, stamp)
+        response.surface = predict_surface(pipeline, self._robot.surface.patch, actuation, frame, stamp)
         response.cloud = predict_cloud(pipeline, uncertainty, actuation, frame, stamp)
         return response
 

@@ -58,7 +58,7 @@ def points_of(items):
 
 
 def test_the_surface_message_rebuilds_the_cloud(pipeline):
-    surface = predict_surface(pipeline, PRESSURES, "base_link", Time(sec=5))
+    surface = predict_surface(pipeline, "sheet", PRESSURES, "base_link", Time(sec=5))
     cloud = predict_cloud(pipeline, None, PRESSURES, "base_link", Time(sec=5))
     control_points = points_of(surface.control_points).reshape(surface.rows, surface.cols, 3)
     assert (surface.rows, surface.cols, surface.degree) == (30, 30, 3)
@@ -83,7 +83,7 @@ def test_the_warp_travels_in_si_units(robot):
     )
     network, _ = load_forward_kinematics(robot)
     pipeline = ForwardPipeline(extract_mlp(network), SHEET.samples(100), SimToReal(SHEET.samples(25), constant))
-    surface = predict_surface(pipeline, PRESSURES, "base_link", Time())
+    surface = predict_surface(pipeline, "sheet", PRESSURES, "base_link", Time())
     control_points = points_of(surface.control_points).reshape(30, 30, 3)
     simulated, centers = evaluate(control_points, pipeline.uv), points_of(surface.kernel_centers)
     sent = points_of(surface.warp_coefficients)
@@ -253,7 +253,7 @@ def write_model(folder, raised_mm):
         offset[2] += raised_mm
         coefficients = dataclasses.replace(member.coefficients, output_offset=offset)
         members.append(dataclasses.replace(member, coefficients=coefficients))
-    weights = export(SimToRealNetwork(members, shipped.spread_factor, shipped.spread_floor_mm, 30, 30, 3))
+    weights = export(SimToRealNetwork(members, shipped.spread_factor, shipped.spread_floor_mm))
     identity = {"weights_sha256": sha256(weights), "weights_bytes": len(weights)}
     card = shipped.card.model_copy(update=identity)
     SIM_TO_REAL.save(folder, weights, card)

@@ -11,7 +11,9 @@ from scipy.spatial import cKDTree
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.registration.rest_surface import RestSurface, rest_surface_of
 from softform_core.robots import TIP, TIP_MARKER, Robot
+from softform_core.surface.bspline import derivative_matrices
 from softform_rig.live_body import LiveBody
 from softform_rig.motion_capture import WornMarkers
 
@@ -22,37 +24,72 @@ _CANDIDATES = 129
 """A side of the grid of places among which the layout chooses."""
 
 _FROM_RIM = 0.02
-"""Of the sheet's size, between its rim and the markers beside it."""
+"""Of the surface's size, between its rim and the markers beside it."""
 
 
-def marker_layout(robot: Robot, count: int) -> Array:
-    """Places for `count` markers on the flat sheet, (count, 2) m.
+def marker_layout(surface: RestSurface, count: int) -> Array:
+    """Places for `count` markers, spread evenly over the resting surface, (count, 2) parameters.
 
-    First what the chambers ask for: their centres, where the sheet rises most; the middle of every wall between two
-    chambers; the middle of every chamber's outer sides, close to the rim, where a clamp that slips shows. What is left
-    goes, one by one, where the nearest marker or the rim is furthest.
+    The surface is divided into equal, nearly square cells. Markers are in the middle of the cells and in the middle of
+    their sides, those on the rim a little inside it, where a clamp that slips shows. With the 34 markers of the paper,
+    the cells of a square sheet under nine chambers are the chambers. The markers that are left are put, one by one,
+    where the nearest marker or the rim is furthest.
+
+    Args:
+        surface: Resting surface.
+        count: Number of markers.
 
     Raises:
         SoftformError: If there are fewer than four.
     """
     if count < 4:
         raise SoftformError(f"{count} markers are too few.", "Four at least are needed to register them.")
-    chamber = robot.body.outlines()[0]
-    chambers = np.rint(robot.extent / [chamber.width, chamber.height]).astype(int)
-    # In halves of a chamber: odd numbers are centres, even ones walls or the rim.
-    halves = np.stack(np.meshgrid(*(np.arange(2 * n + 1) for n in chambers), indexing="ij"), axis=-1).reshape(-1, 2)
-    walls = (halves % 2 == 0).sum(axis=1)
-    outer = ((halves == 0) | (halves == 2 * chambers)).any(axis=1)
-    kinds = (walls == 0, (walls == 1) & ~outer, (walls == 1) & outer)
-    places = np.vstack([halves[kind] for kind in kinds]) / (2.0 * chambers) - 0.5
-    places = np.clip(places, _FROM_RIM - 0.5, 0.5 - _FROM_RIM)[:count]
-    line = np.linspace(-0.5, 0.5, _CANDIDATES)
-    grid = np.stack(np.meshgrid(line, line, indexing="ij"), axis=-1).reshape(-1, 2)
-    to_rim = (0.5 - np.abs(grid)).min(axis=1)
+    patch = surface.mesh.patch
+    size = _lengths(surface)
+    cells = _cells(size, count, patch.periodic)
+    places = np.empty((0, 2)) if cells is None else _middles(*cells, patch.periodic)
+    for side in patch.sides:
+        places[:, side.axis] = np.clip(places[:, side.axis], _FROM_RIM, 1.0 - _FROM_RIM)
+    grid = patch.samples(_CANDIDATES**2)
+    to_rim = np.min([np.abs(grid[:, side.axis] - side.end) * size[side.axis] for side in patch.sides], axis=0)
+    turns = (-1.0, 0.0, 1.0) if patch.periodic else (0.0,)
     while len(places) < count:
-        room = np.minimum(cKDTree(places).query(grid)[0], to_rim)
+        room = to_rim
+        if len(places):
+            around = np.concatenate([places + [turn, 0.0] for turn in turns])
+            room = np.minimum(cKDTree(around * size).query(grid * size)[0], to_rim)
         places = np.vstack([places, grid[room.argmax()]])
-    return places * robot.extent
+    return places
+
+
+def _lengths(surface: RestSurface) -> Array:
+    """Mean lengths (2,) m of the resting surface along u and along v."""
+    grid = surface.mesh.patch.grid(surface.points)
+    steps = (np.linalg.norm(np.diff(grid, axis=axis), axis=-1) for axis in (0, 1))
+    return np.array([step.sum(axis=axis).mean() for axis, step in enumerate(steps)])
+
+
+def _cells(size: Array, count: int, periodic: bool) -> tuple[int, int] | None:
+    """Numbers of cells along u and v, as square as they can be, whose middles are at most `count`; None if too few."""
+    best = None
+    for along_u in range(1, count):
+        along_v = max(1, round(along_u * size[1] / size[0]))
+        if len(_middles(along_u, along_v, periodic)) <= count:
+            best = along_u, along_v
+    return best
+
+
+def _middles(along_u: int, along_v: int, periodic: bool) -> Array:
+    """Middles of cells and of their sides, (n, 2) parameters: the cells first, then inner sides, then the rim."""
+    # In halves of a cell: odd numbers are middles, even ones lines between cells or the rim.
+    numbers = np.arange(2 * along_u + (0 if periodic else 1)), np.arange(2 * along_v + 1)
+    halves = np.stack(np.meshgrid(*numbers, indexing="ij"), axis=-1).reshape(-1, 2)
+    lines = (halves % 2 == 0).sum(axis=1)
+    rim = (halves[:, 1] == 0) | (halves[:, 1] == 2 * along_v)
+    if not periodic:
+        rim |= (halves[:, 0] == 0) | (halves[:, 0] == 2 * along_u)
+    kinds = (lines == 0, (lines == 1) & ~rim, (lines == 1) & rim)
+    return np.vstack([halves[kind] for kind in kinds]) / [2.0 * along_u, 2.0 * along_v]
 
 
 @dataclass(frozen=True)
@@ -74,28 +111,32 @@ class GluedMarkers:
         return np.einsum("mc,mcx->mx", self.weights, vertices[self.corners])
 
 
-def glue_markers(
-    rest_vertices: Array, faces: NDArray[np.integer], places: Array, placement_error: float, seed: int
-) -> GluedMarkers:
-    """Glue markers on a flat sheet, each a little beside its place.
+def glue_markers(surface: RestSurface, places: Array, placement_error: float, seed: int) -> GluedMarkers:
+    """Glue markers on a resting surface, each a little beside its place.
 
     Args:
-        rest_vertices: (V, 3) m, in the plane z = 0.
-        faces: (F, 3).
-        places: (M, 2) m.
-        placement_error: Standard deviation along x and y, m.
-        seed: Of these errors.
+        surface: Resting surface of the real body.
+        places: (M, 2) parameters.
+        placement_error: Standard deviation along u and along v, m.
+        seed: Seed of these errors.
     """
-    glued = places + placement_error * np.random.default_rng(seed).standard_normal(places.shape)
-    corner = rest_vertices[faces, :2]
+    patch, mesh = surface.mesh.patch, surface.mesh
+    slopes = [matrix @ surface.control_points.reshape(-1, 3) for matrix in derivative_matrices(places, *patch)]
+    per_parameter = np.stack([np.linalg.norm(slope, axis=1) for slope in slopes], axis=1)
+    errors = placement_error * np.random.default_rng(seed).standard_normal(places.shape)
+    glued = patch.wrapped(places + errors / per_parameter)
+    corner = mesh.corners
     # Solve glued = corner_0 + s (corner_1 - corner_0) + t (corner_2 - corner_0) in every triangle.
     sides = np.linalg.inv(np.stack([corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0]], axis=2))
-    along = np.einsum("fij,mfj->mfi", sides, glued[:, None] - corner[None, :, 0])
+    offset = glued[:, None] - corner[None, :, 0]
+    if patch.periodic:
+        offset[..., 0] -= np.round(offset[..., 0])
+    along = np.einsum("fij,mfj->mfi", sides, offset)
     weights = np.concatenate([1.0 - along.sum(axis=2, keepdims=True), along], axis=2)
     inside = weights.min(axis=2).argmax(axis=1)
     chosen = weights[np.arange(len(places)), inside]
     names = [f"m{number + 1:02d}" for number in range(len(places))]
-    return GluedMarkers(names, np.asarray(faces[inside], dtype=np.int64), chosen)
+    return GluedMarkers(names, np.asarray(mesh.kept[mesh.faces[inside]], dtype=np.int64), chosen)
 
 
 @dataclass(frozen=True)
@@ -126,7 +167,8 @@ def worn_markers(robot: Robot, body: LiveBody, placement_error: float, seed: int
     """
     worn: list[WornMarkers] = []
     if robot.surfaces:
-        worn.append(glue_markers(body.rest, body.faces, marker_layout(robot, MARKERS), placement_error, seed))
+        surface = rest_surface_of(robot, body.simulated)
+        worn.append(glue_markers(surface, marker_layout(surface, MARKERS), placement_error, seed))
     if TIP in robot.frames:
         worn.append(TipMarker(body.simulated.frames[TIP]))
     return worn

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from softform_core.errors import SoftformError
+from softform_core.registration.rest_surface import rest_surface, rest_surface_of
 from softform_core.robots import Robot, load_robot
 from softform_rig.device_pose import DevicePose
 from softform_rig.live_body import LiveBody
@@ -24,12 +26,18 @@ def live(robot: Robot) -> LiveBody:
 
 def cameras(robot: Robot, live: LiveBody, seed: int = 0, **described) -> MotionCapture:
     description, rest = MotionCaptureDescription(**described), live.rest
-    glued = glue_markers(rest, live.faces, marker_layout(robot, 34), description.placement_error, seed)
+    surface = rest_surface_of(robot, live.simulated)
+    glued = glue_markers(surface, marker_layout(surface, 34), description.placement_error, seed)
     return MotionCapture(description, [glued], robot.base_markers, rest, seed)
 
 
+def places(robot: Robot) -> NDArray[np.float64]:
+    """Where the markers of the flat sheet are meant to be, (34, 2) m."""
+    return robot.extent * (marker_layout(rest_surface(robot), 34) - 0.5)
+
+
 def test_layout_has_every_chamber_and_no_two_markers_close(robot: Robot) -> None:
-    layout = marker_layout(robot, 34)
+    layout = places(robot)
     assert layout.shape == (34, 2)
     assert np.abs(layout).max() < 0.5 * robot.extent.max() - 0.005
     distance = np.linalg.norm(layout[:, None] - layout, axis=2) + np.eye(34)
@@ -37,18 +45,18 @@ def test_layout_has_every_chamber_and_no_two_markers_close(robot: Robot) -> None
     centres = np.stack(np.meshgrid(*2 * [[-0.32 / 3, 0.0, 0.32 / 3]]), axis=-1).reshape(-1, 2)
     assert all(np.abs(layout - centre).sum(axis=1).min() < 1e-9 for centre in centres)
     with pytest.raises(SoftformError):
-        marker_layout(robot, 3)
+        marker_layout(rest_surface(robot), 3)
 
 
 def test_glued_markers_move_with_the_sheet(robot: Robot, live: LiveBody) -> None:
-    rest, layout = live.rest, marker_layout(robot, 34)
-    glued = glue_markers(rest, live.faces, layout, 0.0, 0)
+    rest, layout, surface = live.rest, places(robot), rest_surface_of(robot, live.simulated)
+    glued = glue_markers(surface, marker_layout(surface, 34), 0.0, 0)
     np.testing.assert_allclose(glued.positions(rest)[:, :2], layout, atol=1e-12)
     assert glued.weights.min() > -1e-9
     bent = rest + np.column_stack([0.1 * rest[:, 1], np.zeros(len(rest)), 0.3 * rest[:, 0]])
     expected = np.column_stack([layout[:, 0] + 0.1 * layout[:, 1], layout[:, 1], 0.3 * layout[:, 0]])
     np.testing.assert_allclose(glued.positions(bent), expected, atol=1e-12)
-    beside = glue_markers(rest, live.faces, layout, 3e-4, 1).positions(rest)[:, :2] - layout
+    beside = glue_markers(surface, marker_layout(surface, 34), 3e-4, 1).positions(rest)[:, :2] - layout
     assert 2e-4 < beside.std() < 4e-4
 
 
@@ -57,7 +65,7 @@ def test_markers_come_in_the_frame_of_the_system_with_noise(robot: Robot, live: 
     rest = live.rest
     seen = np.array([system.capture(rest, time) for time in range(200)])
     in_robot = DevicePose.from_list(system.description.pose).into_robot(seen.reshape(-1, 3)).reshape(seen.shape)
-    true = np.concatenate([np.column_stack([marker_layout(robot, 34), np.zeros(34)]), [*robot.base_markers.values()]])
+    true = np.concatenate([np.column_stack([places(robot), np.zeros(34)]), [*robot.base_markers.values()]])
     assert system.names[:2] + system.names[-1:] == ["m01", "m02", "base_4"]
     np.testing.assert_allclose(in_robot.mean(axis=0), true, atol=5e-5)
     assert (in_robot - true).std() == pytest.approx(1e-4, rel=0.05)

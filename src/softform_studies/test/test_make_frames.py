@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from softform_core.bodies.membrane.reality import RealMembrane
+from softform_core.registration.rest_surface import rest_surface
 from softform_core.robots import Robot, load_robot
 from softform_rig.live_body import LiveBody
 from softform_rig.markers import marker_layout
@@ -27,4 +28,4 @@ def test_marker_frames_see_the_shapes_that_the_scanner_sees(robot: Robot) -> Non
     shape = LiveBody(robot, reality).shape(true_pressures(reality, robot, frames.actuation[1]))
     seen = frames.positions[1, frames.visible[1]]
     assert np.linalg.norm(shape[:, None] - seen, axis=2).min(axis=0).max() < 0.007
-    assert np.abs(frames.uv * 0.32 - 0.16 - marker_layout(robot, 34)).max() < 0.0015
+    assert 0.32 * np.abs(frames.uv - marker_layout(rest_surface(robot), 34)).max() < 0.0015

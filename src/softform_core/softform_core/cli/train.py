@@ -147,7 +147,7 @@ def _surface_s2r(
 ) -> None:
     from softform_core.training.learn_sim_to_real import LearnRequest, learn_sim_to_real
 
-    options = [f"--robot {robot.name}"]
+    options = [f"--robot {robot.given_as}"]
     options += [] if store is None else [f"--frames {store.name}"]
     options += [] if recipe is None else [f"--recipe {recipe}"]
     options += [] if output is None else [f"--output {output.name}"]

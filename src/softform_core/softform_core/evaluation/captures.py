@@ -9,7 +9,7 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.frames.marker_store import MarkerStore
 from softform_core.frames.sources import open_recording
-from softform_core.networks.sim_to_real_card import SimToRealCard
+from softform_core.networks.sim_to_real_card import SurfaceSimToRealCard
 from softform_core.registration.markers import register_markers
 from softform_core.robots import Robot
 
@@ -54,7 +54,7 @@ class Captures:
     left_out: dict[int, str]
 
 
-def read_captures(path: Path, robot: Robot, card: SimToRealCard | None) -> Captures:
+def read_captures(path: Path, robot: Robot, card: SurfaceSimToRealCard | None) -> Captures:
     """Read a recording of scans or of markers.
 
     Args:
@@ -88,7 +88,7 @@ def read_captures(path: Path, robot: Robot, card: SimToRealCard | None) -> Captu
         reasons = "".join(f" Frame {number}: {reason}" for number, reason in sorted(left_out.items())[:3])
         raise SoftformError(
             f"{path} holds no frame that can be compared ({len(recording)} planned).{reasons}",
-            f"Collect some with: softform collect --robot {robot.name}",
+            f"Collect some with: softform collect --robot {robot.given_as}",
         )
     return Captures(
         path,

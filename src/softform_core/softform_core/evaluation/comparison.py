@@ -10,9 +10,10 @@ from scipy.spatial import cKDTree
 
 from softform_core.evaluation.metrics import chamfer_distance, folded_cells, hausdorff_distance, normal_errors
 from softform_core.evaluation.uncertainty import measurement_noise
+from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.inverse.closest_points import closest_points_on
 from softform_core.shapes.target import TargetShape
-from softform_core.surface.patch import SHEET
+from softform_core.surface.patch import SHEET, Patch
 from softform_core.units import MM_PER_M
 
 Array = NDArray[np.float64]
@@ -26,18 +27,34 @@ class PredictedSurface:
     """A surface predicted for one actuation, sampled on an even grid of parameters.
 
     Attributes:
-        points: (g, g, 3) mm, first index along u.
-        sigma: (g, g) mm, one standard deviation along the normal; None if the model does not tell.
+        points: (g, g, 3) mm over `patch.samples(g * g)`, first index along u.
+        sigma: (g, g) mm, one standard deviation along the normal; None without an uncertainty.
+        patch: Parametrisation of the surface.
     """
 
     points: Array
     sigma: Array | None = None
+    patch: Patch = SHEET
+
+    @classmethod
+    def of(cls, pipeline: ForwardPipeline, actuation: Array, sigma: Array | None = None) -> "PredictedSurface":
+        """Surface that a pipeline over `patch.samples` predicts.
+
+        Args:
+            pipeline: Forward kinematics.
+            actuation: (m,) in the units of the actuations.
+            sigma: (g * g,) mm, standard deviations of its points, or None.
+        """
+        points = pipeline.points(actuation)
+        side = round(float(np.sqrt(len(points))))
+        grid = points.reshape(side, side, 3)
+        return cls(grid, None if sigma is None else sigma.reshape(side, side), pipeline.patch)
 
     @cached_property
     def mesh(self) -> TargetShape:
         """The grid as triangles with vertex normals du x dv; metres."""
         flat = self.points.reshape(-1, 3) / MM_PER_M
-        return TargetShape.from_mesh(flat, SHEET.triangles(len(flat)))
+        return TargetShape.from_mesh(flat, self.patch.triangles(len(flat)))
 
     @property
     def normals(self) -> Array:
@@ -48,8 +65,8 @@ class PredictedSurface:
 
     def at(self, uv: Array, values: Array) -> Array:
         """Values (g, g, ...) of the grid, interpolated at parameters (M, 2): (M, ...)."""
-        line = np.linspace(0.0, 1.0, len(self.points))
-        return np.asarray(RegularGridInterpolator((line, line), values)(uv))
+        flat = values.reshape(-1, *values.shape[2:])
+        return np.asarray(RegularGridInterpolator(self.patch.grid_lines(len(flat)), self.patch.grid(flat))(uv))
 
 
 @dataclass(frozen=True)
@@ -90,7 +107,7 @@ class Comparison:
     @cached_property
     def folded(self) -> int:
         """Number of cells of the grid at whose border the normal flips."""
-        return int(folded_cells(self.surface.points).sum())
+        return int(folded_cells(self.surface.points, self.surface.patch.periodic).sum())
 
     def within(self, deviations: float) -> float | None:
         """Share of captured points within so many standard deviations, the measurement's noise included."""
@@ -122,6 +139,9 @@ def compare_scan(surface: PredictedSurface, cloud: Array) -> Comparison:
 
     forth = closest_points_on(TargetShape.from_cloud(points / MM_PER_M)).query(predicted)
     seen = ~forth.on_border
+    normals = forth.normals
+    if surface.patch.periodic:  # the normals of a cloud point upwards, those of a tube also downwards
+        normals = np.copysign(1.0, np.einsum("px,px->p", normals, surface.normals))[:, None] * normals
     grid = surface.points.shape[:2]
     nearest = cKDTree(predicted).query(on_surface)[1]
     # A distance to an edge is larger than its part along either normal; with the sign of that, noise averages out.
@@ -135,7 +155,7 @@ def compare_scan(surface: PredictedSurface, cloud: Array) -> Comparison:
         noise_mm=measurement_noise(on_surface, signed),
         surface=surface,
         error_map=np.where(seen, forth.distances, np.nan).reshape(grid),
-        normal_errors=np.where(seen, normal_errors(surface.normals, forth.normals), np.nan).reshape(grid),
+        normal_errors=np.where(seen, normal_errors(surface.normals, normals), np.nan).reshape(grid),
         chamfer_mm2=chamfer_distance(predicted[seen], points),
         hausdorff_mm=hausdorff_distance(predicted[seen], points),
         beside=int(beside.sum()),

@@ -48,13 +48,11 @@ def predict_with(models: LivePipeline) -> Predict:
     """Surfaces on the grid that `models` was made for."""
 
     def predict(actuation: Array) -> tuple[PredictedSurface, PredictedSurface | None]:
-        side = int(np.sqrt(len(models.simulated.uv)))
-        simulated = PredictedSurface(models.simulated.points(actuation).reshape(side, side, 3))
+        simulated = PredictedSurface.of(models.simulated, actuation)
         sigma = models.uncertainty(actuation)
         if models.current is models.simulated:
             return simulated, None
-        corrected = models.current.points(actuation).reshape(side, side, 3)
-        return simulated, PredictedSurface(corrected, None if sigma is None else sigma.reshape(side, side))
+        return simulated, PredictedSurface.of(models.current, actuation, sigma)
 
     return predict
 

@@ -70,7 +70,7 @@ def normal_errors(normals: Array, captured_normals: Array) -> Array:
     return np.asarray(1.0 - np.einsum("px,px->p", normals, captured_normals))
 
 
-def folded_cells(points: Array) -> NDArray[np.bool_]:
+def folded_cells(points: Array, periodic: bool = False) -> NDArray[np.bool_]:
     """Cells of a grid of surface points at which the normal du x dv flips: there the surface folds over itself.
 
     Between neighbouring cells of a smooth surface sampled densely the normal turns by a few degrees; where du x dv
@@ -78,10 +78,15 @@ def folded_cells(points: Array) -> NDArray[np.bool_]:
 
     Args:
         points: (rows, columns, 3), first index along u.
+        periodic: Whether the last row is followed by the first one, as around a tube.
 
     Returns:
-        (rows - 1, columns - 1), true on both sides of a flip.
+        (rows - 1, columns - 1), or (rows, columns - 1) if periodic; true on both sides of a flip.
     """
+    if periodic:
+        folded = folded_cells(np.concatenate([points, points[:2]]))
+        folded[0] |= folded[-1]  # the last row of cells is the first one again
+        return folded[:-1]
     diagonal, other = points[1:, 1:] - points[:-1, :-1], points[:-1, 1:] - points[1:, :-1]
     normals = np.cross(diagonal, other)
     folded = np.zeros(normals.shape[:2], dtype=bool)

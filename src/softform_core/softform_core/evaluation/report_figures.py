@@ -225,9 +225,13 @@ def _series(frames: Sequence[JudgedFrame], values_of: Callable[[Comparison], Arr
 
 def _map(axes: Axes3D, comparison: Comparison, values: Array, scale: float, colours: str) -> None:
     """The predicted surface in perspective, coloured by values (g, g) mm; without any, markers by their errors."""
-    points = comparison.surface.points
-    drawn = np.unique(np.linspace(0, len(points) - 1, _DRAWN_CELLS + 1).round().astype(int))
-    points, values = points[np.ix_(drawn, drawn)], values[np.ix_(drawn, drawn)]
+    patch = comparison.surface.patch
+    points = patch.grid(comparison.surface.points.reshape(-1, 3))
+    along_u, along_v = (
+        np.unique(np.linspace(0, count - 1, _DRAWN_CELLS + 1).round().astype(int)) for count in points.shape[:2]
+    )
+    drawn = np.ix_(along_u, along_v)
+    points, values = points[drawn], patch.grid(values.ravel())[drawn]
     cells = 0.25 * (values[1:, 1:] + values[:-1, 1:] + values[1:, :-1] + values[:-1, :-1])
     cell_colours = colormaps[colours].with_extremes(bad=HOLE_COLOUR)(np.ma.masked_invalid(cells) / scale)
     corners = np.stack([points[:-1, :-1], points[1:, :-1], points[1:, 1:], points[:-1, 1:]], axis=2).reshape(-1, 4, 3)

@@ -23,7 +23,7 @@ from softform_core.evaluation.report_tables import Report, frames_table, headlin
 from softform_core.evaluation.summary import Figures, frame_figures, overall_figures
 from softform_core.files import write_atomically
 from softform_core.forward.live_pipeline import NONE, LivePipeline
-from softform_core.networks.sim_to_real_card import SimToRealCard
+from softform_core.networks.sim_to_real_card import SurfaceSimToRealCard
 from softform_core.provenance import git_revision
 from softform_core.robots import Robot
 
@@ -48,7 +48,7 @@ class Evaluation:
 
     robot: Robot
     captures: Captures
-    card: SimToRealCard | None
+    card: SurfaceSimToRealCard | None
     judged: list[JudgedFrame]
     others: list[JudgedFrame]
     findings: list[str]
@@ -91,7 +91,7 @@ def evaluate(
         found.insert(
             0,
             f"There is no sim-to-real model of '{robot.name}': only the simulation is judged. "
-            f"Train one with: softform train s2r --robot {robot.name}",
+            f"Train one with: softform train s2r --robot {robot.given_as}",
         )
     return Evaluation(robot, captures, card, held_out or frames, others, found)
 

@@ -12,7 +12,7 @@ from softform_core.forward.sim_to_real_store import SIM_TO_REAL, load_sim_to_rea
 from softform_core.forward.surface_uncertainty import SurfaceUncertainty
 from softform_core.networks.layers import extract_mlp
 from softform_core.networks.model_files import ModelError
-from softform_core.networks.sim_to_real_card import SimToRealCard
+from softform_core.networks.sim_to_real_card import SurfaceSimToRealCard
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.paths import models_dir
 from softform_core.robots import Robot
@@ -36,7 +36,7 @@ class LiveModels:
 
     pipeline: ForwardPipeline
     uncertainty: SurfaceUncertainty | None
-    card: SimToRealCard | None
+    card: SurfaceSimToRealCard | None
     since: datetime
 
 

@@ -13,6 +13,7 @@ from softform_core.forward.rbf_warp import SimToReal
 from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.networks.sim_to_real import kernels
 from softform_core.surface.bspline import basis_matrix, derivative_matrices
+from softform_core.surface.patch import SHEET, Patch
 
 Array = NDArray[np.float64]
 
@@ -49,9 +50,7 @@ class SimToRealNetwork(nn.Module):
         members: Of one ensemble: kernels, depth, activation and normalisation are equal.
         spread_factor: See `forward.surface_uncertainty`.
         spread_floor_mm: See there.
-        rows: Control points along u.
-        cols: Control points along v.
-        degree: Of the B-spline.
+        patch: Parametrisation of the surface.
 
     Raises:
         SoftformError: If there are no members, or they are not of one ensemble.
@@ -75,9 +74,7 @@ class SimToRealNetwork(nn.Module):
         members: Sequence[SimToReal],
         spread_factor: float,
         spread_floor_mm: float,
-        rows: int,
-        cols: int,
-        degree: int,
+        patch: Patch = SHEET,
     ) -> None:
         super().__init__()
         _check_one_ensemble(members)
@@ -85,7 +82,7 @@ class SimToRealNetwork(nn.Module):
         self.activation = nets[0].activation
         self.width = first.width
         self.spread_factor, self.spread_floor_mm = spread_factor, spread_floor_mm
-        self.rows, self.cols, self.degree = rows, cols, degree
+        rows, self.rows, self.cols = patch.rows, patch.rows, patch.cols
 
         stacked = np.vstack([net.weights[0] for net in nets])
         left, singular, projection = np.linalg.svd(stacked, full_matrices=False)
@@ -96,9 +93,9 @@ class SimToRealNetwork(nn.Module):
         self.layers = nn.ModuleList(MembersLayer(w, b) for w, b in zip(weights, biases, strict=True))
 
         line = np.repeat(np.linspace(0.0, 1.0, _SAMPLES)[:, None], 2, axis=1)
-        center_u, center_v = _along(basis_matrix(first.kernel_uv, rows, cols, degree), rows)
-        sample_u, sample_v = _along(basis_matrix(line, rows, cols, degree), rows)
-        by_u, by_v = derivative_matrices(line, rows, cols, degree)
+        center_u, center_v = _along(basis_matrix(first.kernel_uv, *patch), rows)
+        sample_u, sample_v = _along(basis_matrix(line, *patch), rows)
+        by_u, by_v = derivative_matrices(line, *patch)
         for name, value in {
             "input_offset": nets[0].input_offset,
             "input_scale": nets[0].input_scale,

@@ -8,14 +8,14 @@ from softform_core.forward.sim_to_real_export import members_of
 from softform_core.networks.card import ModelCard
 from softform_core.networks.model_files import ModelError, ModelFiles
 from softform_core.networks.sim_to_real import mean_of
-from softform_core.networks.sim_to_real_card import SimToRealCard
+from softform_core.networks.sim_to_real_card import SurfaceSimToRealCard
 from softform_core.networks.store import FORWARD_KINEMATICS
 from softform_core.paths import models_dir
 from softform_core.robots import Robot, load_robot
 
 SIM_TO_REAL = ModelFiles(
     kind="sim-to-real",
-    card_type=SimToRealCard,
+    card_type=SurfaceSimToRealCard,
     weights_file="sim_to_real.pt",
     card_file="sim_to_real.json",
     page_file="sim_to_real.md",
@@ -39,7 +39,7 @@ class SimToRealModel:
     members: list[SimToReal]
     spread_factor: float
     spread_floor_mm: float
-    card: SimToRealCard
+    card: SurfaceSimToRealCard
 
 
 def load_sim_to_real(

@@ -1,7 +1,8 @@
 """Whether a captured cloud is of the robot under the pressures that it was given: neither stuck, mirrored nor deaf.
 
 The simulated shape tells what the pressures should have made; reality differs from it by millimetres, a stuck robot or
-chamber by much more. Compared are mean heights over the cells of a grid, which holes leave out.
+chamber by much more. Compared are mean heights above the resting surface over the cells of its parameters, which holes
+leave out.
 """
 
 import numpy as np
@@ -13,7 +14,9 @@ from softform_core.errors import SoftformError
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.frames.agreement import check_agreement
 from softform_core.frames.quality import COVERAGE_CELLS, cells_of
+from softform_core.registration.rest_surface import rest_surface
 from softform_core.robots import Robot
+from softform_core.surface.feet import Feet, feet_on
 from softform_core.units import MM_PER_M
 
 LEAST_CHANGE_MM = 1.5
@@ -44,18 +47,24 @@ class ShapeJudge:
 
     def __init__(self, robot: Robot) -> None:
         self._robot, self._simulated = robot, load_pipeline(robot, _POINTS)
+        self._rest = rest_surface(robot).points
+        self._size = float(np.ptp(self._rest, axis=0).max())
         self._numbers: list[int] = []
         self._expected: list[Array] = []
         self._heights: list[Array] = []
         # Whatever is compiled or loaded at first use is so now, while no robot waits for its next command.
         middle = 0.5 * (robot.actuation_min + robot.actuation_max)
-        self.fault(middle, self._simulated.points(middle) / MM_PER_M)
+        self.fault(middle, self.expected(middle))
 
     def keep(self, number: int, actuation: Array, points: NDArray[np.floating]) -> None:
         """Note a frame that is kept: (k,) Pa and (M, 3) m; later ones must differ from it."""
         self._numbers.append(number)
         self._expected.append(self._simulated_heights(actuation)[0])
-        self._heights.append(_mean_heights(MM_PER_M * points, points, self._robot))
+        self._heights.append(self._mean_heights(np.asarray(points, dtype=np.float64)))
+
+    def expected(self, actuation: Array) -> Array:
+        """Simulated shape (P, 3) m over `Patch.samples(P)` at an actuation (m,)."""
+        return self._simulated.points(actuation) / MM_PER_M
 
     def fault(self, actuation: Array, points: NDArray[np.floating]) -> str:
         """Say why a cloud cannot be of this actuation; empty if it can.
@@ -65,7 +74,7 @@ class ShapeJudge:
             points: (M, 3) m, a cloud that `assess_cloud` finds fit.
         """
         captured = np.asarray(points, dtype=np.float64)
-        heights = _mean_heights(MM_PER_M * captured, captured, self._robot)
+        heights = self._mean_heights(captured)
         return self._stuck(actuation, heights) or self._misfit(actuation, captured) or self._deaf(actuation, heights)
 
     def apparent_pressures(self, actuation: Array, heights: Array) -> Array:
@@ -96,9 +105,18 @@ class ShapeJudge:
     def _simulated_heights(self, actuation: Array) -> tuple[Array, Array]:
         """Mean heights (g * g,) mm, NaN without a point, and their derivative (g * g, k) mm/Pa."""
         points, slope = self._simulated.points_and_jacobian(actuation)
-        columns = np.concatenate([points[:, 2:], slope[:, 2]], axis=1)
-        means = _cell_means(columns, points / MM_PER_M, self._robot)
+        feet = self._feet(points / MM_PER_M)
+        risen = np.einsum("px,pxk->pk", feet.normals, slope)
+        means = _cell_means(np.concatenate([MM_PER_M * feet.along_normal[:, None], risen], axis=1), feet, self._size)
         return means[:, 0], means[:, 1:]
+
+    def _mean_heights(self, points: Array) -> Array:
+        """Mean heights (g * g,) mm of points (M, 3) m above the resting surface, NaN in empty cells."""
+        feet = self._feet(points)
+        return _cell_means(MM_PER_M * feet.along_normal[:, None], feet, self._size)[:, 0]
+
+    def _feet(self, points: Array) -> Feet:
+        return feet_on(self._rest, self._robot.patch, points)
 
     def _stuck(self, actuation: Array, heights: Array) -> str:
         if not self._numbers:
@@ -138,15 +156,11 @@ class ShapeJudge:
         return f"the shape does not follow the pressures: {told}. Check tubes and valves, and the chambers' order."
 
 
-def _cell_means(values: Array, places: NDArray[np.floating], robot: Robot) -> Array:
-    """Mean of values (M, q) over the cells in which their places (M, 3) m lie, (g * g, q), NaN in empty cells."""
-    cells, inside = cells_of(places, robot)
+def _cell_means(values: Array, feet: Feet, size: float) -> Array:
+    """Mean of values (M, q) over the cells in which their feet lie, (g * g, q), NaN in empty cells."""
+    cells, inside = cells_of(feet, size)
     flat = cells[inside, 0] * COVERAGE_CELLS + cells[inside, 1]
     total = COVERAGE_CELLS * COVERAGE_CELLS
     count = np.bincount(flat, minlength=total)
     sums = np.stack([np.bincount(flat, weights=column[inside], minlength=total) for column in values.T], axis=1)
     return np.where(count[:, None] > 0, sums / np.maximum(count, 1)[:, None], np.nan)
-
-
-def _mean_heights(points_mm: NDArray[np.floating], places: NDArray[np.floating], robot: Robot) -> Array:
-    return _cell_means(np.asarray(points_mm, dtype=np.float64)[:, 2:], places, robot)[:, 0]

@@ -7,11 +7,15 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from softform_core.errors import SoftformError
+from softform_core.registration.rest_surface import rest_surface
 from softform_core.robots import Robot
 from softform_core.shapes.validate import check_target
+from softform_core.surface.feet import Feet, feet_on
+
+Array = NDArray[np.float64]
 
 COVERAGE_CELLS = 16
-"""Cells a side of the grid over the resting body on which coverage is counted."""
+"""Cells along u and along v on which coverage is counted."""
 
 MIN_COVERAGE = 0.4
 """A frame that shows less of the robot is rejected; the paper learns with up to 40 % of the data missing."""
@@ -26,6 +30,7 @@ MAX_THICKNESS_RATIO = 0.5
 """Third to second principal extent of a small neighbourhood: near 0 on a surface, near 1 in a volume of noise."""
 
 _MARGIN = 0.1
+_OVER_RIM = 1e-6
 _OUTLIER_DISTANCE = 0.01
 _NEIGHBOURS = 24
 _EXAMINED_POINTS = 4000
@@ -36,8 +41,8 @@ class FrameQuality:
     """What a cloud is worth.
 
     Attributes:
-        coverage: Share of the robot's grid cells that hold a point, 0 … 1.
-        covered: (g, g) those cells, first index along x, second along y; False is a missing region.
+        coverage: Share of the cells of the surface's parameters that hold a point, 0 … 1.
+        covered: (g, g) those cells, first index along u, second along v; False is a missing region.
         outliers: Estimated share of points off the surface of their neighbours.
         fault: Why the frame must not be learned from; empty if it may.
     """
@@ -61,24 +66,29 @@ class MarkerQuality:
     fault: str
 
 
-def assess_cloud(points: NDArray[np.floating], robot: Robot) -> FrameQuality:
+def assess_cloud(points: NDArray[np.floating], robot: Robot, expected: Array | None = None) -> FrameQuality:
     """Judge one captured cloud.
 
     Args:
         points: (M, 3) m in the robot's frame, all finite.
-        robot: Who was captured.
+        robot: Robot that was captured.
+        expected: (P, 3) m over `robot.patch.samples(P)`, the shape that the robot should have; its rest shape by
+            default, over which a clamped sheet stays and from which a tube may bend away.
     """
-    covered = covered_cells(points, robot)
+    surface = rest_surface(robot).points if expected is None else expected
+    feet = feet_on(surface, robot.patch, np.asarray(points, dtype=np.float64))
+    size = float(np.ptp(surface, axis=0).max())
+    covered = covered_cells(feet, size)
     coverage = float(covered.mean())
     try:
         values = check_target(points, robot)
     except SoftformError as error:
         return FrameQuality(coverage, covered, 0.0, error.message)
-    stray = float((np.abs(values[:, :2]) > (0.5 + _MARGIN) * robot.extent).any(axis=1).mean())
+    stray = float((feet.beyond_rim > _MARGIN * size).mean())
     if stray > MAX_STRAY:
         fault = f"{stray:.0%} of its points lie beside robot '{robot.name}': is the capture registered, and of it?"
         return FrameQuality(coverage, covered, 0.0, fault)
-    outliers, thickness = _roughness(values, _OUTLIER_DISTANCE * float(robot.extent.max()))
+    outliers, thickness = _roughness(values, _OUTLIER_DISTANCE * size)
     fault = ""
     if coverage < MIN_COVERAGE:
         fault = f"it covers {coverage:.0%} of the robot, less than {MIN_COVERAGE:.0%}."
@@ -89,23 +99,23 @@ def assess_cloud(points: NDArray[np.floating], robot: Robot) -> FrameQuality:
     return FrameQuality(coverage, covered, outliers, fault)
 
 
-def covered_cells(points: NDArray[np.floating], robot: Robot) -> NDArray[np.bool_]:
-    """Which cells of a grid over the resting body hold a point, (g, g).
+def covered_cells(feet: Feet, size: float) -> NDArray[np.bool_]:
+    """Which cells of a surface's parameters hold a point, (g, g).
 
     Args:
-        points: (M, 3) m in the robot's frame.
-        robot: Robot whose body the grid spans.
+        feet: Of the points.
+        size: Of the surface, in the unit of the feet.
     """
-    cells, inside = cells_of(points, robot)
+    cells, inside = cells_of(feet, size)
     covered = np.zeros((COVERAGE_CELLS, COVERAGE_CELLS), dtype=bool)
     covered[cells[inside, 0], cells[inside, 1]] = True
     return covered
 
 
-def cells_of(points: NDArray[np.floating], robot: Robot) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Cell of each point of (M, 3) m in the grid over the resting body, (M, 2), and whether it lies in the grid."""
-    cells = np.floor((np.asarray(points)[:, :2] / robot.extent + 0.5) * COVERAGE_CELLS).astype(np.int64)
-    return cells, np.asarray(((cells >= 0) & (cells < COVERAGE_CELLS)).all(axis=1))
+def cells_of(feet: Feet, size: float) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Cell of each of N feet in the grid over a surface's parameters, (N, 2), and whether its point lies over it."""
+    cells = np.minimum((feet.uv * COVERAGE_CELLS).astype(np.int64), COVERAGE_CELLS - 1)
+    return cells, feet.beyond_rim <= _OVER_RIM * size
 
 
 def _roughness(points: NDArray[np.float64], distance: float) -> tuple[float, float]:

@@ -8,15 +8,17 @@ before. The other way round, from predicted to captured points, a hole would giv
 """
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import RectBivariateSpline
+from scipy.sparse import csr_matrix
 
 from softform_core.errors import SoftformError
-from softform_core.geometry.triangle_tree import TriangleTree
 from softform_core.surface.bspline import basis_matrix
-from softform_core.surface.patch import SHEET
+from softform_core.surface.feet import feet_on
+from softform_core.surface.patch import SHEET, Patch
 
 Array = NDArray[np.float64]
 
@@ -33,6 +35,9 @@ BEYOND_RIM_PART = 0.002
 
 _FINE_SIDE = 97
 """The predicted grid is refined to so many points a side: chords of a 10 mm grid lie up to 0.2 mm off the surface."""
+
+_BEYOND_SEAM = 4
+"""Lines of the grid of a tube that are repeated on both sides of its seam before it is refined."""
 
 _REWEIGHTINGS = 4
 _HUBER = 2.0
@@ -52,41 +57,35 @@ class SurfaceResiduals:
     along_normal: Array
 
 
-def surface_residuals(predicted: Array, captured: Array) -> SurfaceResiduals:
+def surface_residuals(predicted: Array, captured: Array, patch: Patch = SHEET) -> SurfaceResiduals:
     """Feet of captured points on a predicted surface, and how far the points lie from them.
 
     Args:
         predicted: (P, 3) mm over `Patch.samples(P)`.
         captured: (N, 3) mm, finite.
+        patch: Parametrisation of the predicted surface.
 
     Raises:
         SoftformError: If no captured point lies over the surface.
     """
-    fine, uv = _refined(predicted), SHEET.samples(_FINE_SIDE**2)
-    faces = SHEET.triangles(_FINE_SIDE**2)
-    corners = fine[faces]
-    triangle, feet, barycentric = TriangleTree(corners).query(captured)
-    a, b, c = (corners[triangle, corner] for corner in range(3))
-    normals = np.cross(b - a, c - a)
-    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
-    offset = captured - feet
-    along = np.einsum("nx,nx->n", offset, normals)
-    sideways = np.linalg.norm(offset - along[:, None] * normals, axis=1)
-    places = np.einsum("nc,ncx->nx", barycentric, uv[faces[triangle]])
-    on_rim = ((places <= 1e-9) | (places >= 1.0 - 1e-9)).any(axis=1)
+    feet = feet_on(_refined(predicted, patch), patch, captured)
     size = float(np.linalg.norm(np.ptp(predicted, axis=0)))
-    kept = ~(on_rim & (sideways > BEYOND_RIM_PART * size))
+    kept = feet.beyond_rim <= BEYOND_RIM_PART * size
     if not kept.any():
         raise SoftformError("No captured point lies over the predicted surface.", "Check the capture's registration.")
-    return SurfaceResiduals(np.clip(places[kept], 0.0, 1.0), along[kept])
+    return SurfaceResiduals(feet.uv[kept], feet.along_normal[kept])
 
 
-def _refined(points: Array) -> Array:
-    """A surface over `Patch.samples(P)` on a finer even grid, by bicubic interpolation, (_FINE_SIDE ** 2, 3) mm."""
-    side = round(float(np.sqrt(len(points))))
-    coarse, fine = np.linspace(0.0, 1.0, side), np.linspace(0.0, 1.0, _FINE_SIDE)
-    grids = points.reshape(side, side, 3)
-    parts = [RectBivariateSpline(coarse, coarse, grids[:, :, axis])(fine, fine).ravel() for axis in range(3)]
+def _refined(points: Array, patch: Patch) -> Array:
+    """A surface over `patch.samples(P)` on a finer even grid, by bicubic interpolation, (_FINE_SIDE ** 2, 3) mm."""
+    u, v = patch.grid_lines(len(points))
+    grids = patch.grid(points)
+    if patch.periodic:  # interpolated as smoothly across the seam as elsewhere
+        u = np.concatenate([u[-1 - _BEYOND_SEAM : -1] - 1.0, u, u[1 : 1 + _BEYOND_SEAM] + 1.0])
+        grids = np.concatenate([grids[-1 - _BEYOND_SEAM : -1], grids, grids[1 : 1 + _BEYOND_SEAM]])
+    fine = patch.samples(_FINE_SIDE**2).reshape(_FINE_SIDE, _FINE_SIDE, 2)
+    fine_u, fine_v = fine[:, 0, 0], fine[0, :, 1]
+    parts = [RectBivariateSpline(u, v, grids[:, :, axis])(fine_u, fine_v).ravel() for axis in range(3)]
     return np.stack(parts, axis=1)
 
 
@@ -96,18 +95,20 @@ class ResidualField:
 
     Attributes:
         coefficients: (SIDE * SIDE,) mm.
+        periodic: Whether u runs around a tube.
     """
 
     coefficients: Array
+    periodic: bool = False
 
     @classmethod
-    def zero(cls) -> "ResidualField":
-        """The field of a prediction that lacks nothing."""
-        return cls(np.zeros(SIDE * SIDE))
+    def zero(cls, patch: Patch = SHEET) -> "ResidualField":
+        """The field over a patch of a prediction that lacks nothing."""
+        return cls(np.zeros(SIDE * SIDE), patch.periodic)
 
     def values(self, uv: Array) -> Array:
         """Displacements at parameters (P, 2), (P,) mm."""
-        return np.asarray(basis_matrix(uv, SIDE, SIDE) @ self.coefficients)
+        return np.asarray(self._basis(uv) @ self.coefficients)
 
     def towards(self, residuals: SurfaceResiduals, gain: float = 1.0) -> "ResidualField":
         """This field moved towards residuals; where there are none it stays as it is.
@@ -116,28 +117,37 @@ class ResidualField:
         stray points count little.
 
         Args:
-            residuals: What was captured.
+            residuals: Offsets of the captured points.
             gain: Share of the way, 0 … 1.
         """
-        basis = basis_matrix(residuals.uv, SIDE, SIDE)
+        basis, penalty = self._basis(residuals.uv), _penalty(self.periodic)
         unexplained = residuals.along_normal - basis @ self.coefficients
         weights = np.ones(len(unexplained))
         for _ in range(_REWEIGHTINGS):
             weighted = basis.multiply(weights[:, None]).T
-            change = np.linalg.solve((weighted @ basis).toarray() + _PENALTY, weighted @ unexplained)
+            change = np.linalg.solve((weighted @ basis).toarray() + penalty, weighted @ unexplained)
             deviation = np.abs(unexplained - basis @ change)
             scale = max(1.4826 * float(np.median(deviation)), _ROUNDING_MM)
             weights = np.minimum(1.0, _HUBER * scale / np.maximum(deviation, _ROUNDING_MM))
-        return ResidualField(self.coefficients + gain * change)
+        return ResidualField(self.coefficients + gain * change, self.periodic)
+
+    def _basis(self, uv: Array) -> csr_matrix:
+        return basis_matrix(uv, SIDE, SIDE, periodic=self.periodic)
 
 
-def _penalty() -> Array:
+@cache
+def _penalty(periodic: bool) -> Array:
     """Thin-plate roughness of the control values, and a ridge, (SIDE ** 2, SIDE ** 2)."""
     unit = np.eye(SIDE)
     first, second = np.diff(unit, axis=0), np.diff(unit, n=2, axis=0)
-    bending = second.T @ second
-    roughness = np.kron(bending, unit) + np.kron(unit, bending) + 2.0 * np.kron(first.T @ first, first.T @ first)
+    slope_u, bend_u = (
+        (np.roll(unit, 1, 1) - unit, np.roll(unit, 1, 1) - 2.0 * unit + np.roll(unit, -1, 1))
+        if periodic
+        else (first, second)
+    )
+    roughness = (
+        np.kron(bend_u.T @ bend_u, unit)
+        + np.kron(unit, second.T @ second)
+        + 2.0 * np.kron(slope_u.T @ slope_u, first.T @ first)
+    )
     return ROUGHNESS * roughness + RIDGE * np.eye(SIDE * SIDE)
-
-
-_PENALTY = _penalty()

@@ -1,8 +1,10 @@
-"""The card of a trained model: what it is, what it was trained on, how wrong it is, how to make it again."""
+"""What the cards of all models say: which robot, which actuations, which weights, how to make them again."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from softform_core.robots import Robot
 
 Count = Annotated[int, Field(ge=0)]
 Millimetres = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
@@ -14,14 +16,63 @@ class Entry(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Card(Entry):
-    """What the card of every model says."""
+class Actuation(Entry):
+    """One degree of freedom that a model takes, and its range in the unit of the card."""
 
-    schema_name: str
-    schema_version: int
+    name: str
+    minimum: float
+    maximum: float
+
+
+class Split(Entry):
+    """Samples in each part; symmetric images of a shape always lie in the same part."""
+
+    train: Count
+    validation: Count
+    test: Count
+
+
+class SurfaceEntry(Entry):
+    """The B-spline surface (Eq. 1) that a model predicts or corrects."""
+
+    patch: str
+    rows: Count
+    cols: Count
+    degree: Count
+    periodic: bool
+
+    def __str__(self) -> str:
+        """The surface in words."""
+        form = "tube, u around it" if self.periodic else "sheet"
+        return f"{self.rows} x {self.cols} control points of a B-spline surface of degree {self.degree} ({form})"
+
+
+class KinematicsReference(Entry):
+    """The N_fk that a model was trained with; the model is rejected beside any other."""
+
+    weights_sha256: str
+
+
+class ModelCard(Entry):
+    """What the cards of all models say; each kind of model has a subclass.
+
+    Attributes:
+        model: Kind of the model.
+        quantity: Quantity of the actuators, such as pressure.
+        unit: SI unit of the actuations.
+        actuations: Degrees of freedom that the model takes, in their order.
+        actuators: Names of the actuators that these drive.
+    """
+
+    schema_name: Literal["softform/model"] = "softform/model"
+    schema_version: Literal[2] = 2
+    model: str
     robot: str
     robot_fingerprint: str
-    chambers: list[str]
+    quantity: str
+    unit: str
+    actuations: list[Actuation]
+    actuators: list[str]
     command: str
     git_revision: str
     created: str
@@ -34,122 +85,45 @@ class Card(Entry):
         """The card for people."""
         raise NotImplementedError
 
+    def _head(self, title: str) -> str:
+        """Title and origin of the page."""
+        card = self.weights_file.replace(".pt", ".json")
+        return f"""# {title} of the robot '{self.robot}'
 
-class Architecture(Entry):
-    """Shape of the network."""
+Made by `{self.command}`, which makes it again. Do not edit: this page is generated from `{card}`."""
 
-    inputs: Count
-    hidden: list[Count]
-    outputs: list[Count]
-    activation: str
-    batch_norm: bool
-    parameters: Count
+    def _files(self) -> str:
+        """Rows of the page's table that all models have."""
+        return (
+            f"| weights | `{self.weights_file}` (TorchScript), {self.weights_bytes} bytes, sha256 "
+            f"`{self.weights_sha256}` |\n"
+            f"| robot description | `{self.robot_fingerprint}`: the model is rejected for any other |"
+        )
 
+    def _takes(self) -> str:
+        """The actuations in words."""
+        ranges = ", ".join(f"{one.name} {one.minimum:g} … {one.maximum:g}" for one in self.actuations)
+        if len({(one.minimum, one.maximum) for one in self.actuations}) == 1:
+            one = self.actuations[0]
+            ranges = f"{', '.join(each.name for each in self.actuations)}; {one.minimum:g} … {one.maximum:g}"
+        return f"{len(self.actuations)} actuations, {self.quantity} in {self.unit} ({ranges})"
 
-class TrainingData(Entry):
-    """Where the shapes came from; the simulation's own provenance is repeated."""
-
-    store: str
-    samples: Count
-    symmetric_images: Count
-    simulation_seed: int
-    simulation_command: str
-    simulation_git_revision: str
-    simulation_created: str
-
-
-class Split(Entry):
-    """Shapes in each part; symmetric images of a shape always lie in the same part."""
-
-    train: Count
-    validation: Count
-    test: Count
+    def _made(self) -> str:
+        """Revision, version and time."""
+        return f"Revision {self.git_revision}, torch {self.torch_version}, {self.created}."
 
 
-class Training(Entry):
-    """How the network was trained."""
-
-    recipe: str
-    seed: int
-    epochs: Count
-    best_epoch: Count
-    batch_size: Count
-    learning_rate: float
-    seconds: float
-    threads: Count
+def actuation_fields(robot: Robot) -> dict[str, Any]:
+    """What a card says of the actuations of a robot."""
+    ranges = zip(robot.actuation_names, robot.actuation_min.tolist(), robot.actuation_max.tolist(), strict=True)
+    return {
+        "quantity": robot.quantity,
+        "unit": robot.unit,
+        "actuations": [{"name": name, "minimum": low, "maximum": high} for name, low, high in ranges],
+        "actuators": robot.actuators,
+    }
 
 
-class Errors(Entry):
-    """Distances between control points, mm, and the floor set by the B-spline fit at the mesh's vertices."""
-
-    train_mean: Millimetres
-    train_max: Millimetres
-    validation_mean: Millimetres
-    validation_max: Millimetres
-    test_mean: Millimetres
-    test_max: Millimetres
-    test_99_percentile: Millimetres
-    mean_shape_mean: Millimetres
-    fit_mean: Millimetres
-    fit_max: Millimetres
-
-
-class ModelCard(Card):
-    """Everything about a forward-kinematics model file that is not in its weights."""
-
-    schema_name: Literal["softform/forward-kinematics"] = "softform/forward-kinematics"
-    schema_version: Literal[1] = 1
-    pressure_min_pa: list[float]
-    pressure_max_pa: list[float]
-    surface_degree: Count
-    architecture: Architecture
-    data: TrainingData
-    split: Split
-    training: Training
-    errors_mm: Errors
-
-    def to_markdown(self) -> str:
-        """The card for people."""
-        a, d, t, e = self.architecture, self.data, self.training, self.errors_mm
-        return f"""# Forward kinematics of the robot '{self.robot}'
-
-Made by `{self.command}`, which makes it again. Do not edit: this page is generated from `forward_kinematics.json`.
-
-| | |
-|---|---|
-| takes | {a.inputs} chamber pressures, Pa gauge ({", ".join(self.chambers)}), {_range(self)} |
-| gives | {a.outputs[0]} x {a.outputs[1]} control points of a B-spline surface of degree {self.surface_degree}, mm |
-| network | N_fk (Eq. 14): hidden layers {a.hidden}, {a.activation}, batch norm {"yes" if a.batch_norm else "no"}, \
-{a.parameters} parameters |
-| weights | `{self.weights_file}` (TorchScript), {self.weights_bytes} bytes, sha256 `{self.weights_sha256}` |
-| robot description | `{self.robot_fingerprint}`: the model is rejected for any other |
-
-## Errors
-
-Distances between predicted and fitted control points. The test part took no part in training or selection; symmetric
-images of one shape never lie in two parts.
-
-| part | shapes | mean, mm | largest, mm |
-|---|---|---|---|
-| training | {self.split.train} | {e.train_mean:.3f} | {e.train_max:.2f} |
-| validation | {self.split.validation} | {e.validation_mean:.3f} | {e.validation_max:.2f} |
-| test | {self.split.test} | {e.test_mean:.3f} | {e.test_max:.2f} |
-
-On the test part, 99 % of the shapes are below {e.test_99_percentile:.2f} mm at their worst control point.
-For scale: predicting the mean shape always would err by {e.mean_shape_mean:.2f} mm in the mean. Floor: the B-spline
-surface itself is {e.fit_mean:.3f} mm (mean) and {e.fit_max:.2f} mm (largest) away from the vertices of the simulated
-shapes.
-
-## Data and training
-
-{d.samples} simulated shapes from `{d.store}`, made by `{d.simulation_command}` (seed {d.simulation_seed}, revision
-{d.simulation_git_revision}, {d.simulation_created}); {d.symmetric_images} image(s) of each by the robot's symmetry.
-Recipe `{t.recipe}`, seed {t.seed}, {t.epochs} epochs (best: {t.best_epoch}), batches of {t.batch_size}, learning rate
-{t.learning_rate:g}; {t.seconds:.0f} s on {t.threads} thread(s). Revision {self.git_revision},
-torch {self.torch_version}, {self.created}.
-"""
-
-
-def _range(card: ModelCard) -> str:
-    lowest, highest = min(card.pressure_min_pa), max(card.pressure_max_pa)
-    return f"{lowest:g} … {highest:g} Pa"
+def surface_fields(robot: Robot) -> dict[str, Any]:
+    """What a card says of the surface of a robot."""
+    return {"patch": robot.surface.patch} | robot.patch._asdict()

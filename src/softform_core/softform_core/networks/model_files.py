@@ -14,11 +14,12 @@ from torch.jit import ScriptModule
 
 from softform_core.errors import SoftformError
 from softform_core.files import write_atomically
-from softform_core.networks.card import Card
+from softform_core.networks.card import ModelCard
+from softform_core.networks.earlier_cards import is_earlier_card
 from softform_core.robots import Robot
-from softform_core.robots.earlier_form import step_for_other_robot
+from softform_core.robots.earlier_form import conversion, step_for_other_robot
 
-AnyCard = TypeVar("AnyCard", bound=Card)
+AnyCard = TypeVar("AnyCard", bound=ModelCard)
 
 
 class ModelError(SoftformError):
@@ -47,7 +48,7 @@ class ModelFiles(Generic[AnyCard]):
         weights_file: Name of the weights.
         card_file: Name of the card.
         page_file: Name of the page.
-        command: Trains such a model; `--robot NAME` is added.
+        command: Trains such a model; `--robot` and the robot are added.
     """
 
     kind: str
@@ -94,14 +95,18 @@ class ModelFiles(Generic[AnyCard]):
             raise ModelError(f"There is no {self.kind} model in {folder}.", self.train_again(robot)) from error
         except (OSError, ValueError) as error:
             raise ModelError(f"The model card {path} cannot be read: {error}.", self.train_again(robot)) from error
-        expected = tuple(self.card_type.model_fields[name].default for name in ("schema_name", "schema_version"))
-        found = (None, None)
-        if isinstance(content, dict):
-            found = (content.get("schema_name"), content.get("schema_version"))
-        if found != expected:
+        if is_earlier_card(content):
             raise ModelError(
-                f"The model card {path} has schema {found[0]} version {found[1]}, not {expected[0]} version "
-                f"{expected[1]}.",
+                f"The model card {path} is of an earlier form.", f"Convert it: {conversion(folder, robot)}"
+            )
+        fields = "schema_name", "schema_version", "model"
+        expected = [self.card_type.model_fields[name].default for name in fields]
+        found = [content.get(name) if isinstance(content, dict) else None for name in fields]
+        if found != expected:
+            name, version, model = expected
+            raise ModelError(
+                f"The model card {path} has schema {found[0]} version {found[1]} of model {found[2]}, not {name} "
+                f"version {version} of model {model}.",
                 self.train_again(robot),
             )
         try:
@@ -109,15 +114,12 @@ class ModelFiles(Generic[AnyCard]):
         except ValidationError as error:
             faults = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
             raise ModelError(f"The model card {path} is damaged: {faults}.", self.train_again(robot)) from error
-        if (
-            card.robot != robot.name
-            or card.robot_fingerprint != robot.fingerprint()
-            or len(card.chambers) != len(robot.actuators)
-        ):
+        taken = [one.name for one in card.actuations]
+        if card.robot != robot.name or card.robot_fingerprint != robot.fingerprint() or taken != robot.actuation_names:
             raise ModelError(
-                f"The model in {folder} was trained for robot '{card.robot}' with {len(card.chambers)} chambers "
-                f"(description {card.robot_fingerprint}), not for '{robot.name}' with {len(robot.actuators)} "
-                f"({robot.fingerprint()}).",
+                f"The model in {folder} was trained for robot '{card.robot}' with the actuations {', '.join(taken)} "
+                f"(description {card.robot_fingerprint}), not for '{robot.name}' with "
+                f"{', '.join(robot.actuation_names)} ({robot.fingerprint()}).",
                 step_for_other_robot(card.robot_fingerprint, robot, folder, self.train_again(robot)),
             )
         return card
@@ -153,4 +155,4 @@ class ModelFiles(Generic[AnyCard]):
 
     def train_again(self, robot: Robot) -> str:
         """What to do about a model that cannot be used."""
-        return f"Train it with: {self.command} --robot {robot.name}"
+        return f"Train it with: {self.command} --robot {robot.given_as}"

@@ -4,18 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from softform_core.networks.card import Card, Count, Entry, Millimetres
+from softform_core.networks.card import Count, Entry, KinematicsReference, Millimetres, ModelCard, SurfaceEntry
 
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
-
-
-class ForwardKinematicsReference(Entry):
-    """The N_fk that the model was trained with; it is rejected beside any other."""
-
-    weights_sha256: str
-    rows: Count
-    cols: Count
-    degree: Count
 
 
 class Transfer(Entry):
@@ -62,8 +53,7 @@ class Training(Entry):
 class HeldOutErrors(Entry):
     """Distances between captures that took no part in training and the predicted surface, mm.
 
-    The noise floor is what remains of a perfect prediction; neither it nor the noise's share in the uncertainty can be
-    told from markers, there are too few.
+    The noise floor is what remains of a perfect prediction; it is None for markers, too few to estimate the noise.
     """
 
     frames: Count
@@ -76,12 +66,12 @@ class HeldOutErrors(Entry):
     within_two_sigma: Share
 
 
-class SimToRealCard(Card):
-    """Everything about a sim-to-real model file that is not in its weights."""
+class SurfaceSimToRealCard(ModelCard):
+    """Everything about N_s2r of a surface that is not in its weights."""
 
-    schema_name: Literal["softform/sim-to-real"] = "softform/sim-to-real"
-    schema_version: Literal[1] = 1
-    forward_kinematics: ForwardKinematicsReference
+    model: Literal["surface sim-to-real"] = "surface sim-to-real"
+    surface: SurfaceEntry
+    forward_kinematics: KinematicsReference
     transfer: Transfer
     frames: FramesUsed
     training: Training
@@ -98,20 +88,17 @@ class SimToRealCard(Card):
         left_out = "".join(f"\n- frame {number} is left out: {reason}" for number, reason in sorted(d.left_out.items()))
         flagged = "".join(f"\n- look at frame {number}: {reason}" for number, reason in sorted(d.flagged.items()))
         continued = "" if r.continues is None else f" Continues the model `{r.continues[:12]}`."
-        return f"""# Sim-to-real transfer of the robot '{self.robot}'
-
-Made by `{self.command}`, which makes it again. Do not edit: this page is generated from `sim_to_real.json`.
+        return f"""{self._head("Sim-to-real transfer")}
 
 | | |
 |---|---|
-| takes | {k.rows} x {k.cols} control points of the simulated surface and points on it, mm |
+| takes | {self.surface}, simulated, and points on it, mm |
 | gives | those points of the real surface (paper 000, Eqs. 2-4) and one standard deviation along its normal, mm |
 | network | N_rbf (Eq. 3): {t.members} member(s), hidden layers {t.hidden}, {t.activation}; {t.kernels} kernels, \
 c = {t.kernel_width_per_mm2:g} / mm^2 |
 | uncertainty | sqrt(({t.spread_factor:.3f} x spread of the members)^2 + ({t.spread_floor_mm:.3f} mm)^2) |
-| weights | `{self.weights_file}` (TorchScript), {self.weights_bytes} bytes, sha256 `{self.weights_sha256}` |
 | N_fk | sha256 `{k.weights_sha256}`: the model is rejected beside any other |
-| robot description | `{self.robot_fingerprint}`: the model is rejected for any other |
+{self._files()}
 
 ## Errors
 
@@ -134,5 +121,5 @@ of uncertainty and noise together (a Gaussian: 68 % and 95 %).
 They show {d.coverage_mean:.0%} of the robot in the mean.{left_out}{flagged}
 
 Recipe `{r.recipe}`, seed {r.seed}, best epochs {", ".join(map(str, r.best_epochs))}; {r.seconds:.0f} s on {r.threads} \
-thread(s).{continued} Revision {self.git_revision}, torch {self.torch_version}, {self.created}.
+thread(s).{continued} {self._made()}
 """

@@ -4,14 +4,14 @@ from pathlib import Path
 
 from torch.jit import ScriptModule
 
-from softform_core.networks.card import ModelCard
 from softform_core.networks.model_files import ModelFiles
+from softform_core.networks.surface_card import SurfaceKinematicsCard
 from softform_core.paths import models_dir
 from softform_core.robots import Robot, load_robot
 
 FORWARD_KINEMATICS = ModelFiles(
     kind="forward-kinematics",
-    card_type=ModelCard,
+    card_type=SurfaceKinematicsCard,
     weights_file="forward_kinematics.pt",
     card_file="forward_kinematics.json",
     page_file="README.md",
@@ -19,7 +19,9 @@ FORWARD_KINEMATICS = ModelFiles(
 )
 
 
-def load_forward_kinematics(robot: Robot | str, path: Path | str | None = None) -> tuple[ScriptModule, ModelCard]:
+def load_forward_kinematics(
+    robot: Robot | str, path: Path | str | None = None
+) -> tuple[ScriptModule, SurfaceKinematicsCard]:
     """N_fk of a robot, ready to evaluate on the CPU.
 
     Args:

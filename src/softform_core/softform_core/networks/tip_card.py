@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from softform_core.networks.card import Card, Count, Entry, Millimetres, Split
+from softform_core.networks.card import Count, Entry, KinematicsReference, Millimetres, ModelCard, Split
 
 Percent = Annotated[float, Field(ge=0.0)]
 
@@ -48,14 +48,10 @@ class RealData(Entry):
     created: str
 
 
-class TipKinematicsCard(Card):
+class TipKinematicsCard(ModelCard):
     """Everything about N_fk and N_J of a tip that is not in their weights."""
 
-    schema_name: Literal["softform/tip-kinematics"] = "softform/tip-kinematics"
-    schema_version: Literal[1] = 1
-    actuators: list[str]
-    actuation_min_pa: list[float]
-    actuation_max_pa: list[float]
+    model: Literal["tip kinematics"] = "tip kinematics"
     workspace_width_mm: Millimetres
     data: SimulatedData
     split: Split
@@ -72,21 +68,15 @@ class TipKinematicsCard(Card):
             f"| {n.best_step} of {n.steps} steps, {n.seconds:.0f} s |"
             for name, n in (("N_fk", f), ("N_J", j))
         )
-        ranges = ", ".join(
-            f"{name} {low:g} … {high:g}"
-            for name, low, high in zip(self.actuators, self.actuation_min_pa, self.actuation_max_pa, strict=True)
-        )
-        return f"""# Kinematics of the tip of the robot '{self.robot}'
-
-Made by `{self.command}`, which makes it again. Do not edit: this page is generated from `forward_kinematics.json`.
+        return f"""{self._head("Kinematics of the tip")}
 
 | | |
 |---|---|
-| takes | {f.inputs} actuations, Pa ({ranges}) |
-| gives | the tip, {f.outputs} coordinates in the robot's frame, mm, and its Jacobian, mm/Pa (paper 001, Sec. II-B) |
+| takes | {self._takes()} |
+| gives | the tip, {f.outputs} coordinates in the robot's frame, mm, and its Jacobian, mm/{self.unit} \
+(paper 001, Sec. II-B) |
 | workspace | {self.workspace_width_mm:.1f} mm wide: the smaller extent along x and y of the simulated tips |
-| weights | `{self.weights_file}` (TorchScript), {self.weights_bytes} bytes, sha256 `{self.weights_sha256}` |
-| robot description | `{self.robot_fingerprint}`: the model is rejected for any other |
+{self._files()}
 
 ## Networks and their errors
 
@@ -101,22 +91,15 @@ root mean square Jacobian.
 
 {d.samples} simulated tips with Jacobians by Eq. 3 from `{d.store}` ({d.segments} values of each actuation), made by
 `{d.simulation_command}` (revision {d.simulation_git_revision}, {d.simulation_created}); {self.split.train} train,
-{self.split.validation} select, {self.split.test} test. Seed {self.seed}. Revision {self.git_revision},
-torch {self.torch_version}, {self.created}.
+{self.split.validation} select, {self.split.test} test. Seed {self.seed}.
+{self._made()}
 """
 
 
-class KinematicsReference(Entry):
-    """The N_fk that the model was trained with."""
-
-    weights_sha256: str
-
-
-class TipSimToRealCard(Card):
+class TipSimToRealCard(ModelCard):
     """Everything about an N_s2r of a tip that is not in its weights."""
 
-    schema_name: Literal["softform/tip-sim-to-real"] = "softform/tip-sim-to-real"
-    schema_version: Literal[1] = 1
+    model: Literal["tip sim-to-real"] = "tip sim-to-real"
     forward_kinematics: KinematicsReference
     data: RealData
     split: Split
@@ -128,17 +111,15 @@ class TipSimToRealCard(Card):
     def to_markdown(self) -> str:
         """The card for people."""
         n, d = self.network, self.data
-        return f"""# Sim-to-real transfer of the tip of the robot '{self.robot}'
-
-Made by `{self.command}`, which makes it again. Do not edit: this page is generated from `sim_to_real.json`.
+        return f"""{self._head("Sim-to-real transfer of the tip")}
 
 | | |
 |---|---|
-| takes | the simulated tip, {n.outputs} coordinates, mm, and the {n.inputs - n.outputs} actuations, Pa |
+| takes | the simulated tip, {n.outputs} coordinates, mm, and {self._takes()} |
 | gives | the real one, mm (paper 001, Sec. II-B) |
 | network | N_s2r: {n.inputs} → {n.hidden} → {n.outputs}, {n.activation}, {n.parameters} parameters |
-| weights | `{self.weights_file}` (TorchScript), {self.weights_bytes} bytes, sha256 `{self.weights_sha256}` |
 | N_fk | sha256 `{self.forward_kinematics.weights_sha256}`: the model is rejected beside any other |
+{self._files()}
 
 ## Errors
 
@@ -151,5 +132,5 @@ Distances to the captured tips of the test part, {self.split.test} samples, in p
 
 {d.samples} samples of `{d.store}` ({d.source}, {d.created}): {self.split.train} train, {self.split.validation} select,
 {self.split.test} test. Seed {self.seed}, {n.best_step} of {n.steps} steps, {n.seconds:.0f} s.
-Revision {self.git_revision}, torch {self.torch_version}, {self.created}.
+{self._made()}
 """

@@ -7,8 +7,8 @@ from scipy.spatial import cKDTree
 from scipy.spatial.distance import pdist, squareform
 
 from softform_core.errors import SoftformError
+from softform_core.registration.rest_surface import rest_surface
 from softform_core.robots import Robot
-from softform_core.simulation.simulated_body import rest_points
 from softform_core.surface.bspline import basis_matrix, derivative_matrices
 from softform_core.surface.patch import Patch
 
@@ -27,7 +27,7 @@ def register_markers(rest: Array, robot: Robot) -> Array:
 
     Args:
         rest: (M, 3) m, all markers with the robot at rest, in its frame.
-        robot: Who wears them.
+        robot: Robot that carries them.
 
     Returns:
         (M, 2), u and v in 0 … 1.
@@ -53,7 +53,7 @@ def register_markers(rest: Array, robot: Robot) -> Array:
             f"Markers {_listed(np.sort(pair))} are {gaps.min():.4f} m apart.",
             "Check the labels; take one of two markers that touch off the robot.",
         )
-    uv, distance = closest_parameters(markers, _rest_control_points(robot), robot.patch)
+    uv, distance = closest_parameters(markers, rest_surface(robot).control_points.reshape(-1, 3), robot.patch)
     far = np.flatnonzero(distance > _LARGEST_DISTANCE * size)
     if len(far):
         raise SoftformError(
@@ -66,13 +66,6 @@ def register_markers(rest: Array, robot: Robot) -> Array:
 def _listed(indices: NDArray[np.integer]) -> str:
     """Places in the list of markers, from 1 as in their names."""
     return ", ".join(str(int(index) + 1) for index in indices)
-
-
-def _rest_control_points(robot: Robot) -> Array:
-    """The rest surface as control points (rows * cols, 3) m."""
-    body = robot.body.simulator()
-    points = rest_points(body)
-    return robot.patch.parametrised(points, body.faces).fit(points).reshape(-1, 3)
 
 
 def closest_parameters(points: Array, control: Array, patch: Patch) -> tuple[Array, Array]:

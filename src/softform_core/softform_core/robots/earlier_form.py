@@ -32,8 +32,13 @@ def earlier_fingerprint(robot: Robot) -> str | None:
 def step_for_other_robot(fingerprint: object, robot: Robot, path: Path, otherwise: str) -> str:
     """What to do about a store or model at `path` whose fingerprint is not the robot's."""
     if fingerprint == earlier_fingerprint(robot):
-        return f"It is of an earlier form. Convert it: softform convert {path} --robot {robot.name}"
+        return f"It is of an earlier form. Convert it: {conversion(path, robot)}"
     return otherwise
+
+
+def conversion(path: Path, robot: Robot) -> str:
+    """The command that converts a store or model of a robot."""
+    return f"softform convert {path} --robot {robot.given_as}"
 
 
 def robot_in_new_form(content: dict[str, Any]) -> dict[str, Any]:

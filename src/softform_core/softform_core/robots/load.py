@@ -7,7 +7,7 @@ import yaml
 from pydantic import ValidationError
 
 from softform_core.errors import SoftformError
-from softform_core.paths import robot_file
+from softform_core.paths import config_dir, robot_file
 from softform_core.robots.robot import Robot
 
 
@@ -27,6 +27,8 @@ def load_robot(name_or_path: str | Path, needs: Literal["surface", "tip"] | None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise SoftformError(f"{path} is not valid YAML: {error}", "Correct the file.") from error
     robot = read_robot(content, path)
+    if str(name_or_path) != robot.name and not path.resolve().is_relative_to(config_dir().resolve()):
+        robot._path = str(name_or_path)
     if needs == "surface":
         _ = robot.surface
     elif needs == "tip":

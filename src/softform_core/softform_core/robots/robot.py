@@ -5,7 +5,7 @@ import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-from pydantic import Field, SerializeAsAny, field_validator, model_validator
+from pydantic import Field, PrivateAttr, SerializeAsAny, field_validator, model_validator
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
@@ -72,6 +72,7 @@ class Robot(Description):
     frames: dict[str, TipLearning] = {}
     tolerances: Tolerances = Tolerances()
     base_markers: dict[str, Place] = {}
+    _path: str = PrivateAttr("")
 
     @field_validator("body", mode="before")
     @classmethod
@@ -111,6 +112,11 @@ class Robot(Description):
         if not self.surfaces and not self.frames:
             raise ValueError("name a surface or a frame that the robot can be asked for")
         return self
+
+    @property
+    def given_as(self) -> str:
+        """What commands call it by: its name, or the path of a description outside `config/robots`."""
+        return self._path or self.name
 
     @property
     def _map(self) -> ActuationMap:
@@ -207,8 +213,14 @@ class Robot(Description):
         """Its one surface.
 
         Raises:
-            SoftformError: If it has none.
+            SoftformError: If it has none, or several.
         """
+        if len(self.surfaces) > 1:
+            names = ", ".join(surface.patch for surface in self.surfaces)
+            raise SoftformError(
+                f"Robot '{self.name}' has {len(self.surfaces)} surfaces ({names}); a model predicts one.",
+                "Describe one surface, or one robot for each of them.",
+            )
         if not self.surfaces:
             raise SoftformError(
                 f"Robot '{self.name}' has a tip and no surface.", "Choose a robot with a surface, such as 'membrane'."

@@ -8,10 +8,24 @@ from typing import Any
 import numpy as np
 import yaml
 import zarr
+from pydantic import ValidationError
 
 from softform_core.errors import SoftformError
+from softform_core.networks.card import ModelCard
+from softform_core.networks.earlier_cards import card_in_new_form, is_earlier_card
+from softform_core.networks.sim_to_real_card import SurfaceSimToRealCard
+from softform_core.networks.surface_card import SurfaceKinematicsCard
+from softform_core.networks.tip_card import TipKinematicsCard, TipSimToRealCard
 from softform_core.robots import Robot, read_robot
 from softform_core.robots.earlier_form import earlier_fingerprint, reality_in_new_form, robot_in_new_form
+
+_CARDS: dict[str, type[ModelCard]] = {
+    str(card.model_fields["model"].default): card
+    for card in (SurfaceKinematicsCard, SurfaceSimToRealCard, TipKinematicsCard, TipSimToRealCard)
+}
+
+_PAGES = {"forward_kinematics": "README.md"}
+"""Pages whose name is not that of their card."""
 
 _STAMP = "robot_fingerprint"
 
@@ -77,14 +91,20 @@ def _convert_card(path: Path, robot: Robot) -> list[str]:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise SoftformError(f"The model card {path} cannot be read: {error}.", "Check the path.") from error
-    if not isinstance(content, dict) or not _is_earlier(content, robot, path):
+    if not isinstance(content, dict) or not (_is_earlier(content, robot, path) or is_earlier_card(content)):
         return []
     content[_STAMP] = robot.fingerprint()
-    _replace(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
-    page, old = path.with_name("README.md"), earlier_fingerprint(robot)
-    if page.is_file() and old is not None:
-        page.write_text(page.read_text(encoding="utf-8").replace(old, robot.fingerprint()), encoding="utf-8")
-    return [f"{path}: model card converted"]
+    try:
+        new = card_in_new_form(content, robot) if is_earlier_card(content) else content
+        card = _CARDS[new["model"]].model_validate(new)
+    except (KeyError, TypeError, ValidationError) as error:
+        raise SoftformError(
+            f"The model card {path} is damaged: {error}.", "Train the model again, or fetch the card again."
+        ) from error
+    _replace(path, card.model_dump_json(indent=2) + "\n")
+    page = path.with_name(_PAGES.get(path.stem, f"{path.stem}.md"))
+    page.write_text(card.to_markdown(), encoding="utf-8")
+    return [f"{path}: model card converted; the old card is {path.name}.old"]
 
 
 def _convert_store(path: Path, robot: Robot) -> list[str]:

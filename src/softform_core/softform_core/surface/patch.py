@@ -94,6 +94,31 @@ class Patch(NamedTuple):
         upper = np.stack([corner, beyond + 1, corner + 1], axis=1)
         return np.concatenate([lower, upper])
 
+    def grid(self, values: Array) -> Array:
+        """Values (P, ...) over `samples(P)` as a grid (g, g, ...), first index along u.
+
+        Of a tube the first line is repeated at u = 1, (g + 1, g, ...), so that the grid is closed at the seam.
+        """
+        side = _side(len(values))
+        grid = values.reshape(side, side, *values.shape[1:])
+        return np.concatenate([grid, grid[:1]]) if self.periodic else grid
+
+    def grid_lines(self, count: int) -> tuple[Array, Array]:
+        """Values of u and of v on the lines of `grid` over `samples(count)`."""
+        side = _side(count)
+        return np.linspace(0.0, 1.0, side + 1 if self.periodic else side), np.linspace(0.0, 1.0, side)
+
+    def unwrapped(self, corners: Array) -> Array:
+        """Parameters (F, n, 2) of the corners of faces; around a tube u may leave 0 ... 1 to stay with its face."""
+        if not self.periodic:
+            return corners
+        u = corners[..., 0] - np.round(corners[..., 0] - corners[:, :1, 0])
+        return np.stack([u, corners[..., 1]], axis=-1)
+
+    def wrapped(self, uv: Array) -> Array:
+        """Parameters (P, 2) with u brought back to 0 ... 1 around a tube."""
+        return np.stack([uv[:, 0] % 1.0, uv[:, 1]], axis=1) if self.periodic else uv
+
     def spacing(self, count: int) -> tuple[float, float]:
         """Steps of u and v between the points of `samples(count)`."""
         side = _side(count)
@@ -147,10 +172,7 @@ class ParametrisedMesh:
     @property
     def corners(self) -> Array:
         """Parameters (F, 3, 2) of the corners of each face; around a tube u may leave 0 ... 1 to stay with its face."""
-        corners = self.uv[self.faces]
-        if self.patch.periodic:
-            corners[..., 0] -= np.round(corners[..., 0] - corners[:, :1, 0])
-        return corners
+        return self.patch.unwrapped(self.uv[self.faces])
 
     @cached_property
     def fitter(self) -> SurfaceFitter:

@@ -41,15 +41,13 @@ def held_out_errors(
         uv: (M, 2) places of the markers; None for scans.
     """
     grid = robot.patch.samples(SURFACE_POINTS)
-    side = int(np.sqrt(len(grid)))
     before = pipeline_of(robot, forward_kinematics, grid)
     after = pipeline_of(robot, forward_kinematics, grid, sim_to_real)
     uncertainty = SurfaceUncertainty(after, members, *spread)
 
     def predict(actuation: Array) -> tuple[PredictedSurface, PredictedSurface]:
-        sigma = uncertainty.along_normals(actuation).reshape(side, side)
-        simulated, corrected = (one.points(actuation).reshape(side, side, 3) for one in (before, after))
-        return PredictedSurface(simulated), PredictedSurface(corrected, sigma)
+        corrected = PredictedSurface.of(after, actuation, uncertainty.along_normals(actuation))
+        return PredictedSurface.of(before, actuation), corrected
 
     frames = [judge(capture, uv, predict) for capture in captures]
     compared = [frame.best for frame in frames]

@@ -11,7 +11,7 @@ from softform_core.networks.card import ModelCard
 from softform_core.networks.layers import extract_mlp
 from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.networks.model_files import export
-from softform_core.networks.sim_to_real_card import FramesUsed, HeldOutErrors, SimToRealCard, Training
+from softform_core.networks.sim_to_real_card import FramesUsed, HeldOutErrors, SurfaceSimToRealCard, Training
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import Robot
 from softform_core.threads import one_thread
@@ -67,7 +67,7 @@ class Learned:
         earlier_errors: Of the model that it goes on from, on the same held-out frames.
     """
 
-    card: SimToRealCard
+    card: SurfaceSimToRealCard
     folder: Path
     refusal: str
     earlier_errors: HeldOutErrors | None
@@ -101,7 +101,7 @@ def learn_sim_to_real(request: LearnRequest, runs: Path, say: Callable[[str], No
     if len(used) < recipe.folds:
         raise SoftformError(
             f"{len(used)} frames are left to learn from, recipe '{recipe.name}' needs {recipe.folds}.",
-            f"Collect more: softform collect --robot {robot.name} --frames {2 * (recipe.folds + len(held_out))}",
+            f"Collect more: softform collect --robot {robot.given_as} --frames {2 * (recipe.folds + len(held_out))}",
         )
     with one_thread():
         trained = _train(request, weights, recorded, used, recipe, earlier, runs)
@@ -180,7 +180,7 @@ def _earlier(request: LearnRequest, simulated: ModelCard, say: Callable[[str], N
     return None
 
 
-def _recipe(request: LearnRequest, recorded: RecordedFrames, earlier: SimToRealCard | None) -> Recipe:
+def _recipe(request: LearnRequest, recorded: RecordedFrames, earlier: SurfaceSimToRealCard | None) -> Recipe:
     recipes = RECIPES if recorded.uv is None else MARKER_RECIPES
     name = request.recipe or (earlier.training.recipe if earlier is not None else next(iter(recipes)))
     if earlier is not None and name != earlier.training.recipe:
@@ -213,7 +213,7 @@ def _part(
     if not set(recorded.numbers) - set(card.used) - set(card.held_out):
         raise SoftformError(
             f"{request.store} holds no frame that the model has not seen.",
-            f"Collect more: softform collect --robot {request.robot.name} --frames {max(recorded.numbers) + 21}",
+            f"Collect more: softform collect --robot {request.robot.given_as} --frames {max(recorded.numbers) + 21}",
         )
     return hold_out(recorded.numbers, card.used, card.held_out)
 

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from softform_core.errors import SoftformError
+from softform_core.networks.card import KinematicsReference
 from softform_core.networks.layers import extract_mlp
 from softform_core.networks.model_files import export
 from softform_core.networks.tip_card import (
-    KinematicsReference,
     RealData,
     SimulatedData,
     TipKinematicsCard,
@@ -36,10 +36,7 @@ def learn_tip_kinematics(robot: Robot, store: Path, folder: Path, seed: int) -> 
     card = TipKinematicsCard(
         **card_identity(robot, weights),
         weights_file=TIP_KINEMATICS.weights_file,
-        command=f"softform train fk --robot {robot.name} --seed {seed}",
-        actuators=robot.actuation_names,
-        actuation_min_pa=robot.actuation_min.tolist(),
-        actuation_max_pa=robot.actuation_max.tolist(),
+        command=f"softform train fk --robot {robot.given_as} --seed {seed}",
         workspace_width_mm=trained.workspace_width_mm,
         data=SimulatedData(
             store=store.name,
@@ -72,7 +69,7 @@ def learn_tip_sim_to_real(robot: Robot, store: Path, folder: Path, seed: int) ->
     card = TipSimToRealCard(
         **card_identity(robot, weights),
         weights_file=TIP_SIM_TO_REAL.weights_file,
-        command=f"softform train s2r --robot {robot.name} --frames {store.name} --seed {seed}",
+        command=f"softform train s2r --robot {robot.given_as} --frames {store.name} --seed {seed}",
         forward_kinematics=KinematicsReference(weights_sha256=simulated.weights_sha256),
         data=RealData(store=store.name, samples=len(tips), source=origin["source"], created=origin["created"]),
         split=card_split(trained.split),

@@ -2,17 +2,17 @@
 
 import numpy as np
 
-from softform_core.networks.card import Architecture, Errors, ModelCard, Training, TrainingData
 from softform_core.networks.store import FORWARD_KINEMATICS
+from softform_core.networks.surface_card import Architecture, Errors, SurfaceKinematicsCard, Training, TrainingData
 from softform_core.robots import Robot
-from softform_core.training.card_identity import card_identity, card_split
+from softform_core.training.card_identity import card_identity, card_split, surface_entry
 from softform_core.training.forward_kinematics import ForwardKinematicsRecipe, Trained
 from softform_core.training.shapes import TrainingShapes
 
 
 def make_card(
     robot: Robot, shapes: TrainingShapes, recipe: ForwardKinematicsRecipe, seed: int, trained: Trained, weights: bytes
-) -> ModelCard:
+) -> SurfaceKinematicsCard:
     """Describe a trained network.
 
     Args:
@@ -25,15 +25,11 @@ def make_card(
     """
     origin = shapes.provenance
     network = trained.network
-    return ModelCard(
+    return SurfaceKinematicsCard(
         **card_identity(robot, weights),
-        pressure_min_pa=robot.actuation_min.tolist(),
-        pressure_max_pa=robot.actuation_max.tolist(),
-        surface_degree=robot.surface.degree,
+        surface=surface_entry(robot),
         architecture=Architecture(
-            inputs=robot.degrees_of_freedom,
             hidden=list(recipe.hidden),
-            outputs=[network.rows, network.cols, 3],
             activation=recipe.activation,
             batch_norm=recipe.batch_norm,
             parameters=sum(parameter.numel() for parameter in network.parameters()),
@@ -59,7 +55,8 @@ def make_card(
             threads=1,
         ),
         errors_mm=_errors(shapes, trained),
-        command=f"softform train fk --robot {robot.name} --recipe {recipe.name} --epochs {recipe.epochs} --seed {seed}",
+        command=f"softform train fk --robot {robot.given_as} --recipe {recipe.name} --epochs {recipe.epochs} "
+        f"--seed {seed}",
         weights_file=FORWARD_KINEMATICS.weights_file,
     )
 

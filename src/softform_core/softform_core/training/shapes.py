@@ -57,7 +57,7 @@ def load_training_shapes(robot: Robot, path: Path) -> TrainingShapes:
     if len(actuation) < _FEWEST_SHAPES:
         raise SoftformError(
             f"{path} holds {len(actuation)} converged shapes, training needs {_FEWEST_SHAPES} at least.",
-            f"Simulate more: softform simulate --robot {robot.name} --samples 1000",
+            f"Simulate more: softform simulate --robot {robot.given_as} --samples 1000",
         )
     patch = robot.patch
     mesh = patch.parametrised(store.rest_vertices, store.faces)

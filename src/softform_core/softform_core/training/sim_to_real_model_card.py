@@ -2,31 +2,22 @@
 
 from softform_core.forward.sim_to_real_export import SimToRealNetwork
 from softform_core.forward.sim_to_real_store import SIM_TO_REAL
-from softform_core.networks.card import ModelCard
+from softform_core.networks.card import KinematicsReference, ModelCard
 from softform_core.networks.sim_to_real_card import (
-    ForwardKinematicsReference,
     FramesUsed,
     HeldOutErrors,
-    SimToRealCard,
+    SurfaceSimToRealCard,
     Training,
     Transfer,
 )
 from softform_core.robots import Robot
-from softform_core.training.card_identity import card_identity
+from softform_core.training.card_identity import card_identity, surface_entry
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
 
 
 def network_of(robot: Robot, trained: TrainedSimToReal) -> SimToRealNetwork:
     """What is exported of a trained transfer."""
-    surface = robot.surface
-    return SimToRealNetwork(
-        trained.members,
-        trained.spread_factor,
-        trained.spread_floor_mm,
-        surface.rows,
-        surface.columns,
-        surface.degree,
-    )
+    return SimToRealNetwork(trained.members, trained.spread_factor, trained.spread_floor_mm, robot.patch)
 
 
 def make_sim_to_real_card(
@@ -38,7 +29,7 @@ def make_sim_to_real_card(
     errors: HeldOutErrors,
     weights: bytes,
     command: str,
-) -> SimToRealCard:
+) -> SurfaceSimToRealCard:
     """Describe a trained transfer.
 
     Args:
@@ -51,15 +42,11 @@ def make_sim_to_real_card(
         weights: Exported weights.
         command: Makes it again.
     """
-    surface, network = robot.surface, trained.members[0].coefficients
-    return SimToRealCard(
+    network = trained.members[0].coefficients
+    return SurfaceSimToRealCard(
         **card_identity(robot, weights),
-        forward_kinematics=ForwardKinematicsReference(
-            weights_sha256=forward_kinematics.weights_sha256,
-            rows=surface.rows,
-            cols=surface.columns,
-            degree=surface.degree,
-        ),
+        surface=surface_entry(robot),
+        forward_kinematics=KinematicsReference(weights_sha256=forward_kinematics.weights_sha256),
         transfer=Transfer(
             members=len(trained.members),
             kernels=len(trained.sim_to_real.kernel_uv),

@@ -66,7 +66,7 @@ def test_single_precision_in_gives_single_precision_out(model_folder):
 
 def test_members_come_back_as_they_were(random_sim_to_real):
     members = [random_sim_to_real(seed, kernels=16) for seed in range(2)]
-    back = members_of(torch.jit.load(io.BytesIO(export(SimToRealNetwork(members, 1.0, 0.1, 30, 30, 3)))))
+    back = members_of(torch.jit.load(io.BytesIO(export(SimToRealNetwork(members, 1.0, 0.1)))))
     shapes = np.random.default_rng(0).normal(0.0, 50.0, (3, 2700))
     for one, other in zip(members, back, strict=True):
         assert np.abs(one.coefficients.forward(shapes) - other.coefficients.forward(shapes)).max() < 1e-9
@@ -75,9 +75,9 @@ def test_members_come_back_as_they_were(random_sim_to_real):
 
 def test_members_of_different_ensembles_are_refused(random_sim_to_real):
     with pytest.raises(SoftformError, match="differ"):
-        SimToRealNetwork([random_sim_to_real(0, 16), random_sim_to_real(1, 25)], 1.0, 0.1, 30, 30, 3)
+        SimToRealNetwork([random_sim_to_real(0, 16), random_sim_to_real(1, 25)], 1.0, 0.1)
     with pytest.raises(SoftformError, match="without members"):
-        SimToRealNetwork([], 1.0, 0.1, 30, 30, 3)
+        SimToRealNetwork([], 1.0, 0.1)
 
 
 def test_networks_of_other_kinds_are_no_transfer(robot):

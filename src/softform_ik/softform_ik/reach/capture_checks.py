@@ -32,7 +32,7 @@ def check_capture(points: Array, predicted: Array, robot: Robot) -> Array:
     finite = points[np.isfinite(points).all(axis=1)]
     if len(finite) == 0:
         raise GoalError(Code.CAPTURE_INVALID, "The captured cloud has no points.", _NEXT_STEP)
-    fault = assess_cloud(finite, robot).fault
+    fault = assess_cloud(finite, robot, predicted / MM_PER_M).fault
     if fault:
         raise GoalError(Code.CAPTURE_INVALID, f"The captured cloud cannot be corrected by: {fault}", _NEXT_STEP)
     try:

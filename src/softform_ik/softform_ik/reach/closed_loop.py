@@ -97,7 +97,7 @@ def close_loop(
         GoalError: If driver or scanner fail. After a capture that is missing or unusable the robot is first sent back
             to the best round.
     """
-    field, gain = ResidualField.zero(), settings.gain
+    field, gain = ResidualField.zero(model.patch), settings.gain
     for number in range(settings.max_rounds + 1):
         visited = _visit(robot, plan, number, rounds)
         if visited is None:
@@ -108,7 +108,7 @@ def close_loop(
         if visited is not best_of(rounds):
             gain *= _RELAXATION
         predicted = model.points(plan.pressures)
-        field = field.towards(surface_residuals(predicted, visited.captured * MM_PER_M), gain)
+        field = field.towards(surface_residuals(predicted, visited.captured * MM_PER_M, model.patch), gain)
         better = robot.solve(CorrectedPipeline(model, _along_normals(field, plan.pressures)), plan, number + 1)
         if better is None:
             return

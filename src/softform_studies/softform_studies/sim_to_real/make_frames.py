@@ -10,6 +10,7 @@ from scipy.spatial import cKDTree
 from softform_core.arrays import Array
 from softform_core.frames.frames import Frames, MarkerFrames
 from softform_core.registration.markers import register_markers
+from softform_core.registration.rest_surface import rest_surface_of
 from softform_core.robots import Robot
 from softform_rig.device_pose import DevicePose
 from softform_rig.gap import random_actuations
@@ -106,7 +107,8 @@ def make_marker_frames(
     live = LiveBody(robot, reality)
     described = reality.motion_capture.model_copy(update={"missing": missing, "pose": _NO_REGISTRATION})
     at_rest = live.rest
-    glued = glue_markers(at_rest, live.faces, marker_layout(robot, MARKERS), described.placement_error, seed)
+    surface = rest_surface_of(robot, live.simulated)
+    glued = glue_markers(surface, marker_layout(surface, MARKERS), described.placement_error, seed)
     # The system's frame is the robot's: no base markers are needed.
     cameras = MotionCapture(described, [glued], {}, at_rest, seed)
     clock = itertools.count(step=_BETWEEN_CAPTURES)

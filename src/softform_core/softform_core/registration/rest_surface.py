@@ -1,0 +1,61 @@
+"""The surface of a robot at rest: where on the robot a point of space belongs."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.robots import Robot
+from softform_core.simulation.simulated_body import SimulatedBody, rest_points
+from softform_core.surface.patch import ParametrisedMesh
+
+Array = NDArray[np.float64]
+
+_SAMPLES = 65 * 65
+_KEPT = 4
+
+
+@dataclass(frozen=True)
+class RestSurface:
+    """The surface of the resting body.
+
+    Attributes:
+        mesh: Its parametrised mesh.
+        vertices: (V, 3) m of the body's mesh.
+        control_points: (rows, cols, 3) m.
+        points: (P, 3) m over `patch.samples(P)`.
+    """
+
+    mesh: ParametrisedMesh
+    vertices: Array
+    control_points: Array
+    points: Array
+
+
+_surfaces: dict[str, RestSurface] = {}
+
+
+def rest_surface(robot: Robot) -> RestSurface:
+    """The surface of a robot's simulated body at rest; kept for the next call.
+
+    Raises:
+        SoftformError: If the robot has no surface, or its mesh cannot be parametrised.
+    """
+    key = robot.fingerprint()
+    if key not in _surfaces:
+        while len(_surfaces) >= _KEPT:
+            _surfaces.pop(next(iter(_surfaces)))
+        _surfaces[key] = rest_surface_of(robot, robot.body.simulator())
+    return _surfaces[key]
+
+
+def rest_surface_of(robot: Robot, body: SimulatedBody) -> RestSurface:
+    """The surface of a body of `robot` at rest, such as of one with the differences of a reality.
+
+    Raises:
+        SoftformError: As `rest_surface` does.
+    """
+    patch, vertices = robot.patch, rest_points(body)
+    mesh = patch.parametrised(vertices, body.faces)
+    control = mesh.fit(vertices)
+    return RestSurface(mesh, vertices, control, patch.evaluate(control, patch.samples(_SAMPLES)))

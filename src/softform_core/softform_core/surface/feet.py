@@ -1,0 +1,55 @@
+"""Closest points of a sampled patch: where on it points of space belong, and how far from it they are."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.geometry.triangle_tree import TriangleTree
+from softform_core.surface.patch import Patch
+
+Array = NDArray[np.float64]
+
+_ON_RIM = 1e-9
+
+
+@dataclass(frozen=True)
+class Feet:
+    """The closest points of a surface to N points of space, in the unit of the points.
+
+    Attributes:
+        uv: (N, 2) parameters of the closest points.
+        normals: (N, 3) unit normals du x dv there.
+        along_normal: (N,) signed offsets of the points along the normals there, positive along du x dv.
+        beyond_rim: (N,) distances sideways of the rim; 0 where the closest point is not on the rim.
+    """
+
+    uv: Array
+    normals: Array
+    along_normal: Array
+    beyond_rim: Array
+
+
+def feet_on(surface: Array, patch: Patch, points: Array) -> Feet:
+    """Find the closest points of a surface, exact on its triangles.
+
+    Args:
+        surface: (P, 3) over `patch.samples(P)`.
+        patch: Parametrisation of the surface.
+        points: (N, 3), finite, in the unit of the surface.
+    """
+    faces = patch.triangles(len(surface))
+    corners = surface[faces]
+    triangle, feet, barycentric = TriangleTree(corners).query(points)
+    a, b, c = (corners[triangle, corner] for corner in range(3))
+    normals = np.cross(b - a, c - a)
+    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+    offset = points - feet
+    along = np.einsum("nx,nx->n", offset, normals)
+    sideways = np.linalg.norm(offset - along[:, None] * normals, axis=1)
+    places = patch.unwrapped(patch.samples(len(surface))[faces[triangle]])
+    uv = np.clip(patch.wrapped(np.einsum("nc,ncx->nx", barycentric, places)), 0.0, 1.0)
+    on_rim = np.zeros(len(points), dtype=bool)
+    for side in patch.sides:
+        on_rim |= np.abs(uv[:, side.axis] - side.end) <= _ON_RIM
+    return Feet(uv, normals, along, np.where(on_rim, sideways, 0.0))
