@@ -91,7 +91,7 @@ class Stack:
 
     @staticmethod
     def _topic(name):
-        message = cloud_from_points(np.zeros((1, 3)), "base_link", DriverState().header.stamp)
+        message = cloud_from_points(np.zeros((1, 3)), "membrane/base_link", DriverState().header.stamp)
         return type(message), name
 
     def _command_for_ever(self):

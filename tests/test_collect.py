@@ -31,6 +31,7 @@ from softform_core.robots import load_robot
 from softform_interfaces.action import CollectDataset
 from softform_ros.action_caller import ActionCaller, GoalRejectedError
 from softform_ros.background_node import BackgroundNode
+from softform_ros.frames import Frames
 from softform_ros.service_calls import call_service
 
 ROBOT = load_robot("membrane")
@@ -135,7 +136,7 @@ def kept(markers) -> Iterator[None]:
 
 
 def test_a_killed_command_vents_the_robot(stack, launching, operator, markers, kept):
-    with RobotLink(ROBOT, operator) as watcher:
+    with RobotLink(ROBOT, operator, Frames(operator)) as watcher:
         process = collector(markers, "--attach", *MOCAP)
         wait_for_a_frame(markers, process)
         with (
@@ -163,7 +164,7 @@ def test_ctrl_c_pauses_vented_enter_goes_on_and_ctrl_c_twice_ends(stack, operato
             said += line
 
     try:
-        with RobotLink(ROBOT, operator) as watcher:
+        with RobotLink(ROBOT, operator, Frames(operator)) as watcher:
             wait_for_a_frame(markers, process)
             interrupt()
             wait_for(lambda: vented(watcher), 20.0, "vented")

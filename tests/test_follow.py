@@ -71,7 +71,7 @@ def test_markers_that_make_no_sense_do_not_end_the_node(client, path):
         markers = node.create_publisher(MarkerFrame, "captured_markers", CAPTURED_MARKERS)
         wait_until(markers.get_subscription_count, "a reader of markers")
         message = MarkerFrame(name=["tip", "tip"])
-        message.header.frame_id = "base_link"
+        message.header.frame_id = "three_chamber/base_link"
         for _ in range(5):
             markers.publish(message)
             time.sleep(0.05)

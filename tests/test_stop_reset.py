@@ -140,25 +140,25 @@ class Stopped(RuleBasedStateMachine):
     def ask_for_a_shape(self, mode):
         self.stack.bring_up(PLANNER)
         target = ReachGoal(random_target(ROBOT, seed=1), mode, max_time=1.0)
-        self._send_goal(ReachShape, "reach_shape", goal_to_message(target, "base_link", self._now()))
+        self._send_goal(ReachShape, "reach_shape", goal_to_message(target, "membrane/base_link", self._now()))
 
     @rule()
     def stream_shapes(self):
         self.stack.bring_up(PLANNER)
         points = random_target(ROBOT, seed=2).points
-        self._stream(self.stack.targets, lambda stamp: cloud_from_points(points, "base_link", stamp))
+        self._stream(self.stack.targets, lambda stamp: cloud_from_points(points, "membrane/base_link", stamp))
 
     @rule()
     def stream_feature_points(self):
         self.stack.bring_up(PLANNER)
         wanted = FeaturePoints.of([[0.5, 0.5]], [[0.0, 0.0, 0.03]])
-        self._stream(self.stack.features, lambda stamp: features_to_message(wanted, "base_link", stamp))
+        self._stream(self.stack.features, lambda stamp: features_to_message(wanted, "membrane/base_link", stamp))
 
     @rule()
     def follow_pressures(self):
         self.stack.bring_up(PLANNER)
         goal = FollowGoal(PressurePath(np.stack([0.5 * HELD, HELD])))
-        self._send_goal(FollowWaypoints, "follow_waypoints", follow_message(goal, "base_link", self._now()))
+        self._send_goal(FollowWaypoints, "follow_waypoints", follow_message(goal, "membrane/base_link", self._now()))
 
     def _now(self):
         return self.stack.node.get_clock().now().to_msg()

@@ -25,6 +25,7 @@ setup(
         *installed("launch", "config", "models"),
     ],
     install_requires=["setuptools"],
+    extras_require={"test": ["pytest"]},  # by this `colcon test` knows what runs the tests
     zip_safe=True,
     maintainer="Softform maintainers",
     maintainer_email="softform@users.noreply.example",

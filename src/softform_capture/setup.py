@@ -10,6 +10,7 @@ setup(
     ],
     install_requires=["setuptools"],
     extras_require={
+        "test": ["pytest"],  # by this `colcon test` knows what runs the tests
         "optitrack": ["natnet==0.3.0"],
         "qualisys": ["qtm-rt==3.1.0"],
         "vicon": ["pyvicon-datastream==0.2.4"],  # GPL-3, built from source: only who wants it installs it

@@ -12,15 +12,15 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
-from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from softform_bringup.lifecycle_manager import BringUpError, LifecycleManager, Stopped
 from softform_bringup.remote_lifecycle import RemoteLifecycleNode
+from softform_interfaces.msg import BringupState
 from softform_ros.diagnostics import ERROR, OK, WARN, DiagnosticsPublisher, Health
 from softform_ros.parameters import Parameter, declare_parameters, read_parameters
 from softform_ros.qos import DIAGNOSTICS, LATCHED_STATE
-from softform_ros.stack_state import ACTIVE, FAILED
+from softform_ros.stack_state import state_in_words
 
 PARAMETERS = (
     Parameter("nodes", [""], "Life-cycle nodes in the order of bringing up, relative to the namespace."),
@@ -37,7 +37,6 @@ PARAMETERS = (
     Parameter("stop_patience", 3.0, "Time for bringing everything down, s; the launch waits 5 s.", 0.1, 60.0),
 )
 LINGER = 2.0  # s for which a failure stays readable on `bringup_state` and `/diagnostics`
-STARTING, DEGRADED, STOPPING, DOWN = "starting", "degraded", "stopping", "down"
 
 
 class BringupManagerNode(Node):
@@ -54,10 +53,9 @@ class BringupManagerNode(Node):
         self.parameters = read_parameters(self, PARAMETERS)
         self._stop = stop
         self._goes_down = False
-        self._state = STARTING
-        self._reason = ""
+        self._state: BringupState | None = None
         self._errors: dict[str, str] = {}
-        self._state_publisher = self.create_publisher(String, "bringup_state", LATCHED_STATE)
+        self._state_publisher = self.create_publisher(BringupState, "bringup_state", LATCHED_STATE)
         self._diagnostics_reader = self.create_subscription(
             DiagnosticArray, "/diagnostics", self._keep_errors, DIAGNOSTICS
         )
@@ -79,23 +77,23 @@ class BringupManagerNode(Node):
     def run(self) -> int:
         """Bring up, watch until a stop is asked for, bring down; return the exit code."""
         exit_code = 0
-        self._tell(STARTING)
+        self._tell(BringupState.STARTING)
         try:
             self._manager.bring_up()
-            self._tell(ACTIVE)
+            self._tell(BringupState.ACTIVE)
             self._watch()
         except Stopped:
             self.get_logger().info("stopped while bringing up")
         except BringUpError as error:
             self.get_logger().error(str(error))
-            self._tell(FAILED, str(error))
+            self._tell(BringupState.FAILED, str(error))
             exit_code = 1
         self._goes_down = True
         if exit_code == 0:
-            self._tell(STOPPING)
+            self._tell(BringupState.STOPPING)
         self._manager.bring_down(self.parameters["stop_patience"], self.parameters["air_first"])
         if exit_code == 0:
-            self._tell(DOWN)
+            self._tell(BringupState.DOWN)
         else:
             self._stop.wait(LINGER)
         return exit_code
@@ -106,28 +104,32 @@ class BringupManagerNode(Node):
             if self._stop.is_set():
                 return
             if missing:
-                self._tell(DEGRADED, "; ".join(f"{name} {what}" for name, what in missing.items()))
+                self._tell(BringupState.DEGRADED, "; ".join(f"{name} {what}" for name, what in missing.items()))
             else:
-                self._tell(ACTIVE)
+                self._tell(BringupState.ACTIVE)
 
     def _is_interrupted(self) -> bool:
         """Whether waiting for answers is to end: at a stop, but not for what bringing down itself asks."""
         return self._stop.is_set() and not self._goes_down
 
-    def _tell(self, state: str, reason: str = "") -> None:
-        if (state, reason) != (self._state, self._reason) or state == STARTING:
-            self._state, self._reason = state, reason
-            text = f"{state}: {reason}" if reason else state
-            if state == DEGRADED:
-                self.get_logger().warning(f"the stack is {text}")
-            else:
-                self.get_logger().info(f"the stack is {text}")
-            self._state_publisher.publish(String(data=text))
-            self._diagnostics.publish()
+    def _tell(self, state: int, reason: str = "") -> None:
+        told = self._state
+        if told is not None and (state, reason) == (told.state, told.reason):
+            return
+        self._state = message = BringupState(state=state, reason=reason)
+        message.header.stamp = self.get_clock().now().to_msg()
+        line = f"the stack is {state_in_words(message)}"
+        if state == BringupState.DEGRADED:
+            self.get_logger().warning(line)
+        else:
+            self.get_logger().info(line)
+        self._state_publisher.publish(message)
+        self._diagnostics.publish()
 
     def _health(self) -> Health:
-        level = {DEGRADED: WARN, FAILED: ERROR}.get(self._state, OK)
-        return Health(level, self._reason or self._state, {"nodes": ", ".join(self.parameters["nodes"])})
+        state = self._state or BringupState()
+        level = {BringupState.DEGRADED: WARN, BringupState.FAILED: ERROR}.get(state.state, OK)
+        return Health(level, state.reason or state_in_words(state), {"nodes": ", ".join(self.parameters["nodes"])})
 
     def _keep_errors(self, message: DiagnosticArray) -> None:
         for status in message.status:

@@ -13,14 +13,15 @@ import rclpy
 from lifecycle_msgs.srv import ChangeState, GetState
 from rcl_interfaces.srv import GetParameters
 from rclpy.executors import SingleThreadedExecutor
-from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from softform_bringup.lifecycle_manager import BringUpError, LifecycleManager, State, Step, Stopped
 from softform_bringup.remote_lifecycle import RemoteLifecycleNode
+from softform_interfaces.msg import BringupState
 from softform_ros.background_node import BackgroundNode
 from softform_ros.qos import LATCHED_STATE
 from softform_ros.service_calls import call_service
+from softform_ros.stack_state import state_in_words
 
 TINY_NODE = """
 import sys
@@ -102,7 +103,9 @@ def watcher(stack):
     """A node that keeps the manager's states."""
     with BackgroundNode("watcher", stack.namespace) as node:
         node.states = []
-        node.create_subscription(String, "bringup_state", lambda m: node.states.append(m.data), LATCHED_STATE)
+        node.create_subscription(
+            BringupState, "bringup_state", lambda m: node.states.append(state_in_words(m)), LATCHED_STATE
+        )
 
         def wait_for_state(beginning, seconds=30.0):
             deadline = time.monotonic() + seconds

@@ -25,6 +25,7 @@ from softform_capture.camera_tracker.plane_view import SheetPlacement
 from softform_capture.camera_tracker.tracker import CameraTracker, Sighting, TrackerOptions
 from softform_capture.camera_tracker_parameters import PARAMETERS
 from softform_core.errors import SoftformError
+from softform_core.robots import load_robot
 from softform_interfaces.msg import MarkerFrame
 from softform_ros.capture_time import check_capture_time
 from softform_ros.conversions import marker_message, seconds_from_stamp, stamp_from_seconds
@@ -52,6 +53,7 @@ class CameraTrackerNode(SoftformLifecycleNode):
     def configure(self) -> None:
         """Check what is looked for, and read the lens."""
         values = self.parameters
+        self._robot = load_robot(values["robot"])
         pose = values["sheet_pose"]
         if len(pose) != 3 or not np.isfinite(pose).all():
             raise SoftformError(f"Parameter sheet_pose is {pose}.", "Give x, y in metres and yaw in radians.")
@@ -171,7 +173,7 @@ class CameraTrackerNode(SoftformLifecycleNode):
         sighting = self._tracker.look(image.picture, image.captured_at)
         self._frames += 1
         stamp = stamp_from_seconds(image.captured_at)
-        names, frame = [self.parameters["marker"]], self.parameters["frame_id"]
+        names, frame = [self.parameters["marker"]], self._robot.base_frame
         self._publisher.publish(marker_message(names, sighting.position[None], frame, stamp, self._frames))
         with self._lock:
             self._sighting, self._unreadable = sighting, ""

@@ -4,6 +4,7 @@ from softform_capture.camera_tracker.code_sheet import RULER_LENGTH, SHEETS
 from softform_ros.parameters import Parameter
 
 PARAMETERS = (
+    Parameter("robot", "planar_fingers", "Robot that wears the marker: a name in `config/robots`, or a path."),
     Parameter(
         "source", "0", "Camera's index, path of a video, pattern of images (`f/%04d.png`), or `topic:NAME` of images."
     ),
@@ -25,6 +26,5 @@ PARAMETERS = (
     Parameter(
         "hold_codes", 5.0, "How long the camera is trusted to stand still while codes are hidden, s.", 0.0, 3600.0
     ),
-    Parameter("frame_id", "base_link", "Frame of the robot, written into the markers."),
     Parameter("least_rate", 10.0, "Below so many images a second the node warns, Hz.", 0.1, 1000.0),
 )

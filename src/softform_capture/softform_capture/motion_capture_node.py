@@ -4,6 +4,7 @@ from functools import partial
 from typing import Any
 
 from rclpy.subscription import Subscription
+from tf2_msgs.msg import TFMessage
 
 from softform_capture.motion_capture.capture_run import CaptureRun, CaptureSettings
 from softform_capture.motion_capture.captured_frame import CapturedFrame, parse_renames
@@ -18,8 +19,9 @@ from softform_core.robots import load_robot
 from softform_interfaces.msg import MarkerFrame
 from softform_ros.conversions import marker_message, stamp_from_nanoseconds
 from softform_ros.diagnostics import ERROR, OK, WARN, Health
+from softform_ros.frames import transform_message
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
-from softform_ros.qos import CAPTURED_MARKERS
+from softform_ros.qos import CAPTURED_MARKERS, TF
 
 
 class MotionCaptureNode(SoftformLifecycleNode):
@@ -29,6 +31,7 @@ class MotionCaptureNode(SoftformLifecycleNode):
         """Declare the parameters; nothing is connected before activation."""
         super().__init__("motion_capture", PARAMETERS, hardware_id="motion capture")
         self._publisher = self.create_publisher(MarkerFrame, "captured_markers", CAPTURED_MARKERS)
+        self._frame_publisher = self.create_publisher(TFMessage, "/tf", TF)
         self._run: CaptureRun | None = None
         self._topic: FrameTopic | None = None
         self._subscription: Subscription | None = None
@@ -134,8 +137,12 @@ class MotionCaptureNode(SoftformLifecycleNode):
         if taken is None or run is not self._run:
             return
         names, believed = taken
+        robot, alignment = self._robot, run.stream.alignment
+        if alignment is not None:
+            place = transform_message(robot.base_frame, robot.frame_of("mocap"), frame.time, alignment)
+            self._frame_publisher.publish(TFMessage(transforms=[place]))
         stamp = stamp_from_nanoseconds(frame.captured_at)
-        self._publisher.publish(marker_message(names, believed, self.parameters["frame_id"], stamp, frame.number))
+        self._publisher.publish(marker_message(names, believed, self._robot.base_frame, stamp, frame.number))
 
 
 def main() -> None:

@@ -5,7 +5,6 @@ from softform_ros.parameters import Parameter
 
 PARAMETERS = (
     Parameter("robot", "membrane", "Robot that wears the markers: a name in `config/robots`, or a path."),
-    Parameter("frame_id", "base_link", "Frame of the robot, written into the frames of markers."),
     Parameter(
         "system",
         "marker_frame",

@@ -19,7 +19,6 @@ PARAMETERS = (
         [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0],
         "Pose of the scanner's frame in the robot's: x, y, z (m), qx, qy, qz, qw.",
     ),
-    Parameter("frame_id", "base_link", "Frame of the robot, written into the clouds."),
     Parameter("include_existing", False, "Whether exports that lie in the folder at activation are read too."),
     Parameter("poll_period", 0.2, "Time between two looks into the folder, s.", minimum=0.02, maximum=10.0),
     Parameter(

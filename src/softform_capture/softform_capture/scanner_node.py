@@ -18,10 +18,12 @@ from softform_capture.scanner.registration import Registration
 from softform_capture.scanner.scan_record import ScanRecord
 from softform_core.errors import SoftformError
 from softform_core.heap import give_back_what_is_free
+from softform_core.registration.rigid import RigidTransform
 from softform_core.robots import load_robot
 from softform_core.units import MM_PER_M
 from softform_ros.conversions import cloud_from_points, stamp_from_seconds
 from softform_ros.diagnostics import OK, Health
+from softform_ros.frames import StaticFrames
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
 from softform_ros.qos import CAMERA_INPUT, CAPTURED_CLOUD
 
@@ -35,6 +37,7 @@ class ScannerNode(SoftformLifecycleNode):
         """Declare the parameters; nothing is watched before activation."""
         super().__init__("scanner", PARAMETERS, hardware_id="scanner")
         self._publisher = self.create_publisher(PointCloud2, "captured_cloud", CAPTURED_CLOUD)
+        self._places = StaticFrames(self)
         self._watcher: FolderWatcher | CloudWatcher | None = None
         self._camera_subscriptions: list[Subscription] = []
         self._lock = Lock()
@@ -72,6 +75,7 @@ class ScannerNode(SoftformLifecycleNode):
         self._calibration = load_calibration(path)
         longest_age = values["max_calibration_age"] * SECONDS_PER_DAY
         self._calibration.check(self._robot.name, values["max_calibration_residual"], longest_age)
+        self.frames.listen()
 
     def activate(self) -> None:
         """Start watching."""
@@ -82,6 +86,8 @@ class ScannerNode(SoftformLifecycleNode):
 
     def _watch_folder(self) -> None:
         self._record = ScanRecord(f"is {self._source.folder} the right folder?")
+        place = RigidTransform(self._registration.rotation, self._registration.translation)
+        self._places.tell(self._robot.base_frame, self._robot.frame_of("scanner"), place)
         if not self.parameters["include_existing"] and self._source.folder.is_dir():
             skipped = self._source.skip_existing()
             if skipped:
@@ -110,6 +116,7 @@ class ScannerNode(SoftformLifecycleNode):
             self.create_subscription(PointCloud2, camera.topic, partial(watcher.take, name), CAMERA_INPUT)
             for name, camera in cameras.items()
         ]
+        self._untold = list(cameras)
         watcher.start()
 
     def deactivate(self) -> None:
@@ -144,13 +151,25 @@ class ScannerNode(SoftformLifecycleNode):
         cloud = cloud_on_robot(merged.points, self._robot, self._options)
         disagreement = {"disagreement_mm": f"{merged.disagreement * MM_PER_M:.2f}"}
         self._publish(" + ".join(self._calibration.cameras), cloud, merged.captured_at, disagreement)
+        self._tell_cameras()
+
+    def _tell_cameras(self) -> None:
+        """Tell TF where the cameras stand, once they send and so have told their own frames."""
+        while self._untold:
+            camera = self._calibration.cameras[self._untold.pop()]
+            registration = camera.registration()
+            place = RigidTransform(registration.rotation, registration.translation)
+            try:
+                self._places.tell_camera(self._robot.base_frame, camera.frame_id, place, self.frames.listen())
+            except SoftformError as error:
+                self.get_logger().warning(f"TF is not told where '{camera.frame_id}' stands: {error}")
 
     def _publish(self, name: str, cloud: CapturedCloud, captured_at: float, figures: dict[str, str]) -> None:
         normals = {} if cloud.normals is None else dict(
             zip(("normal_x", "normal_y", "normal_z"), cloud.normals.T, strict=True)
         )  # fmt: skip
         stamp = stamp_from_seconds(captured_at)
-        self._publisher.publish(cloud_from_points(cloud.points, self.parameters["frame_id"], stamp, normals))
+        self._publisher.publish(cloud_from_points(cloud.points, self._robot.base_frame, stamp, normals))
         with self._lock:
             self._record.note(name, len(cloud.points), captured_at, cloud.quality, figures)
         give_back_what_is_free()

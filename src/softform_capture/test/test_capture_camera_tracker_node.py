@@ -43,7 +43,7 @@ def test_every_frame_of_a_video_is_published(tmp_path, pictures, start_tracker):
         for picture in pictures:
             video.write(picture)
     video.release()
-    tracker = start_tracker(source=tmp_path / "robot.avi", frame_id="base_link")
+    tracker = start_tracker(source=tmp_path / "robot.avi")
     tracker.start()
     status, values = tracker.wait_for_status("has ended")
     assert status.level == DiagnosticStatus.ERROR

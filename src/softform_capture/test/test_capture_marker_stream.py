@@ -180,7 +180,7 @@ def test_base_markers_that_are_off_for_too_long_end_the_alignment(share: float) 
         assert stream.record.misalignment == ""
         return
     assert "off their places" in stream.record.misalignment
-    assert stream.is_aligned, "for as long as a hand may have touched it"
+    assert stream.alignment is not None, "for as long as a hand may have touched it"
     for number in (last + 1, last + 2):
         with pytest.raises(SoftformError, match="were moved") as caught:
             run(stream, range(number, number + 1), knock)
@@ -209,7 +209,7 @@ def test_a_clock_that_is_set_back_does_not_make_a_moved_base(stream: MarkerStrea
     with pytest.raises(SoftformError, match="no later"):
         run(stream, [5], exchange)
     run(stream, range(6, 12), exchange)
-    assert stream.order.clock_steps == 1 and stream.is_aligned
+    assert stream.order.clock_steps == 1 and stream.alignment is not None
 
 
 def test_millimetres_align_nothing(stream: MarkerStream) -> None:

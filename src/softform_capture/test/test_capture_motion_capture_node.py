@@ -8,12 +8,14 @@ import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 from lifecycle_msgs.msg import Transition
 from scipy.spatial.transform import Rotation
+from tf2_msgs.msg import TFMessage
 
 from softform_core.paths import robot_file
 from softform_core.robots import load_robot
 from softform_interfaces.msg import MarkerFrame
 from softform_ros import qos
 from softform_ros.conversions import marker_message, positions_from_markers, stamp_from_seconds
+from softform_ros.frames import place_from_message
 
 BASE = load_robot("membrane").base_markers
 SHEET = np.array([[x, y, 0.01] for x in (-0.1, 0.0, 0.1) for y in (-0.1, 0.0, 0.1)])
@@ -62,10 +64,14 @@ def start_node(start_process):
 def test_frames_come_aligned_with_their_stamps_and_faults_in_diagnostics(start_node):
     process = start_node(stale_after=1.5)
     process.start()
-    cameras = Cameras(process)
-    sent = cameras.send_until(lambda: len(process.messages) >= 3, age=0.2)
+    cameras, places = Cameras(process), []
+    process.node.create_subscription(TFMessage, "/tf", places.append, qos.TF)
+    sent = cameras.send_until(lambda: len(process.messages) >= 3 and places, age=0.2)
+    place = places[-1].transforms[0]
+    assert (place.header.frame_id, place.child_frame_id) == ("membrane/base_link", "membrane/mocap")
+    assert np.abs(place_from_message(place).apply(ROTATION.inv().apply(SHEET - SHIFT)) - SHEET).max() < 1e-9
     given = process.messages[0]
-    assert given.header.frame_id == "base_link"
+    assert given.header.frame_id == "membrane/base_link"
     assert given.name == NAMES[:9]
     assert np.abs(positions_from_markers(given) - SHEET).max() < 1e-9
     assert abs(sent.header.stamp.sec - given.header.stamp.sec) < PATIENCE

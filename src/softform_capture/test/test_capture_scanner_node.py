@@ -9,6 +9,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from lifecycle_msgs.msg import Transition
 from scipy.spatial import cKDTree
 from sensor_msgs.msg import PointCloud2
+from tf2_msgs.msg import TFMessage
 
 from softform_capture.depth_cameras.calibration import made_calibration
 from softform_capture.depth_cameras.extrinsics import CameraExtrinsics
@@ -26,6 +27,7 @@ from softform_ros.conversions import (
     stamp_from_seconds,
     values_from_cloud,
 )
+from softform_ros.frames import place_from_message
 
 POSE = [0.02, -0.01, 0.8, 1.0, 0.0, 0.0, 0.0]
 PATIENCE = 30.0
@@ -62,14 +64,20 @@ def distance_between(cloud, surface):
 def test_good_exports_become_clouds_and_bad_ones_diagnostics(tmp_path, surface, start_scanner):
     export(tmp_path / "old.ply", surface, time.time() - 100.0)
     scanner = start_scanner(remove_outliers=False)
+    places = []
+    scanner.node.create_subscription(TFMessage, "/tf_static", places.append, qos.TF_STATIC_READER)
     scanner.start()
+    scanner.wait(lambda: places)
+    place = places[0].transforms[0]
+    assert (place.header.frame_id, place.child_frame_id) == ("membrane/base_link", "membrane/scanner")
+    assert place_from_message(place).translation.tolist() == POSE[:3]
     status, _ = scanner.wait_for_status("waiting for the first scan")
     assert (status.level, status.hardware_id) == (DiagnosticStatus.OK, "scanner")
 
     captured_at = time.time() - 0.5
     export(tmp_path / "good.ply", surface, captured_at)
     scanner.wait(lambda: scanner.messages)
-    assert scanner.messages[0].header.frame_id == "base_link"
+    assert scanner.messages[0].header.frame_id == "membrane/base_link"
     assert seconds_from_stamp(scanner.messages[0].header.stamp) == pytest.approx(captured_at, abs=1e-5)
     assert distance_between(scanner.messages[0], surface) < 1e-6
 

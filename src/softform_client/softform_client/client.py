@@ -50,7 +50,7 @@ class ShapeClient(ClientConnection):
 
     Args:
         namespace: Where the stack runs.
-        frame: Frame of targets and paths.
+        frame: Frame of targets and paths, any that TF knows; empty for that of the robot.
         timeout: How long to wait for a node, s.
     """
 

@@ -4,10 +4,14 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
+from rcl_interfaces.srv import GetParameters
+
 from softform_core.errors import SoftformError
+from softform_core.robots import load_robot
 from softform_interfaces.action import FollowWaypoints, PlanToShape, ReachShape
-from softform_ros.action_caller import ActionCaller
+from softform_ros.action_caller import ActionCaller, NotConnectedError
 from softform_ros.action_goals import NO_ERROR
+from softform_ros.service_calls import call_service
 
 
 class GoalFailedError(SoftformError):
@@ -28,13 +32,13 @@ class ClientConnection:
 
     Args:
         namespace: Where the stack runs.
-        frame: Frame of targets and paths.
+        frame: Frame of targets and paths, any that TF knows; empty for that of the robot.
         timeout: How long to wait for a node, s.
     """
 
-    def __init__(self, namespace: str = "/softform", frame: str = "base_link", timeout: float = 10.0) -> None:
+    def __init__(self, namespace: str = "/softform", frame: str = "", timeout: float = 10.0) -> None:
         """Nothing is opened before `connect`."""
-        self._frame = frame
+        self._frame, self._timeout = frame, timeout
 
         def caller(action: Any, name: str, server: str) -> ActionCaller:
             return ActionCaller(action, name, server, f"{name}_client", namespace, timeout)
@@ -48,9 +52,20 @@ class ClientConnection:
 
         Raises:
             NotConnectedError: If it does not answer in time.
+            SoftformError: If its robot's description is not on this machine; then name the frame.
         """
         self._reaching.connect()
+        if not self._frame:
+            self._frame = load_robot(self._robot_served()).base_frame
         return self
+
+    def _robot_served(self) -> str:
+        server, request = "inverse_kinematics", GetParameters.Request(names=["robot"])
+        asked = f"{server}/get_parameters"
+        answer = call_service(self._reaching.node, server, GetParameters, asked, request, self._timeout)
+        if answer is None:
+            raise NotConnectedError(f"The {server} node does not say which robot it serves.", "Name the frame.")
+        return str(answer.values[0].string_value)
 
     @property
     def is_served(self) -> bool:

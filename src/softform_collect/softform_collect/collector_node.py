@@ -23,7 +23,6 @@ from softform_ros.qos import ATTENDANCE
 
 PARAMETERS = (
     Parameter("robot", "membrane", "Robot that is captured: a name in `config/robots`, or the path of a description."),
-    Parameter("frame", "base_link", "Frame of the robot, in which captures must be."),
     Parameter("source", "hardware", "Whose frames these are; a data set has those of one source only."),
     Parameter("bag", "", "Raw recording of this run, noted in the data set; empty: none."),
     Parameter("settle_timeout", 30.0, "Time for the robot to settle, s.", 0.1, 3600.0),
@@ -59,6 +58,7 @@ class CollectorNode(SoftformLifecycleNode):
         self._is_attended = False
         self._attending = 0
         self._ledger = GoalLedger(self)
+        self.frames.listen()
 
     def configure(self) -> None:
         """Load the robot and open the action."""
@@ -111,7 +111,7 @@ class CollectorNode(SoftformLifecycleNode):
         values, robot = self.parameters, self._robot
         assert robot is not None
         return CollectSettings(
-            frame=values["frame"],
+            frame=robot.base_frame,
             source=values["source"],
             bag=Path(values["bag"]) if values["bag"] else None,
             settle_tolerance=robot.tolerances.arrive,
@@ -165,7 +165,7 @@ class CollectorNode(SoftformLifecycleNode):
         goal, robot = self._accepted, self._robot
         self.get_logger().info(f"collecting {goal.frames} frames via {goal.via} into {goal.output}")
         try:
-            with RobotLink(robot, self) as link:
+            with RobotLink(robot, self, self.frames) as link:
                 collector = FrameCollector(
                     robot,
                     goal,

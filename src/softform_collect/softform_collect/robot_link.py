@@ -1,6 +1,7 @@
 """One end of the topics between a node and a running robot: commands out, pressures and captures in."""
 
 from types import TracebackType
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,11 +11,15 @@ from sensor_msgs.msg import PointCloud2
 from softform_client.capture_watch import CaptureWatch
 from softform_client.driver_watch import DriverWatch
 from softform_client.held_command import HeldCommand
+from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_interfaces.msg import ChamberPressures, DriverState, MarkerFrame
 from softform_ros import qos
 from softform_ros.conversions import seconds_from_stamp
+from softform_ros.frames import Frames
 from softform_ros.timers import create_steady_timer
+
+Message = TypeVar("Message")
 
 _REPEAT_PERIOD = 0.2
 _STATE_TIMEOUT = 1.0
@@ -32,14 +37,15 @@ class RobotLink:
         command: What the robot holds.
     """
 
-    def __init__(self, robot: Robot, node: Node) -> None:
+    def __init__(self, robot: Robot, node: Node, frames: Frames) -> None:
         """Nothing is opened before the `with` block.
 
         Args:
             robot: Robot whose chambers are commanded.
             node: Where the topics are opened; something else spins it.
+            frames: What the node knows of frames.
         """
-        self._robot, self._node = robot, node
+        self._robot, self._node, self._frames = robot, node, frames
         self.driver = DriverWatch(robot, _STATE_TIMEOUT)
         self.clouds: CaptureWatch[PointCloud2] = CaptureWatch()
         self.markers: CaptureWatch[MarkerFrame] = CaptureWatch()
@@ -101,7 +107,15 @@ class RobotLink:
             self.command.release()
 
     def _on_cloud(self, message: PointCloud2) -> None:
-        self.clouds.note(message, seconds_from_stamp(message.header.stamp))
+        self.clouds.note(self._in_robot_frame(message), seconds_from_stamp(message.header.stamp))
 
     def _on_markers(self, message: MarkerFrame) -> None:
-        self.markers.note(message, seconds_from_stamp(message.header.stamp))
+        self.markers.note(self._in_robot_frame(message), seconds_from_stamp(message.header.stamp))
+
+    def _in_robot_frame(self, message: Message) -> Message:
+        """A capture in the robot's frame; as it came if TF cannot tell the motion, and then it makes no frame."""
+        try:
+            return self._frames.into(self._robot.base_frame, message)
+        except SoftformError as error:
+            self._node.get_logger().warning(f"capture of no use: {error}", throttle_duration_sec=5.0)
+            return message

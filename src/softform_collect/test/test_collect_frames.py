@@ -412,7 +412,7 @@ def test_nothing_is_commanded_once_collecting_is_to_end(tmp_path):
     ],
 )
 def test_what_counts_as_a_stop_of_the_driver(states, held, is_stop):
-    link = RobotLink(ROBOT, node=None)
+    link = RobotLink(ROBOT, node=None, frames=None)
     link.command = HeldCommand(lambda pressures: None)
     if held:
         link.command.hold(np.full(9, 1000.0))

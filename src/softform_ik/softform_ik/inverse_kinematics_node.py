@@ -44,6 +44,7 @@ class InverseKinematicsNode(SoftformLifecycleNode):
         self._robot: Robot | None = None
         self._servers: Servers | None = None
         self._ledger = GoalLedger(self)
+        self.frames.listen()
 
     def configure(self) -> None:
         """Load robot and models, and open topics and servers."""

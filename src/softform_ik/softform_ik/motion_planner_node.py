@@ -29,6 +29,7 @@ class MotionPlannerNode(SoftformLifecycleNode):
         self._robot: Robot | None = None
         self._server: PlanServer | None = None
         self._ledger = GoalLedger(self)
+        self.frames.listen()
 
     def configure(self) -> None:
         """Load robot and models, and open topic and action."""

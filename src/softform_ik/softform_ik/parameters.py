@@ -5,7 +5,6 @@ from softform_ros.parameters import MODEL_PARAMETERS, Parameter
 
 PARAMETERS = (
     *MODEL_PARAMETERS,
-    Parameter("frame", "base_link", "frame that targets and captured clouds must be in"),
     Parameter("surface_points", 1000, "points of the surface whose distances to the target are minimised", 100, 10000),
     Parameter("tolerance", 1e-4, "mean error at which a solve may stop when the goal does not say, m", 0.0, 0.1),
     Parameter("max_time", 5.0, "time for solving when the goal does not say, s", 0.01, 600.0),

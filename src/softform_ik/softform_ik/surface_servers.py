@@ -8,6 +8,7 @@ from sensor_msgs.msg import PointCloud2
 
 from softform_client.capture_watch import CaptureWatch
 from softform_client.reach_goal import Code
+from softform_core.errors import SoftformError
 from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.robots import Robot
 from softform_ik.follow.surface import SurfacePathSolver
@@ -39,7 +40,8 @@ class SurfaceServers:
 
     def __init__(self, link: ServerContext, robot: Robot) -> None:
         """Load and warm up the models, then open topics and servers."""
-        node = self._node = link.node
+        node, self._robot = link.node, robot
+        self._node = node
         values = node.parameters
         model = Path(values["model"]) if values["model"] else None
         models = self._models = LivePipeline(robot, values["surface_points"], model, values["sim_to_real"])
@@ -93,13 +95,10 @@ class SurfaceServers:
         return Health(streams.level, streams.message, values)
 
     def _read_capture(self, cloud: PointCloud2) -> NDArray[np.float64]:
-        expected = self._node.parameters["frame"]
-        if cloud.header.frame_id != expected:
-            raise GoalError(
-                Code.CAPTURE_INVALID,
-                f"The captured cloud is in frame '{cloud.header.frame_id}', not in '{expected}'.",
-                "Set the scanner's registration.",
-            )
+        try:
+            cloud = self._node.frames.into(self._robot.base_frame, cloud)
+        except SoftformError as error:
+            raise GoalError(Code.CAPTURE_INVALID, f"The captured cloud: {error.message}", error.next_step) from error
         return points_from_cloud(cloud)
 
     def _on_cloud(self, message: PointCloud2) -> None:

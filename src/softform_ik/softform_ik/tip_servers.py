@@ -36,7 +36,8 @@ class TipServers:
     """
 
     def __init__(self, link: ServerContext, robot: Robot) -> None:
-        node = self._node = link.node
+        node, self._frame = link.node, robot.base_frame
+        self._node = node
         values = node.parameters
         self._model = _model_of(robot, values["model"], values["sim_to_real"])
         self._tip = TipRecord()
@@ -78,8 +79,9 @@ class TipServers:
         return "none" if self._model.sim_to_real is None else "in use"
 
     def _on_markers(self, message: MarkerFrame) -> None:
-        if TIP_MARKER in message.name and message.header.frame_id == self._node.parameters["frame"]:
+        if TIP_MARKER in message.name:
             try:
+                message = self._node.frames.into(self._frame, message)
                 place = positions_from_markers(message)[list(message.name).index(TIP_MARKER)]
             except SoftformError as error:
                 self._node.get_logger().warning(f"markers rejected: {error}", throttle_duration_sec=5.0)

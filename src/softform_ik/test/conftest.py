@@ -94,7 +94,7 @@ class StandIn:
             self.publishes_pressures = True
             self.scan_offset = 0.0
             self.response = 1.0
-            self.scan_frame = "base_link"
+            self.scan_frame = "membrane/base_link"
             self.scans = True
             self.commands.clear()
             self.state = DriverState.VENTED

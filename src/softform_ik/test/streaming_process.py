@@ -19,7 +19,7 @@ def main() -> None:
     node = rclpy.create_node("controller", namespace=namespace)
     publisher = node.create_publisher(PointCloud2, "target_shape", qos.TARGET_SHAPE)
     while True:
-        publisher.publish(cloud_from_points(points, "base_link", node.get_clock().now().to_msg()))
+        publisher.publish(cloud_from_points(points, "membrane/base_link", node.get_clock().now().to_msg()))
         time.sleep(0.02)
 
 

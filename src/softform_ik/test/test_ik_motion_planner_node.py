@@ -47,7 +47,7 @@ def plan(caller, stand_in):
     stand_in.reset_behaviour()
     stand_in.announce(DriverState.VENTED, "waiting for commands")
 
-    def call(goal, frame="base_link", on_feedback=None):
+    def call(goal, frame="membrane/base_link", on_feedback=None):
         return caller.call(goal_to_message(goal, frame, caller.now()), on_feedback)
 
     return call
@@ -112,7 +112,7 @@ def test_a_rejected_goal_names_its_code_and_reason(plan, stand_in, shape_of):
     for goal, code, reason in cases:
         with pytest.raises(GoalRejectedError, match=rf"\[{code}\].*{reason}"):
             plan(goal)
-    with pytest.raises(GoalRejectedError, match=rf"\[{Code.INVALID_OBSTACLES}\] The obstacle is in frame 'world'"):
+    with pytest.raises(GoalRejectedError, match=rf"\[{Code.INVALID_OBSTACLES}\] TF knows no frame 'world'"):
         plan(PlanGoal(GOAL, ball()), frame="world")
     assert not stand_in.commands
 
@@ -158,7 +158,7 @@ def test_cancelling_ends_planning(plan, caller, slow_goal):
 def test_a_newer_goal_takes_the_place_of_the_older(plan, slow_goal):
     with ActionCaller(PlanToShape, "plan_to_shape", "motion_planner", "other_client", timeout=30.0) as other:
         thread, outcome = in_background(plan, slow_goal)
-        newer = other.call(goal_to_message(PlanGoal(GOAL, ball(), START), "base_link", other.now()))
+        newer = other.call(goal_to_message(PlanGoal(GOAL, ball(), START), "membrane/base_link", other.now()))
     thread.join()
     assert outcome[0].error_code == Code.PREEMPTED and newer.error_code == Code.NONE
 

@@ -6,15 +6,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from lifecycle_msgs.msg import Transition
+from scipy.spatial.transform import Rotation
 
 from softform_client.client import Code, GoalFailedError, GoalRejectedError, Mode, NotConnectedError, ShapeClient
 from softform_core.errors import SoftformError
 from softform_core.networks.store import FORWARD_KINEMATICS
 from softform_core.paths import models_dir
+from softform_core.registration.rigid import RigidTransform
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
 from softform_interfaces.msg import DriverState
+from softform_ros.background_node import BackgroundNode
+from softform_ros.frames import StaticFrames
 
 HIDDEN = np.array([4000.0, 500.0, 3000.0, 800.0, 2500.0, 1500.0, 200.0, 3500.0, 1000.0])
 
@@ -35,7 +39,7 @@ def test_plan_only_finds_the_pressures_and_moves_nothing(client, stand_in, shape
     assert result.error_code == Code.NONE and result.error_msg == "" and not result.verified
     assert result.predicted_mean_error < 2e-5 and result.iterations >= 1 and result.solve_time > 0.0
     assert len(result.error_history) == result.iterations + 1 and "error" in result.termination
-    assert result.target_pose.orientation.w == 1.0 and result.predicted_shape.header.frame_id == "base_link"
+    assert result.target_pose.orientation.w == 1.0 and result.predicted_shape.header.frame_id == "membrane/base_link"
     assert seen and seen[0].stage == "solving" and len(seen[0].pressures) == 9
     assert stand_in.is_silent() and not stand_in.commands
 
@@ -125,9 +129,34 @@ def test_a_rejected_goal_names_its_reason(client, stand_in, shape_of):
     assert client.reach(target).error_code == Code.NONE
 
 
-def test_another_frame_is_refused(node, shape_of):
-    with ShapeClient(frame="world", timeout=30.0) as client, pytest.raises(GoalRejectedError, match="'world'"):
+def test_a_frame_that_tf_does_not_know_is_rejected(node, shape_of):
+    with ShapeClient(frame="world", timeout=30.0) as client, pytest.raises(GoalRejectedError, match="no frame 'world'"):
         client.reach(shape_of(HIDDEN))
+
+
+def test_a_cloud_in_a_cameras_frame_is_reached_as_in_the_robots(client, shape_of, wait_for):
+    place = RigidTransform(Rotation.from_euler("xyz", [2.8, 0.3, 1.0]).as_matrix(), np.array([0.05, -0.2, 0.6]))
+    target = shape_of(HIDDEN)
+    seen = TargetShape.from_cloud(place.apply_inverse(target.points))
+    expected = client.reach(TargetShape.from_cloud(target.points), tolerance=1e-6)
+    with BackgroundNode("camera", "/lab") as camera, ShapeClient(frame="camera_optical", timeout=30.0) as planner:
+        StaticFrames(camera).tell("membrane/base_link", "camera_optical", place)
+
+        def is_known():
+            try:
+                return planner.reach(seen, max_time=1e-6) is not None
+            except GoalRejectedError as error:
+                assert "no frame 'camera_optical'" in str(error)
+                return False
+
+        wait_for(is_known, "the node to hear of the camera")
+        result = planner.reach(seen, tolerance=1e-6)
+        wanted = place.apply_inverse(np.array([[0.0, 0.0, 0.03]]))
+        features = FeaturePoints(np.array([[0.5, 0.5]]), wanted, np.ones(1))
+        reached = planner.reach(features=features)
+    assert np.asarray(result.pressures) == pytest.approx(HIDDEN, abs=30.0)
+    assert np.asarray(result.pressures) == pytest.approx(np.asarray(expected.pressures), abs=5.0)
+    assert reached.predicted_mean_error < 1e-4
 
 
 def test_a_driver_at_fault_refuses_moves_but_not_plans(client, stand_in, shape_of, wait_for):

@@ -78,7 +78,9 @@ class Controller:
     def follow(self, points):
         """Stream a cloud of (N, 3) m from now on, or nothing."""
         with self.streaming:
-            self.target = None if points is None else lambda: cloud_from_points(points, "base_link", self.now())
+            self.target = (
+                None if points is None else lambda: cloud_from_points(points, "membrane/base_link", self.now())
+            )
 
     def wait_for_state(self, state, what=lambda one: True):
         """Wait until the servo says so from now on; returns that message."""
@@ -150,7 +152,7 @@ def test_the_answer_names_its_target_exactly(following):
     def target():
         stamp = following.now()
         stamps.add(nanoseconds_from_stamp(stamp))
-        return cloud_from_points(points, "base_link", stamp)
+        return cloud_from_points(points, "membrane/base_link", stamp)
 
     following.target = target
     following.wait_for_state(ServoState.TRACKING, lambda one: nanoseconds_from_stamp(one.target) in stamps)
@@ -162,7 +164,8 @@ def test_meshes_and_feature_points_are_followed_too(following, stand_in, pipelin
     vertices = [Point(x=float(x), y=float(y), z=float(z)) for x, y, z in mesh.points]
     triangles = [MeshTriangle(vertex_indices=face) for face in mesh.faces.astype(np.uint32)]
     following.target = lambda: TargetMesh(
-        header=Header(stamp=following.now(), frame_id="base_link"), mesh=Mesh(vertices=vertices, triangles=triangles)
+        header=Header(stamp=following.now(), frame_id="membrane/base_link"),
+        mesh=Mesh(vertices=vertices, triangles=triangles),
     )
     # The triangles are chords of the surface: 50 Pa with so few.
     wait_for(lambda: np.abs(stand_in.commands[-1] - HIDDEN[::-1]).max() < 100.0, "the mesh to be followed")
@@ -170,7 +173,7 @@ def test_meshes_and_feature_points_are_followed_too(following, stand_in, pipelin
     uv = np.random.default_rng(0).uniform(0.1, 0.9, (40, 2))
     wanted = pipeline.at(uv).points(HIDDEN) / MM_PER_M
     following.target = lambda: TargetPoints(
-        header=Header(stamp=following.now(), frame_id="base_link"),
+        header=Header(stamp=following.now(), frame_id="membrane/base_link"),
         u=uv[:, 0].tolist(),
         v=uv[:, 1].tolist(),
         position=[Point(x=float(x), y=float(y), z=float(z)) for x, y, z in wanted],
@@ -182,16 +185,16 @@ def bad_targets(points, now):
     """Messages that cannot be followed, with what the rejection says."""
     soon = stamp_from_seconds(time.time() + 60.0)
     return [
-        (cloud_from_points(np.where(points > 0.1, np.nan, points), "base_link", now), "NaN"),
-        (cloud_from_points(points[:0], "base_link", now), "0 points"),
-        (cloud_from_points(points[:3], "base_link", now), "3 points"),
-        (cloud_from_points(1000.0 * points, "base_link", now), "millimetres"),
+        (cloud_from_points(np.where(points > 0.1, np.nan, points), "membrane/base_link", now), "NaN"),
+        (cloud_from_points(points[:0], "membrane/base_link", now), "0 points"),
+        (cloud_from_points(points[:3], "membrane/base_link", now), "3 points"),
+        (cloud_from_points(1000.0 * points, "membrane/base_link", now), "millimetres"),
         (cloud_from_points(points, "world", now), "'world'"),
-        (cloud_from_points(points, "base_link", Time()), "no stamp"),
-        (cloud_from_points(points, "base_link", stamp_from_seconds(1e9)), "stale"),
-        (cloud_from_points(points, "base_link", soon), "future"),
-        (TargetPoints(header=Header(stamp=now, frame_id="base_link"), u=[0.5]), "1 u and 0 v"),
-        (TargetMesh(header=Header(stamp=now, frame_id="base_link")), "0 points"),
+        (cloud_from_points(points, "membrane/base_link", Time()), "no stamp"),
+        (cloud_from_points(points, "membrane/base_link", stamp_from_seconds(1e9)), "stale"),
+        (cloud_from_points(points, "membrane/base_link", soon), "future"),
+        (TargetPoints(header=Header(stamp=now, frame_id="membrane/base_link"), u=[0.5]), "1 u and 0 v"),
+        (TargetMesh(header=Header(stamp=now, frame_id="membrane/base_link")), "0 points"),
     ]
 
 
@@ -215,7 +218,7 @@ def test_bad_targets_are_refused_and_the_last_good_command_kept(following, stand
 def test_targets_may_change_their_size_from_one_to_the_next(following, stand_in, pipeline):
     clouds = [pipeline.at(SHEET.samples(count)).points(HIDDEN) / MM_PER_M for count in (400, 9000, 2500)]
     sizes = iter(range(10**9))
-    following.target = lambda: cloud_from_points(clouds[next(sizes) % 3], "base_link", following.now())
+    following.target = lambda: cloud_from_points(clouds[next(sizes) % 3], "membrane/base_link", following.now())
     count = len(following.states)
     following.wait_for(lambda: len(following.states) > count + 50, "states")
     assert {one.state for one in following.states[count:]} == {ServoState.TRACKING}
@@ -292,7 +295,7 @@ def test_a_fault_releases_the_stream_and_a_reset_does_not_bring_it_back(followin
     wait_for(stand_in.is_silent, "the commands to end")
     assert following.states[-1].state == ServoState.OFF
     stand_in.announce(DriverState.VENTED, "reset")
-    late = cloud_from_points(cloud(HIDDEN), "base_link", following.now())
+    late = cloud_from_points(cloud(HIDDEN), "membrane/base_link", following.now())
     assert stand_in.is_silent()
     stand_in.announce(DriverState.FAULT, "burst again")
     time.sleep(0.1)

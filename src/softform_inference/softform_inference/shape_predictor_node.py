@@ -97,7 +97,7 @@ class ShapePredictorNode(SoftformLifecycleNode):
             self.get_logger().warning(f"no prediction: {error}", throttle_duration_sec=5.0)
             return
         self._fault = ""
-        frame, stamp = self.parameters["frame"], message.header.stamp
+        frame, stamp = self._robot.base_frame, message.header.stamp
         models = self._models.models
         # A prediction that nobody hears would take the cores from servo and driver.
         if self._surfaces.get_subscription_count():
@@ -113,7 +113,7 @@ class ShapePredictorNode(SoftformLifecycleNode):
             response.success, response.message = False, str(error)
             return response
         actuation = self._robot.nearest_actuation(commands)
-        frame, stamp = self.parameters["frame"], self.get_clock().now().to_msg()
+        frame, stamp = self._robot.base_frame, self.get_clock().now().to_msg()
         response.success = True
         models = self._models.models
         pipeline, uncertainty = models.pipeline, models.uncertainty

@@ -58,11 +58,11 @@ def points_of(items):
 
 
 def test_the_surface_message_rebuilds_the_cloud(pipeline):
-    surface = predict_surface(pipeline, "sheet", PRESSURES, "base_link", Time(sec=5))
-    cloud = predict_cloud(pipeline, None, PRESSURES, "base_link", Time(sec=5))
+    surface = predict_surface(pipeline, "sheet", PRESSURES, "membrane/base_link", Time(sec=5))
+    cloud = predict_cloud(pipeline, None, PRESSURES, "membrane/base_link", Time(sec=5))
     control_points = points_of(surface.control_points).reshape(surface.rows, surface.cols, 3)
     assert (surface.rows, surface.cols, surface.degree) == (30, 30, 3)
-    assert surface.header.stamp.sec == 5 and surface.header.frame_id == "base_link"
+    assert surface.header.stamp.sec == 5 and surface.header.frame_id == "membrane/base_link"
     assert np.allclose(evaluate(control_points, pipeline.uv), points_from_cloud(cloud), atol=1e-6)
     assert not surface.kernel_centers and not surface.warp_coefficients and surface.kernel_width == 0.0
     assert 0.01 < points_from_cloud(cloud)[:, 2].max() < 0.2
@@ -83,7 +83,7 @@ def test_the_warp_travels_in_si_units(robot):
     )
     network, _ = load_forward_kinematics(robot)
     pipeline = ForwardPipeline(extract_mlp(network), SHEET.samples(100), SimToReal(SHEET.samples(25), constant))
-    surface = predict_surface(pipeline, "sheet", PRESSURES, "base_link", Time())
+    surface = predict_surface(pipeline, "sheet", PRESSURES, "membrane/base_link", Time())
     control_points = points_of(surface.control_points).reshape(30, 30, 3)
     simulated, centers = evaluate(control_points, pipeline.uv), points_of(surface.kernel_centers)
     sent = points_of(surface.warp_coefficients)
@@ -212,7 +212,7 @@ def test_the_node_predicts_what_is_measured_and_what_is_asked(bench, robot, pipe
     surface, cloud = bench.received["surface"][0], bench.received["cloud"][0]
     expected = pipeline.control_points(PRESSURES).reshape(-1, 3) / MM_PER_M
     assert np.allclose(points_of(surface.control_points), expected, atol=1e-9)
-    assert surface.header.stamp in stamps and cloud.header.frame_id == "base_link"
+    assert surface.header.stamp in stamps and cloud.header.frame_id == "membrane/base_link"
     assert len(points_from_cloud(cloud)) == 400
 
     answer = bench.call(PredictShape, "predict_shape", PredictShape.Request(pressures=PRESSURES[::-1].tolist()))

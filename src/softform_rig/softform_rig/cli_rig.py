@@ -57,7 +57,7 @@ def rig(
     when it hears a request to vent, and when each fault starts, first shows, and ends. Ctrl-C stops it.
 
     A fault is KIND[=VALUE][@START][+DURATION], times in seconds. Without START it is there from the beginning, without
-    DURATION it stays. More can be injected while it runs, on the topic rig/inject_fault; docs/steps/inject-faults.md
+    DURATION it stays. More can be injected while it runs, by the service rig/inject_fault; docs/steps/inject-faults.md
     says what each does on the wire and what a driver should make of it.
 
     \b

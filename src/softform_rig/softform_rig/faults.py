@@ -15,9 +15,6 @@ from softform_core.errors import SoftformError
 Device = Literal["board", "line", "air", "motion capture", "scanner"]
 Value = float | str
 
-CLEAR = "clear"
-"""Written instead of a fault: ends all that are on or still to come."""
-
 _FORM = re.compile(r"(?P<kind>[a-z_]+)(=(?P<values>[^@+]*))?(@(?P<start>[^@+]*))?(\+(?P<duration>[^@+]*))?")
 _LAST_CHANNEL = 9
 

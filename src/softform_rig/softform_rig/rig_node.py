@@ -8,14 +8,15 @@ from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from numpy.typing import NDArray
 from rclpy.lifecycle import TransitionCallbackReturn
 from sensor_msgs.msg import PointCloud2
-from std_msgs.msg import String
 
 from softform_core.errors import SoftformError
 from softform_core.heap import keep_large_arrays_off_the_heap
 from softform_core.paths import runs_dir
 from softform_core.robots import load_robot
 from softform_interfaces.msg import MarkerFrame
-from softform_rig.faults import CLEAR, parse_fault, parse_faults
+from softform_interfaces.srv import InjectFault
+from softform_rig.fault_messages import fault_from_request
+from softform_rig.faults import parse_faults
 from softform_rig.parameters import PARAMETERS
 from softform_rig.reality import load_reality
 from softform_rig.rig_settings import RigSettings
@@ -23,11 +24,9 @@ from softform_rig.virtual_rig import VirtualRig
 from softform_ros.conversions import cloud_from_points, marker_message, stamp_from_seconds
 from softform_ros.diagnostics import ERROR, OK, Health
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
-from softform_ros.qos import CAPTURED_MARKERS, FAULT_EVENTS, INJECT_FAULT, TRUE_SURFACE
+from softform_ros.qos import CAPTURED_MARKERS, FAULT_EVENTS, TRUE_SURFACE
 from softform_ros.timers import create_steady_timer
 
-FRAME = "base_link"
-CAMERAS_FRAME = "mocap"
 EVENTS_PERIOD = 0.1  # s; each event carries its own time
 
 
@@ -43,13 +42,13 @@ class RigNode(SoftformLifecycleNode):
         self._true_surface = self.create_publisher(PointCloud2, "rig/true_surface", TRUE_SURFACE)
         self._markers = self.create_publisher(MarkerFrame, "mocap/markers", CAPTURED_MARKERS)
         self._events = self.create_publisher(DiagnosticStatus, "rig/fault_events", FAULT_EVENTS)
-        self.create_subscription(String, "rig/inject_fault", self._inject, INJECT_FAULT)
+        self.create_service(InjectFault, "rig/inject_fault", self._inject)
         create_steady_timer(self, EVENTS_PERIOD, self._publish_events)
 
     def configure(self) -> None:
         """Build the reality."""
         given = self.parameters
-        robot = load_robot(given["robot"])
+        robot = self._robot = load_robot(given["robot"])
         settings = RigSettings(
             port_link=Path(given["port_link"] or runs_dir() / "openpneu"),
             scan_folder=Path(given["scan_folder"] or runs_dir() / "scans"),
@@ -84,19 +83,21 @@ class RigNode(SoftformLifecycleNode):
         self.deactivate()
         self._rig = None
 
-    def _inject(self, message: String) -> None:
-        """Inject the fault that a message describes; an event reports that it was accepted or rejected."""
-        text, now = message.data.strip(), time.monotonic()
+    def _inject(self, request: InjectFault.Request, response: InjectFault.Response) -> InjectFault.Response:
+        """Inject the fault that is asked for, or clear all; the answer says why it was rejected."""
         try:
             if self._rig is None or not self.is_active:
                 raise SoftformError("The rig is not active.", "Activate it first.")
-            if text == CLEAR:
+            fault = fault_from_request(request)
+            if fault is None:
                 self._rig.schedule.clear()
             else:
-                self._rig.inject(parse_fault(text))
-            self._say_event(text, "accepted", now)
+                self._rig.inject(fault)
+            response.success = True
         except SoftformError as error:
-            self._say_event(text, f"rejected: {error}", now)
+            self.get_logger().warning(f"fault rejected: {error}")
+            response.message = str(error)
+        return response
 
     def _publish_events(self) -> None:
         if self._rig is None:
@@ -112,12 +113,10 @@ class RigNode(SoftformLifecycleNode):
 
     def _say_event(self, name: str, event: str, at: float) -> None:
         """Publish and log one event at `at`, s of the steady clock, which all processes of this machine share."""
-        rejected = event.startswith("rejected")
-        if event != "accepted":
-            self.get_logger().info(f"{at - self._activated_at:.2f} s: {name} {event}")
+        self.get_logger().info(f"{at - self._activated_at:.2f} s: {name} {event}")
         self._events.publish(
             DiagnosticStatus(
-                level=DiagnosticStatus.ERROR if rejected else DiagnosticStatus.OK,
+                level=DiagnosticStatus.OK,
                 name=name,
                 message=event,
                 hardware_id="virtual rig",
@@ -142,12 +141,13 @@ class RigNode(SoftformLifecycleNode):
         return Health(ERROR if faults else OK, "; ".join(faults) or "the virtual rig runs", values)
 
     def _publish_surface(self, points: NDArray[np.float64], captured_at: float) -> None:
-        self._true_surface.publish(cloud_from_points(points, FRAME, stamp_from_seconds(captured_at)))
+        self._true_surface.publish(cloud_from_points(points, self._robot.base_frame, stamp_from_seconds(captured_at)))
 
     def _publish_markers(self, positions: NDArray[np.float64], captured_at: float, number: int) -> None:
         assert self._rig is not None
         stamp = stamp_from_seconds(captured_at)
-        self._markers.publish(marker_message(self._rig.cameras.names, positions, CAMERAS_FRAME, stamp, number))
+        frame = self._robot.frame_of("mocap")
+        self._markers.publish(marker_message(self._rig.cameras.names, positions, frame, stamp, number))
 
 
 def make_node() -> RigNode:

@@ -14,12 +14,14 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from sensor_msgs.msg import PointCloud2
-from std_msgs.msg import String
 
 from softform_interfaces.msg import MarkerFrame
+from softform_interfaces.srv import InjectFault
+from softform_rig.fault_messages import request_from_fault
+from softform_rig.faults import parse_fault
 from softform_ros.background_node import BackgroundNode
 from softform_ros.conversions import points_from_cloud, positions_from_markers
-from softform_ros.qos import CAPTURED_MARKERS, DIAGNOSTICS, FAULT_EVENTS, INJECT_FAULT, TRUE_SURFACE
+from softform_ros.qos import CAPTURED_MARKERS, DIAGNOSTICS, FAULT_EVENTS, TRUE_SURFACE
 from softform_ros.service_calls import call_service
 
 NAMESPACE = "/softform"
@@ -86,7 +88,7 @@ def test_the_node_serves_board_scans_and_truth_and_ends_cleanly(start) -> None:
         assert port.read_until(b"\r\n") == b"OpenPneu2.0\r\n"
         port.write(b"SC=4\r\nT=3.00\r\nC\r\n")
         rig.wait(lambda: rig.surfaces and points_from_cloud(rig.surfaces[-1])[:, 2].max() > 0.02)
-    assert rig.surfaces[-1].header.frame_id == "base_link"
+    assert rig.surfaces[-1].header.frame_id == "membrane/base_link"
     highest = points_from_cloud(rig.surfaces[-1])[:, 2].argmax()
     assert np.abs(points_from_cloud(rig.surfaces[-1])[highest, :2]).max() < 0.02, "c5 is the chamber in the middle"
     rig.wait(lambda: len(list(rig.scans.glob("*.ply"))) >= 3)
@@ -95,7 +97,7 @@ def test_the_node_serves_board_scans_and_truth_and_ends_cleanly(start) -> None:
     assert status.hardware_id == "virtual rig"
     assert int({v.key: v.value for v in status.values}["scans"]) >= 1
     rig.wait(lambda: len(rig.markers) >= 3)
-    assert rig.markers[-1].header.frame_id == "mocap"
+    assert rig.markers[-1].header.frame_id == "membrane/mocap"
     assert positions_from_markers(rig.markers[-1]).shape == (len(rig.markers[-1].name), 3) == (38, 3)
     rig.process.send_signal(signal.SIGTERM)
     assert rig.process.wait(10.0) == 0
@@ -113,11 +115,15 @@ def test_deactivating_takes_the_port_away_and_activating_brings_it_back(start) -
     assert rig.change(Transition.TRANSITION_CLEANUP)
 
 
-def test_faults_come_by_schedule_and_by_topic_and_are_told(start) -> None:
+def test_faults_come_by_schedule_and_by_service_and_are_told(start) -> None:
     rig = start(mocap_rate="20.0", faults="[mocap_occlude=1@0.5+2]")
     events: list[DiagnosticStatus] = []
     rig.node.create_subscription(DiagnosticStatus, "rig/fault_events", events.append, FAULT_EVENTS)
-    inject = rig.node.create_publisher(String, "rig/inject_fault", INJECT_FAULT)
+
+    def ask(request: InjectFault.Request) -> InjectFault.Response:
+        return call_service(rig.node, "rig", InjectFault, "rig/inject_fault", request, 30.0)
+
+    assert "not active" in ask(InjectFault.Request()).message
     assert rig.change(Transition.TRANSITION_CONFIGURE)
     assert rig.change(Transition.TRANSITION_ACTIVATE)
     rig.wait(lambda: any(event.message == "ends" for event in events))
@@ -126,14 +132,12 @@ def test_faults_come_by_schedule_and_by_topic_and_are_told(start) -> None:
     times = [float(event.values[0].value) for event in events]
     assert times[0] <= times[1] <= times[2] == pytest.approx(times[0] + 2.0, abs=1e-3)
     assert abs(time.monotonic() - times[2]) < 60.0, "the steady clock of this machine"
-    inject.publish(String(data="explode"))
-    inject.publish(String(data="mocap_swap=m01:m99"))
-    inject.publish(String(data="mocap_silent"))
+    assert "no fault 200" in ask(InjectFault.Request(kind=200)).message
+    assert "no marker 'm99'" in ask(request_from_fault(parse_fault("mocap_swap=m01:m99"))).message
+    assert ask(InjectFault.Request(kind=InjectFault.Request.MOCAP_SILENT)).success
     rig.wait(lambda: any(event.name.startswith("mocap_silent") and event.message == "shows" for event in events))
-    refused = [event for event in events if event.level == DiagnosticStatus.ERROR]
-    assert ["no fault 'explode'" in refused[0].message, "no marker 'm99'" in refused[1].message] == [True, True]
     rig.wait(lambda: rig.diagnostics and "mocap_silent" in str(rig.diagnostics[-1].status[0].values))
-    inject.publish(String(data="clear"))
+    assert ask(InjectFault.Request(kind=InjectFault.Request.CLEAR)).success
     rig.wait(lambda: events[-1].message == "ends")
     seen = len(rig.markers)
     rig.wait(lambda: len(rig.markers) > seen)

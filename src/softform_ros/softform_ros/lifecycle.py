@@ -5,8 +5,9 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rclpy
 from rclpy._rclpy_pybind11 import RCLError
@@ -17,6 +18,9 @@ from rclpy.signals import SignalHandlerOptions
 
 from softform_ros.diagnostics import ERROR, OK, DiagnosticsPublisher, Health
 from softform_ros.parameters import Parameter, declare_parameters, read_parameters
+
+if TYPE_CHECKING:
+    from softform_ros.frames import Frames
 
 
 class SoftformLifecycleNode(LifecycleNode):
@@ -38,6 +42,13 @@ class SoftformLifecycleNode(LifecycleNode):
         self._is_configured = False
         self._last_failure = ""
         self.diagnostics = DiagnosticsPublisher(self, hardware_id, self._health)
+
+    @cached_property
+    def frames(self) -> "Frames":
+        """What TF knows, from the first use on."""
+        from softform_ros.frames import Frames  # the driver has no use for what it loads
+
+        return Frames(self)
 
     def configure(self) -> None:
         """Open and load what the node needs; `self.parameters` holds the checked parameters."""

@@ -29,9 +29,12 @@ TARGET_READER = _profile(depth=1)
 SERVO_STATE = _profile(depth=10)
 LATCHED_STATE = _profile(depth=1, latched=True)
 TRUE_SURFACE = _profile(depth=1)
-INJECT_FAULT = _profile(depth=10)
 FAULT_EVENTS = _profile(depth=100)
 DIAGNOSTICS = _profile(depth=10)
+TF = _profile(depth=100)
+TF_STATIC = _profile(depth=1, latched=True)
+TF_STATIC_READER = _profile(depth=100, latched=True)
+"""Hears what each of the publishers has said last."""
 ATTENDANCE = _profile(depth=1)
 ATTENDANCE.liveliness = LivelinessPolicy.AUTOMATIC
 ATTENDANCE.liveliness_lease_duration = Duration(seconds=3)

@@ -6,13 +6,25 @@ from collections.abc import Callable
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
-from std_msgs.msg import String
 
 from softform_core.errors import SoftformError
+from softform_interfaces.msg import BringupState
 from softform_ros.qos import LATCHED_STATE
 
-ACTIVE, FAILED = "active", "failed"
-"""States that the bring-up manager publishes: every node is active; a node failed (its reason follows)."""
+_NAMES = {
+    BringupState.STARTING: "starting",
+    BringupState.ACTIVE: "active",
+    BringupState.DEGRADED: "degraded",
+    BringupState.STOPPING: "stopping",
+    BringupState.DOWN: "down",
+    BringupState.FAILED: "failed",
+}
+
+
+def state_in_words(message: BringupState) -> str:
+    """Return what the bring-up manager says in a line, such as `degraded: scanner does not answer`."""
+    name = _NAMES.get(message.state, f"state {message.state}")
+    return f"{name}: {message.reason}" if message.reason else name
 
 
 def wait_until_active(namespace: str, timeout: float, has_ended: Callable[[], bool]) -> None:
@@ -26,30 +38,25 @@ def wait_until_active(namespace: str, timeout: float, has_ended: Callable[[], bo
     Raises:
         SoftformError: If a node failed, the launch ended, or time is up.
     """
-    states: list[str] = []
+    states: list[BringupState] = []
     context = rclpy.Context()
     rclpy.init(context=context, signal_handler_options=SignalHandlerOptions.NO)
     node = rclpy.create_node("stack_state", namespace=namespace, context=context, use_global_arguments=False)
     try:
-
-        def keep(message: String) -> None:
-            states.append(message.data)
-
-        node.create_subscription(String, "bringup_state", keep, LATCHED_STATE)
+        node.create_subscription(BringupState, "bringup_state", states.append, LATCHED_STATE)
         executor = SingleThreadedExecutor(context=context)
         executor.add_node(node)
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
             executor.spin_once(timeout_sec=0.1)
-            if states and states[-1] == ACTIVE:
+            if states and states[-1].state == BringupState.ACTIVE:
                 return
-            if states and states[-1].startswith(FAILED):
-                raise SoftformError(f"The stack did not come up: {states[-1]}.")
+            if states and states[-1].state == BringupState.FAILED:
+                raise SoftformError(f"The stack did not come up: {state_in_words(states[-1])}.")
             if has_ended():
                 raise SoftformError("The launch ended before the stack was up.")
-        raise SoftformError(
-            f"The stack was not up within {timeout:g} s (last state: {states[-1] if states else 'none'})."
-        )
+        last = state_in_words(states[-1]) if states else "none"
+        raise SoftformError(f"The stack was not up within {timeout:g} s (last state: {last}).")
     finally:
         node.destroy_node()
         rclpy.shutdown(context=context)

@@ -155,7 +155,7 @@ class CaptureRun:
             why = f", the last one was rejected: {record.rejection}" if record.rejected else ""
             return f"no usable frame for {now - self._last_arrival:.0f} s{why}"
         if record.misalignment:
-            return ("the last good alignment is used: " if stream.is_aligned else "") + record.misalignment
+            return ("the last good alignment is used: " if stream.alignment else "") + record.misalignment
         return "; ".join(self._marker_faults()) or self._clock_fault()
 
     def _marker_faults(self) -> Iterator[str]:

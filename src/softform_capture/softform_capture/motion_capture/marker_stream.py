@@ -89,9 +89,9 @@ class MarkerStream:
         self._plausibility: MarkerPlausibility | None = None
 
     @property
-    def is_aligned(self) -> bool:
-        """Whether an alignment is known that can be trusted."""
-        return self._alignment is not None
+    def alignment(self) -> RigidTransform | None:
+        """Takes the system's points into the robot's frame, m; None while none is known that can be trusted."""
+        return self._alignment
 
     def take(self, names: Sequence[str], positions: Array, time: float, number: int) -> Array:
         """Use one frame.

@@ -32,7 +32,7 @@ def test_a_natnet_server_that_goes_away_and_comes_back(start_node):
         node.start()
         node.wait(lambda: len(node.messages) > 10)
         given = node.messages[-1]
-        assert given.name == SHEET_NAMES and all(given.visible) and given.header.frame_id == "base_link"
+        assert given.name == SHEET_NAMES and all(given.visible) and given.header.frame_id == "membrane/base_link"
         assert np.abs(np.delete(positions_from_markers(given) - sheet(), 4, axis=0)).max() < 1e-5
         server.hidden, server.extra = (6,), [b"\x07\x00\xff\xff"]
         status, values = node.wait_for_status("m03 missing")

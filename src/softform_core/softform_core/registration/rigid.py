@@ -44,6 +44,14 @@ class RigidTransform:
         turn = Rotation.from_rotvec(rotation_vector).as_matrix()
         return RigidTransform(turn @ self.rotation, turn @ (self.translation - pivot) + pivot + translation)
 
+    def after(self, first: "RigidTransform") -> "RigidTransform":
+        """The motion that does `first`, then this one."""
+        return RigidTransform(self.rotation @ first.rotation, self.apply(first.translation))
+
+    def inverse(self) -> "RigidTransform":
+        """The motion back."""
+        return RigidTransform(self.rotation.T, -self.translation @ self.rotation)
+
     def quaternion(self) -> Array:
         """The rotation as (x, y, z, w), (4,)."""
         return np.asarray(Rotation.from_matrix(self.rotation).as_quat())

@@ -119,6 +119,15 @@ class Robot(Description):
         return self._path or self.name
 
     @property
+    def base_frame(self) -> str:
+        """The robot's frame among those of a laboratory: what is in it needs no transformation."""
+        return self.frame_of("base_link")
+
+    def frame_of(self, device: str) -> str:
+        """Name of the frame of `scanner`, `mocap` or a tip among those of a laboratory."""
+        return f"{self.name}/{device}"
+
+    @property
     def _map(self) -> ActuationMap:
         return self.actuation_map
 

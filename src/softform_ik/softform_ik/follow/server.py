@@ -10,6 +10,7 @@ from softform_client.driver_watch import DriverWatch
 from softform_client.follow_codes import in_codes_of_following
 from softform_client.follow_goal import FollowGoal
 from softform_client.follow_messages import goal_from_message
+from softform_client.goal_frames import bring_into
 from softform_core.robots import Robot
 from softform_ik.follow.follow import Follow, FollowOutcome
 from softform_ik.follow.messages import feedback_to_message, result_to_message
@@ -50,7 +51,8 @@ class FollowServer(MovingGoalServer[FollowGoal, FollowOutcome]):
         """Check and unpack."""
         parameters = self.node.parameters
         now = self.node.get_clock().now().nanoseconds * 1e-9
-        goal = goal_from_message(message, self._robot, parameters["frame"], now, parameters["max_target_age"])
+        bring_into(self._robot.base_frame, message, self.node.frames)
+        goal = goal_from_message(message, self._robot, self._robot.base_frame, now, parameters["max_target_age"])
         if self.moves(goal):
             with in_codes_of_following():
                 self._driver.refuse_unless_ready()

@@ -5,7 +5,6 @@ from softform_ros.parameters import MODEL_PARAMETERS, Parameter
 
 PARAMETERS = (
     *MODEL_PARAMETERS,
-    Parameter("frame", "base_link", "frame that targets and obstacles must be in"),
     Parameter(
         "surface_points", 1681, "points of the surface; what the triangles between them cut off is kept", 400, 10000
     ),

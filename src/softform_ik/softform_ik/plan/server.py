@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from operator import attrgetter
 
+from softform_client.goal_frames import bring_into
 from softform_client.plan_goal import PlanGoal
 from softform_client.plan_messages import goal_from_message
 from softform_core.planning.motion_plan import Progress
@@ -36,7 +37,8 @@ class PlanServer(GoalServer[PlanGoal, PlanOutcome]):
         """Check and unpack."""
         parameters = self.node.parameters
         now = self.node.get_clock().now().nanoseconds * 1e-9
-        return goal_from_message(message, self._robot, parameters["frame"], now, parameters["max_target_age"])
+        bring_into(self._robot.base_frame, message, self.node.frames)
+        return goal_from_message(message, self._robot, self._robot.base_frame, now, parameters["max_target_age"])
 
     def run(
         self, goal: PlanGoal, stop: StopRequest, send_feedback: Callable[[PlanToShape.Feedback], None]

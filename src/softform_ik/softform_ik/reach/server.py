@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from softform_client.driver_watch import DriverWatch
+from softform_client.goal_frames import bring_into
 from softform_client.reach_goal import ReachGoal
 from softform_client.reach_messages import goal_from_message
 from softform_core.robots import Robot
@@ -47,7 +48,8 @@ class ReachServer(MovingGoalServer[ReachGoal, ReachOutcome]):
         """Check and unpack."""
         parameters = self.node.parameters
         now = self.node.get_clock().now().nanoseconds * 1e-9
-        goal = goal_from_message(message, self._robot, parameters["frame"], now, parameters["max_target_age"])
+        bring_into(self._robot.base_frame, message, self.node.frames)
+        goal = goal_from_message(message, self._robot, self._robot.base_frame, now, parameters["max_target_age"])
         if self.moves(goal):
             self._driver.refuse_unless_ready()
         return goal
@@ -67,9 +69,7 @@ class ReachServer(MovingGoalServer[ReachGoal, ReachOutcome]):
 
     def result(self, outcome: ReachOutcome) -> ReachShape.Result:
         """Pack."""
-        return result_to_message(
-            outcome, self._robot, self.node.parameters["frame"], self.node.get_clock().now().to_msg()
-        )
+        return result_to_message(outcome, self._robot, self._robot.base_frame, self.node.get_clock().now().to_msg())
 
     def summary(self, outcome: ReachOutcome) -> str:
         """Iterations, time and errors."""

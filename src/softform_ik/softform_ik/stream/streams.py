@@ -52,7 +52,7 @@ class ServoStreams:
         commander: Commander,
     ) -> None:
         values = node.parameters
-        self._node, self._commander = node, commander
+        self._node, self._commander, self._frame = node, commander, robot.base_frame
         self._targets = self._refused = 0
         self._last_refusal = ""
         self._refusal_told_at = -_TELL_SECONDS
@@ -65,7 +65,7 @@ class ServoStreams:
             values["most_error"] * MM_PER_M,
             values["smoothness"],
         )
-        self._intake = ServoIntake(robot, values["frame"], values["stale_after"])
+        self._intake = ServoIntake(robot, robot.base_frame, values["stale_after"])
         self._states = node.create_publisher(ServoState, "servo_state", qos.SERVO_STATE)
         self._told = ServoReport()
         self._current, self._points = model, values["servo_points"]
@@ -125,7 +125,7 @@ class ServoStreams:
             if self._current() is not self._made_of:
                 self._take_model()
             try:
-                self._loop.aim(prepare(message))
+                self._loop.aim(prepare(self._node.frames.into(self._frame, message)))
             except (SoftformError, ValueError) as error:
                 self._refuse(str(error))
                 return

@@ -37,7 +37,6 @@ POINTS = 20_000
 ROUND_SECONDS = 12.0
 """Time of one round on the path; its fastest chamber then moves at about a fifth of the slew rate."""
 
-_FRAME = "base_link"
 _SEED = 0
 _APPROACH_SECONDS = 3.0
 _REST_PLACES = 6
@@ -117,7 +116,9 @@ def streaming(seconds: float = 60.0) -> dict[str, object]:
     robot = load_robot("membrane")
     model = str(models_dir() / robot.name / SHIPPED)
     models = LivePipeline(robot, sim_to_real=model)
-    path = StreamedPath(models.current, pressure_path(robot, round(ROUND_SECONDS * RATE), _SEED), POINTS, _FRAME)
+    path = StreamedPath(
+        models.current, pressure_path(robot, round(ROUND_SECONDS * RATE), _SEED), POINTS, robot.base_frame
+    )
     folder = new_run_folder("bench-streaming")
     enter_domain_of_its_own()
     arguments = {"robot": robot.name, "run_dir": str(folder), "sim_to_real": model}

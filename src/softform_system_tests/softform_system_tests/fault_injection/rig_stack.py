@@ -134,7 +134,7 @@ class RigStack:
         """
         if not self.processes.has_launch:
             self.relaunch()
-        self.watch.inject("clear")
+        self.watch.clear_faults()
         deadline = time.monotonic() + _BACK_SECONDS
         while not wait_for(self._moves, _LOOK_SECONDS) or self._missing():
             self.replace_what_is_gone()

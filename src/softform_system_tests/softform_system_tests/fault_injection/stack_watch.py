@@ -9,18 +9,23 @@ from typing import Any
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from sensor_msgs.msg import PointCloud2
-from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from softform_interfaces.msg import ChamberPressures, DriverState, MarkerFrame
+from softform_core.errors import SoftformError
+from softform_interfaces.msg import BringupState, ChamberPressures, DriverState, MarkerFrame
+from softform_interfaces.srv import InjectFault
+from softform_rig.fault_messages import request_from_fault
+from softform_rig.faults import parse_fault
 from softform_ros import qos
 from softform_ros.background_node import BackgroundNode
 from softform_ros.conversions import points_from_cloud, seconds_from_stamp
 from softform_ros.service_calls import call_service
+from softform_ros.stack_state import state_in_words
 
 _POLL_SECONDS = 0.02
 _FLUSH_SECONDS = 1.5  # the recorder hands over what it wrote once a second
 _REMEMBERED = 10
+_INJECTED_SECONDS = 5.0
 
 
 def wait_for(condition: Callable[[], bool], seconds: float) -> bool:
@@ -67,14 +72,13 @@ class StackWatch:
         """Open topics and services."""
         node = self.node = self._background.__enter__()
         node.create_subscription(DriverState, "driver_state", self._on_driver_state, qos.LATCHED_STATE)
-        node.create_subscription(String, "bringup_state", self._on_bringup_state, qos.LATCHED_STATE)
+        node.create_subscription(BringupState, "bringup_state", self._on_bringup_state, qos.LATCHED_STATE)
         node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, qos.DIAGNOSTICS)
         node.create_subscription(ChamberPressures, "pressure_state", self._on_pressures, qos.PRESSURE_STATE_READER)
         node.create_subscription(PointCloud2, "captured_cloud", self._on_cloud, qos.CAPTURED_CLOUD)
         node.create_subscription(MarkerFrame, "captured_markers", self._on_markers, qos.CAPTURED_MARKERS)
         self.commands = node.create_publisher(ChamberPressures, "pressure_command", qos.PRESSURE_COMMAND)
         node.create_subscription(DiagnosticStatus, "rig/fault_events", self._on_fault_event, qos.FAULT_EVENTS)
-        self._faults = node.create_publisher(String, "rig/inject_fault", qos.INJECT_FAULT)
         return self
 
     def __exit__(
@@ -123,8 +127,17 @@ class StackWatch:
         return old[-1] if old else 0
 
     def inject(self, fault: str) -> None:
-        """Have the rig's devices fail, as `KIND[=VALUE][+DURATION]`; `clear` ends all that is on."""
-        self._faults.publish(String(data=fault))
+        """Have the rig's devices fail, as `KIND[=VALUE][+DURATION]`; a rejection is raised."""
+        self._ask(request_from_fault(parse_fault(fault)))
+
+    def clear_faults(self) -> None:
+        """End all faults that are on."""
+        self._ask(request_from_fault(None))
+
+    def _ask(self, request: InjectFault.Request) -> None:
+        answer = call_service(self.node, "rig", InjectFault, "rig/inject_fault", request, _INJECTED_SECONDS)
+        if answer is not None and not answer.success:
+            raise SoftformError(answer.message)
 
     def fault_moment(self, kind: str, event: str, since: float, seconds: float) -> float | None:
         """When a fault `starts`, `shows` or `ends`, s of `time.monotonic`; None if it does not in time."""
@@ -152,8 +165,8 @@ class StackWatch:
     def _on_driver_state(self, message: DriverState) -> None:
         self.driver_states.append((time.monotonic(), int(message.state), message.reason))
 
-    def _on_bringup_state(self, message: String) -> None:
-        self.bringup_state = message.data
+    def _on_bringup_state(self, message: BringupState) -> None:
+        self.bringup_state = state_in_words(message)
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         self._diagnostics.update({status.name: status for status in message.status})

@@ -142,7 +142,7 @@ def soak(minutes: float, folder: Path, say: Callable[[str], None]) -> dict[str, 
         LivePipeline(robot, sim_to_real="none").current,
         pressure_path(robot, round(ROUND_SECONDS * RATE), 0),
         POINTS,
-        "base_link",
+        robot.base_frame,
     )
     enter_domain_of_its_own()
     bag = folder / "bag"

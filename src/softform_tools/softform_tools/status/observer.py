@@ -15,11 +15,11 @@ from rclpy.client import Client
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message
 from rclpy.task import Future
-from std_msgs.msg import String
 
 from softform_core.paths import data_dir, runs_dir
-from softform_interfaces.msg import DriverState
+from softform_interfaces.msg import BringupState, DriverState
 from softform_recording.qos_profiles import reader_of
+from softform_ros.stack_state import state_in_words
 from softform_ros.timers import create_steady_timer
 from softform_tools.status.stack_status import (
     DRIVER_STATES,
@@ -194,7 +194,7 @@ class StackObserver:
             told = deserialize_message(message, DriverState)
             self._driver = DriverStatus(DRIVER_STATES[told.state], told.reason)
         elif topic == self._full("bringup_state"):
-            self._bringup = deserialize_message(message, String).data
+            self._bringup = state_in_words(deserialize_message(message, BringupState))
 
     def _note_diagnostics(self, array: DiagnosticArray) -> None:
         for status in array.status:
