@@ -1,0 +1,37 @@
+"""The steady clock that the driver and its boards read, and wait by; tests bring one whose time they step."""
+
+import threading
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """A clock that never goes back. Whoever drives a board reads and waits by the clock of that board."""
+
+    def now(self) -> float:
+        """Return the moment, s."""
+        ...
+
+    def sleep(self, seconds: float) -> None:
+        """Return after `seconds`."""
+        ...
+
+    def wait(self, event: threading.Event, seconds: float) -> bool:
+        """Return whether `event` is set, after `seconds` at the latest."""
+        ...
+
+
+class SteadyClock:
+    """The computer's steady clock, `time.monotonic`."""
+
+    def now(self) -> float:
+        """Return the moment, s of `time.monotonic`."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """Return after `seconds`."""
+        time.sleep(seconds)
+
+    def wait(self, event: threading.Event, seconds: float) -> bool:
+        """Return whether `event` is set, after `seconds` at the latest."""
+        return event.wait(seconds)
