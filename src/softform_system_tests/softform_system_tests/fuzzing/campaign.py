@@ -26,7 +26,7 @@ def fuzz(names: Sequence[str], inputs: int, folder: Path, seed: int, at_once: in
     """Fuzz targets.
 
     Args:
-        names: Which.
+        names: Names of the trials.
         inputs: For all of them together.
         folder: Where failing inputs are kept, a folder a target.
         seed: Of what is random.
