@@ -19,7 +19,7 @@ class Lesson:
 
     Attributes:
         way: Name of a method of `Learners`.
-        arguments: Arguments of the function.
+        arguments: Arguments of the method.
     """
 
     way: str
