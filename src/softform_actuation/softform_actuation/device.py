@@ -146,7 +146,7 @@ class Device(Protocol):
         """Drive all actuators, and measure from now on. What fails ends safe.
 
         Returns:
-            (k,) that it holds until it is told other targets: the driver moves on from there. A board begins at ambient
+            (k,) that it holds until it gets other targets: the driver moves on from there. A board begins at ambient
             pressure, a motor where it is.
         """
         ...
@@ -158,7 +158,7 @@ class Device(Protocol):
         `interrupted` says that the period is over; what was left comes first the next time.
 
         Returns:
-            Whether the device has been told all that changed.
+            Whether the device has received all changes.
         """
         ...
 

@@ -61,7 +61,7 @@ def _be_the_runner(run: Callable[[], int], guardian: int) -> None:
 def _watch(runner: int, signals: NotedSignals) -> int:
     """Pass signals on until the runner has ended; return its wait status."""
     while True:
-        # Signals first: one that tells of a child that ends from here on is left to wake the wait below.
+        # Signals first: a signal of a child that ends from here on is left to wake the wait below.
         for number in signals.take():
             os.kill(runner, number)
         ended = _reap()

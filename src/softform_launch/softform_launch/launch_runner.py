@@ -54,7 +54,7 @@ class LaunchRunner:
     """Runs one launch in this process, which must do nothing else."""
 
     def __init__(self, descriptions: Sequence[ProcessDescription], screen: Screen, signals: NotedSignals) -> None:
-        """Take the processes to start, where their output goes, and what tells of stop signals."""
+        """Take the processes to start, where their output goes, and the source of stop signals."""
         self._children = [
             _Child(description, COLOURS[index % len(COLOURS)]) for index, description in enumerate(descriptions)
         ]

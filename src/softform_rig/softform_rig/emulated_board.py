@@ -58,8 +58,8 @@ class EmulatedBoard(ABC):
         usual_boot_seconds: How long a boot takes if nothing is wrong.
         boots_on_open: Whether opening the port restarts it.
         longest_catch_up: s; when this process was held up for longer, the board did not live through the rest.
-        channels: Its pneumatics.
-        sensors: Its pressure sensors.
+        channels: Pneumatics of the board.
+        sensors: Pressure sensors of the board.
         boot_seconds: How long a boot takes.
         is_hung: Whether its processor stands still: no request is heard, nothing is sent or regulated, and pumps and
             valves stay as they are.

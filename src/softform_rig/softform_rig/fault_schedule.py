@@ -35,7 +35,7 @@ class _Entry:
 
     @property
     def is_over(self) -> bool:
-        """Whether all that will ever be told of it is told."""
+        """Whether all events of the fault have been reported."""
         return self.told >= {"starts", "shows" if self.fault.kind.is_moment else "ends"}
 
 

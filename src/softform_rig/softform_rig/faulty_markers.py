@@ -25,7 +25,7 @@ def faulty_markers(positions: Array, names: list[str], schedule: FaultSchedule) 
     Args:
         positions: (M, 3) m, NaN where a marker is missing.
         names: Of the M markers.
-        schedule: Of faults; told of those that show in this frame.
+        schedule: Schedule of faults; faults that show in this frame are reported to it.
 
     Returns:
         (M, 3) m, or None if no frame comes.

@@ -17,7 +17,7 @@ def make_board(name: BoardName, plant: Plant, sensors: Sensors, firmware: Firmwa
     Args:
         name: As in docs/boards.md.
         plant: Pneumatics of its channels.
-        sensors: Its pressure sensors.
+        sensors: Pressure sensors of the board.
         firmware: Of `openpneu_a`, see `Firmware`.
     """
     if name == "openpneu_a":

@@ -145,7 +145,7 @@ class TipMarker:
 
     Attributes:
         point: Which of the body's points the tip is.
-        names: Its name, alone.
+        names: Name of the marker, as the only entry.
     """
 
     point: int
@@ -161,7 +161,7 @@ def worn_markers(robot: Robot, body: LiveBody, placement_error: float, seed: int
 
     Args:
         robot: The robot.
-        body: Its body.
+        body: Body of the robot.
         placement_error: As `glue_markers`.
         seed: As `glue_markers`.
     """

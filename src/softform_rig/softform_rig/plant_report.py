@@ -23,7 +23,7 @@ class StepError:
         first_row: Of the step.
         rows: Number of them.
         before: Target before the step, kPa.
-        target: Its target, kPa.
+        target: Target of the step, kPa.
         rmse: Simulated minus measured pressure, kPa; None if nothing was measured.
         largest: The largest difference, kPa.
     """
@@ -59,7 +59,7 @@ def report_plant(logs: Sequence[PlantLog], seed: int, say: Callable[[str], objec
     Args:
         logs: The recordings.
         seed: Of the searches.
-        say: Told of each step of the work.
+        say: Called with a line for each step of the work.
 
     Returns:
         The plant, and JSON-ready figures, kPa.

@@ -29,7 +29,7 @@ from softform_rig.rig_settings import RigSettings
 from softform_rig.surface_scans import OnSurface, SurfaceScans
 
 _PATIENCE = 2.0  # s to wait for a solve in progress when stopping
-_HOST_PATIENCE = 1.5  # s that a driver told to stop at the same moment may take to vent and close its port
+_HOST_PATIENCE = 1.5  # s that a driver that is stopped at the same moment may take to vent and close its port
 
 OnMarkers = Callable[[Array, float, int], None]
 """Called from the rig's thread with the captured positions of `cameras.names`, in the system's own frame, m, NaN where

@@ -23,7 +23,7 @@ class GoalLedger:
     """What became of a node's goals, for its log and its diagnostics.
 
     Args:
-        node: Who serves the action.
+        node: Node that serves the action.
     """
 
     def __init__(self, node: SoftformLifecycleNode) -> None:
@@ -50,7 +50,7 @@ class GoalLedger:
 
         Args:
             handle: Of the goal.
-            code: Its error code.
+            code: Error code of the failure.
             message: What went wrong and what to do; empty on success.
             summary: What was achieved; without it the last one's stays.
         """
@@ -87,7 +87,7 @@ async def in_worker(node: SoftformLifecycleNode, workers: Executor, work: Callab
     """Work in another thread, so that the executor goes on answering; awaited by an action's callback.
 
     Args:
-        node: Whose executor waits.
+        node: Node whose executor waits.
         workers: Where to work.
         work: What it raises is raised here.
     """

@@ -36,7 +36,7 @@ def stamp_from_nanoseconds(nanoseconds: int) -> Time:
 
 
 def nanoseconds_from_stamp(stamp: Time) -> int:
-    """Return a stamp as nanoseconds since the epoch, exactly: by them stamps are told apart."""
+    """Return a stamp as nanoseconds since the epoch, exactly: stamps are distinguished by them."""
     return int(stamp.sec) * NANOSECONDS_PER_SECOND + int(stamp.nanosec)
 
 

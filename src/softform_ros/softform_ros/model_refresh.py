@@ -12,7 +12,7 @@ class ModelRefresh:
     """Lets models look once a second whether they were trained anew, and logs what came into use or was rejected.
 
     Args:
-        node: Whose log and diagnostics tell of it.
+        node: Node whose log and diagnostics report it.
         models: The models in use.
     """
 

@@ -12,7 +12,7 @@ _STEADY = Clock(clock_type=ClockType.STEADY_TIME)
 def create_steady_timer(node: Node, seconds: float, callback: Callable[[], object]) -> Timer:
     """Call `callback` every `seconds`.
 
-    A timer of rclpy follows the time of day unless it is told otherwise: if that is set back by an hour, it is not
+    A timer of rclpy follows the time of day by default: if that is set back by an hour, it is not
     called for an hour.
     """
     return node.create_timer(seconds, callback, clock=_STEADY)

@@ -1,4 +1,4 @@
-"""Shares of the processors' time are told from what the system counts."""
+"""Shares of the processors' time are computed from the counters of the system."""
 
 import time
 

@@ -68,7 +68,7 @@ def test_what_was_before_does_not_count():
 
 
 def test_a_servo_that_says_nothing_is_an_error():
-    with pytest.raises(SoftformError, match="told of no commands"):
+    with pytest.raises(SoftformError, match="reported no commands"):
         punctuality(StreamingRecord(), START)
 
 

@@ -1,4 +1,4 @@
-"""Whether something grows is told from noise; the stack itself is the bench's matter."""
+"""Growth is distinguished from noise; the bench measures the stack itself."""
 
 import numpy as np
 import psutil

@@ -80,7 +80,7 @@ def summarise_run(
         run: What the stack answered.
         name: Of the target.
         sim_to_real: Name of the model, or `none`.
-        robot: Who took the shape.
+        robot: Robot that took the shape.
         target: Target shape, m.
         report: Where the picture will be.
         bag: Where the recording is.

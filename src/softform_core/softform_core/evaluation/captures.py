@@ -19,7 +19,7 @@ class Capture:
     """One captured shape.
 
     Attributes:
-        number: Its place in the recording.
+        number: Index of the frame in the recording.
         actuation: (k,) Pa, commanded.
         points: (M, 3) m in the robot's frame; of markers all, NaN where one is missing.
         trained_on: Whether the model that is judged has learned from it.
@@ -59,7 +59,7 @@ def read_captures(path: Path, robot: Robot, card: SurfaceSimToRealCard | None) -
 
     Args:
         path: Of the store.
-        robot: Who must have been captured.
+        robot: Robot that must have been captured.
         card: Of the model that is judged: frames that it was trained on are marked.
 
     Raises:

@@ -25,7 +25,7 @@ class JudgedFrame:
     """One frame and how far the predictions are from it.
 
     Attributes:
-        number: Its place in the recording.
+        number: Index of the frame in the recording.
         trained_on: Whether the model has learned from it.
         missing: Share of the predicted surface, or of the markers, that was not captured.
         before: Simulation alone.

@@ -46,7 +46,7 @@ class LivePipeline:
     A model is swapped by one assignment: a solution or prediction under way keeps the models that it began with.
 
     Args:
-        robot: Whose models to load.
+        robot: Robot whose models are loaded.
         points: Wanted number of surface points.
         forward_kinematics: Folder of N_fk; None for the robot's own in `models/`.
         sim_to_real: `auto` for the robot's own model in `models/` if there is one that can be used (a `fault` says why

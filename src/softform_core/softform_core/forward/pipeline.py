@@ -66,7 +66,7 @@ class ForwardPipeline(ForwardModel):
         uv: (P, 2) surface parameters in the unit square.
         sim_to_real: N_s2r, or None for the simulated shape itself.
         patch: The robot's surface.
-        inputs: Names of the k pressures; by default they are numbered.
+        inputs: Names of the k actuations; by default they are numbered.
         precision: Of the kernels, and of all that a solver evaluates (`forward`, `jacobian`). Single is right to 1e-5
             of a Jacobian's largest value, and for points to 5e-5 mm, which no solver needs better, in half the time.
 
@@ -88,7 +88,7 @@ class ForwardPipeline(ForwardModel):
         rows, cols = patch.rows, patch.cols
         self._network = fold(forward_kinematics)
         self._network_in_precision = self._network.in_precision(precision)
-        self._inputs = tuple(inputs or (f"chamber_{number + 1}" for number in range(self._network.inputs)))
+        self._inputs = tuple(inputs or (f"actuation_{number + 1}" for number in range(self._network.inputs)))
         if len(self._inputs) != self._network.inputs:
             raise SoftformError(
                 f"N_fk takes {self._network.inputs} pressures, the robot has {len(self._inputs)}.",
@@ -132,7 +132,7 @@ class ForwardPipeline(ForwardModel):
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Names of the k pressures, Pa."""
+        """Names of the k actuations."""
         return self._inputs
 
     @cached_property

@@ -29,7 +29,7 @@ def load_pipeline(robot: Robot, points: int = SURFACE_POINTS, model: Path | None
     """Pipeline of the simulated `robot`; `LivePipeline` is the one of the real robot.
 
     Args:
-        robot: Whose model to load.
+        robot: Robot whose model is loaded.
         points: Wanted number of surface points.
         model: Folder of the trained N_fk; None for the robot's own in `models/`.
 
@@ -43,7 +43,7 @@ def simulated_shapes(robot: Robot, uv: NDArray[np.float64], model: Path | None =
     """Pipeline of `robot` at given points of its surface, without sim-to-real.
 
     Args:
-        robot: Whose model to load.
+        robot: Robot whose model is loaded.
         uv: (P, 2) surface parameters in the unit square.
         model: Folder of the trained N_fk; None for the robot's own in `models/`.
 

@@ -150,10 +150,10 @@ class ShapeJudge:
         wrong = np.flatnonzero((off < TOO_LOW) | (off > TOO_HIGH))
         if not len(wrong):
             return ""
-        told = ", ".join(
+        listed = ", ".join(
             f"{self._robot.actuators[c]} is at {actuation[c]:.0f} Pa and looks like {apparent[c]:.0f} Pa" for c in wrong
         )
-        return f"the shape does not follow the pressures: {told}. Check tubes and valves, and the chambers' order."
+        return f"the shape does not follow the pressures: {listed}. Check tubes and valves, and the chambers' order."
 
 
 def _cell_means(values: Array, feet: Feet, size: float) -> Array:

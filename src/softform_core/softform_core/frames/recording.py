@@ -61,7 +61,7 @@ def fill_new_group(group: zarr.Group, rows: Rows, actuations: NDArray[np.float64
 
     Args:
         group: The new store.
-        rows: Its arrays, but for `actuation`.
+        rows: Arrays of the store, except `actuation`.
         actuations: (n, k) Pa.
     """
     group.attrs.update({"sessions": [], "rejections": {}})

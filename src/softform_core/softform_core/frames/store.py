@@ -57,7 +57,7 @@ class Frame:
     """One captured frame.
 
     Attributes:
-        number: Its place in the store.
+        number: Index of the frame in the store.
         actuation: (k,) Pa as commanded.
         measured: (k,) Pa at the capture.
         points: (M, 3) m in the robot's frame.

@@ -25,7 +25,7 @@ class IkResult:
         prepare_seconds: Time to build that tree.
         termination: Why it stopped.
         problem: What was solved.
-        found: Its best evaluation.
+        found: Best evaluation of the solve.
     """
 
     history: list[IkIteration]

@@ -23,7 +23,7 @@ class Reachability:
     Attributes:
         residual_mm: Root of the merit's part of target and feature points; for a target alone, the root mean square of
             the distances.
-        unreachable_mm: Its part that no small motion lowers: orthogonal to what free pressures and a free pose do.
+        unreachable_mm: Part of it that no small motion reduces: orthogonal to what free pressures and a free pose do.
         active_bounds: (k,) -1 where a pressure is at its lowest, 1 at its highest, else 0.
         weak_directions: (n, k) unit vectors of pressures as parts of their range: changes that hardly move the shape
             along the target's normals, or the feature points. What they could improve, they cannot.

@@ -64,7 +64,7 @@ class ModelFiles(Generic[AnyCard]):
         Args:
             folder: Made if missing.
             weights: From `export`.
-            card: Its sha256 and size must be those of `weights`.
+            card: Card whose sha256 and size are those of `weights`.
 
         Raises:
             ModelError: If the card belongs to other weights, or the files cannot be written.

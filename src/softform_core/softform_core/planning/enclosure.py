@@ -1,4 +1,4 @@
-"""Obstacles that no distance between surfaces tells of: one around the robot, and one inside its body; millimetres."""
+"""Obstacles that distances between surfaces do not show: one around the robot, one inside its body; millimetres."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ def lies_within_body(obstacle: Obstacle, surface: Array, resting: Array, faces: 
     """Whether a part of the obstacle lies between the resting surface and the surface of now: inside the robot.
 
     Args:
-        obstacle: Its vertices are tried.
+        obstacle: Obstacle whose vertices are tested.
         surface: (P, 3) mm.
         resting: (P, 3) mm, the same points at the lowest pressures.
         faces: (F, 3) triangles over both.

@@ -53,7 +53,7 @@ def plan_motion(
         request: Request to plan for.
         settings: How; None for the defaults.
         should_stop: Asked between states.
-        on_progress: Told each stage, and the states checked.
+        on_progress: Called with each stage and the number of states checked.
 
     Raises:
         NoMotionError: If there is no motion, with the reason.

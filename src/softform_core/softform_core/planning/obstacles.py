@@ -52,7 +52,7 @@ def check_obstacle(points: ArrayLike, faces: ArrayLike | None, robot: Robot) -> 
     Args:
         points: (N, 3) m in the robot's frame: vertices of a mesh, or a cloud.
         faces: (F, 3) indices into them; None or empty for a cloud.
-        robot: Who moves near it.
+        robot: Robot that moves near it.
 
     Raises:
         SoftformError: If the points are no obstacle: none, too few, more than 2 million, NaN, all on one line, faces

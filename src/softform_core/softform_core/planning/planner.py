@@ -54,7 +54,7 @@ def find_path(
         bounds: Lowest and highest pressures, (k,) Pa each.
         checker: Of motions; its `StoppedError` passes through.
         settings: Settings of the planner.
-        on_stage: Told `planning` and `smoothing` as they begin.
+        on_stage: Called with `planning` and `smoothing` as they begin.
 
     Raises:
         StoppedError: If the checker was asked to stop.

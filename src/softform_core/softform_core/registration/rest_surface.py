@@ -20,7 +20,7 @@ class RestSurface:
     """The surface of the resting body.
 
     Attributes:
-        mesh: Its parametrised mesh.
+        mesh: Parametrised mesh of the surface.
         vertices: (V, 3) m of the body's mesh.
         control_points: (rows, cols, 3) m.
         points: (P, 3) m over `patch.samples(P)`.

@@ -52,7 +52,7 @@ class Robot(Description):
         name: Folder of its models and data.
         title: For people.
         source: Where its numbers come from.
-        body: Its `kind` chooses the class.
+        body: Body; its `kind` chooses the class.
         surfaces: Patches of the body that are measured and asked for.
         frames: Named points of the body that are asked for, and how their kinematics are learned.
         devices: Which board and channel serves each actuator.

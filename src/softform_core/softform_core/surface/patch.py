@@ -154,7 +154,7 @@ class ParametrisedMesh:
     """The rest mesh of a patch, flattened; fits surfaces to its deformed shapes.
 
     Attributes:
-        patch: Whose mesh.
+        patch: Patch that the mesh belongs to.
         uv: (W, 2) parameters of the vertices.
         faces: (F, 3).
         kept: (W,) which vertex of the original mesh each is.

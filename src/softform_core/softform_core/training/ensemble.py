@@ -71,7 +71,7 @@ class Member(Generic[P_co]):
     """A trained member of an ensemble.
 
     Attributes:
-        problem: Its networks hold the best weights.
+        problem: Problem whose networks hold the best weights.
         validation: Numbers of the frames that it was stopped by and not trained on.
         error: Validation error of its weights.
         best_epoch: Epoch of its weights.

@@ -32,11 +32,11 @@ def held_out_errors(
     """Distances between captures and the predicted surfaces, before and after.
 
     Args:
-        robot: Who was captured.
+        robot: Robot that was captured.
         forward_kinematics: N_fk.
         sim_to_real: Mean of the members.
         members: Of the ensemble.
-        spread: Its factor, and its floor in mm.
+        spread: Factor of the ensemble's spread, and floor in mm.
         captures: Frames that it was not trained on.
         uv: (M, 2) places of the markers; None for scans.
     """

@@ -38,7 +38,7 @@ class LearnRequest:
     """What is to be learned.
 
     Attributes:
-        robot: Who was captured.
+        robot: Robot that was captured.
         store: Captured frames.
         recipe: Name; None for that of the earlier model, or the one that suits the frames.
         output: Folder of the model.
@@ -79,7 +79,7 @@ def learn_sim_to_real(request: LearnRequest, runs: Path, say: Callable[[str], No
     Args:
         request: What to learn.
         runs: Folder of checkpoints, from which the same call goes on after an interruption.
-        say: Told what goes on, line by line.
+        say: Called with each line of the progress report.
 
     Raises:
         SoftformError: If frames or models cannot be used, or there are too few frames.

@@ -74,7 +74,7 @@ def train(
     """Train until the epochs or the patience are at their end; the networks end with their best weights.
 
     Args:
-        task: Its networks at their start.
+        task: Task with its networks in their initial state.
         title: Of the progress bar.
         folder: Holds TensorBoard logs and the checkpoint, from which an interrupted run goes on; None keeps neither.
         epochs: Largest number of epochs.

@@ -36,7 +36,7 @@ class RecordedFrames:
 
     Attributes:
         store: Name of the store.
-        origin: Its `via`, `source`, `seed`, `created` and `git_revision`.
+        origin: Attributes `via`, `source`, `seed`, `created` and `git_revision`.
         captures: The frames, whole: what predictions are judged by.
         frames: The same frames as learning takes them.
         coverage: Mean share of the robot, or of its markers, that they show.
@@ -70,7 +70,7 @@ def read_recorded_frames(path: Path, robot: Robot, forward_kinematics: MlpWeight
 
     Args:
         path: Of the store.
-        robot: Who must have been captured.
+        robot: Robot that must have been captured.
         forward_kinematics: N_fk of the robot.
         seed: Of the points drawn from scans.
 

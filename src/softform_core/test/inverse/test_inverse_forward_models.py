@@ -30,7 +30,7 @@ class SimulatedModel(ForwardModel):
 
     @property
     def inputs(self):
-        return tuple(f"chamber_{number + 1}" for number in range(len(self._body.unloaded)))
+        return tuple(f"actuation_{number + 1}" for number in range(len(self._body.unloaded)))
 
     def forward(self, actuation):
         found = find_equilibria(self._body, actuation, self._last)

@@ -1,4 +1,4 @@
-"""The servo without ROS, on a clock that passes when it is told to: follows, pre-empts, slews, holds."""
+"""The servo without ROS, on a clock that the test advances: follows, pre-empts, slews, holds."""
 
 from dataclasses import replace
 

@@ -89,7 +89,7 @@ class AutogradPipeline(ForwardModel):
     @property
     def inputs(self) -> tuple[str, ...]:
         """Names of the k chambers' pressures, Pa."""
-        return tuple(f"chamber_{number + 1}" for number in range(self._forward_kinematics.weights[0].shape[1]))
+        return tuple(f"actuation_{number + 1}" for number in range(self._forward_kinematics.weights[0].shape[1]))
 
     @cached_property
     def coarse(self) -> "AutogradPipeline":

@@ -16,7 +16,7 @@ def shipped_pipeline(robot: Robot, points: int = SURFACE_POINTS) -> ForwardPipel
     """The pipeline of the virtual rig's default reality.
 
     Args:
-        robot: Whose.
+        robot: Robot that is solved for.
         points: Wanted number of surface points.
     """
     return LivePipeline(robot, points, sim_to_real=str(models_dir() / robot.name / SHIPPED)).current

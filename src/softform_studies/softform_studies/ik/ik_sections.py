@@ -43,9 +43,9 @@ def run_sections(
     """Run sections one after another.
 
     Args:
-        names: Which.
+        names: Names of the sections that are run.
         options: What a section may ask for by a parameter of the same name.
-        report: Is told in a line what begins and what failed.
+        report: Called with a line when a section begins or fails.
 
     Returns:
         Figures by section; a section that failed has its `error`, so that what the others showed is not lost.

@@ -24,7 +24,7 @@ class ReachableTarget:
 
     Attributes:
         pressures: (k,) Pa, of the shape.
-        cloud: Its points, without normals.
+        cloud: Points of the target, without normals.
     """
 
     pressures: NDArray[np.float64]
@@ -37,7 +37,7 @@ def reachable_targets(
     """Shapes at pressures drawn evenly from the working range; the first ones are the same for any count.
 
     Args:
-        robot: Whose working range.
+        robot: Robot whose working range is used.
         pipeline: Predicts the shapes.
         count: How many.
         points: Of each cloud.

@@ -61,7 +61,7 @@ def compare(
         sim_to_real: Folder of the model of this reality; None for the one that ships for the default.
         algorithm: Of the planner.
         gap: m between target shape and stick.
-        say: Told of each scene.
+        say: Called with a line for each scene.
 
     Raises:
         SoftformError: If a model is missing, or the reality has no shape somewhere.

@@ -65,7 +65,7 @@ class Scene:
 
     Attributes:
         start: (k,) Pa, where the robot is.
-        target: Shape that it shall take, m: one that it really takes under pressures that are not told.
+        target: Shape that it shall take, m: one that it really takes, under pressures that the planner does not know.
         stick: Over the target shape.
     """
 

@@ -65,7 +65,7 @@ def bench(robot: Robot, reality: Reality, settings: BenchSettings, say: Say) -> 
         robot: The robot; its trained N_fk must be there.
         reality: What the frames are captured from.
         settings: What is measured.
-        say: Told of each step.
+        say: Called with a line for each step.
 
     Returns:
         JSON-ready figures in mm, seconds, and shares by which the mean error and each shape's largest error fall.

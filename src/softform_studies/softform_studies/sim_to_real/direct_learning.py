@@ -68,7 +68,7 @@ class DirectLearning:
         actuation_offset: (k,) Pa.
         actuation_scale: (k,) Pa.
         mean_shape: (rows, cols, 3) mm, control points of the shape that the handles deform.
-        patch: Whose control points.
+        patch: Patch of the control points.
         handle_uv: (H, 2).
         seconds: Time spent.
     """

@@ -27,7 +27,7 @@ class Learners:
 
     Attributes:
         forward_kinematics: N_fk.
-        patch: Its surface.
+        patch: Patch of the surface.
         seed: Of folds, first weights and batches.
         progress: Show progress bars.
         checkpoints: Folder from which an interrupted training goes on, or None.

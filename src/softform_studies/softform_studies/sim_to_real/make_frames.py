@@ -51,7 +51,7 @@ def make_frames(
 
     Args:
         robot: The robot.
-        reality: Its reality; the membrane is moved from each actuation to the next, so hysteresis counts.
+        reality: Reality of the robot; the membrane is moved from each actuation to the next, so hysteresis counts.
         frames: Number of captured frames.
         held_out: Number of actuations after them whose true surface is kept.
         points: Points drawn at random from each scan.
@@ -91,7 +91,7 @@ def make_marker_frames(
 
     Args:
         robot: The robot.
-        reality: Its reality.
+        reality: Reality of the robot.
         frames: Number of captured frames.
         held_out: Number of actuations after them whose true surface is kept.
         missing: Share of the markers that a frame lacks on average, in place of the reality's own.

@@ -62,7 +62,7 @@ def register_surface(control_points: Array, uv: Array, patch: Patch, cloud: Arra
     Args:
         control_points: (rows, cols, 3) mm, simulated.
         uv: (P, 2) parameters of the points to register.
-        patch: Whose control points.
+        patch: Patch of the control points.
         cloud: (M, 3) mm, captured; with holes and outliers.
         normals: (M, 3) unit normals of the cloud.
 

@@ -19,7 +19,7 @@ class Lesson:
 
     Attributes:
         way: Name of a method of `Learners`.
-        arguments: Its arguments.
+        arguments: Arguments of the method.
     """
 
     way: str
@@ -30,7 +30,7 @@ def learn_all(learners: Learners, lessons: Mapping[str, Lesson], jobs: int) -> I
     """Train everything; yields names and what was learned, each as soon as it is.
 
     Args:
-        learners: Who trains; progress bars are shown only with one job.
+        learners: Learners that are trained; progress bars are shown only with one job.
         lessons: By name.
         jobs: Processes; with one, all is done here, in order.
 

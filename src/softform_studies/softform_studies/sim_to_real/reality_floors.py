@@ -33,9 +33,9 @@ def floors(robot: Robot, reality: Reality, judge: Judge, kernels: SimToReal) -> 
 
     Args:
         robot: The robot.
-        reality: Its reality.
+        reality: Reality of the robot.
         judge: At the held-out actuations.
-        kernels: Whose kernels and width the per-frame warp takes.
+        kernels: Transfer whose kernels and width the warp of each frame uses.
 
     Raises:
         SoftformError: If the simulator has no shape at a held-out actuation.

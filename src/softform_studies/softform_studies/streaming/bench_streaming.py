@@ -134,7 +134,7 @@ def streaming(seconds: float = 60.0) -> dict[str, object]:
 def _measure(controller: Controller, path: StreamedPath, seconds: float) -> dict[str, object]:
     record = controller.record
     controller.stream(_APPROACH_SECONDS, 0.0, 0.0)
-    processor_shares()  # the next call tells of the time since this one
+    processor_shares()  # the next call measures from here
     since = time.time_ns()
     end = controller.stream(seconds, 0.0, 1.0)
     until, processor = time.time_ns(), processor_shares()
@@ -150,7 +150,7 @@ def _measure(controller: Controller, path: StreamedPath, seconds: float) -> dict
         end = place
     moving = [one for one in record.surfaces if since + _APPROACH_SECONDS * 1e9 < one.stamp < until]
     if not moving or not at_rest:
-        raise SoftformError("The rig told of no surface while targets streamed.", "See the launch's log.")
+        raise SoftformError("The rig reported no surface while targets were streamed.", "See the launch's log.")
     tracking = []
     for one in moving:
         place = max((sent for sent in record.sent if sent[0] <= one.stamp), key=lambda sent: sent[0])[1]

@@ -21,7 +21,7 @@ def pressure_path(robot: Robot, steps: int, seed: int) -> Array:
     """A closed path through the working range, each chamber a random sum of a few harmonics, (steps, k) Pa.
 
     Args:
-        robot: Whose range.
+        robot: Robot whose range is used.
         steps: Places along the path, evenly spaced in time.
         seed: Of amplitudes and phases.
     """

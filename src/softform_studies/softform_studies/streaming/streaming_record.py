@@ -54,7 +54,7 @@ class StreamingRecord:
 
     Attributes:
         sent: Stamp and place on the path of each target that was published.
-        states: What the servo told of itself, after each command.
+        states: States that the servo reported, after each command.
         surfaces: The robot's true surface, as often as the rig looks.
     """
 
@@ -75,7 +75,7 @@ def punctuality(record: StreamingRecord, since: int) -> dict[str, object]:
     """
     states = [one for one in record.states if one.stamp >= since]
     if len(states) < 2:
-        raise SoftformError("The servo told of no commands while targets streamed.", "See the launch's log.")
+        raise SoftformError("The servo reported no commands while targets were streamed.", "See the launch's log.")
     commands = states[-1].commands - states[0].commands
     missed = states[-1].deadlines_missed - states[0].deadlines_missed
     first_answer: dict[int, int] = {}

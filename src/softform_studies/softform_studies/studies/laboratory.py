@@ -47,7 +47,7 @@ class Laboratory:
 
     Args:
         robot: The robot.
-        reality: Its reality.
+        reality: Reality of the robot.
         frames: Captured frames; every run learns from the first of them.
         held_out: Actuations to judge at, the same for all runs.
         seed: Of actuations, scanner and training.

@@ -27,7 +27,7 @@ class Run:
 
     Attributes:
         series: Which curve or histogram it belongs to.
-        x: Its place along the axis; 0 where the study has none.
+        x: Value along the axis; 0 where the study has none.
         method: How it learns.
         frames: Captured frames it learns from.
         recipe: Of sim-to-real learning.

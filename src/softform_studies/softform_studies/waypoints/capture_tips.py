@@ -32,8 +32,8 @@ def real_tips(
 
     Args:
         robot: The robot.
-        reality: Its sensors decide the pressures that the commands come to.
-        live: Its body, with its history.
+        reality: Reality of the robot; its sensors decide which pressures the commands lead to.
+        live: Body of the robot, with its history.
         actuations: Commanded.
         noise: Standard deviation of a marker's coordinates, m.
         seed: Of the noise.

@@ -104,7 +104,7 @@ def _counters(stack: RigStack) -> int:
 
 
 class CaptureFaults:
-    """Of a capture device: the robot is held, nothing that is not finite is published, and the node tells of it.
+    """Of a capture device: the robot is held, nothing that is not finite is published, and the node reports it.
 
     Args:
         name: Of the class.
@@ -126,7 +126,7 @@ class CaptureFaults:
 
     def inject(self, stack: RigStack, variant: str) -> Outcome:
         """Let the device go wrong for a while."""
-        # What a fault before this one has left to tell must not be taken for what is told of this one.
+        # A late report of an earlier fault must not be taken for a report of this one.
         is_quiet = wait_for(lambda: not stack.watch.is_warning(self._node), _REPORTED_SECONDS)
         before, unfit, began = self._counted(stack, variant), stack.watch.unfit_captures, time.monotonic()
         stack.watch.inject(f"{variant}+{_LASTING:g}")

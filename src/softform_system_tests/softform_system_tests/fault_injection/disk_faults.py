@@ -51,7 +51,9 @@ class FullDisks:
         recorder.terminate()
         ended = wait_for(lambda: not recorder.is_running() or _is_zombie(recorder), _ENDED_AFTER)
         lost = lost_messages(bag, written)
-        return Outcome(self.name, "recorder", wrong is None, wrong or f"held; told: {message}", None, not ended, lost)
+        return Outcome(
+            self.name, "recorder", wrong is None, wrong or f"held; reported: {message}", None, not ended, lost
+        )
 
     def _driver(self, stack: RigStack) -> Outcome:
         """A stop that cannot be written down is a stop."""

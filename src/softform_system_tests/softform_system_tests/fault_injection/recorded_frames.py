@@ -41,7 +41,7 @@ def lost_messages(bag: Path, written: int) -> int:
     """How many of the messages that were written are not there any more.
 
     Args:
-        bag: Its folder; its recorder has ended.
+        bag: Folder of the bag; its recorder has ended.
         written: What the recorder had handed to the operating system before the fault.
     """
     return max(0, written - readable_messages(bag))

@@ -1,4 +1,4 @@
-"""What the stack tells of itself while faults are injected, and the requests that are made of it."""
+"""What the stack reports while faults are injected, and the requests that are made of it."""
 
 import time
 from collections import deque
@@ -42,7 +42,7 @@ class StackWatch:
     """Listens while the `with` block lasts.
 
     Attributes:
-        driver_states: Moment (s of `time.monotonic`), state and reason of each change that the driver told.
+        driver_states: Moment (s of `time.monotonic`), state and reason of each change that the driver reported.
         bringup_state: What the bring-up manager said last.
         pressures: (k,) Pa measured last, None before that.
         stamp_ahead: By how much the stamp of the last pressures was later than this program's clock, s.

@@ -26,8 +26,8 @@ def fuzz(names: Sequence[str], inputs: int, folder: Path, seed: int, at_once: in
     """Fuzz targets.
 
     Args:
-        names: Which.
-        inputs: For all of them together.
+        names: Names of the targets.
+        inputs: Number of inputs for all targets together.
         folder: Where failing inputs are kept, a folder a target.
         seed: Of what is random.
         at_once: Processes.

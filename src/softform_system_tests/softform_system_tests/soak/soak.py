@@ -162,7 +162,7 @@ def soak(minutes: float, folder: Path, say: Callable[[str], None]) -> dict[str, 
             time.sleep(_APPROACH_SECONDS)
             planner.stamps.clear()
             planner.signs.begin()
-            processor_shares()  # the next call tells of the time since this one
+            processor_shares()  # the next call measures from here
             samples = _watch(stack, planner, 60.0 * minutes)
             processor = processor_shares()
             planner.end()

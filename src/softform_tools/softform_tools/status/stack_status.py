@@ -26,7 +26,7 @@ class NodeStatus:
         name: Relative to the namespace.
         state: Of its life cycle; `UNMANAGED`, `NO_ANSWER` or `GONE`.
         level: One of `LEVELS`, or empty if it has reported nothing.
-        message: Its diagnostics in one sentence.
+        message: Diagnostics of the node in one sentence.
     """
 
     name: str

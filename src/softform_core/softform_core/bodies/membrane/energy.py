@@ -75,7 +75,7 @@ def potential_energy(  # type: ignore[no-untyped-def]
         thickness: (E,) m.
         pressure: (E,) Pa.
         law: Number of the material law.
-        coefficients: Its coefficients.
+        coefficients: Coefficients of the material.
     """
     total = 0.0
     for e in range(elements.shape[0]):

@@ -57,7 +57,7 @@ class Membrane:
         areas: (E, q) rest area of each quadrature point, m^2.
         thickness: (E,) m.
         law: Number of the material law.
-        coefficients: Its coefficients.
+        coefficients: Coefficients of the material.
         springs: (V, V) N/m, elastic tethers of the chamber walls and of an elastic clamp (each axis alike).
         weight: (V, 3) N, dead load (gravity).
         fixed: (V,) whether a vertex is held by the rim.

@@ -21,7 +21,7 @@ def wall_fibres(section: RodSection, *, planar: bool) -> tuple[Array, Array]:
     """Fibres of a section's wall at its beginning.
 
     Args:
-        section: Its outline less its chambers is wall.
+        section: Cross-section; the wall is its outline without its chambers.
         planar: Only bending about the second axis matters: strips along it make the fibres.
 
     Returns:
