@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from softform_client.client import GoalFailedError, GoalRejectedError, NotConnectedError, PointPath, ShapeClient
+from softform_client.client import GoalFailedError, NotConnectedError, PointPath, ShapeClient
 from softform_core.forward.tip_model import load_tip_model
 from softform_core.paths import models_dir
 from softform_core.robots import load_robot
@@ -79,7 +79,7 @@ def test_markers_that_make_no_sense_do_not_end_the_node(client, path):
 
 
 def test_shapes_are_refused(client, stack):
-    with pytest.raises(GoalRejectedError, match="tip and no surface.*follow_waypoints"):
+    with pytest.raises(GoalFailedError, match="tip and no surface.*follow_waypoints"):
         client.reach(TargetShape(np.random.default_rng(0).uniform(-0.1, 0.1, (50, 3))))
 
 

@@ -9,7 +9,7 @@ import pytest
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 
-from softform_client.client import Code, GoalFailedError, GoalRejectedError, Mode, ShapeClient
+from softform_client.client import Code, GoalFailedError, Mode, ShapeClient
 from softform_core.robots import load_robot
 from softform_core.shapes.random import random_target
 from softform_core.shapes.target import TargetShape
@@ -87,13 +87,13 @@ def test_planning_alone_moves_nothing(stack, client, target, listener):
     ids=["NaN", "three points", "millimetres", "five million points"],
 )
 def test_bad_targets_are_refused_with_a_reason(stack, client, points, reason):
-    with pytest.raises(GoalRejectedError, match=reason):
+    with pytest.raises(GoalFailedError, match=reason):
         client.reach(TargetShape(points), Mode.PLAN_ONLY)
 
 
 def test_bad_seeds_are_refused_with_a_reason(stack, client, target):
     for seed in (np.ones(4), np.full(9, np.nan), np.full(9, 9.0e5)):
-        with pytest.raises(GoalRejectedError, match="pressure|Pressure|seed"):
+        with pytest.raises(GoalFailedError, match="pressure|Pressure|seed"):
             client.reach(target, Mode.PLAN_ONLY, seed_pressures=seed)
 
 
@@ -181,5 +181,5 @@ def test_killing_the_rig_in_motion_ends_the_goal_and_latches_the_driver(stack, c
     assert listener.driver[-1].reason
     assert killed
     psutil.wait_procs(killed, timeout=5.0)
-    with pytest.raises(GoalRejectedError):
+    with pytest.raises(GoalFailedError):
         client.reach(target, Mode.PLAN_AND_MOVE)

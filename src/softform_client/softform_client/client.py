@@ -26,7 +26,7 @@ from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
 from softform_interfaces.action import FollowWaypoints, PlanToShape, ReachShape
 from softform_interfaces.msg import ServoState
-from softform_ros.action_caller import GoalRejectedError, NotConnectedError
+from softform_ros.action_caller import NotConnectedError
 
 PlanCode = PlanToShape.Result
 
@@ -34,7 +34,6 @@ __all__ = [
     "Code",
     "FollowCode",
     "GoalFailedError",
-    "GoalRejectedError",
     "Mode",
     "NotConnectedError",
     "PlanCode",
@@ -95,8 +94,7 @@ class ShapeClient(ClientConnection):
 
         Raises:
             NotConnectedError: If `connect` was not called, or the node disappears.
-            GoalRejectedError: If the node rejects the goal, with its reason.
-            GoalFailedError: If the goal ended with an error code: cancelled, preempted, driver fault, time out ...
+            GoalFailedError: If the goal ended with an error code: bad target, cancelled, preempted, driver fault ...
         """
         goal = ReachGoal(
             target,

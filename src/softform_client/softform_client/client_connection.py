@@ -15,10 +15,10 @@ from softform_ros.service_calls import call_service
 
 
 class GoalFailedError(SoftformError):
-    """The goal was accepted but not reached.
+    """The goal was rejected or not reached; the message says why and what to do.
 
     Attributes:
-        code: One of the action's error codes: what went wrong, e.g. `Code.CANCELLED`.
+        code: One of the action's error codes: what went wrong, e.g. `Code.INVALID_TARGET` or `Code.CANCELLED`.
         result: The result message, with what was found until then.
     """
 
@@ -108,8 +108,7 @@ class ClientConnection:
 
         Raises:
             NotConnectedError: If `connect` was not called, or the node is not there.
-            GoalRejectedError: If the node rejects the goal.
-            GoalFailedError: If it was not reached.
+            GoalFailedError: If it is rejected, or was not reached.
         """
         if self._reaching.is_connected and not caller.is_connected:
             caller.connect()

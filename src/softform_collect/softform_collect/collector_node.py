@@ -3,7 +3,6 @@
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.event_handler import QoSLivelinessChangedInfo, SubscriptionEventCallbacks
 from std_msgs.msg import Empty
@@ -12,10 +11,10 @@ from softform_collect.frame_collector import FrameCollector
 from softform_collect.goal import Code, CollectError, CollectGoal, CollectOutcome, CollectSettings
 from softform_collect.messages import feedback_to_message, goal_from_message, result_to_message
 from softform_collect.robot_link import RobotLink
-from softform_core.errors import SoftformError
 from softform_core.robots import Robot, load_robot
 from softform_interfaces.action import CollectDataset
 from softform_ros.action_goals import GoalLedger, in_worker
+from softform_ros.checked_action import CheckedAction
 from softform_ros.diagnostics import Health
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
 from softform_ros.parameters import Parameter
@@ -51,7 +50,7 @@ class CollectorNode(SoftformLifecycleNode):
         """Declare the parameters; nothing is opened before `configure`."""
         super().__init__("collector", PARAMETERS, hardware_id="collector")
         self._robot: Robot | None = None
-        self._server: ActionServer | None = None
+        self._server: CheckedAction[CollectGoal] | None = None
         self._workers: ThreadPoolExecutor | None = None
         self._accepted: CollectGoal | None = None
         self._stop_code = Code.NONE
@@ -72,13 +71,15 @@ class CollectorNode(SoftformLifecycleNode):
             ATTENDANCE,
             event_callbacks=SubscriptionEventCallbacks(liveliness=self._on_attendance),
         )
-        self._server = ActionServer(
+        self._server = CheckedAction(
             self,
             CollectDataset,
             "collect_dataset",
-            execute_callback=self._execute,
-            goal_callback=self._on_goal,
-            cancel_callback=self._on_cancel,
+            self._ledger,
+            self._check,
+            self._begin,
+            self._carry_out,
+            self._cancel,
         )
 
     def deactivate(self) -> None:
@@ -92,7 +93,7 @@ class CollectorNode(SoftformLifecycleNode):
             self._workers.shutdown(wait=True)
             self._workers = None
         if self._server is not None:
-            self._server.destroy()
+            self._server.close()
             self._server = None
         if hasattr(self, "_attendance"):
             self.destroy_subscription(self._attendance)
@@ -137,32 +138,26 @@ class CollectorNode(SoftformLifecycleNode):
         if self._accepted is not None and self._stop_code == Code.NONE:
             self._stop_code = code
 
-    def _on_goal(self, message: CollectDataset.Goal) -> GoalResponse:
+    def _check(self, message: CollectDataset.Goal) -> CollectGoal:
         assert self._robot is not None
-        try:
-            if not self.is_active:
-                raise CollectError(Code.NODE_DEACTIVATED, "The node is not active.", "Activate it first.")
-            if self._accepted is not None:
-                raise CollectError(
-                    Code.INVALID_GOAL,
-                    f"Frames are being collected into {self._accepted.output}.",
-                    "Wait until that is done, or cancel it.",
-                )
-            self._accepted = goal_from_message(message, self._robot)
-        except SoftformError as error:
-            return self._ledger.refuse(error)
-        except Exception as error:  # a goal must never end the node
-            return self._ledger.refuse(CollectError(Code.INTERNAL_ERROR, f"The goal could not be read: {error}"))
+        if self._accepted is not None:
+            raise CollectError(
+                Code.INVALID_GOAL,
+                f"Frames are being collected into {self._accepted.output}.",
+                "Wait until that is done, or cancel it.",
+            )
+        return goal_from_message(message, self._robot)
+
+    def _begin(self, goal: CollectGoal, handle: ServerGoalHandle) -> None:
+        self._accepted = goal
         self._stop_code, self._is_attended = Code.NONE, self._attending > 0
-        return self._ledger.accept()
 
-    def _on_cancel(self, handle: ServerGoalHandle) -> CancelResponse:
+    def _cancel(self, handle: ServerGoalHandle) -> None:
         self._request_stop(Code.CANCELLED)
-        return CancelResponse.ACCEPT
 
-    async def _execute(self, handle: ServerGoalHandle) -> CollectDataset.Result:
-        assert self._workers is not None and self._accepted is not None and self._robot is not None
-        goal, robot = self._accepted, self._robot
+    async def _carry_out(self, goal: CollectGoal, handle: ServerGoalHandle) -> CollectDataset.Result:
+        assert self._workers is not None and self._robot is not None
+        robot = self._robot
         self.get_logger().info(f"collecting {goal.frames} frames via {goal.via} into {goal.output}")
         try:
             with RobotLink(robot, self, self.frames) as link:

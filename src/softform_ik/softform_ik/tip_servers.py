@@ -1,9 +1,9 @@
 """What the node serves for a robot with a tip: paths (paper 001); shapes are rejected."""
 
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
-from rclpy.action import ActionServer
 
 from softform_client.capture_watch import CaptureWatch
 from softform_client.reach_goal import Code
@@ -19,6 +19,7 @@ from softform_ik.server_context import ServerContext
 from softform_interfaces.action import ReachShape
 from softform_interfaces.msg import MarkerFrame
 from softform_ros import qos
+from softform_ros.checked_action import CheckedAction
 from softform_ros.conversions import positions_from_markers, seconds_from_stamp
 from softform_ros.diagnostics import OK, Health
 from softform_ros.goal_error import GoalError
@@ -46,18 +47,15 @@ class TipServers:
             MarkerFrame, "captured_markers", self._on_markers, qos.CAPTURED_MARKERS
         )
         self._paths = link.follow_server(robot, TipPathSolver(robot, self._model), hardware, self._tip)
-        refusal = GoalError(
-            Code.INVALID_TARGET,
-            f"Robot '{robot.name}' has a tip and no surface: it cannot take a shape.",
-            "Lead its tip along points with follow_waypoints.",
-        )
-        self._shapes = ActionServer(
-            node,
-            ReachShape,
-            "reach_shape",
-            execute_callback=lambda handle: ReachShape.Result(error_code=refusal.code, error_msg=str(refusal)),
-            goal_callback=lambda message: link.ledger.refuse(refusal),
-        )
+
+        def reject(*goal: object) -> NoReturn:
+            raise GoalError(
+                Code.INVALID_TARGET,
+                f"Robot '{robot.name}' has a tip and no surface: it cannot take a shape.",
+                "Lead its tip along points with follow_waypoints.",
+            )
+
+        self._shapes = CheckedAction(node, ReachShape, "reach_shape", link.ledger, reject, reject, reject, reject)
         node.get_logger().info(f"ready to lead the tip of '{robot.name}', sim-to-real: {self._in_use}")
 
     def end_goals(self) -> None:
@@ -67,7 +65,7 @@ class TipServers:
     def close(self) -> None:
         """End what is under way and close what is open."""
         self._paths.close()
-        self._shapes.destroy()
+        self._shapes.close()
         self._node.destroy_subscription(self._markers_subscription)
 
     def health(self) -> Health:

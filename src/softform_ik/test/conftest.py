@@ -15,7 +15,7 @@ from lifecycle_msgs.srv import ChangeState
 from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor
 from sensor_msgs.msg import PointCloud2
 
-from softform_client.client import GoalFailedError, GoalRejectedError, Mode, ShapeClient
+from softform_client.client import Code, GoalFailedError, Mode, ShapeClient
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.robots import load_robot
 from softform_core.shapes.target import TargetShape
@@ -256,10 +256,8 @@ def moving_client(client, fresh_robot, wait_for):
     def accepted():
         try:
             client.reach(target, Mode.PLAN_AND_MOVE, max_time=1e-6)
-        except GoalRejectedError:
-            return False
-        except GoalFailedError:
-            return True
+        except GoalFailedError as error:
+            return error.code not in (Code.DRIVER_NOT_READY, Code.DRIVER_FAULT)
         return True
 
     wait_for(accepted, "the node to know that the driver is ready")

@@ -9,7 +9,6 @@ from lifecycle_msgs.msg import Transition
 from softform_client.client import (
     FollowCode,
     GoalFailedError,
-    GoalRejectedError,
     Mode,
     NotConnectedError,
     PointPath,
@@ -73,10 +72,12 @@ def test_one_point_of_the_surface_is_led(moving_client, stand_in, pipeline, wait
 
 
 def test_a_rejected_path_names_its_reason(client, stand_in):
-    with pytest.raises(GoalRejectedError, match=r"\[300\].*Waypoint 2.*outside"):
+    with pytest.raises(GoalFailedError, match=r"Waypoint 2.*outside") as rejection:
         client.follow(PressurePath([[0.0] * 9, [6000.0] * 9]))
-    with pytest.raises(GoalRejectedError, match=r"\[302\].*no later"):
+    assert rejection.value.code == FollowCode.INVALID_PATH
+    with pytest.raises(GoalFailedError, match=r"no later") as rejection:
         client.follow(PressurePath(WAYPOINTS), times=[1.0, 1.0, 2.0])
+    assert rejection.value.code == FollowCode.INVALID_TIMES
     assert not stand_in.commands
 
 

@@ -8,7 +8,7 @@ import pytest
 from lifecycle_msgs.msg import Transition
 from scipy.spatial.transform import Rotation
 
-from softform_client.client import Code, GoalFailedError, GoalRejectedError, Mode, NotConnectedError, ShapeClient
+from softform_client.client import Code, GoalFailedError, Mode, NotConnectedError, ShapeClient
 from softform_core.errors import SoftformError
 from softform_core.networks.store import FORWARD_KINEMATICS
 from softform_core.paths import models_dir
@@ -88,9 +88,9 @@ def test_feature_points_alone_move_the_robot_where_they_are_wanted(client, stand
     assert stand_in.pressures == pytest.approx(HIDDEN, abs=60.0)
     assert result.reachable and list(result.active_bounds) == [0] * 9 and result.unreachable_error < 1e-5
     before = len(stand_in.commands)
-    with pytest.raises(GoalRejectedError, match="between 0 and 1"):
+    with pytest.raises(GoalFailedError, match="between 0 and 1"):
         client.reach(features=FeaturePoints(uv * 320.0, features.positions, features.weights))
-    with pytest.raises(GoalRejectedError, match="feature points alone"):
+    with pytest.raises(GoalFailedError, match="feature points alone"):
         client.reach(mode=Mode.CLOSED_LOOP, features=features)
     assert all((command == np.asarray(result.pressures)).all() for command in stand_in.commands[before:])
 
@@ -123,14 +123,33 @@ def test_a_rejected_goal_names_its_reason(client, stand_in, shape_of):
         (target, {"max_time": float("nan")}, "max_time"),
     ]
     for shape, options, reason in cases:
-        with pytest.raises(GoalRejectedError, match=reason):
+        with pytest.raises(GoalFailedError, match=reason):
             client.reach(shape, **options)
     assert not stand_in.commands
     assert client.reach(target).error_code == Code.NONE
 
 
+def test_a_bad_goal_preempts_nothing(moving_client, stand_in, shape_of):
+    stand_in.part_a_tick = 0.1
+    rejections = []
+
+    def send_a_bad_one():
+        with ShapeClient(timeout=30.0) as second, pytest.raises(GoalFailedError) as rejection:
+            second.reach(shape_of(HIDDEN), Mode.PLAN_AND_MOVE, seed_pressures=np.zeros(8))
+        rejections.append(rejection.value)
+
+    sender = threading.Thread(target=send_a_bad_one, daemon=True)
+    result = moving_client.reach(
+        shape_of(HIDDEN),
+        Mode.PLAN_AND_MOVE,
+        on_feedback=lambda feedback: feedback.stage == "settling" and not sender.is_alive() and sender.start(),
+    )
+    sender.join(timeout=30.0)
+    assert result.error_code == Code.NONE and rejections[0].code == Code.INVALID_SEED
+
+
 def test_a_frame_that_tf_does_not_know_is_rejected(node, shape_of):
-    with ShapeClient(frame="world", timeout=30.0) as client, pytest.raises(GoalRejectedError, match="no frame 'world'"):
+    with ShapeClient(frame="world", timeout=30.0) as client, pytest.raises(GoalFailedError, match="no frame 'world'"):
         client.reach(shape_of(HIDDEN))
 
 
@@ -165,10 +184,8 @@ def test_a_driver_at_fault_refuses_moves_but_not_plans(client, stand_in, shape_o
     def refused():
         try:
             client.reach(shape_of(HIDDEN), Mode.PLAN_AND_MOVE)
-        except GoalRejectedError as error:
-            return "stopped by the operator" in str(error)
-        except GoalFailedError:
-            return False
+        except GoalFailedError as error:
+            return error.code == Code.DRIVER_FAULT and "stopped by the operator" in str(error)
 
     wait_for(refused, "the refusal to name the fault")
     assert not stand_in.commands
@@ -181,10 +198,8 @@ def test_a_silent_driver_is_not_moved(client, stand_in, shape_of, wait_for):
     def refused():
         try:
             client.reach(shape_of(HIDDEN), Mode.PLAN_AND_MOVE, max_time=0.1)
-        except GoalRejectedError as error:
+        except GoalFailedError as error:
             return "pressure_state" in str(error)
-        except GoalFailedError:
-            return False
 
     wait_for(refused, "the refusal to name pressure_state")
 
@@ -287,7 +302,7 @@ def test_deactivating_ends_goal_and_commands(node, moving_client, stand_in, shap
         )
     assert failure.value.code == Code.NODE_DEACTIVATED
     wait_for(lambda: stand_in.is_silent(), "the commands to end")
-    with pytest.raises(GoalRejectedError, match="not active"):
+    with pytest.raises(GoalFailedError, match="not active"):
         moving_client.reach(shape_of(HIDDEN))
     assert node.change_state(Transition.TRANSITION_CLEANUP)
     node.start()

@@ -1,4 +1,4 @@
-"""The connection of a plain program to an action of the stack: goals out, feedback, results and rejections in."""
+"""The connection of a plain program to an action of the stack: goals out, feedback and results in."""
 
 import threading
 import time
@@ -8,27 +8,20 @@ from typing import Any
 
 from action_msgs.msg import GoalStatus
 from builtin_interfaces.msg import Time
-from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.action import ActionClient
 from rclpy.action.client import ClientGoalHandle
 from rclpy.node import Node
 
 from softform_core.errors import SoftformError
-from softform_ros import qos
 from softform_ros.background_node import BackgroundNode
 from softform_ros.service_calls import wait_until_answered
 
 _POLL_SECONDS = 0.05
-_REASON_SECONDS = 1.0
 _ACCEPTANCE_SECONDS = 20.0
 
 
 class NotConnectedError(SoftformError):
     """No node answers."""
-
-
-class GoalRejectedError(SoftformError):
-    """The node did not accept the goal; the message is its reason."""
 
 
 class GoalAbortedError(SoftformError):
@@ -57,8 +50,6 @@ class ActionCaller:
         self._handle: ClientGoalHandle | None = None
         self._is_calling = self._is_unwanted = False
         self._lock = threading.Lock()
-        self._refused_goals: int | None = None
-        self._refusal = ""
 
     @property
     def is_connected(self) -> bool:
@@ -94,7 +85,6 @@ class ActionCaller:
             return
         self._background.open()
         self._client = ActionClient(self.node, self._action, self._name)
-        self.node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, qos.DIAGNOSTICS)
         if not self._client.wait_for_server(timeout_sec=self._timeout):
             self.close()
             raise NotConnectedError(
@@ -137,7 +127,6 @@ class ActionCaller:
 
         Raises:
             NotConnectedError: If `connect` was not called, or the node disappears.
-            GoalRejectedError: If the node rejects the goal, with its reason.
             GoalAbortedError: If it fails at the goal without a reason.
         """
         self._refuse_unless_connected()
@@ -152,13 +141,12 @@ class ActionCaller:
                 raised.append(error)
                 self.cancel()
 
-        refused_before = self._refused_goals
         with self._lock:
             self._is_calling, self._is_unwanted = True, False
         try:
             handle = self._accepted(lambda: self._client.send_goal_async(goal, feedback_callback=forward))
             if not handle.accepted:
-                raise GoalRejectedError(self._reason_of_refusal(refused_before))
+                raise GoalAbortedError(f"The {self._server} node did not take the goal.", "See its log.")
             with self._lock:
                 self._handle, is_unwanted = handle, self._is_unwanted
             if is_unwanted:
@@ -230,21 +218,6 @@ class ActionCaller:
                     "See its log; the driver vents the robot when no command comes.",
                 )
         return future.result()
-
-    def _on_diagnostics(self, message: DiagnosticArray) -> None:
-        for status in message.status:
-            if status.name == f"{self._namespace}/{self._server}":
-                values = {pair.key: pair.value for pair in status.values}
-                self._refusal = values.get("last rejection", "")
-                self._refused_goals = int(values.get("rejected goals", 0))
-
-    def _reason_of_refusal(self, refused_before: int | None) -> str:
-        deadline = time.monotonic() + _REASON_SECONDS
-        while time.monotonic() < deadline:
-            if self._refusal and self._refused_goals != refused_before:
-                return self._refusal
-            time.sleep(_POLL_SECONDS)
-        return self._refusal or f"The goal was rejected; the reason is in the log of {self._server}."
 
 
 def _cancel_if_accepted(answer: Any) -> None:

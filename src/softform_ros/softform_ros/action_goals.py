@@ -1,14 +1,12 @@
-"""What nodes that serve an action share: rejections that can be read, outcomes, work in another thread."""
+"""What nodes that serve an action share: what became of goals, and work in another thread."""
 
 from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import TypeVar
 
-from rclpy.action import GoalResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.task import Future
 
-from softform_core.errors import SoftformError
 from softform_ros.diagnostics import OK, WARN, Health
 from softform_ros.goal_error import GoalError
 from softform_ros.lifecycle import SoftformLifecycleNode
@@ -28,22 +26,21 @@ class GoalLedger:
 
     def __init__(self, node: SoftformLifecycleNode) -> None:
         self._node = node
-        self._refusals = 0
-        self._last_refusal = ""
+        self._rejections = 0
+        self._last_rejection = ""
         self._last_outcome = ""
 
-    def refuse(self, error: SoftformError) -> GoalResponse:
-        """Note why a goal is rejected. It has no result: diagnostics are how the client learns the reason."""
-        self._refusals += 1
-        self._last_refusal = f"[{error.code}] {error}" if isinstance(error, GoalError) else str(error)
-        self._node.get_logger().warning(f"goal rejected: {self._last_refusal}")
+    def reject(self, handle: ServerGoalHandle, error: GoalError) -> None:
+        """Abort a goal that cannot be begun, and note why."""
+        handle.abort()
+        self._rejections += 1
+        self._last_rejection = f"[{error.code}] {error}"
+        self._node.get_logger().warning(f"goal rejected: {self._last_rejection}")
         self._node.diagnostics.publish()
-        return GoalResponse.REJECT
 
-    def accept(self) -> GoalResponse:
+    def accept(self) -> None:
         """Note that the last rejection is overcome."""
-        self._last_refusal = ""
-        return GoalResponse.ACCEPT
+        self._last_rejection = ""
 
     def conclude(self, handle: ServerGoalHandle, code: int, message: str, summary: str) -> None:
         """End a goal.
@@ -69,17 +66,17 @@ class GoalLedger:
         self._node.diagnostics.publish()
 
     def values(self) -> dict[str, object]:
-        """For diagnostics; the keys are those from which clients read why they were rejected."""
+        """For diagnostics."""
         return {
-            "rejected goals": self._refusals,
-            "last rejection": self._last_refusal,
+            "rejected goals": self._rejections,
+            "last rejection": self._last_rejection,
             "last outcome": self._last_outcome,
         }
 
     def health(self, values: dict[str, object]) -> Health:
         """Health of a node that has no other trouble."""
-        if self._last_refusal:
-            return Health(WARN, f"goal rejected: {self._last_refusal}", values)
+        if self._last_rejection:
+            return Health(WARN, f"goal rejected: {self._last_rejection}", values)
         return Health(OK, self._last_outcome or ("active" if self._node.is_active else "inactive"), values)
 
 

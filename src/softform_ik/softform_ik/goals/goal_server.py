@@ -5,13 +5,12 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Generic, Protocol, TypeVar
 
-from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
 
 from softform_ik.robot.commander import Commander
 from softform_ik.robot.stop_request import StopRequest
 from softform_ros.action_goals import GoalLedger, in_worker
-from softform_ros.goal_error import GoalError
+from softform_ros.checked_action import CheckedAction
 from softform_ros.lifecycle import SoftformLifecycleNode
 
 
@@ -45,26 +44,17 @@ class GoalServer(ABC, Generic[Goal, Ended]):
         self.node = node
         self._codes = action.Result
         self._ledger = ledger
-        self._accepted: Goal | None = None
         self._stop = StopRequest()
-        self._goals: dict[bytes, tuple[Goal, StopRequest]] = {}
+        self._stops: dict[bytes, StopRequest] = {}
         self._workers = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
-        self._server = ActionServer(
-            node,
-            action,
-            name,
-            execute_callback=self._execute,
-            goal_callback=self._on_goal,
-            handle_accepted_callback=self._on_accepted,
-            cancel_callback=self._on_cancel,
-        )
+        self._server = CheckedAction(node, action, name, ledger, self.read, self._begin, self._carry_out, self._cancel)
 
     @abstractmethod
     def read(self, message: Any) -> Goal:
         """Check a goal message and unpack it.
 
         Raises:
-            GoalError: If the goal cannot be accepted, or the driver would not follow it.
+            GoalError: If the goal cannot be carried out, or the driver would not follow it.
         """
 
     @abstractmethod
@@ -80,7 +70,7 @@ class GoalServer(ABC, Generic[Goal, Ended]):
         """What was achieved, in a line for the log; empty if nothing was."""
 
     def begun(self, goal: Goal, stop: StopRequest) -> None:
-        """Called when a goal is accepted, before it is carried out."""
+        """Called with a good goal, before it is carried out."""
 
     def ended(self, stop: StopRequest) -> None:
         """Called when the goal of that stop request has ended."""
@@ -93,40 +83,21 @@ class GoalServer(ABC, Generic[Goal, Ended]):
         """End the goal under way and close the action."""
         self.end_goals()
         self._workers.shutdown(wait=True)
-        self._server.destroy()
+        self._server.close()
 
-    def _on_goal(self, message: Any) -> GoalResponse:
-        try:
-            if not self.node.is_active:
-                raise GoalError(self._codes.NODE_DEACTIVATED, "The node is not active.", "Activate it first.")
-            self._accepted = self.read(message)
-        except GoalError as error:
-            return self._ledger.refuse(error)
-        except Exception as error:  # a goal must never end the node
-            return self._ledger.refuse(GoalError(self._codes.INTERNAL_ERROR, f"The goal could not be read: {error}"))
-        return self._ledger.accept()
-
-    def _on_accepted(self, handle: ServerGoalHandle) -> None:
+    def _begin(self, goal: Goal, handle: ServerGoalHandle) -> None:
         self._stop.request(self._codes.PREEMPTED)
-        self._stop = StopRequest()
-        # rclpy calls back with the handle right after accepting, so the checked goal is this handle's.
-        assert self._accepted is not None
-        self.begun(self._accepted, self._stop)
-        self._goals[bytes(handle.goal_id.uuid)] = (self._accepted, self._stop)
-        handle.execute()
+        self._stop = self._stops[bytes(handle.goal_id.uuid)] = StopRequest()
+        self.begun(goal, self._stop)
 
-    def _on_cancel(self, handle: ServerGoalHandle) -> CancelResponse:
-        known = self._goals.get(bytes(handle.goal_id.uuid))
-        if known is None:  # its client was gone before it could be told that it was accepted: nothing was begun
-            return CancelResponse.REJECT
-        known[1].request(self._codes.CANCELLED)
-        return CancelResponse.ACCEPT
+    def _cancel(self, handle: ServerGoalHandle) -> None:
+        self._stops[bytes(handle.goal_id.uuid)].request(self._codes.CANCELLED)
 
-    async def _execute(self, handle: ServerGoalHandle) -> Any:
-        goal, stop = self._goals[bytes(handle.goal_id.uuid)]
+    async def _carry_out(self, goal: Goal, handle: ServerGoalHandle) -> Any:
+        stop = self._stops[bytes(handle.goal_id.uuid)]
         outcome = await in_worker(self.node, self._workers, lambda: self.run(goal, stop, handle.publish_feedback))
         self.ended(stop)
-        del self._goals[bytes(handle.goal_id.uuid)]
+        del self._stops[bytes(handle.goal_id.uuid)]
         self._ledger.conclude(handle, outcome.code, outcome.message, self.summary(outcome))
         return self.result(outcome)
 

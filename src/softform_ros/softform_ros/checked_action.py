@@ -1,0 +1,97 @@
+"""An action that accepts every goal and aborts a bad one at once, with code and message in its result, as Nav2 does.
+
+A goal that ROS 2 rejects has no result: a standard client would never learn the reason.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Generic, TypeVar
+
+from rclpy.action import ActionServer, CancelResponse
+from rclpy.action.server import ServerGoalHandle
+
+from softform_ros.action_goals import GoalLedger
+from softform_ros.goal_error import GoalError
+from softform_ros.lifecycle import SoftformLifecycleNode
+
+Goal = TypeVar("Goal")
+
+
+class CheckedAction(Generic[Goal]):
+    """Serves one action. A bad goal touches nothing: what runs goes on.
+
+    Args:
+        node: Node that serves the action; while it is inactive every goal ends with `NODE_DEACTIVATED`.
+        action: Its type; the constants of its result are its error codes.
+        name: Its name.
+        ledger: What became of the node's goals.
+        check: Makes a checked goal of a message, or raises `GoalError`.
+        begin: Called with each good goal before `carry_out`.
+        carry_out: Does what a good goal asks, concludes it in the ledger, and returns its result.
+        cancel: Asks a good goal to end.
+    """
+
+    def __init__(
+        self,
+        node: SoftformLifecycleNode,
+        action: Any,
+        name: str,
+        ledger: GoalLedger,
+        check: Callable[[Any], Goal],
+        begin: Callable[[Goal, ServerGoalHandle], None],
+        carry_out: Callable[[Goal, ServerGoalHandle], Awaitable[Any]],
+        cancel: Callable[[ServerGoalHandle], None],
+    ) -> None:
+        self._node, self._result, self._ledger = node, action.Result, ledger
+        self._check, self._begin, self._carry_out, self._cancel = check, begin, carry_out, cancel
+        self._checked: dict[bytes, Goal | GoalError] = {}
+        self._server = ActionServer(
+            node,
+            action,
+            name,
+            execute_callback=self._execute,
+            handle_accepted_callback=self._on_accepted,
+            cancel_callback=self._on_cancel,
+        )
+
+    def close(self) -> None:
+        """Close the action."""
+        self._server.destroy()
+
+    def _on_accepted(self, handle: ServerGoalHandle) -> None:
+        key = bytes(handle.goal_id.uuid)
+        try:
+            if not self._node.is_active:
+                raise GoalError(self._result.NODE_DEACTIVATED, "The node is not active.", "Activate it first.")
+            goal = self._check(handle.request)
+            self._begin(goal, handle)
+            self._checked[key] = goal
+        except GoalError as error:
+            self._checked[key] = error
+        except Exception as error:  # a goal must never end the node
+            self._checked[key] = GoalError(self._result.INTERNAL_ERROR, f"The goal could not be read: {error}")
+        handle.execute()
+
+    def _on_cancel(self, handle: ServerGoalHandle) -> CancelResponse:
+        # Unknown is a goal whose client was gone before it could be told that it was accepted: nothing was begun.
+        goal = self._checked.get(bytes(handle.goal_id.uuid))
+        if goal is None or isinstance(goal, GoalError):
+            return CancelResponse.REJECT
+        self._cancel(handle)
+        return CancelResponse.ACCEPT
+
+    async def _execute(self, handle: ServerGoalHandle) -> Any:
+        key = bytes(handle.goal_id.uuid)
+        goal = self._checked[key]
+        try:
+            if isinstance(goal, GoalError):
+                self._ledger.reject(handle, goal)
+                return self._result(error_code=goal.code, error_msg=str(goal))
+            self._ledger.accept()
+            return await self._carry_out(goal, handle)
+        except Exception as error:
+            code, message = self._result.INTERNAL_ERROR, f"{type(error).__name__}: {error}"
+            if handle.is_active:
+                self._ledger.conclude(handle, code, message, "")
+            return self._result(error_code=code, error_msg=message)
+        finally:
+            del self._checked[key]
