@@ -69,6 +69,7 @@ class ShapeClient(ClientConnection):
         max_time: float = 0.0,
         max_rounds: int = 0,
         without_sim_to_real: bool = False,
+        accept_unreachable: bool = False,
         on_feedback: Callable[[ReachShape.Feedback], None] | None = None,
     ) -> ReachShape.Result:
         """Bring the robot to a target shape and wait until it is there.
@@ -87,6 +88,7 @@ class ShapeClient(ClientConnection):
             max_time: s for each solve; 0: the node's default.
             max_rounds: Closed loop: corrections after the open-loop round at most; 0: the node's default.
             without_sim_to_real: Plan with the simulated shape alone, to compare.
+            accept_unreachable: Take the nearest shape even if it misses the target widely.
             on_feedback: Called with each feedback message, from the client's thread.
 
         Returns:
@@ -110,6 +112,7 @@ class ShapeClient(ClientConnection):
             starts,
             preferred_pressures,
             preference,
+            accept_unreachable,
         )
         return self._call(self._reaching, lambda stamp: reach_message(goal, self._frame, stamp), on_feedback)
 
@@ -121,6 +124,7 @@ class ShapeClient(ClientConnection):
         plan_only: bool = False,
         seed_pressures: Array | None = None,
         without_sim_to_real: bool = False,
+        accept_unreachable: bool = False,
         on_feedback: Callable[[FollowWaypoints.Feedback], None] | None = None,
     ) -> FollowWaypoints.Result:
         """Lead the robot along a path and wait until it is at its end.
@@ -131,6 +135,7 @@ class ShapeClient(ClientConnection):
             plan_only: Solve, and move nothing.
             seed_pressures: (k,) Pa of the first solve; None: those of now.
             without_sim_to_real: Plan with the simulated robot alone, to compare.
+            accept_unreachable: Take the nearest place even where it misses a waypoint widely.
             on_feedback: Called with each feedback message, from the client's thread.
 
         Returns:
@@ -140,7 +145,12 @@ class ShapeClient(ClientConnection):
             As `reach` does; the codes are those of `FollowCode`.
         """
         goal = FollowGoal(
-            path, None if times is None else np.asarray(times), plan_only, seed_pressures, without_sim_to_real
+            path,
+            None if times is None else np.asarray(times),
+            plan_only,
+            seed_pressures,
+            without_sim_to_real,
+            accept_unreachable,
         )
         return self._call(self._following, lambda stamp: follow_message(goal, self._frame, stamp), on_feedback)
 
@@ -153,6 +163,7 @@ class ShapeClient(ClientConnection):
         start_pressures: Array | None = None,
         max_time: float = 0.0,
         without_sim_to_real: bool = False,
+        accept_unreachable: bool = False,
         on_feedback: Callable[[PlanToShape.Feedback], None] | None = None,
     ) -> PlanToShape.Result:
         """Plan a motion along which the whole surface keeps clear of an obstacle; moves nothing, see `follow`.
@@ -164,6 +175,7 @@ class ShapeClient(ClientConnection):
             start_pressures: (k,) Pa; None: where the robot is.
             max_time: s; 0: the node's default.
             without_sim_to_real: Plan with the simulated shape alone, to compare.
+            accept_unreachable: Take the nearest shape even if it misses the target widely.
             on_feedback: Called with each feedback message, from the client's thread.
 
         Returns:
@@ -176,7 +188,7 @@ class ShapeClient(ClientConnection):
         from softform_client.plan_goal import PlanGoal
         from softform_client.plan_messages import goal_to_message as plan_message
 
-        goal = PlanGoal(target, obstacle, start_pressures, clearance, max_time, without_sim_to_real)
+        goal = PlanGoal(target, obstacle, start_pressures, clearance, max_time, without_sim_to_real, accept_unreachable)
         return self._call(self._planning, lambda stamp: plan_message(goal, self._frame, stamp), on_feedback)
 
     def stream(self, targets: Iterable[Target], rate: float = 50.0) -> Iterator[ServoState]:

@@ -77,6 +77,7 @@ class FollowGoal:
         plan_only: Never move hardware.
         seed_pressures: (k,) Pa of the first solve, or None: those of now, else the middle of the range.
         without_sim_to_real: Plan with the simulated robot alone, to compare.
+        accept_unreachable: Whether the nearest place is wanted even where it misses a waypoint widely.
     """
 
     path: Path
@@ -84,6 +85,7 @@ class FollowGoal:
     plan_only: bool = False
     seed_pressures: Array | None = None
     without_sim_to_real: bool = False
+    accept_unreachable: bool = False
 
 
 def check_kind(kind: int) -> PathKind:

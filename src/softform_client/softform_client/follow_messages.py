@@ -61,7 +61,7 @@ def goal_from_message(
         seed = check_seed(message.seed_pressures, robot)
         path, count = _path(message, kind, robot, frame)
         times = check_due_times(message.times, count)
-    return FollowGoal(path, times, message.plan_only, seed, message.without_sim_to_real)
+    return FollowGoal(path, times, message.plan_only, seed, message.without_sim_to_real, message.accept_unreachable)
 
 
 def _path(message: FollowWaypoints.Goal, kind: PathKind, robot: Robot, frame: str) -> tuple[Path, int]:
@@ -107,6 +107,7 @@ def goal_to_message(goal: FollowGoal, frame: str, stamp: Time) -> FollowWaypoint
         plan_only=goal.plan_only,
         seed_pressures=[] if goal.seed_pressures is None else [float(value) for value in goal.seed_pressures],
         without_sim_to_real=goal.without_sim_to_real,
+        accept_unreachable=goal.accept_unreachable,
     )
     if isinstance(goal.path, PointPath):
         message.kind = int(PathKind.POINTS)

@@ -27,6 +27,7 @@ class PlanGoal:
         clearance: m that stays between surface and obstacle.
         max_time: s; 0: the node's default.
         without_sim_to_real: Plan with the simulated shape alone, to compare.
+        accept_unreachable: Whether the nearest shape is wanted even if it misses the target widely.
     """
 
     target: TargetShape | Array
@@ -35,6 +36,7 @@ class PlanGoal:
     clearance: float = 0.0
     max_time: float = 0.0
     without_sim_to_real: bool = False
+    accept_unreachable: bool = False
 
 
 def check_choice(has_target: bool, has_pressures: bool) -> None:

@@ -49,7 +49,15 @@ def goal_from_message(message: PlanToShape.Goal, robot: Robot, frame: str, now: 
         start = check_given_pressures(message.start_pressures, robot, Code.INVALID_START, "start_pressures")
     with in_code(Code.INVALID_OBSTACLES):
         obstacle = check_obstacle(points_of(message.obstacles, "obstacle"), _faces(message.obstacle_triangles), robot)
-    return PlanGoal(target, obstacle, start, message.clearance, message.max_time, message.without_sim_to_real)
+    return PlanGoal(
+        target,
+        obstacle,
+        start,
+        message.clearance,
+        message.max_time,
+        message.without_sim_to_real,
+        message.accept_unreachable,
+    )
 
 
 def goal_to_message(goal: PlanGoal, frame: str, stamp: Time) -> PlanToShape.Goal:
@@ -61,6 +69,7 @@ def goal_to_message(goal: PlanGoal, frame: str, stamp: Time) -> PlanToShape.Goal
         clearance=float(goal.clearance),
         max_time=float(goal.max_time),
         without_sim_to_real=goal.without_sim_to_real,
+        accept_unreachable=goal.accept_unreachable,
     )
     if isinstance(goal.target, TargetShape):
         message.target = cloud_from_points(goal.target.points, frame, stamp)

@@ -65,6 +65,7 @@ class ReachGoal:
         starts: Of a global search; 1: none; 0: the node's default.
         preferred_pressures: (k,) Pa, or None: of all solutions the one nearest to these.
         preference: mm^2 of squared error worth the whole range of a chamber; 0: the node's default.
+        accept_unreachable: Whether the nearest shape is wanted even if it misses the target widely.
     """
 
     target: TargetShape | None
@@ -80,6 +81,7 @@ class ReachGoal:
     starts: int = 0
     preferred_pressures: NDArray[np.float64] | None = None
     preference: float = 0.0
+    accept_unreachable: bool = False
 
 
 def check_mode(mode: int) -> Mode:

@@ -68,6 +68,7 @@ def goal_from_message(
         message.starts,
         check_seed(message.preferred_pressures, robot, "Preferred"),
         message.preference,
+        message.accept_unreachable,
     )
     return check_wanted(goal)
 
@@ -120,6 +121,7 @@ def goal_to_message(goal: ReachGoal, frame: str, stamp: Time) -> ReachShape.Goal
         starts=goal.starts,
         preferred_pressures=_numbers(goal.preferred_pressures),
         preference=float(goal.preference),
+        accept_unreachable=goal.accept_unreachable,
     )
 
 

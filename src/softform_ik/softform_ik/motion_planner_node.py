@@ -4,6 +4,7 @@ from pathlib import Path
 
 from softform_client.driver_watch import DriverWatch
 from softform_core.forward.live_pipeline import LivePipeline
+from softform_core.inverse.out_of_reach import largest_deformation
 from softform_core.planning.motion_plan import MotionSettings
 from softform_core.planning.planner_settings import PlannerSettings
 from softform_core.robots import Robot, load_robot
@@ -50,6 +51,8 @@ class MotionPlannerNode(SoftformLifecycleNode):
             values["goal_starts"],
             values["goal_time"],
             values["waypoint_spacing"],
+            values["most_miss"]
+            * largest_deformation(models.simulated.points, robot.actuation_min, robot.actuation_max),
         )
         plan = Plan(robot, models, settings, lambda: self._driver.pressures)
         self._server = PlanServer(self, robot, plan, self._ledger)

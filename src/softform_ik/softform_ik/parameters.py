@@ -1,10 +1,12 @@
 """Parameters of the node `inverse_kinematics`."""
 
 from softform_core import priority
+from softform_ik.reach_limit import REACH_PARAMETER
 from softform_ros.parameters import MODEL_PARAMETERS, Parameter
 
 PARAMETERS = (
     *MODEL_PARAMETERS,
+    REACH_PARAMETER,
     Parameter("surface_points", 1000, "points of the surface whose distances to the target are minimised", 100, 10000),
     Parameter("tolerance", 1e-4, "mean error at which a solve may stop when the goal does not say, m", 0.0, 0.1),
     Parameter("max_time", 5.0, "time for solving when the goal does not say, s", 0.01, 600.0),
@@ -50,7 +52,6 @@ PARAMETERS = (
         80,
     ),
     Parameter("stale_after", 0.5, "a target that came longer ago is not followed: the robot holds, s", 0.05, 10.0),
-    Parameter("most_error", 0.02, "the stream is not followed to a mean error above this: out of reach, m", 1e-4, 0.5),
     Parameter(
         "smoothness",
         0.0,

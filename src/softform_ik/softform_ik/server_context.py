@@ -55,12 +55,15 @@ class ServerContext:
         )
         return Hardware(robot, waiting, self.driver, captures, self.commander, read_points)
 
-    def follow_server(self, robot: Robot, solver: PathSolver, hardware: Hardware, tip: TipRecord) -> FollowServer:
+    def follow_server(
+        self, robot: Robot, solver: PathSolver, most_error_mm: float, hardware: Hardware, tip: TipRecord
+    ) -> FollowServer:
         """The action `follow_waypoints` of a robot.
 
         Args:
             robot: The robot.
             solver: Of its paths.
+            most_error_mm: A waypoint that is missed by more is out of reach.
             hardware: The robot as a goal sees it.
             tip: Where motion capture sees its tip; of a robot without one it stays empty.
         """
@@ -70,6 +73,6 @@ class ServerContext:
             settle_tolerance=robot.tolerances.arrive,
             settle_timeout=values["settle_timeout"],
         )
-        timing = FollowSettings(values["path_settle_time"], robot.tolerances.arrive)
+        timing = FollowSettings(values["path_settle_time"], robot.tolerances.arrive, most_error_mm)
         follow = Follow(solver, timing, PathMover(moving, self.driver, self.commander, hardware), tip)
         return FollowServer(self.node, robot, follow, self.driver, self.commander, self.ledger)

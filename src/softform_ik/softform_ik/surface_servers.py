@@ -10,6 +10,7 @@ from softform_client.capture_watch import CaptureWatch
 from softform_client.reach_goal import Code
 from softform_core.errors import SoftformError
 from softform_core.forward.live_pipeline import LivePipeline
+from softform_core.inverse.out_of_reach import largest_deformation
 from softform_core.robots import Robot
 from softform_ik.follow.surface import SurfacePathSolver
 from softform_ik.follow.tip_record import TipRecord
@@ -49,12 +50,15 @@ class SurfaceServers:
         warm_up(models.current, robot)
         self._captures: CaptureWatch[PointCloud2] = CaptureWatch()
         hardware = link.hardware(robot, self._captures, self._read_capture)
+        deformation_mm = largest_deformation(models.simulated.points, robot.actuation_min, robot.actuation_max)
+        most_error_mm = values["most_miss"] * deformation_mm
         solving = SolveSettings(
             values["tolerance"],
             values["max_time"],
             values["max_iterations"],
             values["starts"],
             values["preference"],
+            most_error_mm,
         )
         looping = ClosedLoopSettings(values["max_rounds"], values["gain"], values["least_improvement"])
         reach = Reach(robot, models, ReachSettings(solving, looping), hardware)
@@ -63,11 +67,11 @@ class SurfaceServers:
             PointCloud2, "captured_cloud", self._on_cloud, qos.CAPTURED_CLOUD
         )
         self._model_refresh = ModelRefresh(node, models)
-        self._streams = ServoStreams(node, robot, lambda: models.current, link.driver, link.commander)
+        self._streams = ServoStreams(node, robot, lambda: models.current, most_error_mm, link.driver, link.commander)
         self._servers = (
             self._streams,
             ReachServer(node, robot, reach, link.driver, link.commander, link.ledger),
-            link.follow_server(robot, paths, hardware, TipRecord()),
+            link.follow_server(robot, paths, most_error_mm, hardware, TipRecord()),
         )
         model_in_use = models.description()["sim-to-real"]
         node.get_logger().info(

@@ -10,6 +10,7 @@ from softform_client.reach_goal import Code
 from softform_core.errors import SoftformError
 from softform_core.forward.live_pipeline import AUTO, NONE
 from softform_core.forward.tip_model import TipModel, load_tip_model
+from softform_core.inverse.out_of_reach import largest_deformation
 from softform_core.networks.tip_store import TIP_SIM_TO_REAL
 from softform_core.paths import models_dir
 from softform_core.robots import TIP_MARKER, Robot
@@ -42,11 +43,14 @@ class TipServers:
         values = node.parameters
         self._model = _model_of(robot, values["model"], values["sim_to_real"])
         self._tip = TipRecord()
+        simulated = self._model.without_sim_to_real
+        deformation_mm = largest_deformation(simulated.tip, robot.actuation_min, robot.actuation_max)
+        most_error_mm = values["most_miss"] * deformation_mm
         hardware = link.hardware(robot, CaptureWatch(), np.asarray)
         self._markers_subscription = node.create_subscription(
             MarkerFrame, "captured_markers", self._on_markers, qos.CAPTURED_MARKERS
         )
-        self._paths = link.follow_server(robot, TipPathSolver(robot, self._model), hardware, self._tip)
+        self._paths = link.follow_server(robot, TipPathSolver(robot, self._model), most_error_mm, hardware, self._tip)
 
         def reject(*goal: object) -> NoReturn:
             raise GoalError(

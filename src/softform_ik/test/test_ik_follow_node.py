@@ -81,6 +81,18 @@ def test_a_rejected_path_names_its_reason(client, stand_in):
     assert not stand_in.commands
 
 
+def test_a_path_that_leaves_the_reach_moves_nothing(moving_client, stand_in, pipeline):
+    middle = pipeline.at(np.array([[0.5, 0.5]]))
+    start = middle.points(np.full(9, 1000.0))[0] / 1000.0
+    path = PointPath(np.array([start, start + [0.0, 0.0, 0.5]]), np.array([0.5, 0.5]))
+    before = len(stand_in.commands)
+    with pytest.raises(GoalFailedError, match=r"waypoint 2 is out of reach.*direction") as failure:
+        moving_client.follow(path)
+    assert failure.value.code == FollowCode.UNREACHABLE and len(failure.value.result.errors) == 2
+    assert len(stand_in.commands) == before
+    assert len(moving_client.follow(path, plan_only=True, accept_unreachable=True).errors) == 2
+
+
 def test_times_that_the_slew_rate_does_not_allow_move_nothing(moving_client, stand_in):
     with pytest.raises(GoalFailedError, match="Waypoint 1 is due 0.01 s after the start") as failure:
         moving_client.follow(PressurePath(WAYPOINTS), times=[0.01, 1.0, 2.0])

@@ -148,6 +148,20 @@ def test_a_bad_goal_preempts_nothing(moving_client, stand_in, shape_of):
     assert result.error_code == Code.NONE and rejections[0].code == Code.INVALID_SEED
 
 
+def test_a_target_half_a_metre_away_moves_nothing_unless_it_is_accepted(moving_client, stand_in, shape_of):
+    mesh = shape_of(HIDDEN)
+    far = replace(mesh, points=mesh.points + [0.0, 0.0, 0.5])
+    before = len(stand_in.commands)
+    for mode in (Mode.PLAN_ONLY, Mode.PLAN_AND_MOVE, Mode.CLOSED_LOOP):
+        with pytest.raises(GoalFailedError, match=r"mm away in the direction \(-?0.00, -?0.00, 1.00\)") as failure:
+            moving_client.reach(far, mode)
+        assert failure.value.code == Code.UNREACHABLE
+        assert failure.value.result.predicted_mean_error > 0.3
+    assert len(stand_in.commands) == before
+    result = moving_client.reach(far, Mode.PLAN_AND_MOVE, accept_unreachable=True)
+    assert result.error_code == Code.NONE and len(stand_in.commands) > before
+
+
 def test_a_frame_that_tf_does_not_know_is_rejected(node, shape_of):
     with ShapeClient(frame="world", timeout=30.0) as client, pytest.raises(GoalFailedError, match="no frame 'world'"):
         client.reach(shape_of(HIDDEN))

@@ -57,6 +57,7 @@ def test_what_fails_has_a_code(robot, live, monkeypatch):
         Code.INVALID_OBSTACLES,
         Code.START_IN_COLLISION,
         Code.GOAL_IN_COLLISION,
+        Code.UNREACHABLE,
         Code.NO_PATH,
     }
     assert planned(robot, live, PlanGoal(GOAL, ball())).code == Code.INVALID_START

@@ -88,6 +88,14 @@ class Evaluation:
         return float(self.errors.max(initial=0.0))
 
     @property
+    def miss(self) -> Array:
+        """Mean vector from the points that count to where they are wanted, (3,) mm."""
+        vectors = (self.matches.points - self.points)[self.covered]
+        if self.features is not None:
+            vectors = np.concatenate([vectors, self.features.wanted - self.features.points])
+        return np.asarray(vectors.mean(axis=0)) if len(vectors) else np.zeros(3)
+
+    @property
     def objective(self) -> float:
         """D of Eq. 15, mm^2."""
         distances = self.matches.distances[self.covered]

@@ -74,6 +74,11 @@ class IkResult:
         return self.found.max_error_mm
 
     @property
+    def miss(self) -> Array:
+        """(3,) mm, mean vector from the predicted points to where they are wanted."""
+        return self.found.miss
+
+    @property
     def objective(self) -> float:
         """D of Eq. 15 over covered points, mm^2."""
         return self.found.objective

@@ -18,6 +18,7 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.forward_model import ForwardModel
 from softform_core.inverse.ik_options import IkOptions
+from softform_core.inverse.out_of_reach import OutOfReachError, check_reach
 from softform_core.inverse.servo_solve import ServoErrors, ServoSolve
 from softform_core.inverse.servo_target import NewestTargets, ServoTarget
 
@@ -54,7 +55,7 @@ class ServoSettings:
         slew_rate: Fastest change of each degree of freedom, (m,) Pa/s.
         period: Longest time between two commands, s.
         stale_after: A target that came longer ago is not followed, s.
-        most_error_mm: A solution with a larger mean error is not followed: the target cannot be reached.
+        most_error_mm: A solution with a larger mean error is not followed: the target is out of reach.
         smoothness_mm2: Squared error that a chamber's whole range away from the last solution is worth, mm^2.
     """
 
@@ -199,14 +200,12 @@ class Servo:
         if solve is None or self._solution is None:
             return ServoCommand(ServoState.TRACKING, held)
         self._answered = solve.targets.newest
-        if not solve.errors.mean_mm <= self._settings.most_error_mm:
+        try:
+            check_reach(solve.errors.mean_mm, solve.miss, self._settings.most_error_mm)
+        except OutOfReachError as error:
             if not solve.is_finished:
                 return ServoCommand(ServoState.TRACKING, held, self._answered)
-            return self._holding(
-                f"The target cannot be reached: the nearest shape is {solve.errors.mean_mm:.1f} mm off in the mean, "
-                f"more than {self._settings.most_error_mm:g} mm.",
-                "Check its place, size and orientation.",
-            )
+            return self._holding(error.message, error.next_step)
         most = self._settings.slew_rate * seconds
         is_there = bool((np.abs(self._solution - held) <= most).all())
         self._commanded = self._solution if is_there else held + np.clip(self._solution - held, -most, most)

@@ -89,6 +89,11 @@ class ServoSolve:
         return ServoErrors(best.mean_error_mm, best.max_error_mm)
 
     @property
+    def miss(self) -> Array:
+        """Mean vector from the predicted points to where they are wanted, (3,) mm, at the best so far."""
+        return self._solver.best.miss
+
+    @property
     def leaves_points_out(self) -> bool:
         """Whether points of the robot have no counterpart on the target, and do not count."""
         best = self._solver.best

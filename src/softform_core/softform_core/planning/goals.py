@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -35,11 +35,13 @@ class GoalSolution:
         pressures: (k,) Pa.
         mean_error_mm: To the target; NaN where there is none.
         max_error_mm: Largest distance to the target, mm.
+        miss_mm: (3,) mean vector from the surface to the target.
     """
 
     pressures: Array
     mean_error_mm: float = float("nan")
     max_error_mm: float = float("nan")
+    miss_mm: Array = field(default_factory=lambda: np.zeros(3))
 
 
 def goal_solutions(
@@ -78,7 +80,7 @@ def goal_solutions(
         left = max(_LEAST_SECONDS, min(max_seconds, deadline - time.monotonic()))
         tried = replace(options, initial_pressures=start, max_seconds=left)
         result = solve_prepared(pipeline, search, tried, should_stop=should_stop)
-        found.append(GoalSolution(result.pressures, result.mean_error_mm, result.max_error_mm))
+        found.append(GoalSolution(result.pressures, result.mean_error_mm, result.max_error_mm, result.miss))
     found.sort(key=lambda one: one.mean_error_mm)
     distinct: list[GoalSolution] = []
     for one in found:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from softform_core.arrays import Array
+from softform_core.inverse.out_of_reach import OutOfReachError, check_reach
 from softform_core.planning.clearance import ClearanceGauge
 from softform_core.planning.enclosure import encloses, lies_within_body
 from softform_core.planning.goals import GoalSolution, goal_solutions
@@ -169,6 +170,8 @@ class _Planning:
                 _PART_FOR_GOALS * settings.planner.max_seconds,
                 self._is_stopped,
             )
+            if found:
+                self._check_reach(found[0])
         else:
             found = [GoalSolution(goal)]
         spare = self._checker.spare(np.array([one.pressures for one in found]))
@@ -186,6 +189,12 @@ class _Planning:
                 "Choose a target further from the obstacle, move the obstacle, or ask for less clearance.",
             )
         return clear
+
+    def _check_reach(self, best: GoalSolution) -> None:
+        try:
+            check_reach(best.mean_error_mm, best.miss_mm, self._settings.most_error_mm)
+        except OutOfReachError as error:
+            raise NoMotionError(Refusal.UNREACHABLE, error.message, error.next_step) from error
 
     def _clearances(self, pressures: Array) -> tuple[Array, Array]:
         """Distances to the obstacle and the margins that are kept at the closest places, (n,) mm each."""

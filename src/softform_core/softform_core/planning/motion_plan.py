@@ -17,6 +17,7 @@ class Refusal(enum.Enum):
     OBSTACLE_ENCLOSES = enum.auto()
     START_IN_COLLISION = enum.auto()
     GOAL_IN_COLLISION = enum.auto()
+    UNREACHABLE = enum.auto()
     NO_PATH = enum.auto()
     STOPPED = enum.auto()
 
@@ -61,12 +62,14 @@ class MotionSettings:
         goal_starts: Inverse kinematics is solved from so many starts.
         goal_seconds: For each at most.
         waypoint_spacing: No point of the surface moves further between waypoints, m.
+        most_error_mm: A target whose nearest shape misses it by more, in the mean, is out of reach.
     """
 
     planner: PlannerSettings = field(default_factory=PlannerSettings)
     goal_starts: int = 6
     goal_seconds: float = 2.0
     waypoint_spacing: float = 0.001
+    most_error_mm: float = float("inf")
 
 
 @dataclass(frozen=True)

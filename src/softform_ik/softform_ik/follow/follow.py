@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from softform_client.follow_codes import in_codes_of_following
-from softform_client.follow_goal import Code, FollowGoal, PointPath
+from softform_client.follow_goal import Code, FollowGoal, PointPath, PressurePath
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.inverse.timing import PressureSchedule, fastest_schedule, timed_schedule
@@ -15,6 +15,7 @@ from softform_core.units import MM_PER_M
 from softform_ik.follow.motion import Motion, PathMover
 from softform_ik.follow.solver import PathSolver
 from softform_ik.follow.tip_record import TipRecord
+from softform_ik.reach_limit import refuse_unreachable
 from softform_ik.robot.stop_request import StopRequest
 from softform_ros.goal_error import GoalError, in_code
 
@@ -34,10 +35,12 @@ class FollowSettings:
     Attributes:
         settle_time: Planned for each waypoint at which the robot settles, s.
         nearness: A path with times may begin at its first waypoint if the robot is so near to it, Pa.
+        most_error_mm: A waypoint that is missed by more is out of reach.
     """
 
     settle_time: float = 1.0
     nearness: float = 250.0
+    most_error_mm: float = float("inf")
 
 
 @dataclass(frozen=True)
@@ -167,6 +170,10 @@ class Follow:
             course.errors_mm.append(solved.error_mm)
             pressures = self._solver.pressures(goal, solved.actuation)
             on_progress(FollowProgress("solving", len(course.actuations), solved.error_mm, pressures))
+            if not (goal.accept_unreachable or isinstance(goal.path, PressurePath)):
+                what = f"waypoint {len(course.actuations)}"
+                most_mm = self._settings.most_error_mm
+                refuse_unreachable(solved.error_mm, solved.miss_mm, most_mm, Code.UNREACHABLE, what)
 
     def _time(self, goal: FollowGoal, here: Array | None, actuations: list[Array]) -> PressureSchedule:
         """The schedule of the waypoints, from where the robot is; planned without a driver, from the first of them."""

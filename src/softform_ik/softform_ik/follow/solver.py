@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -18,10 +18,12 @@ class SolvedWaypoint:
     Attributes:
         actuation: (d,) Pa.
         error_mm: Predicted distance there: of the point, or the mean of the shape; NaN for pressures that were given.
+        miss_mm: (d,) mean vector from what is predicted to the waypoint.
     """
 
     actuation: Array
     error_mm: float
+    miss_mm: Array = field(default_factory=lambda: np.zeros(3))
 
 
 class PathSolver(ABC):

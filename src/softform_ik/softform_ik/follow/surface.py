@@ -47,7 +47,7 @@ class SurfacePathSolver(PathSolver):
             solution = solve_inverse_kinematics(
                 pipeline, target, self._options(before), features=features, should_stop=should_stop
             )
-            yield SolvedWaypoint(solution.pressures, solution.mean_error_mm)
+            yield SolvedWaypoint(solution.pressures, solution.mean_error_mm, solution.miss)
             before = solution.pressures
 
     def uses_sim_to_real(self, goal: FollowGoal) -> bool:

@@ -84,7 +84,7 @@ def _followed(model: TipModel, points: Array, start: Array, should_stop: Callabl
 
 def _solved(model: TipModel, point: Array, start: Array) -> SolvedWaypoint:
     path = follow_path(model, point[None], start)
-    return SolvedWaypoint(path.actuations[0], float(path.errors_mm[0]))
+    return SolvedWaypoint(path.actuations[0], float(path.errors_mm[0]), point - model.tip(path.actuations[0]))
 
 
 _MISSED = 1e-3

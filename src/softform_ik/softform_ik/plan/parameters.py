@@ -1,10 +1,12 @@
 """Parameters of the node `motion_planner`."""
 
 from softform_core.planning.planner_settings import ALGORITHMS
+from softform_ik.reach_limit import REACH_PARAMETER
 from softform_ros.parameters import MODEL_PARAMETERS, Parameter
 
 PARAMETERS = (
     *MODEL_PARAMETERS,
+    REACH_PARAMETER,
     Parameter(
         "surface_points", 1681, "points of the surface; what the triangles between them cut off is kept", 400, 10000
     ),

@@ -22,6 +22,7 @@ from softform_core.planning.obstacles import obstacle_of
 from softform_core.planning.surface_margins import MarginedSurface
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
+from softform_ik.reach_limit import OVERRIDE
 from softform_ik.robot.stop_request import StopRequest
 from softform_ros.goal_error import GoalError
 
@@ -29,6 +30,7 @@ CODE_OF = {
     Refusal.OBSTACLE_ENCLOSES: Code.INVALID_OBSTACLES,
     Refusal.START_IN_COLLISION: Code.START_IN_COLLISION,
     Refusal.GOAL_IN_COLLISION: Code.GOAL_IN_COLLISION,
+    Refusal.UNREACHABLE: Code.UNREACHABLE,
     Refusal.NO_PATH: Code.NO_PATH,
 }
 
@@ -111,6 +113,8 @@ class Plan:
         except NoMotionError as error:
             stopped = error.refusal is Refusal.STOPPED
             code, message = (stop.code, _STOPPED[stop.code]) if stopped else (CODE_OF[error.refusal], str(error))
+            if error.refusal is Refusal.UNREACHABLE:
+                message = f"{message} {OVERRIDE}"
         except SoftformError as error:
             code, message = Code.SOLVER_FAILED, str(error)
         except Exception as error:  # the worker must live on for the next goal
@@ -126,6 +130,8 @@ class Plan:
         start = self._start() if goal.start is None else self._robot.nearest_actuation(goal.start)
         target = goal.target if isinstance(goal.target, TargetShape) else self._robot.nearest_actuation(goal.target)
         settings = self._settings
+        if goal.accept_unreachable:
+            settings = replace(settings, most_error_mm=float("inf"))
         if goal.max_time:
             settings = replace(settings, planner=replace(settings.planner, max_seconds=goal.max_time))
         request = MotionRequest(start, target, obstacle_of(goal.obstacle), goal.clearance)

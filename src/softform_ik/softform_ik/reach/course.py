@@ -19,6 +19,7 @@ from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 from softform_ik.reach.capture_checks import check_capture
 from softform_ik.reach.closed_loop import ClosedLoopSettings, Round, best_of, close_loop
+from softform_ik.reach_limit import refuse_unreachable
 from softform_ik.robot.hardware import Hardware
 from softform_ik.robot.stop_request import StopRequest
 from softform_ros.goal_error import GoalError, in_code
@@ -38,6 +39,7 @@ class SolveSettings:
         max_iterations: Of a solve.
         starts: Of a global search; 1: none.
         preference: Squared error worth the whole range of a chamber when pressures are preferred, mm^2.
+        most_error_mm: A target that is missed by more, in the mean, is out of reach.
     """
 
     tolerance: float = 1e-4
@@ -45,6 +47,7 @@ class SolveSettings:
     max_iterations: int = 200
     starts: int = 1
     preference: float = 0.01
+    most_error_mm: float = float("inf")
 
 
 @dataclass(frozen=True)
@@ -114,14 +117,20 @@ class Course:
         """Do what the goal's mode says, as far as no stop comes.
 
         Raises:
-            GoalError: If driver or scanner fail.
+            GoalError: If the target is out of reach, or driver or scanner fail.
             SoftformError: If the target cannot be solved for.
         """
         mode = self.goal.mode
         self.plan = self._solve(self.pipeline, self._actuation(self.goal.seed_pressures), RigidTransform(), 0)
-        if not mode.moves or self.stop():
+        if self.stop():
             return
-        _check_improved(self.plan)
+        if mode.moves:
+            _check_improved(self.plan)
+        if not self.goal.accept_unreachable:
+            most_mm = self.solving.most_error_mm
+            refuse_unreachable(self.plan.mean_error_mm, self.plan.miss, most_mm, Code.UNREACHABLE)
+        if mode is Mode.PLAN_ONLY:
+            return
         if mode is Mode.PLAN_AND_MOVE:
             self._move(self.plan, 0)
         elif mode is Mode.PLAN_MOVE_AND_VERIFY:

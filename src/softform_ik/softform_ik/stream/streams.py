@@ -39,6 +39,7 @@ class ServoStreams:
         node: Node that has the topics, parameters and clock.
         robot: Who follows the targets.
         model: Its forward kinematics of the moment.
+        most_error_mm: A target that is missed by more, in the mean, is not followed.
         driver: What the driver says.
         commander: Who commands the robot.
     """
@@ -48,6 +49,7 @@ class ServoStreams:
         node: SoftformLifecycleNode,
         robot: Robot,
         model: Callable[[], ForwardPipeline],
+        most_error_mm: float,
         driver: DriverWatch,
         commander: Commander,
     ) -> None:
@@ -62,7 +64,7 @@ class ServoStreams:
             robot.actuation_slew,
             1.0 / values["servo_rate"],
             values["stale_after"],
-            values["most_error"] * MM_PER_M,
+            most_error_mm,
             values["smoothness"],
         )
         self._intake = ServoIntake(robot, robot.base_frame, values["stale_after"])

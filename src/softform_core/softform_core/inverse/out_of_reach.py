@@ -1,0 +1,67 @@
+"""Whether a plan fits: what it misses its target by, as a share of what the robot can deform. Millimetres and Pa.
+
+A target that lies nowhere near has a nearest shape, too, often with every chamber full. Nobody means that one.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.errors import SoftformError
+from softform_core.halton import halton_actuations
+
+Array = NDArray[np.float64]
+
+_CORNERS = 64
+"""Corners of the working range among which the largest deformation is looked for: a robot deforms most at corners."""
+
+_ONE_WAY = 0.5
+"""A miss whose mean vector is at least this part of the mean error has a direction; else it lies on several sides."""
+
+
+class OutOfReachError(SoftformError):
+    """The nearest shape that the robot can take is too far from the target."""
+
+
+def largest_deformation(points_of: Callable[[Array], Array], low: Array, high: Array) -> float:
+    """Largest mean distance between the same points of two shapes over the working range, mm.
+
+    Args:
+        points_of: Predicted points (n, ..., d) mm at actuations (n, k) Pa; of a tip (n, d).
+        low: (k,) Pa, lowest actuation.
+        high: (k,) Pa.
+    """
+    drawn = halton_actuations(low, high, _CORNERS, seed=0)
+    corners = np.where(drawn > 0.5 * (low + high), high, low)
+    actuations = np.unique(np.vstack([low, high, corners]), axis=0)
+    shapes = np.asarray(points_of(actuations))
+    shapes = shapes.reshape(len(actuations), -1, shapes.shape[-1])
+    return max(float(np.linalg.norm(shapes - shape, axis=2).mean(axis=1).max()) for shape in shapes)
+
+
+def check_reach(mean_error_mm: float, miss_mm: Array, most_mm: float, what: str = "target") -> None:
+    """Reject a plan that does not fit.
+
+    Args:
+        mean_error_mm: Mean distance that the plan leaves.
+        miss_mm: (d,) mean vector from the predicted shape to the target.
+        most_mm: Largest mean distance of a plan that fits.
+        what: Is to be reached, for the message.
+
+    Raises:
+        OutOfReachError: If it is further off than that, with distance and direction.
+    """
+    if mean_error_mm <= most_mm:
+        return
+    length = float(np.linalg.norm(miss_mm))
+    if length >= _ONE_WAY * mean_error_mm:
+        direction = ", ".join(f"{part:.2f}" for part in miss_mm / length)
+        side = f"it lies {length:.1f} mm away in the direction ({direction}) of the robot's frame"
+    else:
+        side = "it lies on several sides: it is turned, upside down, or of another size"
+    raise OutOfReachError(
+        f"The {what} is out of reach: the nearest shape misses it by {mean_error_mm:.1f} mm in the mean, more than "
+        f"{most_mm:.1f} mm; {side}.",
+        "Check its place, orientation, size and unit.",
+    )
