@@ -22,7 +22,7 @@ def test_every_example_runs(stack):
             exec(compile(example, f"docs/client.md, example {number}", "exec"), names)
         printed.append(output.getvalue())
     assert len(EXAMPLES) == 7
-    assert names["plan"].predicted_mean_error < 1e-3 and names["plan"].reachable
+    assert names["plan"].solve.mean_error < 1e-3 and names["plan"].solve.reachable
     assert names["there"].times == pytest.approx([0.0, 2.0, 4.0, 6.0], abs=0.5)
     assert max(names["back"].errors) < 1e-3 and "moving 1" in printed[2]
     assert max(names["led"].errors) < 1e-3

@@ -87,12 +87,12 @@ def test_it_takes_what_it_is_asked_for(robot: Robot) -> None:
         if robot.surfaces:
             target = random_target(robot, seed=1)
             result = client.reach(target, Mode.PLAN_MOVE_AND_VERIFY)
-            assert len(result.pressures) == len(robot.actuators)
-            commands = robot.check_commands(np.array(result.pressures))
+            assert len(result.actuators.value) == len(robot.actuators)
+            commands = robot.check_commands(np.array(result.actuators.value))
             np.testing.assert_allclose(robot.actuators_of(robot.actuation_of(commands)), commands, atol=1e-6)
             at_rest = np.abs(target.points[:, 2]).mean()
             # What is left is the reality's difference, which nothing has learned yet.
-            assert result.verified and result.measured_mean_error < 0.35 * at_rest
+            assert result.measured.valid and result.measured.mean_error < 0.35 * at_rest
             return
         model = load_tip_model(robot)
         middle = 0.5 * (robot.actuation_min + robot.actuation_max)

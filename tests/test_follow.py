@@ -55,9 +55,9 @@ def test_the_tip_is_led_and_seen_where_it_was_led(client, path, heard):
     width = load_tip_model(load_robot(ROBOT, "tip")).workspace_width_mm / MM_PER_M
     assert max(result.errors) < 0.0018 * width
     # Paper 001, Sec. III-D: 1 % is its threshold of an accurate prediction of the real tip.
-    assert result.used_sim_to_real and len(result.measured_errors) == 3
+    assert result.solve.used_sim_to_real and len(result.measured_errors) == 3
     assert np.isfinite(result.measured_errors).sum() >= 2 and np.nanmean(result.measured_errors) < 0.01 * width
-    held = np.reshape(result.pressures, (3, -1))[-1]
+    held = np.reshape(result.actuators.value, (3, -1))[-1]
     assert np.array(heard["pressure_state"].pressure) == pytest.approx(held, abs=1500.0)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sensor_msgs.msg import PointCloud2
 
-from softform_client.client import PressurePath, ShapeClient
+from softform_client.client import ActuatorPath, ShapeClient
 from softform_core.paths import models_dir
 from softform_core.robots import load_robot
 from softform_rig.reality import load_reality
@@ -54,9 +54,9 @@ def wait_for_surface_of_now(surfaces):
 
 def test_a_planned_motion_keeps_clear_in_reality(robot, scene, surfaces):
     plan = robot.plan(scene.target, scene.stick.mesh(), clearance=CLEARANCE)
-    assert plan.used_sim_to_real and min(plan.clearances) > CLEARANCE
-    followed = robot.follow(PressurePath(np.reshape(plan.pressures, (-1, 9))), times=plan.times)
-    assert np.allclose(followed.pressures[-9:], plan.pressures[-9:])
+    assert plan.solve.used_sim_to_real and min(plan.clearances) > CLEARANCE
+    followed = robot.follow(ActuatorPath(np.reshape(plan.actuators.value, (-1, 9))), times=plan.times)
+    assert np.allclose(followed.actuators.value[-9:], plan.actuators.value[-9:])
     wait_for_surface_of_now(surfaces)
     nearest = [float(scene.stick.distances(points).min()) for _, points in surfaces]
     assert nearest[-1] == pytest.approx(plan.clearances[-1], abs=0.002)
@@ -65,7 +65,7 @@ def test_a_planned_motion_keeps_clear_in_reality(robot, scene, surfaces):
 
 def test_the_motion_of_the_simulated_surface_alone_collides(robot, scene, surfaces):
     plan = robot.plan(scene.target, scene.stick.mesh(), clearance=CLEARANCE, without_sim_to_real=True)
-    assert not plan.used_sim_to_real and min(plan.clearances) > CLEARANCE
-    robot.follow(PressurePath(np.reshape(plan.pressures, (-1, 9))), times=plan.times)
+    assert not plan.solve.used_sim_to_real and min(plan.clearances) > CLEARANCE
+    robot.follow(ActuatorPath(np.reshape(plan.actuators.value, (-1, 9))), times=plan.times)
     wait_for_surface_of_now(surfaces)
     assert scene.stick.distances(surfaces[-1][1]).min() < 0.0

@@ -70,8 +70,8 @@ def test_planning_alone_moves_nothing(stack, client, target, listener):
     assert listener.listen(10.0, lambda: bool(listener.states)), "no pressure_state"
     result = client.reach(target, Mode.PLAN_ONLY)
     listener.listen(1.0)
-    assert result.predicted_mean_error < 1e-3
-    assert not result.verified
+    assert result.solve.mean_error < 1e-3
+    assert not result.measured.valid
     assert not listener.commands
     assert max(abs(p) for state in listener.states for p in state.pressure) < 400.0
 
@@ -94,7 +94,7 @@ def test_bad_targets_are_refused_with_a_reason(stack, client, points, reason):
 def test_bad_seeds_are_refused_with_a_reason(stack, client, target):
     for seed in (np.ones(4), np.full(9, np.nan), np.full(9, 9.0e5)):
         with pytest.raises(GoalFailedError, match="pressure|Pressure|seed"):
-            client.reach(target, Mode.PLAN_ONLY, seed_pressures=seed)
+            client.reach(target, Mode.PLAN_ONLY, seed=seed)
 
 
 def test_the_robot_takes_the_shape_and_the_scan_says_so(stack, client, target, listener):
@@ -102,16 +102,16 @@ def test_the_robot_takes_the_shape_and_the_scan_says_so(stack, client, target, l
     result = client.reach(
         target, Mode.PLAN_MOVE_AND_VERIFY, on_feedback=lambda f: stages.append(f.stage) if f.stage not in stages else 0
     )
-    assert result.verified
+    assert result.measured.valid
     assert set(stages) <= {"solving", "moving", "settling", "verifying"}
     assert stages[-1] == "verifying"
     # The model reaches the shape; the reality differs from it by the gap that nobody has told the planner of.
-    assert result.predicted_mean_error < 1e-3
-    assert 1e-3 < result.measured_mean_error < 8e-3
+    assert result.solve.mean_error < 1e-3
+    assert 1e-3 < result.measured.mean_error < 8e-3
     assert listener.listen(5.0, lambda: bool(listener.states) and bool(listener.surfaces))
     state = listener.states[-1]
     assert list(state.status) == [ChamberPressures.SETTLED] * 9
-    np.testing.assert_allclose(state.pressure, result.pressures, atol=400.0)
+    np.testing.assert_allclose(state.pressure, result.actuators.value, atol=400.0)
     surface = listener.surfaces[-1]
     assert surface.rows * surface.cols == len(surface.control_points) == 900
     assert 0.01 < max(point.z for point in surface.control_points) < 0.15
@@ -149,7 +149,7 @@ def test_cancelling_returns_the_best_and_leaves_the_robot_where_it_is(stack, cli
     with pytest.raises(GoalFailedError) as caught:
         client.reach(flat, Mode.PLAN_MOVE_AND_VERIFY, on_feedback=on_feedback)
     assert caught.value.code == Code.CANCELLED
-    assert len(caught.value.result.pressures) == 9
+    assert len(caught.value.result.actuators.value) == 9
     assert listener.listen(10.0, lambda: listener.driver and listener.driver[-1].state == DriverState.RUNNING)
 
 

@@ -5,7 +5,7 @@ from softform_client.client import Mode, ShapeClient
 
 with ShapeClient() as robot:
     result = robot.reach(read_shape("target.ply", unit="mm"), Mode.PLAN_MOVE_AND_VERIFY, on_feedback=print)
-    print(result.pressures, result.measured_mean_error)
+    print(result.actuators.value, result.measured.mean_error)
 
 docs/client.md has an example of everything that it can do.
 """
@@ -16,8 +16,8 @@ import numpy as np
 
 from softform_client.client_connection import ClientConnection, GoalFailedError
 from softform_client.client_stream import Target, streamed
+from softform_client.follow_goal import ActuatorPath, FollowGoal, Path, PointPath, ShapePath
 from softform_client.follow_goal import Code as FollowCode
-from softform_client.follow_goal import FollowGoal, Path, PointPath, PressurePath, ShapePath
 from softform_client.follow_messages import goal_to_message as follow_message
 from softform_client.reach_goal import Code, Mode, ReachGoal
 from softform_client.reach_messages import goal_to_message as reach_message
@@ -38,7 +38,7 @@ __all__ = [
     "NotConnectedError",
     "PlanCode",
     "PointPath",
-    "PressurePath",
+    "ActuatorPath",
     "ShapeClient",
     "ShapePath",
 ]
@@ -61,9 +61,9 @@ class ShapeClient(ClientConnection):
         features: FeaturePoints | None = None,
         partial: bool = False,
         fix_pose: bool = True,
-        seed_pressures: Array | None = None,
+        seed: Array | None = None,
         starts: int = 0,
-        preferred_pressures: Array | None = None,
+        preferred: Array | None = None,
         preference: float = 0.0,
         tolerance: float = 0.0,
         max_time: float = 0.0,
@@ -80,9 +80,9 @@ class ShapeClient(ClientConnection):
             features: Feature points wanted beside the target, or instead of it.
             partial: The target shows only a part of the shape: distances to what it lacks do not count.
             fix_pose: False: the target may be re-posed to fit the robot (R, t of Eq. 15).
-            seed_pressures: (k,) Pa where the solver starts.
+            seed: (k,) Pa where the solver starts.
             starts: Of a global search; 0: the node's default.
-            preferred_pressures: (k,) Pa: of all solutions the one nearest to these.
+            preferred: (k,) Pa: of all solutions the one nearest to these.
             preference: mm^2 of squared error worth the whole range of a chamber; 0: the node's default.
             tolerance: m, mean error at which the solver may stop; 0: the node's default.
             max_time: s for each solve; 0: the node's default.
@@ -102,7 +102,7 @@ class ShapeClient(ClientConnection):
             target,
             mode,
             fix_pose,
-            seed_pressures,
+            seed,
             tolerance,
             max_time,
             max_rounds,
@@ -110,7 +110,7 @@ class ShapeClient(ClientConnection):
             features,
             partial,
             starts,
-            preferred_pressures,
+            preferred,
             preference,
             accept_unreachable,
         )
@@ -122,7 +122,7 @@ class ShapeClient(ClientConnection):
         *,
         times: Sequence[float] | Array | None = None,
         plan_only: bool = False,
-        seed_pressures: Array | None = None,
+        seed: Array | None = None,
         without_sim_to_real: bool = False,
         accept_unreachable: bool = False,
         on_feedback: Callable[[FollowWaypoints.Feedback], None] | None = None,
@@ -133,7 +133,7 @@ class ShapeClient(ClientConnection):
             path: Points of the tip or of a place of the surface, shapes, or pressures; m and Pa, in the robot's frame.
             times: (m,) s after the start at which each waypoint is due; None: as fast as the robot settles.
             plan_only: Solve, and move nothing.
-            seed_pressures: (k,) Pa of the first solve; None: those of now.
+            seed: (k,) Pa of the first solve; None: those of now.
             without_sim_to_real: Plan with the simulated robot alone, to compare.
             accept_unreachable: Take the nearest place even where it misses a waypoint widely.
             on_feedback: Called with each feedback message, from the client's thread.
@@ -148,7 +148,7 @@ class ShapeClient(ClientConnection):
             path,
             None if times is None else np.asarray(times),
             plan_only,
-            seed_pressures,
+            seed,
             without_sim_to_real,
             accept_unreachable,
         )
@@ -160,7 +160,7 @@ class ShapeClient(ClientConnection):
         obstacle: TargetShape,
         *,
         clearance: float = 0.0,
-        start_pressures: Array | None = None,
+        start: Array | None = None,
         max_time: float = 0.0,
         without_sim_to_real: bool = False,
         accept_unreachable: bool = False,
@@ -172,7 +172,7 @@ class ShapeClient(ClientConnection):
             target: A shape, m, or (k,) Pa.
             obstacle: What to keep clear of, m.
             clearance: m that must stay between surface and obstacle, beside the model's uncertainty.
-            start_pressures: (k,) Pa; None: where the robot is.
+            start: (k,) Pa; None: where the robot is.
             max_time: s; 0: the node's default.
             without_sim_to_real: Plan with the simulated shape alone, to compare.
             accept_unreachable: Take the nearest shape even if it misses the target widely.
@@ -188,7 +188,7 @@ class ShapeClient(ClientConnection):
         from softform_client.plan_goal import PlanGoal
         from softform_client.plan_messages import goal_to_message as plan_message
 
-        goal = PlanGoal(target, obstacle, start_pressures, clearance, max_time, without_sim_to_real, accept_unreachable)
+        goal = PlanGoal(target, obstacle, start, clearance, max_time, without_sim_to_real, accept_unreachable)
         return self._call(self._planning, lambda stamp: plan_message(goal, self._frame, stamp), on_feedback)
 
     def stream(self, targets: Iterable[Target], rate: float = 50.0) -> Iterator[ServoState]:

@@ -34,7 +34,7 @@ class PathKind(IntEnum):
 
     POINTS = FollowWaypoints.Goal.POINTS
     SHAPES = FollowWaypoints.Goal.SHAPES
-    PRESSURES = FollowWaypoints.Goal.PRESSURES
+    ACTUATORS = FollowWaypoints.Goal.ACTUATORS
 
 
 @dataclass(frozen=True)
@@ -58,13 +58,13 @@ class ShapePath:
 
 
 @dataclass(frozen=True)
-class PressurePath:
+class ActuatorPath:
     """Pressures of the chambers, (m, k) Pa gauge."""
 
     pressures: Array
 
 
-Path = PointPath | ShapePath | PressurePath
+Path = PointPath | ShapePath | ActuatorPath
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class FollowGoal:
         path: In the robot's frame.
         times: (m,) s after the start at which each waypoint is due, or None: as fast as the robot settles.
         plan_only: Never move hardware.
-        seed_pressures: (k,) Pa of the first solve, or None: those of now, else the middle of the range.
+        seed: (k,) Pa of the first solve, or None: those of now, else the middle of the range.
         without_sim_to_real: Plan with the simulated robot alone, to compare.
         accept_unreachable: Whether the nearest place is wanted even where it misses a waypoint widely.
     """
@@ -83,7 +83,7 @@ class FollowGoal:
     path: Path
     times: Array | None = None
     plan_only: bool = False
-    seed_pressures: Array | None = None
+    seed: Array | None = None
     without_sim_to_real: bool = False
     accept_unreachable: bool = False
 
@@ -151,7 +151,7 @@ def check_points(points: Array, uv: Array, robot: Robot) -> PointPath:
     return PointPath(points, uv)
 
 
-def check_pressures(values: Sequence[float], robot: Robot) -> PressurePath:
+def check_pressures(values: Sequence[float], robot: Robot) -> ActuatorPath:
     """Return pressures that the robot may be given.
 
     Args:
@@ -169,7 +169,7 @@ def check_pressures(values: Sequence[float], robot: Robot) -> PressurePath:
             f"Give {chambers} pressures for each waypoint: {', '.join(robot.actuators)}.",
         )
     rows = np.asarray(values, dtype=np.float64).reshape(-1, chambers)
-    return PressurePath(
+    return ActuatorPath(
         np.array([checked_waypoint(index, robot.check_commands, row) for index, row in enumerate(rows)])
     )
 
@@ -210,7 +210,7 @@ def check_has_surface(robot: Robot) -> Robot:
         raise GoalError(
             Code.INVALID_PATH,
             f"Robot '{robot.name}' has a tip and no surface: it cannot take shapes.",
-            f"Send a path of kind {PathKind.POINTS.value} (POINTS) or {PathKind.PRESSURES.value} (PRESSURES).",
+            f"Send a path of kind {PathKind.POINTS.value} (POINTS) or {PathKind.ACTUATORS.value} (ACTUATORS).",
         )
     return robot
 

@@ -8,14 +8,15 @@ from geometry_msgs.msg import Point
 from sensor_msgs.msg import PointCloud2
 from std_msgs.msg import Header
 
+from softform_client.actuator_values import check_taken, values_from_message, values_to_message
 from softform_client.follow_codes import in_codes_of_following
 from softform_client.follow_goal import (
+    ActuatorPath,
     Code,
     FollowGoal,
     Path,
     PathKind,
     PointPath,
-    PressurePath,
     ShapePath,
     check_count,
     check_due_times,
@@ -31,9 +32,11 @@ from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_core.shapes.validate import MAX_POINTS
 from softform_interfaces.action import FollowWaypoints
+from softform_interfaces.msg import SolveOptions
 from softform_ros.conversions import cloud_from_points, points_from_cloud, seconds_from_stamp
 from softform_ros.goal_error import GoalError
 
+_TAKEN = {"seed", "without_sim_to_real", "accept_unreachable"}
 _SAMPLED_POINTS = 5_000
 """Of each mesh of a path."""
 
@@ -56,12 +59,14 @@ def goal_from_message(
     with in_codes_of_following():
         kind = check_kind(message.kind)
         # Pressures have no frame.
-        if kind is not PathKind.PRESSURES:
+        if kind is not PathKind.ACTUATORS:
             check_header(message.header.frame_id, seconds_from_stamp(message.header.stamp), frame, now, max_age)
-        seed = check_seed(message.seed_pressures, robot)
+        check_taken(message.options, _TAKEN, "follow_waypoints", Code.INVALID_PATH)
+        seed = check_seed(message.options.seed, robot)
         path, count = _path(message, kind, robot, frame)
         times = check_due_times(message.times, count)
-    return FollowGoal(path, times, message.plan_only, seed, message.without_sim_to_real, message.accept_unreachable)
+    options = message.options
+    return FollowGoal(path, times, message.plan_only, seed, options.without_sim_to_real, options.accept_unreachable)
 
 
 def _path(message: FollowWaypoints.Goal, kind: PathKind, robot: Robot, frame: str) -> tuple[Path, int]:
@@ -85,9 +90,13 @@ def _path(message: FollowWaypoints.Goal, kind: PathKind, robot: Robot, frame: st
             for index, cloud in enumerate(message.shapes)
         )
         return ShapePath(shapes), len(shapes)
-    check_count(math.ceil(len(message.pressures) / len(robot.actuators)), "pressures")
-    pressures = check_pressures(message.pressures, robot)
-    return pressures, len(pressures.pressures)
+    check_count(math.ceil(len(message.actuators.value) / len(robot.actuators)), "actuators")
+    try:
+        values = values_from_message(message.actuators, robot)
+    except SoftformError as error:
+        raise GoalError(Code.INVALID_PATH, error.message, error.next_step) from error
+    path = check_pressures(values, robot)
+    return path, len(path.pressures)
 
 
 def _shape(cloud: PointCloud2, robot: Robot, frame: str) -> TargetShape:
@@ -105,9 +114,11 @@ def goal_to_message(goal: FollowGoal, frame: str, stamp: Time) -> FollowWaypoint
         header=Header(frame_id=frame, stamp=stamp),
         times=[] if goal.times is None else [float(time) for time in goal.times],
         plan_only=goal.plan_only,
-        seed_pressures=[] if goal.seed_pressures is None else [float(value) for value in goal.seed_pressures],
-        without_sim_to_real=goal.without_sim_to_real,
-        accept_unreachable=goal.accept_unreachable,
+        options=SolveOptions(
+            seed=values_to_message(goal.seed),
+            without_sim_to_real=goal.without_sim_to_real,
+            accept_unreachable=goal.accept_unreachable,
+        ),
     )
     if isinstance(goal.path, PointPath):
         message.kind = int(PathKind.POINTS)
@@ -117,9 +128,9 @@ def goal_to_message(goal: FollowGoal, frame: str, stamp: Time) -> FollowWaypoint
         message.kind = int(PathKind.SHAPES)
         message.shapes = [cloud_from_points(_cloud_of(shape).points, frame, stamp) for shape in goal.path.shapes]
     else:
-        assert isinstance(goal.path, PressurePath)
-        message.kind = int(PathKind.PRESSURES)
-        message.pressures = [float(value) for value in np.ravel(goal.path.pressures)]
+        assert isinstance(goal.path, ActuatorPath)
+        message.kind = int(PathKind.ACTUATORS)
+        message.actuators = values_to_message(goal.path.pressures)
     return message
 
 

@@ -1,15 +1,16 @@
 """What a goal of `plan_to_shape` must be before it is accepted; every rejection says why and what to do."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from softform_client.actuator_values import values_from_message
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_interfaces.action import PlanToShape
+from softform_interfaces.msg import ActuatorValues
 from softform_ros.goal_error import GoalError
 
 Code = PlanToShape.Result
@@ -48,19 +49,19 @@ def check_choice(has_target: bool, has_pressures: bool) -> None:
     if has_target == has_pressures:
         raise GoalError(
             Code.INVALID_TARGET,
-            f"The goal has {'both a target and' if has_target else 'neither a target nor'} goal_pressures.",
+            f"The goal has {'both a target and' if has_target else 'neither a target nor'} goal values.",
             "Give one of them.",
         )
 
 
-def check_given_pressures(pressures: Sequence[float], robot: Robot, code: int, what: str) -> Array:
+def check_given_values(values: ActuatorValues, robot: Robot, code: int, what: str) -> Array:
     """Return (k,) Pa that the robot may have.
 
     Raises:
         GoalError: On a wrong number, a value that is not finite, or one out of range.
     """
     try:
-        return robot.check_commands(np.asarray(pressures, dtype=np.float64))
+        return robot.check_commands(np.asarray(values_from_message(values, robot)))
     except SoftformError as error:
         raise GoalError(code, f"{what} cannot be used: {error.message}", error.next_step) from error
 

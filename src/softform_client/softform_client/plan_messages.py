@@ -6,14 +6,18 @@ from numpy.typing import NDArray
 from sensor_msgs.msg import PointCloud2
 from shape_msgs.msg import MeshTriangle
 
-from softform_client.plan_goal import Code, PlanGoal, check_choice, check_given_pressures, check_limits
+from softform_client.actuator_values import check_taken, values_to_message
+from softform_client.plan_goal import Code, PlanGoal, check_choice, check_given_values, check_limits
 from softform_client.reach_goal import check_header, check_shape, check_size
 from softform_core.planning.obstacles import check_obstacle
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_interfaces.action import PlanToShape
+from softform_interfaces.msg import SolveOptions
 from softform_ros.conversions import cloud_from_points, points_from_cloud, seconds_from_stamp
 from softform_ros.goal_error import in_code
+
+_TAKEN = {"max_time", "without_sim_to_real", "accept_unreachable"}
 
 
 def goal_from_message(message: PlanToShape.Goal, robot: Robot, frame: str, now: float, max_age: float) -> PlanGoal:
@@ -35,18 +39,20 @@ def goal_from_message(message: PlanToShape.Goal, robot: Robot, frame: str, now: 
         check_size(cloud.width * cloud.height, what)
         return points_from_cloud(cloud)
 
-    check_limits(message.clearance, message.max_time, robot)
+    options = message.options
+    check_taken(options, _TAKEN, "plan_to_shape", Code.INVALID_TARGET)
+    check_limits(message.clearance, options.max_time, robot)
     has_target = message.target.width * message.target.height > 0
-    check_choice(has_target, len(message.goal_pressures) > 0)
+    check_choice(has_target, len(message.goal.value) > 0)
     target: TargetShape | NDArray[np.float64]
     if has_target:
         with in_code(Code.INVALID_TARGET):
             target = check_shape(points_of(message.target, "target"), _faces(message.triangles), robot)
     else:
-        target = check_given_pressures(message.goal_pressures, robot, Code.INVALID_TARGET, "goal_pressures")
+        target = check_given_values(message.goal, robot, Code.INVALID_TARGET, "goal")
     start = None
-    if len(message.start_pressures):
-        start = check_given_pressures(message.start_pressures, robot, Code.INVALID_START, "start_pressures")
+    if len(message.start.value):
+        start = check_given_values(message.start, robot, Code.INVALID_START, "start")
     with in_code(Code.INVALID_OBSTACLES):
         obstacle = check_obstacle(points_of(message.obstacles, "obstacle"), _faces(message.obstacle_triangles), robot)
     return PlanGoal(
@@ -54,9 +60,9 @@ def goal_from_message(message: PlanToShape.Goal, robot: Robot, frame: str, now: 
         obstacle,
         start,
         message.clearance,
-        message.max_time,
-        message.without_sim_to_real,
-        message.accept_unreachable,
+        options.max_time,
+        options.without_sim_to_real,
+        options.accept_unreachable,
     )
 
 
@@ -65,17 +71,19 @@ def goal_to_message(goal: PlanGoal, frame: str, stamp: Time) -> PlanToShape.Goal
     message = PlanToShape.Goal(
         obstacles=cloud_from_points(goal.obstacle.points, frame, stamp),
         obstacle_triangles=_triangles(goal.obstacle),
-        start_pressures=[] if goal.start is None else goal.start.tolist(),
+        start=values_to_message(goal.start),
         clearance=float(goal.clearance),
-        max_time=float(goal.max_time),
-        without_sim_to_real=goal.without_sim_to_real,
-        accept_unreachable=goal.accept_unreachable,
+        options=SolveOptions(
+            max_time=float(goal.max_time),
+            without_sim_to_real=goal.without_sim_to_real,
+            accept_unreachable=goal.accept_unreachable,
+        ),
     )
     if isinstance(goal.target, TargetShape):
         message.target = cloud_from_points(goal.target.points, frame, stamp)
         message.triangles = _triangles(goal.target)
     else:
-        message.goal_pressures = goal.target.tolist()
+        message.goal = values_to_message(goal.target)
     return message
 
 

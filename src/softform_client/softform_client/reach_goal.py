@@ -1,18 +1,19 @@
 """What a goal must be before it is accepted; every rejection says why and what to do."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_client.actuator_values import values_from_message
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
 from softform_core.shapes.validate import check_count, check_target
 from softform_interfaces.action import ReachShape
+from softform_interfaces.msg import ActuatorValues
 from softform_ros.goal_error import GoalError, in_code
 
 Code = ReachShape.Result
@@ -55,7 +56,7 @@ class ReachGoal:
         target: In the robot's frame, m; None: feature points alone.
         mode: What to do with it.
         fix_pose: Whether the target stays where it is.
-        seed_pressures: (k,) Pa, or None: the solver chooses.
+        seed: (k,) Pa, or None: the solver chooses.
         tolerance: m, mean error at which the solver may stop; 0: the node's default.
         max_time: s for each solve; 0: the node's default.
         max_rounds: Closed loop: corrections at most; 0: the node's default.
@@ -63,7 +64,7 @@ class ReachGoal:
         features: Feature points and where they are wanted, or None.
         partial: Whether the target shows only a part of the shape.
         starts: Of a global search; 1: none; 0: the node's default.
-        preferred_pressures: (k,) Pa, or None: of all solutions the one nearest to these.
+        preferred: (k,) Pa, or None: of all solutions the one nearest to these.
         preference: mm^2 of squared error worth the whole range of a chamber; 0: the node's default.
         accept_unreachable: Whether the nearest shape is wanted even if it misses the target widely.
     """
@@ -71,7 +72,7 @@ class ReachGoal:
     target: TargetShape | None
     mode: Mode
     fix_pose: bool = True
-    seed_pressures: NDArray[np.float64] | None = None
+    seed: NDArray[np.float64] | None = None
     tolerance: float = 0.0
     max_time: float = 0.0
     max_rounds: int = 0
@@ -79,7 +80,7 @@ class ReachGoal:
     features: FeaturePoints | None = None
     partial: bool = False
     starts: int = 0
-    preferred_pressures: NDArray[np.float64] | None = None
+    preferred: NDArray[np.float64] | None = None
     preference: float = 0.0
     accept_unreachable: bool = False
 
@@ -164,18 +165,18 @@ def check_shape(points: NDArray[np.float64], triangles: NDArray[np.int64], robot
         raise GoalError(Code.INVALID_TARGET, error.message, error.next_step) from error
 
 
-def check_seed(pressures: Sequence[float], robot: Robot, what: str = "Seed") -> NDArray[np.float64] | None:
-    """Return the seed (or preferred) pressures, (k,) Pa, or None if there are none.
+def check_seed(values: ActuatorValues, robot: Robot, what: str = "Seed") -> NDArray[np.float64] | None:
+    """Return the seed (or preferred values), (k,), or None if there are none.
 
     Raises:
-        GoalError: On a wrong number, a value that is not finite, or one out of range.
+        GoalError: On a wrong name, unit or number, a value that is not finite, or one out of range.
     """
-    if len(pressures) == 0:
+    if len(values.value) == 0:
         return None
     try:
-        return robot.check_commands(np.asarray(pressures, dtype=np.float64))
+        return robot.check_commands(np.asarray(values_from_message(values, robot)))
     except SoftformError as error:
-        message = f"{what} pressures cannot be used: {error.message}"
+        message = f"{what} values cannot be used: {error.message}"
         raise GoalError(Code.INVALID_SEED, message, error.next_step) from error
 
 

@@ -3,11 +3,11 @@
 import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point, Pose, Quaternion
-from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 from shape_msgs.msg import MeshTriangle
 from std_msgs.msg import Header
 
+from softform_client.actuator_values import values_to_message
 from softform_client.feature_checks import check_features, check_wanted
 from softform_client.light_mesh import as_light
 from softform_client.reach_goal import (
@@ -25,7 +25,7 @@ from softform_core.robots import Robot
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
 from softform_interfaces.action import ReachShape
-from softform_interfaces.msg import TargetPoints
+from softform_interfaces.msg import SolveOptions, TargetPoints
 from softform_ros.conversions import cloud_from_points, points_from_cloud, seconds_from_stamp
 from softform_ros.goal_error import GoalError, in_code
 
@@ -46,7 +46,8 @@ def goal_from_message(
         GoalError: If the goal cannot be accepted.
     """
     mode = check_mode(message.mode)
-    check_limits(message.tolerance, message.max_time, message.max_rounds, message.starts, message.preference)
+    options = message.options
+    check_limits(options.tolerance, options.max_time, message.max_rounds, options.starts, options.preference)
     features = features_from_message(message.features, robot)
     target = None
     if features is not None:
@@ -58,17 +59,17 @@ def goal_from_message(
         target,
         mode,
         message.fix_pose,
-        check_seed(message.seed_pressures, robot),
-        message.tolerance,
-        message.max_time,
+        check_seed(options.seed, robot),
+        options.tolerance,
+        options.max_time,
         message.max_rounds,
-        message.without_sim_to_real,
+        options.without_sim_to_real,
         features,
         message.partial,
-        message.starts,
-        check_seed(message.preferred_pressures, robot, "Preferred"),
-        message.preference,
-        message.accept_unreachable,
+        options.starts,
+        check_seed(options.preferred, robot, "Preferred"),
+        options.preference,
+        options.accept_unreachable,
     )
     return check_wanted(goal)
 
@@ -109,19 +110,21 @@ def goal_to_message(goal: ReachGoal, frame: str, stamp: Time) -> ReachShape.Goal
     return ReachShape.Goal(
         target=cloud_from_points(target.points, frame, stamp),
         triangles=[] if faces is None else [MeshTriangle(vertex_indices=face) for face in faces.astype(np.uint32)],
-        mode=int(goal.mode),
-        fix_pose=goal.fix_pose,
-        seed_pressures=_numbers(goal.seed_pressures),
-        tolerance=float(goal.tolerance),
-        max_time=float(goal.max_time),
-        max_rounds=goal.max_rounds,
-        without_sim_to_real=goal.without_sim_to_real,
         features=TargetPoints() if goal.features is None else features_to_message(goal.features, frame, stamp),
         partial=goal.partial,
-        starts=goal.starts,
-        preferred_pressures=_numbers(goal.preferred_pressures),
-        preference=float(goal.preference),
-        accept_unreachable=goal.accept_unreachable,
+        fix_pose=goal.fix_pose,
+        mode=int(goal.mode),
+        max_rounds=goal.max_rounds,
+        options=SolveOptions(
+            seed=values_to_message(goal.seed),
+            tolerance=float(goal.tolerance),
+            max_time=float(goal.max_time),
+            starts=goal.starts,
+            preferred=values_to_message(goal.preferred),
+            preference=float(goal.preference),
+            without_sim_to_real=goal.without_sim_to_real,
+            accept_unreachable=goal.accept_unreachable,
+        ),
     )
 
 
@@ -134,10 +137,6 @@ def features_to_message(features: FeaturePoints, frame: str, stamp: Time) -> Tar
         position=[Point(x=float(x), y=float(y), z=float(z)) for x, y, z in features.positions],
         weight=features.weights.tolist(),
     )
-
-
-def _numbers(pressures: NDArray[np.float64] | None) -> list[float]:
-    return [] if pressures is None else np.asarray(pressures, dtype=np.float64).tolist()
 
 
 def pose_to_message(pose: RigidTransform) -> Pose:

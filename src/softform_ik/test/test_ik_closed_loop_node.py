@@ -60,20 +60,20 @@ def test_the_loop_lowers_the_measured_error_and_holds_the_best_round(softer, sta
     seen = []
     result = softer.reach(shape_of(0.8 * HIDDEN), Mode.CLOSED_LOOP, without_sim_to_real=True, on_feedback=seen.append)
     means = list(result.round_mean_errors)
-    assert result.error_code == Code.NONE and result.verified and not result.used_sim_to_real
+    assert result.error_code == Code.NONE and result.measured.valid and not result.solve.used_sim_to_real
     assert len(means) == len(result.round_max_errors) >= 2
-    assert result.measured_mean_error == min(means) < 0.3 * means[0]
-    assert np.asarray(result.pressures) == pytest.approx(0.8 / 0.85 * HIDDEN, abs=150.0)
+    assert result.measured.mean_error == min(means) < 0.3 * means[0]
+    assert np.asarray(result.actuators.value) == pytest.approx(0.8 / 0.85 * HIDDEN, abs=150.0)
     assert max(one.round for one in seen) >= 1
     assert [one.stage for one in seen if one.round == 1][:1] == ["solving"]
-    assert (stand_in.commands[-1] == np.asarray(result.pressures)).all()
+    assert (stand_in.commands[-1] == np.asarray(result.actuators.value)).all()
     wait_for(lambda: not stand_in.is_silent(), "the best shape to be held")
 
 
 def test_verifying_reports_the_open_loop_as_its_only_round(softer, shape_of):
     result = softer.reach(shape_of(HIDDEN), Mode.PLAN_MOVE_AND_VERIFY)
-    assert list(result.round_mean_errors) == [result.measured_mean_error]
-    assert list(result.round_max_errors) == [result.measured_max_error]
+    assert list(result.round_mean_errors) == [result.measured.mean_error]
+    assert list(result.round_max_errors) == [result.measured.max_error]
 
 
 def test_cancelled_in_a_later_round_it_tells_what_was_measured(softer, stand_in, shape_of):
@@ -83,8 +83,8 @@ def test_cancelled_in_a_later_round_it_tells_what_was_measured(softer, stand_in,
             shape_of(HIDDEN), Mode.CLOSED_LOOP, without_sim_to_real=True, on_feedback=at(1, "settling", canceller.start)
         )
     result = failure.value.result
-    assert failure.value.code == Code.CANCELLED and result.verified and len(result.round_mean_errors) == 1
-    assert result.measured_mean_error == result.round_mean_errors[0] and len(result.pressures) == 9
+    assert failure.value.code == Code.CANCELLED and result.measured.valid and len(result.round_mean_errors) == 1
+    assert result.measured.mean_error == result.round_mean_errors[0] and len(result.actuators.value) == 9
     assert not stand_in.is_silent()
 
 
@@ -108,7 +108,7 @@ def test_a_scanner_that_dies_in_a_later_round_leaves_the_robot_at_the_best(softe
         softer.reach(shape_of(HIDDEN), Mode.CLOSED_LOOP, without_sim_to_real=True, on_feedback=at(1, "solving", die))
     result = failure.value.result
     assert failure.value.code == Code.CAPTURE_TIMEOUT and len(result.round_mean_errors) == 1
-    assert (stand_in.commands[-1] == np.asarray(result.pressures)).all() and not stand_in.is_silent()
+    assert (stand_in.commands[-1] == np.asarray(result.actuators.value)).all() and not stand_in.is_silent()
 
 
 def test_deactivated_between_rounds_it_sends_nothing_more(softer, node, stand_in, shape_of, wait_for):
@@ -134,14 +134,14 @@ def test_the_learned_reality_is_used_and_a_broken_model_is_not(client, model, st
     watch = stand_in.node.create_subscription(DiagnosticArray, "/diagnostics", on_diagnostics, qos.DIAGNOSTICS)
     blind = client.reach(shape_of(HIDDEN), tolerance=1e-6, without_sim_to_real=True)
     seeing = client.reach(shape_of(HIDDEN), tolerance=1e-6)
-    assert seeing.used_sim_to_real and not blind.used_sim_to_real
-    assert np.asarray(blind.pressures) == pytest.approx(HIDDEN, abs=30.0)
-    assert np.asarray(seeing.pressures) != pytest.approx(HIDDEN, abs=100.0)
+    assert seeing.solve.used_sim_to_real and not blind.solve.used_sim_to_real
+    assert np.asarray(blind.actuators.value) == pytest.approx(HIDDEN, abs=30.0)
+    assert np.asarray(seeing.actuators.value) != pytest.approx(HIDDEN, abs=100.0)
     wait_for(lambda: values.get("sim-to-real") == "model", "the model's name on /diagnostics")
     (model / SIM_TO_REAL.weights_file).write_bytes(b"half a file")
     wait_for(lambda: "not in use" in values["message"], "the broken model to be reported")
     again = client.reach(shape_of(HIDDEN), tolerance=1e-6)
-    assert again.used_sim_to_real and again.pressures == seeing.pressures
+    assert again.solve.used_sim_to_real and again.actuators.value == seeing.actuators.value
     stand_in.in_executor(lambda: stand_in.node.destroy_subscription(watch))
 
 

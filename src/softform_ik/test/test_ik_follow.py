@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from softform_client.capture_watch import CaptureWatch
-from softform_client.follow_goal import Code, FollowGoal, PointPath, PressurePath
+from softform_client.follow_goal import ActuatorPath, Code, FollowGoal, PointPath
 from softform_client.held_command import HeldCommand
 from softform_client.reach_goal import Code as ReachCode
 from softform_core.errors import SoftformError
@@ -91,7 +91,7 @@ class GivenPaths:
         self.fails_at, self.failure = fails_at, failure
 
     def solve(self, goal, here, should_stop):
-        waypoints = goal.path.pressures if isinstance(goal.path, PressurePath) else PATH[: len(goal.path.points)]
+        waypoints = goal.path.pressures if isinstance(goal.path, ActuatorPath) else PATH[: len(goal.path.points)]
         for number, pressures in enumerate(waypoints, 1):
             if number == self.fails_at:
                 raise self.failure
@@ -117,7 +117,7 @@ def laboratory(robot):
 
 def test_without_times_the_robot_settles_at_every_waypoint(laboratory):
     seen = []
-    outcome = laboratory.run(FollowGoal(PressurePath(PATH)), on_progress=seen.append)
+    outcome = laboratory.run(FollowGoal(ActuatorPath(PATH)), on_progress=seen.append)
     assert (outcome.code, outcome.message) == (Code.NONE, "") and (outcome.pressures == PATH).all()
     laboratory.assert_never_faster_than_the_slew_rate()
     assert (laboratory.commander.pressures == PATH[-1]).all()
@@ -135,7 +135,7 @@ def test_with_times_every_waypoint_is_reached_at_its_time(laboratory):
     times = np.array([0.5, 0.75, 2.0, 2.75])
     reached = []
     outcome = laboratory.run(
-        FollowGoal(PressurePath(PATH), times),
+        FollowGoal(ActuatorPath(PATH), times),
         on_progress=lambda one: one.stage == "moving" and reached.append((laboratory.now, laboratory.pressures)),
     )
     assert outcome.code == Code.NONE and outcome.due == pytest.approx(times, abs=0.01)
@@ -146,21 +146,21 @@ def test_with_times_every_waypoint_is_reached_at_its_time(laboratory):
 
 def test_a_process_that_stalls_goes_on_later_and_not_faster(laboratory):
     laboratory.stall_at = 0.6
-    outcome = laboratory.run(FollowGoal(PressurePath(PATH), np.array([0.5, 0.75, 2.0, 2.75])))
+    outcome = laboratory.run(FollowGoal(ActuatorPath(PATH), np.array([0.5, 0.75, 2.0, 2.75])))
     assert outcome.code == Code.NONE and outcome.due[-1] > 7.0
     steps = np.abs(np.diff([pressures for _, pressures in laboratory.commands], axis=0))
     assert steps.max() <= SLEW_RATE * MotionSettings().longest_step + 1e-6
 
 
 def test_planning_alone_commands_nothing(laboratory):
-    outcome = laboratory.run(FollowGoal(PressurePath(PATH), plan_only=True, without_sim_to_real=True))
+    outcome = laboratory.run(FollowGoal(ActuatorPath(PATH), plan_only=True, without_sim_to_real=True))
     assert outcome.code == Code.NONE and not laboratory.commands
     assert outcome.due == pytest.approx(np.cumsum(np.array([0.25, 0.25, 0.5, 0.75]) + SETTLE_TIME))
     assert len(outcome.measured_errors_mm) == 0 and not outcome.used_sim_to_real
 
 
 def test_times_that_the_slew_rate_does_not_allow_move_nothing(laboratory):
-    outcome = laboratory.run(FollowGoal(PressurePath(PATH), np.array([0.5, 0.7, 2.0, 3.0])))
+    outcome = laboratory.run(FollowGoal(ActuatorPath(PATH), np.array([0.5, 0.7, 2.0, 3.0])))
     assert outcome.code == Code.INVALID_TIMES and "Waypoint 2" in outcome.message
     assert not laboratory.commands and (outcome.pressures == PATH).all() and len(outcome.due) == 0
 
@@ -170,7 +170,7 @@ def test_times_that_the_slew_rate_does_not_allow_move_nothing(laboratory):
     [(SoftformError("No such shape.", "Give another."), Code.SOLVER_FAILED), (KeyError("bug"), Code.INTERNAL_ERROR)],
 )
 def test_a_waypoint_that_cannot_be_solved_for_moves_nothing(laboratory, failure, code):
-    outcome = laboratory.run(FollowGoal(PressurePath(PATH)), solver=GivenPaths(3, failure))
+    outcome = laboratory.run(FollowGoal(ActuatorPath(PATH)), solver=GivenPaths(3, failure))
     assert outcome.code == code and outcome.message
     assert (outcome.pressures == PATH[:2]).all() and not laboratory.commands
 
@@ -178,7 +178,7 @@ def test_a_waypoint_that_cannot_be_solved_for_moves_nothing(laboratory, failure,
 def test_cancelled_the_robot_stays_where_it_is(laboratory):
     stop = StopRequest()
     laboratory.at[2.3] = lambda: stop.request(Code.CANCELLED)
-    outcome = laboratory.run(FollowGoal(PressurePath(PATH)), stop)
+    outcome = laboratory.run(FollowGoal(ActuatorPath(PATH)), stop)
     assert outcome.code == Code.CANCELLED and "1 of 4 waypoints were reached" in outcome.message
     count = len(laboratory.commands)
     laboratory.held.repeat()
@@ -190,7 +190,7 @@ def test_cancelled_the_robot_stays_where_it_is(laboratory):
 def test_preempted_it_commands_nothing_more(laboratory):
     newer = StopRequest()
     laboratory.at[2.3] = lambda: laboratory.commander.begin(newer, ReachCode.PREEMPTED)
-    outcome = laboratory.run(FollowGoal(PressurePath(PATH)))
+    outcome = laboratory.run(FollowGoal(ActuatorPath(PATH)))
     assert outcome.code == Code.PREEMPTED
     assert laboratory.commands[-1][0] < 2.3
     assert laboratory.commander.hold(PATH[0], newer)
@@ -198,21 +198,21 @@ def test_preempted_it_commands_nothing_more(laboratory):
 
 def test_a_fault_of_the_driver_ends_the_motion_with_its_reason(laboratory):
     laboratory.at[2.0] = lambda: setattr(laboratory, "fault", "burst hose")
-    outcome = laboratory.run(FollowGoal(PressurePath(PATH), np.array([0.5, 1.5, 2.5, 3.5])))
+    outcome = laboratory.run(FollowGoal(ActuatorPath(PATH), np.array([0.5, 1.5, 2.5, 3.5])))
     assert outcome.code == Code.DRIVER_FAULT and "burst hose" in outcome.message and "2 of 4" in outcome.message
     assert laboratory.commands[-1][0] < 2.0
 
 
 def test_after_a_fault_that_was_reset_at_once_the_robot_does_not_go_on_by_itself(laboratory):
     laboratory.at[2.0] = laboratory.commander.release
-    outcome = laboratory.run(FollowGoal(PressurePath(PATH), np.array([0.5, 1.5, 2.5, 3.5])))
+    outcome = laboratory.run(FollowGoal(ActuatorPath(PATH), np.array([0.5, 1.5, 2.5, 3.5])))
     assert outcome.code == Code.DRIVER_FAULT and "stopped following" in outcome.message
     assert laboratory.commands[-1][0] < 2.0 and laboratory.commander.pressures is None
 
 
 def test_a_robot_that_does_not_settle_is_reported(laboratory):
     laboratory.settles = False
-    outcome = laboratory.run(FollowGoal(PressurePath(PATH)))
+    outcome = laboratory.run(FollowGoal(ActuatorPath(PATH)))
     assert outcome.code == Code.SETTLE_TIMEOUT and "0 of 4" in outcome.message
     assert (laboratory.commander.pressures == PATH[0]).all()
 
@@ -220,7 +220,7 @@ def test_a_robot_that_does_not_settle_is_reported(laboratory):
 def test_deactivated_while_it_plans(laboratory):
     stop = StopRequest()
     outcome = laboratory.run(
-        FollowGoal(PressurePath(PATH)), stop, on_progress=lambda one: stop.request(Code.NODE_DEACTIVATED)
+        FollowGoal(ActuatorPath(PATH)), stop, on_progress=lambda one: stop.request(Code.NODE_DEACTIVATED)
     )
     assert outcome.code == Code.NODE_DEACTIVATED and not laboratory.commands
 
@@ -263,7 +263,7 @@ def test_what_sleeps_take_too_long_does_not_add_up(robot, period, between):
     )
     path = np.linspace(0.0, 3000.0, 100)[:, None] * np.ones(9)
     times = between * np.arange(1, 101)
-    outcome = laboratory.run(FollowGoal(PressurePath(path), times))
+    outcome = laboratory.run(FollowGoal(ActuatorPath(path), times))
     assert outcome.code == Code.NONE and (laboratory.commander.pressures == path[-1]).all()
     assert outcome.due == pytest.approx(times, abs=0.05)
     commanded = np.array([pressures for _, pressures in laboratory.commands])

@@ -7,11 +7,12 @@ from geometry_msgs.msg import Point
 from std_msgs.msg import Header
 
 from softform_client.follow_codes import CODE_OF_FOLLOWING
-from softform_client.follow_goal import MAX_WAYPOINTS, Code, FollowGoal, PointPath, PressurePath, ShapePath
+from softform_client.follow_goal import MAX_WAYPOINTS, ActuatorPath, Code, FollowGoal, PointPath, ShapePath
 from softform_client.follow_messages import goal_from_message, goal_to_message
 from softform_client.reach_goal import Code as ReachCode
 from softform_core.robots import load_robot
 from softform_core.shapes.target import TargetShape
+from softform_interfaces.msg import ActuatorValues
 from softform_ros.conversions import cloud_from_points, stamp_from_seconds
 from softform_ros.goal_error import GoalError
 
@@ -33,7 +34,8 @@ def sheet(height=0.02):
 def packed(path, stamp=None, **changes):
     message = goal_to_message(FollowGoal(path), "base_link", stamp or Time())
     for name, value in changes.items():
-        setattr(message, name, value)
+        given = ActuatorValues(value=value) if name == "seed" else value
+        setattr(message if hasattr(message, name) else message.options, name, given)
     return message
 
 
@@ -46,7 +48,7 @@ def along_shapes(*shapes, **changes):
 
 
 def along_pressures(pressures=((500.0,) * 9,) * 3, **changes):
-    return packed(PressurePath(np.asarray(pressures)), **changes)
+    return packed(ActuatorPath(np.asarray(pressures)), **changes)
 
 
 def unpack(message, robot):
@@ -58,14 +60,14 @@ def test_points_survive_the_trip(robot):
     sent = FollowGoal(path, np.array([0.0, 2.5]), True, np.full(9, 300.0), True)
     got = unpack(goal_to_message(sent, "base_link", stamp_from_seconds(NOW - 30.0)), robot)
     assert (got.path.points == path.points).all() and (got.path.uv == path.uv).all()
-    assert (got.times == sent.times).all() and (got.seed_pressures == 300.0).all()
+    assert (got.times == sent.times).all() and (got.seed == 300.0).all()
     assert got.plan_only and got.without_sim_to_real
 
 
 def test_shapes_survive_the_trip(robot):
     got = unpack(along_shapes(sheet(), sheet(0.03), stamp=stamp_from_seconds(NOW)), robot)
     assert len(got.path.shapes) == 2 and got.path.shapes[1].points == pytest.approx(sheet(0.03), abs=1e-7)
-    assert got.times is None and got.seed_pressures is None and not got.plan_only and not got.without_sim_to_real
+    assert got.times is None and got.seed is None and not got.plan_only and not got.without_sim_to_real
 
 
 def test_pressures_survive_the_trip_and_need_no_frame(robot):
@@ -93,8 +95,9 @@ BAD = [
     (lambda: along_points(times=[1.0, 1.0]), Code.INVALID_TIMES, "no later"),
     (lambda: along_points(times=[-1.0, 1.0]), Code.INVALID_TIMES, "-1 s"),
     (lambda: along_points(times=[0.0, float("inf")]), Code.INVALID_TIMES, "finite"),
-    (lambda: along_points(seed_pressures=[1.0] * 4), Code.INVALID_SEED, "9 pressures"),
-    (lambda: along_points(seed_pressures=[6000.0] * 9), Code.INVALID_SEED, "outside"),
+    (lambda: along_points(starts=5), Code.INVALID_PATH, "does not take the option starts"),
+    (lambda: along_points(seed=[1.0] * 4), Code.INVALID_SEED, "9 pressures"),
+    (lambda: along_points(seed=[6000.0] * 9), Code.INVALID_SEED, "outside"),
     (lambda: along_shapes(shapes=[]), Code.INVALID_PATH, "empty"),
     (lambda: along_shapes(sheet(), np.full((9, 3), np.nan)), Code.INVALID_PATH, "Waypoint 2: .*NaN"),
     (lambda: along_shapes(sheet()[:3]), Code.INVALID_PATH, "Waypoint 1: .*3 points"),

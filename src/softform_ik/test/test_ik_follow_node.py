@@ -7,12 +7,12 @@ import pytest
 from lifecycle_msgs.msg import Transition
 
 from softform_client.client import (
+    ActuatorPath,
     FollowCode,
     GoalFailedError,
     Mode,
     NotConnectedError,
     PointPath,
-    PressurePath,
     ShapeClient,
     ShapePath,
 )
@@ -32,12 +32,12 @@ def node(start_node):
 
 
 def reshaped(result):
-    return np.reshape(result.pressures, (-1, 9))
+    return np.reshape(result.actuators.value, (-1, 9))
 
 
 def test_a_path_of_pressures_is_followed_and_its_end_is_held(moving_client, stand_in, wait_for):
     seen = []
-    result = moving_client.follow(PressurePath(WAYPOINTS[:2]), on_feedback=seen.append)
+    result = moving_client.follow(ActuatorPath(WAYPOINTS[:2]), on_feedback=seen.append)
     assert reshaped(result) == pytest.approx(WAYPOINTS[:2])
     assert len(result.times) == len(result.measured_errors) == 2 and np.isnan(result.measured_errors).all()
     assert stand_in.pressures == pytest.approx(WAYPOINTS[1], abs=60.0)
@@ -53,9 +53,9 @@ def test_a_path_of_pressures_is_followed_and_its_end_is_held(moving_client, stan
 def test_a_path_of_shapes_is_planned_without_moving(client, stand_in, shape_of):
     hidden = [[500.0, 3000.0, 1000.0] * 3, [800.0, 2700.0, 1200.0] * 3]
     shapes = ShapePath(tuple(shape_of(pressures) for pressures in hidden))
-    result = client.follow(shapes, plan_only=True, seed_pressures=np.full(9, 1000.0))
+    result = client.follow(shapes, plan_only=True, seed=np.full(9, 1000.0))
     assert reshaped(result) == pytest.approx(np.array(hidden), abs=100.0)
-    assert max(result.errors) < 3e-4 and result.solve_time > 0.0 and not result.used_sim_to_real
+    assert max(result.errors) < 3e-4 and result.solve.solve_time > 0.0 and not result.solve.used_sim_to_real
     assert len(result.times) == 2 and not result.measured_errors and not stand_in.commands
 
 
@@ -73,10 +73,10 @@ def test_one_point_of_the_surface_is_led(moving_client, stand_in, pipeline, wait
 
 def test_a_rejected_path_names_its_reason(client, stand_in):
     with pytest.raises(GoalFailedError, match=r"Waypoint 2.*outside") as rejection:
-        client.follow(PressurePath([[0.0] * 9, [6000.0] * 9]))
+        client.follow(ActuatorPath([[0.0] * 9, [6000.0] * 9]))
     assert rejection.value.code == FollowCode.INVALID_PATH
     with pytest.raises(GoalFailedError, match=r"no later") as rejection:
-        client.follow(PressurePath(WAYPOINTS), times=[1.0, 1.0, 2.0])
+        client.follow(ActuatorPath(WAYPOINTS), times=[1.0, 1.0, 2.0])
     assert rejection.value.code == FollowCode.INVALID_TIMES
     assert not stand_in.commands
 
@@ -95,7 +95,7 @@ def test_a_path_that_leaves_the_reach_moves_nothing(moving_client, stand_in, pip
 
 def test_times_that_the_slew_rate_does_not_allow_move_nothing(moving_client, stand_in):
     with pytest.raises(GoalFailedError, match="Waypoint 1 is due 0.01 s after the start") as failure:
-        moving_client.follow(PressurePath(WAYPOINTS), times=[0.01, 1.0, 2.0])
+        moving_client.follow(ActuatorPath(WAYPOINTS), times=[0.01, 1.0, 2.0])
     assert failure.value.code == FollowCode.INVALID_TIMES
     assert stand_in.is_silent()
 
@@ -118,7 +118,7 @@ def followed_in_background(client, path, **options):
 @pytest.fixture
 def under_way(moving_client, stand_in, wait_for):
     """A slow path that has begun to move; returns its thread and where its end will be."""
-    thread, ended = followed_in_background(moving_client, PressurePath([[3000.0] * 9, [0.0] * 9]), times=[20.0, 40.0])
+    thread, ended = followed_in_background(moving_client, ActuatorPath([[3000.0] * 9, [0.0] * 9]), times=[20.0, 40.0])
     wait_for(lambda: stand_in.commands and stand_in.commands[-1][0] > 100.0, "the path to be under way")
     yield thread, ended
     moving_client.cancel()
@@ -141,14 +141,14 @@ def test_a_newer_goal_of_either_action_takes_the_robot(under_way, stand_in, shap
         result = other.reach(shape_of([1000.0] * 9), Mode.PLAN_AND_MOVE)
     thread.join()
     assert ended[0].code == FollowCode.PREEMPTED
-    assert (stand_in.commands[-1] == np.asarray(result.pressures)).all()
+    assert (stand_in.commands[-1] == np.asarray(result.actuators.value)).all()
 
 
 def test_a_fault_of_the_driver_ends_the_path_and_is_not_resumed(under_way, stand_in, wait_for):
     thread, ended = under_way
     stand_in.announce(DriverState.FAULT, "burst hose")
     thread.join()
-    assert ended[0].code == FollowCode.DRIVER_FAULT and len(ended[0].result.pressures) == 18
+    assert ended[0].code == FollowCode.DRIVER_FAULT and len(ended[0].result.actuators.value) == 18
     wait_for(stand_in.is_silent, "the commands to end")
     stand_in.announce(DriverState.VENTED, "reset")
     assert stand_in.is_silent()
@@ -166,7 +166,7 @@ def test_deactivating_ends_the_path_and_the_commands(under_way, node, stand_in, 
 
 def test_a_client_that_goes_away_leaves_the_path_to_its_end(stand_in, moving_client, wait_for):
     leaving = ShapeClient(timeout=30.0).connect()
-    thread, ended = followed_in_background(leaving, PressurePath(WAYPOINTS[:1]), times=[1.5])
+    thread, ended = followed_in_background(leaving, ActuatorPath(WAYPOINTS[:1]), times=[1.5])
     wait_for(lambda: stand_in.commands, "the path to be under way")
     leaving.close()
     thread.join()

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from softform_client.follow_goal import FollowGoal, PointPath, PressurePath, ShapePath
+from softform_client.follow_goal import ActuatorPath, FollowGoal, PointPath, ShapePath
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
 from softform_ik.follow.surface import SurfacePathSolver
@@ -70,20 +70,19 @@ def test_the_seed_goes_before_where_the_robot_is(solver, pipeline):
     place = pipeline.at(MIDDLE[None]).points(np.full(9, 2000.0)) / MM_PER_M
     seeds = [np.array([0.0, 4000.0, 0.0] * 3), np.array([4000.0, 0.0, 4000.0] * 3)]
     one, other = (
-        solved(solver, FollowGoal(PointPath(place, MIDDLE), seed_pressures=seed), here=np.full(9, 2000.0))[0][0]
-        for seed in seeds
+        solved(solver, FollowGoal(PointPath(place, MIDDLE), seed=seed), here=np.full(9, 2000.0))[0][0] for seed in seeds
     )
     assert np.linalg.norm(one - seeds[0]) < np.linalg.norm(other - seeds[0])
     assert np.linalg.norm(other - seeds[1]) < np.linalg.norm(one - seeds[1])
 
 
 def test_given_pressures_are_taken_as_they_are(solver):
-    found, errors_mm = solved(solver, FollowGoal(PressurePath(ENDS)))
+    found, errors_mm = solved(solver, FollowGoal(ActuatorPath(ENDS)))
     assert (found == ENDS).all() and np.isnan(errors_mm).all()
-    assert (solver.pressures(FollowGoal(PressurePath(ENDS)), found) == ENDS).all()
-    assert not solver.uses_sim_to_real(FollowGoal(PressurePath(ENDS)))
+    assert (solver.pressures(FollowGoal(ActuatorPath(ENDS)), found) == ENDS).all()
+    assert not solver.uses_sim_to_real(FollowGoal(ActuatorPath(ENDS)))
 
 
 def test_a_start_measured_beside_the_range_is_taken_into_it(solver, robot):
-    start = solver.start(FollowGoal(PressurePath(ENDS)), np.array([-40.0] * 8 + [5030.0]))
+    start = solver.start(FollowGoal(ActuatorPath(ENDS)), np.array([-40.0] * 8 + [5030.0]))
     assert (start == [0.0] * 8 + [5000.0]).all()

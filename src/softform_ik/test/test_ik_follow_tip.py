@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from softform_client.follow_goal import FollowGoal, PointPath, PressurePath
+from softform_client.follow_goal import ActuatorPath, FollowGoal, PointPath
 from softform_core.inverse.follow_path import follow_path
 from softform_core.inverse.timing import fastest_schedule
 from softform_core.robots import load_robot
@@ -126,7 +126,7 @@ def test_a_point_out_of_reach_keeps_its_error(robot, solver):
 
 def test_given_pressures_of_the_chambers_are_taken_as_they_are(robot, solver):
     pressures = np.array([[0.0, 10e3, 20e3, 0.0, 0.0, 0.0]])
-    goal = FollowGoal(PressurePath(pressures))
+    goal = FollowGoal(ActuatorPath(pressures))
     actuations, errors_mm = solved(solver, goal)
     assert (solver.pressures(goal, actuations) == pressures).all() and np.isnan(errors_mm).all()
     assert (solver.start(goal, pressures[0] - 50.0) == np.clip(pressures[0] - 50.0, 0.0, None)).all()

@@ -11,6 +11,7 @@ from softform_client.reach_goal import Code, Mode, ReachGoal
 from softform_client.reach_messages import goal_from_message, goal_to_message
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
+from softform_interfaces.msg import ActuatorValues
 from softform_ros.conversions import stamp_from_seconds
 from softform_ros.goal_error import GoalError
 
@@ -30,7 +31,8 @@ def message(points=None, stamp=None, **changes):
     target = TargetShape(sheet() if points is None else points)
     packed = goal_to_message(ReachGoal(target, Mode.PLAN_ONLY), "base_link", stamp or Time())
     for name, value in changes.items():
-        setattr(packed, name, value)
+        given = ActuatorValues(value=value) if name in ("seed", "preferred") else value
+        setattr(packed if hasattr(packed, name) else packed.options, name, given)
     return packed
 
 
@@ -53,19 +55,19 @@ def test_a_goal_survives_the_trip(robot):
     sent = ReachGoal(mesh, Mode.CLOSED_LOOP, False, np.full(9, 300.0), 0.002, 1.5, 7, True)
     got = unpack(goal_to_message(sent, "base_link", stamp_from_seconds(NOW - 30.0)), robot)
     assert np.allclose(got.target.points, points, atol=1e-7) and (got.target.faces == mesh.faces).all()
-    assert (got.seed_pressures == 300.0).all()
+    assert (got.seed == 300.0).all()
     assert (got.mode, got.fix_pose, got.tolerance, got.max_time) == (Mode.CLOSED_LOOP, False, 0.002, 1.5)
     assert (got.max_rounds, got.without_sim_to_real) == (7, True)
 
 
 def test_feature_points_and_wishes_survive_the_trip(robot):
     features = FeaturePoints.of([[0.0, 1.0], [0.5, 0.25]], [[0.1, 0.0, 0.02], [0.0, 0.05, 0.03]], [1.0, 4.0])
-    wishes = {"partial": True, "starts": 12, "preferred_pressures": np.full(9, 100.0), "preference": 0.5}
+    wishes = {"partial": True, "starts": 12, "preferred": np.full(9, 100.0), "preference": 0.5}
     sent = ReachGoal(TargetShape(sheet()), Mode.PLAN_ONLY, features=features, **wishes)
     got = unpack(goal_to_message(sent, "base_link", stamp_from_seconds(NOW)), robot)
     for name in ("uv", "positions", "weights"):
         assert np.allclose(getattr(got.features, name), getattr(features, name))
-    assert (got.partial, got.starts, got.preference) == (True, 12, 0.5) and (got.preferred_pressures == 100.0).all()
+    assert (got.partial, got.starts, got.preference) == (True, 12, 0.5) and (got.preferred == 100.0).all()
 
 
 def test_feature_points_alone_are_a_goal_and_need_no_cloud(robot):
@@ -76,9 +78,32 @@ def test_feature_points_alone_are_a_goal_and_need_no_cloud(robot):
     assert got.target is None and len(got.features) == 4 and (got.features.weights == 1.0).all()
 
 
+def test_named_values_come_in_any_order(robot):
+    goal, values = message(), np.arange(9.0) * 100.0
+    goal.options.seed = ActuatorValues(name=robot.actuators[::-1], value=values[::-1].tolist(), unit="Pa")
+    assert (unpack(goal, robot).seed == values).all()
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        (ActuatorValues(value=[0.1] * 9, unit="kPa"), "in kPa, those of 'membrane' in Pa"),
+        (ActuatorValues(name=["tendon"], value=[0.1]), "tendon are not those of 'membrane'"),
+        (ActuatorValues(name=["c1"] * 9, value=[0.1] * 9), "Name each of"),
+    ],
+    ids=["unit", "name", "a name twice"],
+)
+def test_values_of_other_actuators_are_rejected(robot, given, reason):
+    goal = message()
+    goal.options.seed = given
+    with pytest.raises(GoalError, match=reason) as rejection:
+        unpack(goal, robot)
+    assert rejection.value.code == Code.INVALID_SEED
+
+
 def test_a_cloud_without_stamp_or_seed_is_accepted(robot):
     got = unpack(message(), robot)
-    assert got.target.faces is None and got.seed_pressures is None and got.mode is Mode.PLAN_ONLY
+    assert got.target.faces is None and got.seed is None and got.mode is Mode.PLAN_ONLY
 
 
 @pytest.mark.parametrize(
@@ -96,14 +121,14 @@ def test_a_cloud_without_stamp_or_seed_is_accepted(robot):
         (message(tolerance=float("inf")), Code.INVALID_TARGET, "tolerance"),
         (message(max_time=-1.0), Code.INVALID_TARGET, "max_time"),
         (message(max_rounds=101), Code.INVALID_TARGET, "max_rounds"),
-        (message(seed_pressures=[0.0] * 4), Code.INVALID_SEED, "9 pressures"),
-        (message(seed_pressures=[-100.0] + [0.0] * 8), Code.INVALID_SEED, "outside"),
-        (message(seed_pressures=[float("nan")] * 9), Code.INVALID_SEED, "finite"),
+        (message(seed=[0.0] * 4), Code.INVALID_SEED, "9 pressures"),
+        (message(seed=[-100.0] + [0.0] * 8), Code.INVALID_SEED, "outside"),
+        (message(seed=[float("nan")] * 9), Code.INVALID_SEED, "finite"),
         (message(target=PointCloud2()), Code.INVALID_TARGET, "frame ''"),
         (message(starts=1001), Code.INVALID_TARGET, "starts"),
         (message(preference=float("nan")), Code.INVALID_TARGET, "preference"),
-        (message(preferred_pressures=[0.0] * 10), Code.INVALID_SEED, "Preferred"),
-        (message(preferred_pressures=[9e9] * 9), Code.INVALID_SEED, "outside"),
+        (message(preferred=[0.0] * 10), Code.INVALID_SEED, "Preferred"),
+        (message(preferred=[9e9] * 9), Code.INVALID_SEED, "outside"),
         (features_message(u=[0.0]), Code.INVALID_TARGET, "1 u and 4 v"),
         (features_message(position=[]), Code.INVALID_TARGET, "one position"),
         (features_message(weight=[1.0]), Code.INVALID_TARGET, "weights of 4"),

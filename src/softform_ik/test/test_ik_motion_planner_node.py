@@ -64,13 +64,13 @@ def test_a_plan_leads_from_start_to_shape_and_moves_nothing(plan, stand_in, real
     target = TargetShape(real.points(GOAL) / MM_PER_M)
     result = plan(PlanGoal(target, ball(), START, clearance=0.002, max_time=3.0), on_feedback=seen.append)
     assert result.error_code == Code.NONE and result.error_msg == ""
-    pressures = np.array(result.pressures).reshape(-1, 9)
+    pressures = np.array(result.actuators.value).reshape(-1, 9)
     assert pressures[0] == pytest.approx(START) and pressures[-1] == pytest.approx(GOAL, abs=60.0)
     assert len(result.times) == len(result.clearances) == len(result.margins) == len(pressures)
     assert (np.diff(result.times) > 0.0).all() and result.times[0] == 0.0
     assert (np.array(result.clearances) >= np.array(result.margins)).all() and min(result.margins) > 0.002
     assert 0.0 <= result.goal_mean_error < 2e-4 and result.goal_max_error >= result.goal_mean_error
-    assert result.used_sim_to_real and result.states_checked > 0 and result.solve_time > 0.0
+    assert result.solve.used_sim_to_real and result.states_checked > 0 and result.solve.solve_time > 0.0
     assert seen and seen[0].stage == "goal"
     assert stand_in.is_silent() and not stand_in.commands
 
@@ -78,8 +78,8 @@ def test_a_plan_leads_from_start_to_shape_and_moves_nothing(plan, stand_in, real
 def test_pressures_are_a_goal_and_the_robot_is_where_it_is(plan, stand_in, wait_for):
     wait_for(lambda: np.allclose(stand_in.pressures, 0.0), "the robot to be vented")
     result = plan(PlanGoal(GOAL, ball(), without_sim_to_real=True))
-    assert result.error_code == Code.NONE and not result.used_sim_to_real
-    pressures = np.array(result.pressures).reshape(-1, 9)
+    assert result.error_code == Code.NONE and not result.solve.used_sim_to_real
+    pressures = np.array(result.actuators.value).reshape(-1, 9)
     assert pressures[0] == pytest.approx(np.zeros(9)) and pressures[-1] == pytest.approx(GOAL)
     assert np.isnan(result.goal_mean_error) and np.isnan(result.goal_max_error)
 
@@ -138,7 +138,7 @@ def test_what_cannot_be_planned_has_its_code(plan, real):
     ]
     for obstacle, code in cases:
         result = plan(PlanGoal(GOAL, obstacle, START))
-        assert result.error_code == code and result.error_msg and not result.pressures
+        assert result.error_code == code and result.error_msg and not result.actuators.value
 
 
 def in_background(plan, goal):
@@ -160,7 +160,7 @@ def test_cancelling_ends_planning(plan, caller, slow_goal):
     thread, outcome = in_background(plan, slow_goal)
     assert caller.cancel()
     thread.join()
-    assert outcome[0].error_code == Code.CANCELLED and not outcome[0].pressures
+    assert outcome[0].error_code == Code.CANCELLED and not outcome[0].actuators.value
 
 
 def test_a_newer_goal_takes_the_place_of_the_older(plan, slow_goal):

@@ -40,8 +40,12 @@ def test_feature_points_alone_are_planned_for(plan, pipeline, robot):
     assert outcome.code == Code.NONE and outcome.reachable
     assert outcome.solution.pressures == pytest.approx(HIDDEN, abs=30.0)
     message = result_to_message(outcome, robot, "base_link", Time())
-    assert message.reachable and list(message.active_bounds) == [0] * 9 and len(message.weak_directions) == 0
-    assert message.predicted_shape.width == len(pipeline.uv) and message.predicted_max_error < 1e-4
+    assert (
+        message.solve.reachable
+        and list(message.solve.active_bounds) == [0] * 9
+        and len(message.solve.weak_directions) == 0
+    )
+    assert message.solve.shape.width == len(pipeline.uv) and message.solve.max_error < 1e-4
 
 
 def test_an_unreachable_target_is_said_to_be_one(plan, shape_of, robot):
@@ -49,9 +53,9 @@ def test_an_unreachable_target_is_said_to_be_one(plan, shape_of, robot):
     higher = TargetShape(shape.points * [1.0, 1.0, 2.0], None, shape.faces)
     outcome = plan(ReachGoal(higher, Mode.PLAN_ONLY))
     message = result_to_message(outcome, robot, "base_link", Time())
-    assert outcome.code == Code.NONE and not message.reachable
-    assert list(message.active_bounds) == [1] * 9
-    assert message.unreachable_error > 0.005 and message.predicted_mean_error > 0.005
+    assert outcome.code == Code.NONE and not message.solve.reachable
+    assert list(message.solve.active_bounds) == [1] * 9
+    assert message.solve.unreachable_error > 0.005 and message.solve.mean_error > 0.005
 
 
 @pytest.fixture(scope="session")
@@ -109,7 +113,7 @@ def test_a_preferred_posture_is_kept_as_far_as_the_target_allows(plan, pipeline)
     posture = np.linspace(200.0, 4800.0, 9)
     away = {}
     for preference in (0.001, 10.0):
-        goal = ReachGoal(None, Mode.PLAN_ONLY, features=point, preferred_pressures=posture, preference=preference)
+        goal = ReachGoal(None, Mode.PLAN_ONLY, features=point, preferred=posture, preference=preference)
         outcome = plan(goal)
         away[preference] = np.abs(outcome.solution.pressures - posture).mean()
     assert away[10.0] < 500.0 and away[10.0] < away[0.001] < 2500.0

@@ -262,7 +262,7 @@ def test_a_goal_takes_over_and_gives_back_without_a_bump(following, client, stan
     assert result.error_code == Code.NONE and yielded
     assert ServoState.YIELDED in {one.state for one in following.states[count:]}
     wait_for(lambda: np.abs(stand_in.commands[-1] - HIDDEN).max() < 40.0, "the stream to go on")
-    goal = np.asarray(result.pressures)
+    goal = np.asarray(result.actuators.value)
     commands = np.array(stand_in.commands[sent - 5 :])  # and the stream's last ones before
     of_goal = np.flatnonzero((commands == goal).all(axis=1))
     assert (np.diff(of_goal) == 1).all(), "the stream must not command between two commands of the goal"

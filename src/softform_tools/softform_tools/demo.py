@@ -167,16 +167,16 @@ def reach_in_three_ways(client: ShapeClient, target: TargetShape, has_model: boo
     simulated = client.reach(
         target, Mode.PLAN_MOVE_AND_VERIFY, without_sim_to_real=True, on_feedback=_StageTeller(tell)
     )
-    tell(f"measured mean error {simulated.measured_mean_error * MM_PER_M:.2f} mm")
+    tell(f"measured mean error {simulated.measured.mean_error * MM_PER_M:.2f} mm")
     learned = None
     if has_model:
         tell("planning with sim-to-real")
         learned = client.reach(target, Mode.PLAN_MOVE_AND_VERIFY, on_feedback=_StageTeller(tell))
-        tell(f"measured mean error {learned.measured_mean_error * MM_PER_M:.2f} mm")
+        tell(f"measured mean error {learned.measured.mean_error * MM_PER_M:.2f} mm")
     tell("closing the loop: scan, correct, repeat")
-    start = np.asarray((learned or simulated).pressures)
+    start = np.asarray((learned or simulated).actuators.value)
     closed_loop = client.reach(
-        target, Mode.CLOSED_LOOP, seed_pressures=start, max_rounds=_MAX_ROUNDS, on_feedback=_StageTeller(tell)
+        target, Mode.CLOSED_LOOP, seed=start, max_rounds=_MAX_ROUNDS, on_feedback=_StageTeller(tell)
     )
     means = ", ".join(f"{error * MM_PER_M:.2f}" for error in closed_loop.round_mean_errors)
     tell(f"measured mean error of each round {means} mm")

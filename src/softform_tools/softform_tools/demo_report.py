@@ -89,19 +89,19 @@ def summarise_run(
     rest = distances_to_shape(resting_surface(robot), _posed(target, best))
     return DemoResult(
         target=name,
-        predicted_mean_mm=best.predicted_mean_error * MM_PER_M,
-        predicted_max_mm=best.predicted_max_error * MM_PER_M,
-        measured_mean_mm=best.measured_mean_error * MM_PER_M,
-        measured_max_mm=best.measured_max_error * MM_PER_M,
+        predicted_mean_mm=best.solve.mean_error * MM_PER_M,
+        predicted_max_mm=best.solve.max_error * MM_PER_M,
+        measured_mean_mm=best.measured.mean_error * MM_PER_M,
+        measured_max_mm=best.measured.max_error * MM_PER_M,
         rest_mean_mm=summarise_errors(rest).mean_mm,
-        ik_ms=open_loop.solve_time * 1e3,
-        ik_iterations=open_loop.iterations,
+        ik_ms=open_loop.solve.solve_time * 1e3,
+        ik_iterations=open_loop.solve.iterations,
         report=report,
         bag=bag,
         sim_to_real=sim_to_real,
-        measured_without_sim_to_real_mean_mm=run.simulated.measured_mean_error * MM_PER_M,
-        measured_open_loop_mean_mm=open_loop.measured_mean_error * MM_PER_M,
-        measured_closed_loop_mean_mm=best.measured_mean_error * MM_PER_M,
+        measured_without_sim_to_real_mean_mm=run.simulated.measured.mean_error * MM_PER_M,
+        measured_open_loop_mean_mm=open_loop.measured.mean_error * MM_PER_M,
+        measured_closed_loop_mean_mm=best.measured.mean_error * MM_PER_M,
         best_fit_mean_mm=best.promised_mean_error * MM_PER_M,
         rounds=len(best.round_mean_errors) - 1,
         round_mean_mm=[error * MM_PER_M for error in best.round_mean_errors],
@@ -118,12 +118,12 @@ def draw_run(run: DemoRun, figures: DemoResult, robot: Robot, reality: str, targ
     shapes = []
     for name, result in ways:
         if result is not None:
-            cloud = points_from_cloud(result.measured_shape)
-            measured = measure_errors(cloud, target, pose_from_message(result.target_pose))
+            cloud = points_from_cloud(result.measured.shape)
+            measured = measure_errors(cloud, target, pose_from_message(result.solve.target_pose))
             shapes.append(MeasuredShape(name, measured.points, measured.errors * MM_PER_M, measured.even))
     posed = _posed(target, run.closed_loop)
     per_row = len({outline.x for outline in robot.body.outlines()})
-    kilopascals = [f"{pressure / PA_PER_KPA:.2f}" for pressure in run.closed_loop.pressures]
+    kilopascals = [f"{pressure / PA_PER_KPA:.2f}" for pressure in run.closed_loop.actuators.value]
     rows = ["  ".join(kilopascals[i : i + per_row]) for i in range(0, len(kilopascals), per_row)]
     write_picture(
         figures.report,
@@ -181,5 +181,5 @@ def resting_surface(robot: Robot) -> NDArray[np.float64]:
 
 
 def _posed(target: TargetShape, result: ReachShape.Result) -> TargetShape:
-    pose = pose_from_message(result.target_pose)
+    pose = pose_from_message(result.solve.target_pose)
     return target.transformed(pose.rotation, pose.translation)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from softform_client.follow_codes import in_codes_of_following
-from softform_client.follow_goal import Code, FollowGoal, PointPath, PressurePath
+from softform_client.follow_goal import ActuatorPath, Code, FollowGoal, PointPath
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.inverse.timing import PressureSchedule, fastest_schedule, timed_schedule
@@ -170,7 +170,7 @@ class Follow:
             course.errors_mm.append(solved.error_mm)
             pressures = self._solver.pressures(goal, solved.actuation)
             on_progress(FollowProgress("solving", len(course.actuations), solved.error_mm, pressures))
-            if not (goal.accept_unreachable or isinstance(goal.path, PressurePath)):
+            if not (goal.accept_unreachable or isinstance(goal.path, ActuatorPath)):
                 what = f"waypoint {len(course.actuations)}"
                 most_mm = self._settings.most_error_mm
                 refuse_unreachable(solved.error_mm, solved.miss_mm, most_mm, Code.UNREACHABLE, what)

@@ -67,7 +67,7 @@ class FollowServer(MovingGoalServer[FollowGoal, FollowOutcome]):
     ) -> FollowOutcome:
         """Solve, time, move, measure."""
         throttle = FeedbackThrottle(
-            lambda progress: send_feedback(feedback_to_message(progress)),
+            lambda progress: send_feedback(feedback_to_message(progress, self._robot)),
             self.node.parameters["feedback_rate"],
             phase_of=attrgetter("stage"),
         )
@@ -75,7 +75,7 @@ class FollowServer(MovingGoalServer[FollowGoal, FollowOutcome]):
 
     def result(self, outcome: FollowOutcome) -> FollowWaypoints.Result:
         """Pack."""
-        return result_to_message(outcome)
+        return result_to_message(outcome, self._robot)
 
     def summary(self, outcome: FollowOutcome) -> str:
         """Number of waypoints, time and errors."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from softform_client.follow_goal import FollowGoal, PressurePath
+from softform_client.follow_goal import ActuatorPath, FollowGoal
 from softform_core.arrays import Array
 from softform_core.robots import Robot
 
@@ -55,19 +55,19 @@ class PathSolver(ABC):
 
     def start(self, goal: FollowGoal, here: Array) -> Array:
         """Actuation (d,) Pa from which the path begins, when the actuators are at (k,) Pa."""
-        if isinstance(goal.path, PressurePath):
+        if isinstance(goal.path, ActuatorPath):
             return np.clip(here, self._robot.actuator_min, self._robot.actuator_max)
         return self._robot.nearest_actuation(here)
 
     def pressures(self, goal: FollowGoal, actuations: Array) -> Array:
         """Commands (..., k) Pa of the actuators under actuations (..., d) Pa of a goal."""
-        return actuations if isinstance(goal.path, PressurePath) else self._robot.actuators_of(actuations)
+        return actuations if isinstance(goal.path, ActuatorPath) else self._robot.actuators_of(actuations)
 
     def slew_rate(self, goal: FollowGoal) -> Array:
         """Fastest change of each of the d values, Pa/s."""
-        return self._robot.slew_rate if isinstance(goal.path, PressurePath) else self._robot.actuation_slew
+        return self._robot.slew_rate if isinstance(goal.path, ActuatorPath) else self._robot.actuation_slew
 
 
-def given_pressures(path: PressurePath) -> Iterator[SolvedWaypoint]:
+def given_pressures(path: ActuatorPath) -> Iterator[SolvedWaypoint]:
     """Waypoints that are pressures already."""
     return (SolvedWaypoint(pressures, float("nan")) for pressures in path.pressures)

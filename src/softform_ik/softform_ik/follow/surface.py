@@ -6,7 +6,7 @@ many pressures lead one point to its place.
 
 from collections.abc import Callable, Iterator
 
-from softform_client.follow_goal import FollowGoal, PointPath, PressurePath, ShapePath
+from softform_client.follow_goal import ActuatorPath, FollowGoal, PointPath, ShapePath
 from softform_core.arrays import Array
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.inverse.ik_options import IkOptions
@@ -37,11 +37,11 @@ class SurfacePathSolver(PathSolver):
 
     def solve(self, goal: FollowGoal, here: Array | None, should_stop: Callable[[], bool]) -> Iterator[SolvedWaypoint]:
         """As `PathSolver.solve`."""
-        if isinstance(goal.path, PressurePath):
+        if isinstance(goal.path, ActuatorPath):
             yield from given_pressures(goal.path)
             return
         pipeline = self._pipeline(goal)
-        given = goal.seed_pressures if goal.seed_pressures is not None else here
+        given = goal.seed if goal.seed is not None else here
         before = None if given is None else self._robot.nearest_actuation(given)
         for target, features in _wanted(goal.path):
             solution = solve_inverse_kinematics(

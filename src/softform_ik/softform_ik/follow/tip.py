@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from softform_client.follow_goal import FollowGoal, PointPath, PressurePath
+from softform_client.follow_goal import ActuatorPath, FollowGoal, PointPath
 from softform_core.arrays import Array
 from softform_core.forward.tip_model import TipModel
 from softform_core.halton import halton_actuations
@@ -29,7 +29,7 @@ class TipPathSolver(PathSolver):
 
     def solve(self, goal: FollowGoal, here: Array | None, should_stop: Callable[[], bool]) -> Iterator[SolvedWaypoint]:
         """As `PathSolver.solve`."""
-        if isinstance(goal.path, PressurePath):
+        if isinstance(goal.path, ActuatorPath):
             yield from given_pressures(goal.path)
             return
         assert isinstance(goal.path, PointPath)  # shapes are rejected with the goal
@@ -63,7 +63,7 @@ class TipPathSolver(PathSolver):
         Which solution of a redundant robot is found depends on the start, and not every one can be kept to along the
         whole path (paper 001, Sec. IV-C2).
         """
-        given = goal.seed_pressures if goal.seed_pressures is not None else here
+        given = goal.seed if goal.seed is not None else here
         if given is not None:
             yield self._robot.actuation_of(given)
         yield start_near(model, point)

@@ -148,6 +148,6 @@ class Plan:
             raise GoalError(
                 Code.INVALID_START,
                 f"No pressures of '{self._robot.name}' come on pressure_state: where the robot is, is not known.",
-                "Start the driver and activate it, or give start_pressures.",
+                "Start the driver and activate it, or give start.",
             )
         return self._robot.nearest_actuation(here)

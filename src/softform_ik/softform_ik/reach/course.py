@@ -121,7 +121,7 @@ class Course:
             SoftformError: If the target cannot be solved for.
         """
         mode = self.goal.mode
-        self.plan = self._solve(self.pipeline, self._actuation(self.goal.seed_pressures), RigidTransform(), 0)
+        self.plan = self._solve(self.pipeline, self._actuation(self.goal.seed), RigidTransform(), 0)
         if self.stop():
             return
         if mode.moves:
@@ -204,7 +204,7 @@ class Course:
             max_iterations=self.solving.max_iterations,
             max_seconds=goal.max_time or self.solving.max_time,
             partial=goal.partial,
-            preferred_pressures=self._actuation(goal.preferred_pressures),
+            preferred_pressures=self._actuation(goal.preferred),
             preference_mm2=goal.preference or self.solving.preference,
         )
         starts = goal.starts or self.solving.starts

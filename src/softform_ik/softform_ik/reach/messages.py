@@ -1,25 +1,29 @@
 """The feedback and the result of `reach_shape` as messages."""
 
 from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Vector3
 
+from softform_client.actuator_values import values_to_message
 from softform_client.reach_messages import pose_to_message
+from softform_core.evaluation.measured_errors import MeasuredErrors
 from softform_core.inverse.ik_result import IkResult
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 from softform_ik.reach.course import Progress
 from softform_ik.reach.reach import ReachOutcome
 from softform_interfaces.action import ReachShape
+from softform_interfaces.msg import MeasuredFit, SolveReport
 from softform_ros.conversions import cloud_from_points
 
 
-def feedback_to_message(progress: Progress) -> ReachShape.Feedback:
+def feedback_to_message(progress: Progress, robot: Robot) -> ReachShape.Feedback:
     """Pack the progress of a goal."""
     return ReachShape.Feedback(
         stage=progress.stage,
         iteration=progress.iteration,
         mean_error=progress.mean_error,
         max_error=progress.max_error,
-        pressures=progress.pressures.tolist(),
+        actuators=values_to_message(progress.pressures, robot),
         round=progress.round,
     )
 
@@ -36,33 +40,43 @@ def result_to_message(outcome: ReachOutcome, robot: Robot, frame: str, stamp: Ti
     result = ReachShape.Result(
         error_code=outcome.code,
         error_msg=outcome.message,
-        used_sim_to_real=outcome.used_sim_to_real,
-        reachable=outcome.reachable,
         round_mean_errors=[one.measured.mean for one in outcome.rounds],
         round_max_errors=[one.measured.maximum for one in outcome.rounds],
         promised_mean_error=outcome.promised,
     )
-    result.target_pose.orientation.w = 1.0
     if outcome.solution is not None:
-        _pack_solution(result, outcome.solution, frame, stamp)
-        result.pressures = robot.actuators_of(outcome.solution.pressures).tolist()
+        result.solve = report_to_message(outcome.solution, frame, stamp)
+        result.actuators = values_to_message(robot.actuators_of(outcome.solution.pressures), robot)
+    result.solve.used_sim_to_real, result.solve.reachable = outcome.used_sim_to_real, outcome.reachable
     if outcome.measured is not None:
-        result.verified = True
-        result.measured_mean_error = outcome.measured.mean
-        result.measured_max_error = outcome.measured.maximum
-        result.measured_shape = cloud_from_points(outcome.measured.points, frame, stamp)
+        result.measured = fit_to_message(outcome.measured, frame, stamp)
     return result
 
 
-def _pack_solution(result: ReachShape.Result, solution: IkResult, frame: str, stamp: Time) -> None:
-    result.target_pose = pose_to_message(solution.pose.scaled(1.0 / MM_PER_M))
-    result.predicted_mean_error = solution.mean_error_mm / MM_PER_M
-    result.predicted_max_error = solution.max_error_mm / MM_PER_M
-    result.predicted_shape = cloud_from_points(solution.points / MM_PER_M, frame, stamp)
-    result.solve_time = solution.seconds
-    result.iterations = solution.iterations
-    result.error_history = [step.mean_error_mm / MM_PER_M for step in solution.history]
-    result.termination = solution.termination.value
-    result.active_bounds = solution.reachability.active_bounds.tolist()
-    result.unreachable_error = solution.reachability.unreachable_mm / MM_PER_M
-    result.weak_directions = solution.reachability.weak_directions.ravel().tolist()
+def report_to_message(solution: IkResult, frame: str, stamp: Time) -> SolveReport:
+    """Pack a solution but for what the solver does not know: which model was used, and how good it is."""
+    x, y, z = (float(part) / MM_PER_M for part in solution.miss)
+    return SolveReport(
+        mean_error=solution.mean_error_mm / MM_PER_M,
+        max_error=solution.max_error_mm / MM_PER_M,
+        shape=cloud_from_points(solution.points / MM_PER_M, frame, stamp),
+        target_pose=pose_to_message(solution.pose.scaled(1.0 / MM_PER_M)),
+        solve_time=solution.seconds,
+        iterations=solution.iterations,
+        error_history=[step.mean_error_mm / MM_PER_M for step in solution.history],
+        termination=solution.termination.value,
+        miss=Vector3(x=x, y=y, z=z),
+        active_bounds=solution.reachability.active_bounds.tolist(),
+        unreachable_error=solution.reachability.unreachable_mm / MM_PER_M,
+        weak_directions=solution.reachability.weak_directions.ravel().tolist(),
+    )
+
+
+def fit_to_message(measured: MeasuredErrors, frame: str, stamp: Time) -> MeasuredFit:
+    """Pack measured errors and the capture that they were measured on."""
+    return MeasuredFit(
+        valid=True,
+        mean_error=measured.mean,
+        max_error=measured.maximum,
+        shape=cloud_from_points(measured.points, frame, stamp),
+    )

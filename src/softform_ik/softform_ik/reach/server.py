@@ -63,7 +63,8 @@ class ReachServer(MovingGoalServer[ReachGoal, ReachOutcome]):
     ) -> ReachOutcome:
         """Plan, move, verify."""
         throttle = FeedbackThrottle[Progress](
-            lambda progress: send_feedback(feedback_to_message(progress)), self.node.parameters["feedback_rate"]
+            lambda progress: send_feedback(feedback_to_message(progress, self._robot)),
+            self.node.parameters["feedback_rate"],
         )
         return self._reach.run(goal, stop, throttle)
 
