@@ -1,7 +1,7 @@
 """Parameters of the node `inverse_kinematics`."""
 
 from softform_core import priority
-from softform_ik.reach_limit import REACH_PARAMETER
+from softform_ik.goals.reach_limit import REACH_PARAMETER
 from softform_ros.parameters import MODEL_PARAMETERS, Parameter
 
 PARAMETERS = (

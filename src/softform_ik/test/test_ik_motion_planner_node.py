@@ -69,7 +69,7 @@ def test_a_plan_leads_from_start_to_shape_and_moves_nothing(plan, stand_in, real
     assert len(result.times) == len(result.clearances) == len(result.margins) == len(pressures)
     assert (np.diff(result.times) > 0.0).all() and result.times[0] == 0.0
     assert (np.array(result.clearances) >= np.array(result.margins)).all() and min(result.margins) > 0.002
-    assert 0.0 <= result.goal_mean_error < 2e-4 and result.goal_max_error >= result.goal_mean_error
+    assert 0.0 <= result.solve.mean_error < 2e-4 and result.solve.max_error >= result.solve.mean_error
     assert result.solve.used_sim_to_real and result.states_checked > 0 and result.solve.solve_time > 0.0
     assert seen and seen[0].stage == "goal"
     assert stand_in.is_silent() and not stand_in.commands
@@ -81,7 +81,7 @@ def test_pressures_are_a_goal_and_the_robot_is_where_it_is(plan, stand_in, wait_
     assert result.error_code == Code.NONE and not result.solve.used_sim_to_real
     pressures = np.array(result.actuators.value).reshape(-1, 9)
     assert pressures[0] == pytest.approx(np.zeros(9)) and pressures[-1] == pytest.approx(GOAL)
-    assert np.isnan(result.goal_mean_error) and np.isnan(result.goal_max_error)
+    assert np.isnan(result.solve.mean_error) and np.isnan(result.solve.max_error)
 
 
 def test_a_robot_that_says_nothing_has_no_start(plan, stand_in, wait_for):

@@ -235,7 +235,10 @@ def test_cancel_gives_the_best_so_far_and_stops_the_robot_where_it_is(moving_cli
     canceller.join()
     assert failure.value.code == Code.CANCELLED
     assert np.asarray(failure.value.result.actuators.value) == pytest.approx(HIDDEN, abs=300.0)
-    wait_for(lambda: stand_in.commands[-1].max() < 0.8 * HIDDEN.max(), "the robot to be held where it was")
+    wait_for(
+        lambda: stand_in.commands and stand_in.commands[-1].max() < 0.8 * HIDDEN.max(),
+        "the robot to be held where it was",
+    )
     assert not stand_in.is_silent()
 
 

@@ -15,7 +15,7 @@ from softform_core.units import MM_PER_M
 from softform_ik.follow.motion import Motion, PathMover
 from softform_ik.follow.solver import PathSolver
 from softform_ik.follow.tip_record import TipRecord
-from softform_ik.reach_limit import refuse_unreachable
+from softform_ik.goals.reach_limit import refuse_unreachable
 from softform_ik.robot.stop_request import StopRequest
 from softform_ros.goal_error import GoalError, in_code
 

@@ -1,7 +1,7 @@
 """Parameters of the node `motion_planner`."""
 
 from softform_core.planning.planner_settings import ALGORITHMS
-from softform_ik.reach_limit import REACH_PARAMETER
+from softform_ik.goals.reach_limit import REACH_PARAMETER
 from softform_ros.parameters import MODEL_PARAMETERS, Parameter
 
 PARAMETERS = (

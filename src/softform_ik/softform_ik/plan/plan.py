@@ -22,7 +22,7 @@ from softform_core.planning.obstacles import obstacle_of
 from softform_core.planning.surface_margins import MarginedSurface
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
-from softform_ik.reach_limit import OVERRIDE
+from softform_ik.goals.reach_limit import OVERRIDE
 from softform_ik.robot.stop_request import StopRequest
 from softform_ros.goal_error import GoalError
 

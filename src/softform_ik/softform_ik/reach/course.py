@@ -17,9 +17,9 @@ from softform_core.inverse.multi_start import solve_globally
 from softform_core.registration.rigid import RigidTransform
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
+from softform_ik.goals.reach_limit import refuse_unreachable
 from softform_ik.reach.capture_checks import check_capture
 from softform_ik.reach.closed_loop import ClosedLoopSettings, Round, best_of, close_loop
-from softform_ik.reach_limit import refuse_unreachable
 from softform_ik.robot.hardware import Hardware
 from softform_ik.robot.stop_request import StopRequest
 from softform_ros.goal_error import GoalError, in_code
