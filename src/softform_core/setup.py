@@ -20,6 +20,7 @@ setup(
         "softform.bodies": [
             "membrane = softform_core.bodies.membrane.description:MembraneBody",
             "rod = softform_core.bodies.rod.description:RodBody",
+            "tendon_rod = softform_core.bodies.tendon_rod.description:TendonRodBody",
         ],
         "softform.commands": [
             "simulate = softform_core.cli.simulate:simulate",

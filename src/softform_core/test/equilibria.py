@@ -38,6 +38,6 @@ def equilibrium_sensitivity(membrane, equilibrium: Equilibrium) -> np.ndarray:
     return problem.moved_points(unknowns, equilibrium_sensitivities(problem, unknowns, equilibrium.pressures[None]))[0]
 
 
-def simulate_tips(rod, robot, actuations) -> np.ndarray:
+def simulate_tips(problem, robot, actuations) -> np.ndarray:
     """Tips (n, d) m at actuations (n, m); NaN where the rod has no equilibrium."""
-    return solve_equilibria(rod, robot.actuators_of(actuations)).tips[:, : robot.tip_dimensions]
+    return solve_equilibria(problem, robot.actuators_of(actuations)).tips[:, : robot.tip_dimensions]

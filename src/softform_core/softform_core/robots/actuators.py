@@ -9,9 +9,9 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots.description import Description, Finite, Positive
 
-Quantity = Literal["pressure"]
+Quantity = Literal["pressure", "displacement"]
 
-UNITS: dict[Quantity, str] = {"pressure": "Pa"}
+UNITS: dict[Quantity, str] = {"pressure": "Pa", "displacement": "m"}
 """SI unit of each quantity at every boundary of the system."""
 
 
@@ -20,11 +20,11 @@ class Actuators(Description):
 
     Attributes:
         names: One for each input of the body, in its order; the body's own names by default.
-        quantity: What is commanded; pressures are gauge pressures.
+        quantity: What is commanded: gauge pressure, or the displacement at a motor, such as the pull of a tendon.
         minimum: Lowest command.
         maximum: Highest command.
         slew_rate: Fastest change of a command, per second.
-        safe: Command at which the robot is safe; a vented chamber has 0.
+        safe: Command at which the robot is safe; a vented chamber has 0, a tendon its slack position.
     """
 
     names: Annotated[list[str], Field(min_length=1)] | None = None

@@ -109,6 +109,8 @@ class Robot(Description):
             if frame not in self.body.frames:
                 known = ", ".join(self.body.frames) or "none"
                 raise ValueError(f"frames: the body has no frame '{frame}' (known: {known})")
+        if self.quantity != "pressure" and "tolerances" not in self.model_fields_set:
+            raise ValueError(f"tolerances must be given, in {self.unit}: the usual ones are of pressures")
         if not self.surfaces and not self.frames:
             raise ValueError("name a surface or a frame that the robot can be asked for")
         return self

@@ -74,7 +74,7 @@ from softform_core.robots.registry import body_kinds
 from softform_core.surface.patch import Patch
 
 robot = load_robot(sys.argv[1], "tip")
-assert body_kinds() == ["membrane", "piston", "rod"], body_kinds()
+assert body_kinds() == ["membrane", "piston", "rod", "tendon_rod"], body_kinds()
 from softform_core.simulation.generate import generate
 from softform_core.simulation.sampling import grid
 store = generate(robot, grid(robot, 3), Path(sys.argv[2]), jobs=1, progress=False)

@@ -9,7 +9,6 @@ import zarr
 from click.testing import CliRunner
 from equilibria import simulate_tips
 
-from softform_core.bodies.rod.model import build_rod
 from softform_core.cli.simulate import simulate
 from softform_core.equations.tip import difference_jacobian
 from softform_core.errors import SoftformError
@@ -46,7 +45,7 @@ def test_the_grid_has_n_values_of_each_actuation_as_the_paper():
 @pytest.mark.parametrize("robot", [THREE_CHAMBER, FINGERS], ids=lambda robot: robot.name)
 def test_jacobians_of_a_data_set_are_those_of_equation_3(robot, tmp_path):
     actuations, tips, jacobians = _generate(robot, tmp_path / "tips.zarr", 3).converged()
-    rod, step = build_rod(robot.body), _difference_step(robot, robot.tip.segments)[0]
+    rod, step = robot.body.simulator(), _difference_step(robot, robot.tip.segments)[0]
     expected = np.array(
         [
             difference_jacobian(lambda a: simulate_tips(rod, robot, a[None])[0], actuation, step)
@@ -60,7 +59,7 @@ def test_jacobians_of_a_data_set_are_those_of_equation_3(robot, tmp_path):
 
 @pytest.mark.parametrize("robot", [THREE_CHAMBER, FINGERS], ids=lambda robot: robot.name)
 def test_jacobians_foretell_small_moves(robot):
-    rod, rng = build_rod(robot.body), np.random.default_rng(1)
+    rod, rng = robot.body.simulator(), np.random.default_rng(1)
     span = robot.actuation_max - robot.actuation_min
     actuations = robot.actuation_min + (0.1 + 0.8 * rng.random((5, 3))) * span
     step = 1e-6 * span[0]

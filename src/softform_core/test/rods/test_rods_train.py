@@ -8,6 +8,7 @@ import torch
 from click.testing import CliRunner
 from equilibria import simulate_tips
 
+from softform_core.bodies.rod.equilibrium import RodProblem
 from softform_core.bodies.rod.model import build_rod
 from softform_core.cli.train import train
 from softform_core.errors import SoftformError
@@ -94,7 +95,7 @@ def test_the_commands_write_models_that_fit_and_refuse_others(tmp_path, small, m
 def test_sim_to_real_learns_a_turned_and_stretched_reality_from_few_tips(tmp_path):
     actuations = np.random.default_rng(2).uniform(ROBOT.actuation_min, ROBOT.actuation_max, (120, 3))
     rod = build_rod(ROBOT.body, length_scale=1.05, base_rotation=[[0.99, -0.141, 0], [0.141, 0.99, 0], [0, 0, 1.0]])
-    tips = simulate_tips(rod, ROBOT, actuations)
+    tips = simulate_tips(RodProblem(rod), ROBOT, actuations)
     path = tmp_path / "tips.zarr"
     write_tip_samples(path, ROBOT, actuations, tips, {"source": "a test", "created": "now"})
     folder = tmp_path / "real"
@@ -104,7 +105,7 @@ def test_sim_to_real_learns_a_turned_and_stretched_reality_from_few_tips(tmp_pat
     assert done.exit_code == 0, done.output
     simulated, real = load_tip_model(ROBOT), load_tip_model(ROBOT, sim_to_real=folder)
     fresh = np.random.default_rng(3).uniform(ROBOT.actuation_min, ROBOT.actuation_max, (50, 3))
-    truth = 1000.0 * simulate_tips(rod, ROBOT, fresh)
+    truth = 1000.0 * simulate_tips(RodProblem(rod), ROBOT, fresh)
     before, after = (np.linalg.norm(m.tip(fresh) - truth, axis=1).mean() for m in (simulated, real))
     assert after < 0.01 * real.workspace_width_mm < before
     # Eq. 4: diff(N_s2r) J^s, where J^s is of N_J and not the derivative of N_fk.

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
-from softform_core.bodies.rod.description import RodChamber, RodSection, Shape
+from softform_core.bodies.rod.description import RodChamber, Shape, SolidSection
 from softform_core.errors import SoftformError
 
 CELLS = 14
@@ -17,11 +17,12 @@ _SAMPLES = 24
 """Points a side of a cell at which it is asked whether there is wall."""
 
 
-def wall_fibres(section: RodSection, *, planar: bool) -> tuple[Array, Array]:
+def wall_fibres(section: SolidSection, chambers: list[RodChamber], *, planar: bool) -> tuple[Array, Array]:
     """Fibres of a section's wall at its beginning.
 
     Args:
-        section: Cross-section; the wall is its outline without its chambers.
+        section: Cross-section; the wall is its outline without the chambers.
+        chambers: Holes in it.
         planar: Only bending about the second axis matters: strips along it make the fibres.
 
     Returns:
@@ -30,14 +31,14 @@ def wall_fibres(section: RodSection, *, planar: bool) -> tuple[Array, Array]:
     Raises:
         SoftformError: If a chamber lies outside the outline or chambers touch.
     """
-    _check_chambers(section)
+    _check_chambers(section, chambers)
     columns, rows = (_STRIPS, 1) if planar else (CELLS, CELLS)
     width, height = section.width, section.height
     across = _midpoints(width, columns * _SAMPLES)
     along = _midpoints(height, rows * _SAMPLES * (CELLS if planar else 1))
     x, y = np.meshgrid(across, along, indexing="ij")
     wall = _inside(x, y, section.outline, (0.0, 0.0), width, height)
-    for chamber in section.chambers:
+    for chamber in chambers:
         wall &= ~_in_chamber(x, y, chamber)
     wall_area = wall * (width / across.size * height / along.size)
 
@@ -57,10 +58,10 @@ def chamber_area(chamber: RodChamber) -> float:
     return float(0.25 * np.pi * box if chamber.outline == "ellipse" else box)
 
 
-def _check_chambers(section: RodSection) -> None:
+def _check_chambers(section: SolidSection, chambers: list[RodChamber]) -> None:
     x, y = np.meshgrid(_midpoints(2.0 * section.width, 400), _midpoints(2.0 * section.height, 400), indexing="ij")
     body = _inside(x, y, section.outline, (0.0, 0.0), section.width, section.height)
-    holes = [_in_chamber(x, y, chamber) for chamber in section.chambers]
+    holes = [_in_chamber(x, y, chamber) for chamber in chambers]
     if any((hole & ~body).any() for hole in holes) or (np.sum(holes, axis=0) > 1).any():
         raise SoftformError(
             "A chamber of the rod lies outside its section's outline, or chambers overlap.",

@@ -23,12 +23,12 @@ class RodChamber(Description):
     height: Positive
 
 
-class RodSection(Description):
-    """A section of soft rod; SI units.
+class SolidSection(Description):
+    """A section of soft rod without chambers; SI units.
 
     Width lies along the cross-section's first axis, height along its second. `taper` is the size of the cross-section
-    at the end over that at the beginning. `strain_limiter` is the axial stiffness, N, of a strip of cloth in the axis,
-    which bends with the rod and hardly stretches.
+    at the end over that at the beginning. `strain_limiter` is the axial stiffness, N, of a strip of cloth or a thin
+    tube in the axis, which bends with the rod and hardly stretches.
     """
 
     length: Positive
@@ -39,11 +39,16 @@ class RodSection(Description):
     density: Positive
     material: Material
     strain_limiter: NotNegative = 0.0
+
+
+class RodSection(SolidSection):
+    """A section of soft rod with chambers."""
+
     chambers: Annotated[list[RodChamber], Field(min_length=1)]
 
 
-class RodBody(Body):
-    """Equal sections, each followed by a rigid link; SI units.
+class RodShape(Body):
+    """Equal sections, each followed by a rigid link, whatever drives them; SI units.
 
     Attributes:
         planar: The rod rests along x and moves in the plane z = 0; width is across, in that plane. If not, it rests
@@ -56,19 +61,18 @@ class RodBody(Body):
         elements: Of each section.
     """
 
-    kind: Literal["rod"]
     planar: bool
     sections: Annotated[int, Field(ge=1, le=9)]
-    section: RodSection
+    section: SolidSection
     link_length: NotNegative
     link_mass: NotNegative
     gravity: Place
     elements: Annotated[int, Field(ge=2, le=100)]
 
     @property
-    def inputs(self) -> list[str]:
-        """Names of the chambers, section by section: c1 … ck."""
-        return [f"c{index + 1}" for index in range(self.sections * len(self.section.chambers))]
+    def chambers(self) -> list[RodChamber]:
+        """The chambers of each section; none by default."""
+        return []
 
     @property
     def size(self) -> float:
@@ -80,18 +84,33 @@ class RodBody(Body):
         """The tip: the end of the last link."""
         return {"tip": 2 if self.planar else 3}
 
+    def panel(self, section: int) -> str:
+        """Name of the picture of a section, from 0."""
+        count = self.sections
+        return f"section {section + 1} of {count}, seen along it" if count > 1 else "seen along it, from its end"
+
+
+class RodBody(RodShape):
+    """A rod that is bent by pressure in its chambers."""
+
+    kind: Literal["rod"]
+    section: RodSection
+
+    @property
+    def inputs(self) -> list[str]:
+        """Names of the chambers, section by section: c1 … ck."""
+        return [f"c{index + 1}" for index in range(self.sections * len(self.section.chambers))]
+
+    @property
+    def chambers(self) -> list[RodChamber]:
+        """The chambers of each section."""
+        return self.section.chambers
+
     def outlines(self) -> list[Outline]:
         """The chambers in the cross-section of each section."""
-        count = self.sections
         return [
-            Outline(
-                f"section {section + 1} of {count}, seen along it" if count > 1 else "seen along it, from its end",
-                chamber.outline,
-                *chamber.centre,
-                chamber.width,
-                chamber.height,
-            )
-            for section in range(count)
+            Outline(self.panel(section), chamber.outline, *chamber.centre, chamber.width, chamber.height)
+            for section in range(self.sections)
             for chamber in self.section.chambers
         ]
 
@@ -106,7 +125,7 @@ class RodBody(Body):
         """The rod for data sets."""
         from softform_core.bodies.rod.sampled import SampledRod
 
-        return SampledRod(self.simulator().rod, self.frames["tip"])
+        return SampledRod(self.simulator(), self.frames["tip"])
 
     @classmethod
     def reality_type(cls) -> type[Description]:

@@ -1,4 +1,4 @@
-"""Equilibria of a pneumatic rod under chamber pressures, and how its tip moves with them."""
+"""Equilibria of a rod, and how its tip moves with the actuators; `RodProblem` is driven by chamber pressures."""
 
 from dataclasses import dataclass
 
@@ -111,38 +111,36 @@ class RodEquilibria:
     failures: list[str]
 
 
-def solve_equilibria(rod: Rod, pressures: NDArray[np.float64], starts: Array | None = None) -> RodEquilibria:
-    """Equilibria under many pressures.
+def solve_equilibria(problem: RodProblem, actuators: Array, starts: Array | None = None) -> RodEquilibria:
+    """Equilibria under many values of the actuators.
 
     Args:
-        rod: From `build_rod`.
-        pressures: (n, k) Pa in the chambers.
+        problem: The rod.
+        actuators: (n, k) in their unit.
         starts: (n, E, 4) strains to start from; the straight rod by default.
 
     Raises:
-        SoftformError: If pressures are not finite or of another number than the rod's chambers.
+        SoftformError: If values are not finite or of another number than the rod's actuators.
     """
-    pressures = np.ascontiguousarray(pressures, dtype=np.float64)
-    if pressures.ndim != 2 or pressures.shape[1] != rod.chambers or not np.isfinite(pressures).all():
+    actuators = np.ascontiguousarray(actuators, dtype=np.float64)
+    needed = len(problem.unloaded)
+    if actuators.ndim != 2 or actuators.shape[1] != needed or not np.isfinite(actuators).all():
         raise SoftformError(
-            f"Pressures of shape {pressures.shape} are no finite pressures of {rod.chambers} chambers.",
-            "Give (n, k) pressures in Pa.",
+            f"Values of shape {actuators.shape} are no finite values of {needed} actuators.", "Give (n, k) of them."
         )
-    problem = RodProblem(rod)
-    found = find_equilibria(problem, pressures, None if starts is None else problem.unknowns(starts))
+    found = find_equilibria(problem, actuators, None if starts is None else problem.unknowns(starts))
     strains = problem.strains(found.unknowns)
     strains[~found.found] = np.nan
-    return RodEquilibria(strains, tips_and_derivatives(rod, strains)[0], found.iterations, found.failures)
+    return RodEquilibria(strains, tips_and_derivatives(problem.rod, strains)[0], found.iterations, found.failures)
 
 
-def tip_sensitivities(rod: Rod, strains: Array, pressures: Array) -> Array:
-    """Derivative of the tip by the pressures at equilibria, (n, 3, k) m/Pa, by the implicit function theorem.
+def tip_sensitivities(problem: RodProblem, strains: Array, actuators: Array) -> Array:
+    """Derivative of the tip by the actuators at equilibria, (n, 3, k), by the implicit function theorem.
 
     Args:
-        rod: From `build_rod`.
+        problem: The rod.
         strains: (n, E, 4) at equilibrium.
-        pressures: (n, k) Pa there.
+        actuators: (n, k) there.
     """
-    problem = RodProblem(rod)
     unknowns = problem.unknowns(strains)
-    return problem.moved_points(unknowns, equilibrium_sensitivities(problem, unknowns, pressures))[:, 0]
+    return problem.moved_points(unknowns, equilibrium_sensitivities(problem, unknowns, actuators))[:, 0]

@@ -1,4 +1,4 @@
-"""A pneumatic rod as arrays: geometrically exact, without shear, piecewise constant strains.
+"""A rod as arrays: geometrically exact, without shear, piecewise constant strains.
 
 Each element has the strains q = (kappa_1, kappa_2, kappa_3, epsilon): curvatures about the directors d1, d2, the twist
 about the tangent d3, and the stretch of the axis less one. Rigid links follow the sections.
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from softform_core.arrays import Array
 from softform_core.bodies.rod.cross_section import chamber_area, wall_fibres
-from softform_core.bodies.rod.description import RodBody
+from softform_core.bodies.rod.description import RodShape
 from softform_core.errors import SoftformError
 from softform_core.robots.description import Material
 from softform_core.simulation.materials import law_and_coefficients, shear_modulus
@@ -77,7 +77,7 @@ class Rod(NamedTuple):
 
 
 def build_rod(
-    body: RodBody,
+    body: RodShape,
     *,
     elements: int | None = None,
     material: Callable[[int], Material] | Material | None = None,
@@ -108,7 +108,7 @@ def build_rod(
     middle = (np.tile(np.arange(count), body.sections) + 0.5) / count
     scale = 1.0 + (section.taper - 1.0) * middle
     length = (section.length * np.broadcast_to(length_scale, body.sections)).repeat(count) / count
-    place, area = wall_fibres(section, planar=body.planar)
+    place, area = wall_fibres(section, body.chambers, planar=body.planar)
     given = [material(s) if callable(material) else material or section.material for s in range(body.sections)]
     laws = [law_and_coefficients(one) for one in given]
     if len({law for law, _ in laws}) > 1:
@@ -118,8 +118,9 @@ def build_rod(
     mass = section.density * area.sum() * scale**2 * section.length / count
     next_half = np.append(0.5 * mass[1:], 0.0)  # half of an element's mass is lumped at its beginning
     last = np.tile(np.arange(count) == count - 1, body.sections)
-    chambers = np.tile([chamber.centre for chamber in section.chambers], (body.sections, 1))
-    areas = np.tile([chamber_area(chamber) for chamber in section.chambers], body.sections)
+    centres = np.array([chamber.centre for chamber in body.chambers]).reshape(-1, 2)
+    chambers = np.tile(centres, (body.sections, 1))
+    areas = np.tile([chamber_area(chamber) for chamber in body.chambers], body.sections)
     turned = np.eye(3) if base_rotation is None else np.asarray(base_rotation, dtype=np.float64)
     base = turned @ (_PLANAR_DIRECTORS if body.planar else np.eye(3))
     felt = np.asarray(body.gravity if gravity is None else gravity, dtype=np.float64)

@@ -3,10 +3,11 @@
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 from scipy.spatial.transform import Rotation
 
-from softform_core.bodies.rod.description import RodBody
+from softform_core.bodies.rod.description import RodBody, RodShape
 from softform_core.bodies.rod.model import build_rod
 from softform_core.robots.description import Description, Finite, Material, NotNegative, Positive
 from softform_core.simulation.materials import shear_modulus
@@ -14,25 +15,34 @@ from softform_core.simulation.materials import shear_modulus
 if TYPE_CHECKING:
     from softform_core.bodies.rod.model import Rod
 
+Array = NDArray[np.float64]
 Share = Annotated[float, Field(ge=0.0, le=0.2)]
 
 
-class Fabrication(Description):
-    """Normally distributed errors of a specimen: one draw of `seed` for each section or chamber.
+class Specimen(Description):
+    """Normally distributed errors of a specimen: one draw of `seed` for each section.
 
     Attributes:
         stiffness: of the wall's modulus in each section, share.
         length: of each section's length, share.
-        chamber_area: of each chamber's cross-section, share.
-        chamber_place: of each chamber's two coordinates in the cross-section, m.
         seed: names the specimen.
     """
 
     stiffness: Share = 0.0
     length: Share = 0.0
+    seed: Annotated[int, Field(ge=0)] = 0
+
+
+class Fabrication(Specimen):
+    """Errors of a specimen with chambers: one draw for each section or chamber.
+
+    Attributes:
+        chamber_area: of each chamber's cross-section, share.
+        chamber_place: of each chamber's two coordinates in the cross-section, m.
+    """
+
     chamber_area: Share = 0.0
     chamber_place: NotNegative = 0.0
-    seed: Annotated[int, Field(ge=0)] = 0
 
 
 class GentWall(Description):
@@ -47,13 +57,12 @@ class GentWall(Description):
     limit: Positive = 30.0
 
 
-class RealRod(Description):
-    """The real rod. What is left out is as the robot's description says.
+class RealShape(Description):
+    """The real rod, whatever drives it. What is left out is as the robot's description says.
 
     Attributes:
         elements: of each section.
         wall: its material; the described one, if left out.
-        fabrication: errors of this specimen.
         base_turn: how the base is mounted: rotation about the axis along which the rod rests, and, of a rod in space,
             about the two others, rad. A planar rod is turned within its plane by the last.
         tilt: of the table out of level, about x and y, rad: gravity leans by so much.
@@ -61,9 +70,14 @@ class RealRod(Description):
 
     elements: Annotated[int, Field(ge=2, le=100)] | None = None
     wall: GentWall | None = None
-    fabrication: Fabrication = Fabrication()
     base_turn: tuple[Finite, Finite, Finite] = (0.0, 0.0, 0.0)
     tilt: tuple[Finite, Finite] = (0.0, 0.0)
+
+
+class RealRod(RealShape):
+    """The real rod with chambers; `fabrication` are the errors of this specimen."""
+
+    fabrication: Fabrication = Fabrication()
 
 
 def build_real_rod(body: RodBody, real: RealRod) -> "Rod":
@@ -72,13 +86,27 @@ def build_real_rod(body: RodBody, real: RealRod) -> "Rod":
     Raises:
         SoftformError: If the simulation rejects a value.
     """
-    made = real.fabrication
-    sections, chambers = body.sections, len(body.inputs)
+    made, chambers = real.fabrication, len(body.inputs)
     draw = np.random.default_rng(made.seed).standard_normal
-    stiffness = 1.0 + made.stiffness * draw(sections)
-    length = 1.0 + made.length * draw(sections)
-    area = 1.0 + made.chamber_area * draw(chambers)
-    shift = made.chamber_place * draw((chambers, 2))
+    stiffness, length = draw(body.sections), draw(body.sections)
+    area, shift = made.chamber_area * draw(chambers), made.chamber_place * draw((chambers, 2))
+    return real_shape(body, real, made, stiffness, length, chamber_shift=shift, chamber_scale=1.0 + area)
+
+
+def real_shape(
+    body: RodShape, real: RealShape, made: Specimen, stiffness: Array, length: Array, **chambers: Array
+) -> "Rod":
+    """The rod of a reality under the drawn errors of its sections.
+
+    Args:
+        body: The description.
+        real: The reality.
+        made: Size of the errors.
+        stiffness: (sections,) standard normal draws.
+        length: (sections,) standard normal draws.
+        **chambers: Of `build_rod`.
+    """
+    moduli = 1.0 + made.stiffness * stiffness
     nominal = body.section.material
     if real.wall is not None:
         modulus = real.wall.modulus * shear_modulus(nominal)
@@ -89,12 +117,11 @@ def build_real_rod(body: RodBody, real: RealRod) -> "Rod":
     return build_rod(
         body,
         elements=real.elements,
-        material=lambda section: _stiffer(nominal, float(stiffness[section])),
-        length_scale=length,
-        chamber_shift=shift,
-        chamber_scale=area,
+        material=lambda section: _stiffer(nominal, float(moduli[section])),
+        length_scale=1.0 + made.length * length,
         base_rotation=Rotation.from_rotvec(turn).as_matrix(),
         gravity=leaning.apply(body.gravity),
+        **chambers,
     )
 
 

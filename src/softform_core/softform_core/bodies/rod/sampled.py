@@ -4,8 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
-from softform_core.bodies.rod.equilibrium import solve_equilibria, tip_sensitivities
-from softform_core.bodies.rod.model import Rod
+from softform_core.bodies.rod.equilibrium import RodProblem, solve_equilibria, tip_sensitivities
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE
 from softform_core.simulation.sampled_body import Solved
 
@@ -14,26 +13,26 @@ class SampledRod:
     """`SampledBody` of a rod.
 
     Args:
-        rod: From `build_rod`.
+        problem: The rod and what drives it.
         dimensions: Coordinates d in which the tip moves.
     """
 
     block = 512
 
-    def __init__(self, rod: Rod, dimensions: int) -> None:
-        self._rod, self._dimensions = rod, dimensions
+    def __init__(self, problem: RodProblem, dimensions: int) -> None:
+        self._problem, self._dimensions = problem, dimensions
         self.constants: dict[str, NDArray] = {}
 
     def output_shapes(self, degrees_of_freedom: int) -> dict[str, tuple[int, ...]]:
-        """`tip` (d,) m and `jacobian` (d, m) m/Pa."""
+        """`tip` (d,) m and `jacobian` (d, m), m by the actuators' unit."""
         return {"tip": (self._dimensions,), "jacobian": (self._dimensions, degrees_of_freedom)}
 
     def solve(self, actuators: Array, by_actuation: Array) -> Solved:
-        """Tips under pressures (b, k) Pa, and their Jacobians by the implicit function theorem."""
-        found = solve_equilibria(self._rod, actuators)
+        """Tips under values (b, k) of the actuators, and their Jacobians by the implicit function theorem."""
+        found = solve_equilibria(self._problem, actuators)
         jacobians = np.full((len(actuators), self._dimensions, by_actuation.shape[2]), np.nan)
         done = np.flatnonzero([not reason for reason in found.failures])
-        moves = tip_sensitivities(self._rod, found.strains[done], actuators[done])
+        moves = tip_sensitivities(self._problem, found.strains[done], actuators[done])
         jacobians[done] = moves[:, : self._dimensions] @ by_actuation[done]
         finite = np.isfinite(jacobians).all(axis=(1, 2))
         failures = [

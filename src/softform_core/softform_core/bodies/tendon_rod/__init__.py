@@ -1,0 +1,1 @@
+"""The rod that tendons bend (papers 002 and 004)."""

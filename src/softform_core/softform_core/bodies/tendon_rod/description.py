@@ -1,0 +1,108 @@
+"""The tendon-driven rod as a description."""
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from softform_core.bodies.rod.description import RodShape
+from softform_core.robots.body import Outline
+from softform_core.robots.description import Description, Finite, Positive
+
+if TYPE_CHECKING:
+    from softform_core.bodies.rod.sampled import SampledRod
+    from softform_core.bodies.tendon_rod.equilibrium import TendonRodProblem
+
+_DRAWN = 0.1
+"""Size of a tendon in pictures, of the section's width."""
+
+
+class Tendon(Description):
+    """A tendon along the rod; SI units.
+
+    It is fixed at the end of its last section and leaves the rod at the beginning of its first one, from where a sheath
+    leads it to its motor. Between these it is guided all the way, without friction.
+
+    Attributes:
+        place: Where it begins in the cross-section, from the rod's axis, m.
+        turns: About the rod's axis on its way, right-handed along the rod; 0 of a straight tendon.
+        sections: First and last section that it runs through, from 1; all by default.
+        stiffness: Of the tendon, EA, N.
+    """
+
+    place: tuple[Finite, Finite]
+    turns: Finite = 0.0
+    sections: tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]] | None = None
+    stiffness: Positive
+
+    @model_validator(mode="after")
+    def _beside_the_axis(self) -> "Tendon":
+        if self.place == (0.0, 0.0):
+            raise ValueError("place must lie beside the rod's axis")
+        return self
+
+
+class TendonRodBody(RodShape):
+    """A rod that is bent by tendons.
+
+    The value of an actuator is the pull of a tendon at its motor, m: how much shorter the tendon is than its way along
+    the rod at rest. Below 0 it hangs slack at rest.
+    """
+
+    kind: Literal["tendon_rod"]
+    tendons: Annotated[list[Tendon], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _fits(self) -> "TendonRodBody":
+        for name, tendon in zip(self.inputs, self.tendons, strict=True):
+            first, last = tendon.sections or (1, self.sections)
+            if not first <= last <= self.sections:
+                raise ValueError(f"tendon {name} runs through sections {first} to {last} of {self.sections}")
+            if self.planar and (tendon.place[1] != 0.0 or tendon.turns != 0.0):
+                raise ValueError(f"tendon {name} leaves the plane in which the rod bends")
+        return self
+
+    @property
+    def inputs(self) -> list[str]:
+        """Names of the tendons: t1 … tk."""
+        return [f"t{index + 1}" for index in range(len(self.tendons))]
+
+    def sections_of(self, tendon: Tendon) -> range:
+        """Sections that a tendon runs through, from 0."""
+        first, last = tendon.sections or (1, self.sections)
+        return range(first - 1, last)
+
+    def outlines(self) -> list[Outline]:
+        """Where each tendon begins in the cross-section of its first section."""
+        size = _DRAWN * self.section.width
+        return [
+            Outline(self.panel(self.sections_of(tendon)[0]), "ellipse", *tendon.place, size, size)
+            for tendon in self.tendons
+        ]
+
+    def simulator(self) -> "TendonRodProblem":
+        """The rod and its tendons as arrays."""
+        from softform_core.bodies.rod.model import build_rod
+        from softform_core.bodies.tendon_rod.equilibrium import TendonRodProblem
+        from softform_core.bodies.tendon_rod.model import build_tendons
+
+        rod = build_rod(self)
+        return TendonRodProblem(rod, build_tendons(self, rod))
+
+    def sampled(self) -> "SampledRod":
+        """The rod for data sets."""
+        from softform_core.bodies.rod.sampled import SampledRod
+
+        return SampledRod(self.simulator(), self.frames["tip"])
+
+    @classmethod
+    def reality_type(cls) -> type[Description]:
+        """Fields of the real rod."""
+        from softform_core.bodies.tendon_rod.reality import RealTendonRod
+
+        return RealTendonRod
+
+    def real_simulator(self, reality: Any) -> "TendonRodProblem":
+        """The rod of a reality."""
+        from softform_core.bodies.tendon_rod.reality import build_real_tendon_rod
+
+        return build_real_tendon_rod(self, reality)

@@ -1,0 +1,40 @@
+"""How a real tendon-driven rod differs from the simulator's; docs/robots/tendon_rod.md explains every field."""
+
+import numpy as np
+
+from softform_core.bodies.rod.reality import RealShape, Share, Specimen, real_shape
+from softform_core.bodies.tendon_rod.description import TendonRodBody
+from softform_core.bodies.tendon_rod.equilibrium import TendonRodProblem
+from softform_core.bodies.tendon_rod.model import build_tendons
+from softform_core.robots.description import NotNegative
+
+
+class TendonFabrication(Specimen):
+    """Errors of a specimen with tendons: one draw for each section or tendon.
+
+    Attributes:
+        tendon_place: of each tendon's two coordinates in the cross-section, m.
+        tendon_stiffness: of each tendon, share.
+    """
+
+    tendon_place: NotNegative = 0.0
+    tendon_stiffness: Share = 0.0
+
+
+class RealTendonRod(RealShape):
+    """The real rod with tendons; `fabrication` are the errors of this specimen."""
+
+    fabrication: TendonFabrication = TendonFabrication()
+
+
+def build_real_tendon_rod(body: TendonRodBody, real: RealTendonRod) -> TendonRodProblem:
+    """The rod of a reality.
+
+    Raises:
+        SoftformError: If the simulation rejects a value.
+    """
+    made, count = real.fabrication, len(body.tendons)
+    draw = np.random.default_rng(made.seed).standard_normal
+    rod = real_shape(body, real, made, draw(body.sections), draw(body.sections))
+    shift, stiffness = made.tendon_place * draw((count, 2)), made.tendon_stiffness * draw(count)
+    return TendonRodProblem(rod, build_tendons(body, rod, place_shift=shift, stiffness_scale=1.0 + stiffness))
