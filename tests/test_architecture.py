@@ -26,6 +26,8 @@ ALLOWED = {
         ),
         BELOW_NODES,
     ),
+    "softform_actuation": BELOW_NODES,
+    "softform_tendons": {"softform_core", "softform_actuation"},
     # Above the nodes: what starts, watches and judges them.
     "softform_tools": BELOW_NODES | {"softform_recording"},
     "softform_studies": BELOW_NODES | {"softform_rig"},
@@ -47,6 +49,7 @@ DEPENDENCY_OF = {
     **{name: f"python3-{name}-pip" for name in ("open3d", "threadpoolctl", "torch", "trimesh", "zarr")},
     **{"PIL": "python3-pil", "cv2": "python3-opencv", "mpl_toolkits": "python3-matplotlib"},
     **{"tf2_ros": "tf2_ros_py", "qtm_rt": "python3-qtm-rt-pip", "skfem": "python3-scikit-fem-pip"},
+    "dynamixel_sdk": "python3-dynamixel-sdk-pip",
 }
 """The key in package.xml of an imported module; that of a ROS package is its name."""
 
@@ -192,4 +195,5 @@ def test_only_a_body_knows_its_kind():
 
 
 def test_the_rig_and_the_driver_share_no_protocol_code():
-    assert "softform_pneumatics" not in set().union(*imported_packages("softform_rig").values())
+    imported = set().union(*imported_packages("softform_rig").values())
+    assert not imported & {"softform_pneumatics", "softform_tendons", "softform_actuation"}

@@ -61,6 +61,7 @@ class ServedActuators:
         slew_rate: (k,) per second, fastest change of a command.
         safe: (k,) command at which the robot is safe.
         tolerances: How measured values are judged.
+        settings: What else the robot's description says of the device; its family checks it.
     """
 
     robot: str
@@ -73,6 +74,7 @@ class ServedActuators:
     slew_rate: Array
     safe: Array
     tolerances: Tolerances
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

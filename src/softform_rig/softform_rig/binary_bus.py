@@ -63,7 +63,7 @@ class BinaryBus(EmulatedBoard):
 
     channel_count: ClassVar[int] = MODULES * VALVES
     control_rate: ClassVar[float] = 250.0
-    usual_boot_seconds: ClassVar[float] = 0.5
+    usual_boot_seconds = 0.5
     boots_on_open: ClassVar[bool] = False
     longest_catch_up: ClassVar[float] = 0.1
 

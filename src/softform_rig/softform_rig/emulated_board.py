@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.plant import Plant
+from softform_core.units import PA_PER_KPA
 from softform_rig.channels import Channels
 from softform_rig.control import CONTROL_RATE
+from softform_rig.emulated_device import Showing
 
 CHANNELS = 10
 BOOT_SECONDS = 1.5
@@ -71,7 +73,7 @@ class EmulatedBoard(ABC):
 
     channel_count: ClassVar[int] = CHANNELS
     control_rate: ClassVar[float] = CONTROL_RATE
-    usual_boot_seconds: ClassVar[float] = BOOT_SECONDS
+    usual_boot_seconds = BOOT_SECONDS
     boots_on_open: ClassVar[bool] = True
     longest_catch_up: ClassVar[float] = 1.0
 
@@ -95,6 +97,25 @@ class EmulatedBoard(ABC):
     def pressures(self) -> NDArray[np.float64]:
         """True pressures of all channels, kPa gauge: what the chambers feel, not what the sensors say."""
         return self.channels.chamber_pressure.copy()
+
+    def suffer(self, showing: Showing) -> None:
+        """Let channels and sensors feel the faults that are on."""
+        channels, blocked = self.channels, np.zeros(self.channel_count, dtype=bool)
+        channels.shut[:], channels.extra_leak[:] = False, 0.0
+        self.sensors.stuck[:] = False
+        for fault in showing("stuck_sensor"):
+            self.sensors.stuck[fault.channel] = True
+        for fault in showing("stuck_valve"):
+            channels.shut[fault.channel] = True
+        for fault in showing("leak"):
+            channels.extra_leak[fault.channel] += 1.0 / fault.number(1)
+        for fault in showing("blocked_tube"):
+            blocked[fault.channel] = True
+        channels.block(blocked)
+
+    def actuator_values(self, channels: list[int]) -> NDArray[np.float64]:
+        """True pressures of these channels, Pa gauge."""
+        return self.pressures()[channels] * PA_PER_KPA
 
     @abstractmethod
     def vent_ends(self, data: bytes) -> list[int]:

@@ -12,11 +12,12 @@ from typing import Literal
 
 from softform_core.errors import SoftformError
 
-Device = Literal["board", "line", "air", "motion capture", "scanner"]
+Device = Literal["board", "line", "air", "motors", "motion capture", "scanner"]
 Value = float | str
 
 _FORM = re.compile(r"(?P<kind>[a-z_]+)(=(?P<values>[^@+]*))?(@(?P<start>[^@+]*))?(\+(?P<duration>[^@+]*))?")
 _LAST_CHANNEL = 9
+_LAST_MOTOR = 252
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,7 @@ class FaultKind:
 
 
 _CHANNEL = Quantity("channel", None, 0, _LAST_CHANNEL, whole=True)
+_MOTOR = Quantity("id", None, 0, _LAST_MOTOR, whole=True)
 
 
 def _share(default: float) -> Quantity:
@@ -111,6 +113,12 @@ KINDS: dict[str, FaultKind] = {
                   (_CHANNEL, Quantity("seconds, time constant", 1.0, 0.01, 1e4))),
         FaultKind("blocked_tube", "air", "the tube is kinked: the sensor is cut off from the chamber", (_CHANNEL,)),
         FaultKind("stuck_sensor", "air", "the pressure sensor stands still: it shows what it showed last", (_CHANNEL,)),
+        FaultKind("missing_motor", "motors", "a motor answers nothing and moves no more", (_MOTOR,)),
+        FaultKind("cut_bus", "motors", "the cable is cut before a motor: it and all behind answer nothing", (_MOTOR,)),
+        FaultKind("doubled_motor", "motors", "another motor has the same id: both answer at once", (_MOTOR,)),
+        FaultKind("hot_motor", "motors", "a motor is overheated and shuts down", (_MOTOR,)),
+        FaultKind("blocked_motor", "motors", "a motor cannot move", (_MOTOR,)),
+        FaultKind("torn_tendon", "motors", "a tendon is torn: its motor pulls nothing", (_MOTOR,)),
         FaultKind("mocap_silent", "motion capture", "no frames come"),
         FaultKind("mocap_swap", "motion capture", "two markers carry each other's names",
                   (Quantity("marker", "", is_name=True), Quantity("marker", "", is_name=True))),
@@ -154,7 +162,7 @@ class Fault:
 
     @property
     def channel(self) -> int:
-        """Channel that the fault affects."""
+        """Channel, or id of the motor, that the fault affects."""
         return int(self.number())
 
 

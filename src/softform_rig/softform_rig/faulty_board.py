@@ -2,9 +2,7 @@
 
 from collections import deque
 
-import numpy as np
-
-from softform_rig.emulated_board import EmulatedBoard
+from softform_rig.emulated_device import EmulatedDevice
 from softform_rig.fault_schedule import FaultSchedule
 from softform_rig.faults import Fault
 from softform_rig.faulty_line import FaultyLine
@@ -27,7 +25,7 @@ class FaultyBoard:
         seed: Seed of the bytes that the line loses.
     """
 
-    def __init__(self, board: EmulatedBoard, schedule: FaultSchedule | None = None, seed: int = 0) -> None:
+    def __init__(self, board: EmulatedDevice, schedule: FaultSchedule | None = None, seed: int = 0) -> None:
         self.board = board
         self.schedule = schedule or FaultSchedule()
         self.vent_times: deque[float] = deque(maxlen=_REMEMBERED)
@@ -65,18 +63,7 @@ class FaultyBoard:
         for _ in self.schedule.take("reboot"):
             self.boot(now)
         self.board.is_hung = bool(self._showing("stall"))
-        channels, blocked = self.board.channels, np.zeros(self.board.channel_count, dtype=bool)
-        channels.shut[:], channels.extra_leak[:] = False, 0.0
-        self.board.sensors.stuck[:] = False
-        for fault in self._showing("stuck_sensor"):
-            self.board.sensors.stuck[fault.channel] = True
-        for fault in self._showing("stuck_valve"):
-            channels.shut[fault.channel] = True
-        for fault in self._showing("leak"):
-            channels.extra_leak[fault.channel] += 1.0 / fault.number(1)
-        for fault in self._showing("blocked_tube"):
-            blocked[fault.channel] = True
-        channels.block(blocked)
+        self.board.suffer(self._showing)
 
     def _showing(self, kind: str) -> list[Fault]:
         """Faults of one kind that are on and show by that alone."""

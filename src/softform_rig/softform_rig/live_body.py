@@ -1,4 +1,4 @@
-"""The live body of a reality: its shape under the pressures of the moment, solved only when somebody looks."""
+"""The live body of a reality: its shape under the actuators of the moment, solved only when somebody looks."""
 
 import time
 from collections.abc import Callable
@@ -13,17 +13,37 @@ from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, find_equilibria
 from softform_core.simulation.sensitivity import equilibrium_sensitivities
-from softform_core.simulation.simulated_body import SimulatedBody, equilibrium_points, rest_points
-from softform_rig.reality import Reality, true_pressures
+from softform_core.simulation.simulated_body import (
+    PulledBody,
+    SimulatedBody,
+    TendonLoads,
+    equilibrium_points,
+    rest_points,
+)
+from softform_rig.reality import Reality, true_values
 
 _BEYOND = 0.5  # of the working range; further outside the body is not modelled (it would tear or lie on the floor)
-_SAME_PRESSURE = 2.0  # Pa; closer pressures do not move the body by more than the scanner's noise
-_NEAR = 100.0  # Pa; so far the first order holds to 0.08 mm, below the noise of motion capture
-_WARM_UP_PRESSURE = 200.0  # Pa
+
+
+class _Steps(NamedTuple):
+    """Steps of an actuator's value, in its unit.
+
+    Attributes:
+        same: Closer values do not move the body by more than the scanner's noise.
+        near: So far the first order holds to 0.08 mm, below the noise of motion capture.
+        warm_up: A slight load.
+    """
+
+    same: float
+    near: float
+    warm_up: float
+
+
+_STEPS = {"pressure": _Steps(2.0, 100.0, 200.0), "displacement": _Steps(2e-6, 5e-5, 5e-4)}
 
 
 class _Solved(NamedTuple):
-    """The last equilibrium: pressures felt (k,) Pa, unknowns (m,) and points (P, 3) m."""
+    """The last equilibrium: values felt (k,), unknowns (m,) and points (P, 3) m."""
 
     felt: Array
     unknowns: Array
@@ -46,7 +66,7 @@ class LiveBody:
 
     def __init__(self, robot: Robot, reality: Reality) -> None:
         """Build the body, undeformed."""
-        self._robot, self._reality = robot, reality
+        self._robot, self._reality, self._steps = robot, reality, _STEPS[robot.quantity]
         self.simulated: SimulatedBody = robot.body.real_simulator(reality.body)
         self.rest = rest_points(self.simulated)
         self._solver = ThreadPoolExecutor(1, thread_name_prefix="body")
@@ -67,44 +87,51 @@ class LiveBody:
         """Triangles (F, 3) over the points; none of a body without a surface."""
         return self.simulated.faces
 
-    def shape(self, pressures: Array) -> Array:
-        """Points (P, 3) m under true chamber pressures (k,) Pa; the last good ones if no equilibrium is found."""
-        return self._solver.submit(self._shape, pressures).result()
+    def shape(self, values: Array) -> Array:
+        """Points (P, 3) m under true values (k,) of the actuators; the last good ones if no equilibrium is found."""
+        return self._solver.submit(self._shape, values).result()
+
+    def tendon_loads(self) -> TendonLoads | None:
+        """What the motors of its tendons felt at the last equilibrium; None before one, and without tendons."""
+        solved = self._solved
+        if solved is None or not isinstance(self.simulated, PulledBody):
+            return None
+        return self.simulated.tendon_loads(solved.unknowns[None], solved.felt[None])
 
     def commanded_shape(self, actuation: Array) -> Array:
-        """Points (P, 3) m once the board has regulated its readings to an actuation (m,) Pa.
+        """Points (P, 3) m once the devices have regulated their readings to an actuation (m,).
 
         Raises:
             SoftformError: If no equilibrium is found.
         """
-        points = self.shape(true_pressures(self._reality, self._robot, self._robot.actuators_of(actuation)))
+        points = self.shape(true_values(self._reality, self._robot, self._robot.actuators_of(actuation)))
         if self.failure is not None:
             raise SoftformError(
                 f"Reality '{self._reality.name}' has no shape: {self.failure}", "Soften its differences."
             )
         return points.copy()
 
-    def shape_between_solves(self, pressures: Array) -> Array:
+    def shape_between_solves(self, values: Array) -> Array:
         """As `shape`, but to first order about the last solve where that is near, for many looks a second."""
-        return self._solver.submit(self._shape_between_solves, pressures).result()
+        return self._solver.submit(self._shape_between_solves, values).result()
 
     def warm_up(self, look: Callable[[Array], object]) -> None:
         """Compile what is compiled by a solve that is forgotten, and by a look at its points.
 
         Raises:
-            NoEquilibriumError: If the body has no equilibrium under a slight pressure.
+            NoEquilibriumError: If the body has no equilibrium under a slight load.
         """
-        pressures = np.full((1, len(self._felt)), _WARM_UP_PRESSURE)
-        look(self._solver.submit(equilibrium_points, self.simulated, pressures).result()[0])
+        values = np.full((1, len(self._felt)), self._steps.warm_up)
+        look(self._solver.submit(equilibrium_points, self.simulated, values).result()[0])
 
-    def _shape(self, pressures: Array) -> Array:
-        if self._asked is not None and np.abs(pressures - self._asked).max() <= _SAME_PRESSURE:
+    def _shape(self, values: Array) -> Array:
+        if self._asked is not None and np.abs(values - self._asked).max() <= self._steps.same:
             return self._points
-        self._asked = pressures.copy()
-        if ((pressures < self._lowest) | (pressures > self._highest)).any():
-            self.failure = f"Pressures {np.round(pressures).tolist()} Pa lie far outside the robot's working range."
+        self._asked = values.copy()
+        if ((values < self._lowest) | (values > self._highest)).any():
+            self.failure = f"Values {values.tolist()} {self._robot.unit} lie far outside the robot's working range."
             return self._points
-        self._felt = self._feel(pressures)
+        self._felt = self._feel(values)
         started = time.monotonic()
         self._solve()
         self.solves += 1
@@ -112,8 +139,8 @@ class LiveBody:
         return self._points
 
     def _solve(self) -> None:
-        """Bring the body to equilibrium under the pressures felt; if it has none, it stays."""
-        if self.simulated.is_slack and np.abs(self._felt).max() < _SAME_PRESSURE:
+        """Bring the body to equilibrium under the values felt; if it has none, it stays."""
+        if self.simulated.is_slack and np.abs(self._felt).max() < self._steps.same:
             self._solved, self._points, self.failure = None, self.rest, None
             return
         start = None if self._solved is None else self._solved.unknowns[None]
@@ -124,19 +151,19 @@ class LiveBody:
         self._solved = _Solved(self._felt, found.unknowns[0], self.simulated.points(found.unknowns)[0])
         self._points, self._sensitivity, self.failure = self._solved.points, None, None
 
-    def _shape_between_solves(self, pressures: Array) -> Array:
-        felt, solved = self._feel(pressures), self._solved
-        if self.failure is not None or solved is None or np.abs(felt - solved.felt).max() > _NEAR:
-            return self._shape(pressures)
+    def _shape_between_solves(self, values: Array) -> Array:
+        felt, solved = self._feel(values), self._solved
+        if self.failure is not None or solved is None or np.abs(felt - solved.felt).max() > self._steps.near:
+            return self._shape(values)
         if self._sensitivity is None:
             unknowns = solved.unknowns[None]
             moves = equilibrium_sensitivities(self.simulated, unknowns, solved.felt[None])
             self._sensitivity = self.simulated.moved_points(unknowns, moves)[0]
         if not np.isfinite(self._sensitivity).all():
-            return self._shape(pressures)
+            return self._shape(values)
         self._felt = felt
         return solved.points + self._sensitivity @ (felt - solved.felt)
 
-    def _feel(self, pressures: Array) -> Array:
-        """Play operator: within ± hysteresis of a reversal the material does not follow the pressure."""
-        return np.clip(self._felt, pressures - self._hysteresis, pressures + self._hysteresis)
+    def _feel(self, values: Array) -> Array:
+        """Play operator: within ± hysteresis of a reversal the material does not follow an actuator."""
+        return np.clip(self._felt, values - self._hysteresis, values + self._hysteresis)

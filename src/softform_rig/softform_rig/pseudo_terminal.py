@@ -15,7 +15,7 @@ from pathlib import Path
 from softform_core import priority
 from softform_core.errors import SoftformError
 from softform_rig.control import CONTROL_RATE
-from softform_rig.emulated_board import EmulatedBoard
+from softform_rig.emulated_device import EmulatedDevice
 from softform_rig.fault_schedule import FaultSchedule
 from softform_rig.faulty_board import FaultyBoard
 from softform_rig.wire_log import WireLog
@@ -37,7 +37,7 @@ class PseudoTerminal:
 
     def __init__(
         self,
-        firmware: EmulatedBoard,
+        firmware: EmulatedDevice,
         link: Path,
         schedule: FaultSchedule | None = None,
         seed: int = 0,

@@ -35,6 +35,20 @@ class PressureSensors(Description):
     offset: Values = 0.0
 
 
+class MotorErrors(Description):
+    """How tendon motors differ from their description, each.
+
+    Attributes:
+        drum_radius: over the described one.
+        homing: pull of the tendon where the description has it taut, m.
+        backlash: of gear and drum, m of pull.
+    """
+
+    drum_radius: Values = 1.0
+    homing: Values = 0.0
+    backlash: NotNegative = 0.0
+
+
 class ScannerDescription(Description):
     """What the scanner sees: viewpoints (m, robot frame), resolution, noise, outliers and holes."""
 
@@ -77,7 +91,8 @@ class Reality(Description):
         title: One line.
         body: How the body differs from the simulator's; fields of the body's `reality_type`.
         pressure_sensors: Of the board.
-        hysteresis: The material does not follow a pressure within so much of a reversal, Pa.
+        motors: Of tendons.
+        hysteresis: The material does not follow an actuator within so much of a reversal, in its unit.
         scanner: What it sees of a surface.
         motion_capture: What it sees of markers.
     """
@@ -86,6 +101,7 @@ class Reality(Description):
     title: str
     body: SerializeAsAny[Description]
     pressure_sensors: PressureSensors = PressureSensors()
+    motors: MotorErrors = MotorErrors()
     hysteresis: NotNegative = 0.0
     scanner: ScannerDescription = ScannerDescription()
     motion_capture: MotionCaptureDescription = MotionCaptureDescription()
@@ -123,6 +139,7 @@ def load_reality(name_or_path: str | Path, robot: Robot) -> Reality:
     try:
         reality = Reality.model_validate(content | {"body": _body_fields(robot, fields)})
         _calibration(reality, len(robot.actuators))
+        motor_errors(reality, len(robot.actuators))
         robot.body.real_simulator(reality.body)
     except ValidationError as error:
         faults = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'reality'}: {e['msg']}" for e in error.errors())
@@ -148,14 +165,24 @@ def board_sensors(robot: Robot, reality: Reality, noise: float, seed: int) -> Se
     return Sensors(gain, offset, noise, seed)
 
 
-def true_pressures(reality: Reality, robot: Robot, commanded: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Pressures (…, k) Pa in the chambers once the board has regulated its readings to `commanded` (…, k) Pa.
+def true_values(reality: Reality, robot: Robot, commanded: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Values (…, k) of the actuators once their devices have regulated their readings to `commanded` (…, k).
 
     A channel without vacuum does not go below ambient pressure.
     """
+    if robot.quantity == "displacement":
+        radius, homing = motor_errors(reality, len(robot.actuators))
+        return np.asarray(commanded * radius + homing)
     gain, offset = _calibration(reality, len(robot.actuators))
     lowest = np.where(robot.actuator_min < 0.0, -np.inf, 0.0)
     return np.asarray(np.maximum(lowest, (commanded - offset) / gain))
+
+
+def motor_errors(reality: Reality, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Radius of the drums over the described one, (k,), and pull at the described home, (k,) m."""
+    motors = reality.motors
+    radius = spread_values(motors.drum_radius, count, "motors.drum_radius", positive)
+    return radius, spread_values(motors.homing, count, "motors.homing")
 
 
 def _calibration(reality: Reality, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -131,7 +131,7 @@ class RigNode(SoftformLifecycleNode):
         values = {
             "port": rig.settings.port_link,
             "host connected": rig.terminal.connected,
-            "true pressures (Pa)": " ".join(f"{pressure:.0f}" for pressure in rig.pressures()),
+            f"true {rig.quantity}": " ".join(f"{value:.6g}" for value in rig.actuator_values()),
             "scans": rig.scans,
             "marker frames": rig.marker_frames,
             "solves": rig.body.solves,

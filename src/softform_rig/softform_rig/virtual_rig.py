@@ -12,23 +12,23 @@ import numpy as np
 
 from softform_core.arrays import Array
 from softform_core.periodic import PeriodicThread
-from softform_core.plant import load_plant
 from softform_core.robots import Robot
-from softform_core.units import PA_PER_KPA
 from softform_rig.control import regulate
 from softform_rig.fault_schedule import FaultSchedule
 from softform_rig.faults import Fault
 from softform_rig.faulty_markers import check_marker_names, faulty_markers
 from softform_rig.live_body import LiveBody
-from softform_rig.make_board import make_board
+from softform_rig.make_device import make_device
 from softform_rig.markers import worn_markers
 from softform_rig.motion_capture import MotionCapture
+from softform_rig.motor_bus import MotorBus
 from softform_rig.pseudo_terminal import PseudoTerminal
-from softform_rig.reality import Reality, board_sensors
+from softform_rig.reality import Reality
 from softform_rig.rig_settings import RigSettings
 from softform_rig.surface_scans import OnSurface, SurfaceScans
 
 _PATIENCE = 2.0  # s to wait for a solve in progress when stopping
+_LOAD_PERIOD = 0.05  # s
 _HOST_PATIENCE = 1.5  # s that a driver that is stopped at the same moment may take to vent and close its port
 
 OnMarkers = Callable[[Array, float, int], None]
@@ -44,6 +44,7 @@ class VirtualRig:
         body: What feels the pressures.
         cameras: The motion-capture system.
         scanning: The scanner; None without a surface.
+        quantity: What the actuators give, and its unit.
         schedule: Of the faults of all devices; more may be injected at any time.
 
     Args:
@@ -74,16 +75,17 @@ class VirtualRig:
         for fault in settings.faults:
             check_marker_names(fault, self.cameras.names)
         self.schedule = FaultSchedule(settings.faults)
-        plant = load_plant()
-        sensors = board_sensors(robot, reality, plant.sensor_noise, settings.seed)
-        firmware = make_board(settings.board, plant, sensors, settings.firmware)
+        firmware = make_device(robot, reality, settings)
         self.terminal = PseudoTerminal(firmware, settings.port_link, self.schedule, settings.seed, settings.wire_log)
         self._channels = robot.channels
+        self.quantity = f"{robot.quantity}s ({robot.unit})"
         self._on_markers = on_markers
         self._one_at_a_time = threading.Lock()
         self._threads: list[PeriodicThread] = []
         if settings.mocap_rate > 0.0:
             self._every(1.0 / settings.mocap_rate, "motion capture", self.capture_markers)
+        if isinstance(firmware, MotorBus):
+            self._every(_LOAD_PERIOD, "load of the motors", lambda: self._load(firmware))
         self.scanning: SurfaceScans | None = None
         if robot.surfaces:
             of_surface = reality.scanner, self.body.faces, settings, self.schedule, on_surface
@@ -92,6 +94,8 @@ class VirtualRig:
         # Compiling holds the interpreter and would stall the stream: it is done before the board runs.
         self._warm_up_board()
         self.body.warm_up(self.cameras.positions if self.scanning is None else self.scanning.warm_up)
+        if isinstance(firmware, MotorBus):
+            self._load(firmware)
 
     def start(self) -> None:
         """Open the port, start the devices.
@@ -138,9 +142,9 @@ class VirtualRig:
         found += [] if self.scanning is None else [self.scanning.failure]
         return [fault for fault in found if fault is not None]
 
-    def pressures(self) -> Array:
-        """True pressure of each chamber, (k,) Pa gauge."""
-        return self.terminal.firmware.pressures()[self._channels] * PA_PER_KPA
+    def actuator_values(self) -> Array:
+        """True value of each actuator, (k,) in its unit."""
+        return self.terminal.firmware.actuator_values(self._channels)
 
     def look(self) -> bool:
         """Bring the body up to the pressures of the moment and scan it if that is due; returns whether it was."""
@@ -158,7 +162,12 @@ class VirtualRig:
         """What a way of asking the body says to the pressures of the moment, and that moment, s since the epoch."""
         with self._one_at_a_time:
             now = time.time()
-            return shape(self.pressures()), now
+            return shape(self.actuator_values()), now
+
+    def _load(self, motors: MotorBus) -> None:
+        """Let the motors feel their tendons."""
+        self._look_at(self.body.shape)
+        motors.loads = self.body.tendon_loads()
 
     def _every(self, period: float, name: str, act: Callable[[], object]) -> None:
         """Let a device act every `period` s while the rig runs."""

@@ -22,7 +22,7 @@ from softform_rig.reality import (
     board_sensors,
     known_realities,
     load_reality,
-    true_pressures,
+    true_values,
 )
 
 
@@ -127,7 +127,7 @@ def test_sensor_errors_reach_the_right_channels(robot: Robot) -> None:
     sensors = board_sensors(robot, reality, 0.0, 0)
     assert sensors.offset[robot.channels] == pytest.approx([0.1 * index for index in range(9)])
     assert sensors.gain[9] == 1.0
-    felt = true_pressures(reality, robot, np.full(9, 2000.0))
+    felt = true_values(reality, robot, np.full(9, 2000.0))
     assert sensors.gain[:9] * felt + 1000.0 * sensors.offset[:9] == pytest.approx([2000.0] * 9)
 
 

@@ -59,7 +59,7 @@ def test_pressures_set_over_the_port_move_the_tip(tmp_path: Path) -> None:
                 port.write(b"SC=%d\r\nT=30.00\r\n" % channel)
             port.write(b"C\r\n")
             time.sleep(3.0)
-        pressures = rig.pressures()
+        pressures = rig.actuator_values()
     finally:
         rig.stop()
     assert pressures == pytest.approx(30_000.0, abs=2000.0)

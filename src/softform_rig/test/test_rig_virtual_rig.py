@@ -42,7 +42,7 @@ def test_pressures_set_over_the_port_appear_in_the_scans(tmp_path) -> None:
                 port.write(b"SC=%d\r\nT=%.2f\r\n" % (channel, 1.0 + 0.3 * channel))
             port.write(b"C\r\n")
             time.sleep(3.0)
-        pressures = rig.pressures()
+        pressures = rig.actuator_values()
     finally:
         rig.stop()
     assert pressures == pytest.approx(1000.0 + 300.0 * np.arange(9), abs=150.0)

@@ -1,6 +1,6 @@
 """Devices: which device and channel serves each actuator, and how far measured values may lie from commanded ones."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
@@ -32,13 +32,15 @@ class Device(Description):
         name: Of the device.
         kind: Family of devices that it is one of (docs/extending.md, A device).
         actuators: Names of those that it serves; all of them by default.
-        channels: Channel of each of them.
+        channels: Channel of each of them, such as the id of a motor.
+        settings: What else its family has to know of it, such as the radius of a drum.
     """
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
     kind: str = "pneumatic_board"
     actuators: list[str] | None = None
     channels: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
+    settings: dict[str, Any] = {}
 
     @model_validator(mode="after")
     def _different(self) -> "Device":

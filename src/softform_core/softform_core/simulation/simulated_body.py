@@ -1,6 +1,6 @@
 """A body that can be simulated, and where its points are at equilibrium. Rig, studies and models know no more of it."""
 
-from typing import Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,30 @@ class SimulatedBody(EquilibriumProblem, Protocol):
 
     def moved_points(self, unknowns: Array, moves: Array) -> Array:
         """Derivatives (n, P, 3, k) m of the points as the unknowns (n, m) move by `moves` (n, m, k)."""
+
+
+class TendonLoads(NamedTuple):
+    """What the motors of k tendons feel of a body at rest.
+
+    Attributes:
+        tension: (k,) N.
+        stretch: (k,) m; below 0 by how much a tendon is slack.
+        stiffness: (k,) N/m of the tendons.
+        pulls: (k,) m under which this is so.
+    """
+
+    tension: Array
+    stretch: Array
+    stiffness: Array
+    pulls: Array
+
+
+@runtime_checkable
+class PulledBody(Protocol):
+    """A body that its motors feel."""
+
+    def tendon_loads(self, unknowns: Array, actuators: Array) -> TendonLoads:
+        """What the motors feel at unknowns (1, m) under pulls (1, k)."""
 
 
 def rest_points(body: SimulatedBody) -> Array:

@@ -19,7 +19,7 @@ from softform_core.paths import data_dir
 from softform_core.robots import TIP, Robot, load_robot
 from softform_core.training.tip_samples import write_tip_samples
 from softform_rig.live_body import LiveBody
-from softform_rig.reality import Reality, load_reality, true_pressures
+from softform_rig.reality import Reality, load_reality, true_values
 
 PAPER_SAMPLES = {"three_chamber": 343, "planar_fingers": 620}
 """As many as the paper used (Sec. III-D)."""
@@ -43,7 +43,7 @@ def real_tips(
     """
     tips = np.empty((len(actuations), robot.tip_dimensions))
     tip_point = live.simulated.frames[TIP]
-    for tip, pressures in zip(tips, true_pressures(reality, robot, robot.actuators_of(actuations)), strict=True):
+    for tip, pressures in zip(tips, true_values(reality, robot, robot.actuators_of(actuations)), strict=True):
         tip[:] = live.shape(pressures)[tip_point, : robot.tip_dimensions]
         if live.failure is not None:
             raise SoftformError(f"Reality '{reality.name}' has no tip: {live.failure}", "Soften its differences.")

@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 from scipy.spatial.transform import Rotation
 
+from softform_core.arrays import Array
 from softform_core.bodies.rod.description import RodBody, RodShape
 from softform_core.bodies.rod.model import build_rod
 from softform_core.robots.description import Description, Finite, Material, NotNegative, Positive
@@ -15,7 +15,6 @@ from softform_core.simulation.materials import shear_modulus
 if TYPE_CHECKING:
     from softform_core.bodies.rod.model import Rod
 
-Array = NDArray[np.float64]
 Share = Annotated[float, Field(ge=0.0, le=0.2)]
 
 

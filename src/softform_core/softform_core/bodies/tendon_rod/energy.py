@@ -58,12 +58,12 @@ def tendon_energy(rod, tendons, pulls, strains):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def tensions(rod, tendons, pulls, strains):  # type: ignore[no-untyped-def]
-    """Tension of each tendon, (k,) N."""
-    found = np.empty(pulls.shape[0])
+def stretches_and_tensions(rod, tendons, pulls, strains):  # type: ignore[no-untyped-def]
+    """Stretch d of each tendon, m, below 0 by how much it is slack, and its tension, N: (2, k)."""
+    found = np.empty((2, pulls.shape[0]))
     for i in range(pulls.shape[0]):
-        stretch = way(rod, tendons, i, strains) - tendons.rest_length[i] + pulls[i]
-        found[i] = tendons.stiffness[i] * _taut(stretch)[1]
+        found[0, i] = way(rod, tendons, i, strains) - tendons.rest_length[i] + pulls[i]
+        found[1, i] = tendons.stiffness[i] * _taut(found[0, i])[1]
     return found
 
 

@@ -2,16 +2,20 @@
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.bodies.rod.energy import gradient_and_hessian, total_energy
 from softform_core.bodies.rod.equilibrium import RodProblem
 from softform_core.bodies.rod.model import Rod
-from softform_core.bodies.tendon_rod.energy import add_tendons, pull_derivatives, tendon_energy, tensions
+from softform_core.bodies.tendon_rod.energy import (
+    add_tendons,
+    pull_derivatives,
+    stretches_and_tensions,
+    tendon_energy,
+)
 from softform_core.bodies.tendon_rod.model import Tendons
 from softform_core.simulation.hessian import BlockHessian
-
-Array = NDArray[np.float64]
+from softform_core.simulation.simulated_body import TendonLoads
 
 
 class TendonRodProblem(RodProblem):
@@ -44,7 +48,12 @@ class TendonRodProblem(RodProblem):
 
     def tensions(self, unknowns: Array, actuators: Array) -> Array:
         """Tensions (n, k) N of the tendons."""
-        return np.asarray(_tensions(self.rod, self.tendons, actuators, self.strains(unknowns)))
+        return np.asarray(_stretches_and_tensions(self.rod, self.tendons, actuators, self.strains(unknowns))[:, 1])
+
+    def tendon_loads(self, unknowns: Array, actuators: Array) -> TendonLoads:
+        """As `PulledBody`."""
+        found = _stretches_and_tensions(self.rod, self.tendons, actuators, self.strains(unknowns))
+        return TendonLoads(found[0, 1], found[0, 0], self.tendons.stiffness, actuators[0])
 
 
 @numba.njit(cache=True, nogil=True)
@@ -66,8 +75,8 @@ def _derivatives(rod, tendons, pulls, strains):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def _tensions(rod, tendons, pulls, strains):  # type: ignore[no-untyped-def]
-    found = np.empty(pulls.shape)
+def _stretches_and_tensions(rod, tendons, pulls, strains):  # type: ignore[no-untyped-def]
+    found = np.empty((pulls.shape[0], 2, pulls.shape[1]))
     for n in range(pulls.shape[0]):
-        found[n] = tensions(rod, tendons, pulls[n], strains[n])
+        found[n] = stretches_and_tensions(rod, tendons, pulls[n], strains[n])
     return found

@@ -5,10 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softform_core.arrays import Array
 from softform_core.bodies.rod.model import Rod
 from softform_core.bodies.tendon_rod.description import TendonRodBody
-
-Array = NDArray[np.float64]
 
 
 class Tendons(NamedTuple):

@@ -1,0 +1,135 @@
+"""One emulated tendon motor: position controller, load, current, heat. No bus and no clock of its own."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+TICKS_A_TURN = 4096
+_CURRENT_UNIT = 1e-3  # A
+_VELOCITY_UNIT = 0.229 / 60.0  # turns/s
+_NO_LOAD_SPEED = 1.2  # turns/s at the nominal voltage
+_TORQUE_CONSTANT = 1.15  # N m/A at the horn
+_FRICTION_CURRENT = 0.015  # A, while it turns
+_LAG = 0.02  # s
+_RESISTANCE = 10.0  # ohm
+_AMBIENT = 25.0  # degrees Celsius
+_HEAT_CAPACITY, _COOLING = 20.0, 0.05  # J/K, W/K
+_HOT = 85.0  # degrees that a motor shows which is overheated by a fault
+OVERHEATED, OVERLOADED = 1 << 2, 1 << 5
+STALLED_SECONDS = 3.0
+"""After which a motor that stands at a large current shuts down as overloaded."""
+
+_LARGE_CURRENT = 0.2  # A
+
+
+@dataclass
+class TendonMotor:
+    """A motor with a drum that pulls one tendon; its registers are those of the bus.
+
+    Attributes:
+        drum_radius: m, with its sign: positive if larger positions pull.
+        home: Ticks at which the tendon is taut and carries nothing, as mounted.
+        torn_pull: Pull that the body feels of a tendon that is torn, m: slack everywhere.
+        backlash: Pull lost in its gear at a reversal, m: half on either side.
+        position: Ticks.
+        goal: Ticks.
+        goal_current: A.
+        profile_speed: Turns/s; 0 for as fast as it can.
+        torque_on: Whether it is driven; without power it holds by its gear.
+        hardware_error: Bits; it is driven no more while there is one.
+        current: A, signed as the position.
+        temperature: degrees Celsius.
+        blocked: Whether it cannot move.
+        torn: Whether its tendon is torn.
+        heated: Whether it is overheated from outside.
+    """
+
+    drum_radius: float
+    home: float
+    torn_pull: float
+    backlash: float = 0.0
+    position: float = 0.0
+    goal: float = 0.0
+    goal_current: float = 0.0
+    profile_speed: float = 0.0
+    torque_on: bool = False
+    hardware_error: int = 0
+    temperature_limit: int = 70
+    current: float = 0.0
+    temperature: float = _AMBIENT
+    blocked: bool = False
+    torn: bool = False
+    heated: bool = False
+    _speed: float = 0.0
+    _stalled: float = 0.0
+    _pull: float = 0.0
+
+    @property
+    def pull(self) -> float:
+        """Pull of the tendon beyond its taut length at rest, m."""
+        return self.torn_pull if self.torn else self._pull
+
+    @property
+    def velocity(self) -> int:
+        """In the unit of the register."""
+        return round(self._speed / _VELOCITY_UNIT)
+
+    def stop(self) -> None:
+        """Stay where it is."""
+        self.goal = self.position
+
+    def advance(self, duration: float, tension: float) -> None:
+        """Let time pass.
+
+        Args:
+            duration: s.
+            tension: Of the tendon, N.
+        """
+        load = 0.0 if self.torn else tension * self.drum_radius / _TORQUE_CONSTANT  # A, against the position
+        driven = self.torque_on and not self.hardware_error
+        wanted = 0.0
+        if driven:
+            top = _NO_LOAD_SPEED if self.profile_speed <= 0.0 else min(self.profile_speed, _NO_LOAD_SPEED)
+            distance = (self.goal - self.position) / TICKS_A_TURN
+            wanted = float(np.clip(distance / _LAG, -top, top))
+        self._speed += (wanted - self._speed) * min(1.0, duration / _LAG)
+        needed = load + _FRICTION_CURRENT * np.sign(wanted) * (abs(wanted) > 1e-3)
+        held_back = abs(needed) > self.goal_current and needed * wanted > 0.0
+        if self.blocked and abs(self.goal - self.position) > 2.0:
+            needed, held_back = self.goal_current * np.sign(self.goal - self.position), True
+        if self.blocked or held_back or not driven:
+            self._speed = 0.0
+        self.current = float(np.clip(needed, -self.goal_current, self.goal_current)) if driven else 0.0
+        self.position += self._speed * duration * TICKS_A_TURN
+        self._stalled = self._stalled + duration if driven and abs(needed) > _LARGE_CURRENT else 0.0
+        self._heat(duration)
+        if self._stalled > STALLED_SECONDS:
+            self.hardware_error |= OVERLOADED
+        turned = (self.position - self.home) / TICKS_A_TURN * 2.0 * np.pi * self.drum_radius
+        half = 0.5 * self.backlash
+        self._pull = float(np.clip(self._pull, turned - half, turned + half))
+
+    def _heat(self, duration: float) -> None:
+        power = _RESISTANCE * self.current**2 - _COOLING * (self.temperature - _AMBIENT)
+        self.temperature = _HOT if self.heated else self.temperature + power * duration / _HEAT_CAPACITY
+        if self.temperature > self.temperature_limit:
+            self.hardware_error |= OVERHEATED
+
+    def reboot(self) -> None:
+        """Forget the turns, the error and all goals, as a motor does that loses power."""
+        turns = np.floor(self.position / TICKS_A_TURN) * TICKS_A_TURN
+        self.position, self.home = self.position - turns, self.home - turns
+        self.goal, self.goal_current, self.profile_speed = self.position, 0.0, 0.0
+        self.torque_on, self.hardware_error, self._stalled = False, 0, 0.0
+
+    def current_word(self) -> int:
+        """Present current in the unit of the register."""
+        return round(self.current / _CURRENT_UNIT)
+
+    def set_goal_current(self, word: int) -> None:
+        """Limit the current; in the unit of the register."""
+        self.goal_current = abs(word) * _CURRENT_UNIT
+
+    def set_profile_velocity(self, word: int) -> None:
+        """Limit the speed; in the unit of the register."""
+        self.profile_speed = word * _VELOCITY_UNIT

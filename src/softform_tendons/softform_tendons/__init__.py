@@ -1,0 +1,1 @@
+"""Buses of motors that pull tendons."""

@@ -1,0 +1,378 @@
+"""A bus of tendon motors as a device of the driver."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from softform_actuation.clock import Clock
+from softform_actuation.device import (
+    DeviceError,
+    DeviceHealth,
+    DeviceLostError,
+    Measurement,
+    SafeAction,
+    ServedActuators,
+    UnsafeError,
+    never,
+)
+from softform_core.arrays import Array
+from softform_core.errors import SoftformError
+from softform_core.files import write_atomically
+from softform_core.robots.actuators import each
+from softform_tendons import protocol, registers
+from softform_tendons.bus import Bus, Line
+from softform_tendons.diagnosis import where_broken
+from softform_tendons.registers import MODELS, Model, MotorState, motor_state
+from softform_tendons.settings import SLACKENED_WITHIN, Drums, TendonSettings, tendon_settings
+from softform_tendons.watch import LoadWatch
+
+WATCHDOG_SECONDS = 0.5
+"""Silence on the bus after which the motors stop by themselves."""
+
+_SILENT_READS = 5
+_FASTER = 1.5  # than the slew rate: how fast a motor may follow its setpoints
+_CALIBRATION_SPEED = 0.005  # m/s
+_STILL_SECONDS = 0.3
+_STILL_TICKS = 3
+_ARRIVED_TICKS = 8  # a tenth of a millimetre on a drum of 8 mm
+_PADDING = bytes(80)  # longer than the rest of a request within which the driver may have died
+
+
+class TendonBus:
+    """`Device` of tendon motors on one bus.
+
+    While the robot is driven, the motors' own watchdogs stop them when the bus falls silent, and the guardian then
+    slackens or holds the tendons.
+
+    Args:
+        served: The actuators; their channels are the motors' ids, in their order along the cable.
+        line: To the bus.
+        baud_rate: Of the motors.
+        homes_file: Where calibrated homes are kept.
+
+    Raises:
+        SoftformError: If the description's settings are wrong, or the file cannot be read.
+    """
+
+    def __init__(self, served: ServedActuators, line: Line, baud_rate: int, homes_file: Path) -> None:
+        self._served, self._line, self._baud_rate, self._homes_file = served, line, baud_rate, homes_file
+        self._settings: TendonSettings = tendon_settings(served)
+        self._ids = list(served.channels)
+        count = len(self._ids)
+        home = self._settings.home
+        homes = each([float(one) for one in home] if isinstance(home, list) else float(home), count)
+        self._drums = Drums(each(self._settings.drum_radius, count), _stored_homes(homes_file, homes))
+        self._bus = Bus(line)
+        self._watch = LoadWatch(self._settings, served)
+        self._models: dict[int, Model] = {}
+        self._states: dict[int, MotorState] = {}
+        self._alerts: list[int] = []
+        self._driven = self._needs_safety = False
+        self._safe_since: float | None = None
+        self._silent_reads = 0
+
+    @property
+    def clock(self) -> Clock:
+        """Of the line."""
+        return self._line.clock
+
+    @property
+    def identity(self) -> str:
+        """The motors and their port."""
+        return f"motors {', '.join(map(str, self._ids))} at {self._line.path}"
+
+    @property
+    def safe_action(self) -> SafeAction:
+        """As the description says."""
+        return SafeAction(self._settings.safe_action)
+
+    def open(self, interrupted: Callable[[], bool] = never) -> None:
+        """As `Device.open`: find all motors, prepare those that need it, make safe."""
+        self._line.open(self._baud_rate)
+        try:
+            self._find_motors(interrupted)
+            self._needs_safety = True
+            self._line.guard(self._emergency())
+            if not self.make_safe():
+                raise DeviceError("The motors do not confirm that they are safe.", "Check supply and cable.")
+        except BaseException:
+            self.close()
+            raise
+
+    def test(self, interrupted: Callable[[], bool]) -> None:
+        """As `Device.test`: nothing is moved; motors that do not follow are found as they are driven."""
+
+    def begin(self) -> Array:
+        """As `Device.begin`: power the motors where they are."""
+        states = self._read_states()
+        if len(states) < len(self._ids):
+            raise DeviceError(*where_broken(self._ids, states))
+        self._check_hardware(states)
+        ticks = np.array([float(states[motor].position) for motor in self._ids])
+        self._needs_safety = True
+        self._follow_at(self._drums.speed(_FASTER * self._served.slew_rate), self._settings.current_limit)
+        for motor in self._ids:
+            self._bus.set(motor, registers.TORQUE_ENABLE, b"\x01")
+        self._send_goals([int(tick) for tick in ticks])
+        self._send_to_all(registers.BUS_WATCHDOG, bytes([round(WATCHDOG_SECONDS / registers.WATCHDOG_UNIT)]))
+        self._driven, self._safe_since, self._silent_reads = True, None, 0
+        self._watch.restart(self.clock.now())
+        return self._drums.pulls(ticks)
+
+    def set_targets(self, targets: Array, interrupted: Callable[[], bool]) -> bool:
+        """As `Device.set_targets`: one request for all motors."""
+        self._send_goals(self._drums.ticks(targets))
+        return True
+
+    def read(self, timeout: float) -> list[Measurement]:
+        """As `Device.read`: positions of all motors, after a look at their load and health."""
+        if not self._driven:
+            return []
+        states = self._read_states()
+        now = self.clock.now()
+        if len(states) < len(self._ids):
+            self._silent_reads += 1
+            if self._silent_reads >= _SILENT_READS:
+                raise UnsafeError(*where_broken(self._ids, states))
+            return []
+        self._silent_reads = 0
+        self._check_hardware(states)
+        if tripped := [motor for motor in self._ids if states[motor].watchdog_tripped]:
+            raise UnsafeError(
+                f"Motors {', '.join(map(str, tripped))} stopped by themselves: the bus was silent.",
+                "Check the load of this computer, and the cable, then reset.",
+            )
+        pulls = self._drums.pulls(np.array([float(states[motor].position) for motor in self._ids]))
+        goals = self._drums.pulls(np.array([float(states[motor].goal) for motor in self._ids]))
+        currents = np.abs([states[motor].current for motor in self._ids])
+        self._watch.look(pulls, goals, currents, now)
+        return [Measurement(pulls, now)]
+
+    def make_safe(self) -> bool:
+        """As `Device.make_safe`: slacken at the described speed, or hold.
+
+        The tendons are slack within `SLACKENED_WITHIN`; then the motors are without power, which `check` sees to.
+        """
+        wanted = self._safe_ticks()
+        self._bus.send(self._emergency() + self._goals(wanted))  # nobody acknowledges a request to all
+        self._driven = False
+        self._safe_since = self.clock.now()
+        states = self._read_states()
+        confirmed = all(
+            motor in states and not states[motor].watchdog_tripped and states[motor].goal == goal
+            for motor, goal in zip(self._ids, wanted, strict=True)
+        )
+        self._needs_safety = not confirmed
+        return confirmed
+
+    def check(self) -> str:
+        """As `Device.check`: whether all tendons are slack; motors that are there lose their power."""
+        states = self._read_states()
+        if not states:
+            raise DeviceLostError(*where_broken(self._ids, states))
+        if self.safe_action is SafeAction.HOLD or self._safe_since is None:
+            return " ".join(where_broken(self._ids, states)).strip()
+        late = self.clock.now() - self._safe_since > SLACKENED_WITHIN
+        tight = []
+        for motor, goal, name in zip(self._ids, self._safe_ticks(), self._served.actuators, strict=True):
+            if motor in states and abs(states[motor].position - goal) <= _ARRIVED_TICKS:
+                self._bus.set(motor, registers.TORQUE_ENABLE, b"\x00")
+            elif late:
+                tight.append(f"{name} (id {motor})")
+        broken = " ".join(where_broken(self._ids, states)).strip()
+        if tight:
+            return f"{', '.join(tight)} may not be slack. {broken or 'Free the motor, or cut its supply.'}"
+        return broken
+
+    def calibrate(self, interrupted: Callable[[], bool]) -> str:
+        """As `Device.calibrate`: wind all tendons up gently at once, and keep where each would carry nothing.
+
+        Each is wound up at two currents c. The rod and the tendon give way in proportion to the tension, which is that
+        of c less the friction f, the current at which the motor turned while the tendon was slack.
+        """
+        lowest = np.minimum(self._served.actuator_min, self._served.safe)
+        reach = self._served.actuator_max - lowest
+        gentle, firm = self._settings.calibration_current, 1.5 * self._settings.calibration_current
+        try:
+            start = self.begin()
+            slowly = self._drums.speed(np.full(len(self._ids), _CALIBRATION_SPEED))
+            wound = []
+            for current in (gentle, firm):
+                self._follow_at(slowly, current)
+                self._send_goals(self._drums.ticks(start + reach))
+                wound.append(self._wind_up(float(reach.max()) / _CALIBRATION_SPEED + 1.0, interrupted))
+                moved = self._drums.pulls(wound[-1].positions) - start
+                if loose := [n for n, far in zip(self._served.actuators, moved > 0.98 * reach, strict=True) if far]:
+                    raise DeviceError(
+                        f"The tendons {', '.join(loose)} never became taut.",
+                        "Look whether they are torn or off the drum.",
+                    )
+            friction = wound[0].first_currents
+            if (friction >= gentle).any():
+                raise DeviceError(
+                    f"The motors turn at {np.round(1000.0 * friction).tolist()} mA without load already.",
+                    "Raise calibration_current in the robot's description.",
+                )
+            give = (wound[1].positions - wound[0].positions) / (firm - gentle)
+            before, self._drums.homes = self._drums.homes, wound[0].positions - give * (gentle - friction)
+        finally:
+            self.make_safe()
+        homes = np.round(self._drums.homes).astype(int) % registers.TICKS_A_TURN
+        write_atomically(self._homes_file, json.dumps(homes.tolist()).encode())
+        shifts = np.round(self._drums.pulls(before) * -1e3, 2)
+        return f"tendons are taut at {homes.tolist()}, {shifts.tolist()} mm from before"
+
+    def close(self) -> None:
+        """As `Device.close`."""
+        self._driven = False
+        self._line.close(self._needs_safety)
+        self._needs_safety = False
+
+    def health(self) -> DeviceHealth:
+        """Each motor's id, model, voltage, temperature and current."""
+        states = dict(self._states)
+        values: dict[str, object] = {}
+        for motor, name in zip(self._ids, self._served.actuators, strict=True):
+            state = states.get(motor)
+            model = self._models[motor].name if motor in self._models else "not found"
+            values[f"motor {motor} ({name})"] = (
+                model if state is None else
+                f"{model}, {state.voltage:.1f} V, {state.temperature} °C, {1000.0 * state.current:.0f} mA"
+            )  # fmt: skip
+        values["damaged answers"] = self._bus.damaged
+        warm = [m for m, s in states.items() if s.temperature > self._settings.hottest - 10]
+        warning = f"Motors {', '.join(map(str, warm))} are nearly too hot." if warm else ""
+        return DeviceHealth(values, warning)
+
+    def _find_motors(self, interrupted: Callable[[], bool]) -> None:
+        models, damaged = self._bus.find(self._ids, interrupted)
+        if len(models) < len(self._ids):
+            raise DeviceError(*where_broken(self._ids, models, damaged))
+        if unknown := {motor: model for motor, model in models.items() if model not in MODELS}:
+            raise DeviceError(
+                f"Motors of models {unknown} cannot limit their current here.",
+                f"Known: {', '.join(model.name for model in MODELS.values())}.",
+            )
+        self._models = {motor: MODELS[model] for motor, model in models.items()}
+        modes = self._bus.read_all(self._ids, registers.OPERATING_MODE, 1)
+        for motor in self._ids:
+            if motor not in modes or modes[motor].parameters[0] != registers.CURRENT_BASED_POSITION:
+                self._bus.set(motor, registers.TORQUE_ENABLE, b"\x00")
+                self._bus.set(motor, registers.OPERATING_MODE, bytes([registers.CURRENT_BASED_POSITION]))
+        states = self._read_states()
+        if len(states) < len(self._ids):
+            raise DeviceError(*where_broken(self._ids, states))
+        self._check_hardware(states)
+        ticks = np.array([float(states[motor].position) for motor in self._ids])
+        self._drums.find_turn(
+            ticks, np.minimum(self._served.actuator_min, self._served.safe), self._served.actuator_max
+        )
+
+    def _read_states(self) -> dict[int, MotorState]:
+        answers = self._bus.read_all(self._ids, registers.STATE, registers.STATE_LENGTH)
+        self._states = {m: motor_state(a.parameters, self._models[m]) for m, a in answers.items() if m in self._models}
+        self._alerts = [motor for motor, answer in answers.items() if answer.has_alert]
+        return self._states
+
+    def _check_hardware(self, states: dict[int, MotorState]) -> None:
+        names = dict(zip(self._ids, self._served.actuators, strict=True))
+        for motor in self._alerts:
+            error = registers.errors_in_words(self._bus.hardware_error(motor))
+            raise UnsafeError(
+                f"Motor {motor} ({names[motor]}) has shut down: {error}.",
+                "Find the cause, let it cool down, then cut its supply for a moment.",
+            )
+        for motor, state in states.items():
+            if state.temperature > self._settings.hottest:
+                raise UnsafeError(
+                    f"Motor {motor} ({names[motor]}) has {state.temperature} °C.", "Let it cool down, then reset."
+                )
+
+    def _follow_at(self, turns_a_second: Array, current: float) -> None:
+        """Limit speeds (k,) and current."""
+        currents = [round(current / self._models[motor].current_unit) for motor in self._ids]
+        self._send_each(registers.GOAL_CURRENT, [value.to_bytes(2, "little") for value in currents])
+        speeds = np.maximum(1, np.ceil(turns_a_second / registers.VELOCITY_UNIT)).astype(int)
+        self._send_each(registers.PROFILE_VELOCITY, [int(speed).to_bytes(4, "little") for speed in speeds])
+
+    def _goals(self, ticks: list[int]) -> bytes:
+        data = [(motor, tick.to_bytes(4, "little", signed=True)) for motor, tick in zip(self._ids, ticks, strict=True)]
+        return protocol.sync_write(data, registers.GOAL_POSITION)
+
+    def _send_goals(self, ticks: list[int]) -> None:
+        self._bus.send(self._goals(ticks))
+
+    def _send_to_all(self, address: int, data: bytes) -> None:
+        self._send_each(address, [data] * len(self._ids))
+
+    def _send_each(self, address: int, data: list[bytes]) -> None:
+        self._bus.send(protocol.sync_write(list(zip(self._ids, data, strict=True)), address))
+
+    def _safe_ticks(self) -> list[int]:
+        if self.safe_action is SafeAction.SLACKEN:
+            return self._drums.ticks(self._served.safe)
+        return [self._states[motor].position if motor in self._states else 0 for motor in self._ids]
+
+    def _emergency(self) -> bytes:
+        """What slackens all tendons, or stops all motors where they are; understood behind half of another request."""
+        awake = protocol.sync_write([(motor, b"\x00") for motor in self._ids], registers.BUS_WATCHDOG)
+        if self.safe_action is SafeAction.HOLD:
+            return _PADDING + awake
+        speeds = np.ceil(
+            self._drums.speed(np.full(len(self._ids), self._settings.slacken_speed)) / registers.VELOCITY_UNIT
+        )
+        values = [
+            (motor, int(speed).to_bytes(4, "little") + tick.to_bytes(4, "little", signed=True))
+            for motor, speed, tick in zip(self._ids, speeds, self._safe_ticks(), strict=True)
+        ]
+        return _PADDING + awake + protocol.sync_write(values, registers.PROFILE_VELOCITY)
+
+    def _wind_up(self, longest: float, interrupted: Callable[[], bool]) -> "_Wound":
+        """Wait until all motors have come to rest."""
+        begun = still_since = self.clock.now()
+        last = np.full(len(self._ids), np.inf)
+        first_currents: list[Array] = []
+        silent_reads = 0
+        while self.clock.now() - begun < longest:
+            if interrupted():
+                raise DeviceError("The calibration was interrupted.", "Calibrate again.")
+            states = self._read_states()
+            silent_reads = silent_reads + 1 if len(states) < len(self._ids) else 0
+            if silent_reads >= _SILENT_READS:
+                raise UnsafeError(*where_broken(self._ids, states))
+            if silent_reads:
+                continue
+            self._check_hardware(states)
+            now = self.clock.now()
+            ticks = np.array([float(states[motor].position) for motor in self._ids])
+            if now - begun < _STILL_SECONDS:
+                first_currents.append(np.abs([states[motor].current for motor in self._ids]))
+            if np.abs(ticks - last).max() > _STILL_TICKS:
+                last, still_since = ticks, now
+            elif now - still_since > _STILL_SECONDS and now - begun > 2.0 * _STILL_SECONDS:
+                break
+            self.clock.sleep(0.02)
+        return _Wound(last, np.median(first_currents, axis=0))
+
+
+class _Wound(NamedTuple):
+    """Where motors came to rest, (k,) ticks, and their currents, (k,) A, while they began to turn."""
+
+    positions: Array
+    first_currents: Array
+
+
+def _stored_homes(path: Path, otherwise: Array) -> Array:
+    """Homes (k,) that were calibrated, or the described ones."""
+    if not path.exists():
+        return otherwise
+    try:
+        homes = np.array(json.loads(path.read_text(encoding="utf-8")), dtype=np.float64)
+    except (OSError, ValueError) as error:
+        raise SoftformError(f"{path} cannot be read: {error}.", "Remove it and calibrate the motors.") from error
+    if homes.shape != otherwise.shape or not np.isfinite(homes).all():
+        raise SoftformError(f"{path} does not hold {len(otherwise)} positions.", "Remove it and calibrate the motors.")
+    return homes
