@@ -23,6 +23,8 @@ from softform_ros.timers import create_steady_timer
 class ShapePredictorNode(SoftformLifecycleNode):
     """Publishes the surface that the measured pressures make, and predicts for any others on request."""
 
+    may_use_sim_time = True
+
     def __init__(self) -> None:
         """Declare the parameters; the model is loaded by `configure`."""
         super().__init__("shape_predictor", PARAMETERS, hardware_id="shape_predictor")
@@ -43,7 +45,7 @@ class ShapePredictorNode(SoftformLifecycleNode):
         self._surfaces = self.create_publisher(Surface, "predicted_surface", qos.PREDICTED_SURFACE)
         self._clouds = self.create_publisher(PointCloud2, "predicted_cloud", qos.PREDICTED_SURFACE)
         self._pressures = self.create_subscription(
-            ChamberPressures, "pressure_state", self._on_pressures, qos.PRESSURE_STATE_READER
+            ChamberPressures, "pressure_state", self._on_pressures, qos.ACTUATOR_STATE_READER
         )
         self._service = self.create_service(PredictShape, "predict_shape", self._on_request)
         self._timer = create_steady_timer(self, 1.0 / values["rate"], self._predict_newest)

@@ -31,7 +31,7 @@ from softform_core.surface.bspline import evaluate
 from softform_core.surface.patch import SHEET
 from softform_core.units import MM_PER_M
 from softform_inference.prediction import measured_actuation, predict_cloud, predict_surface
-from softform_interfaces.msg import ChamberPressures, Surface
+from softform_interfaces.msg import ActuatorState, Surface
 from softform_interfaces.srv import PredictShape
 from softform_ros import qos
 from softform_ros.background_node import BackgroundNode
@@ -123,7 +123,7 @@ class Bench:
             ("diagnostics", DiagnosticArray, "/diagnostics", qos.DIAGNOSTICS),
         ):
             self.node.create_subscription(kind, topic, self.received[name].append, profile)
-        self.pressures = self.node.create_publisher(ChamberPressures, "pressure_state", qos.PRESSURE_STATE)
+        self.pressures = self.node.create_publisher(ActuatorState, "actuator_state", qos.ACTUATOR_STATE)
         self.processes = []
 
     def start(self, *parameters):
@@ -154,7 +154,7 @@ class Bench:
         return process.returncode, log
 
     def send(self, pressures, names):
-        message = ChamberPressures(name=names, pressure=list(pressures), status=[ChamberPressures.SETTLED] * len(names))
+        message = ActuatorState(name=names, value=list(pressures), status=[ActuatorState.SETTLED] * len(names))
         message.header.stamp = self.node.get_clock().now().to_msg()
         self.pressures.publish(message)
         return message.header.stamp
@@ -232,7 +232,7 @@ def test_the_node_predicts_what_is_measured_and_what_is_asked(bench, robot, pipe
         return bench.said("Start driver and predictor for the same robot")
 
     bench.wait(complained, "a complaint about another robot's pressures")
-    bench.wait(lambda: bench.said("no pressures come on pressure_state"), "a complaint about silence")
+    bench.wait(lambda: bench.said("no pressures come on actuator_state"), "a complaint about silence")
 
     assert bench.change_state(Transition.TRANSITION_DEACTIVATE)
     count = len(bench.received["surface"])
