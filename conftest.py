@@ -50,6 +50,14 @@ def ros_domain() -> int:
     return domain
 
 
+@pytest.fixture(scope="session", autouse=True)
+def state_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Keep latches and offsets of tests apart from the machine's; return their folder."""
+    folder = tmp_path_factory.mktemp("state")
+    os.environ["SOFTFORM_STATE"] = str(folder)
+    return folder
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--quick`."""
     parser.addoption("--quick", action="store_true", help="only test files that are marked neither stack nor training")

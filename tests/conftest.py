@@ -12,10 +12,10 @@ import psutil
 import pytest
 from std_srvs.srv import Trigger
 
-from softform_interfaces.msg import ChamberPressures
+from softform_interfaces.msg import ActuatorState
 from softform_launch.launched_stack import LaunchedStack
 from softform_ros.background_node import BackgroundNode
-from softform_ros.qos import PRESSURE_STATE_READER
+from softform_ros.qos import ACTUATOR_STATE_READER
 from softform_ros.service_calls import call_service
 from softform_ros.stack_state import wait_until_active
 
@@ -66,13 +66,13 @@ def bring_to_rest() -> None:
     pressures: list[float] = []
     with BackgroundNode("operator", "/softform") as node:
         for service in ("stop", "reset"):
-            answer = call_service(node, "pneumatics", Trigger, service, Trigger.Request(), 20.0)
+            answer = call_service(node, "actuation", Trigger, service, Trigger.Request(), 20.0)
             assert answer is not None and answer.success, answer
         node.create_subscription(
-            ChamberPressures,
-            "pressure_state",
-            lambda state: pressures.append(max(map(abs, state.pressure))),
-            PRESSURE_STATE_READER,
+            ActuatorState,
+            "actuator_state",
+            lambda state: pressures.append(max(map(abs, state.value))),
+            ACTUATOR_STATE_READER,
         )
         deadline = time.monotonic() + 20.0
         while not pressures or pressures[-1] > AT_REST:

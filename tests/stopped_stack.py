@@ -13,11 +13,12 @@ from softform_bringup.lifecycle_manager import BringUpError, LifecycleManager
 from softform_bringup.remote_lifecycle import RemoteLifecycleNode
 from softform_core.plant import load_plant
 from softform_core.robots import load_robot
-from softform_interfaces.msg import ChamberPressures, DriverState, TargetPoints
+from softform_interfaces.msg import ActuatorCommand, DriverState, TargetPoints
 from softform_rig.firmware import Firmware
 from softform_rig.pseudo_terminal import PseudoTerminal
 from softform_ros import qos
 from softform_ros.background_node import BackgroundNode
+from softform_ros.command_lease import CommandLease, LeaseRefusedError
 from softform_ros.conversions import cloud_from_points
 from softform_ros.service_calls import call_service
 
@@ -25,8 +26,8 @@ ROBOT = load_robot("membrane")
 HELD = np.full(ROBOT.degrees_of_freedom, 3000.0)  # Pa
 VENTING_SECONDS = 1.0
 LEFT_AFTER_VENTING = 0.15  # kPa
-DRIVER, PLANNER = "pneumatics", "inverse_kinematics"
-MODULES = {DRIVER: "softform_pneumatics.pneumatics_node", PLANNER: "softform_ik.inverse_kinematics_node"}
+DRIVER, PLANNER = "actuation", "inverse_kinematics"
+MODULES = {DRIVER: "softform_actuation.actuation_node", PLANNER: "softform_ik.inverse_kinematics_node"}
 
 
 class WatchedBoard(Firmware):
@@ -69,10 +70,11 @@ class Stack:
         for name in MODULES:
             self.start(name)
         node = self.node = self._background.__enter__()
-        self.commands = node.create_publisher(ChamberPressures, "pressure_command", qos.PRESSURE_COMMAND)
+        self.lease = CommandLease(node, ROBOT.actuators, ROBOT.unit)
+        self.commands = node.create_publisher(ActuatorCommand, "actuator_command", qos.ACTUATOR_COMMAND)
         self.targets = node.create_publisher(*self._topic("target_shape"), qos.TARGET_SHAPE)
         self.features = node.create_publisher(TargetPoints, "target_points", qos.TARGET_SHAPE)
-        node.create_subscription(DriverState, "driver_state", self.states.append, qos.LATCHED_STATE)
+        node.create_subscription(DriverState, "driver_state", self._on_state, qos.LATCHED_STATE)
         self.remote = {
             name: RemoteLifecycleNode(node, name, lambda reporter: "it says so", lambda: False) for name in MODULES
         }
@@ -94,9 +96,16 @@ class Stack:
         message = cloud_from_points(np.zeros((1, 3)), "membrane/base_link", DriverState().header.stamp)
         return type(message), name
 
+    def _on_state(self, state):
+        self.states.append(state)
+        self.lease.note(state)
+
     def _command_for_ever(self):
+        """As greedy as a commander can be: it asks for the lease whenever it has none."""
         while not self._ended.wait(0.05):
-            self.commands.publish(ChamberPressures(name=ROBOT.actuators, pressure=HELD.tolist()))
+            with suppress(LeaseRefusedError):
+                self.lease.acquire()
+            self.lease.send(HELD)
 
     def start(self, name):
         words = [sys.executable, "-m", MODULES[name], "--ros-args", "-r", "__ns:=/softform"]

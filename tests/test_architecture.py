@@ -21,18 +21,20 @@ ALLOWED = {
     "softform_launch": {"softform_core"},
     **dict.fromkeys(
         (
-            *("softform_bringup", "softform_capture", "softform_collect", "softform_ik", "softform_inference"),
-            *("softform_pneumatics", "softform_recording", "softform_rig"),
+            *("softform_actuation", "softform_bringup", "softform_capture", "softform_collect", "softform_ik"),
+            *("softform_inference", "softform_recording", "softform_rig"),
         ),
         BELOW_NODES,
     ),
-    "softform_actuation": BELOW_NODES,
-    "softform_tendons": {"softform_core", "softform_actuation"},
+    # Families of devices.
+    "softform_pneumatics": BELOW_NODES | {"softform_actuation"},
+    "softform_tendons": BELOW_NODES | {"softform_actuation"},
     # Above the nodes: what starts, watches and judges them.
     "softform_tools": BELOW_NODES | {"softform_recording"},
     "softform_studies": BELOW_NODES | {"softform_rig"},
     "softform_system_tests": BELOW_NODES
-    | {"softform_bringup", "softform_capture", "softform_pneumatics", "softform_recording", "softform_rig"}
+    | {"softform_actuation", "softform_bringup", "softform_capture", "softform_pneumatics", "softform_recording"}
+    | {"softform_rig"}
     | {"softform_studies"},
 }
 """What a package may import besides itself. No node package knows another."""

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from softform_actuation.assembly import make_driver, parameters_of
+from softform_actuation.driver import Driver
+from softform_actuation.parameters import PARAMETERS
+from softform_actuation.serial_link import SerialLink
+from softform_actuation.states import State
 from softform_core.plant import load_plant
 from softform_core.robots import load_robot
-from softform_pneumatics.assembly import make_driver
 from softform_pneumatics.boards.binary_board import BinaryBoard
-from softform_pneumatics.boards.link import SerialLink
-from softform_pneumatics.driver import PneumaticsDriver
-from softform_pneumatics.parameters import PARAMETERS
-from softform_pneumatics.states import State
 from softform_rig.emulated_board import Sensors
 from softform_rig.fault_schedule import FaultSchedule
 from softform_rig.faults import parse_fault
@@ -31,17 +31,18 @@ COMMANDER_PROGRAM = """
 import sys, time
 import numpy as np
 from softform_core.robots import load_robot
-from softform_pneumatics.assembly import make_driver
-from softform_pneumatics.parameters import PARAMETERS
+from softform_actuation.assembly import make_driver, parameters_of
+from softform_actuation.parameters import PARAMETERS
 
-values = {row.name: row.default for row in PARAMETERS}
-values |= dict(zip(("board", "port", "state_folder"), sys.argv[1:]))
 robot = load_robot("membrane")
-driver = make_driver(values, robot, lambda state, reason: None, lambda pressures: None)
+values = {row.name: row.default for row in (*PARAMETERS, *parameters_of(robot))}
+values |= dict(zip(("board", "port"), sys.argv[1:]))
+driver = make_driver(values, robot, lambda report: None, lambda readings: None)
 driver.connect()
 driver.activate()
+lease = driver.acquire("test")
 while True:
-    driver.command(robot.actuators, np.linspace(2000.0, 4000.0, 9))
+    driver.command("test", lease, robot.actuators, ["Pa"] * 9, np.linspace(2000.0, 4000.0, 9))
     time.sleep(0.02)
 """
 
@@ -57,10 +58,10 @@ class Bench:
         self.terminal.start()
         self.schedule.begin()
 
-    def connected_driver(self, board: str = "auto") -> PneumaticsDriver:
-        values = {row.name: row.default for row in PARAMETERS}
-        values |= {"board": board, "port": str(self.port), "state_folder": str(self.folder)}
-        driver = make_driver(values, ROBOT, lambda state, reason: None, lambda pressures: None)
+    def connected_driver(self, board: str = "auto") -> Driver:
+        values = {row.name: row.default for row in (*PARAMETERS, *parameters_of(ROBOT))}
+        values |= {"board": board, "port": str(self.port)}
+        driver = make_driver(values, ROBOT, lambda report: None, lambda readings: None)
         driver.connect()
         driver.activate()
         return driver
@@ -74,7 +75,8 @@ class Bench:
 
 
 @pytest.fixture(params=list(NAMES))
-def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
+def bench(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    monkeypatch.setenv("SOFTFORM_STATE", str(tmp_path))
     bench = Bench(request.param, tmp_path)
     yield bench
     bench.terminal.stop()
@@ -90,11 +92,12 @@ def wait_until(condition, seconds: float = 20.0) -> None:
 def test_a_board_is_found_driven_lost_found_again_and_waits_for_a_reset(bench: Bench) -> None:
     driver = bench.connected_driver()
     try:
-        assert NAMES[bench.kind] in str(driver.health()["board"])
+        assert NAMES[bench.kind] in str(driver.health()["devices"])
+        lease = driver.acquire("test")
 
         def follow() -> bool:
             assert driver.state is not State.FAULT, driver.reason
-            driver.command(ROBOT.actuators, GOAL)
+            driver.command("test", lease, ROBOT.actuators, ["Pa"] * 9, GOAL)
             return bench.deviation() < 400.0
 
         wait_until(follow)
@@ -110,7 +113,7 @@ def test_a_board_is_found_driven_lost_found_again_and_waits_for_a_reset(bench: B
 
 @pytest.mark.parametrize("bench", ["openpneu_b", "binary"], indirect=True)
 def test_kill_9_of_the_driver_in_motion_vents_and_latches(bench: Bench) -> None:
-    words = [sys.executable, "-c", COMMANDER_PROGRAM, bench.kind, str(bench.port), str(bench.folder)]
+    words = [sys.executable, "-c", COMMANDER_PROGRAM, bench.kind, str(bench.port)]
     process = subprocess.Popen(words)
     try:
         wait_until(lambda: bench.deviation() < 1500.0, 30.0)
@@ -120,7 +123,7 @@ def test_kill_9_of_the_driver_in_motion_vents_and_latches(bench: Bench) -> None:
     wait_until(bench.is_vented, 5.0)
     driver = bench.connected_driver(bench.kind)
     try:
-        assert driver.state is State.FAULT and "ended without venting in order" in driver.reason
+        assert driver.state is State.FAULT and "ended without making safe in order" in driver.reason
         assert bench.is_vented()
     finally:
         driver.close()

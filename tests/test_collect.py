@@ -51,7 +51,7 @@ def ask(operator: Node, server: str, kind: Any, service: str, request: Any) -> A
 
 
 def trigger(operator: Node, service: str) -> None:
-    answer = ask(operator, "pneumatics", Trigger, service, Trigger.Request())
+    answer = ask(operator, "actuation", Trigger, service, Trigger.Request())
     assert answer.success, answer.message
 
 
@@ -207,7 +207,7 @@ def test_a_pulled_cable_ends_collecting_and_the_same_command_goes_on(stack, oper
     assert result.exit_code != 0 and "run the same command again" in said, said
     assert re.search("board|cable|offline|port", said), said
     rig(Transition.TRANSITION_ACTIVATE)  # as a real board does, it starts vented
-    wait_for(lambda: ask(operator, "pneumatics", Trigger, "reset", Trigger.Request()).success, 30.0, "reset")
+    wait_for(lambda: ask(operator, "actuation", Trigger, "reset", Trigger.Request()).success, 30.0, "reset")
     count = captured(markers) + 1
     result = collected(markers, "--via", "mocap", "--frames", str(count), "--reference-every", "5")
     assert result.exit_code == 0, result.output
@@ -257,7 +257,7 @@ def test_a_launched_stack_is_recorded(launching):
     assert 0.4 < frame.coverage <= 1.0 and frame.coverage == frame.covered.mean()
     with AnyReader([path.parent / str(session["bag"])]) as bag:
         counts = {connection.topic: connection.msgcount for connection in bag.connections}
-    assert counts["/softform/captured_cloud"] > 0 and counts["/softform/pressure_command"] > 0
+    assert counts["/softform/captured_cloud"] > 0 and counts["/softform/actuator_command"] > 0
     # Nothing is left to do, or it must not be done: no stack is launched for it.
     assert "1 of 1 frames" in CliRunner().invoke(collect, ["--frames", "1", "--output", str(path)]).output
     assert "seed" in refused("--frames", "2", "--output", str(path), "--seed", "5")

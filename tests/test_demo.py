@@ -79,7 +79,7 @@ def test_a_file_in_millimetres_becomes_the_robots_shape(tmp_path):
     assert not processes_of(tmp_path)
     with AnyReader([Path(figures["bag"])]) as bag:
         counts = {c.topic: c.msgcount for c in bag.connections}
-    for topic in ("pressure_command", "pressure_state", "captured_cloud", "predicted_surface", "driver_state"):
+    for topic in ("actuator_command", "actuator_state", "captured_cloud", "predicted_surface", "driver_state"):
         assert counts.get(f"/softform/{topic}", 0) > 0, counts
 
 

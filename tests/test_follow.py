@@ -12,9 +12,9 @@ from softform_core.paths import models_dir
 from softform_core.robots import load_robot
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
-from softform_interfaces.msg import ChamberPressures, DriverState, MarkerFrame
+from softform_interfaces.msg import ActuatorState, DriverState, MarkerFrame
 from softform_ros.background_node import BackgroundNode
-from softform_ros.qos import CAPTURED_MARKERS, LATCHED_STATE, PRESSURE_STATE_READER
+from softform_ros.qos import ACTUATOR_STATE_READER, CAPTURED_MARKERS, LATCHED_STATE
 
 ROBOT = "three_chamber"
 LEARNED = models_dir() / ROBOT / "rig_default"
@@ -36,7 +36,7 @@ def heard(stack):
     with BackgroundNode("listener", "/softform") as node:
         for kind, topic, qos in (
             (DriverState, "driver_state", LATCHED_STATE),
-            (ChamberPressures, "pressure_state", PRESSURE_STATE_READER),
+            (ActuatorState, "actuator_state", ACTUATOR_STATE_READER),
         ):
             node.create_subscription(kind, topic, lambda word, topic=topic: words.__setitem__(topic, word), qos)
         yield words
@@ -58,7 +58,7 @@ def test_the_tip_is_led_and_seen_where_it_was_led(client, path, heard):
     assert result.solve.used_sim_to_real and len(result.measured_errors) == 3
     assert np.isfinite(result.measured_errors).sum() >= 2 and np.nanmean(result.measured_errors) < 0.01 * width
     held = np.reshape(result.actuators.value, (3, -1))[-1]
-    assert np.array(heard["pressure_state"].pressure) == pytest.approx(held, abs=1500.0)
+    assert np.array(heard["actuator_state"].value) == pytest.approx(held, abs=1500.0)
 
 
 def test_times_are_kept(client, path):
@@ -103,11 +103,11 @@ def test_killing_the_node_midway_vents_the_robot(stack, client, path, heard):
     thread = threading.Thread(target=follow)
     wait_until(lambda: heard["driver_state"].state == DriverState.RUNNING, "the robot to be held")
     thread.start()
-    pressures = np.array(heard["pressure_state"].pressure)
-    wait_until(lambda: np.abs(pressures - heard["pressure_state"].pressure).max() > 1000.0, "the path to be under way")
+    pressures = np.array(heard["actuator_state"].value)
+    wait_until(lambda: np.abs(pressures - heard["actuator_state"].value).max() > 1000.0, "the path to be under way")
     stack.process("inverse_kinematics_node").kill()
-    wait_until(lambda: heard["driver_state"].state == DriverState.VENTED, "the driver to vent")
-    wait_until(lambda: max(heard["pressure_state"].pressure) < 1000.0, "the air to leave the chambers")
+    wait_until(lambda: heard["driver_state"].state == DriverState.SAFE, "the driver to vent")
+    wait_until(lambda: max(heard["actuator_state"].value) < 1000.0, "the air to leave the chambers")
     client.close()
     thread.join(30.0)
     assert isinstance(ended[0], NotConnectedError)

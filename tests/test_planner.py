@@ -13,9 +13,9 @@ from rclpy.signals import SignalHandlerOptions
 from softform_core.robots import load_robot
 from softform_core.shapes.random import random_target
 from softform_interfaces.action import ReachShape
-from softform_interfaces.msg import ActuatorValues, ChamberPressures
+from softform_interfaces.msg import ActuatorCommand, ActuatorValues
 from softform_ros.background_node import BackgroundNode
-from softform_ros.qos import PRESSURE_COMMAND
+from softform_ros.qos import ACTUATOR_COMMAND
 
 SCRIPT = Path(__file__).parents[1] / "docs" / "examples" / "planner.py"
 MOST_LINES = 60
@@ -40,7 +40,7 @@ def planner(stack):
 def commands(stack):
     heard = []
     with BackgroundNode("listener", "/softform") as node:
-        node.create_subscription(ChamberPressures, "pressure_command", heard.append, PRESSURE_COMMAND)
+        node.create_subscription(ActuatorCommand, "actuator_command", heard.append, ACTUATOR_COMMAND)
         yield heard
 
 

@@ -20,7 +20,7 @@ def marks_of(request):
     [
         ("test_stack.py", {"stack"}),
         ("test_demo.py", {"stack"}),
-        ("test_pneumatics_node.py", {"stack"}),
+        ("test_actuation_node.py", {"stack"}),
         ("test_train_s2r.py", {"training"}),
         ("test_simulation_generate.py", {"stack", "training"}),
         ("test_rig_identify_plant.py", {"training"}),

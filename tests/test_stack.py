@@ -13,8 +13,8 @@ from softform_client.client import Code, GoalFailedError, Mode, ShapeClient
 from softform_core.robots import load_robot
 from softform_core.shapes.random import random_target
 from softform_core.shapes.target import TargetShape
-from softform_interfaces.msg import ChamberPressures, DriverState, Surface
-from softform_ros.qos import LATCHED_STATE, PREDICTED_SURFACE, PRESSURE_COMMAND, PRESSURE_STATE_READER
+from softform_interfaces.msg import ActuatorCommand, ActuatorState, DriverState, Surface
+from softform_ros.qos import ACTUATOR_COMMAND, ACTUATOR_STATE_READER, LATCHED_STATE, PREDICTED_SURFACE
 
 MEGABYTE = 2**20
 
@@ -39,8 +39,8 @@ class Listener:
         self.node = rclpy.create_node("listener", namespace="softform", context=self.context)
         self.commands, self.states, self.driver, self.surfaces = [], [], [], []
         for kind, topic, kept, qos in (
-            (ChamberPressures, "pressure_command", self.commands, PRESSURE_COMMAND),
-            (ChamberPressures, "pressure_state", self.states, PRESSURE_STATE_READER),
+            (ActuatorCommand, "actuator_command", self.commands, ACTUATOR_COMMAND),
+            (ActuatorState, "actuator_state", self.states, ACTUATOR_STATE_READER),
             (DriverState, "driver_state", self.driver, LATCHED_STATE),
             (Surface, "predicted_surface", self.surfaces, PREDICTED_SURFACE),
         ):
@@ -67,13 +67,13 @@ def listener():
 
 
 def test_planning_alone_moves_nothing(stack, client, target, listener):
-    assert listener.listen(10.0, lambda: bool(listener.states)), "no pressure_state"
+    assert listener.listen(10.0, lambda: bool(listener.states)), "no actuator_state"
     result = client.reach(target, Mode.PLAN_ONLY)
     listener.listen(1.0)
     assert result.solve.mean_error < 1e-3
     assert not result.measured.valid
     assert not listener.commands
-    assert max(abs(p) for state in listener.states for p in state.pressure) < 400.0
+    assert max(abs(p) for state in listener.states for p in state.value) < 400.0
 
 
 @pytest.mark.parametrize(
@@ -110,8 +110,8 @@ def test_the_robot_takes_the_shape_and_the_scan_says_so(stack, client, target, l
     assert 1e-3 < result.measured.mean_error < 8e-3
     assert listener.listen(5.0, lambda: bool(listener.states) and bool(listener.surfaces))
     state = listener.states[-1]
-    assert list(state.status) == [ChamberPressures.SETTLED] * 9
-    np.testing.assert_allclose(state.pressure, result.actuators.value, atol=400.0)
+    assert list(state.status) == [ActuatorState.SETTLED] * 9
+    np.testing.assert_allclose(state.value, result.actuators.value, atol=400.0)
     surface = listener.surfaces[-1]
     assert surface.rows * surface.cols == len(surface.control_points) == 900
     assert 0.01 < max(point.z for point in surface.control_points) < 0.15
@@ -156,11 +156,11 @@ def test_cancelling_returns_the_best_and_leaves_the_robot_where_it_is(stack, cli
 def test_memory_stays_within_the_bars(stack):
     sizes = {p.pid: p.memory_info().rss / MEGABYTE for p in stack.processes()}
     assert sum(sizes.values()) < 3000.0, sizes
-    assert stack.process("pneumatics_node").memory_info().rss / MEGABYTE < 150.0
+    assert stack.process("actuation_node").memory_info().rss / MEGABYTE < 150.0
 
 
 def test_the_driver_loads_neither_torch_nor_open3d(stack):
-    maps = {m.path for m in stack.process("pneumatics_node").memory_maps()}
+    maps = {m.path for m in stack.process("actuation_node").memory_maps()}
     assert not [path for path in maps if "torch" in path or "open3d" in path]
 
 

@@ -27,7 +27,7 @@ from softform_client.reach_messages import features_to_message, goal_to_message
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.random import random_target
 from softform_interfaces.action import FollowWaypoints, ReachShape
-from softform_interfaces.msg import ChamberPressures
+from softform_interfaces.msg import ActuatorCommand
 from softform_ros.conversions import cloud_from_points
 
 EXAMPLES = int(os.environ.get("SOFTFORM_STOP_EXAMPLES", "0"))
@@ -45,7 +45,7 @@ ODD_PRESSURES = {
 def stack(ros_domain, tmp_path_factory):
     folder = tmp_path_factory.mktemp("stopped")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SOFTFORM_RUNS", str(folder))
+        patch.setenv("SOFTFORM_STATE", str(folder))
         with Stack(folder) as running:
             yield running
 
@@ -115,8 +115,16 @@ class Stopped(RuleBasedStateMachine):
     @rule(pressures=st.sampled_from(sorted(ODD_PRESSURES)))
     def command_something_odd(self, pressures):
         values = ODD_PRESSURES[pressures]
-        message = ChamberPressures(name=ROBOT.actuators[: len(values)], pressure=values.tolist())
+        newest = self.stack.states[-1]
+        message = ActuatorCommand(
+            source=newest.holder,
+            lease=newest.lease,
+            name=ROBOT.actuators[: len(values)],
+            unit=["Pa"] * len(values),
+            value=values.tolist(),
+        )
         for _ in range(5):
+            message.header.stamp = self._now()
             self.stack.commands.publish(message)
             time.sleep(0.01)
 

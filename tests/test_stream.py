@@ -14,9 +14,9 @@ from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.robots import load_robot
 from softform_core.surface.patch import SHEET
 from softform_core.units import MM_PER_M
-from softform_interfaces.msg import ChamberPressures, DriverState, ServoState
+from softform_interfaces.msg import ActuatorCommand, ActuatorState, DriverState, ServoState
 from softform_ros.background_node import BackgroundNode
-from softform_ros.qos import LATCHED_STATE, PRESSURE_COMMAND, PRESSURE_STATE_READER, SERVO_STATE
+from softform_ros.qos import ACTUATOR_COMMAND, ACTUATOR_STATE_READER, LATCHED_STATE, SERVO_STATE
 from softform_ros.service_calls import call_service
 
 CONTROLLER = Path(__file__).parents[1] / "src" / "softform_ik" / "test" / "streaming_process.py"
@@ -41,8 +41,8 @@ class Observer:
         self.node = self._background.__enter__()
         self.commands, self.pressures, self.driver, self.servo = [], [], [], []
         for kind, topic, kept, qos in (
-            (ChamberPressures, "pressure_command", self.commands, PRESSURE_COMMAND),
-            (ChamberPressures, "pressure_state", self.pressures, PRESSURE_STATE_READER),
+            (ActuatorCommand, "actuator_command", self.commands, ACTUATOR_COMMAND),
+            (ActuatorState, "actuator_state", self.pressures, ACTUATOR_STATE_READER),
             (DriverState, "driver_state", self.driver, LATCHED_STATE),
             (ServoState, "servo_state", self.servo, SERVO_STATE),
         ):
@@ -55,7 +55,7 @@ class Observer:
             time.sleep(0.02)
 
     def call(self, service):
-        return call_service(self.node, "pneumatics", Trigger, service, Trigger.Request(), PATIENCE)
+        return call_service(self.node, "actuation", Trigger, service, Trigger.Request(), PATIENCE)
 
     @property
     def driver_state(self):
@@ -63,7 +63,7 @@ class Observer:
 
     @property
     def measured(self):
-        return np.array(self.pressures[-1].pressure)
+        return np.array(self.pressures[-1].value)
 
     def close(self):
         self._background.close()
@@ -111,10 +111,10 @@ def test_stop_vents_midway_and_reset_alone_brings_nothing_back(observer, points_
         observer.wait_for(lambda: observer.servo[-1].state == ServoState.OFF, "the servo to let go")
     time.sleep(0.5)
     assert observer.call("reset").success
-    observer.wait_for(lambda: observer.driver_state == DriverState.VENTED, "the reset")
+    observer.wait_for(lambda: observer.driver_state == DriverState.SAFE, "the reset")
     observer.commands.clear()
     time.sleep(2.0)
-    assert not observer.commands and observer.driver_state == DriverState.VENTED
+    assert not observer.commands and observer.driver_state == DriverState.SAFE
     with streaming(points_file):
         follow(observer, points_file)
         assert observer.driver_state == DriverState.RUNNING
@@ -125,6 +125,6 @@ def test_when_the_servos_process_is_killed_the_driver_vents(stack, observer, poi
     with streaming(points_file):
         follow(observer, points_file)
         stack.process("inverse_kinematics_node").kill()
-        observer.wait_for(lambda: observer.driver_state == DriverState.VENTED, "the driver to vent")
-        assert "no command came" in observer.driver[-1].reason
+        observer.wait_for(lambda: observer.driver_state == DriverState.SAFE, "the driver to vent")
+        assert "no command of 'inverse_kinematics' came" in observer.driver[-1].reason
         observer.wait_for(lambda: np.abs(observer.measured).max() < 400.0, "the pressure to go")

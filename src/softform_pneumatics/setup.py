@@ -13,12 +13,10 @@ setup(
     zip_safe=True,
     maintainer="Softform maintainers",
     maintainer_email="softform@users.noreply.example",
-    description="Pneumatic boards, the driver that is safe with air, and its node.",
+    description="Pneumatic boards as a family of devices of the driver.",
     license="Apache-2.0",
     entry_points={
-        "console_scripts": [
-            "pneumatics_node = softform_pneumatics.pneumatics_node:main",
-        ],
+        "softform.devices": ["pneumatic_board = softform_pneumatics.family:FAMILY"],
         "softform.commands": ["channels = softform_pneumatics.cli_channels:channels"],
     },
 )

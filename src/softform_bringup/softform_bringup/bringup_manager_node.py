@@ -24,7 +24,9 @@ from softform_ros.stack_state import state_in_words
 
 PARAMETERS = (
     Parameter("nodes", [""], "Life-cycle nodes in the order of bringing up, relative to the namespace."),
-    Parameter("air_first", ["pneumatics"], "Nodes that are deactivated before any other, so that they vent at once."),
+    Parameter(
+        "safe_first", ["actuation"], "Nodes that are deactivated before any other, so that they make safe at once."
+    ),
     Parameter(
         "configured_ahead",
         ["shape_predictor", "inverse_kinematics", "motion_planner", "collector"],
@@ -91,7 +93,7 @@ class BringupManagerNode(Node):
         self._goes_down = True
         if exit_code == 0:
             self._tell(BringupState.STOPPING)
-        self._manager.bring_down(self.parameters["stop_patience"], self.parameters["air_first"])
+        self._manager.bring_down(self.parameters["stop_patience"], self.parameters["safe_first"])
         if exit_code == 0:
             self._tell(BringupState.DOWN)
         else:

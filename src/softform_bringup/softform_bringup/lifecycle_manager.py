@@ -152,17 +152,17 @@ class LifecycleManager:
             state = self._known_state(node)
         self._log(f"{node.name} is active after {time.monotonic() - started:.1f} s")
 
-    def bring_down(self, patience: float, air_first: Collection[str] = ()) -> None:
+    def bring_down(self, patience: float, safe_first: Collection[str] = ()) -> None:
         """Deactivate, clean up and shut down every node that still answers, the last one first.
 
         Args:
             patience: Time for all of it, s; nodes that do not answer are skipped.
-            air_first: Nodes that are deactivated before any other: with the driver the robot is vented at once, not
+            safe_first: Nodes that are deactivated before any other: with the driver the robot is made safe at once, not
                 after the nodes that stand behind it.
         """
         deadline = time.monotonic() + patience
         for node in self._nodes:
-            if node.name in air_first:
+            if node.name in safe_first:
                 self._take_down(node, deadline, lambda state: state is not State.ACTIVE)
         for node in reversed(self._nodes):
             if self._take_down(node, deadline, lambda state: state is State.FINALIZED):

@@ -134,7 +134,7 @@ def test_up_in_order_and_down_in_reverse_by_service(stack, watcher):
 
 
 def test_the_driver_vents_before_anything_else_goes_down(stack, watcher):
-    stack.start_manager("first", "second", air_first=["first"])
+    stack.start_manager("first", "second", safe_first=["first"])
     stack.start_tiny("first")
     stack.start_tiny("second")
     watcher.wait_for_state("active")

@@ -1,4 +1,4 @@
-"""What the pneumatic driver says: whether it takes commands, and whether the robot has settled."""
+"""What the driver says: whether it takes commands, and whether the robot has settled."""
 
 import threading
 import time
@@ -10,10 +10,12 @@ import numpy as np
 from softform_client.reach_goal import Code
 from softform_core.arrays import Array
 from softform_core.robots import Robot
-from softform_interfaces.msg import ChamberPressures, DriverState
+from softform_interfaces.msg import ActuatorState, DriverState
 from softform_ros.goal_error import GoalError
 
 _POLL_SECONDS = 0.05
+_SILENT_TIMES = 3.0
+"""Times `state_timeout` for which a driver may say nothing of its state, which it tells five times a second."""
 
 
 @dataclass(frozen=True)
@@ -40,19 +42,27 @@ class DriverWatch:
         robot: Robot whose chambers are named.
         state_timeout: s after which pressures count as lost.
         clock: Steady time, s.
+        source: By which name this commander asks for the lease; that of others is in its way.
     """
 
-    def __init__(self, robot: Robot, state_timeout: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._robot, self._timeout, self._clock = robot, state_timeout, clock
+    def __init__(
+        self,
+        robot: Robot,
+        state_timeout: float,
+        clock: Callable[[], float] = time.monotonic,
+        source: str = "",
+    ) -> None:
+        self._robot, self._timeout, self._clock, self._source = robot, state_timeout, clock, source
         self._news = threading.Condition()
         self._measured: MeasuredPressures | None = None
         self._state: int | None = None
-        self._reason = ""
+        self._reason = self._holder = ""
+        self._told_at = 0.0
 
     def note_pressures(
         self, names: Sequence[str], pressures: Sequence[float], status: Sequence[int], stamp: float
     ) -> None:
-        """Take a `pressure_state`; one of another robot is not noted."""
+        """Take a `actuator_state`; one of another robot is not noted."""
         value_of = dict(zip(names, zip(pressures, status, strict=False), strict=False))
         if sorted(value_of) != sorted(self._robot.actuators):
             return
@@ -60,29 +70,31 @@ class DriverWatch:
         with self._news:
             self._measured = MeasuredPressures(
                 np.array([pressure for pressure, _ in ordered], dtype=np.float64),
-                all(one == ChamberPressures.SETTLED for _, one in ordered),
+                all(one == ActuatorState.SETTLED for _, one in ordered),
                 stamp,
                 self._clock(),
             )
             self._news.notify_all()
 
-    def note_state(self, state: int, reason: str) -> bool:
+    def note_state(self, state: int, reason: str, holder: str = "") -> bool:
         """Take a `driver_state`.
 
         Returns:
-            Whether the driver has stopped following commands: it faulted, went away, or vented after it ran.
+            Whether the driver has just stopped following commands: it faulted, went away, or made safe after it ran.
         """
         with self._news:
-            ran = self._state == DriverState.RUNNING
-            self._state, self._reason = state, reason
+            before, self._state, self._reason, self._holder = self._state, state, reason, holder
+            self._told_at = self._clock()
             self._news.notify_all()
-        return state in (DriverState.FAULT, DriverState.OFFLINE) or (ran and state == DriverState.VENTED)
+        if state == DriverState.SAFE:
+            return before == DriverState.RUNNING
+        return state != before and state in (DriverState.FAULT, DriverState.OFFLINE)
 
     @property
     def follows(self) -> bool:
-        """Whether the driver would follow commands: it runs, or is vented and waits for one."""
+        """Whether the driver would follow commands: it runs, or is safe and waits for one."""
         with self._news:
-            return self._state in (DriverState.VENTED, DriverState.RUNNING)
+            return self._state in (DriverState.SAFE, DriverState.RUNNING)
 
     @property
     def pressures(self) -> Array | None:
@@ -94,32 +106,44 @@ class DriverWatch:
         """Check that a command would be followed.
 
         Raises:
-            GoalError: If the driver is unknown, offline, at fault, or silent.
+            GoalError: If the driver is unknown, offline, at fault, or silent, or follows another commander.
         """
         with self._news:
             if self._state is None:
                 raise GoalError(
                     Code.DRIVER_NOT_READY,
-                    "No pneumatic driver has announced itself on driver_state.",
+                    "No driver has announced itself on driver_state.",
                     "Start the driver and activate it, or plan only.",
                 )
             if self._state == DriverState.FAULT:
                 raise GoalError(
                     Code.DRIVER_FAULT,
-                    f"The pneumatic driver is at fault: {self._reason}",
+                    f"The driver is at fault: {self._reason}",
                     "Remove the cause, then call `reset`.",
                 )
             if self._state == DriverState.OFFLINE:
                 raise GoalError(
                     Code.DRIVER_NOT_READY,
-                    f"The pneumatic driver is offline: {self._reason}",
-                    "Connect the board and configure and activate the driver.",
+                    f"The driver is offline: {self._reason}",
+                    "Connect the devices and configure and activate the driver.",
+                )
+            if self._clock() - self._told_at > _SILENT_TIMES * self._timeout:
+                raise GoalError(
+                    Code.DRIVER_NOT_READY,
+                    f"The driver has said nothing on driver_state for {self._clock() - self._told_at:.1f} s.",
+                    "Check that it runs, and the network.",
+                )
+            if self._source and self._holder not in ("", self._source):
+                raise GoalError(
+                    Code.DRIVER_NOT_READY,
+                    f"'{self._holder}' commands the robot.",
+                    "Let it end, cancel it or call its 'release'; 'stop' ends any.",
                 )
             if self._measured is None or not self._is_fresh():
                 silence = "ever" if self._measured is None else f"for {self._clock() - self._measured.received:.1f} s"
                 raise GoalError(
                     Code.DRIVER_NOT_READY,
-                    f"No pressures of '{self._robot.name}' came on pressure_state {silence}.",
+                    f"No pressures of '{self._robot.name}' came on actuator_state {silence}.",
                     "Check that the driver is active and drives this robot.",
                 )
 

@@ -13,7 +13,7 @@ class HeldCommand:
         publish: Sends (k,) Pa.
     """
 
-    def __init__(self, publish: Callable[[Array], None]) -> None:
+    def __init__(self, publish: Callable[[Array], object]) -> None:
         self._publish = publish
         self._lock = threading.Lock()
         self._pressures: Array | None = None
@@ -49,7 +49,7 @@ class HeldCommand:
                 self._publish(self._pressures)
 
     def release(self) -> bool:
-        """Hold nothing; returns whether something was held. The driver's watchdog then vents the robot."""
+        """Hold nothing; returns whether something was held. The driver then makes the robot safe."""
         with self._lock:
             held, self._pressures = self._pressures is not None, None
             return held

@@ -80,7 +80,7 @@ class FrameCollector:
         except Exception as error:  # the node must live on for the next goal
             code, message = Code.INTERNAL_ERROR, f"{type(error).__name__}: {error}"
         finally:
-            self._link.command.release()
+            self._link.let_go()
         if self._store is None:
             return CollectOutcome(self._goal.output, code, message)
         try:

@@ -1,5 +1,6 @@
 """One end of the topics between a node and a running robot: commands out, pressures and captures in."""
 
+from collections.abc import Callable
 from types import TracebackType
 from typing import TypeVar
 
@@ -13,8 +14,9 @@ from softform_client.driver_watch import DriverWatch
 from softform_client.held_command import HeldCommand
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
-from softform_interfaces.msg import ChamberPressures, DriverState, MarkerFrame
+from softform_interfaces.msg import ActuatorState, DriverState, MarkerFrame
 from softform_ros import qos
+from softform_ros.command_lease import CommandLease
 from softform_ros.conversions import seconds_from_stamp
 from softform_ros.frames import Frames
 from softform_ros.timers import create_steady_timer
@@ -28,7 +30,8 @@ _STATE_TIMEOUT = 1.0
 class RobotLink:
     """Talks to driver and capture devices while the `with` block lasts.
 
-    What is held is repeated, since the driver vents the robot when commands cease: so it does when this process dies.
+    What is held is repeated, since the driver makes the robot safe when commands cease: so it does when this process
+    dies. The driver's lease is asked for once, with the first command; when it dies, nothing more is commanded.
 
     Attributes:
         driver: What the driver says.
@@ -46,10 +49,11 @@ class RobotLink:
             frames: What the node knows of frames.
         """
         self._robot, self._node, self._frames = robot, node, frames
-        self.driver = DriverWatch(robot, _STATE_TIMEOUT)
+        self.driver = DriverWatch(robot, _STATE_TIMEOUT, source=node.get_name())
         self.clouds: CaptureWatch[PointCloud2] = CaptureWatch()
         self.markers: CaptureWatch[MarkerFrame] = CaptureWatch()
-        self.command = HeldCommand(self._publish)
+        self.command = HeldCommand(lambda pressures: self._lease.send(pressures))
+        self._has_asked = False
         self._stop_reason: str | None = None
 
     @property
@@ -60,11 +64,11 @@ class RobotLink:
     def __enter__(self) -> "RobotLink":
         """Open the topics."""
         node = self._node
-        self._publisher = node.create_publisher(ChamberPressures, "pressure_command", qos.PRESSURE_COMMAND)
+        self._lease = CommandLease(node, self._robot.actuators, self._robot.unit)
         self._subscriptions = [
             node.create_subscription(kind, topic, note, profile)
             for kind, topic, note, profile in (
-                (ChamberPressures, "pressure_state", self._on_pressures, qos.PRESSURE_STATE_READER),
+                (ActuatorState, "actuator_state", self._on_pressures, qos.ACTUATOR_STATE_READER),
                 (DriverState, "driver_state", self._on_driver_state, qos.LATCHED_STATE),
                 (PointCloud2, "captured_cloud", self._on_cloud, qos.CAPTURED_CLOUD),
                 (MarkerFrame, "captured_markers", self._on_markers, qos.CAPTURED_MARKERS),
@@ -76,35 +80,46 @@ class RobotLink:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Hold nothing, so that the driver vents the robot, and close."""
-        self.command.release()
+        """Hold nothing, so that the driver makes the robot safe, and close."""
+        self.let_go()
         self._node.destroy_timer(self._timer)
         for subscription in self._subscriptions:
             self._node.destroy_subscription(subscription)
-        self._node.destroy_publisher(self._publisher)
+        self._lease.close()
 
     def commands(self, actuation: NDArray[np.float64]) -> NDArray[np.float64]:
         """Commands (k,) Pa of the actuators under an actuation (m,) Pa."""
         return self._robot.actuators_of(actuation)
 
-    def _publish(self, pressures: NDArray[np.float64]) -> None:
-        message = ChamberPressures(name=self._robot.actuators, pressure=pressures.tolist())
-        message.header.stamp = self._node.get_clock().now().to_msg()
-        self._publisher.publish(message)
+    def hold(self, pressures: NDArray[np.float64], permitted: Callable[[], bool]) -> bool:
+        """Hold (k,) Pa from now on, as `HeldCommand.hold`; waits for the lease the first time.
 
-    def _on_pressures(self, message: ChamberPressures) -> None:
+        Raises:
+            LeaseRefusedError: If it is refused.
+        """
+        if not self._has_asked:
+            self._lease.acquire()
+            self._has_asked = True
+        return self.command.hold(pressures, lambda: self._lease.is_held and permitted())
+
+    def let_go(self) -> None:
+        """Hold nothing and give the lease up."""
+        self.command.release()
+        self._lease.release()
+
+    def _on_pressures(self, message: ActuatorState) -> None:
         self.driver.note_pressures(
-            message.name, message.pressure, message.status, seconds_from_stamp(message.header.stamp)
+            message.name, message.value, message.status, seconds_from_stamp(message.header.stamp)
         )
 
     def _on_driver_state(self, message: DriverState) -> None:
         # After a stop the robot must not move by itself when the driver is reset, whether or not it was held just then.
-        # A driver that only vents has no command: where nothing is held, that was this link's wish.
-        followed, holds = self.driver.follows, self.command.pressures is not None
-        stopped = self.driver.note_state(message.state, message.reason)
-        if stopped and (holds or (followed and message.state != DriverState.VENTED)):
+        # A driver that only makes safe has no command: where nothing is held, that was this link's wish.
+        followed, dead = self.driver.follows, self._lease.note(message)
+        stopped = self.driver.note_state(message.state, message.reason, message.holder)
+        if dead or (stopped and followed and message.state != DriverState.SAFE):
             self._stop_reason = message.reason
-            self.command.release()
+            self.let_go()
 
     def _on_cloud(self, message: PointCloud2) -> None:
         self.clouds.note(self._in_robot_frame(message), seconds_from_stamp(message.header.stamp))

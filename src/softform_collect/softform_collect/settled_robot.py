@@ -7,6 +7,7 @@ from softform_client.driver_watch import MeasuredPressures
 from softform_collect.goal import AGAIN, Code, CollectError, CollectSettings
 from softform_collect.robot_link import RobotLink
 from softform_core.arrays import Array
+from softform_ros.command_lease import LeaseRefusedError
 from softform_ros.goal_error import GoalError
 
 _POLL_SECONDS = 0.1
@@ -42,7 +43,11 @@ class SettledRobot:
             CollectError: If the driver fails or collecting is stopped.
         """
         commanded_at = time.time()
-        if not self.link.command.hold(self.link.commands(actuation), lambda: not self.is_stopped()):
+        try:
+            is_held = self.link.hold(self.link.commands(actuation), lambda: not self.is_stopped())
+        except LeaseRefusedError as error:
+            raise CollectError(Code.DRIVER_FAILED, error.message, f"{error.next_step} {AGAIN}") from error
+        if not is_held:
             raise self._stop_error(what)
         return self.still_settled(actuation, commanded_at, what)
 

@@ -22,7 +22,8 @@ from softform_core.frames.references import reference_actuation
 from softform_core.frames.sources import open_recording
 from softform_core.robots import load_robot
 from softform_core.units import MM_PER_M
-from softform_interfaces.msg import ChamberPressures, DriverState
+from softform_interfaces.msg import ActuatorState, DriverState
+from softform_ros.command_lease import KnownLease
 from softform_ros.conversions import (
     cloud_from_points,
     marker_message,
@@ -72,6 +73,12 @@ class QuickRobot:
     def commands(self, actuation):
         return ROBOT.actuators_of(actuation)
 
+    def hold(self, pressures, permitted):
+        return self.command.hold(pressures, permitted)
+
+    def let_go(self):
+        self.command.release()
+
     def _follow(self, pressures):
         self._held = pressures
         if pressures.any():
@@ -80,7 +87,7 @@ class QuickRobot:
                 self.at_frame_one(self)
 
     def __enter__(self):
-        self.driver.note_state(DriverState.VENTED, "")
+        self.driver.note_state(DriverState.SAFE, "")
         self._thread.start()
         return self
 
@@ -98,7 +105,8 @@ class QuickRobot:
             if shown is not pressures:
                 shown, surface, spots = pressures, *(one.points(pressures) / MM_PER_M for one in (SURFACE, SPOTS))
             if self.is_driven:
-                settled = [ChamberPressures.SETTLED] * 9
+                self.driver.note_state(DriverState.RUNNING, "")
+                settled = [ActuatorState.SETTLED] * 9
                 self.driver.note_pressures(ROBOT.actuators, pressures, settled, time.time())
             if self.is_scanning:
                 stamp = stamp_from_seconds(time.time())
@@ -256,7 +264,7 @@ def test_markers_that_were_moved_between_sessions_are_refused(tmp_path):
     ("fails", "code", "said"),
     [
         (lambda robot: setattr(robot, "is_scanning", False), Code.CAPTURE_FAILED, "No captured_cloud"),
-        (lambda robot: setattr(robot, "is_driven", False), Code.DRIVER_FAILED, "pressure_state"),
+        (lambda robot: setattr(robot, "is_driven", False), Code.DRIVER_FAILED, "actuator_state"),
         (lambda robot: setattr(robot, "stop_reason", "someone pressed stop"), Code.DRIVER_FAILED, "pressed stop"),
     ],
     ids=["silent scanner", "silent driver", "stop"],
@@ -400,24 +408,40 @@ def test_nothing_is_commanded_once_collecting_is_to_end(tmp_path):
     assert outcome.code == Code.CANCELLED and outcome.captured == 1
 
 
+class HeldLease:
+    """The link's lease, without a driver."""
+
+    def __init__(self):
+        self.known = KnownLease()
+
+    def note(self, state):
+        return self.known.note(state.holder, state.lease)
+
+    def release(self):
+        return bool(self.known.drop())
+
+
 @pytest.mark.parametrize(
     ("states", "held", "is_stop"),
     [
         ([DriverState.FAULT, DriverState.OFFLINE], False, False),  # it has not followed yet: that is waited for
-        ([DriverState.VENTED, DriverState.RUNNING, DriverState.VENTED], False, False),  # the link let go of it
-        ([DriverState.VENTED, DriverState.RUNNING, DriverState.VENTED], True, True),
-        ([DriverState.VENTED, DriverState.FAULT], False, True),
-        ([DriverState.VENTED, DriverState.FAULT, DriverState.VENTED], False, True),  # a reset does not undo it
+        ([DriverState.SAFE, DriverState.RUNNING, DriverState.SAFE], False, False),  # the link gave its lease up
+        ([DriverState.SAFE, DriverState.RUNNING, DriverState.SAFE], True, True),
+        ([DriverState.SAFE, DriverState.FAULT], False, True),
+        ([DriverState.SAFE, DriverState.FAULT, DriverState.SAFE], False, True),  # a reset does not undo it
         ([DriverState.RUNNING, DriverState.OFFLINE], True, True),
     ],
 )
 def test_what_counts_as_a_stop_of_the_driver(states, held, is_stop):
-    link = RobotLink(ROBOT, node=None, frames=None)
+    link = RobotLink(ROBOT, SimpleNamespace(get_name=lambda: "collector"), frames=None)
+    link._lease = HeldLease()
     link.command = HeldCommand(lambda pressures: None)
     if held:
+        link._lease.known.grant(7)
         link.command.hold(np.full(9, 1000.0))
-    for state in states:
-        link._on_driver_state(DriverState(state=state, reason="because"))
+    for count, state in enumerate(states):
+        holder = "collector" if held and count < len(states) - 1 else ""
+        link._on_driver_state(DriverState(state=state, reason="because", holder=holder, lease=7))
     assert link.stop_reason == ("because" if is_stop else None)
     assert link.command.pressures is None
 

@@ -12,7 +12,7 @@ from softform_ik.plan.parameters import PARAMETERS
 from softform_ik.plan.plan import Plan
 from softform_ik.plan.server import PlanServer
 from softform_ik.warm_up import warm_up
-from softform_interfaces.msg import ChamberPressures
+from softform_interfaces.msg import ActuatorState
 from softform_ros import qos
 from softform_ros.action_goals import GoalLedger
 from softform_ros.conversions import seconds_from_stamp
@@ -23,6 +23,8 @@ from softform_ros.model_refresh import ModelRefresh
 
 class MotionPlannerNode(SoftformLifecycleNode):
     """A node of its own, so that planning takes nothing from the process that commands the robot."""
+
+    may_use_sim_time = True
 
     def __init__(self) -> None:
         """Declare the parameters; models are loaded by `configure`."""
@@ -43,7 +45,7 @@ class MotionPlannerNode(SoftformLifecycleNode):
         warm_up(models.current, robot)
         self._driver = DriverWatch(robot, values["state_timeout"])
         self._state_subscription = self.create_subscription(
-            ChamberPressures, "pressure_state", self._on_pressures, qos.PRESSURE_STATE_READER
+            ActuatorState, "actuator_state", self._on_pressures, qos.ACTUATOR_STATE_READER
         )
         self._model_refresh = ModelRefresh(self, models)
         settings = MotionSettings(
@@ -85,9 +87,9 @@ class MotionPlannerNode(SoftformLifecycleNode):
             return Health(WARN, f"sim-to-real model not in use: {self._models.fault}", values)
         return self._ledger.health(values)
 
-    def _on_pressures(self, message: ChamberPressures) -> None:
+    def _on_pressures(self, message: ActuatorState) -> None:
         self._driver.note_pressures(
-            message.name, message.pressure, message.status, seconds_from_stamp(message.header.stamp)
+            message.name, message.value, message.status, seconds_from_stamp(message.header.stamp)
         )
 
 

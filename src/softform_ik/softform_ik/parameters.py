@@ -21,6 +21,13 @@ PARAMETERS = (
     ),
     Parameter("max_target_age", 60.0, "targets stamped longer ago than this are rejected, s", 0.1, 1e6),
     Parameter("command_rate", 10.0, "repetitions of the pressure command while the robot holds a shape, Hz", 2.0, 50.0),
+    Parameter(
+        "hold_timeout",
+        600.0,
+        "a shape that neither goal nor stream renews is held for this long at most, then the robot is made safe, s",
+        1.0,
+        86400.0,
+    ),
     Parameter("state_timeout", 1.0, "pressures measured longer ago than this count as lost, s", 0.1, 10.0),
     Parameter("settle_timeout", 30.0, "time for the robot to settle, s", 0.5, 600.0),
     Parameter("capture_timeout", 20.0, "time to wait for each captured cloud of the settled robot, s", 0.5, 600.0),

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,10 +22,13 @@ from softform_core.robots import load_robot
 from softform_core.shapes.target import TargetShape
 from softform_core.surface.patch import SHEET
 from softform_core.units import MM_PER_M
-from softform_interfaces.msg import ChamberPressures, DriverState
+from softform_interfaces.msg import ActuatorCommand, ActuatorState, DriverState
+from softform_interfaces.srv import Lease
 from softform_ros import qos
 from softform_ros.conversions import cloud_from_points
 from softform_ros.service_calls import call_service
+
+sys.path.insert(0, str(Path(__file__).parent))  # for the helper beside this file
 
 NAMESPACE = "/softform"
 PATIENCE = 30.0
@@ -73,18 +77,21 @@ class StandIn:
         self.lock = threading.RLock()
         self.commands = []
         self.driver_states = []
+        self.lease, self.holder, self.reason, self.refusal = time.time_ns(), "", "", ""
         self.reset_behaviour()
-        self.states = self.node.create_publisher(ChamberPressures, "pressure_state", qos.PRESSURE_STATE)
+        self.states = self.node.create_publisher(ActuatorState, "actuator_state", qos.ACTUATOR_STATE)
         self.driver = self.node.create_publisher(DriverState, "driver_state", qos.LATCHED_STATE)
         self.clouds = self.node.create_publisher(PointCloud2, "captured_cloud", qos.CAPTURED_CLOUD)
-        self.node.create_subscription(ChamberPressures, "pressure_command", self.on_command, qos.PRESSURE_COMMAND)
+        self.node.create_subscription(ActuatorCommand, "actuator_command", self.on_command, qos.ACTUATOR_COMMAND)
+        self.node.create_service(Lease, "lease", self.on_lease)
         self.node.create_timer(0.05, self.tick)
+        self.node.create_timer(0.2, lambda: self.announce(self.state, self.reason))
         self.node.create_timer(0.2, self.scan)
         self.executor = SingleThreadedExecutor(context=self.context)
         self.executor.add_node(self.node)
         self.thread = threading.Thread(target=self.spin, daemon=True)
         self.thread.start()
-        self.announce(DriverState.VENTED, "waiting for commands")
+        self.announce(DriverState.SAFE, "waiting for commands")
 
     def reset_behaviour(self):
         with self.lock:
@@ -97,7 +104,9 @@ class StandIn:
             self.scan_frame = "membrane/base_link"
             self.scans = True
             self.commands.clear()
-            self.state = DriverState.VENTED
+            self.refused = []
+            self.refusal = ""
+            self.state = DriverState.SAFE
 
     def spin(self):
         with contextlib.suppress(ExternalShutdownException, ShutdownException):
@@ -105,29 +114,48 @@ class StandIn:
 
     def announce(self, state, reason):
         with self.lock:
-            self.state = state
-            if state != DriverState.RUNNING:
-                self.target = None
-            self.driver.publish(DriverState(state=state, reason=reason))
+            if state != DriverState.RUNNING and (state, reason) != (self.state, self.reason):
+                self.target, self.holder = None, ""
+            self.state, self.reason = state, reason
+            self.driver.publish(DriverState(state=state, reason=reason, holder=self.holder, lease=self.lease))
 
     def on_command(self, message):
         with self.lock:
-            self.commands.append(np.array(message.pressure))
-            if self.state == DriverState.VENTED:
+            if (message.source, message.lease) != (self.holder, self.lease):
+                self.refused.append(np.array(message.value))
+                return
+            self.commands.append(np.array(message.value))
+            if self.state == DriverState.SAFE:
                 self.announce(DriverState.RUNNING, "following commands")
             if self.state == DriverState.RUNNING:
-                self.target = np.array(message.pressure)
+                self.target = np.array(message.value)
+
+    def on_lease(self, request, response):
+        with self.lock:
+            if request.request == Lease.Request.RELEASE:
+                self.announce(DriverState.SAFE, f"'{request.source}' gave its lease up")
+                response.success = True
+            elif self.refusal or self.holder or self.state in (DriverState.FAULT, DriverState.OFFLINE):
+                response.message = self.refusal or f"'{self.holder}' holds the lease."
+            else:
+                self.lease, self.holder, response.success = self.lease + 1, request.source, True
+                response.lease = self.lease
+            return response
+
+    def take_lease_away(self, reason):
+        """As a driver does whose commander fell silent."""
+        self.announce(DriverState.SAFE, reason)
 
     def tick(self):
         with self.lock:
             goal = np.zeros_like(self.pressures) if self.target is None else self.target
             self.pressures = self.pressures + self.part_a_tick * (goal - self.pressures)
             settled = self.target is not None and np.abs(goal - self.pressures).max() < 50.0
-            status = ChamberPressures.SETTLED if settled else ChamberPressures.REGULATING
+            status = ActuatorState.SETTLED if settled else ActuatorState.MOVING
             if not self.publishes_pressures:
                 return
-            message = ChamberPressures(
-                name=self.robot.actuators, pressure=self.pressures.tolist(), status=[status] * len(self.pressures)
+            message = ActuatorState(
+                name=self.robot.actuators, value=self.pressures.tolist(), status=[status] * len(self.pressures)
             )
             message.header.stamp = self.node.get_clock().now().to_msg()
             self.states.publish(message)
@@ -244,8 +272,9 @@ def fresh_robot(request, stand_in, wait_for):
     if "client" in request.fixturenames:
         stand_in.announce(DriverState.FAULT, "between two tests")
         wait_for(stand_in.is_silent, "the node to hold nothing")
+        time.sleep(0.6)  # a stream that comes sooner is the one from before
     stand_in.reset_behaviour()
-    stand_in.announce(DriverState.VENTED, "waiting for commands")
+    stand_in.announce(DriverState.SAFE, "waiting for commands")
 
 
 @pytest.fixture

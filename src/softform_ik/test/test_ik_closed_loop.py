@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from granted_lease import GrantedLease
 
 from softform_client.capture_watch import CaptureWatch
 from softform_client.driver_watch import DriverWatch
@@ -26,7 +27,7 @@ from softform_ik.reach.reach import Reach, ReachSettings
 from softform_ik.robot.commander import Commander
 from softform_ik.robot.hardware import Hardware, HardwareSettings
 from softform_ik.robot.stop_request import StopRequest
-from softform_interfaces.msg import ChamberPressures, DriverState
+from softform_interfaces.msg import ActuatorState, DriverState
 
 HIDDEN = np.array([3500.0, 700.0, 2800.0, 900.0, 2500.0, 1500.0, 600.0, 3100.0, 1200.0])
 MIRROR = np.diag([-1.0, 1.0, 1.0])
@@ -81,10 +82,10 @@ class Rig:
         self.robot, self.real, self.random = robot, real, np.random.default_rng(seed)
         self.driver, self.captures = DriverWatch(robot, state_timeout=60.0), CaptureWatch()
         self.now, self.sent, self.scans, self.spoil = 100.0, [], 0, lambda number, points: points
-        self.driver.note_state(DriverState.VENTED, "")
+        self.driver.note_state(DriverState.SAFE, "")
         self.note(np.zeros(9))
 
-    def note(self, pressures, status=ChamberPressures.SETTLED):
+    def note(self, pressures, status=ActuatorState.SETTLED):
         self.driver.note_pressures(self.robot.actuators, pressures, [status] * 9, self.now)
 
     def command(self, pressures):
@@ -107,7 +108,7 @@ class Rig:
     def reach(self, model, settings):
         """A server's worker for this rig."""
         waiting = HardwareSettings(settle_timeout=0.2, capture_timeout=0.2)
-        self.commander = Commander(HeldCommand(self.command))
+        self.commander = Commander(HeldCommand(self.command), GrantedLease())
         hardware = Hardware(
             self.robot, waiting, self.driver, self.captures, self.commander, lambda cloud: cloud, lambda: self.now
         )

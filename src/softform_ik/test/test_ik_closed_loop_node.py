@@ -96,7 +96,7 @@ def test_a_fault_in_a_later_round_ends_goal_and_commands(softer, stand_in, shape
         softer.reach(shape_of(HIDDEN), Mode.CLOSED_LOOP, without_sim_to_real=True, on_feedback=at(1, "settling", burst))
     assert failure.value.code == Code.DRIVER_FAULT and len(failure.value.result.round_mean_errors) == 1
     wait_for(stand_in.is_silent, "the commands to end")
-    stand_in.announce(DriverState.VENTED, "reset")
+    stand_in.announce(DriverState.SAFE, "reset")
     assert stand_in.is_silent()
 
 

@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
+from granted_lease import GrantedLease
 
 from softform_client.held_command import HeldCommand
 from softform_client.reach_goal import Code
+from softform_core.errors import SoftformError
 from softform_ik.robot.commander import Commander
 from softform_ik.robot.stop_request import StopRequest
+from softform_ros.goal_error import GoalError
 
 FOLLOW_PREEMPTED = 312
 GOAL, STREAM = np.full(9, 2000.0), np.full(9, 1000.0)
@@ -33,8 +36,20 @@ def sent():
 
 
 @pytest.fixture
-def commander(sent, clock):
-    return Commander(HeldCommand(sent.append), clock)
+def steady():
+    return WallClock()
+
+
+@pytest.fixture
+def lease():
+    one = GrantedLease()
+    one.is_held = True
+    return one
+
+
+@pytest.fixture
+def commander(sent, clock, steady, lease):
+    return Commander(HeldCommand(sent.append), lease, stream_pause=500, wall_clock=clock, clock=steady)
 
 
 def test_the_stream_commands_while_no_goal_moves(commander, sent):
@@ -81,8 +96,68 @@ def test_after_a_release_older_targets_do_not_count(commander, sent, clock):
     assert not commander.hold_for_stream(STREAM, 1_000_900) and len(sent) == 1
     clock.now = 1_002_000
     assert not commander.release(), "a reset releases nothing, but older targets are past"
-    assert not commander.hold_for_stream(STREAM, 1_001_500)
-    assert commander.hold_for_stream(STREAM, 1_002_500) and len(sent) == 2
+    assert not commander.hold_for_stream(STREAM, 1_001_500) and len(sent) == 1
+
+
+def test_after_a_release_a_stream_that_goes_on_is_not_followed_and_one_that_paused_is(commander, steady, lease):
+    commander.hold_for_stream(STREAM, 1_000_100)
+    commander.release()
+    assert not lease.is_held
+    for stamp in range(10):  # every 400, while the pause is 500
+        steady.now += 400
+        commander.note_target()
+        assert commander.stream_bar is not None and not commander.admits(2_000_000 + stamp)
+    steady.now += 501
+    commander.note_target()
+    assert commander.admits(3_000_000) and not commander.hold_for_stream(STREAM, 3_000_000), "not without a lease"
+    commander.take_for_stream()
+    assert lease.asked == 1 and commander.hold_for_stream(STREAM, 3_000_000)
+
+
+def test_a_stream_that_was_refused_the_lease_is_not_asked_for_again(commander, lease):
+    lease.is_held, lease.refusal = False, SoftformError("'collector' holds the lease.")
+    with pytest.raises(SoftformError, match="'collector' holds"):
+        commander.take_for_stream()
+    assert commander.stream_bar is not None and not commander.admits(2_000_000)
+
+
+def test_a_goal_asks_once_and_a_shape_that_is_held_is_taken_over(commander, lease):
+    lease.is_held, first, second = False, StopRequest(), StopRequest()
+    commander.begin(first, Code.PREEMPTED)
+    assert lease.asked == 0, "solving needs no lease"
+    assert commander.hold(GOAL, first) and commander.hold(GOAL, first) and lease.asked == 1
+    commander.end(first)
+    commander.begin(second, Code.PREEMPTED)
+    assert commander.hold(STREAM, second) and lease.asked == 1
+    lease.is_held = False  # it died, and nobody has said so yet
+    assert not commander.hold(GOAL, second) and lease.asked == 1
+
+
+def test_a_goal_that_is_refused_the_lease_says_who_has_it(commander, lease):
+    lease.is_held, lease.refusal, goal = False, SoftformError("'collector' holds the lease."), StopRequest()
+    commander.begin(goal, Code.PREEMPTED)
+    with pytest.raises(GoalError, match="'collector' holds") as refused:
+        commander.hold(GOAL, goal)
+    assert refused.value.code == Code.DRIVER_NOT_READY
+
+
+def test_how_long_a_shape_is_held_without_renewal(commander, steady):
+    goal = StopRequest()
+    assert commander.held_for == 0.0
+    commander.begin(goal, Code.PREEMPTED)
+    commander.hold(GOAL, goal)
+    steady.now += 5000
+    assert commander.held_for == 0.0, "the goal has the robot"
+    commander.end(goal)
+    steady.now += 700
+    assert commander.held_for == 700
+    commander.hold_for_stream(STREAM, 1_000_100)
+    assert commander.held_for == 0
+    steady.now += 300
+    commander.hold_for_stream(STREAM, 1_000_100)  # the same target again: nobody has renewed the wish
+    assert commander.held_for == 300
+    commander.release()
+    assert commander.held_for == 0.0
 
 
 def test_a_goal_does_not_go_on_after_a_release(commander, sent):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from granted_lease import GrantedLease
 
 from softform_client.capture_watch import CaptureWatch
 from softform_client.follow_goal import ActuatorPath, Code, FollowGoal, PointPath
@@ -34,7 +35,7 @@ class Laboratory:
         self.at = {}
         self.commands = []
         self.held = HeldCommand(self.publish)
-        self.commander = Commander(self.held, self.clock)
+        self.commander = Commander(self.held, GrantedLease(), wall_clock=self.clock)
         hardware = Hardware(robot, HardwareSettings(), self, CaptureWatch(), self.commander, lambda cloud: cloud)
         self.mover = PathMover(
             MotionSettings(), self, self.commander, hardware, self.clock, lambda: 1e6 + self.now, self.sleep

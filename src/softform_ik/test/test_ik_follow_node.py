@@ -150,7 +150,7 @@ def test_a_fault_of_the_driver_ends_the_path_and_is_not_resumed(under_way, stand
     thread.join()
     assert ended[0].code == FollowCode.DRIVER_FAULT and len(ended[0].result.actuators.value) == 18
     wait_for(stand_in.is_silent, "the commands to end")
-    stand_in.announce(DriverState.VENTED, "reset")
+    stand_in.announce(DriverState.SAFE, "reset")
     assert stand_in.is_silent()
 
 

@@ -46,7 +46,7 @@ def caller(node):
 @pytest.fixture
 def plan(caller, stand_in):
     stand_in.reset_behaviour()
-    stand_in.announce(DriverState.VENTED, "waiting for commands")
+    stand_in.announce(DriverState.SAFE, "waiting for commands")
 
     def call(goal, frame="membrane/base_link", on_feedback=None):
         return caller.call(goal_to_message(goal, frame, caller.now()), on_feedback)

@@ -215,9 +215,9 @@ def test_a_silent_driver_is_not_moved(client, stand_in, shape_of, wait_for):
         try:
             client.reach(shape_of(HIDDEN), Mode.PLAN_AND_MOVE, max_time=0.1)
         except GoalFailedError as error:
-            return "pressure_state" in str(error)
+            return "actuator_state" in str(error)
 
-    wait_for(refused, "the refusal to name pressure_state")
+    wait_for(refused, "the refusal to name actuator_state")
 
 
 def test_cancel_gives_the_best_so_far_and_stops_the_robot_where_it_is(moving_client, stand_in, shape_of, wait_for):
@@ -280,7 +280,7 @@ def test_a_fault_while_moving_ends_the_goal_and_is_not_resumed(moving_client, st
         )
     assert failure.value.code == Code.DRIVER_FAULT
     wait_for(lambda: stand_in.is_silent(), "the commands to end")
-    stand_in.announce(DriverState.VENTED, "reset")
+    stand_in.announce(DriverState.SAFE, "reset")
     assert stand_in.is_silent()
 
 

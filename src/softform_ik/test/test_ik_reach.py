@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from granted_lease import GrantedLease
 
 from softform_client.capture_watch import CaptureWatch
 from softform_client.driver_watch import DriverWatch, MeasuredPressures
@@ -17,11 +18,11 @@ from softform_ik.reach.reach import Reach, ReachSettings
 from softform_ik.robot.commander import Commander
 from softform_ik.robot.hardware import Hardware, HardwareSettings
 from softform_ik.robot.stop_request import StopRequest
-from softform_interfaces.msg import ChamberPressures, DriverState
+from softform_interfaces.msg import ActuatorState, DriverState
 from softform_ros.goal_error import GoalError
 
 HIDDEN = np.array([4000.0, 500.0, 3000.0, 800.0, 2500.0, 1500.0, 200.0, 3500.0, 1000.0])
-SETTLED, REGULATING = ChamberPressures.SETTLED, ChamberPressures.REGULATING
+SETTLED, REGULATING = ActuatorState.SETTLED, ActuatorState.MOVING
 
 
 class Clock:
@@ -51,14 +52,14 @@ def driver(robot, clock):
 
 def test_readiness_names_what_is_missing(driver, robot, clock):
     for act, code, reason in (
-        (lambda: None, Code.DRIVER_NOT_READY, "No pneumatic driver"),
+        (lambda: None, Code.DRIVER_NOT_READY, "No driver"),
         (lambda: driver.note_state(DriverState.OFFLINE, "unplugged"), Code.DRIVER_NOT_READY, "unplugged"),
         (lambda: driver.note_state(DriverState.FAULT, "burst"), Code.DRIVER_FAULT, "burst"),
-        (lambda: driver.note_state(DriverState.VENTED, ""), Code.DRIVER_NOT_READY, "pressure_state ever"),
+        (lambda: driver.note_state(DriverState.SAFE, ""), Code.DRIVER_NOT_READY, "actuator_state ever"),
         (
             lambda: driver.note_pressures(["x1"] * 9, [0.0] * 9, [SETTLED] * 9, 1.0),
             Code.DRIVER_NOT_READY,
-            "pressure_state ever",
+            "actuator_state ever",
         ),
     ):
         act()
@@ -81,10 +82,10 @@ def test_pressures_are_put_in_the_robots_order(driver, robot):
 
 
 def test_when_the_driver_has_stopped_following(driver):
-    assert not driver.note_state(DriverState.VENTED, "at first")
+    assert not driver.note_state(DriverState.SAFE, "at first")
     assert not driver.note_state(DriverState.RUNNING, "")
-    assert driver.note_state(DriverState.VENTED, "no command came")
-    assert not driver.note_state(DriverState.VENTED, "still")
+    assert driver.note_state(DriverState.SAFE, "no command came")
+    assert not driver.note_state(DriverState.SAFE, "still")
     assert driver.note_state(DriverState.FAULT, "") and driver.note_state(DriverState.OFFLINE, "")
 
 
@@ -193,7 +194,7 @@ class FollowingRobot:
         self.sent = []
         self.follows, self.scans = True, True
         self.scan = lambda pressures: pipeline.points(pressures) / 1000.0
-        self.driver.note_state(DriverState.VENTED, "")
+        self.driver.note_state(DriverState.SAFE, "")
         self.driver.note_pressures(robot.actuators, np.zeros(9), [REGULATING] * 9, wall())
 
     def command(self, pressures):
@@ -229,7 +230,7 @@ class GivenReach:
 
 
 def make_reach(robot, pipeline, following, simulated=None, captures=1, read_points=lambda cloud: cloud):
-    commander = Commander(HeldCommand(following.command))
+    commander = Commander(HeldCommand(following.command), GrantedLease())
     hardware = Hardware(
         robot,
         HardwareSettings(settle_timeout=0.2, capture_timeout=0.2, captures=captures),

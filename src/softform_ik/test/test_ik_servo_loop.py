@@ -5,6 +5,7 @@ import time
 
 import numpy as np
 import pytest
+from granted_lease import GrantedLease
 
 from softform_client.driver_watch import DriverWatch
 from softform_client.held_command import HeldCommand
@@ -18,7 +19,7 @@ from softform_core.units import MM_PER_M
 from softform_ik.robot.commander import Commander
 from softform_ik.robot.stop_request import StopRequest
 from softform_ik.stream.loop import ServoLoop
-from softform_interfaces.msg import ChamberPressures, DriverState, ServoState
+from softform_interfaces.msg import ActuatorState, DriverState, ServoState
 
 HIDDEN = np.array([4000.0, 500.0, 3000.0, 800.0, 2500.0, 1500.0, 200.0, 3500.0, 1000.0])
 LARGEST_STEP = 400.0
@@ -40,9 +41,9 @@ class Bench:
 
     def __init__(self, robot, model, stale_after=0.5):
         self.robot, self.model, self.sent, self.reports = robot, model, [], []
-        self.commander = Commander(HeldCommand(self.sent.append))
+        self.commander = Commander(HeldCommand(self.sent.append), GrantedLease())
         self.driver = DriverWatch(robot, state_timeout=60.0)
-        self.driver.note_state(DriverState.VENTED, "")
+        self.driver.note_state(DriverState.SAFE, "")
         self.measure(np.zeros(9))
         settings = ServoSettings(robot.actuation_min, robot.actuation_max, robot.actuation_slew, 0.02, stale_after)
         self.loop = ServoLoop(
@@ -51,9 +52,10 @@ class Bench:
         self.streams = threading.Event()
 
     def measure(self, pressures):
-        self.driver.note_pressures(self.robot.actuators, pressures, [ChamberPressures.SETTLED] * 9, time.time())
+        self.driver.note_pressures(self.robot.actuators, pressures, [ActuatorState.SETTLED] * 9, time.time())
 
     def aim(self, shape):
+        self.commander.note_target()
         self.loop.aim(ServoTarget(time.time_ns(), time.monotonic(), shape))
 
     def stream(self, shape):
@@ -165,14 +167,19 @@ def test_after_a_stop_of_the_driver_only_a_new_target_moves_the_robot(bench, sha
     bench.driver.note_state(DriverState.FAULT, "burst hose")
     bench.commander.release()
     bench.measure(np.zeros(9))
-    bench.driver.note_state(DriverState.VENTED, "reset")
+    bench.driver.note_state(DriverState.SAFE, "reset")
     bench.commander.release()
     count = len(bench.sent)
     wait_for(lambda: bench.state == ServoState.OFF, "the servo to wait")
     time.sleep(0.1)
     assert len(bench.sent) == count and bench.commander.pressures is None
+    for _ in range(20):  # a stream that merely goes on
+        bench.aim(shape)
+        time.sleep(0.02)
+    assert len(bench.sent) == count and "merely goes on is not followed" in bench.loop.report.reason
+    time.sleep(0.6)
     bench.aim(shape)
-    wait_for(lambda: len(bench.sent) > count, "a new target to be followed")
+    wait_for(lambda: len(bench.sent) > count, "a new stream to be followed")
     assert bench.sent[count].max() <= LARGEST_STEP, "from the vented robot, not from what was held"
 
 

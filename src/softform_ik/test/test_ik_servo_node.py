@@ -1,5 +1,6 @@
 """The stream to the node as a process: followed, rejected with reasons, handed over, stopped, killed midway."""
 
+import signal
 import subprocess
 import sys
 import threading
@@ -295,19 +296,45 @@ def test_a_fault_releases_the_stream_and_a_reset_does_not_bring_it_back(followin
     stand_in.announce(DriverState.FAULT, "burst hose")
     wait_for(stand_in.is_silent, "the commands to end")
     assert following.states[-1].state == ServoState.OFF
-    stand_in.announce(DriverState.VENTED, "reset")
+    stand_in.announce(DriverState.SAFE, "reset")
     late = cloud_from_points(cloud(HIDDEN), "membrane/base_link", following.now())
     assert stand_in.is_silent()
     stand_in.announce(DriverState.FAULT, "burst again")
     time.sleep(0.1)
-    stand_in.announce(DriverState.VENTED, "reset")
+    stand_in.announce(DriverState.SAFE, "reset")
     time.sleep(0.1)
     following.publish(late)
     assert stand_in.is_silent(), "a target that is stamped before the reset must not move the robot"
+    time.sleep(0.6)
     count = len(stand_in.commands)
     following.follow(cloud(HIDDEN))
-    wait_for(lambda: len(stand_in.commands) > count, "a new target to be followed")
+    wait_for(lambda: len(stand_in.commands) > count, "a new stream to be followed")
     assert stand_in.commands[count].max() <= LARGEST_STEP
+
+
+def test_a_stream_that_lost_its_lease_is_not_followed_until_it_paused(following, stand_in, cloud, wait_for):
+    stand_in.take_lease_away("no command came")
+    wait_for(stand_in.is_silent, "the commands to end although targets go on")
+    time.sleep(1.5)
+    assert stand_in.is_silent() and not stand_in.holder, "nobody has asked again"
+    following.follow(None)
+    time.sleep(0.8)
+    following.follow(cloud(HIDDEN))
+    count = len(stand_in.commands)
+    wait_for(lambda: len(stand_in.commands) > count, "the new stream to be followed")
+
+
+def test_a_frozen_servo_that_wakes_up_moves_nothing(node, following, stand_in, wait_for):
+    node.process.send_signal(signal.SIGSTOP)
+    try:
+        time.sleep(1.0)
+        stand_in.take_lease_away("no command came for 1 s")
+        time.sleep(1.0)
+        count = len(stand_in.commands)
+    finally:
+        node.process.send_signal(signal.SIGCONT)
+    time.sleep(2.0)
+    assert len(stand_in.commands) == count and not stand_in.holder
 
 
 def test_a_fault_midway_in_a_running_stream_ends_the_commands(following, stand_in, wait_for):

@@ -4,14 +4,16 @@ import time
 from pathlib import Path
 
 import numpy as np
+from builtin_interfaces.msg import Time
 from sensor_msgs.msg import PointCloud2
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.robots import Robot, load_robot
 from softform_inference.parameters import PARAMETERS
 from softform_inference.prediction import measured_actuation, predict_cloud, predict_surface
-from softform_interfaces.msg import ChamberPressures, Surface
+from softform_interfaces.msg import ActuatorState, DriverState, Surface
 from softform_interfaces.srv import PredictShape
 from softform_ros import qos
 from softform_ros.diagnostics import OK, WARN, Health
@@ -19,17 +21,29 @@ from softform_ros.lifecycle import SoftformLifecycleNode, run_node
 from softform_ros.model_refresh import ModelRefresh
 from softform_ros.timers import create_steady_timer
 
+_MEASURED_SECONDS = 0.5
+"""A driver that drives measures at least twice in this time."""
+
+_REST_SECONDS = 1.0
+"""Between two publications of the rest shape, for who comes late."""
+
 
 class ShapePredictorNode(SoftformLifecycleNode):
-    """Publishes the surface that the measured pressures make, and predicts for any others on request."""
+    """Publishes the surface that the measured pressures make, and predicts for any others on request.
+
+    Once the driver measures nothing any more the rest shape is published, marked as stale: no inflated one stays.
+    """
+
+    may_use_sim_time = True
 
     def __init__(self) -> None:
         """Declare the parameters; the model is loaded by `configure`."""
         super().__init__("shape_predictor", PARAMETERS, hardware_id="shape_predictor")
         self._robot: Robot | None = None
         self._models: LivePipeline | None = None
-        self._newest: ChamberPressures | None = None
-        self._received = -float("inf")
+        self._newest: ActuatorState | None = None
+        self._received = self._driver_told = self._rest_shown = -float("inf")
+        self._driver_runs = False
         self._fault = ""
 
     def configure(self) -> None:
@@ -39,12 +53,13 @@ class ShapePredictorNode(SoftformLifecycleNode):
         self.diagnostics.hardware_id = robot.name
         model = Path(values["model"]) if values["model"] else None
         self._models = LivePipeline(robot, values["surface_points"], model, values["sim_to_real"])
-        self._newest, self._fault = None, ""
+        self._newest, self._fault, self._driver_told = None, "", -float("inf")
         self._surfaces = self.create_publisher(Surface, "predicted_surface", qos.PREDICTED_SURFACE)
         self._clouds = self.create_publisher(PointCloud2, "predicted_cloud", qos.PREDICTED_SURFACE)
         self._pressures = self.create_subscription(
-            ChamberPressures, "pressure_state", self._on_pressures, qos.PRESSURE_STATE_READER
+            ActuatorState, "actuator_state", self._on_pressures, qos.ACTUATOR_STATE_READER
         )
+        self._driver = self.create_subscription(DriverState, "driver_state", self._on_driver_state, qos.LATCHED_STATE)
         self._service = self.create_service(PredictShape, "predict_shape", self._on_request)
         self._timer = create_steady_timer(self, 1.0 / values["rate"], self._predict_newest)
         self._model_refresh = ModelRefresh(self, self._models)
@@ -59,6 +74,7 @@ class ShapePredictorNode(SoftformLifecycleNode):
         for name, destroy in (
             ("_timer", self.destroy_timer),
             ("_service", self.destroy_service),
+            ("_driver", self.destroy_subscription),
             ("_pressures", self.destroy_subscription),
             ("_clouds", self.destroy_publisher),
             ("_surfaces", self.destroy_publisher),
@@ -78,30 +94,51 @@ class ShapePredictorNode(SoftformLifecycleNode):
             return Health(OK, "inactive", values)
         silence = time.monotonic() - self._received
         if silence > self.parameters["state_timeout"]:
-            return Health(WARN, "no pressures come on pressure_state; check that the driver is active", values)
+            return Health(WARN, "no pressures come on actuator_state; check that the driver is active", values)
         if self._fault:
             return Health(WARN, self._fault, values)
         return Health(OK, "predicting", values)
 
-    def _on_pressures(self, message: ChamberPressures) -> None:
+    def _on_pressures(self, message: ActuatorState) -> None:
         self._newest, self._received = message, time.monotonic()
 
+    def _on_driver_state(self, message: DriverState) -> None:
+        self._driver_runs, self._driver_told = message.state == DriverState.RUNNING, time.monotonic()
+
+    def _is_stale(self, now: float) -> bool:
+        """Whether a driver that was heard of measures nothing: it does not run, or is silent itself."""
+        if self._driver_told == -float("inf"):  # as in a recording without it
+            return False
+        is_silent = now - self._driver_told > self.parameters["state_timeout"]
+        return now - self._received > _MEASURED_SECONDS and (is_silent or not self._driver_runs)
+
     def _predict_newest(self) -> None:
-        if not self.is_active or self._newest is None or self._robot is None or self._models is None:
+        if not self.is_active or self._robot is None or self._models is None:
             return
         message, self._newest = self._newest, None
+        if message is None:
+            now = time.monotonic()
+            if self._is_stale(now) and now - self._rest_shown > _REST_SECONDS:
+                self._rest_shown = now
+                self._publish(self._robot.rest_actuation, self.get_clock().now().to_msg(), stale=True)
+            return
         try:
-            actuation = measured_actuation(self._robot, message.name, message.pressure)
+            actuation = measured_actuation(self._robot, message.name, message.value)
         except SoftformError as error:
             self._fault = str(error)
             self.get_logger().warning(f"no prediction: {error}", throttle_duration_sec=5.0)
             return
         self._fault = ""
-        frame, stamp = self._robot.base_frame, message.header.stamp
-        models = self._models.models
+        self._publish(actuation, message.header.stamp, stale=False)
+
+    def _publish(self, actuation: Array, stamp: Time, stale: bool) -> None:
+        assert self._models is not None and self._robot is not None
+        frame, models = self._robot.base_frame, self._models.models
         # A prediction that nobody hears would take the cores from servo and driver.
         if self._surfaces.get_subscription_count():
-            self._surfaces.publish(predict_surface(models.pipeline, self._robot.surface.patch, actuation, frame, stamp))
+            surface = predict_surface(models.pipeline, self._robot.surface.patch, actuation, frame, stamp)
+            surface.stale = stale
+            self._surfaces.publish(surface)
         if self._clouds.get_subscription_count():
             self._clouds.publish(predict_cloud(models.pipeline, models.uncertainty, actuation, frame, stamp))
 

@@ -31,7 +31,7 @@ from softform_core.surface.bspline import evaluate
 from softform_core.surface.patch import SHEET
 from softform_core.units import MM_PER_M
 from softform_inference.prediction import measured_actuation, predict_cloud, predict_surface
-from softform_interfaces.msg import ChamberPressures, Surface
+from softform_interfaces.msg import ActuatorState, DriverState, Surface
 from softform_interfaces.srv import PredictShape
 from softform_ros import qos
 from softform_ros.background_node import BackgroundNode
@@ -123,7 +123,7 @@ class Bench:
             ("diagnostics", DiagnosticArray, "/diagnostics", qos.DIAGNOSTICS),
         ):
             self.node.create_subscription(kind, topic, self.received[name].append, profile)
-        self.pressures = self.node.create_publisher(ChamberPressures, "pressure_state", qos.PRESSURE_STATE)
+        self.pressures = self.node.create_publisher(ActuatorState, "actuator_state", qos.ACTUATOR_STATE)
         self.processes = []
 
     def start(self, *parameters):
@@ -154,7 +154,7 @@ class Bench:
         return process.returncode, log
 
     def send(self, pressures, names):
-        message = ChamberPressures(name=names, pressure=list(pressures), status=[ChamberPressures.SETTLED] * len(names))
+        message = ActuatorState(name=names, value=list(pressures), status=[ActuatorState.SETTLED] * len(names))
         message.header.stamp = self.node.get_clock().now().to_msg()
         self.pressures.publish(message)
         return message.header.stamp
@@ -232,7 +232,7 @@ def test_the_node_predicts_what_is_measured_and_what_is_asked(bench, robot, pipe
         return bench.said("Start driver and predictor for the same robot")
 
     bench.wait(complained, "a complaint about another robot's pressures")
-    bench.wait(lambda: bench.said("no pressures come on pressure_state"), "a complaint about silence")
+    bench.wait(lambda: bench.said("no pressures come on actuator_state"), "a complaint about silence")
 
     assert bench.change_state(Transition.TRANSITION_DEACTIVATE)
     count = len(bench.received["surface"])
@@ -242,6 +242,28 @@ def test_the_node_predicts_what_is_measured_and_what_is_asked(bench, robot, pipe
     assert len(bench.received["surface"]) == count
     code, log = bench.stop()
     assert code == 0 and "Traceback" not in log
+
+
+@pytest.mark.parametrize("how", ["stop", "driver gone"])
+def test_no_inflated_shape_stays_when_the_driver_measures_nothing(bench, robot, pipeline, how):
+    driver = bench.node.create_publisher(DriverState, "driver_state", qos.LATCHED_STATE)
+    bench.start("surface_points:=400", "sim_to_real:=none", "state_timeout:=0.8")
+    assert bench.change_state(Transition.TRANSITION_CONFIGURE)
+    assert bench.change_state(Transition.TRANSITION_ACTIVATE)
+    surfaces = bench.received["surface"]
+
+    def inflated():
+        driver.publish(DriverState(state=DriverState.RUNNING))
+        bench.send(PRESSURES, robot.actuators)
+        return surfaces and not surfaces[-1].stale
+
+    bench.wait(inflated, "an inflated surface")
+    if how == "stop":
+        driver.publish(DriverState(state=DriverState.FAULT, reason="stopped by request"))
+    bench.wait(lambda: surfaces[-1].stale, "the surface to be called stale")
+    rest = pipeline.control_points(robot.rest_actuation).reshape(-1, 3) / MM_PER_M
+    assert np.allclose(points_of(surfaces[-1].control_points), rest, atol=1e-9)
+    bench.wait(inflated, "the measured surface again")
 
 
 def write_model(folder, raised_mm):

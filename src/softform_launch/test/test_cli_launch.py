@@ -58,7 +58,7 @@ def test_dry_run_prints_the_commands_and_starts_nothing(tmp_path):
     assert [line.split("__node:=")[1].split()[0] for line in lines] == [
         *(
             "rig",
-            "pneumatics",
+            "actuation",
             "scanner",
             "shape_predictor",
             "inverse_kinematics",
@@ -103,7 +103,7 @@ def test_shipped_files_start_what_the_manager_waits_for(file, rig, mocap, robot)
 def test_port_is_the_rigs_or_the_given_one(file):
     def ports(rig):
         arguments = {"rig": rig, "port": "/dev/ttyACM3", "run_dir": "/r"}
-        (driver,) = [p for p in load_launch_file(file, arguments) if p.name == "pneumatics"]
+        (driver,) = [p for p in load_launch_file(file, arguments) if p.name == "actuation"]
         return [word for word in driver.command if word.startswith("port:=")]
 
     assert ports("true") == ['port:="/r/openpneu"']

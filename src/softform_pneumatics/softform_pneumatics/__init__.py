@@ -1,1 +1,1 @@
-"""Pneumatic boards, the driver that is safe with air, and its node."""
+"""Pneumatic boards: one family of devices of the driver."""

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_actuation.device import UnsafeError
 from softform_core.plant import Plant
 from softform_pneumatics.expected_flows import expected_flows
-from softform_pneumatics.states import UnsafeError
 
 _CONTROL_SECONDS = 1.0 / 30.0  # the firmware's tick: one reading, one decision
 _LONGEST_INTERVAL = 0.06  # s; beyond it a reading was lost, and nobody knows what happened in between

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from softform_actuation.device import DeviceError, ServedActuators
 from softform_core.errors import SoftformError
 from softform_core.files import write_atomically
-from softform_core.robots import Robot
-from softform_pneumatics.boards.interface import BoardError, Measurement, PressureBoard
+from softform_pneumatics.boards.interface import Measurement, PressureBoard
 
 EMPTYING_SECONDS = 2.0
 """Eight time constants of an open valve: what is measured after it is ambient pressure."""
@@ -38,15 +38,15 @@ class OffsetStore:
 
     Args:
         path: Of the file; None keeps them for this process only.
-        robot: Whose chambers they are.
+        served: Whose chambers they are.
         port: What the board is on: its USB adapter, or the name of its port.
         limit: Pa; a larger offset is a broken sensor or a chamber that is not empty.
     """
 
-    def __init__(self, path: Path | None, robot: Robot, port: str, limit: float) -> None:
+    def __init__(self, path: Path | None, served: ServedActuators, port: str, limit: float) -> None:
         """Name the file; nothing is read."""
         self._path = path
-        self._robot = robot
+        self._served = served
         self._port = port
         self._limit = limit
 
@@ -57,17 +57,17 @@ class OffsetStore:
             SoftformError: If what is stored is damaged, of another robot or port, or out of range.
         """
         if self._path is None or not self._path.exists():
-            return np.zeros(len(self._robot.actuators))
+            return np.zeros(len(self._served.actuators))
         remedy = f"Remove {self._path} and calibrate again."
         try:
             stored = _Stored.model_validate_json(self._path.read_bytes())
         except (OSError, ValidationError) as error:
             raise SoftformError(f"The stored offsets {self._path} cannot be read: {error}.", remedy) from error
-        if (stored.robot, stored.port) != (self._robot.name, self._port):
+        if (stored.robot, stored.port) != (self._served.robot, self._port):
             raise SoftformError(f"The offsets in {self._path} are those of '{stored.robot}' on {stored.port}.", remedy)
-        if set(stored.offsets) != set(self._robot.actuators):
+        if set(stored.offsets) != set(self._served.actuators):
             raise SoftformError(f"The offsets in {self._path} are of other chambers.", remedy)
-        return self.checked(np.array([stored.offsets[chamber] for chamber in self._robot.actuators]))
+        return self.checked(np.array([stored.offsets[chamber] for chamber in self._served.actuators]))
 
     def checked(self, offsets: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return `offsets`, (k,) Pa, if they are small enough to be offsets.
@@ -75,7 +75,7 @@ class OffsetStore:
         Raises:
             SoftformError: If one is not.
         """
-        for chamber, offset in zip(self._robot.actuators, offsets, strict=True):
+        for chamber, offset in zip(self._served.actuators, offsets, strict=True):
             if not abs(offset) <= self._limit:
                 raise SoftformError(
                     f"At rest the sensor of chamber {chamber} reads {offset:.0f} Pa; up to {self._limit:g} Pa counts "
@@ -93,15 +93,17 @@ class OffsetStore:
         if self._path is None:
             return
         stored = _Stored(
-            robot=self._robot.name,
+            robot=self._served.robot,
             port=self._port,
-            offsets=dict(zip(self._robot.actuators, (round(float(offset), 2) for offset in offsets), strict=True)),
+            offsets=dict(zip(self._served.actuators, (round(float(offset), 2) for offset in offsets), strict=True)),
             measured_at=time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         )
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise SoftformError(f"{self._path.parent} cannot be made: {error}.", "Check 'state_folder'.") from error
+            raise SoftformError(
+                f"{self._path.parent} cannot be made: {error}.", "Make that folder writable."
+            ) from error
         write_atomically(self._path, stored.model_dump_json(indent=2).encode())
 
 
@@ -117,7 +119,7 @@ def measure_offsets(
 
     Raises:
         SoftformError: If interrupted, if too little arrives, or if the readings are not steady.
-        BoardError: If the board does not do what it is asked.
+        DeviceError: If the board does not do what it is asked.
     """
     try:
         _read_for(board, EMPTYING_SECONDS, interrupted)
@@ -126,7 +128,7 @@ def measure_offsets(
     finally:
         confirmed = board.vent()
     if not confirmed:
-        raise BoardError("The board does not confirm that it vents.", "Cut its power and check it.")
+        raise DeviceError("The board does not confirm that it vents.", "Cut its power and check it.")
     if len(measured) < _FEWEST:
         raise SoftformError(
             f"Only {len(measured)} readings came in {MEASURING_SECONDS:g} s.", "Check the board and its cable."

@@ -1,26 +1,11 @@
-"""Parameters of the node `pneumatics`."""
+"""Parameters that a pneumatic board needs."""
 
-from softform_core import priority
 from softform_pneumatics.boards.detection import AUTO, BOARDS
 from softform_ros.parameters import Parameter
 
 PARAMETERS = (
-    Parameter("robot", "membrane", "robot to drive: a name in `config/robots`, or the path of a description"),
-    Parameter("port", "/dev/ttyUSB0", "device of the board; the virtual rig makes a link to its own"),
+    Parameter("port", "/dev/ttyUSB0", "port of the board; the virtual rig makes a link to its own"),
     Parameter("board", AUTO, "what is on the port (see docs/boards.md); `auto` finds out", choices=BOARDS),
-    Parameter("state_folder", "", "folder of latch and offsets; empty for `pneumatics` in the folder of runs"),
-    Parameter("loop_rate", 50.0, "setpoints sent a second, Hz", minimum=5.0, maximum=100.0),
-    Parameter(
-        "realtime_priority",
-        priority.DRIVER,
-        "SCHED_FIFO priority of the driver's threads, if the system grants it; 0 for none",
-        0,
-        80,
-    ),
-    Parameter("command_timeout", 1.0, "the robot is vented when no command came for this long, s", 0.1, 10.0),
-    Parameter("stream_timeout", 1.0, "fault when the board sent no pressures for this long, s", 0.2, 10.0),
-    Parameter("settle_time", 0.5, "time over which that mean is taken, s", 0.0, 10.0),
-    Parameter("follow_timeout", 5.0, "fault when a chamber has not followed its setpoint for this long, s", 0.5, 60.0),
     Parameter(
         "plant",
         "auto",

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.robots import Robot
-from softform_pneumatics.boards.interface import BoardError, Measurement, PressureBoard, never
+from softform_actuation.device import DeviceError, ServedActuators, never
+from softform_pneumatics.boards.interface import Measurement, PressureBoard
 
 LARGEST_PROBE = 400.0
 """Pa; a soft membrane of 2 mm bulges by millimetres only, and it is far above the sensors' noise."""
@@ -43,9 +43,9 @@ class Regulation:
     followers: frozenset[int]
 
 
-def probe_pressure(robot: Robot) -> float:
+def probe_pressure(served: ServedActuators) -> float:
     """Return the pressure (Pa) of the experiment: small, inside the robot's range, on its wider side."""
-    highest, lowest = float(robot.actuator_max.min()), float(robot.actuator_min.max())
+    highest, lowest = float(served.actuator_max.min()), float(served.actuator_min.max())
     if highest >= -lowest:
         return min(LARGEST_PROBE, _PROBE_SHARE_OF_RANGE * highest)
     return max(-LARGEST_PROBE, _PROBE_SHARE_OF_RANGE * lowest)
@@ -57,7 +57,7 @@ def probe_regulation(
     """Move `channels` to `pressure` (Pa), first the even then the odd ones, and return which moved; ends vented.
 
     Raises:
-        BoardError: If the board stops answering or does not stream, pumps a chamber far beyond `pressure`, or if it is
+        DeviceError: If the board stops answering or does not stream, pumps a chamber far beyond `pressure`, or if it is
             interrupted.
     """
     regulated: set[int] = set()
@@ -75,13 +75,13 @@ def probe_regulation(
     return Regulation(frozenset(regulated), frozenset(followers))
 
 
-def require_independent(robot: Robot, regulation: Regulation) -> None:
+def require_independent(served: ServedActuators, regulation: Regulation) -> None:
     """Reject a robot whose chambers the board does not regulate one by one.
 
     Raises:
-        BoardError: If a chamber's channel does not move, or moves with its neighbour.
+        DeviceError: If a chamber's channel does not move, or moves with its neighbour.
     """
-    chamber_of = dict(zip(robot.channels, robot.actuators, strict=True))
+    chamber_of = dict(zip(served.channels, served.actuators, strict=True))
     silent = sorted(set(chamber_of) - regulation.regulated)
     followers = sorted(set(chamber_of) & regulation.followers)
     if not silent and not followers:
@@ -92,9 +92,9 @@ def require_independent(robot: Robot, regulation: Regulation) -> None:
         faults.append(f"channels {_listed(silent)} (chambers {_listed(map(chamber_of.get, silent))}) do not inflate")
     if followers:
         faults.append(f"channels {_listed(followers)} move with their neighbours' targets")
-    raise BoardError(
-        f"The board regulates {independent} of the {len(robot.actuators)} independent chambers of robot "
-        f"'{robot.name}': {'; '.join(faults)}.",
+    raise DeviceError(
+        f"The board regulates {independent} of the {len(served.actuators)} independent chambers of robot "
+        f"'{served.robot}': {'; '.join(faults)}.",
         "The OpenPneu firmware as it ships regulates channels 2 and 3 only, and as a pair: flash one that regulates "
         "every channel on its own, or choose a robot with fewer chambers. If the firmware is right, check the tubes.",
     )
@@ -144,14 +144,14 @@ class _SurgeWatch:
         """Take a measurement.
 
         Raises:
-            BoardError: If a chamber is far beyond the experiment's pressure, and was before.
+            DeviceError: If a chamber is far beyond the experiment's pressure, and was before.
         """
         if self.baseline is None:
             return
         moved = np.abs(measurement.pressures - self.baseline)
         self._in_a_row = self._in_a_row + 1 if moved.max() > _SURGE * abs(self._pressure) else 0
         if self._in_a_row >= 2:
-            raise BoardError(
+            raise DeviceError(
                 f"{self._board.identity} was told {self._pressure:.0f} Pa, and its channel {int(moved.argmax())} has "
                 f"moved by {moved.max():.0f} Pa.",
                 "Check the cable (disturbances), the channel's valve and sensor; then reset.",
@@ -174,13 +174,13 @@ def _stream_for(
     started = heard = board.clock.now()
     while board.clock.now() - started < seconds or len(measurements) < _AVERAGED:
         if interrupted():
-            raise BoardError("The test of the chambers was interrupted.", "Reset when nothing else is asked.")
+            raise DeviceError("The test of the chambers was interrupted.", "Reset when nothing else is asked.")
         board.set_targets(targets)
         arrived = board.read(_READ_SECONDS)
         if arrived:
             heard = board.clock.now()
         elif board.clock.now() - heard > _STREAM_SECONDS:
-            raise BoardError(f"{board.identity} does not stream its pressures.", "Check its firmware and cable.")
+            raise DeviceError(f"{board.identity} does not stream its pressures.", "Check its firmware and cable.")
         for measurement in arrived:
             surge.look(measurement)
         measurements += arrived
@@ -189,7 +189,7 @@ def _stream_for(
 
 def _vent(board: PressureBoard) -> None:
     if not board.vent():
-        raise BoardError(f"{board.identity} does not confirm that it vents.", "Cut its power and check it.")
+        raise DeviceError(f"{board.identity} does not confirm that it vents.", "Cut its power and check it.")
     until = board.clock.now() + _VENT_SECONDS
     while (remaining := until - board.clock.now()) > 0.0:
         board.read(remaining)

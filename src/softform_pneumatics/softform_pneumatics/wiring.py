@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.robots import Robot
-from softform_pneumatics.boards.interface import BoardError, Measurement, PressureBoard
+from softform_actuation.device import DeviceError, ServedActuators
+from softform_pneumatics.boards.interface import Measurement, PressureBoard
 
 
 class Wiring:
@@ -15,11 +15,11 @@ class Wiring:
         offsets: (k,) Pa: what a sensor reads at ambient pressure.
     """
 
-    def __init__(self, robot: Robot, board: PressureBoard) -> None:
+    def __init__(self, served: ServedActuators, board: PressureBoard) -> None:
         """Take the channels of the robot's description; no offsets."""
-        self._robot = robot
+        self._served = served
         self._board = board
-        self.channels = np.array(robot.channels)
+        self.channels = np.array(served.channels)
         self._unused = np.setdiff1d(np.arange(len(board.pressure_min)), self.channels).tolist()
         self.offsets: NDArray[np.float64] = np.zeros(len(self.channels))
 
@@ -27,20 +27,20 @@ class Wiring:
         """Reject a robot whose channels the board does not have, or cannot measure in the robot's range.
 
         Raises:
-            BoardError: If so, with the chamber.
+            DeviceError: If so, with the chamber.
         """
-        robot, count = self._robot, len(self._board.pressure_min)
+        served, count = self._served, len(self._board.pressure_min)
         if self.channels.max() >= count:
             index = int(np.argmax(self.channels))
-            raise BoardError(
-                f"Chamber {robot.actuators[index]} is on channel {self.channels[index]}, but the board has {count}.",
+            raise DeviceError(
+                f"Chamber {served.actuators[index]} is on channel {self.channels[index]}, but the board has {count}.",
                 "Change 'board.channels' in the robot's description, or choose the other board.",
             )
         low, high = self._board.pressure_min[self.channels], self._board.pressure_max[self.channels]
-        for index in map(int, np.flatnonzero((robot.actuator_min < low) | (robot.actuator_max > high))):
-            raise BoardError(
-                f"Chamber {robot.actuators[index]} works between {robot.actuator_min[index]:g} and "
-                f"{robot.actuator_max[index]:g} Pa, but channel {self.channels[index]} measures "
+        for index in map(int, np.flatnonzero((served.actuator_min < low) | (served.actuator_max > high))):
+            raise DeviceError(
+                f"Chamber {served.actuators[index]} works between {served.actuator_min[index]:g} and "
+                f"{served.actuator_max[index]:g} Pa, but channel {self.channels[index]} measures "
                 f"{low[index]:g} … {high[index]:g} Pa only.",
                 "Change 'board.channels' in the robot's description: OpenPneu's even channels measure vacuum too.",
             )

@@ -11,8 +11,10 @@ sys.path.insert(0, str(Path(__file__).parent))  # for the helpers beside this fi
 from scripted_board import ScriptedBoard, TerminalBoard  # noqa: E402
 from stepped import SteppedBoard, SteppedClock  # noqa: E402
 
+from softform_actuation.assembly import served_by_devices  # noqa: E402
+from softform_actuation.clock import Clock, SteadyClock  # noqa: E402
+from softform_actuation.device import ServedActuators  # noqa: E402
 from softform_core.robots import Robot, load_robot  # noqa: E402
-from softform_pneumatics.boards.clock import Clock, SteadyClock  # noqa: E402
 
 
 @pytest.fixture
@@ -44,6 +46,12 @@ def scripted_board(make_board: Callable[[], ScriptedBoard]) -> ScriptedBoard:
 @pytest.fixture
 def robot() -> Robot:
     return load_robot("membrane")
+
+
+@pytest.fixture
+def served(robot: Robot) -> ServedActuators:
+    """The membrane's chambers on its one board."""
+    return served_by_devices(robot)[0]
 
 
 @pytest.fixture

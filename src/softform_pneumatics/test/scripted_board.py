@@ -9,7 +9,7 @@ import tty
 
 import numpy as np
 
-from softform_pneumatics.boards.clock import Clock, SteadyClock
+from softform_actuation.clock import Clock, SteadyClock
 
 
 class ScriptedBoard:

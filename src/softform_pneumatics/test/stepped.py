@@ -12,9 +12,9 @@ from collections.abc import Callable
 
 from scripted_board import ScriptedBoard
 
-from softform_pneumatics.boards.interface import BoardLostError
-from softform_pneumatics.boards.link import LONGEST_WAIT, SerialLink
-from softform_pneumatics.boards.ports import PortError
+from softform_actuation.device import DeviceLostError
+from softform_actuation.ports import PortError
+from softform_actuation.serial_link import LONGEST_WAIT, SerialLink
 
 _BEGIN = 1000.0  # s
 _RESOLUTION = 1e-6  # s; the remainder of a wait may be smaller than what a moment can be told in
@@ -23,7 +23,7 @@ _WIRE_SECONDS = 0.0005
 
 
 class SteppedClock:
-    """Time passes only while every thread that was started after this clock waits by it; see `boards.clock.Clock`."""
+    """Time passes only while every thread that was started after this clock waits by it; see `softform_actuation.clock.Clock`."""
 
     def __init__(self) -> None:
         self._now = _BEGIN
@@ -160,14 +160,14 @@ class SteppedLink(SerialLink):
         board = self._plugged()
         self._stepped.after(_WIRE_SECONDS, lambda: board.receive(data))
 
-    def close(self, vent: bool) -> None:
+    def close(self, emergency: bool) -> None:
         if self._board is not None:
             self._board.user = None
             self._board = None
 
     def _plugged(self) -> SteppedBoard:
         if self._board is None:
-            raise BoardLostError(f"{self.path} is not open.", "Configure the driver.")
+            raise DeviceLostError(f"{self.path} is not open.", "Configure the driver.")
         if not self._board.is_plugged:
             raise self._lost(OSError(errno.EIO, "Input/output error"))
         return self._board

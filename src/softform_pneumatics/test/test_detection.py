@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from softform_actuation.device import DeviceError
+from softform_actuation.serial_link import SerialLink
 from softform_pneumatics.boards import detection
 from softform_pneumatics.boards.detection import identify
-from softform_pneumatics.boards.interface import BoardError
-from softform_pneumatics.boards.link import SerialLink
 
 
 @pytest.fixture
@@ -19,14 +19,14 @@ def link(scripted_board: Any, monkeypatch: pytest.MonkeyPatch) -> SerialLink:
 
 def test_a_silent_port_is_reported_with_both_speeds_that_were_tried(scripted_board: Any, link: SerialLink) -> None:
     scripted_board.silent = True
-    with pytest.raises(BoardError, match=r"Nothing answers on .* at \d+ or \d+ baud"):
+    with pytest.raises(DeviceError, match=r"Nothing answers on .* at \d+ or \d+ baud"):
         identify(link, 0.1)
 
 
 def test_a_device_that_is_no_board_is_shown_by_its_first_bytes(scripted_board: Any, link: SerialLink) -> None:
     scripted_board.greeting = b"$GPGGA,123519,4807.038,N*47\r\n"
     scripted_board._answer = lambda line: None
-    with pytest.raises(BoardError, match=r"does not speak any protocol that is known .*GPGGA"):
+    with pytest.raises(DeviceError, match=r"does not speak any protocol that is known .*GPGGA"):
         identify(link, 0.1)
 
 
@@ -42,4 +42,4 @@ def test_a_board_that_boots_slowly_is_waited_for(
     scripted_board._answer = deaf_at_first
     assert identify(link, 0.1) == detection.PROTOCOL_A
     assert len(heard) == 3
-    link.close(vent=False)
+    link.close(emergency=False)

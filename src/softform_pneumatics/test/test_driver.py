@@ -1,5 +1,6 @@
 """The driver's thread against a scripted board: following, settling, and every way that must end in venting."""
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -9,16 +10,20 @@ import numpy as np
 import pytest
 from stepped import SteppedClock
 
+from softform_actuation import connection as connection_module
+from softform_actuation import driver as driver_module
+from softform_actuation import supervisor as supervisor_module
+from softform_actuation.assembly import served_by_devices
+from softform_actuation.commands import CommandRejectedError
+from softform_actuation.device import DeviceError, ServedActuators
+from softform_actuation.driver import Driver
+from softform_actuation.lease import LeaseError
+from softform_actuation.states import DriverReport, DriverSettings, Readings, State, Status
+from softform_actuation.watches import RangeWatch
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
-from softform_pneumatics import connection as connection_module
-from softform_pneumatics import driver as driver_module
-from softform_pneumatics import supervisor as supervisor_module
-from softform_pneumatics.boards.interface import BoardError, Measurement
 from softform_pneumatics.boards.openpneu_a import OpenPneuBoardA
-from softform_pneumatics.driver import PneumaticsDriver
-from softform_pneumatics.regulation import CommandRejectedError
-from softform_pneumatics.states import ChamberState, ChamberStatus, DriverSettings, State
+from softform_pneumatics.pneumatic_device import PneumaticDevice
 
 SETTINGS = DriverSettings(command_timeout=0.8, stream_timeout=1.0, settle_time=0.1, follow_timeout=0.5)
 WaitUntil = Callable[..., None]
@@ -28,15 +33,16 @@ WaitUntil = Callable[..., None]
 class Seen:
     """What the driver has reported."""
 
-    states: list[tuple[State, str]] = field(default_factory=list)
-    pressures: list[ChamberState] = field(default_factory=list)
+    reports: list[DriverReport] = field(default_factory=list)
+    readings: list[Readings] = field(default_factory=list)
 
 
 class Commander:
-    """Sends one command again and again, until it is stopped."""
+    """Asks for the lease once, then sends one command again and again, until it is stopped."""
 
-    def __init__(self, clock: SteppedClock, driver: PneumaticsDriver, pressures: list[float]) -> None:
+    def __init__(self, clock: SteppedClock, driver: Driver, pressures: list[float]) -> None:
         self._driver = driver
+        self._lease = driver.acquire("test")
         self.pressures = pressures
         self.rejections: list[str] = []
         self._has_ended = False
@@ -44,12 +50,16 @@ class Commander:
 
     def _send(self) -> None:
         try:
-            self._driver.command([f"c{i + 1}" for i in range(9)], self.pressures)
+            command(self._driver, self._lease, self.pressures)
         except CommandRejectedError as error:
             self.rejections.append(str(error))
 
     def end(self) -> None:
         self._has_ended = True
+
+
+def command(driver: Driver, lease: int, pressures: list[float]) -> None:
+    driver.command("test", lease, [f"c{i + 1}" for i in range(9)], ["Pa"] * 9, pressures)
 
 
 @pytest.fixture
@@ -65,18 +75,18 @@ def seen() -> Seen:
 @pytest.fixture
 def make_driver(
     scripted_board: Any, robot: Robot, seen: Seen, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[..., PneumaticsDriver]]:
-    monkeypatch.setattr(supervisor_module, "VENT_REST_SECONDS", 0.1)
+) -> Iterator[Callable[..., Driver]]:
+    monkeypatch.setattr(supervisor_module, "REST_SECONDS", 0.1)
     monkeypatch.setattr(connection_module, "ALIVE_CHECK_SECONDS", 0.1)
     monkeypatch.setattr("softform_pneumatics.probe._DWELL_SECONDS", 0.05)
     monkeypatch.setattr("softform_pneumatics.probe._VENT_SECONDS", 0.1)
     drivers = []
 
-    def make(settings: DriverSettings = SETTINGS, robot: Robot = robot) -> PneumaticsDriver:
+    def make(settings: DriverSettings = SETTINGS, robot: Robot = robot) -> Driver:
         board = OpenPneuBoardA(scripted_board.link(), vent_threshold=100.0, boot_seconds=0.05)
-        driver = PneumaticsDriver(
-            board, robot, settings, lambda *state: seen.states.append(state), seen.pressures.append
-        )
+        served = served_by_devices(robot)[0]
+        devices = [(PneumaticDevice(board, served), served)]
+        driver = Driver(devices, robot, settings, seen.reports.append, seen.readings.append)
         drivers.append(driver)
         return driver
 
@@ -86,16 +96,14 @@ def make_driver(
 
 
 @pytest.fixture
-def driver(make_driver: Callable[..., PneumaticsDriver]) -> PneumaticsDriver:
+def driver(make_driver: Callable[..., Driver]) -> Driver:
     driver = make_driver()
     driver.connect()
     return driver
 
 
 @pytest.fixture
-def commander(
-    clock: SteppedClock, driver: PneumaticsDriver, scripted_board: Any, wait_until: WaitUntil
-) -> Iterator[Commander]:
+def commander(clock: SteppedClock, driver: Driver, scripted_board: Any, wait_until: WaitUntil) -> Iterator[Commander]:
     """Someone who has inflated the robot and goes on commanding."""
     driver.activate()
     commander = Commander(clock, driver, [3000.0] * 9)
@@ -109,26 +117,28 @@ def vented(board: Any) -> Callable[[], bool]:
     return lambda: not board.runs and bool(np.abs(board.pressures).max() < 0.1)
 
 
-def test_connect_leaves_the_board_vented_and_takes_no_commands(scripted_board: Any, driver: PneumaticsDriver) -> None:
-    assert driver.state is State.VENTED
+def test_connect_leaves_the_board_vented_and_takes_no_commands(scripted_board: Any, driver: Driver) -> None:
+    assert driver.state is State.SAFE
     assert not scripted_board.runs
     with pytest.raises(CommandRejectedError, match="not active"):
-        driver.command([f"c{i + 1}" for i in range(9)], [1000.0] * 9)
+        command(driver, 0, [1000.0] * 9)
 
 
 def test_a_command_is_followed_settles_and_leaves_unused_channels_at_zero(
-    clock: SteppedClock, scripted_board: Any, driver: PneumaticsDriver, seen: Seen, wait_until: WaitUntil
+    clock: SteppedClock, scripted_board: Any, driver: Driver, seen: Seen, wait_until: WaitUntil
 ) -> None:
     driver.activate()
-    wait_until(lambda: bool(seen.pressures))
+    wait_until(lambda: bool(seen.readings))
     goal = [500.0 * i for i in range(9)]
     commander = Commander(clock, driver, goal)
-    wait_until(lambda: bool(seen.pressures) and bool((seen.pressures[-1].status == ChamberStatus.SETTLED).all()))
+    wait_until(lambda: bool(seen.readings) and bool((seen.readings[-1].status == Status.SETTLED).all()))
     commander.end()
-    assert np.abs(seen.pressures[-1].pressures - goal).max() < 100.0
+    assert np.abs(seen.readings[-1].values - goal).max() < 100.0
     assert scripted_board.targets[9] == 0.0
-    assert (seen.pressures[0].status == ChamberStatus.VENTED).all()
-    assert [state for state, _ in seen.states][:3] == [State.VENTED, State.VENTED, State.RUNNING]
+    assert (seen.readings[0].status == Status.SAFE).all()
+    states = [report.state for report in seen.reports]
+    assert states[: states.index(State.RUNNING)] == [State.SAFE] * states.index(State.RUNNING)
+    assert [report.holder for report in seen.reports][-1] == "test"
 
 
 def test_targets_rise_no_faster_than_the_robot_allows(scripted_board: Any, commander: Commander, robot: Robot) -> None:
@@ -149,7 +159,7 @@ def test_targets_rise_no_faster_than_the_robot_allows(scripted_board: Any, comma
 
 
 def test_a_lost_target_is_sent_again(
-    clock: SteppedClock, scripted_board: Any, driver: PneumaticsDriver, wait_until: WaitUntil
+    clock: SteppedClock, scripted_board: Any, driver: Driver, wait_until: WaitUntil
 ) -> None:
     driver.activate()
     wait_until(lambda: scripted_board.runs)
@@ -161,7 +171,7 @@ def test_a_lost_target_is_sent_again(
 
 
 def test_a_steady_error_is_taken_off_and_forgotten_once_vented(
-    clock: SteppedClock, scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil
+    clock: SteppedClock, scripted_board: Any, driver: Driver, commander: Commander, wait_until: WaitUntil
 ) -> None:
     scripted_board.steady_error = 0.08
     wait_until(lambda: bool(np.abs(scripted_board.pressures[:9] - 3.0).max() < 0.015))
@@ -170,7 +180,7 @@ def test_a_steady_error_is_taken_off_and_forgotten_once_vented(
     commander.end()  # midway, with trimmed targets on the board
     wait_until(vented(scripted_board))
     scripted_board.steady_error = 0.0
-    wait_until(lambda: driver.state is State.VENTED and scripted_board.runs)
+    wait_until(lambda: driver.state is State.SAFE and scripted_board.runs)
     began = clock.now()
     again = Commander(clock, driver, [3000.0] * 9)
     wait_until(lambda: bool(scripted_board.pressures[:9].min() > 2.95))
@@ -180,7 +190,7 @@ def test_a_steady_error_is_taken_off_and_forgotten_once_vented(
 
 
 def test_a_sensor_that_reads_too_low_does_not_pump_a_chamber_up(
-    clock: SteppedClock, scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil
+    clock: SteppedClock, scripted_board: Any, driver: Driver, commander: Commander, wait_until: WaitUntil
 ) -> None:
     wait_until(lambda: bool(scripted_board.pressures[:9].min() > 2.9))
     scripted_board.steady_error = 0.9  # just within what the driver bears
@@ -191,24 +201,24 @@ def test_a_sensor_that_reads_too_low_does_not_pump_a_chamber_up(
 
 @pytest.mark.parametrize("bad", [[9000.0] * 9, [float("nan")] * 9, [-500.0] * 9])
 def test_a_bad_command_changes_nothing_and_does_not_feed_the_watchdog(
-    scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil, bad: list[float]
+    scripted_board: Any, driver: Driver, commander: Commander, wait_until: WaitUntil, bad: list[float]
 ) -> None:
     commander.pressures = bad
-    wait_until(lambda: driver.state is State.VENTED)
+    wait_until(lambda: driver.state is State.SAFE)
     assert commander.rejections
     assert scripted_board.targets.max() <= 3.0
-    assert "no command came" in driver.reason
+    assert "no command of 'test' came" in driver.reason
     assert driver.statistics.rejected_commands > 0
 
 
 def test_a_commander_that_falls_silent_ends_in_venting_and_may_come_back(
-    clock: SteppedClock, scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil
+    clock: SteppedClock, scripted_board: Any, driver: Driver, commander: Commander, wait_until: WaitUntil
 ) -> None:
     before = clock.now()
     commander.end()
     wait_until(lambda: scripted_board.requests_since(before, "V") == 1)
     wait_until(lambda: bool(np.abs(scripted_board.pressures).max() < 0.1))
-    assert driver.state is State.VENTED
+    assert driver.state is State.SAFE
     assert np.all(scripted_board.targets[:9] <= 3.0)
     again = Commander(clock, driver, [2000.0] * 9)
     wait_until(lambda: bool(scripted_board.pressures[:9].min() > 1.8))
@@ -216,12 +226,12 @@ def test_a_commander_that_falls_silent_ends_in_venting_and_may_come_back(
 
 
 def test_a_stream_that_stalls_vents_and_latches(
-    clock: SteppedClock, scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil
+    clock: SteppedClock, scripted_board: Any, driver: Driver, commander: Commander, wait_until: WaitUntil
 ) -> None:
     scripted_board.stalls = True
     wait_until(lambda: driver.state is State.FAULT)
     wait_until(vented(scripted_board))
-    assert "sent no pressures" in driver.reason
+    assert "sent no measurements" in driver.reason
     scripted_board.stalls = False
     clock.sleep(0.3)
     assert driver.state is State.FAULT and not scripted_board.runs
@@ -231,7 +241,7 @@ def test_a_stream_that_stalls_vents_and_latches(
 def test_a_driver_whose_computer_slept_vents_and_latches(
     clock: SteppedClock,
     scripted_board: Any,
-    driver: PneumaticsDriver,
+    driver: Driver,
     commander: Commander,
     wait_until: WaitUntil,
     monkeypatch: pytest.MonkeyPatch,
@@ -247,51 +257,50 @@ def test_a_driver_whose_computer_slept_vents_and_latches(
 
 
 def test_over_pressure_vents_and_latches(
-    scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil
+    scripted_board: Any, driver: Driver, commander: Commander, wait_until: WaitUntil
 ) -> None:
     scripted_board.overshoots[3] = 40.0
     wait_until(lambda: driver.state is State.FAULT)
     wait_until(vented(scripted_board))
-    assert "Chamber c4 is at" in driver.reason
+    assert "c4 is at" in driver.reason
 
 
 def test_a_chamber_that_rises_beyond_its_setpoint_vents_and_latches_within_its_range(
-    scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil, robot: Robot
+    scripted_board: Any, driver: Driver, commander: Commander, wait_until: WaitUntil, robot: Robot
 ) -> None:
     """As when the board has understood another target: the range is not left yet."""
     scripted_board.overshoots[3] = 4.9
     wait_until(lambda: driver.state is State.FAULT)
     wait_until(vented(scripted_board))
-    assert "Chamber c4 rises to" in driver.reason
+    assert "c4 rises to" in driver.reason
     assert 1e3 * scripted_board.pressures.max() < robot.actuator_max.min()
 
 
-def test_one_corrupt_reading_is_no_over_pressure(robot: Robot, make_driver: Callable[..., PneumaticsDriver]) -> None:
-    driver = make_driver()
-    good, bad = np.zeros(10), np.full(10, 90_000.0)
-    driver._supervisor._regulates = True
+def test_one_corrupt_reading_is_no_over_pressure(served: ServedActuators) -> None:
+    watch = RangeWatch(served, 1000.0)
+    good, bad = np.zeros(9), np.full(9, 90_000.0)
     for moment in range(10):
-        driver._supervisor._take(Measurement(bad if moment % 2 else good, float(moment)))
-    with pytest.raises(SoftformError, match="Chamber c1 is at 90000 Pa"):
-        driver._supervisor._take(Measurement(bad, 10.0))
+        watch.check(bad if moment % 2 else good)
+    with pytest.raises(SoftformError, match="c1 is at 9e\\+04 Pa"):
+        watch.check(bad)
 
 
 def test_a_chamber_that_does_not_follow_vents_and_latches(
-    scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil
+    scripted_board: Any, driver: Driver, commander: Commander, wait_until: WaitUntil
 ) -> None:
     scripted_board.leaks[6] = True
     wait_until(lambda: driver.state is State.FAULT)
     wait_until(vented(scripted_board))
-    assert "Chamber c7 stays at" in driver.reason
+    assert "c7 stays at" in driver.reason
 
 
 def test_a_pulled_cable_is_a_fault_and_no_exception(
-    scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil
+    scripted_board: Any, driver: Driver, commander: Commander, wait_until: WaitUntil
 ) -> None:
     scripted_board.unplug()
     wait_until(lambda: driver.state is State.FAULT)
     assert "is lost" in driver.reason
-    assert "did not confirm that it vents" in driver.reason
+    assert "has not confirmed that it is safe" in driver.report.reason
     assert driver._thread is not None and driver._thread.is_alive()
     with pytest.raises(SoftformError, match="There is no port|cannot be opened|is lost"):
         driver.reset()
@@ -299,18 +308,18 @@ def test_a_pulled_cable_is_a_fault_and_no_exception(
 
 def test_an_exception_in_the_loop_vents_and_latches(
     scripted_board: Any,
-    driver: PneumaticsDriver,
+    driver: Driver,
     commander: Commander,
     wait_until: WaitUntil,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def fail(state: ChamberState) -> None:
+    def fail(readings: Readings) -> None:
         raise ZeroDivisionError("planted")
 
     confirmed: list[bool] = []
-    log = lambda *told: confirmed.append(driver._supervisor.connection.is_vent_confirmed)  # noqa: E731
+    log = lambda *told: confirmed.append(driver._supervisor.is_safe)  # noqa: E731
     monkeypatch.setattr(driver_module._log, "exception", log)  # a log that nobody reads may stand still
-    driver._supervisor._on_pressures = fail
+    driver._supervisor._on_readings = fail
     wait_until(lambda: driver.state is State.FAULT)
     wait_until(vented(scripted_board))
     assert "planted" in driver.reason
@@ -319,19 +328,19 @@ def test_an_exception_in_the_loop_vents_and_latches(
 
 
 def test_a_listener_that_fails_cannot_keep_the_driver_from_venting(
-    scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil
+    scripted_board: Any, driver: Driver, commander: Commander, wait_until: WaitUntil
 ) -> None:
-    def fail(state: State, reason: str) -> None:
+    def fail(report: DriverReport) -> None:
         raise RuntimeError("planted")
 
-    driver._supervisor._on_state = fail
+    driver._supervisor._on_report = fail
     assert "latched" in driver.stop()
     wait_until(vented(scripted_board))
     assert driver.state is State.FAULT
 
 
 def test_stop_vents_at_once_and_latches_until_reset(
-    clock: SteppedClock, scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil
+    clock: SteppedClock, scripted_board: Any, driver: Driver, commander: Commander, wait_until: WaitUntil
 ) -> None:
     before = clock.now()
     driver.stop()
@@ -341,17 +350,22 @@ def test_stop_vents_at_once_and_latches_until_reset(
     clock.sleep(0.3)
     assert not scripted_board.runs  # the commander goes on, the latch holds
     driver.reset()
+    clock.sleep(1.0)
+    assert driver.state is State.SAFE  # the commander goes on: its lease is dead, and it does not ask again
+    assert "stopped by request" in commander.rejections[-1] or "reset" in commander.rejections[-1]
+    again = Commander(clock, driver, [3000.0] * 9)
     wait_until(lambda: driver.state is State.RUNNING)
     wait_until(lambda: bool(scripted_board.pressures[:9].min() > 2.8))
+    again.end()
 
 
 def test_deactivate_vents_during_motion(
-    clock: SteppedClock, scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil
+    clock: SteppedClock, scripted_board: Any, driver: Driver, commander: Commander, wait_until: WaitUntil
 ) -> None:
     before = clock.now()
     driver.deactivate()
     assert scripted_board.requests_since(before, "V") == 1
-    assert driver.state is State.VENTED
+    assert driver.state is State.SAFE
     wait_until(vented(scripted_board))
     clock.sleep(0.2)
     assert not scripted_board.runs
@@ -359,21 +373,21 @@ def test_deactivate_vents_during_motion(
 
 
 def test_a_vent_that_is_not_confirmed_is_repeated_until_it_is(
-    scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil
+    scripted_board: Any, driver: Driver, commander: Commander, wait_until: WaitUntil
 ) -> None:
     scripted_board.ignores_vent = True
-    with pytest.raises(SoftformError, match="did not confirm"):
+    with pytest.raises(SoftformError, match="does not confirm"):
         driver.stop()
-    assert "did not confirm" in driver.reason
+    assert "has not confirmed" in driver.report.reason
     with pytest.raises(SoftformError, match="does not confirm"):
         driver.reset()
     scripted_board.ignores_vent = False
     wait_until(vented(scripted_board))
-    wait_until(lambda: driver.health()["vent confirmed"] is True)
+    wait_until(lambda: driver.health()["confirmed safe"] is True)
 
 
 def test_a_board_that_runs_again_by_itself_is_vented_again(
-    clock: SteppedClock, scripted_board: Any, driver: PneumaticsDriver, wait_until: WaitUntil
+    clock: SteppedClock, scripted_board: Any, driver: Driver, wait_until: WaitUntil
 ) -> None:
     scripted_board.targets[:] = 3.0
     before = clock.now()
@@ -382,51 +396,52 @@ def test_a_board_that_runs_again_by_itself_is_vented_again(
     wait_until(lambda: scripted_board.requests_since(before, "V") >= 1 and not scripted_board.runs)
 
 
-def test_a_board_that_dies_at_rest_is_a_fault(
-    scripted_board: Any, driver: PneumaticsDriver, wait_until: WaitUntil
-) -> None:
+def test_a_board_that_dies_at_rest_is_a_fault(scripted_board: Any, driver: Driver, wait_until: WaitUntil) -> None:
     scripted_board.silent = True
     wait_until(lambda: driver.state is State.FAULT)
     scripted_board.silent = False
     driver.reset()
-    assert driver.state is State.VENTED
+    assert driver.state is State.SAFE
 
 
-def test_activation_does_not_clear_a_latch(clock: SteppedClock, scripted_board: Any, driver: PneumaticsDriver) -> None:
+def test_activation_does_not_clear_a_latch(clock: SteppedClock, scripted_board: Any, driver: Driver) -> None:
     driver.stop()
     driver.activate()
     with pytest.raises(CommandRejectedError, match="latched"):
-        driver.command([f"c{i + 1}" for i in range(9)], [1000.0] * 9)
+        command(driver, 0, [1000.0] * 9)
     clock.sleep(0.3)
     assert driver.state is State.FAULT and not scripted_board.runs
 
 
-def test_the_shipped_firmware_is_refused_vented_and_its_port_let_go(
-    scripted_board: Any, make_driver: Callable[..., PneumaticsDriver], monkeypatch: pytest.MonkeyPatch
+def test_the_shipped_firmware_is_refused_when_activated_and_vented(
+    scripted_board: Any, make_driver: Callable[..., Driver], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("softform_pneumatics.probe._RISE_SECONDS", 0.3)
     scripted_board.behave_as_shipped()
     driver = make_driver()
-    with pytest.raises(BoardError, match="of the 9 independent chambers"):
-        driver.connect()
+    driver.connect()
+    with pytest.raises(DeviceError, match="of the 9 independent chambers"):
+        driver.activate()
     assert not scripted_board.runs
-    assert driver.state is State.OFFLINE
+    with pytest.raises(LeaseError, match="not active"):
+        driver.acquire("test")
+    driver.close()
     OpenPneuBoardA(scripted_board.link(), vent_threshold=100.0, boot_seconds=0.05).open()
 
 
 def test_a_robot_beyond_a_channels_range_is_refused_once_the_board_is_vented(
-    scripted_board: Any, make_driver: Callable[..., PneumaticsDriver], robot: Robot
+    scripted_board: Any, make_driver: Callable[..., Driver], robot: Robot
 ) -> None:
     drive = robot.drive.model_copy(update={"minimum": -5000.0})
     driver = make_driver(robot=robot.model_copy(update={"drive": drive}))
-    with pytest.raises(BoardError, match="Chamber c2 works between -5000"):
+    with pytest.raises(DeviceError, match="Chamber c2 works between -5000"):
         driver.connect()
     requests = [request for _, request in scripted_board.requests]
     assert requests[-1] == "V" and "C" not in requests, "whoever drove it before may have left pressure"
 
 
 def test_health_counts_what_the_loop_does(
-    scripted_board: Any, driver: PneumaticsDriver, commander: Commander, wait_until: WaitUntil
+    scripted_board: Any, driver: Driver, commander: Commander, wait_until: WaitUntil
 ) -> None:
     scripted_board.noise = b"T1.2\r\n"
     wait_until(lambda: int(str(driver.health()["corrupt lines"])) > 10)
@@ -437,7 +452,120 @@ def test_health_counts_what_the_loop_does(
     assert driver.state is State.RUNNING  # corrupt lines between good ones disturb nothing
 
 
-def test_settings_may_be_changed(make_driver: Callable[..., PneumaticsDriver]) -> None:
+def test_settings_may_be_changed(make_driver: Callable[..., Driver]) -> None:
     driver = make_driver(replace(SETTINGS, loop_rate=50.0))
     driver.connect()
-    assert driver.state is State.VENTED
+    assert driver.state is State.SAFE
+
+
+def test_connecting_moves_no_air(scripted_board: Any, driver: Driver) -> None:
+    assert all(text in ("AT", "AT+ADDRESS", "AT+VERSION", "V") for _, text in scripted_board.requests)
+
+
+def test_one_commander_at_a_time_is_followed(
+    clock: SteppedClock, scripted_board: Any, driver: Driver, commander: Commander, wait_until: WaitUntil
+) -> None:
+    with pytest.raises(LeaseError, match="'test' holds the lease"):
+        driver.acquire("stranger")
+    for source, lease in (("stranger", 0), ("stranger", driver.report.lease), ("test", driver.report.lease - 1)):
+        with pytest.raises(CommandRejectedError, match="'test' holds the lease"):
+            driver.command(source, lease, [f"c{i + 1}" for i in range(9)], ["Pa"] * 9, [5000.0] * 9)
+    assert "'test' holds" in str(driver.health()["last rejection"])
+    clock.sleep(1.5)
+    assert driver.state is State.RUNNING and scripted_board.targets.max() <= 3.301
+
+
+def test_a_lease_given_up_makes_safe_at_once(
+    clock: SteppedClock, scripted_board: Any, driver: Driver, commander: Commander, wait_until: WaitUntil
+) -> None:
+    before, lease = clock.now(), driver.report.lease
+    with pytest.raises(LeaseError, match="'test' holds"):
+        driver.release("stranger", lease)
+    driver.release("test", lease)
+    assert scripted_board.requests_since(before, "V") == 1 and driver.state is State.SAFE
+    clock.sleep(1.0)
+    wait_until(vented_or_at_rest(scripted_board))
+    assert any("gave it up" in rejection for rejection in commander.rejections)
+
+
+def vented_or_at_rest(board: Any) -> Callable[[], bool]:
+    return lambda: bool(np.abs(board.pressures).max() < 0.1)
+
+
+def test_a_lease_that_never_commands_ends(clock: SteppedClock, driver: Driver) -> None:
+    driver.activate()
+    lease = driver.acquire("sleeper")
+    clock.sleep(SETTINGS.lease_timeout + 0.2)
+    assert driver.report.holder == "" and driver.report.lease == lease
+    with pytest.raises(CommandRejectedError, match="'sleeper' has ended. Nothing was commanded within 3 s"):
+        driver.command("sleeper", lease, [f"c{i + 1}" for i in range(9)], ["Pa"] * 9, [1000.0] * 9)
+    driver.acquire("another")
+
+
+def test_a_commander_that_wakes_up_does_not_inflate_the_robot_again(
+    clock: SteppedClock, scripted_board: Any, driver: Driver, commander: Commander, wait_until: WaitUntil
+) -> None:
+    lease = driver.report.lease
+    commander.end()  # as SIGSTOP does
+    clock.sleep(3.0)
+    assert driver.state is State.SAFE
+    for _ in range(50):  # as SIGCONT does
+        with pytest.raises(CommandRejectedError, match="no command of 'test' came"):
+            command(driver, lease, [3000.0] * 9)
+        clock.sleep(0.05)
+    assert bool(np.abs(scripted_board.pressures).max() < 0.1)
+
+
+@pytest.mark.parametrize("late", [0.6, -0.2])
+def test_a_command_of_another_time_is_refused_and_renews_nothing(
+    clock: SteppedClock, driver: Driver, commander: Commander, wait_until: WaitUntil, late: float
+) -> None:
+    lease = driver.report.lease
+    commander.end()
+    began = clock.now()
+    while driver.state is State.RUNNING:
+        with pytest.raises(CommandRejectedError, match="ago|future|lease"):
+            driver.command("test", lease, [f"c{i + 1}" for i in range(9)], ["Pa"] * 9, [5000.0] * 9, age=late)
+        clock.sleep(0.05)
+        assert clock.now() - began < 2.0
+    assert driver.state is State.SAFE
+
+
+def test_a_lease_asked_for_in_fault_or_inactive_is_refused_with_the_reason(driver: Driver) -> None:
+    with pytest.raises(LeaseError, match="not active"):
+        driver.acquire("test")
+    driver.activate()
+    driver.stop()
+    with pytest.raises(LeaseError, match="stopped by request"):
+        driver.acquire("test")
+    with pytest.raises(LeaseError, match="names no source"):
+        driver.reset()
+        driver.acquire("")
+
+
+@pytest.mark.parametrize("how", ["stop", "signal"])
+def test_a_stop_and_a_signal_interrupt_the_test_of_the_chambers(
+    clock: SteppedClock, scripted_board: Any, driver: Driver, wait_until: WaitUntil, how: str
+) -> None:
+    scripted_board.regulates[:] = False  # so that the test of the chambers takes its time
+    failures: list[str] = []
+
+    def activate() -> None:
+        try:
+            driver.activate()
+        except SoftformError as error:
+            failures.append(str(error))
+
+    activating = threading.Thread(target=activate)
+    activating.start()
+    wait_until(lambda: scripted_board.runs)
+    began = clock.now()
+    if how == "stop":
+        driver.stop()
+    else:
+        driver.interrupt()
+    wait_until(lambda: not scripted_board.runs)
+    assert clock.now() - began < 0.3
+    activating.join()
+    assert "interrupted" in failures[0]
+    assert driver.state is (State.FAULT if how == "stop" else State.SAFE)

@@ -13,14 +13,15 @@ import numpy as np
 import psutil
 import pytest
 
+from softform_actuation.device import DeviceError, ServedActuators
+from softform_actuation.driver import Driver
+from softform_actuation.guardian import HEARTBEAT_SECONDS
+from softform_actuation.serial_link import SerialLink
+from softform_actuation.states import DriverSettings, State
 from softform_core.robots import Robot
 from softform_pneumatics import probe
-from softform_pneumatics.boards.guardian import HEARTBEAT_SECONDS
-from softform_pneumatics.boards.interface import BoardError
-from softform_pneumatics.boards.link import SerialLink
 from softform_pneumatics.boards.openpneu_a import OpenPneuBoardA
-from softform_pneumatics.driver import PneumaticsDriver
-from softform_pneumatics.states import DriverSettings, State
+from softform_pneumatics.pneumatic_device import PneumaticDevice
 
 WaitUntil = Callable[..., None]
 
@@ -29,25 +30,30 @@ DRIVER_PROGRAM = """
 import sys, time
 from softform_core.robots import load_robot
 from softform_pneumatics import probe
-from softform_pneumatics.boards.guardian import HEARTBEAT_SECONDS
-from softform_pneumatics.boards.interface import BoardError
-from softform_pneumatics.boards.link import SerialLink
+from softform_actuation.guardian import HEARTBEAT_SECONDS
+from softform_actuation.device import DeviceError
+from softform_actuation.serial_link import SerialLink
 from softform_pneumatics.boards.openpneu_a import OpenPneuBoardA
-from softform_pneumatics.driver import PneumaticsDriver
-from softform_pneumatics.states import DriverSettings
+from softform_actuation.driver import Driver
+from softform_actuation.states import DriverSettings
+from softform_actuation.assembly import served_by_devices
+from softform_pneumatics.pneumatic_device import PneumaticDevice
 
 probe._DWELL_SECONDS = probe._VENT_SECONDS = 0.05
 robot = load_robot("membrane")
 board = OpenPneuBoardA(SerialLink(sys.argv[1]), vent_threshold=100.0, boot_seconds=0.05)
-def say(state, reason):
-    print("state", state.name, reason, flush=True)
-with PneumaticsDriver(board, robot, DriverSettings(), say, lambda state: None) as driver:
+def say(report):
+    print("state", report.state.name, report.reason, flush=True)
+served = served_by_devices(robot)[0]
+devices = [(PneumaticDevice(board, served), served)]
+with Driver(devices, robot, DriverSettings(), say, lambda state: None) as driver:
     driver.connect()
     driver.activate()
-    print("guardian", board.guardian_process_id, flush=True)
+    print("guardian", board._link.guardian_process_id, flush=True)
+    lease = driver.acquire("test")
     while True:
         try:
-            driver.command(robot.actuators, [3000.0] * 9)
+            driver.command("test", lease, robot.actuators, ["Pa"] * 9, [3000.0] * 9)
         except Exception:
             pass
         time.sleep(0.1)
@@ -141,19 +147,25 @@ def test_a_guardian_that_is_killed_is_replaced(
 
 
 def test_close_vents_during_motion_and_ends_the_guardian(
-    scripted_board: Any, robot: Robot, wait_until: WaitUntil, monkeypatch: pytest.MonkeyPatch
+    scripted_board: Any,
+    robot: Robot,
+    served: ServedActuators,
+    wait_until: WaitUntil,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(probe, "_DWELL_SECONDS", 0.05)
     monkeypatch.setattr(probe, "_VENT_SECONDS", 0.05)
     board = OpenPneuBoardA(SerialLink(scripted_board.path), vent_threshold=100.0, boot_seconds=0.05)
-    driver = PneumaticsDriver(board, robot, DriverSettings(), lambda state, reason: None, lambda state: None)
+    devices = [(PneumaticDevice(board, served), served)]
+    driver = Driver(devices, robot, DriverSettings(), lambda report: None, lambda readings: None)
     driver.connect()
     driver.activate()
-    assert board.guardian_process_id is not None
-    guardian = psutil.Process(board.guardian_process_id)
+    guardian = psutil.Process(board._link.guardian_process_id)
+
+    lease = driver.acquire("test")
 
     def is_inflated() -> bool:
-        driver.command(robot.actuators, [3000.0] * 9)
+        driver.command("test", lease, robot.actuators, ["Pa"] * 9, [3000.0] * 9)
         return bool(scripted_board.pressures[:9].min() > 1.0)
 
     wait_until(is_inflated)
@@ -161,7 +173,7 @@ def test_close_vents_during_motion_and_ends_the_guardian(
     before = time.monotonic()
     driver.close()
     assert scripted_board.requests_since(before, "V") == 1
-    assert board.guardian_process_id is None and is_gone(guardian)
+    assert board._link.guardian_process_id is None and is_gone(guardian)
     assert driver.state is State.OFFLINE
     wait_until(lambda: not scripted_board.runs and bool(np.abs(scripted_board.pressures).max() < 0.1))
 
@@ -173,7 +185,8 @@ def test_the_guardian_is_small(running_driver: RunningDriver) -> None:
 def test_a_program_that_ends_by_an_exception_vents(scripted_board: Any, wait_until: WaitUntil, tmp_path: Path) -> None:
     program = DRIVER_PROGRAM.replace(
         "while True:",
-        "time.sleep(0.5); driver.command(robot.actuators, [3000.0] * 9)\n    time.sleep(0.5); 1 / 0\n    while True:",
+        "time.sleep(0.5)\n    driver.command('test', lease, robot.actuators, ['Pa'] * 9, [3000.0] * 9)\n"
+        "    time.sleep(0.5); 1 / 0\n    while True:",
     )
     ended = subprocess.run([sys.executable, "-c", program, scripted_board.path], capture_output=True, text=True)
     assert "ZeroDivisionError" in ended.stderr
@@ -198,11 +211,11 @@ def test_a_guardian_that_cannot_be_replaced_at_once_is_replaced_later(
 
     monkeypatch.setattr(subprocess, "Popen", refuse)
     deadline = time.monotonic() + 5.0
-    with pytest.raises(BoardError, match="cannot be started: Cannot allocate memory"):
+    with pytest.raises(DeviceError, match="cannot be started: Cannot allocate memory"):
         while time.monotonic() < deadline:
             link.receive(0.01)
     monkeypatch.setattr(subprocess, "Popen", start)
     time.sleep(HEARTBEAT_SECONDS)
     link.receive(0.01)
     assert psutil.pid_exists(link.guardian_process_id) and link.guardian_process_id != first.pid
-    link.close(vent=False)
+    link.close(emergency=False)

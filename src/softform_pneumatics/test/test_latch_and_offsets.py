@@ -9,12 +9,13 @@ import pytest
 from serial.tools import list_ports
 from serial.tools.list_ports_common import ListPortInfo
 
+from softform_actuation import latch as latch_module
+from softform_actuation.assembly import latch_of
+from softform_actuation.device import ServedActuators
+from softform_actuation.latch import LEFT_ACTIVE, LEFT_UNCONFIRMED, Latch
+from softform_actuation.ports import names_of_port
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
-from softform_pneumatics import latch as latch_module
-from softform_pneumatics.assembly import latch_of
-from softform_pneumatics.boards.ports import names_of_port
-from softform_pneumatics.latch import LEFT_ACTIVE, LEFT_UNCONFIRMED, Latch
 from softform_pneumatics.offsets import OffsetStore
 
 
@@ -41,15 +42,15 @@ def test_a_stop_without_a_driver_does_not_claim_that_a_robot_left_in_doubt_is_ve
 ) -> None:
     latch = Latch(tmp_path / "latch.json")
     for _ in range(2):
-        assert "inflated nothing" in latch.stop_unconfigured()
+        assert "moved nothing" in latch.stop_unconfigured()
     assert "not configured" in str(latch.read())
     latch.set(doubt)
     for _ in range(2):
-        with pytest.raises(SoftformError, match="nothing was vented now"):
+        with pytest.raises(SoftformError, match="nothing was made safe now"):
             latch.stop_unconfigured()
     assert latch.read() == doubt
     latch.set("a chamber leaked")  # and the board had confirmed that it vents
-    assert "inflated nothing" in latch.stop_unconfigured() and latch.read() == "a chamber leaked"
+    assert "moved nothing" in latch.stop_unconfigured() and latch.read() == "a chamber leaked"
 
 
 def test_a_stop_that_could_not_be_latched_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,10 +98,16 @@ def test_a_port_is_known_by_its_adapter_too(plugged: Callable[..., None], tmp_pa
 
 @pytest.mark.parametrize("number", ["77", None])
 def test_a_latch_is_found_by_whatever_name_the_port_has_now(
-    plugged: Callable[..., None], tmp_path: Path, number: str | None
+    plugged: Callable[..., None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    robot: Robot,
+    number: str | None,
 ) -> None:
+    monkeypatch.setenv("SOFTFORM_STATE", str(tmp_path))
+
     def latch(port: str) -> Latch:
-        return latch_of({"port": port, "state_folder": str(tmp_path)})
+        return latch_of({"port": port}, robot)
 
     plugged(("/dev/ttyUSB0", number, "1-1"))
     latch("/dev/ttyUSB0").set("stopped by request")
@@ -114,8 +121,8 @@ def test_a_latch_is_found_by_whatever_name_the_port_has_now(
     assert not list(tmp_path.iterdir())
 
 
-def test_offsets_are_stored_whole_and_read_back(tmp_path: Path, robot: Robot) -> None:
-    store = OffsetStore(tmp_path / "state" / "offsets.json", robot, "/dev/ttyUSB0", 500.0)
+def test_offsets_are_stored_whole_and_read_back(tmp_path: Path, served: ServedActuators) -> None:
+    store = OffsetStore(tmp_path / "state" / "offsets.json", served, "/dev/ttyUSB0", 500.0)
     assert np.array_equal(store.read(), np.zeros(9))
     offsets = np.arange(9) * 50.0 - 200.0
     store.write(offsets)
@@ -133,9 +140,11 @@ def test_offsets_are_stored_whole_and_read_back(tmp_path: Path, robot: Robot) ->
         (lambda text: text.replace("120.0", "NaN"), "cannot be read|counts as an offset"),
     ],
 )
-def test_offsets_that_cannot_be_right_are_refused(tmp_path: Path, robot: Robot, change, message: str) -> None:  # type: ignore[no-untyped-def]
+def test_offsets_that_cannot_be_right_are_refused(
+    tmp_path: Path, served: ServedActuators, change, message: str
+) -> None:  # type: ignore[no-untyped-def]
     path = tmp_path / "offsets.json"
-    store = OffsetStore(path, robot, "/dev/ttyUSB0", 500.0)
+    store = OffsetStore(path, served, "/dev/ttyUSB0", 500.0)
     store.write(np.array([0.0, 0.0, 120.0] + [0.0] * 6))
     path.write_text(change(path.read_text()))
     with pytest.raises(SoftformError, match=message):
@@ -143,6 +152,6 @@ def test_offsets_that_cannot_be_right_are_refused(tmp_path: Path, robot: Robot, 
 
 
 @pytest.mark.parametrize("offset", [501.0, -501.0, float("nan"), float("inf")])
-def test_what_is_no_offset_is_not_taken_for_one(robot: Robot, offset: float) -> None:
+def test_what_is_no_offset_is_not_taken_for_one(served: ServedActuators, offset: float) -> None:
     with pytest.raises(SoftformError, match="sensor of chamber c5"):
-        OffsetStore(None, robot, "", 500.0).checked(np.array([0.0] * 4 + [offset] + [0.0] * 4))
+        OffsetStore(None, served, "", 500.0).checked(np.array([0.0] * 4 + [offset] + [0.0] * 4))

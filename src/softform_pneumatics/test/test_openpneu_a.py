@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from softform_pneumatics.boards import ports
-from softform_pneumatics.boards.interface import BoardError, BoardLostError
-from softform_pneumatics.boards.link import SerialLink
+from softform_actuation import ports
+from softform_actuation.device import DeviceError, DeviceLostError
+from softform_actuation.ports import PortError, open_port
+from softform_actuation.serial_link import SerialLink
 from softform_pneumatics.boards.openpneu_a import OpenPneuBoardA
-from softform_pneumatics.boards.ports import PortError, open_port
 
 BOOT_SECONDS = 0.05
 
@@ -96,7 +96,7 @@ def test_a_threshold_that_the_board_understood_wrong_is_not_taken_for_set(
     board.open()
     answer = scripted_board._answer
     scripted_board._answer = lambda line: answer(b"ST=200.0\r" if line.startswith(b"ST=") else line)
-    with pytest.raises(BoardError, match="ST="):
+    with pytest.raises(DeviceError, match="ST="):
         board.start(np.zeros(10))
     assert not scripted_board.runs
 
@@ -145,7 +145,7 @@ def test_a_target_is_not_sent_when_its_channel_is_not_confirmed(scripted_board: 
     scripted_board.silent = True
     before = time.monotonic()
     wanted = np.where(np.arange(10) == 4, 1000.0, 0.0)
-    with pytest.raises(BoardError, match="SC="):
+    with pytest.raises(DeviceError, match="SC="):
         for _ in range(50):
             assert not board.set_targets(wanted)
     assert 0.5 <= time.monotonic() - before < 1.5
@@ -234,10 +234,10 @@ def test_a_pulled_cable_is_a_lost_board(scripted_board: Any, board: OpenPneuBoar
     board.open()
     board.start(np.zeros(10))
     scripted_board.unplug()
-    with pytest.raises(BoardLostError, match="is lost"):
+    with pytest.raises(DeviceLostError, match="is lost"):
         for _ in range(100):
             board.read(0.1)
-    with pytest.raises(BoardLostError):
+    with pytest.raises(DeviceLostError):
         board.vent()
 
 
@@ -245,19 +245,19 @@ def test_something_else_on_the_port_is_shown_by_its_first_bytes(scripted_board: 
     scripted_board.greeting = b"$GPGGA,123519,4807.038,N*47\r\n"
     scripted_board.address = b"?"
     scripted_board._answer = lambda line: None
-    with pytest.raises(BoardError, match=r"does not speak.*GPGGA"):
+    with pytest.raises(DeviceError, match=r"does not speak.*GPGGA"):
         board.open()
 
 
 def test_a_silent_port_is_reported_as_silent(scripted_board: Any, board: OpenPneuBoardA) -> None:
     scripted_board.silent = True
-    with pytest.raises(BoardError, match="Nothing answers"):
+    with pytest.raises(DeviceError, match="Nothing answers"):
         board.open()
 
 
 def test_another_board_of_the_family_is_refused(scripted_board: Any, board: OpenPneuBoardA) -> None:
     scripted_board.address = b"OpenPneu3.1"
-    with pytest.raises(BoardError, match=r"OpenPneu3\.1"):
+    with pytest.raises(DeviceError, match=r"OpenPneu3\.1"):
         board.open()
 
 

@@ -10,18 +10,20 @@ import numpy as np
 import pytest
 from stepped import SteppedBoard, SteppedClock, SteppedLink
 
+from softform_actuation import connection as connection_module
+from softform_actuation import supervisor as supervisor_module
+from softform_actuation.assembly import served_by_devices
+from softform_actuation.commands import CommandRejectedError
+from softform_actuation.driver import Driver
+from softform_actuation.latch import Latch
+from softform_actuation.mailbox import Requests
+from softform_actuation.states import DriverSettings, State
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
-from softform_pneumatics import connection as connection_module
 from softform_pneumatics import offsets as offsets_module
-from softform_pneumatics import supervisor as supervisor_module
 from softform_pneumatics.boards.openpneu_a import OpenPneuBoardA
-from softform_pneumatics.driver import PneumaticsDriver
-from softform_pneumatics.latch import Latch
-from softform_pneumatics.mailbox import Requests
 from softform_pneumatics.offsets import OffsetStore
-from softform_pneumatics.regulation import CommandRejectedError
-from softform_pneumatics.states import DriverSettings, State
+from softform_pneumatics.pneumatic_device import PneumaticDevice
 
 WaitUntil = Callable[..., None]
 CHAMBERS = [f"c{i + 1}" for i in range(9)]
@@ -33,23 +35,24 @@ class Lab:
 
     def __init__(self, folder: Path, clock: SteppedClock, board: SteppedBoard, robot: Robot) -> None:
         self.clock, self.board, self.robot, self.folder = clock, board, robot, folder
-        self.drivers: list[PneumaticsDriver] = []
-        self._is_commanded = False
+        self.drivers: list[Driver] = []
+        self._commanders = 0
 
     def plug(self, board: SteppedBoard) -> None:
         self.board = board
 
-    def driver(self) -> PneumaticsDriver:
+    def driver(self) -> Driver:
         link = SteppedLink(self.clock, lambda: self.board)
         board = OpenPneuBoardA(link, vent_threshold=100.0, boot_seconds=0.05)
-        driver = PneumaticsDriver(
-            board,
+        served = served_by_devices(self.robot)[0]
+        offsets = OffsetStore(self.folder / "offsets.json", served, self.board.path, 500.0)
+        driver = Driver(
+            [(PneumaticDevice(board, served, offsets=offsets), served)],
             self.robot,
             SETTINGS,
-            lambda state, reason: None,
-            lambda state: None,
+            lambda report: None,
+            lambda readings: None,
             Latch(self.folder / "latch.json"),
-            OffsetStore(self.folder / "offsets.json", self.robot, self.board.path, SETTINGS.offset_limit),
         )
         self.drivers.append(driver)
         driver.connect()
@@ -57,18 +60,21 @@ class Lab:
         return driver
 
     def command_for_ever(self) -> None:
-        """A commander that never tires, whatever happens."""
+        """A commander that never tires, whatever happens, and never asks for the lease again."""
+        lease, commanded = self.drivers[-1].acquire("test"), self.drivers[-1]
 
         def command() -> None:
             with contextlib.suppress(CommandRejectedError):
-                self.drivers[-1].command(CHAMBERS, [3000.0] * 9)
+                commanded.command("test", lease, CHAMBERS, ["Pa"] * 9, [3000.0] * 9)
 
-        self._is_commanded = True
-        self.clock.every(0.02, command, lambda: not self._is_commanded)
+        self.rest()
+        self._commanders += 1
+        own = self._commanders
+        self.clock.every(0.02, command, lambda: self._commanders != own)
 
     def rest(self) -> None:
         """End the commander."""
-        self._is_commanded = False
+        self._commanders += 1
 
     def is_inflated(self) -> bool:
         driver = self.drivers[-1]
@@ -77,7 +83,7 @@ class Lab:
 
     def stays_vented(self, seconds: float = 0.5) -> bool:
         self.clock.sleep(seconds)
-        return not self.board.runs and bool(np.abs(self.board.pressures).max() < 0.1)
+        return bool(np.abs(self.board.pressures).max() < 0.1)
 
 
 @pytest.fixture
@@ -89,7 +95,7 @@ def clock() -> SteppedClock:
 def lab(
     clock: SteppedClock, scripted_board: Any, robot: Robot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Lab]:
-    monkeypatch.setattr(supervisor_module, "VENT_REST_SECONDS", 0.1)
+    monkeypatch.setattr(supervisor_module, "REST_SECONDS", 0.1)
     monkeypatch.setattr(connection_module, "ALIVE_CHECK_SECONDS", 0.1)
     monkeypatch.setattr(offsets_module, "EMPTYING_SECONDS", 0.3)
     monkeypatch.setattr(offsets_module, "MEASURING_SECONDS", 0.4)
@@ -118,6 +124,8 @@ def test_a_board_that_comes_back_is_found_and_vented_and_waits_for_a_reset(
     wait_until(lambda: "is back on its port" in driver.reason)
     assert driver.state is State.FAULT and lab.stays_vented()
     driver.reset()
+    assert lab.stays_vented()  # nobody has asked
+    lab.command_for_ever()
     wait_until(lab.is_inflated)
 
 
@@ -129,9 +137,11 @@ def test_a_board_that_boots_in_motion_is_latched(lab: Lab, wait_until: WaitUntil
     lab.board.runs, lab.board.silent = False, True
     wait_until(lambda: driver.state is State.FAULT)
     lab.board.silent, lab.board.threshold = False, 2.0
-    wait_until(lambda: driver.health()["vent confirmed"] is True)
+    wait_until(lambda: driver.health()["confirmed safe"] is True)
     assert lab.stays_vented()
     driver.reset()
+    assert lab.stays_vented()  # nobody has asked
+    lab.command_for_ever()
     wait_until(lab.is_inflated)
     assert lab.board.threshold == 0.1
 
@@ -156,6 +166,7 @@ def test_a_new_driver_finds_the_latch_of_the_one_before(lab: Lab, how: str, wait
     assert again.state is State.FAULT and "Latched before this start" in again.reason
     assert lab.stays_vented()
     again.reset()
+    lab.command_for_ever()
     wait_until(lab.is_inflated)
     again.deactivate()
     assert not (lab.folder / "latch.json").exists()
@@ -196,6 +207,8 @@ def test_a_reset_does_not_undo_a_stop_that_came_after_it_was_asked_for(lab: Lab,
         driver.reset(wanted)
     assert driver.state is State.FAULT and lab.stays_vented()
     driver.reset()
+    assert lab.stays_vented()  # nobody has asked
+    lab.command_for_ever()
     wait_until(lab.is_inflated)
 
 
@@ -206,7 +219,7 @@ def test_a_driver_that_could_not_latch_the_next_one_is_not_activated(lab: Lab) -
     with pytest.raises(SoftformError, match="would not survive"):
         driver.activate()
     with pytest.raises(CommandRejectedError, match="not active"):
-        driver.command(CHAMBERS, [1000.0] * 9)
+        driver.command("test", 0, CHAMBERS, ["Pa"] * 9, [1000.0] * 9)
     assert lab.stays_vented()
 
 
@@ -218,7 +231,7 @@ def test_a_reset_that_could_not_latch_the_next_driver_leaves_the_fault(lab: Lab)
     with pytest.raises(SoftformError, match="would not survive"):
         driver.reset()
     with pytest.raises(CommandRejectedError, match="latched"):
-        driver.command(CHAMBERS, [1000.0] * 9)
+        driver.command("test", 0, CHAMBERS, ["Pa"] * 9, [1000.0] * 9)
     assert driver.state is State.FAULT and lab.stays_vented()
 
 
@@ -230,8 +243,8 @@ def test_a_robot_that_was_left_in_doubt_is_not_called_vented(lab: Lab, wait_unti
     wait_until(lambda: driver.state is State.FAULT and "is lost" in driver.reason)
     driver.deactivate()
     driver.close()
-    assert driver.state is State.OFFLINE and "did not confirm that it vents" in driver.reason
-    with pytest.raises(SoftformError, match="nothing was vented now"):
+    assert driver.state is State.OFFLINE and "did not confirm that it is safe" in driver.reason
+    with pytest.raises(SoftformError, match="nothing was made safe now"):
         driver.stop()
 
 
@@ -266,7 +279,7 @@ def test_offsets_are_measured_at_rest_stored_and_applied(lab: Lab, wait_until: W
     lab.board.offsets[:9] = np.linspace(0.0, 0.4, 9)
     driver = lab.driver()
     assert "Stored and applied" in driver.calibrate()
-    assert driver.state is State.VENTED
+    assert driver.state is State.SAFE
     lab.command_for_ever()
     wait_until(lambda: bool(np.allclose(lab.board.pressures[:9], 3.0, atol=0.05)))
     lab.rest()
@@ -304,7 +317,7 @@ def test_what_is_too_large_or_not_steady_is_no_offset_and_the_one_before_stays(
     with pytest.raises(SoftformError, match="not steady"):
         driver.calibrate()
     assert driver.health()["offsets (Pa)"] == "0, 0, 100, 0, 0, 0, 0, 0, 0"
-    assert lab.stays_vented(0.0) or driver.state is State.VENTED
+    assert lab.stays_vented(0.0) or driver.state is State.SAFE
 
 
 def test_a_stop_interrupts_a_calibration(lab: Lab, monkeypatch: pytest.MonkeyPatch, wait_until: WaitUntil) -> None:
@@ -322,7 +335,7 @@ def test_a_stop_interrupts_a_calibration(lab: Lab, monkeypatch: pytest.MonkeyPat
     calibrating.start()
     wait_until(lambda: lab.board.stopped and lab.board.runs)
     with pytest.raises(CommandRejectedError, match="being calibrated"):
-        driver.command(CHAMBERS, [1000.0] * 9)
+        driver.command("test", 0, CHAMBERS, ["Pa"] * 9, [1000.0] * 9)
     started = lab.clock.now()
     driver.stop()
     assert lab.clock.now() - started < 1.5

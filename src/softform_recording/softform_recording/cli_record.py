@@ -52,7 +52,7 @@ def record(
     Examples:
       softform record                               what a launch with record:=true records
       softform record --duration 60 --output walk
-      softform record --topics pressure_state --topics /diagnostics
+      softform record --topics actuator_state --topics /diagnostics
       softform record --salvage runs/bags/2026-01-31-12-00-00
     """  # noqa: D301 - click reads the escape as "keep these lines"
     if broken is not None:

@@ -18,7 +18,7 @@ from softform_core.errors import SoftformError
 @click.option(
     "--topics", multiple=True, metavar="NAME", help="One to replay, several times.  [default: all that may be]"
 )
-@click.option("--commands", is_flag=True, help="Replay commands of pressures, stops and actions, too.")
+@click.option("--commands", is_flag=True, help="Replay commands of actuators, stops and actions, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object.")
 def replay(bag: Path, rate: float, loop: bool, topics: tuple[str, ...], commands: bool, as_json: bool) -> None:
     """Replay the recording in the folder BAG: predictor and console see it exactly as they saw the robot.
@@ -35,7 +35,7 @@ def replay(bag: Path, rate: float, loop: bool, topics: tuple[str, ...], commands
       softform launch replay                  in another terminal: the predictor without devices
       softform replay runs/live/bags/2026-01-31-12-00-00
       softform replay walk --rate 2 --loop
-      softform replay walk --topics pressure_state --topics driver_state
+      softform replay walk --topics actuator_state --topics driver_state
     """  # noqa: D301 - click reads the escape as "keep these lines"
     from softform_recording.record import stop_requests
     from softform_recording.replay import (

@@ -18,8 +18,11 @@ from softform_recording.parts import part_folders
 from softform_recording.qos_profiles import writer_of
 from softform_recording.salvage import is_closed, salvage_bag
 
-COMMANDS = ("pressure_command", "stop", "reset")
+COMMANDS = ("actuator_command", "stop", "reset")
 """Last parts of the names of topics that move hardware, or let it move; those of actions do, too."""
+
+
+_EARLIER = "softform_interfaces/msg/ChamberPressures"
 
 
 @dataclass(frozen=True)
@@ -159,6 +162,11 @@ def _is_named(topic: str, name: str) -> bool:
 
 def _replayed(topic: str, recorded: Sequence[Connection]) -> ReplayedTopic:
     message_type, recorded_hash = recorded[0].msgtype, recorded[0].digest
+    if message_type == _EARLIER:
+        raise SoftformError(
+            f"{topic} was recorded before actuator_state and actuator_command took the place of pressures.",
+            "Replay it with the version of Softform that recorded it.",
+        )
     definitions = standard_definitions()
     ensure_defined(definitions, message_type)
     if recorded_hash and recorded_hash != definitions.hash_rihs01(message_type):

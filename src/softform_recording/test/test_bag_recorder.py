@@ -20,17 +20,17 @@ from rosbags.rosbag2 import Reader
 from std_msgs.msg import String
 
 from softform_core.errors import SoftformError
-from softform_interfaces.msg import ChamberPressures
+from softform_interfaces.msg import ActuatorState
 from softform_recording.bag_recorder import BagRecorder, RecordingStoppedError
 from softform_recording.message_definitions import ensure_defined, standard_definitions
 from softform_recording.salvage import salvage_bag
-from softform_ros.qos import LATCHED_STATE, PRESSURE_STATE
+from softform_ros.qos import ACTUATOR_STATE, LATCHED_STATE
 
-PRESSURES = "softform_interfaces/msg/ChamberPressures"
+PRESSURES = "softform_interfaces/msg/ActuatorState"
 
 
 def pressures(number):
-    message = ChamberPressures(name=["c1", "c2"], pressure=[float(number), 2.0 * number], status=[1, 2])
+    message = ActuatorState(name=["c1", "c2"], value=[float(number), 2.0 * number], status=[1, 2])
     return serialize_message(message)
 
 
@@ -59,7 +59,7 @@ def test_round_trip(tmp_path):
     recorder.write("/text", 2001, b"")
     messages = read(recorder.folder)
     assert [t for topic, t, _ in messages if topic == "/p"] == list(range(1000, 1010))
-    np.testing.assert_array_equal(messages[3][2].pressure, [3.0, 6.0])
+    np.testing.assert_array_equal(messages[3][2].value, [3.0, 6.0])
     assert messages[3][2].name == ["c1", "c2"]
     assert messages[-1][2].data == "hello"
     assert recorder.message_count == 11
@@ -75,7 +75,7 @@ def standard_hash():
 def test_type_hashes_are_those_of_ros(tmp_path):
     """`ros2 bag` compares them with its own."""
     share = Path(get_package_share_directory("softform_interfaces"))
-    description = json.loads((share / "msg" / "ChamberPressures.json").read_text())
+    description = json.loads((share / "msg" / "ActuatorState.json").read_text())
     (expected,) = [entry["hash_string"] for entry in description["type_hashes"] if entry["type_name"] == PRESSURES]
     recorder = record(tmp_path / "bag", [1])
     recorder.close()
@@ -253,7 +253,7 @@ def test_a_crashed_bag_is_readable_though_messages_were_handed_over_out_of_order
     recorder.flush()
     recorder._storage(recorder._writer).abort()
     salvage_bag(recorder.folder)
-    assert [(time, message.pressure[0]) for _, time, message in read(recorder.folder)] == [
+    assert [(time, message.value[0]) for _, time, message in read(recorder.folder)] == [
         (1000, 0.0),
         (1003, 1.0),
         (1003, 2.0),
@@ -302,7 +302,7 @@ def talker():
     context = rclpy.Context()
     rclpy.init(context=context)
     node = Node("talker", namespace=f"test_{os.getpid()}_{time.monotonic_ns()}", context=context)
-    node.pressures = node.create_publisher(ChamberPressures, "pressure_state", PRESSURE_STATE)
+    node.pressures = node.create_publisher(ActuatorState, "actuator_state", ACTUATOR_STATE)
     node.state = node.create_publisher(String, "state", LATCHED_STATE)
     yield node
     node.destroy_node()
@@ -313,7 +313,7 @@ def talker():
 def test_node_records_the_topics_and_closes_on_signals(tmp_path, talker, number):
     folder = tmp_path / "bag"
     words = ["--ros-args", "-r", f"__ns:={talker.get_namespace()}", "-p", f"bag:={folder}"]
-    words += ["-p", "topics:=[pressure_state, state, never_there]"]
+    words += ["-p", "topics:=[actuator_state, state, never_there]"]
     process = subprocess.Popen(
         [sys.executable, "-c", "from softform_recording.bag_recorder_node import main; main()", *words]
     )
@@ -324,7 +324,7 @@ def test_node_records_the_topics_and_closes_on_signals(tmp_path, talker, number)
             assert time.monotonic() < deadline and process.poll() is None
             time.sleep(0.05)
         for value in range(20):
-            talker.pressures.publish(ChamberPressures(name=["c1"], pressure=[float(value)]))
+            talker.pressures.publish(ActuatorState(name=["c1"], value=[float(value)]))
             time.sleep(0.02)
         time.sleep(1.5 if number == signal.SIGKILL else 0.3)
         process.send_signal(number)
@@ -336,14 +336,14 @@ def test_node_records_the_topics_and_closes_on_signals(tmp_path, talker, number)
     else:
         assert exit_code == 0
     messages = read(folder)
-    found = [m.pressure[0] for topic, _, m in messages if topic.endswith("pressure_state")]
+    found = [m.value[0] for topic, _, m in messages if topic.endswith("actuator_state")]
     assert found == [float(value) for value in range(20)]
     assert [m.data for topic, _, m in messages if topic.endswith("/state")] == ["latched before the recorder came"]
     with Reader(folder) as reader:
         profiles = {
             c.topic.rsplit("/", 1)[1]: c.ext.offered_qos_profiles[0].durability.name for c in reader.connections
         }
-    assert profiles == {"pressure_state": "VOLATILE", "state": "TRANSIENT_LOCAL"}
+    assert profiles == {"actuator_state": "VOLATILE", "state": "TRANSIENT_LOCAL"}
 
 
 def test_a_bag_is_readable_from_the_moment_it_is_open(tmp_path):

@@ -17,7 +17,7 @@ from std_msgs.msg import Header, String
 
 from softform_core.errors import SoftformError
 from softform_core.robots import load_robot
-from softform_interfaces.msg import ChamberPressures, DriverState
+from softform_interfaces.msg import ActuatorState, DriverState
 from softform_recording.bag_recorder import BagRecorder
 from softform_recording.cli_record import record as record_command
 from softform_recording.cli_replay import replay as replay_command
@@ -28,7 +28,7 @@ from softform_ros.background_node import BackgroundNode
 from softform_ros.conversions import stamp_from_seconds
 
 ROBOT = load_robot("membrane")
-PRESSURES, TEXT = "softform_interfaces/msg/ChamberPressures", "std_msgs/msg/String"
+PRESSURES, TEXT = "softform_interfaces/msg/ActuatorState", "std_msgs/msg/String"
 
 
 def wait_for(condition, seconds=30.0):
@@ -41,7 +41,7 @@ def wait_for(condition, seconds=30.0):
 def pressures(number):
     header = Header(stamp=stamp_from_seconds(1000.0 + 0.1 * number))
     values = [5000.0 * ((7 * number + 3 * chamber) % 11) / 11 for chamber in range(9)]
-    return ChamberPressures(header=header, name=ROBOT.actuators, pressure=values, status=[3] * 9)
+    return ActuatorState(header=header, name=ROBOT.actuators, value=values, status=[3] * 9)
 
 
 def contents(folder):
@@ -77,7 +77,7 @@ def bench():
         yield node
 
 
-def listen(node, topic, kind=String, profile=qos.PRESSURE_STATE):
+def listen(node, topic, kind=String, profile=qos.ACTUATOR_STATE):
     heard = []
     node.create_subscription(kind, topic, heard.append, profile)
     return heard
@@ -85,16 +85,16 @@ def listen(node, topic, kind=String, profile=qos.PRESSURE_STATE):
 
 def test_commands_are_replayed_only_on_demand(tmp_path, bench):
     name = bench.get_namespace()
-    topics = {f"{name}/{topic}": TEXT for topic in ("text", "pressure_command", "reach/_action/feedback", "stop")}
+    topics = {f"{name}/{topic}": TEXT for topic in ("text", "actuator_command", "reach/_action/feedback", "stop")}
     bag = made_bag(tmp_path / "bag", topics, [0.0, 0.1])
-    texts, commands = listen(bench, "text"), listen(bench, "pressure_command")
+    texts, commands = listen(bench, "text"), listen(bench, "actuator_command")
     result = replay(bag)
     assert result.exit_code == 0 and result.output.count("it commands hardware") == 3, result.output
     wait_for(lambda: len(texts) == 2)
     assert not commands
-    refused = replay(bag, "--topics", "pressure_command")
+    refused = replay(bag, "--topics", "actuator_command")
     assert isinstance(refused.exception, SoftformError) and "Add --commands" in str(refused.exception)
-    assert replay(bag, "--commands", "--topics", "pressure_command").exit_code == 0
+    assert replay(bag, "--commands", "--topics", "actuator_command").exit_code == 0
     wait_for(lambda: len(commands) == 2)
 
 
@@ -103,7 +103,7 @@ def announce(node):
 
 
 def read_commands(node):
-    node.create_subscription(String, "pressure_command", lambda message: None, qos.PRESSURE_STATE)
+    node.create_subscription(String, "actuator_command", lambda message: None, qos.ACTUATOR_STATE)
 
 
 @pytest.mark.parametrize(
@@ -113,8 +113,8 @@ def read_commands(node):
 )
 def test_a_driver_that_comes_ends_a_replay(tmp_path, bench, come_as, said):
     name = bench.get_namespace()
-    bag = made_bag(tmp_path / "bag", {f"{name}/pressure_command": TEXT}, [0.0, 0.1, *np.arange(2.0, 30.0, 0.5)])
-    commands = listen(bench, "pressure_command")
+    bag = made_bag(tmp_path / "bag", {f"{name}/actuator_command": TEXT}, [0.0, 0.1, *np.arange(2.0, 30.0, 0.5)])
+    commands = listen(bench, "actuator_command")
 
     def come():
         wait_for(lambda: len(commands) == 2)
@@ -134,7 +134,7 @@ def test_a_driver_that_comes_ends_a_replay(tmp_path, bench, come_as, said):
 def test_topics_that_are_published_here_are_left_out(tmp_path, bench):
     name = bench.get_namespace()
     bag = made_bag(tmp_path / "bag", {f"{name}/text": TEXT, f"{name}/other": TEXT}, [0.0])
-    publisher = bench.create_publisher(String, "text", qos.PRESSURE_STATE)
+    publisher = bench.create_publisher(String, "text", qos.ACTUATOR_STATE)
     texts, others = listen(bench, "text"), listen(bench, "other")
     assert "a node that runs publishes it" in replay(bag).output
     wait_for(lambda: len(others) == 1)
@@ -150,7 +150,7 @@ def test_a_topic_is_left_to_a_node_that_comes_to_publish_it(tmp_path, bench):
 
     def come():
         wait_for(lambda: texts)
-        bench.create_publisher(String, "text", qos.PRESSURE_STATE)
+        bench.create_publisher(String, "text", qos.ACTUATOR_STATE)
 
     publisher = threading.Thread(target=come)
     publisher.start()
@@ -195,7 +195,7 @@ def test_a_replay_of_nothing_says_so(tmp_path):
 def test_the_record_command_keeps_every_message_of_fast_topics_and_closes_on_a_signal(tmp_path, bench):
     """Three topics at 200 Hz, twice the stack's rates in all."""
     topics = ["fast_1", "fast_2", "fast_3"]
-    publishers = [bench.create_publisher(String, topic, qos.PRESSURE_STATE) for topic in topics]
+    publishers = [bench.create_publisher(String, topic, qos.ACTUATOR_STATE) for topic in topics]
     words = ["--namespace", bench.get_namespace(), "--output", str(tmp_path / "bag"), "--json"]
     words += [word for topic in [*topics, "never_there"] for word in ("--topics", topic)]
     command = "from softform_recording.cli_record import record; record(prog_name='softform record')"
@@ -231,7 +231,7 @@ def test_publishers_that_come_later_and_offer_less_are_recorded_too(tmp_path, be
     request = RecordRequest(["target"], tmp_path / "bag", None, 0, 0.0, bench.get_namespace())
     with background_recording(request) as recorder:
         wait_for(lambda: recorder.counts.received == 1)
-        second = bench.create_publisher(String, "target", qos.PRESSURE_STATE_READER)
+        second = bench.create_publisher(String, "target", qos.ACTUATOR_STATE_READER)
         wait_for(second.get_subscription_count)
         second.publish(String(data="second"))
         wait_for(lambda: recorder.counts.received >= 2)

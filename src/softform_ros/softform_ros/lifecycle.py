@@ -16,6 +16,7 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
+from softform_core.errors import SoftformError
 from softform_ros.diagnostics import ERROR, OK, DiagnosticsPublisher, Health
 from softform_ros.parameters import Parameter, declare_parameters, read_parameters
 
@@ -30,7 +31,13 @@ class SoftformLifecycleNode(LifecycleNode):
     transition silently; here it is logged, kept for `/diagnostics`, and turned into FAILURE. Whatever happens,
     `deactivate` then `cleanup` run before the process ends, also on SIGINT and SIGTERM: a node that owns hardware makes
     it safe there.
+
+    Attributes:
+        may_use_sim_time: Whether it may run by simulated time. What commands, drives or measures a robot may not: its
+            commands and captures are stamped by the computer's clock.
     """
+
+    may_use_sim_time = False
 
     def __init__(self, name: str, parameter_table: Iterable[Parameter], hardware_id: str = "softform") -> None:
         """Declare the parameters and start diagnostics; nothing is opened before `configure`."""
@@ -62,6 +69,9 @@ class SoftformLifecycleNode(LifecycleNode):
     def cleanup(self) -> None:
         """Close what `configure` opened; must cope with a `configure` that failed midway."""
 
+    def interrupt(self) -> None:
+        """End what takes long, for the process shall end; called by the handler of a signal, so it must not wait."""
+
     def health(self) -> Health:
         """Return the node's health while it is configured."""
         return Health(OK, "active" if self.is_active else "inactive")
@@ -92,6 +102,11 @@ class SoftformLifecycleNode(LifecycleNode):
 
         def step() -> None:
             self.parameters = read_parameters(self, self._parameter_table)
+            if self.get_parameter("use_sim_time").value and not self.may_use_sim_time:
+                raise SoftformError(
+                    "This node commands, drives or measures a robot, and 'use_sim_time' is true.",
+                    "Set it to false: commands and captures are stamped by the computer's clock.",
+                )
             try:
                 self.configure()
             except BaseException:
@@ -148,13 +163,15 @@ def run_node(make_node: Callable[[], Node]) -> None:
     rclpy's own signal handlers shut its context down first, before a node can report anything; so they stay off.
     """
     stop = threading.Event()
+    node: Node | None = None
 
     def request_stop(number: int, frame: FrameType | None) -> None:
         stop.set()
+        if isinstance(node, SoftformLifecycleNode):
+            node.interrupt()
 
     signal.signal(signal.SIGINT, request_stop)
     signal.signal(signal.SIGTERM, request_stop)
-    node: Node | None = None
     exit_code = 0
     try:
         rclpy.init(signal_handler_options=SignalHandlerOptions.NO)

@@ -13,11 +13,11 @@ def _profile(depth: int, reliable: bool = True, latched: bool = False) -> QoSPro
     )
 
 
-PRESSURE_COMMAND = _profile(depth=1)
-PRESSURE_COMMAND_LOG = _profile(depth=1000)
+ACTUATOR_COMMAND = _profile(depth=1)
+ACTUATOR_COMMAND_LOG = _profile(depth=1000)
 """Hears every command, where the driver hears the newest."""
-PRESSURE_STATE = _profile(depth=10)
-PRESSURE_STATE_READER = _profile(depth=10, reliable=False)
+ACTUATOR_STATE = _profile(depth=10)
+ACTUATOR_STATE_READER = _profile(depth=10, reliable=False)
 CAPTURED_CLOUD = _profile(depth=5)
 CAPTURED_MARKERS = _profile(depth=5, reliable=False)
 CAMERA_INPUT = _profile(depth=1, reliable=False)

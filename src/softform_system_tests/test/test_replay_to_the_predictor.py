@@ -14,7 +14,7 @@ from std_msgs.msg import Header
 from softform_bringup.lifecycle_manager import LifecycleManager
 from softform_bringup.remote_lifecycle import RemoteLifecycleNode
 from softform_core.robots import load_robot
-from softform_interfaces.msg import ChamberPressures, DriverState
+from softform_interfaces.msg import ActuatorState, DriverState
 from softform_recording.cli_replay import replay as replay_command
 from softform_recording.record import RecordRequest, background_recording
 from softform_recording.replayed_topics import OpenRecording, bag_parts
@@ -23,7 +23,7 @@ from softform_ros.background_node import BackgroundNode
 from softform_ros.conversions import stamp_from_seconds
 
 ROBOT = load_robot("membrane")
-PRESSURES, TEXT = "softform_interfaces/msg/ChamberPressures", "std_msgs/msg/String"
+PRESSURES, TEXT = "softform_interfaces/msg/ActuatorState", "std_msgs/msg/String"
 
 
 def wait_for(condition, seconds=30.0):
@@ -36,7 +36,7 @@ def wait_for(condition, seconds=30.0):
 def pressures(number):
     header = Header(stamp=stamp_from_seconds(1000.0 + 0.1 * number))
     values = [5000.0 * ((7 * number + 3 * chamber) % 11) / 11 for chamber in range(9)]
-    return ChamberPressures(header=header, name=ROBOT.actuators, pressure=values, status=[3] * 9)
+    return ActuatorState(header=header, name=ROBOT.actuators, value=values, status=[3] * 9)
 
 
 def contents(folder):
@@ -65,7 +65,7 @@ def test_the_predictor_sees_a_replay_as_it_saw_the_robot(tmp_path, bench):
     predictor = subprocess.Popen(
         [sys.executable, "-c", "from softform_inference.shape_predictor_node import main; main()", *words]
     )
-    topics = ["pressure_state", "pressure_command", "driver_state", "predicted_surface", "predicted_cloud"]
+    topics = ["actuator_state", "actuator_command", "driver_state", "predicted_surface", "predicted_cloud"]
 
     def recording_into(folder):
         return background_recording(RecordRequest(topics, folder, None, 0, 0.0, name))
@@ -73,9 +73,9 @@ def test_the_predictor_sees_a_replay_as_it_saw_the_robot(tmp_path, bench):
     try:
         remote = RemoteLifecycleNode(bench, "shape_predictor", lambda node: "", lambda: False)
         LifecycleManager([remote], print, 60.0, 60.0, lambda: False).bring_up()
-        with BackgroundNode("pneumatics", name) as driver, recording_into(tmp_path / "live") as live:
-            states = driver.create_publisher(ChamberPressures, "pressure_state", qos.PRESSURE_STATE)
-            commands = driver.create_publisher(ChamberPressures, "pressure_command", qos.PRESSURE_COMMAND)
+        with BackgroundNode("actuation", name) as driver, recording_into(tmp_path / "live") as live:
+            states = driver.create_publisher(ActuatorState, "actuator_state", qos.ACTUATOR_STATE)
+            commands = driver.create_publisher(ActuatorState, "actuator_command", qos.ACTUATOR_COMMAND)
             driver.create_publisher(DriverState, "driver_state", qos.LATCHED_STATE).publish(DriverState(state=2))
             wait_for(lambda: states.get_subscription_count() == 2 and not live.awaited)
             for number in range(14):
@@ -94,10 +94,10 @@ def test_the_predictor_sees_a_replay_as_it_saw_the_robot(tmp_path, bench):
         predictor.send_signal(signal.SIGTERM)
         assert predictor.wait(30) == 0
     recorded, replayed = contents(tmp_path / "live"), contents(tmp_path / "again")
-    state = f"{name}/pressure_state"
+    state = f"{name}/actuator_state"
     assert [message for _, message in replayed[state]] == [message for _, message in recorded[state]]
     assert replayed[state][-1][0] - replayed[state][0][0] > 0.9 * (recorded[state][-1][0] - recorded[state][0][0])
-    assert f"{name}/driver_state" in replayed and f"{name}/pressure_command" not in replayed
+    assert f"{name}/driver_state" in replayed and f"{name}/actuator_command" not in replayed
     for topic in (f"{name}/predicted_surface", f"{name}/predicted_cloud"):
         once, twice = ({message for _, message in one[topic]} for one in (recorded, replayed))
         # The stamp in a prediction is that of its pressures. A busy machine may leave some pressures unpredicted.

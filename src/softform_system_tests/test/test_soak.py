@@ -49,13 +49,13 @@ def test_one_thread_more_every_minute_is_found_whatever_the_beginning_was_like()
 
 def test_a_stack_that_stops_ends_the_soak():
     signs = SignsOfLife()
-    signs.note_driver(DriverState.VENTED, "waiting for commands")  # before the first command
+    signs.note_driver(DriverState.SAFE, "waiting for commands")  # before the first command
     signs.begin()
     assert signs.trouble(signs.commanded_at + 1.0) == ""
     assert "no command came for 6 s" in signs.trouble(signs.commanded_at + 6.0)
     signs.commanded_at += 6.0
     assert "recorder reported nothing" in signs.trouble(signs.commanded_at)
-    signs.note_driver(DriverState.VENTED, "no command came for 1 s")
+    signs.note_driver(DriverState.SAFE, "no command came for 1 s")
     signs.note_driver(DriverState.RUNNING, "following commands")
     assert "the driver stopped: no command came" in signs.trouble(signs.recorder_told_at)
 

@@ -129,7 +129,7 @@ def check_messages() -> Iterator[Finding]:
     """Whether the stack's own messages can be used."""
     try:
         found = importlib.import_module("softform_interfaces.msg")
-        found.ChamberPressures(pressure=[0.0])
+        found.ActuatorState(value=[0.0])
         yield Finding("messages", Level.OK, "softform_interfaces can be imported")
     except (ImportError, AttributeError) as error:
         mend = "Run ./softform build; start commands with ./softform, which sets the environment."

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode
 
-from softform_interfaces.msg import ChamberPressures, DriverState
+from softform_interfaces.msg import ActuatorState, DriverState
 from softform_recording.record import RecordRequest, background_recording
 from softform_ros import qos
 from softform_ros.background_node import BackgroundNode
@@ -38,8 +38,8 @@ WELL = StackStatus(
     driver=DriverStatus("running", "follows commands"),
     robots=("membrane",),
     models={"shape_predictor": "rig_default"},
-    nodes=(NodeStatus("pneumatics", "active", "OK", "running"), NodeStatus("bringup_manager", "", "OK", "active")),
-    topics=(TopicStatus("pressure_state", 1, 50.02, 0.012), TopicStatus("target_shape", 1, 0.0, None)),
+    nodes=(NodeStatus("actuation", "active", "OK", "running"), NodeStatus("bringup_manager", "", "OK", "active")),
+    topics=(TopicStatus("actuator_state", 1, 50.02, 0.012), TopicStatus("target_shape", 1, 0.0, None)),
     recorders=(RecorderStatus("bag_recorder", "runs/bag", 1200, 0),),
     disks=(DiskStatus("runs", 50 * 10**9, 10**11),),
 )
@@ -56,7 +56,7 @@ def test_a_healthy_stack_is_told_with_rates_and_ages():
         "50.0 GB left",
     ):
         assert said in text
-    assert re.search(r"pressure_state +50\.0  12 ms ago", text) and re.search(r"target_shape +-  none yet", text)
+    assert re.search(r"actuator_state +50\.0  12 ms ago", text) and re.search(r"target_shape +-  none yet", text)
     json.dumps(WELL.as_dict())
 
 
@@ -122,7 +122,7 @@ NOWHERE = ["--namespace", "nowhere"]
 def test_a_running_stack_is_observed(tmp_path):
     """A driver that publishes, a node with a life cycle that hangs, and a recorder, from another participant."""
     name = f"/status_{os.getpid()}_{time.monotonic_ns()}"
-    with BackgroundNode("observer", "") as node, BackgroundNode("pneumatics", name) as driver:
+    with BackgroundNode("observer", "") as node, BackgroundNode("actuation", name) as driver:
         observer = StackObserver(node, name)
         faults = []
         DiagnosticsPublisher(
@@ -130,8 +130,8 @@ def test_a_running_stack_is_observed(tmp_path):
         )
         states = driver.create_publisher(DriverState, "driver_state", qos.LATCHED_STATE)
         states.publish(DriverState(state=DriverState.RUNNING, reason="follows commands"))
-        pressures = driver.create_publisher(ChamberPressures, "pressure_state", qos.PRESSURE_STATE)
-        driver.create_timer(0.02, lambda: pressures.publish(ChamberPressures()))
+        pressures = driver.create_publisher(ActuatorState, "actuator_state", qos.ACTUATOR_STATE)
+        driver.create_timer(0.02, lambda: pressures.publish(ActuatorState()))
         scanner = Silent("scanner", namespace=name, context=driver.context)
         executor, hangs = SingleThreadedExecutor(context=driver.context), threading.Event()
         executor.add_node(scanner)
@@ -142,14 +142,14 @@ def test_a_running_stack_is_observed(tmp_path):
 
         spinning = threading.Thread(target=spin)
         spinning.start()
-        with background_recording(RecordRequest(["pressure_state"], tmp_path / "bag", None, 0, 0.0, name)):
+        with background_recording(RecordRequest(["actuator_state"], tmp_path / "bag", None, 0, 0.0, name)):
             wait_for(lambda: observer.status().recorders)
             wait_for(lambda: "unconfigured" in {one.state for one in observer.status().nodes})
             seen = observer.status()
         nodes = {one.name: one for one in seen.nodes}
         assert seen.driver == DriverStatus("running", "follows commands") and name in observer.namespaces()
-        assert nodes["pneumatics"] == NodeStatus("pneumatics", "", "OK", "running")
-        (topic,) = [one for one in seen.topics if one.name == "pressure_state"]
+        assert nodes["actuation"] == NodeStatus("actuation", "", "OK", "running")
+        (topic,) = [one for one in seen.topics if one.name == "actuator_state"]
         assert 5.0 < topic.rate < 60.0 and topic.age < 5.0 and topic.publishers == 1
         assert seen.recorders[0].bag == str(tmp_path / "bag") and seen.troubles == ["scanner is unconfigured"]
         result = CliRunner().invoke(status_command, ["--namespace", name, "--json"])
@@ -159,7 +159,7 @@ def test_a_running_stack_is_observed(tmp_path):
         hangs.set()
         spinning.join()
         wait_for(lambda: "scanner does not answer" in observer.status().troubles)
-        wait_for(lambda: "pneumatics: the board is gone" in observer.status().troubles)
+        wait_for(lambda: "actuation: the board is gone" in observer.status().troubles)
         assert "the driver is at fault: the board is gone" in observer.status().troubles
         # A new participant may see the observer, which is in the root, before it sees the others.
         wait_for(lambda: f"--namespace {name}" in str(CliRunner().invoke(status_command, NOWHERE).exception))

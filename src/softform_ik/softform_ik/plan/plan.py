@@ -147,7 +147,7 @@ class Plan:
         if here is None:
             raise GoalError(
                 Code.INVALID_START,
-                f"No pressures of '{self._robot.name}' come on pressure_state: where the robot is, is not known.",
+                f"No values of '{self._robot.name}' come on actuator_state: where the robot is, is not known.",
                 "Start the driver and activate it, or give start.",
             )
         return self._robot.nearest_actuation(here)

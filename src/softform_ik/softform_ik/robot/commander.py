@@ -8,10 +8,31 @@ after a stop, a fault or a deactivation, so that nothing moves for a wish that w
 import threading
 import time
 from collections.abc import Callable
+from typing import Protocol
 
 from softform_client.held_command import HeldCommand
+from softform_client.reach_goal import Code
 from softform_core.arrays import Array
+from softform_core.errors import SoftformError
 from softform_ik.robot.stop_request import StopRequest
+from softform_ros.goal_error import GoalError
+
+STREAM_PAUSE_SECONDS = 0.5
+"""Without targets, after which a stream that had been released is a new one; `stale_after` of the node."""
+
+
+class Lease(Protocol):
+    """The right to command; `CommandLease` is the one that ships."""
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it is held."""
+
+    def acquire(self) -> None:
+        """Ask for it, unless it is held; SoftformError if it is refused."""
+
+    def release(self) -> bool:
+        """Give it up; returns whether it was held."""
 
 
 class Commander:
@@ -19,15 +40,30 @@ class Commander:
 
     Args:
         held: What the robot holds.
+        lease: The right to command.
+        stream_pause: s without targets after which a stream that was released is a new one.
         wall_clock: ns since the epoch, the clock of stamps.
+        clock: Steady time, s.
 
     Attributes:
         on_change: Called when a goal takes the robot, ends or loses it, and after a release, from whatever thread.
     """
 
-    def __init__(self, held: HeldCommand, wall_clock: Callable[[], int] = time.time_ns) -> None:
+    def __init__(
+        self,
+        held: HeldCommand,
+        lease: Lease,
+        stream_pause: float = STREAM_PAUSE_SECONDS,
+        wall_clock: Callable[[], int] = time.time_ns,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         """No goal moves the robot; targets count from now on."""
-        self._held, self._wall_clock = held, wall_clock
+        self._held, self._lease = held, lease
+        self._stream_pause, self._wall_clock, self._clock = stream_pause, wall_clock, clock
+        self._barred_since: float | None = None
+        self._asked: StopRequest | None = None
+        self._reason = ""
+        self._renewed, self._stream_stamp = 0.0, 0
         self._lock = threading.Lock()
         self._goal: StopRequest | None = None
         self._preempted_code = 0
@@ -65,6 +101,7 @@ class Commander:
                 return
             self._goal = None
             self._stream_from = self._wall_clock()
+            self._renewed = self._clock()
         self.on_change()
 
     def hold(self, pressures: Array, goal: StopRequest, permitted: Callable[[], bool] = lambda: True) -> bool:
@@ -74,29 +111,82 @@ class Commander:
             pressures: What to hold.
             goal: Who asks.
             permitted: As in `HeldCommand.hold`.
+
+        Raises:
+            GoalError: If the lease is refused, which is asked for with the goal's first hold.
         """
-        return self._held.hold(pressures, lambda: self.has_robot(goal) and permitted())
+        with self._lock:
+            asks, self._asked = self._goal is goal and self._asked is not goal, goal
+        if asks:
+            if not permitted():
+                return False
+            try:
+                self._lease.acquire()
+            except SoftformError as error:
+                raise GoalError(Code.DRIVER_NOT_READY, error.message, error.next_step) from error
+        held = self._held.hold(pressures, lambda: self.has_robot(goal) and self._lease.is_held and permitted())
+        self._renewed = self._clock()
+        return held
+
+    def take_for_stream(self) -> None:
+        """Ask for the lease for a stream that begins, unless it is held; a stream that is refused is not followed.
+
+        Raises:
+            SoftformError: If it is refused.
+        """
+        try:
+            self._lease.acquire()
+        except SoftformError as error:
+            self.release(str(error))
+            raise
 
     def hold_for_stream(self, pressures: Array, target_stamp: int) -> bool:
         """Hold (k,) Pa for the stream, as an answer to a target of that stamp (see `admits`); returns whether it is."""
-        return self._held.hold(pressures, lambda: self.admits(target_stamp))
+        if target_stamp != self._stream_stamp:
+            self._stream_stamp, self._renewed = target_stamp, self._clock()
+        return self._held.hold(pressures, lambda: self.admits(target_stamp) and self._lease.is_held)
 
     def admits(self, target_stamp: int) -> bool:
         """Whether the stream may follow a target stamped so many ns since the epoch."""
         with self._lock:
             self._stream_from = min(self._stream_from, self._wall_clock())  # the clock may have been set back
-            return self._goal is None and target_stamp > self._stream_from
+            return self._goal is None and self._barred_since is None and target_stamp > self._stream_from
 
-    def release(self) -> bool:
-        """Hold nothing, for the driver has stopped following or is back; returns whether something was held.
+    def note_target(self) -> None:
+        """Note that a target has come: a stream that was released is a new one if none had come for a while."""
+        with self._lock:
+            if self._barred_since is None:
+                return
+            now = self._clock()
+            self._barred_since = None if now - self._barred_since > self._stream_pause else now
+
+    @property
+    def stream_bar(self) -> str | None:
+        """Why a stream has to pause before it is followed again; None if it has not."""
+        with self._lock:
+            return None if self._barred_since is None else self._reason
+
+    @property
+    def held_for(self) -> float:
+        """S for which a shape has been held that nobody has renewed; 0 if none is held, or a goal has the robot."""
+        if self._held.pressures is None or self.is_moved_by_goal:
+            return 0.0
+        return self._clock() - self._renewed
+
+    def release(self, reason: str = "") -> bool:
+        """Hold nothing and give the lease up, for that reason; returns whether something was held.
 
         A goal that had the robot has it no longer, and what targets asked for before is forgotten: the robot moves
-        again with a new one of either, not by itself.
+        again with a new goal or a new stream, not by itself.
         """
         with self._lock:
             self._goal = None
             self._stream_from = self._wall_clock()
+            if self._barred_since is None:  # one that has paused since the first release is a new stream
+                self._barred_since = self._clock()
+            self._reason = reason or self._reason
         held = self._held.release()
+        self._lease.release()
         self.on_change()
         return held
 
@@ -109,6 +199,7 @@ class Commander:
         """Hold again what goals and targets ask for from now on."""
         with self._lock:
             self._stream_from = self._wall_clock()
+            self._barred_since = None
         self._held.enable()
 
     def has_robot(self, goal: StopRequest) -> bool:

@@ -30,6 +30,9 @@ host of a virtual machine takes several milliseconds at a time."""
 _SWITCH_SECONDS = 0.0005
 """After so long a thread that holds the interpreter lets another have it: the executor unpacks targets meanwhile."""
 
+_BARRED = (
+    "A stream that merely goes on is not followed: pause it for 'stale_after' and begin anew, or activate the node."
+)
 _JOIN_SECONDS = 5.0
 _UNKNOWN = ServoErrors(float("nan"), float("nan"))
 
@@ -150,6 +153,8 @@ class ServoLoop:
         if self.report.commands and self._commander.is_moved_by_goal:
             reason = "An action moves the robot. Targets stamped after its end are followed again."
             return replace(self.report, state=ServoState.YIELDED, reason=reason)
+        if (bar := self._commander.stream_bar) is not None:
+            return replace(self.report, state=ServoState.OFF, reason=f"{bar} {_BARRED}".strip())
         reason = "Waiting for a target that is stamped after this." if self.report.commands else ""
         return replace(self.report, state=ServoState.OFF, reason=reason)
 
@@ -166,6 +171,11 @@ class ServoLoop:
             start = self._driver.pressures if start is None else start
             if start is None:
                 return  # lost just now; the next look at the driver says so
+            try:
+                self._commander.take_for_stream()
+            except SoftformError as error:
+                self._give_way(replace(self.report, state=ServoState.OFF, reason=str(error)), self._period)
+                return
             self._servo.resume_from(self._robot.nearest_actuation(start))
             self._sent_at, self._resumes = time.monotonic(), True
         deadline = self._sent_at + (1.0 - _EARLY) * self._period

@@ -122,6 +122,7 @@ class ServoStreams:
     def _taker(self, prepare: Callable[[Message], ServoTarget]) -> Callable[[Message], None]:
         def take(message: Message) -> None:
             self._targets += 1
+            self._commander.note_target()
             if not self._node.is_active or self._commander.is_moved_by_goal:
                 return
             if self._current() is not self._made_of:

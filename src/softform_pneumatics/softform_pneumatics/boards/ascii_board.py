@@ -9,11 +9,12 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_actuation.clock import Clock
+from softform_actuation.device import DeviceError, DeviceLostError, never
+from softform_actuation.serial_link import SerialLink
 from softform_core.units import PA_PER_KPA
-from softform_pneumatics.boards.clock import Clock
-from softform_pneumatics.boards.interface import BoardError, BoardLostError, Measurement, WireCounters, never
+from softform_pneumatics.boards.interface import Measurement, WireCounters
 from softform_pneumatics.boards.lines import LineParser
-from softform_pneumatics.boards.link import SerialLink
 
 CHANNELS = 10
 BAUD_RATE = 115200
@@ -100,17 +101,12 @@ class AsciiBoard(ABC, Generic[Message]):
             self._unanswered_requests,
         )
 
-    @property
-    def guardian_process_id(self) -> int | None:
-        """Process id of the guardian that vents the board should this process die; None while closed."""
-        return self._link.guardian_process_id
-
-    def open(self) -> None:
+    def open(self, interrupted: Callable[[], bool] = never) -> None:
         """Open the port, wait for the board to boot, make sure what it is, and vent it.
 
         Raises:
             PortError: If the port cannot be opened.
-            BoardError: If what is there is another board, or does not confirm that it vents.
+            DeviceError: If what is there is another board, or does not confirm that it vents.
         """
         self._measurements.clear()  # those of a connection before this one are no sign of life
         booted = self.clock.now()
@@ -121,11 +117,11 @@ class AsciiBoard(ABC, Generic[Message]):
             self._is_vented = True  # until it is known to be this board, nothing may be sent to it unasked
             # A line end first: the driver may have died within another request.
             self._link.guard(b"\r\n" + self.vent_request)
-            self._wait_for_boot(booted)
-            self._shake_hands()
+            self._wait_for_boot(booted, interrupted)
+            self._shake_hands(interrupted)
             self._is_vented = False
             if not self.vent():
-                raise BoardError(f"{self.identity} does not confirm that it vents.", "Cut its power and check it.")
+                raise DeviceError(f"{self.identity} does not confirm that it vents.", "Cut its power and check it.")
         except BaseException:
             self.close()
             raise
@@ -134,7 +130,7 @@ class AsciiBoard(ABC, Generic[Message]):
         """Send the vent request, at most three times, until the board confirms it.
 
         Raises:
-            BoardLostError: If the connection is gone.
+            DeviceLostError: If the connection is gone.
         """
         self._replies.clear()
         self._link.write(self.vent_request)  # before anything else can fail
@@ -142,19 +138,19 @@ class AsciiBoard(ABC, Generic[Message]):
             if self._awaited(self._confirms_vent, self.clock.now() + _FIRST_VENT_SECONDS) is None:
                 # A line end first: with one lost on the wire the request was a part of what was sent before.
                 self._request(b"\r\n" + self.vent_request, self._confirms_vent, ATTEMPTS - 1)
-        except BoardLostError:
+        except DeviceLostError:
             raise
-        except BoardError:
+        except DeviceError:
             return False
         self._is_vented = True
         return True
 
     def close(self) -> None:
         """Close the port; the guardian leaves with it, and vents the board first if that was never confirmed."""
-        self._link.close(vent=not self._is_vented)
+        self._link.close(emergency=not self._is_vented)
 
-    def _wait_for_boot(self, booted: float) -> None:
-        while (remaining := booted - self.clock.now()) > 0.0:
+    def _wait_for_boot(self, booted: float, interrupted: Callable[[], bool]) -> None:
+        while (remaining := booted - self.clock.now()) > 0.0 and not interrupted():
             self._receive(remaining)
             if self._measurements:
                 # It streams: a driver that died left it holding pressure. Nothing else prints such lines.
@@ -166,8 +162,8 @@ class AsciiBoard(ABC, Generic[Message]):
         return first_attempts(self._boot_seconds)
 
     @abstractmethod
-    def _shake_hands(self) -> None:
-        """Make sure that it is the right board; BoardError if not."""
+    def _shake_hands(self, interrupted: Callable[[], bool]) -> None:
+        """Make sure that it is the right board; DeviceError if not."""
 
     @abstractmethod
     def _confirms_vent(self, message: Message) -> bool:
@@ -177,12 +173,20 @@ class AsciiBoard(ABC, Generic[Message]):
     def _take(self, message: Message, arrived: float) -> None:
         """Set one message aside."""
 
-    def _request(self, request: bytes, confirms: Callable[[Message], bool], attempts: int = ATTEMPTS) -> Message:
+    def _request(
+        self,
+        request: bytes,
+        confirms: Callable[[Message], bool],
+        attempts: int = ATTEMPTS,
+        interrupted: Callable[[], bool] = never,
+    ) -> Message:
         for _ in range(attempts):
-            reply = self._ask(request, confirms, self.clock.now() + REPLY_SECONDS)
+            reply = self._ask(request, confirms, self.clock.now() + REPLY_SECONDS, interrupted)
             if reply is not None:
                 return reply
-        raise BoardError(
+            if interrupted():
+                raise DeviceError(f"Opening {self._link.path} was interrupted.", "Configure again if that is meant.")
+        raise DeviceError(
             f"{self.identity} does not answer {request.decode().strip()!r} as it should.",
             "Check its power, its cable and its firmware.",
         )
@@ -222,13 +226,13 @@ class AsciiBoard(ABC, Generic[Message]):
         """A target that was asked for at a time, s, was not confirmed.
 
         Raises:
-            BoardError: If the board has confirmed none for half a second, and five in a row.
+            DeviceError: If the board has confirmed none for half a second, and five in a row.
         """
         self._deaf_since = self._deaf_since or asked
         self._deaf_requests += 1
         if self.clock.now() - self._deaf_since > _DEAF_SECONDS and self._deaf_requests >= _DEAF_REQUESTS:
             self._forget_deafness()
-            raise BoardError(
+            raise DeviceError(
                 f"{self.identity} does not confirm {request.decode().strip()!r}.",
                 "Check its power, its cable and its firmware.",
             )

@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_actuation.clock import Clock
+from softform_actuation.device import DeviceError, DeviceLostError, never
+from softform_actuation.serial_link import SerialLink
 from softform_core.units import PA_PER_KPA
 from softform_pneumatics.boards import protocol_binary as protocol
-from softform_pneumatics.boards.clock import Clock
-from softform_pneumatics.boards.interface import BoardError, BoardLostError, Measurement, WireCounters, never
-from softform_pneumatics.boards.link import SerialLink
+from softform_pneumatics.boards.interface import Measurement, WireCounters
 from softform_pneumatics.boards.protocol_binary import CHANNELS_OF_A_MODULE, Answer, Command, PacketParser, Status
 
 WATCHDOG_SECONDS = 0.5
@@ -86,17 +87,12 @@ class BinaryBoard:
             self._unanswered_requests,
         )
 
-    @property
-    def guardian_process_id(self) -> int | None:
-        """Process id of the guardian that vents the board should this process die; None while closed."""
-        return self._link.guardian_process_id
-
-    def open(self) -> None:
+    def open(self, interrupted: Callable[[], bool] = never) -> None:
         """Open the port, make sure that every module is there, and vent them.
 
         Raises:
             PortError: If the port cannot be opened.
-            BoardError: If a module does not answer, or does not confirm that it vents.
+            DeviceError: If a module does not answer, or does not confirm that it vents.
         """
         if not self._link.is_open:
             self._link.open(protocol.BAUD_RATE)
@@ -107,7 +103,7 @@ class BinaryBoard:
                 self._shake_hands(module)
             self._is_vented = False
             if not self.vent():
-                raise BoardError(f"{self.identity} does not confirm that it vents.", "Cut its power and check it.")
+                raise DeviceError(f"{self.identity} does not confirm that it vents.", "Cut its power and check it.")
         except BaseException:
             self.close()
             raise
@@ -120,16 +116,16 @@ class BinaryBoard:
     def _shake_hands(self, module: int) -> None:
         try:
             answer = self._request(module, Command.WHO)
-        except BoardLostError:
+        except DeviceLostError:
             raise
-        except BoardError as error:
-            raise BoardError(
+        except DeviceError as error:
+            raise DeviceError(
                 f"Module {module} does not answer on {self._link.path} at {protocol.BAUD_RATE} baud; the first bytes "
                 f"from there are {self._link.first_bytes!r}.",
                 "Check power, wiring and address of the module, and the parameters 'port' and 'board'.",
             ) from error
         if (answer.argument, answer.words[0]) != (protocol.DEFINITION, protocol.MARK):
-            raise BoardError(
+            raise DeviceError(
                 f"Module {module} on {self._link.path} answers WHO with version {answer.argument} and mark "
                 f"{answer.words[0]:#06x}.",
                 f"This driver is for version {protocol.DEFINITION} and mark {protocol.MARK:#06x}.",
@@ -140,7 +136,7 @@ class BinaryBoard:
         """Set watchdogs, highest pressures and targets (channels,) Pa, then regulate.
 
         Raises:
-            BoardError: If a module does not confirm; all are vented then.
+            DeviceError: If a module does not confirm; all are vented then.
         """
         limits = (round(1000.0 * WATCHDOG_SECONDS), protocol.word_of_pressure(self._highest_pressure))
         try:
@@ -149,18 +145,18 @@ class BinaryBoard:
             self._deaf_since.clear()
             for module in self._modules:
                 if self._request(module, Command.CONFIGURE, words=limits).words != limits:
-                    raise BoardError(f"Module {module} does not take its limits.", "Check its firmware.")
+                    raise DeviceError(f"Module {module} does not take its limits.", "Check its firmware.")
             for pair in self._pairs:
                 self._request(1 + pair // 2, Command.SET, pair % 2, self._words(targets, pair))
             self._is_vented = False
             self._first_pair, self._fresh = 0, set()
             for module in self._modules:
                 if not self._request(module, Command.START).status & Status.RUNNING:
-                    raise BoardError(f"Module {module} does not start.", "Check its supply and firmware.")
+                    raise DeviceError(f"Module {module} does not start.", "Check its supply and firmware.")
             self._measurements.clear()
-        except BoardLostError:
+        except DeviceLostError:
             raise
-        except BoardError:
+        except DeviceError:
             self.vent()
             raise
 
@@ -168,7 +164,7 @@ class BinaryBoard:
         """Send the targets of every pair, and take the measured pressures from the answers; see `PressureBoard`.
 
         Raises:
-            BoardError: If a module vented by itself, booted, rejected a target, has a bad sensor, or has not answered
+            DeviceError: If a module vented by itself, booted, rejected a target, has a bad sensor, or has not answered
                 for as long as its watchdog waits.
         """
         started = self.clock.now()
@@ -204,15 +200,15 @@ class BinaryBoard:
         """Vent all modules at once, then ask each until it says that it does not regulate.
 
         Raises:
-            BoardLostError: If the connection is gone.
+            DeviceLostError: If the connection is gone.
         """
         self._observes = False
         self._link.write(protocol.request(protocol.ALL_MODULES, Command.VENT, next(self._sequences)))
         try:
             answers = [self._request(module, Command.VENT) for module in self._modules]
-        except BoardLostError:
+        except DeviceLostError:
             raise
-        except BoardError:
+        except DeviceError:
             return False
         self._is_vented = not any(answer.status & Status.RUNNING for answer in answers)
         return self._is_vented
@@ -221,7 +217,7 @@ class BinaryBoard:
         """Return the measurements since the last call, waiting up to `timeout` seconds; see `observe`.
 
         Raises:
-            BoardLostError: If the connection is gone.
+            DeviceLostError: If the connection is gone.
         """
         deadline = self.clock.now() + timeout
         while not self._measurements:
@@ -240,21 +236,21 @@ class BinaryBoard:
         """Ask for all pressures.
 
         Raises:
-            BoardError: If a module does not answer, or regulates although it was vented.
+            DeviceError: If a module does not answer, or regulates although it was vented.
         """
         told: dict[int, float] = {}
         for pair in self._pairs:
             answer = self._request(1 + pair // 2, Command.READ, pair % 2)
             if answer.status & Status.RUNNING:
                 self._is_vented = False
-                raise BoardError(f"{self.identity} regulates although it was vented.", "Cut its power and check it.")
+                raise DeviceError(f"{self.identity} regulates although it was vented.", "Cut its power and check it.")
             for channel, word in zip((2 * pair, 2 * pair + 1), answer.words, strict=True):
                 told[channel] = protocol.pressure_of_word(word)
         return told
 
     def close(self) -> None:
         """Close the port; the guardian leaves with it, and vents the modules first if that was never confirmed."""
-        self._link.close(vent=not self._is_vented)
+        self._link.close(emergency=not self._is_vented)
 
     def _words(self, targets: NDArray[np.float64], pair: int) -> tuple[int, int]:
         first, second = (protocol.word_of_pressure(float(target)) for target in targets[2 * pair : 2 * pair + 2])
@@ -273,7 +269,7 @@ class BinaryBoard:
     def _keep(self, pair: int, answer: Answer) -> None:
         pressures = [protocol.pressure_of_word(word) for word in answer.words]
         if answer.status & Status.SENSOR_FAULT or not np.isfinite(pressures).all():
-            raise BoardError(f"A sensor of module {answer.module} has no valid reading.", "Check it, then reset.")
+            raise DeviceError(f"A sensor of module {answer.module} has no valid reading.", "Check it, then reset.")
         self._pressures[2 * pair : 2 * pair + 2] = pressures
 
     def _require_running(self, answer: Answer) -> None:
@@ -288,13 +284,13 @@ class BinaryBoard:
             what = "rejected a target"
         else:
             what = "does not regulate"
-        raise BoardError(f"Module {answer.module} of {self.identity} {what}.", "Check power and wiring, then reset.")
+        raise DeviceError(f"Module {answer.module} of {self.identity} {what}.", "Check power and wiring, then reset.")
 
     def _count_as_deaf(self, module: int, moment: float) -> None:
         since = self._deaf_since.setdefault(module, moment)
         if self.clock.now() - since > _DEAF_SECONDS:
             self._deaf_since.clear()
-            raise BoardError(f"Module {module} of {self.identity} does not answer.", "Check power and wiring.")
+            raise DeviceError(f"Module {module} of {self.identity} does not answer.", "Check power and wiring.")
 
     def _request(self, module: int, command: Command, argument: int = 0, words: tuple[int, int] = (0, 0)) -> Answer:
         for _ in range(_ATTEMPTS):
@@ -302,9 +298,9 @@ class BinaryBoard:
             if answer is not None:
                 if command is not Command.WHO and answer.status & Status.REFUSED:
                     self._refused_requests += 1
-                    raise BoardError(f"Module {module} rejected {command.name}.", "Check its firmware and supply.")
+                    raise DeviceError(f"Module {module} rejected {command.name}.", "Check its firmware and supply.")
                 return answer
-        raise BoardError(f"Module {module} does not answer {command.name}.", "Check power and wiring.")
+        raise DeviceError(f"Module {module} does not answer {command.name}.", "Check power and wiring.")
 
     def _ask(self, module: int, command: Command, argument: int = 0, words: tuple[int, int] = (0, 0)) -> Answer | None:
         """Send once and return the module's answer; None if it does not come in time."""

@@ -1,13 +1,14 @@
 """Finding out which board is on a port, and making the one that is asked for."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from softform_actuation.device import DeviceError, never
+from softform_actuation.serial_link import SerialLink
 from softform_pneumatics.boards import protocol_a, protocol_b, protocol_binary
 from softform_pneumatics.boards.ascii_board import ATTEMPTS, BAUD_RATE, BOOT_SECONDS, REPLY_SECONDS, first_attempts
 from softform_pneumatics.boards.binary_board import HIGHEST_PRESSURE, BinaryBoard
-from softform_pneumatics.boards.interface import BoardError, PressureBoard
-from softform_pneumatics.boards.link import SerialLink
+from softform_pneumatics.boards.interface import PressureBoard
 from softform_pneumatics.boards.openpneu_a import OpenPneuBoardA
 from softform_pneumatics.boards.openpneu_b import OpenPneuBoardB
 
@@ -32,19 +33,21 @@ class BoardSettings:
     boot_seconds: float = BOOT_SECONDS
 
 
-def make_board(kind: str, port: str, settings: BoardSettings) -> PressureBoard:
+def make_board(kind: str, port: str, settings: BoardSettings, interrupted: Callable[[], bool] = never) -> PressureBoard:
     """Return the board of this kind on `port`, closed; `auto` opens the port to find out, and leaves it open.
+
+    Once `interrupted` says so it gives up.
 
     Raises:
         PortError: If the port has to be opened and cannot be.
-        BoardError: If no known board is there.
+        DeviceError: If no known board is there.
     """
     link = SerialLink(port)
     if kind == AUTO:
         try:
-            kind = identify(link, settings.boot_seconds)
+            kind = identify(link, settings.boot_seconds, interrupted)
         except BaseException:
-            link.close(vent=False)
+            link.close(emergency=False)
             raise
     if kind == PROTOCOL_A:
         return OpenPneuBoardA(link, settings.vent_threshold, settings.boot_seconds)
@@ -53,41 +56,41 @@ def make_board(kind: str, port: str, settings: BoardSettings) -> PressureBoard:
     return BinaryBoard(link, settings.channels, settings.highest_pressure)
 
 
-def identify(link: SerialLink, boot_seconds: float = BOOT_SECONDS) -> str:
+def identify(link: SerialLink, boot_seconds: float = BOOT_SECONDS, interrupted: Callable[[], bool] = never) -> str:
     """Return which kind of board is on the link, which is left open at that board's speed.
 
     Only `AT` and WHO are sent, which the other kinds take for nothing they know.
 
     Raises:
         PortError: If the port cannot be opened.
-        BoardError: If no known board is there.
+        DeviceError: If no known board is there.
     """
     link.open(BAUD_RATE)
-    kind = _listen(link, boot_seconds) or _ask_alive(link, first_attempts(boot_seconds))
+    kind = _listen(link, boot_seconds, interrupted) or _ask_alive(link, first_attempts(boot_seconds), interrupted)
     if kind is not None:
         return kind
     seen = link.first_bytes
-    link.close(vent=False)
+    link.close(emergency=False)
     link.open(protocol_binary.BAUD_RATE)
     if _ask_who(link):
         return BINARY
     seen = (seen + link.first_bytes)[:64]
     if not seen:
-        raise BoardError(
+        raise DeviceError(
             f"Nothing answers on {link.path} at {BAUD_RATE} or {protocol_binary.BAUD_RATE} baud.",
             "Check the board's power and cable, and that 'port' names the right device.",
         )
-    raise BoardError(
+    raise DeviceError(
         f"What is on {link.path} does not speak any protocol that is known ({', '.join(BOARDS[1:])}); its first bytes "
         f"are {seen!r}.",
         "Check that 'port' names the board; docs/boards.md says what each board speaks.",
     )
 
 
-def _listen(link: SerialLink, seconds: float) -> str | None:
+def _listen(link: SerialLink, seconds: float, interrupted: Callable[[], bool]) -> str | None:
     stream = protocol_a.StreamParser()
     booted = link.clock.now() + seconds
-    while (remaining := booted - link.clock.now()) > 0.0:
+    while (remaining := booted - link.clock.now()) > 0.0 and not interrupted():
         if any(isinstance(message, protocol_a.StreamLine) for message in stream.feed(link.receive(remaining))):
             # A driver that died left it holding pressure.
             link.write(protocol_a.VENT_REQUEST)
@@ -95,9 +98,11 @@ def _listen(link: SerialLink, seconds: float) -> str | None:
     return None
 
 
-def _ask_alive(link: SerialLink, attempts: int) -> str | None:
+def _ask_alive(link: SerialLink, attempts: int, interrupted: Callable[[], bool]) -> str | None:
     stream, replies = protocol_a.StreamParser(), protocol_b.ReplyParser()
     for _ in range(attempts):
+        if interrupted():
+            raise DeviceError(f"Opening {link.path} was interrupted.", "Configure again if that is meant.")
         link.write(protocol_a.ALIVE_REQUEST)
         deadline = link.clock.now() + REPLY_SECONDS
         while (remaining := deadline - link.clock.now()) > 0.0:

@@ -7,16 +7,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.errors import SoftformError
-from softform_pneumatics.boards.clock import Clock
-
-
-class BoardError(SoftformError):
-    """The board does not do what it was asked."""
-
-
-class BoardLostError(BoardError):
-    """The connection to the board is gone."""
+from softform_actuation.clock import Clock
+from softform_actuation.device import never
 
 
 @dataclass(frozen=True)
@@ -43,16 +35,11 @@ class WireCounters:
     unanswered_requests: int = 0
 
 
-def never() -> bool:
-    """Say that nobody interrupts."""
-    return False
-
-
 class PressureBoard(Protocol):
     """What the driver needs of a board that regulates pressures by itself.
 
-    Channels are numbered from 0; pressures are Pa gauge. Every method may raise `BoardError`, and `BoardLostError` once
-    the connection is gone.
+    Channels are numbered from 0; pressures are Pa gauge. Every method may raise `DeviceError`, and `DeviceLostError`
+    once the connection is gone.
     """
 
     @property
@@ -88,13 +75,8 @@ class PressureBoard(Protocol):
         """What went wrong on the wire so far."""
         ...
 
-    @property
-    def guardian_process_id(self) -> int | None:
-        """Process id of the guardian that vents the board should this process die; None while closed."""
-        ...
-
-    def open(self) -> None:
-        """Connect, make sure that it is the right board, and vent it."""
+    def open(self, interrupted: Callable[[], bool] = never) -> None:
+        """Connect, make sure that it is the right board, and vent it; give up soon once `interrupted` says so."""
         ...
 
     def start(self, targets: NDArray[np.float64]) -> None:

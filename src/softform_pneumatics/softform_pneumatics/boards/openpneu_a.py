@@ -5,10 +5,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_actuation.device import DeviceError, DeviceLostError, never
+from softform_actuation.serial_link import SerialLink
 from softform_pneumatics.boards import protocol_a as protocol
 from softform_pneumatics.boards.ascii_board import ATTEMPTS, BAUD_RATE, BOOT_SECONDS, CHANNELS, AsciiBoard
-from softform_pneumatics.boards.interface import BoardError, BoardLostError, Measurement, never
-from softform_pneumatics.boards.link import SerialLink
+from softform_pneumatics.boards.interface import Measurement
 from softform_pneumatics.boards.protocol_a import Message, Reply, ReplyKind, StreamLine, StreamParser
 
 _ADDRESS = "OpenPneu2.0"
@@ -51,25 +52,25 @@ class OpenPneuBoardA(AsciiBoard[Message]):
         """How far (Pa) above its target a channel is vented."""
         return self._vent_threshold
 
-    def _shake_hands(self) -> None:
+    def _shake_hands(self, interrupted: Callable[[], bool]) -> None:
         try:
-            self._request(protocol.ALIVE_REQUEST, _of_kind(ReplyKind.ALIVE), self._first_attempts)
+            self._request(protocol.ALIVE_REQUEST, _of_kind(ReplyKind.ALIVE), self._first_attempts, interrupted)
             address = self._request(protocol.ADDRESS_REQUEST, _of_kind(ReplyKind.ADDRESS))
-        except BoardLostError:
+        except DeviceLostError:
             raise
-        except BoardError as error:
+        except DeviceError as error:
             if not self._link.first_bytes:
-                raise BoardError(
+                raise DeviceError(
                     f"Nothing answers on {self._link.path} at {BAUD_RATE} baud.",
                     "Check the board's power and cable, and that 'port' names the right device.",
                 ) from error
-            raise BoardError(
+            raise DeviceError(
                 f"What is on {self._link.path} does not speak the OpenPneu protocol (AT, AT+ADDRESS); its first bytes "
                 f"are {self._link.first_bytes!r}.",
                 "Check that 'port' names the board, and that its firmware is OpenPneu 2.0.",
             ) from error
         if not isinstance(address, Reply) or address.value != _ADDRESS:
-            raise BoardError(f"The board on {self._link.path} is '{address}'.", f"This driver is for {_ADDRESS}.")
+            raise DeviceError(f"The board on {self._link.path} is '{address}'.", f"This driver is for {_ADDRESS}.")
         version = self._request(protocol.VERSION_REQUEST, _of_kind(ReplyKind.VERSION))
         self._version = str(version.value) if isinstance(version, Reply) else ""
 
@@ -77,16 +78,16 @@ class OpenPneuBoardA(AsciiBoard[Message]):
         """Set the vent threshold and all ten targets (Pa), then start control and stream (`C`).
 
         Raises:
-            BoardError: If a request is not confirmed; the board is vented then.
+            DeviceError: If a request is not confirmed; the board is vented then.
         """
         try:
             # A board that has booted meanwhile has forgotten its threshold.
             self._request(protocol.threshold_request(self._vent_threshold), self._confirms_threshold)
             self._put_targets(targets)
             self._stream()
-        except BoardLostError:
+        except DeviceLostError:
             raise
-        except BoardError:
+        except DeviceError:
             self.vent()
             raise
 
@@ -102,16 +103,16 @@ class OpenPneuBoardA(AsciiBoard[Message]):
         """Start the stream with all channels stopped: `PP` before and after `C`, and targets of zero.
 
         Raises:
-            BoardError: If a request is not confirmed; the board is vented then.
+            DeviceError: If a request is not confirmed; the board is vented then.
         """
         try:
             self._put_targets(np.zeros(CHANNELS))
             self._link.write(protocol.STOP_ALL_CHANNELS_REQUEST)
             self._stream()
             self._link.write(protocol.STOP_ALL_CHANNELS_REQUEST)
-        except BoardLostError:
+        except DeviceLostError:
             raise
-        except BoardError:
+        except DeviceError:
             self.vent()
             raise
 
@@ -123,11 +124,11 @@ class OpenPneuBoardA(AsciiBoard[Message]):
             if self.set_targets(targets):
                 break
             if attempt == ATTEMPTS - 1:
-                raise BoardError(f"{self.identity} does not confirm its channels.", "Check power, cable and firmware.")
+                raise DeviceError(f"{self.identity} does not confirm its channels.", "Check power, cable and firmware.")
         # `T=` is not answered when it is understood, and in order when it is not: this reply closes the account.
         self._request(protocol.ALIVE_REQUEST, _of_kind(ReplyKind.ALIVE))
         if self._refused_requests != refused:
-            raise BoardError(f"{self.identity} rejected a target.", "Check the cable for disturbances.")
+            raise DeviceError(f"{self.identity} rejected a target.", "Check the cable for disturbances.")
         self._refused_seen = self._refused_requests
 
     def _stream(self) -> None:
@@ -142,7 +143,7 @@ class OpenPneuBoardA(AsciiBoard[Message]):
         one unchanged target is sent again each time, and all are once the board has rejected something.
 
         Raises:
-            BoardError: If the board has confirmed no channel for half a second.
+            DeviceError: If the board has confirmed no channel for half a second.
         """
         if self._refused_requests != self._refused_seen:
             self._refused_seen = self._refused_requests
@@ -180,7 +181,7 @@ class OpenPneuBoardA(AsciiBoard[Message]):
         """Ask for the pressure of channel 0, the only one that a vented board tells.
 
         Raises:
-            BoardError: If it does not answer.
+            DeviceError: If it does not answer.
         """
         reply = self._request(protocol.PRESSURE_REQUEST, _of_kind(ReplyKind.PRESSURE))
         assert isinstance(reply, Reply)
@@ -190,7 +191,7 @@ class OpenPneuBoardA(AsciiBoard[Message]):
         """Return the measurements that arrived, waiting up to `timeout` seconds for the first one.
 
         Raises:
-            BoardLostError: If the connection is gone.
+            DeviceLostError: If the connection is gone.
         """
         deadline = self.clock.now() + timeout
         while not self._measurements:

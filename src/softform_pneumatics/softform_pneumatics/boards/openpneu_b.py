@@ -9,10 +9,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_actuation.device import DeviceError, DeviceLostError, never
+from softform_actuation.serial_link import SerialLink
 from softform_pneumatics.boards import protocol_b as protocol
 from softform_pneumatics.boards.ascii_board import BAUD_RATE, BOOT_SECONDS, CHANNELS, AsciiBoard
-from softform_pneumatics.boards.interface import BoardError, BoardLostError, Measurement, never
-from softform_pneumatics.boards.link import SerialLink
+from softform_pneumatics.boards.interface import Measurement
 from softform_pneumatics.boards.protocol_b import Reply, ReplyKind, ReplyParser
 
 _READ_SECONDS = 0.1
@@ -54,14 +55,14 @@ class OpenPneuBoardB(AsciiBoard[Reply]):
         """Not known: Protocol B tells its readings only now and then."""
         return None
 
-    def _shake_hands(self) -> None:
+    def _shake_hands(self, interrupted: Callable[[], bool]) -> None:
         try:
-            self._request(protocol.ALIVE_REQUEST, _of_kind(ReplyKind.DONE), self._first_attempts)
+            self._request(protocol.ALIVE_REQUEST, _of_kind(ReplyKind.DONE), self._first_attempts, interrupted)
             self._address = int(self._request(protocol.ADDRESS_REQUEST, _of_kind(ReplyKind.ADDRESS)).value)
-        except BoardLostError:
+        except DeviceLostError:
             raise
-        except BoardError as error:
-            raise BoardError(
+        except DeviceError as error:
+            raise DeviceError(
                 f"What is on {self._link.path} does not speak OpenPneu's Protocol B (AT, AT+ADD) at {BAUD_RATE} baud; "
                 f"its first bytes are {self._link.first_bytes!r}.",
                 "Check the board's power and cable, and the parameters 'port' and 'board'.",
@@ -71,7 +72,7 @@ class OpenPneuBoardB(AsciiBoard[Reply]):
         """Set all ten targets (Pa), then regulate all channels; pressures are asked for from now on.
 
         Raises:
-            BoardError: If a request is not confirmed; the board is vented then.
+            DeviceError: If a request is not confirmed; the board is vented then.
         """
         self._forget_deafness()  # what it did not confirm before it was vented says nothing of now
         try:
@@ -79,9 +80,9 @@ class OpenPneuBoardB(AsciiBoard[Reply]):
             self._request(protocol.targets_request(targets.tolist()), _of_kind(ReplyKind.DONE))
             self._is_vented = False
             self._request(protocol.CONTROL_ALL_REQUEST, _of_kind(ReplyKind.CONTROL_ALL))
-        except BoardLostError:
+        except DeviceLostError:
             raise
-        except BoardError:
+        except DeviceError:
             self.vent()
             raise
         self._begin_round()
@@ -99,7 +100,7 @@ class OpenPneuBoardB(AsciiBoard[Reply]):
         """Send all targets in one request, each time; see `PressureBoard`.
 
         Raises:
-            BoardError: If the board has confirmed none for half a second.
+            DeviceError: If the board has confirmed none for half a second.
         """
         refused = self._refused_requests
         self._targets = np.where(np.isnan(targets), self._targets, targets)
@@ -116,7 +117,7 @@ class OpenPneuBoardB(AsciiBoard[Reply]):
         """Ask for one pressure after the other up to `timeout` seconds, until all of the robot's are new.
 
         Raises:
-            BoardLostError: If the connection is gone.
+            DeviceLostError: If the connection is gone.
         """
         deadline = self.clock.now() + timeout
         while not self._measurements:
@@ -133,12 +134,12 @@ class OpenPneuBoardB(AsciiBoard[Reply]):
         """Ask for all pressures of the robot's channels.
 
         Raises:
-            BoardError: If the board does not answer.
+            DeviceError: If the board does not answer.
         """
         told = {}
         for channel in self._channels:
             if not self._get_in_step(self.clock.now() + _READ_SECONDS):
-                raise BoardError(f"{self.identity} does not answer.", "Check its power, its cable and its firmware.")
+                raise DeviceError(f"{self.identity} does not answer.", "Check its power, its cable and its firmware.")
             unanswered = self._unanswered_requests
             told[channel] = self._request(protocol.read_request(channel), _of_kind(ReplyKind.PRESSURE)).value
             self._in_step = unanswered == self._unanswered_requests

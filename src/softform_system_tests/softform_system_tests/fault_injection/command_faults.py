@@ -5,7 +5,8 @@ import time
 from collections.abc import Sequence
 
 from softform_core.robots import Robot
-from softform_interfaces.msg import ChamberPressures
+from softform_interfaces.msg import ActuatorCommand
+from softform_ros.conversions import stamp_from_seconds
 from softform_system_tests.fault_injection.commander import RATE
 from softform_system_tests.fault_injection.fault_class import disturbance, undisturbed, vents
 from softform_system_tests.fault_injection.outcome import Outcome
@@ -18,10 +19,11 @@ _PAUSE_SECONDS = 0.02
 _REPORTED_SECONDS = 2.5
 _ALONE = "NaN, and nothing else"
 _TOGETHER_SECONDS = 1.5
+_OWN_SHARE = 0.8  # the highest that the commander asks for
 
 
 class WrongCommands:
-    """Commands that the driver has to reject, between those that it follows."""
+    """Commands that the driver has to reject, under the lease of who holds it, between those that it follows."""
 
     name = "commands"
     variants = (
@@ -30,108 +32,138 @@ class WrongCommands:
         "1e300 Pa",
         "above the range",
         "below the range",
-        "too few chambers",
-        "no chamber",
+        "too few actuators",
+        "no actuator",
         "unknown names",
         "a name twice",
-        "more names than pressures",
+        "more names than values",
+        "kPa",
+        "no unit",
+        "a second old",
+        "of the day before",
+        "from the future",
+        "without a stamp",
+        "without a lease",
+        "under a dead lease",
+        "under the lease of another",
         _ALONE,
     )
 
     def inject(self, stack: RigStack, variant: str) -> Outcome:
         """Publish such commands."""
-        message = wrong_command(stack.robot, variant)
         if variant == _ALONE:
-            return self._alone(stack, message)
+            return self._alone(stack)
         rejected = stack.watch.count(DRIVER, "rejected commands")
         moment = time.monotonic()
         for _ in range(_REPEATS):
-            stack.watch.commands.publish(message)
+            stack.watch.commands.publish(wrong_command(stack.robot, variant, stack.watch.lease, time.time()))
             time.sleep(_PAUSE_SECONDS)
         told = wait_for(lambda: stack.watch.count(DRIVER, "rejected commands") > rejected, _REPORTED_SECONDS)
         reported = stack.watch.value(DRIVER, "last rejection") if told else None
         return undisturbed(stack, self.name, variant, moment, reported)
 
-    def _alone(self, stack: RigStack, message: ChamberPressures) -> Outcome:
+    def _alone(self, stack: RigStack) -> Outcome:
         """A rejected command is no sign of life: the robot is vented as if none had come."""
         began = stack.silence_commander()
         observable = began + COMMAND_TIMEOUT - 1.0 / RATE
         while time.monotonic() < observable + _PAUSE_SECONDS:
-            stack.watch.commands.publish(message)
+            stack.watch.commands.publish(wrong_command(stack.robot, "NaN", stack.watch.lease, time.time()))
             time.sleep(_PAUSE_SECONDS)
         return vents(stack, self.name, _ALONE, began, observable, latches=False)
 
 
-def wrong_command(robot: Robot, variant: str) -> ChamberPressures:
-    """A command that must be rejected."""
+def wrong_command(robot: Robot, variant: str, lease: tuple[str, int], now: float) -> ActuatorCommand:
+    """A command that must be rejected.
+
+    Args:
+        robot: That it is for.
+        variant: What is wrong with it.
+        lease: Who holds the driver's lease, and its id.
+        now: s since the epoch.
+    """
     names: Sequence[str] = robot.actuators
-    pressures = [0.5 * float(top) for top in robot.actuator_max]
+    units: Sequence[str] = [robot.unit] * len(names)
+    values = [0.5 * float(top) for top in robot.actuator_max]
     span = float(robot.actuator_max[0] - robot.actuator_min[0])
+    (source, number), stamp = lease, now
     match variant:
-        case "NaN" | "NaN, and nothing else":
-            pressures[0] = math.nan
+        case "NaN":
+            values[0] = math.nan
         case "infinity":
-            pressures[0] = math.inf
+            values[0] = math.inf
         case "1e300 Pa":
-            pressures[-1] = 1e300
+            values[-1] = 1e300
         case "above the range":
-            pressures[0] = float(robot.actuator_max[0]) + 0.01 * span
+            values[0] = float(robot.actuator_max[0]) + 0.01 * span
         case "below the range":
-            pressures[0] = float(robot.actuator_min[0]) - 0.01 * span
-        case "too few chambers":
-            names, pressures = names[:-1], pressures[:-1]
-        case "no chamber":
-            names, pressures = [], []
+            values[0] = float(robot.actuator_min[0]) - 0.01 * span
+        case "too few actuators":
+            names, units, values = names[:-1], units[:-1], values[:-1]
+        case "no actuator":
+            names, units, values = [], [], []
         case "unknown names":
             names = [f"x{name}" for name in names]
         case "a name twice":
             names = [names[1], *names[1:]]
-        case "more names than pressures":
-            pressures = pressures[:-1]
+        case "more names than values":
+            values = values[:-1]
+        case "kPa":
+            units, values = ["kPa", *units[1:]], [1e-3 * values[0], *values[1:]]
+        case "no unit":
+            units = []
+        case "a second old":
+            stamp = now - 1.0
+        case "of the day before":
+            stamp = now - 86400.0
+        case "from the future":
+            stamp = now + 2.0
+        case "without a stamp":
+            stamp = 0.0
+        case "without a lease":
+            source, number = "stranger", 0
+        case "under a dead lease":
+            number -= 1
+        case "under the lease of another":
+            source = "stranger"
         case _:
             raise ValueError(variant)
-    return ChamberPressures(name=list(names), pressure=pressures)
+    command = ActuatorCommand(source=source, lease=number, name=list(names), unit=list(units), value=values)
+    command.header.stamp = stamp_from_seconds(stamp)
+    return command
 
 
 class TwoCommanders:
-    """Two programs that command at once: the newest command is followed, at the slew rate; either may die."""
+    """Two programs that want to command at once: the lease goes to one, and the other one waits until it is free."""
 
     name = "two commanders"
-    variants = ("they disagree", "one of them dies", "a stranger says one thing once", "both die")
+    variants = ("both ask", "the holder dies", "both die")
 
     def inject(self, stack: RigStack, variant: str) -> Outcome:
-        """Let another one command."""
+        """Let another one ask, again and again, and command far above the first."""
         moment = time.monotonic()
-        if variant == "a stranger says one thing once":
-            stack.watch.commands.publish(_at_share(stack.robot, 1.0))
-            time.sleep(_TOGETHER_SECONDS)
-            return undisturbed(stack, self.name, variant, moment, "a valid command is followed, the next one too")
-        other = stack.start_commander(0.85, 1.0)
+        other = stack.start_commander(0.85, 1.0, "other")
         try:
-            highest = 0.8 * float(stack.robot.actuator_max[0])
-            joined = wait_for(
-                lambda: any(sent.pressure > highest for sent in stack.wire.targets(moment)), 3.0 * _REPORTED_SECONDS
-            )
-            if not joined:
-                return Outcome(self.name, variant, False, "the second commander was not followed at all")
-            time.sleep(_TOGETHER_SECONDS)
-            if variant == "they disagree":
-                return undisturbed(stack, self.name, variant, moment, "both are valid; the newest is followed")
-            other.kill()
-            died = time.monotonic()
+            time.sleep(2.0 * _TOGETHER_SECONDS)  # it takes a second to start
+            if (wrong := disturbance(stack, moment) or _followed(stack, moment)) is not None:
+                return Outcome(self.name, variant, False, wrong)
+            if variant == "both ask":
+                return undisturbed(stack, self.name, variant, moment, "the other is refused, the first goes on")
             if variant == "both die":
-                died = stack.silence_commander()
-                wrong = disturbance(stack, moment)
-                if wrong is not None:
-                    return Outcome(self.name, variant, False, wrong)
-                return vents(stack, self.name, variant, died, died + COMMAND_TIMEOUT - 1.0 / RATE, latches=False)
-            time.sleep(COMMAND_TIMEOUT + 1.0 / RATE)
-            return undisturbed(stack, self.name, variant, moment, "the other one is followed")
+                other.kill()
+            died = stack.silence_commander()
+            vented = vents(stack, self.name, variant, died, died + COMMAND_TIMEOUT - 1.0 / RATE, latches=False)
+            if not vented.safe or variant == "both die":
+                return vented
+            if not wait_for(lambda: stack.watch.lease[0] == "other", _REPORTED_SECONDS):
+                return Outcome(self.name, variant, False, "the other one was not given the lease")
+            return vented
         finally:
             other.kill()
             other.wait()
 
 
-def _at_share(robot: Robot, share: float) -> ChamberPressures:
-    pressures = robot.actuator_min + share * (robot.actuator_max - robot.actuator_min)
-    return ChamberPressures(name=robot.actuators, pressure=pressures.tolist())
+def _followed(stack: RigStack, since: float) -> str | None:
+    """What the other commander moved, None if nothing."""
+    highest = (_OWN_SHARE + 0.03) * float(stack.robot.actuator_max[0])
+    seen = next((sent for sent in stack.wire.targets(since) if sent.pressure > highest), None)
+    return None if seen is None else f"the other commander was followed to {seen.pressure:g} Pa"

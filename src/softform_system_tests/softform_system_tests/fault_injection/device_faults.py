@@ -18,7 +18,7 @@ from softform_system_tests.fault_injection.rig_stack import DRIVER, RigStack
 from softform_system_tests.fault_injection.stack_watch import wait_for
 
 STREAM_TIMEOUT = 1.0
-"""s without a measurement after which the driver is at fault: its parameter in config/nodes/pneumatics.yaml."""
+"""s without a measurement after which the driver is at fault: its parameter in config/nodes/actuation.yaml."""
 
 _LASTING = 2.5
 _SILENCING = ("stall", "mute", "reboot")

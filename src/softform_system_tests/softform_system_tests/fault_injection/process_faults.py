@@ -16,7 +16,7 @@ from softform_system_tests.fault_injection.rig_stack import DRIVER, MANAGER, REC
 from softform_system_tests.fault_injection.stack_watch import wait_for
 
 COMMAND_TIMEOUT = 1.0
-"""s without a command after which the driver vents: its parameter in config/nodes/pneumatics.yaml."""
+"""s without a command after which the driver vents: its parameter in config/nodes/actuation.yaml."""
 
 _BYSTANDERS = (
     "scanner",
@@ -55,7 +55,7 @@ class EndedProcess:
                 return self._end_guardian(stack)
             case "launch" | "bringup_manager":
                 return self._end_launch(stack, variant)
-            case "pneumatics":
+            case "actuation":
                 return self._end_driver(stack)
             case "rig":
                 return self._end_rig(stack)

@@ -26,7 +26,7 @@ from softform_system_tests.fault_injection.wire_log import WireLog
 NAMESPACE = "softform"
 LIFECYCLE_NODES = (
     "rig",
-    "pneumatics",
+    "actuation",
     "scanner",
     "motion_capture",
     "shape_predictor",
@@ -36,7 +36,7 @@ LIFECYCLE_NODES = (
 )
 """In the order of bringing up."""
 
-MANAGER, RECORDER, DRIVER, RIG = "bringup_manager", "bag_recorder", "pneumatics", "rig"
+MANAGER, RECORDER, DRIVER, RIG = "bringup_manager", "bag_recorder", "actuation", "rig"
 _BACK_SECONDS = 90.0
 _STEP_SECONDS = 60.0
 _RESET_SECONDS = 25.0
@@ -175,9 +175,9 @@ class RigStack:
         if self.commander is None or self.commander.poll() is not None:
             self.commander = self.start_commander(0.4, 0.8)
 
-    def start_commander(self, lowest: float, highest: float) -> subprocess.Popen[bytes]:
-        """A process that commands pressures between two shares of the robot's range."""
-        words = [sys.executable, "-m", commander.__name__, self.robot.name, str(lowest), str(highest)]
+    def start_commander(self, lowest: float, highest: float, name: str = "commander") -> subprocess.Popen[bytes]:
+        """A process that asks for the lease and commands pressures between two shares of the robot's range."""
+        words = [sys.executable, "-m", commander.__name__, self.robot.name, str(lowest), str(highest), name]
         return self.processes.start(words)
 
     def silence_commander(self) -> float:

@@ -12,7 +12,7 @@ from sensor_msgs.msg import PointCloud2
 from std_srvs.srv import Trigger
 
 from softform_core.errors import SoftformError
-from softform_interfaces.msg import BringupState, ChamberPressures, DriverState, MarkerFrame
+from softform_interfaces.msg import ActuatorCommand, ActuatorState, BringupState, DriverState, MarkerFrame
 from softform_interfaces.srv import InjectFault
 from softform_rig.fault_messages import request_from_fault
 from softform_rig.faults import parse_fault
@@ -43,6 +43,7 @@ class StackWatch:
 
     Attributes:
         driver_states: Moment (s of `time.monotonic`), state and reason of each change that the driver reported.
+        lease: Who holds the driver's lease, and its id.
         bringup_state: What the bring-up manager said last.
         pressures: (k,) Pa measured last, None before that.
         stamp_ahead: By how much the stamp of the last pressures was later than this program's clock, s.
@@ -58,6 +59,7 @@ class StackWatch:
         self._background = BackgroundNode("fault_injection", f"/{namespace}")
         self._diagnostics: dict[str, DiagnosticStatus] = {}
         self.driver_states: list[tuple[float, int, str]] = []
+        self.lease = "", 0
         self._fault_events: list[tuple[str, str, float]] = []
         self._written: deque[tuple[float, int]] = deque(maxlen=_REMEMBERED)
         self.bringup_state = ""
@@ -74,10 +76,10 @@ class StackWatch:
         node.create_subscription(DriverState, "driver_state", self._on_driver_state, qos.LATCHED_STATE)
         node.create_subscription(BringupState, "bringup_state", self._on_bringup_state, qos.LATCHED_STATE)
         node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, qos.DIAGNOSTICS)
-        node.create_subscription(ChamberPressures, "pressure_state", self._on_pressures, qos.PRESSURE_STATE_READER)
+        node.create_subscription(ActuatorState, "actuator_state", self._on_pressures, qos.ACTUATOR_STATE_READER)
         node.create_subscription(PointCloud2, "captured_cloud", self._on_cloud, qos.CAPTURED_CLOUD)
         node.create_subscription(MarkerFrame, "captured_markers", self._on_markers, qos.CAPTURED_MARKERS)
-        self.commands = node.create_publisher(ChamberPressures, "pressure_command", qos.PRESSURE_COMMAND)
+        self.commands = node.create_publisher(ActuatorCommand, "actuator_command", qos.ACTUATOR_COMMAND)
         node.create_subscription(DiagnosticStatus, "rig/fault_events", self._on_fault_event, qos.FAULT_EVENTS)
         return self
 
@@ -157,13 +159,16 @@ class StackWatch:
 
     def trigger(self, service: str, seconds: float) -> Trigger.Response | None:
         """Call `stop` or `reset`; None without an answer in time."""
-        return call_service(self.node, "pneumatics", Trigger, service, Trigger.Request(), seconds)
+        server = "actuation_stop" if service == "stop" else "actuation"
+        return call_service(self.node, server, Trigger, service, Trigger.Request(), seconds)
 
     def _status(self, node: str) -> DiagnosticStatus | None:
         return self._diagnostics.get(f"/{self._namespace}/{node}")
 
     def _on_driver_state(self, message: DriverState) -> None:
-        self.driver_states.append((time.monotonic(), int(message.state), message.reason))
+        self.lease = message.holder, int(message.lease)
+        if not self.driver_states or self.driver_states[-1][1:] != (int(message.state), message.reason):
+            self.driver_states.append((time.monotonic(), int(message.state), message.reason))
 
     def _on_bringup_state(self, message: BringupState) -> None:
         self.bringup_state = state_in_words(message)
@@ -177,8 +182,8 @@ class StackWatch:
         at = next(float(pair.value) for pair in message.values if pair.key == "steady time (s)")
         self._fault_events.append((message.name, message.message, at))
 
-    def _on_pressures(self, message: ChamberPressures) -> None:
-        self.pressures, self.pressures_at = np.array(message.pressure), time.monotonic()
+    def _on_pressures(self, message: ActuatorState) -> None:
+        self.pressures, self.pressures_at = np.array(message.value), time.monotonic()
         self.stamp_ahead = seconds_from_stamp(message.header.stamp) - time.time()
 
     def _on_cloud(self, message: PointCloud2) -> None:

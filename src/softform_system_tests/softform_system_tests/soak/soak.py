@@ -18,7 +18,7 @@ from softform_core import priority
 from softform_core.errors import SoftformError
 from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.robots import load_robot
-from softform_interfaces.msg import ChamberPressures, DriverState
+from softform_interfaces.msg import ActuatorCommand, DriverState
 from softform_launch.ros_domains import enter_domain_of_its_own
 from softform_recording.parts import part_folders
 from softform_ros import qos
@@ -89,7 +89,7 @@ class _Planner:
         self.stamps: list[int] = []
         self.recorder: dict[str, str] = {}
         self.signs = SignsOfLife()
-        node.create_subscription(ChamberPressures, "pressure_command", self._on_command, qos.PRESSURE_COMMAND_LOG)
+        node.create_subscription(ActuatorCommand, "actuator_command", self._on_command, qos.ACTUATOR_COMMAND_LOG)
         node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, qos.DIAGNOSTICS)
         node.create_subscription(DriverState, "driver_state", self._on_driver_state, qos.LATCHED_STATE)
         self._ended = threading.Event()
@@ -109,7 +109,7 @@ class _Planner:
             place += 1
             deadline += 1.0 / RATE
 
-    def _on_command(self, message: ChamberPressures) -> None:
+    def _on_command(self, message: ActuatorCommand) -> None:
         self.signs.commanded_at = time.monotonic()
         self.stamps.append(nanoseconds_from_stamp(message.header.stamp))
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from softform_pneumatics.deadlines import Deadlines
+from softform_actuation.deadlines import Deadlines
 
 
 def test_a_tick_a_period_and_none_before() -> None:

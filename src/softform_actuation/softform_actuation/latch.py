@@ -7,8 +7,8 @@ from pydantic import BaseModel, ValidationError
 from softform_core.errors import SoftformError
 from softform_core.files import write_atomically
 
-LEFT_ACTIVE = "the driver ended without venting in order while it was active"
-LEFT_UNCONFIRMED = "the driver was closed, and the board did not confirm that it vents"
+LEFT_ACTIVE = "the driver ended without making safe in order while it was active"
+LEFT_UNCONFIRMED = "the driver was closed, and a device did not confirm that it is safe"
 STOPPED_UNCONFIGURED = "stopped by request while it was not configured"
 
 
@@ -22,7 +22,7 @@ class Latch:
     A driver that finds one of them at its start has not been reset since: it starts latched.
 
     Args:
-        paths: Of the files, one for each name of the port; none for a latch that ends with the process.
+        paths: Of the files, one for each name of the ports; none for a latch that ends with the process.
     """
 
     def __init__(self, *paths: Path) -> None:
@@ -42,7 +42,7 @@ class Latch:
         return None
 
     def stop_unconfigured(self) -> str:
-        """Latch for a stop while no driver is there to vent; return what was done. What was latched before stays.
+        """Latch for a stop while no driver is there to make safe; return what was done. What was latched before stays.
 
         Raises:
             SoftformError: If the driver before left the robot in doubt, or the latch would not survive a restart.
@@ -51,15 +51,15 @@ class Latch:
         self.set(before)
         if before.startswith((LEFT_ACTIVE, LEFT_UNCONFIRMED)):
             raise SoftformError(
-                f"Latched, but nothing was vented now, for the driver is not configured; the last time {before}.",
-                "Cut the pressure supply, or configure the driver, which vents.",
+                f"Latched, but nothing was made safe now, for the driver is not configured; the last time {before}.",
+                "Cut the supply, or configure the driver, which makes safe.",
             )
         if self.failure:
             raise SoftformError(self.failure, "Correct it, then stop again.")
-        return "The driver is not configured; it has inflated nothing. Latched."
+        return "The driver is not configured; it has moved nothing. Latched."
 
     def set(self, reason: str) -> None:
-        """Latch. A disk that takes nothing must not stand in the way of venting: it is kept in `failure`."""
+        """Latch. A disk that takes nothing must not stand in the way of making safe: it is kept in `failure`."""
         self.failure = ""
         for path in self._paths:
             try:
@@ -78,4 +78,4 @@ class Latch:
             try:
                 path.unlink(missing_ok=True)
             except OSError as error:
-                raise SoftformError(f"{path} cannot be removed: {error}.", "Check 'state_folder'.") from error
+                raise SoftformError(f"{path} cannot be removed: {error}.", "Make its folder writable.") from error

@@ -1,5 +1,6 @@
 """The node as its own process against a scripted board: life cycle, topics, and every way to be killed in motion."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from std_srvs.srv import Trigger
 
-from softform_interfaces.msg import ChamberPressures, DriverState
+from softform_interfaces.msg import ActuatorState, DriverState
 from softform_ros import qos
 from softform_ros.background_node import BackgroundNode
 from softform_ros.service_calls import call_service, wait_until_answered
@@ -26,31 +27,29 @@ NAMESPACE = "/softform"
 LARGEST_RESIDENT = 150 * 2**20
 
 COMMANDER_PROGRAM = """
-import rclpy, sys, time
-from softform_interfaces.msg import ChamberPressures
-from softform_ros import qos
+import time
 from softform_ros.background_node import BackgroundNode
-from softform_ros.service_calls import call_service, wait_until_answered
-rclpy.init()
-node = rclpy.create_node("commander", namespace="/softform")
-publisher = node.create_publisher(ChamberPressures, "pressure_command", qos.PRESSURE_COMMAND)
-while True:
-    publisher.publish(ChamberPressures(name=[f"c{i + 1}" for i in range(9)], pressure=[3000.0] * 9))
-    time.sleep(0.1)
+from softform_ros.command_lease import CommandLease
+with BackgroundNode("commander", "/softform") as node:
+    lease = CommandLease(node, [f"c{i + 1}" for i in range(9)], "Pa")
+    lease.acquire()
+    while True:
+        lease.send([3000.0] * 9)
+        time.sleep(0.1)
 """
 
 
 class Rig:
     """The node's process, and a ROS node that watches it and changes its state."""
 
-    def __init__(self, port: str, folder: Path) -> None:
+    def __init__(self, port: str, folder: Path, *arguments: str) -> None:
         self._background = BackgroundNode("watcher", NAMESPACE)
         self.node = self._background.__enter__()
-        self.pressures: list[ChamberPressures] = []
+        self.pressures: list[ActuatorState] = []
         self.ages: list[float] = []
         self.states: list[DriverState] = []
         self.diagnostics: list[DiagnosticArray] = []
-        self.node.create_subscription(ChamberPressures, "pressure_state", self._on_pressures, qos.PRESSURE_STATE_READER)
+        self.node.create_subscription(ActuatorState, "actuator_state", self._on_readings, qos.ACTUATOR_STATE_READER)
         self.node.create_subscription(DriverState, "driver_state", self.states.append, qos.LATCHED_STATE)
         self.node.create_subscription(DiagnosticArray, "/diagnostics", self.diagnostics.append, qos.DIAGNOSTICS)
         self.commander: subprocess.Popen[bytes] | None = None
@@ -58,7 +57,7 @@ class Rig:
             [
                 sys.executable,
                 "-m",
-                "softform_pneumatics.pneumatics_node",
+                "softform_actuation.actuation_node",
                 "--ros-args",
                 "-r",
                 f"__ns:={NAMESPACE}",
@@ -66,25 +65,32 @@ class Rig:
                 f"port:={port}",
                 "-p",
                 "plant:=none",  # the scripted board is none that was identified
-                "-p",
-                f"state_folder:={folder}",
+                *arguments,
             ],
+            env=os.environ | {"SOFTFORM_STATE": str(folder)},
         )
 
-    def _on_pressures(self, message: ChamberPressures) -> None:
+    def _on_readings(self, message: ActuatorState) -> None:
         stamp = message.header.stamp
         self.ages.append(time.time() - stamp.sec - 1e-9 * stamp.nanosec)
         self.pressures.append(message)
 
     def change_state(self, transition: int) -> bool:
         request = ChangeState.Request(transition=Transition(id=transition))
-        return bool(self._call(ChangeState, "pneumatics/change_state", request).success)
+        return bool(self._call(ChangeState, "actuation/change_state", request).success)
+
+    def call_change_state(self, transition: int) -> None:
+        """Without waiting for the answer."""
+        client = self.node.create_client(ChangeState, "actuation/change_state")
+        assert wait_until_answered(self.node, "actuation", 20.0) and client.wait_for_service(20.0)
+        client.call_async(ChangeState.Request(transition=Transition(id=transition)))
 
     def trigger(self, name: str) -> Trigger.Response:
         return self._call(Trigger, name, Trigger.Request())
 
     def _call(self, kind: Any, service: str, request: Any) -> Any:
-        answer = call_service(self.node, "pneumatics", kind, service, request, 60.0)
+        server = "actuation_stop" if service == "stop" else "actuation"
+        answer = call_service(self.node, server, kind, service, request, 60.0)
         assert answer is not None, f"{service} was not answered"
         return answer
 
@@ -122,23 +128,23 @@ def is_vented(board: Any) -> bool:
 def test_a_whole_life(scripted_board: Any, rig: Rig, wait_until: WaitUntil) -> None:
     wait_until(lambda: bool(rig.states) and rig.states[-1].state == DriverState.OFFLINE)
     assert rig.change_state(Transition.TRANSITION_CONFIGURE)
-    wait_until(lambda: rig.states[-1].state == DriverState.VENTED)
+    wait_until(lambda: rig.states[-1].state == DriverState.SAFE)
     assert rig.change_state(Transition.TRANSITION_ACTIVATE)
     wait_until(lambda: len(rig.pressures) > 5)
     assert rig.pressures[-1].name == [f"c{i + 1}" for i in range(9)]
-    assert set(rig.pressures[-1].status) == {ChamberPressures.VENTED}
+    assert set(rig.pressures[-1].status) == {ActuatorState.SAFE}
 
     rig.start_commander()
-    wait_until(lambda: set(rig.pressures[-1].status) == {ChamberPressures.SETTLED}, 20.0)
+    wait_until(lambda: set(rig.pressures[-1].status) == {ActuatorState.SETTLED}, 20.0)
     assert rig.states[-1].state == DriverState.RUNNING
-    assert max(abs(pressure - 3000.0) for pressure in rig.pressures[-1].pressure) < 100.0
+    assert max(abs(pressure - 3000.0) for pressure in rig.pressures[-1].value) < 100.0
     assert all(age > 0.0 for age in rig.ages)  # stamped when measured, before it was received
     assert psutil.Process(rig.process.pid).memory_info().rss < LARGEST_RESIDENT
     modules = {mapping.path for mapping in psutil.Process(rig.process.pid).memory_maps()}
     assert not any(f"-packages/{name}/" in path for path in modules for name in ("torch", "open3d", "scipy"))
-    wait_until(lambda: any(s.name == "/softform/pneumatics" for m in rig.diagnostics for s in m.status))
-    status = [s for m in rig.diagnostics for s in m.status if s.name == "/softform/pneumatics"][-1]
-    assert status.hardware_id == f"auto {scripted_board.path}"
+    wait_until(lambda: any(s.name == "/softform/actuation" for m in rig.diagnostics for s in m.status))
+    status = [s for m in rig.diagnostics for s in m.status if s.name == "/softform/actuation"][-1]
+    assert scripted_board.path in status.hardware_id
     told = {value.key for value in status.values}
     assert {"stream rate (Hz)", "loop period p99 (ms)", "command to wire p99 (ms)", "bytes dropped", "leaks"} <= told
 
@@ -148,7 +154,10 @@ def test_a_whole_life(scripted_board: Any, rig: Rig, wait_until: WaitUntil) -> N
     wait_until(lambda: rig.states[-1].state == DriverState.FAULT)
     reset = rig.trigger("reset")
     assert reset.success
-    wait_until(lambda: rig.states[-1].state == DriverState.RUNNING)
+    wait_until(lambda: rig.states[-1].state == DriverState.SAFE)
+    time.sleep(1.0)  # the commander goes on, and its lease is dead
+    assert rig.states[-1].state == DriverState.SAFE and bool(abs(scripted_board.pressures).max() < 0.1)
+    assert not rig.states[-1].holder and rig.states[-1].lease > 0
 
     assert rig.change_state(Transition.TRANSITION_DEACTIVATE)
     assert not scripted_board.runs
@@ -181,8 +190,9 @@ def test_kill_9_of_the_commander_vents_and_a_pulled_cable_is_a_fault(
     moving_rig.commander.wait()
     wait_until(lambda: scripted_board.requests_since(before, "V") >= 1)
     wait_until(lambda: bool(abs(scripted_board.pressures).max() < 0.1))
-    wait_until(lambda: "no command came" in moving_rig.states[-1].reason)
+    wait_until(lambda: "no command of 'commander' came" in moving_rig.states[-1].reason)
 
+    wait_until(lambda: scripted_board.runs)
     moving_rig.start_commander()
     wait_until(lambda: bool(scripted_board.pressures[:9].min() > 1.0))
     scripted_board.unplug()
@@ -213,16 +223,60 @@ def test_kill_9_of_the_node_in_motion_vents(scripted_board: Any, moving_rig: Rig
 
 def test_a_robot_that_the_board_cannot_drive_is_refused(scripted_board: Any, rig: Rig, wait_until: WaitUntil) -> None:
     scripted_board.behave_as_shipped()
-    assert not rig.change_state(Transition.TRANSITION_CONFIGURE)
+    assert rig.change_state(Transition.TRANSITION_CONFIGURE)
+    assert not any(text.startswith("T=") for _, text in scripted_board.requests)  # configuring moves no air
+    assert not rig.change_state(Transition.TRANSITION_ACTIVATE)
     wait_until(lambda: any("of the 9 independent chambers" in s.message for m in rig.diagnostics for s in m.status))
     assert not scripted_board.runs
 
 
-def test_a_signal_while_configuring_vents_and_ends(scripted_board: Any, rig: Rig, wait_until: WaitUntil) -> None:
-    client = rig.node.create_client(ChangeState, "pneumatics/change_state")
-    assert wait_until_answered(rig.node, "pneumatics", 20.0) and client.wait_for_service(20.0)
-    client.call_async(ChangeState.Request(transition=Transition(id=Transition.TRANSITION_CONFIGURE)))
-    wait_until(lambda: bool(scripted_board.pressures.max() > 0.2), 20.0)
-    rig.process.terminate()
-    assert rig.process.wait(15.0) == 0
+def test_simulated_time_is_refused(scripted_board: Any, tmp_path: Path, wait_until: WaitUntil) -> None:
+    rig = Rig(scripted_board.path, tmp_path, "-p", "use_sim_time:=true")
+    try:
+        assert not rig.change_state(Transition.TRANSITION_CONFIGURE)
+        wait_until(lambda: any("use_sim_time" in s.message for m in rig.diagnostics for s in m.status))
+    finally:
+        rig.close()
+
+
+@pytest.mark.parametrize("how", ["stop", "SIGTERM", "SIGINT"])
+def test_a_stop_and_a_signal_act_at_once_while_the_chambers_are_tested(
+    scripted_board: Any, rig: Rig, wait_until: WaitUntil, how: str
+) -> None:
+    assert rig.change_state(Transition.TRANSITION_CONFIGURE)
+    scripted_board.regulates[:] = False  # so that the test takes its time
+    rig.call_change_state(Transition.TRANSITION_ACTIVATE)
+    wait_until(lambda: scripted_board.runs, 20.0)
+    before = time.monotonic()
+    if how == "stop":
+        assert rig.trigger("stop").success
+    else:
+        rig.process.send_signal(getattr(signal, how))
+    wait_until(lambda: scripted_board.requests_since(before, "V") >= 1, 1.5)
     wait_until(lambda: is_vented(scripted_board))
+    if how == "stop":
+        wait_until(lambda: rig.states[-1].state == DriverState.FAULT)
+    else:
+        assert rig.process.wait(10.0) == 0
+
+
+@pytest.mark.parametrize("how", ["stop", "SIGTERM"])
+def test_a_stop_and_a_signal_act_at_once_while_a_silent_board_is_opened(
+    scripted_board: Any, rig: Rig, wait_until: WaitUntil, how: str
+) -> None:
+    scripted_board.silent = True
+    rig.call_change_state(Transition.TRANSITION_CONFIGURE)
+    wait_until(lambda: bool(scripted_board.requests), 20.0)
+    before = time.monotonic()
+    if how == "stop":
+        answer = rig.trigger("stop")
+        assert answer.success and "moved nothing" in answer.message
+        assert time.monotonic() - before < 2.0
+        scripted_board.silent = False
+        wait_until(lambda: any("interrupted" in s.message for m in rig.diagnostics for s in m.status), 20.0)
+        assert rig.change_state(Transition.TRANSITION_CONFIGURE)
+        wait_until(lambda: rig.states[-1].state == DriverState.FAULT and "Latched before" in rig.states[-1].reason)
+    else:
+        rig.process.terminate()
+        assert rig.process.wait(10.0) == 0
+        assert time.monotonic() - before < 4.0

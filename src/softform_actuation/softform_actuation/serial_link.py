@@ -1,16 +1,16 @@
-"""The serial line to a board: one user, heartbeats for its guardian, and one error for every way of losing it."""
+"""The serial line to a device: one user, heartbeats for its guardian, and one error for every way of losing it."""
 
 import select
 
 import serial
 
-from softform_pneumatics.boards.clock import Clock, SteadyClock
-from softform_pneumatics.boards.guardian import Guardian
-from softform_pneumatics.boards.interface import BoardError, BoardLostError
-from softform_pneumatics.boards.ports import open_port
+from softform_actuation.clock import Clock, SteadyClock
+from softform_actuation.device import DeviceError, DeviceLostError
+from softform_actuation.guardian import Guardian
+from softform_actuation.ports import open_port
 
 _FIRST_BYTES = 64
-LONGEST_WAIT = 0.1  # s; a heartbeat is due even while the board is silent
+LONGEST_WAIT = 0.1  # s; a heartbeat is due even while the device is silent
 _CHUNK = 4096
 
 
@@ -21,7 +21,7 @@ class SerialLink:
         path: Device path, e.g. /dev/ttyUSB0.
 
     Attributes:
-        clock: By which a board on this line reads and waits.
+        clock: By which a device on this line reads and waits.
     """
 
     def __init__(self, path: str) -> None:
@@ -56,7 +56,7 @@ class SerialLink:
         """Start the guardian, which writes `emergency` to the port should this process die or hang.
 
         Raises:
-            BoardError: If it cannot be started.
+            DeviceError: If it cannot be started.
         """
         try:
             self._guardian = Guardian(self._opened().fileno(), emergency)
@@ -67,8 +67,8 @@ class SerialLink:
         """Return what arrived, waiting up to `timeout` seconds (0.1 at most) for the first byte.
 
         Raises:
-            BoardLostError: If the connection is gone.
-            BoardError: If nobody guards it, as the guardian was killed and cannot be started.
+            DeviceLostError: If the connection is gone.
+            DeviceError: If nobody guards it, as the guardian was killed and cannot be started.
         """
         port = self._opened()
         self._beat()
@@ -85,18 +85,18 @@ class SerialLink:
         """Send bytes.
 
         Raises:
-            BoardLostError: If the connection is gone, or takes nothing any more.
+            DeviceLostError: If the connection is gone, or takes nothing any more.
         """
         try:
             self._opened().write(data)
         except OSError as error:
             raise self._lost(error) from error
 
-    def close(self, vent: bool) -> None:
-        """Let go of the port; `vent` says whether the guardian shall write the emergency bytes as it leaves."""
+    def close(self, emergency: bool) -> None:
+        """Let go of the port; `emergency` says whether the guardian shall write the emergency bytes as it leaves."""
         try:
             if self._guardian is not None:
-                self._guardian.end(vent)
+                self._guardian.end(emergency)
         finally:
             self._guardian = None
             if self._port is not None:
@@ -113,17 +113,17 @@ class SerialLink:
 
     def _opened(self) -> serial.Serial:
         if self._port is None:
-            raise BoardLostError(f"{self.path} is not open.", "Configure the driver.")
+            raise DeviceLostError(f"{self.path} is not open.", "Configure the driver.")
         return self._port
 
-    def _lost(self, error: OSError) -> BoardLostError:
-        return BoardLostError(
+    def _lost(self, error: OSError) -> DeviceLostError:
+        return DeviceLostError(
             f"The connection to {self.path} is lost: {error}.",
-            "Cut the pressure supply if the robot stays inflated; check cable and power.",
+            "Cut the supply if the robot is not safe; check cable and power.",
         )
 
 
-def _unguarded(error: OSError) -> BoardError:
-    return BoardError(
+def _unguarded(error: OSError) -> DeviceError:
+    return DeviceError(
         f"The driver's guardian cannot be started: {error.strerror or error}.", "Free memory and processes, then reset."
     )

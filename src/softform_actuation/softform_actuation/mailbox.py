@@ -1,38 +1,11 @@
-"""What other threads hand over to the driver's: the newest command, and requests that wait for their answer."""
+"""Requests that other threads make of the driver's, and that wait for their answer."""
 
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 
-import numpy as np
-from numpy.typing import NDArray
-
+from softform_actuation.clock import Clock
 from softform_core.errors import SoftformError
-from softform_pneumatics.boards.clock import Clock
-
-
-class CommandBox:
-    """The newest command, (k,) Pa, and when it was taken over, s of `clock`."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._command: tuple[NDArray[np.float64], float] | None = None
-
-    def put(self, goal: NDArray[np.float64]) -> None:
-        """Take a command over; it replaces the one before it."""
-        with self._lock:
-            self._command = goal, self._clock.now()
-
-    def clear(self) -> None:
-        """Forget the command."""
-        with self._lock:
-            self._command = None
-
-    def look(self) -> tuple[NDArray[np.float64], float] | None:
-        """Return the command and its moment; None if there is none."""
-        with self._lock:
-            return self._command
 
 
 class Requests:
@@ -43,6 +16,7 @@ class Requests:
         self._clock = clock
         self._lock = threading.Lock()
         self._waiting: list[tuple[Callable[[], str], Future[str]]] = []
+        self._is_closed = False
 
     @property
     def are_waiting(self) -> bool:
@@ -58,18 +32,26 @@ class Requests:
             late: Whether it shall be done, too, when nobody waits for it any longer.
 
         Raises:
-            SoftformError: If it does not answer within `seconds`.
+            SoftformError: If it does not answer within `seconds`, or has ended.
         """
         future: Future[str] = Future()
         is_answered = threading.Event()
         future.add_done_callback(lambda _: is_answered.set())
         with self._lock:
+            if self._is_closed:
+                raise SoftformError("The driver has ended.", "Configure it again.")
             self._waiting.append((work, future))
         if not self._clock.wait(is_answered, seconds):
             if not late:
                 future.cancel()
-            raise SoftformError("The driver's loop does not answer.", "Cut the pressure supply, then end the driver.")
+            raise SoftformError("The driver's loop does not answer.", "Cut supply and power, then end the driver.")
         return future.result()
+
+    def close(self) -> None:
+        """Do what still waits, and take nothing any more."""
+        with self._lock:
+            self._is_closed = True
+        self.answer()
 
     def answer(self) -> None:
         """Do what is asked, one after the other; what a request raises goes to who asked.

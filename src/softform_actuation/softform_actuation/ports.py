@@ -12,11 +12,11 @@ from serial.tools import list_ports
 from softform_core.errors import SoftformError
 
 BUSY_GRACE_SECONDS = 1.0
-"""How long a busy port is tried again: the guardian of a driver that was just killed holds it while it vents."""
+"""How long a busy port is tried again: the guardian of a driver that was just killed holds it while it makes safe."""
 
 _RETRY_SECONDS = 0.1
 # As patient as with a silent stream: a busy machine may stop a process for some tenths of a second. The guardian, which
-# vents when the driver hangs, waits longer.
+# acts when the driver hangs, waits longer.
 _WRITE_TIMEOUT_SECONDS = 1.0
 
 
@@ -46,9 +46,11 @@ def open_port(path: str, baud_rate: int) -> serial.Serial:
 def _explained(path: str, error: Exception) -> PortError:
     code = getattr(error, "errno", None)
     if not path:
-        return PortError("No port is set.", f"Set the parameter 'port' to the board's device. {ports_found()}")
+        return PortError("No port is set.", f"Set the parameter 'port' to the device's port. {ports_found()}")
     if code in (errno.ENOENT, errno.ENXIO, errno.ENODEV):
-        return PortError(f"There is no port {path}.", f"Plug the board in and power it, or set 'port'. {ports_found()}")
+        return PortError(
+            f"There is no port {path}.", f"Plug the device in and power it, or set 'port'. {ports_found()}"
+        )
     if code in (errno.EACCES, errno.EPERM):
         return PortError(
             f"This user may not open {path}.",
@@ -59,8 +61,8 @@ def _explained(path: str, error: Exception) -> PortError:
         by = f" by {', '.join(holders)}" if holders else ", perhaps by another user's process"
         return PortError(f"{path} is in use{by}.", "End that process (another driver or a serial monitor), then retry.")
     if code == errno.ENOTTY or "Inappropriate ioctl" in str(error):
-        return PortError(f"{path} is not a serial port.", f"Set 'port' to the board's device. {ports_found()}")
-    return PortError(f"{path} cannot be opened: {error}.", f"Check the board and its cable. {ports_found()}")
+        return PortError(f"{path} is not a serial port.", f"Set 'port' to the device's port. {ports_found()}")
+    return PortError(f"{path} cannot be opened: {error}.", f"Check the device and its cable. {ports_found()}")
 
 
 def names_of_port(path: str) -> list[str]:
@@ -71,13 +73,15 @@ def names_of_port(path: str) -> list[str]:
     """
     ports = list_ports.comports()
     device = os.path.realpath(path)
+    given = os.path.abspath(path)
     adapter = next((port for port in ports if port.device == device and port.vid is not None), None)
     if adapter is None:
-        return [path]
+        # A pseudo-terminal is known by the link to it alone: the system gives its number to the next one.
+        return [given] if device == given or device.startswith("/dev/pts/") else [given, device]
     number = adapter.serial_number
     is_its_own = number and sum(port.serial_number == number for port in ports) == 1
     which = number if is_its_own else f"at {adapter.location}"
-    return [path, f"USB adapter {adapter.vid:04x}:{adapter.pid:04x} {which}"]
+    return [given, f"USB adapter {adapter.vid:04x}:{adapter.pid:04x} {which}"]
 
 
 def ports_found() -> str:

@@ -8,19 +8,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from softform_core.robots import Robot
-from softform_pneumatics.regulation import CommandRejectedError, SettleDetector, check_command, limit_rate
+from softform_actuation.commands import CommandRejectedError, SettleDetector, check_age, check_command, limit_rate
+from softform_core.robots import Robot, load_robot
 
 NAMES = [f"c{i}" for i in range(1, 10)]
+UNITS = ["Pa"] * 9
+
+
+@pytest.fixture
+def robot() -> Robot:
+    return load_robot("membrane")
 
 
 def test_a_command_is_put_into_the_order_of_the_chambers(robot: Robot) -> None:
     pressures = [100.0 * i for i in range(9)]
-    assert check_command(robot, NAMES[::-1], pressures[::-1]) == pytest.approx(pressures)
+    assert check_command(robot, NAMES[::-1], UNITS, pressures[::-1]) == pytest.approx(pressures)
 
 
 def test_rounding_beyond_the_range_is_clamped(robot: Robot) -> None:
-    command = check_command(robot, NAMES, [5000.0000001, -1e-9] + [0.0] * 7)
+    command = check_command(robot, NAMES, UNITS, [5000.0000001, -1e-9] + [0.0] * 7)
     assert command[0] == 5000.0
     assert command[1] == 0.0
 
@@ -28,10 +34,10 @@ def test_rounding_beyond_the_range_is_clamped(robot: Robot) -> None:
 @pytest.mark.parametrize(
     ("names", "pressures", "reason"),
     [
-        (NAMES, [0.0] * 8, "9 names and 8 pressures"),
-        (NAMES[:8], [0.0] * 8, "names the chambers"),
+        (NAMES, [0.0] * 8, "9 names, 9 units and 8 values"),
+        (NAMES[:8], [0.0] * 8, "names the actuators"),
         ([], [], r"\(none\)"),
-        ([*NAMES[:8], "c8"], [0.0] * 9, "names the chambers"),
+        ([*NAMES[:8], "c8"], [0.0] * 9, "names the actuators"),
         ([*NAMES[:8], "left"], [0.0] * 9, "left"),
         (NAMES, [math.nan] + [0.0] * 8, "c1 is not a finite"),
         (NAMES, [0.0] * 8 + [math.inf], "c9 is not a finite"),
@@ -43,7 +49,23 @@ def test_a_wrong_command_is_rejected_with_its_reason(
     robot: Robot, names: list[str], pressures: list[float], reason: str
 ) -> None:
     with pytest.raises(CommandRejectedError, match=reason):
-        check_command(robot, names, pressures)
+        check_command(robot, names, UNITS[: len(names)], pressures)
+
+
+@pytest.mark.parametrize("unit", ["kPa", "", "m"])
+def test_a_unit_that_does_not_fit_is_rejected(robot: Robot, unit: str) -> None:
+    with pytest.raises(CommandRejectedError, match=f"c4 in '{unit}'"):
+        check_command(robot, NAMES, [*UNITS[:3], unit, *UNITS[4:]], [0.0] * 9)
+    with pytest.raises(CommandRejectedError, match="8 units"):
+        check_command(robot, NAMES, UNITS[:8], [0.0] * 9)
+
+
+@pytest.mark.parametrize(("age", "reason"), [(0.51, "0.51 s ago"), (-0.11, "in the future"), (math.nan, "ago")])
+def test_a_command_of_another_time_is_rejected(age: float, reason: str) -> None:
+    for fresh in (0.0, 0.5, -0.1):
+        check_age(fresh, 0.5)
+    with pytest.raises(CommandRejectedError, match=reason):
+        check_age(age, 0.5)
 
 
 pressures = arrays(np.float64, 9, elements=st.floats(0.0, 5000.0))

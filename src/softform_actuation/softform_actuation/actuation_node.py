@@ -1,0 +1,276 @@
+"""Node `actuation`: parameters, topics, services and life cycle of the driver."""
+
+import collections
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import rclpy
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.time import Duration, Time
+from std_srvs.srv import Trigger
+
+from softform_actuation.assembly import latch_of, make_driver, parameters_of
+from softform_actuation.commands import CommandRejectedError
+from softform_actuation.driver import Driver
+from softform_actuation.lease import LeaseCode, LeaseError
+from softform_actuation.parameters import PARAMETERS
+from softform_actuation.states import DriverReport, Readings, State
+from softform_core.errors import SoftformError
+from softform_core.robots import Robot, load_robot
+from softform_interfaces.msg import ActuatorCommand, ActuatorState, DriverState
+from softform_interfaces.srv import Lease
+from softform_ros import qos
+from softform_ros.action_goals import in_worker
+from softform_ros.diagnostics import ERROR, OK, WARN, Health
+from softform_ros.lifecycle import SoftformLifecycleNode, run_node
+from softform_ros.parameters import declare_parameters, read_parameters
+from softform_ros.timers import create_steady_timer
+
+STATE_SECONDS = 0.2
+_QUEUED_STATES = 64
+_SWITCH_SECONDS = 0.0005  # how long the executor may keep the interpreter while the driver's thread is due
+_NANOSECONDS = 1e-9
+
+
+class ActuationNode(SoftformLifecycleNode):
+    """Hands commands from ROS to the driver, and what the driver measures to ROS.
+
+    `stop` and `driver_state` have a second node in this process, and an executor of their own: they work while a
+    transition opens or tests devices.
+    """
+
+    def __init__(self) -> None:
+        """Make topics and services; the devices are opened by `configure`."""
+        super().__init__("actuation", PARAMETERS, hardware_id="actuation")
+        self._driver: Driver | None = None
+        self._robot: Robot | None = None
+        self._interruption = threading.Event()
+        self._ends = threading.Event()
+        # The driver's thread must never wait for the middleware: it queues, and executors publish.
+        self._reports: collections.deque[DriverReport] = collections.deque()
+        self._report = DriverReport(State.OFFLINE, "not configured", "", 0)
+        self._publishing = threading.Lock()
+        self._readings: collections.deque[Readings] = collections.deque(maxlen=_QUEUED_STATES)
+        self._workers = ThreadPoolExecutor(max_workers=1, thread_name_prefix="actuation-request")
+        self._is_working = False
+        self._news = self.create_guard_condition(self._publish_readings)
+        self._readings_publisher = self.create_publisher(ActuatorState, "actuator_state", qos.ACTUATOR_STATE)
+        self._state_publisher = self.create_publisher(DriverState, "driver_state", qos.LATCHED_STATE)
+        self.create_subscription(ActuatorCommand, "actuator_command", self._on_command, qos.ACTUATOR_COMMAND)
+        # A callback that awaits keeps its group from all else: these take seconds.
+        slow = ReentrantCallbackGroup()
+        self.create_service(Trigger, "reset", self._on_reset, callback_group=slow)
+        self.create_service(Trigger, "calibrate", self._on_calibrate, callback_group=slow)
+        self.create_service(Lease, "lease", self._on_lease)
+        self._always = rclpy.create_node(
+            "actuation_stop", namespace=self.get_namespace(), context=self.context, use_global_arguments=False
+        )
+        self._state_news = self._always.create_guard_condition(self._publish_reports)
+        self._always.create_service(Trigger, "stop", self._on_stop)
+        create_steady_timer(self._always, STATE_SECONDS, self._repeat_state)
+        self._publish_report(self._report)
+        self._executor_always = SingleThreadedExecutor(context=self.context)
+        self._executor_always.add_node(self._always)
+        self._thread_always = threading.Thread(target=self._spin_always, name="actuation-stop", daemon=True)
+        self._thread_always.start()
+
+    def destroy_node(self) -> None:
+        """End the second node, too."""
+        self._ends.set()
+        self._executor_always.wake()
+        self._thread_always.join()
+        self._executor_always.shutdown()
+        self._always.destroy_node()
+        super().destroy_node()
+
+    def _spin_always(self) -> None:
+        while not self._ends.is_set():
+            self._executor_always.spin_once(timeout_sec=STATE_SECONDS)
+
+    def interrupt(self) -> None:
+        """Make safe at once, also in the middle of a transition; called by the handler of a signal."""
+        self._interruption.set()
+        if self._driver is not None:
+            self._driver.interrupt()
+
+    def configure(self) -> None:
+        """Open the devices and reject a robot that they cannot drive; nothing moves."""
+        self._interruption.clear()
+        robot = self._robot = load_robot(self.parameters["robot"])
+        values = self._all_values(robot)
+        self.diagnostics.hardware_id = f"devices of {robot.name}"
+        self.get_logger().info(f"opening the devices of '{robot.name}'")
+        interrupted = self._interruption.is_set
+        self._driver = make_driver(values, robot, self._queue_report, self._queue_readings, interrupted)
+        self._driver.connect(interrupted)
+        devices = self.diagnostics.hardware_id = str(self._driver.health()["devices"])
+        self.get_logger().info(f"{devices} drives '{robot.name}'; safe")
+
+    def activate(self) -> None:
+        """Test the actuators, then let commands through; takes about five seconds the first time."""
+        assert self._driver is not None
+        self._driver.activate()
+
+    def deactivate(self) -> None:
+        """Make safe and let no command through."""
+        if self._driver is not None:
+            self._driver.deactivate()
+
+    def cleanup(self) -> None:
+        """Make safe and close the ports."""
+        if self._driver is not None:
+            self._driver.close()
+            self._driver = None
+        self._publish_reports()
+
+    def health(self) -> Health:
+        """Say how the driver is, with the statistics of its loop."""
+        assert self._driver is not None
+        values = self._driver.health()
+        wrong = values["still unsafe"] or values["latch"]
+        if self._driver.state is State.FAULT or wrong:
+            return Health(ERROR, str(wrong or self._driver.report.reason), values)
+        if values["warning"]:
+            return Health(WARN, str(values["warning"]), values)
+        return Health(WARN if values["last rejection"] else OK, self._driver.reason, values)
+
+    def _all_values(self, robot: Robot) -> dict[str, object]:
+        """Parameters of the node and of the robot's devices, which are declared once the robot is known."""
+        rows = parameters_of(robot)
+        declare_parameters(self, [row for row in rows if not self.has_parameter(row.name)])
+        return {**read_parameters(self, PARAMETERS), **read_parameters(self, rows)}
+
+    def _queue_report(self, report: DriverReport) -> None:
+        self._reports.append(report)
+        self._state_news.trigger()
+
+    def _queue_readings(self, readings: Readings) -> None:
+        self._readings.append(readings)
+        self._news.trigger()
+
+    def _publish_reports(self) -> None:
+        with self._publishing:
+            while self._reports:
+                report = self._reports.popleft()
+                if (report.state, report.reason) != (self._report.state, self._report.reason):
+                    line = f"{report.state.name.lower()}: {report.reason}"
+                    if report.state is State.FAULT:
+                        self.get_logger().error(line)
+                    else:
+                        self.get_logger().info(line)
+                self._publish_report(report)
+
+    def _repeat_state(self) -> None:
+        with self._publishing:
+            if not self._reports:
+                self._publish_report(self._report)
+
+    def _publish_report(self, report: DriverReport) -> None:
+        self._report = report
+        message = DriverState(state=int(report.state), reason=report.reason, holder=report.holder, lease=report.lease)
+        message.header.stamp = self.get_clock().now().to_msg()
+        self._state_publisher.publish(message)
+
+    def _publish_readings(self) -> None:
+        assert self._robot is not None
+        while self._readings:
+            readings = self._readings.popleft()
+            age = Duration(seconds=time.monotonic() - readings.captured)
+            message = ActuatorState(
+                name=self._robot.actuators,
+                unit=[self._robot.unit] * len(self._robot.actuators),
+                value=readings.values.tolist(),
+                status=readings.status.tolist(),
+            )
+            message.header.stamp = (self.get_clock().now() - age).to_msg()
+            self._readings_publisher.publish(message)
+
+    def _on_command(self, message: ActuatorCommand) -> None:
+        if self._driver is None:
+            self.get_logger().warning("command rejected: the driver is not configured", throttle_duration_sec=5.0)
+            return
+        age = (self.get_clock().now() - Time.from_msg(message.header.stamp)).nanoseconds * _NANOSECONDS
+        try:
+            self._driver.command(message.source, message.lease, message.name, message.unit, message.value, age)
+        except CommandRejectedError as error:
+            self.get_logger().warning(f"command rejected: {error}", throttle_duration_sec=1.0)
+
+    def _on_lease(self, request: Lease.Request, response: Lease.Response) -> Lease.Response:
+        values = self.parameters
+        try:
+            if self._driver is None:
+                raise LeaseError(LeaseCode.INACTIVE, "The driver is not configured.", "Configure and activate it.")
+            if request.request == Lease.Request.ACQUIRE:
+                response.lease = self._driver.acquire(request.source)
+                response.first_command_timeout = values["lease_timeout"]
+                response.command_timeout = values["command_timeout"]
+            elif request.request == Lease.Request.RELEASE:
+                self._driver.release(request.source, request.lease)
+            else:
+                raise LeaseError(LeaseCode.INVALID_REQUEST, "This is no request.", "Ask to ACQUIRE or to RELEASE.")
+            response.success = True
+        except LeaseError as error:
+            response.error_code, response.message = int(error.code), str(error)
+        except SoftformError as error:
+            response.error_code, response.message = int(LeaseCode.INTERNAL_ERROR), str(error)
+        if self._driver is not None:
+            response.holder = self._driver.report.holder
+        if response.message:
+            self.get_logger().warning(f"lease refused to '{request.source}': {response.message}")
+        return response
+
+    def _on_stop(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        self._interruption.set()  # what is being opened
+        driver = self._driver
+        return self._answer(self._latch_unconfigured if driver is None else driver.stop, response)
+
+    def _latch_unconfigured(self) -> str:
+        robot = load_robot(str(read_parameters(self, PARAMETERS)["robot"]))
+        return latch_of(self._all_values(robot), robot).stop_unconfigured()
+
+    async def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        stops = 0 if self._driver is None else self._driver.stops
+        return await self._in_worker(lambda driver: driver.reset(stops), response)
+
+    async def _on_calibrate(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        return await self._in_worker(Driver.calibrate, response)
+
+    async def _in_worker(self, work: Callable[[Driver], str], response: Trigger.Response) -> Trigger.Response:
+        """Answer what takes seconds without keeping the executor: commands must get through meanwhile."""
+        driver = self._driver
+        if driver is None:
+            response.success, response.message = False, "The driver is not configured. Configure it first."
+            return response
+        if self._is_working:
+            response.success, response.message = False, "A reset or calibration is under way. Wait until it has ended."
+            return response
+        self._is_working = True
+        try:
+            return await in_worker(self, self._workers, lambda: self._answer(lambda: work(driver), response))
+        finally:
+            self._is_working = False
+
+    def _answer(self, work: Callable[[], str], response: Trigger.Response) -> Trigger.Response:
+        try:
+            response.success, response.message = True, work()
+        except SoftformError as error:
+            response.success, response.message = False, str(error)
+        except Exception as error:
+            self.get_logger().error(f"a request failed: {traceback.format_exc()}")
+            response.success, response.message = False, f"The driver failed: {error!r}. Report this with the log."
+        return response
+
+
+def main() -> None:
+    """Run the node until SIGINT or SIGTERM; the robot is made safe on the way out."""
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    run_node(ActuationNode)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,319 @@
+"""The driver: one thread on monotonic deadlines that follows commands, and makes safe whenever it is not sure.
+
+`Driver` owns the devices of one robot. Its thread alone talks to them; commands and requests are handed over to it.
+States and what leads to them::
+
+    OFFLINE ──connect──► SAFE ◄────────────────┐
+                           │ lease, command    │ stale command, lease given up, deactivate
+                           ▼                   │
+                        RUNNING ───────────────┘
+                           │ stop, stale stream, beyond the range, an actuator that does not follow or respond,
+                           ▼ lost device, exception
+                         FAULT ──reset──► SAFE
+
+Every way down to SAFE or FAULT ends the lease. A latched fault, and a driver that died while it was active, are found
+again by the next one, which starts in FAULT. All times are those of the first device's clock, which is steady. Python
+holds no hard real-time promise: the devices' firmware regulates, and is the last line.
+"""
+
+import functools
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+
+from softform_actuation.commands import CommandRejectedError, check_age, check_command
+from softform_actuation.deadlines import Deadlines
+from softform_actuation.device import Device, ServedActuators, never
+from softform_actuation.latch import Latch
+from softform_actuation.lease import LeaseError
+from softform_actuation.mailbox import Requests
+from softform_actuation.states import DriverReport, DriverSettings, Readings, State
+from softform_actuation.statistics import LoopStatistics
+from softform_actuation.supervisor import Supervisor
+from softform_core.errors import SoftformError
+from softform_core.priority import ask_for_priority, threads_of_this_process
+from softform_core.robots import Robot
+
+_log = logging.getLogger(__name__)
+
+_REQUEST_SECONDS = 20.0
+
+
+class Driver:
+    """Drives one robot through its devices; see the module's description.
+
+    Args:
+        devices: With the actuators that each serves.
+        robot: Whose actuators they are.
+        settings: How it watches and follows.
+        on_report: Told of every change of state, reason or holder, from whatever thread; it must not wait.
+        on_readings: Told of every measurement while the devices drive, from the driver's thread; it must not wait.
+        latch: What outlives this process; none by default.
+    """
+
+    def __init__(
+        self,
+        devices: Sequence[tuple[Device, ServedActuators]],
+        robot: Robot,
+        settings: DriverSettings,
+        on_report: Callable[[DriverReport], None],
+        on_readings: Callable[[Readings], None],
+        latch: Latch | None = None,
+    ) -> None:
+        """Describe the driver; nothing is opened before `connect`."""
+        self._devices = [device for device, _ in devices]
+        self._clock = self._devices[0].clock
+        self._robot = robot
+        self._settings = settings
+        self._requests = Requests(self._clock)
+        self._exit = threading.Event()
+        self._has_ended = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._latch = latch or Latch()
+        self._deadlines = Deadlines(1.0 / settings.loop_rate, self._clock.now())
+        self._scheduling = "not running"
+        self.statistics = LoopStatistics()
+        self._supervisor = Supervisor(devices, robot, settings, self.statistics, on_report, on_readings, self._latch)
+
+    def __enter__(self) -> "Driver":
+        """Return the driver; `connect` is the caller's."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Make safe and close, also on an exception."""
+        self.close()
+
+    @property
+    def state(self) -> State:
+        """What the driver is doing."""
+        return self._supervisor.state
+
+    @property
+    def reason(self) -> str:
+        """Why it is in this state, and what to do about it."""
+        return self._supervisor.reason
+
+    @property
+    def report(self) -> DriverReport:
+        """State, reason and holder of the lease."""
+        return self._supervisor.report
+
+    def connect(self, interrupted: Callable[[], bool] = never) -> None:
+        """Open the devices, which makes them safe, and start the loop. Nothing moves.
+
+        Raises:
+            SoftformError: If a port cannot be opened, holds no such device, or the robot does not fit the device; or if
+                it was `interrupted`.
+        """
+        self._supervisor.connect(interrupted)
+        self._exit.clear()
+        self._has_ended.clear()
+        # A daemon: a program that forgets `close` ends all the same, and the guardian makes safe.
+        self._thread = threading.Thread(target=self._run, name="driver", daemon=True)
+        self._thread.start()
+
+    def activate(self) -> None:
+        """Test the actuators, then let commands through. While a fault is latched they are rejected until `reset`.
+
+        Takes some seconds the first time; a stop or `interrupt` ends it at once.
+
+        Raises:
+            SoftformError: If the driver is not connected, a device does not drive its actuators, or nothing would latch
+                the next driver should this one die.
+        """
+        self._require_connected()
+        self._in_thread(lambda: self._supervisor.activate(self._is_wanted_elsewhere), late=False)
+
+    def deactivate(self) -> None:
+        """Make safe, and let no commands through; returns once the devices have confirmed.
+
+        Raises:
+            SoftformError: If one does not confirm it; it is then tried on.
+        """
+        self._supervisor.is_active = False
+        if self._thread is not None and not self._exit.is_set():  # which makes safe, too
+            self._in_thread(self._supervisor.rest_inactive)
+
+    def acquire(self, source: str) -> int:
+        """Return the id of a lease: from now on `source`, and nobody else, may command.
+
+        Raises:
+            LeaseError: If it is refused, and why.
+        """
+        return self._supervisor.acquire(source)
+
+    def release(self, source: str, lease: int) -> str:
+        """Take a lease back; what its holder moved is made safe.
+
+        Raises:
+            SoftformError: If it is not theirs, or a device does not confirm that it is safe.
+        """
+        self._supervisor.commands.require(source, lease)
+        return self._in_thread(lambda: self._supervisor.release(source, lease))
+
+    def command(
+        self,
+        source: str,
+        lease: int,
+        names: Sequence[str],
+        units: Sequence[str],
+        values: Sequence[float],
+        age: float = 0.0,
+    ) -> None:
+        """Take a command: a goal for each actuator, decided `age` s ago; it renews the lease.
+
+        Raises:
+            CommandRejectedError: If the driver does not follow it, and why; the command before it stays in force until
+                it is stale.
+        """
+        try:
+            try:
+                self._supervisor.require_takes_commands()
+                self._supervisor.commands.require(source, lease)
+                check_age(age, self._settings.command_age_limit)
+                goal = check_command(self._robot, names, units, values)
+                self._supervisor.commands.put(source, lease, goal)
+            except LeaseError as error:
+                raise CommandRejectedError(error.message, error.next_step) from error
+        except CommandRejectedError as error:
+            self.statistics.rejected_commands += 1
+            self.statistics.last_rejection = str(error)
+            raise
+
+    def stop(self) -> str:
+        """Make safe and latch until `reset`, also over a restart; return what was done.
+
+        Raises:
+            SoftformError: If a device does not confirm that it is safe; it is then tried on. If the latch would not
+                survive a restart, or there is no connection and the one before was left in doubt.
+        """
+        if self._thread is None:
+            return self._latch.stop_unconfigured()
+        return self._in_thread(self._supervisor.stop)
+
+    @property
+    def stops(self) -> int:
+        """How many times it was stopped."""
+        return self._supervisor.stops
+
+    def reset(self, stops: int | None = None) -> str:
+        """Leave a latched fault; return what was done. A device that was lost is opened and tested again.
+
+        Args:
+            stops: Their number when the reset was wanted, by default now: it does not undo a stop that came after that.
+
+        Raises:
+            SoftformError: If the cause of the fault persists, or it was stopped since.
+        """
+        wanted = self.stops if stops is None else stops
+        self._require_connected()
+        return self._in_thread(lambda: self._supervisor.reset(wanted, self._is_wanted_elsewhere), late=False)
+
+    def calibrate(self) -> str:
+        """Measure the offsets of the sensors at rest, store and apply them; takes about four seconds.
+
+        Raises:
+            SoftformError: If the robot is not safe and steady, an offset is too large, or something else is asked
+                meanwhile.
+        """
+        self._require_connected()
+        return self._in_thread(lambda: self._supervisor.calibrate(self._is_wanted_elsewhere), late=False)
+
+    def interrupt(self) -> None:
+        """Make safe and end the loop, whatever it is doing; returns at once, so a handler of signals may call it."""
+        self._exit.set()
+
+    def close(self) -> None:
+        """Make safe, end the loop and let go of the devices; may be called at any moment, and twice."""
+        self._supervisor.is_active = False
+        self._exit.set()
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            if not self._clock.wait(self._has_ended, _REQUEST_SECONDS):
+                _log.error("the driver's loop hangs; the guardian process makes all safe when this process ends")
+                return
+            thread.join()
+        self._supervisor.set_offline()
+
+    def health(self) -> Mapping[str, object]:
+        """Return values for the diagnostics."""
+        statistics, supervisor = self.statistics, self._supervisor
+        punctuality, report = self._deadlines.punctuality(), supervisor.report
+        devices = [device.health() for device in self._devices]
+        return {
+            "devices": ", ".join(device.identity for device in self._devices),
+            "made safe by": ", ".join(f"{device.safe_action.value}" for device in self._devices),
+            "state": report.state.name,
+            "reason": report.reason,
+            "active": supervisor.is_active,
+            "lease held by": report.holder,
+            "confirmed safe": supervisor.is_safe,
+            "loop thread": self._scheduling,
+            "loop ticks": self._deadlines.ticks,
+            "loop overruns": self._deadlines.overruns,
+            "loop period mean (ms)": f"{1000.0 * punctuality.period_mean:.2f}",
+            "loop period p99 (ms)": f"{1000.0 * punctuality.period_p99:.2f}",
+            "loop jitter (ms)": f"{1000.0 * punctuality.jitter:.2f}",
+            "worst lateness of the loop (ms)": f"{1000.0 * self._deadlines.worst_lateness:.1f}",
+            "command age (ms)": f"{1000.0 * statistics.command_age:.1f}",
+            "command to wire p99 (ms)": f"{1000.0 * statistics.command_to_wire_p99():.1f}",
+            "stream rate (Hz)": f"{statistics.measured_rate:.1f}",
+            "measurements": statistics.measurements,
+            "reconnections": statistics.reconnections,
+            "rejected commands": statistics.rejected_commands,
+            "last rejection": statistics.last_rejection,
+            "latch": self._latch.failure,
+            "warning": " ".join(filter(None, (device.warning for device in devices))),
+            "still unsafe": " ".join(filter(None, (c.still_unsafe for c in supervisor.connections))),
+            **{key: value for device in devices for key, value in device.values.items()},
+        }
+
+    def _require_connected(self) -> None:
+        if self._thread is None:
+            raise SoftformError("The driver is not connected.", "Configure it first.")
+
+    def _in_thread(self, work: Callable[[], str], late: bool = True) -> str:
+        return self._requests.ask(work, _REQUEST_SECONDS, late)
+
+    def _is_wanted_elsewhere(self) -> bool:
+        return self._exit.is_set() or self._requests.are_waiting
+
+    def _is_out_of_time(self, end: float) -> bool:
+        return self._is_wanted_elsewhere() or self._clock.now() > end
+
+    def _run(self) -> None:
+        try:
+            self._follow_until_exit()
+        finally:
+            self._has_ended.set()
+
+    def _follow_until_exit(self) -> None:
+        self._scheduling = ask_for_priority(self._settings.realtime_priority, threads_of_this_process())
+        deadlines = self._deadlines = Deadlines(1.0 / self._settings.loop_rate, self._clock.now())
+        supervisor = self._supervisor
+        try:
+            while not self._exit.is_set():
+                try:
+                    if self._requests.are_waiting:
+                        self._requests.answer()
+                        deadlines.resume(self._clock.now())
+                    now = self._clock.now()
+                    if deadlines.is_due(now):
+                        # A tick that is late has some time all the same: sending must not starve.
+                        end = max(deadlines.next, now + 0.5 / self._settings.loop_rate)
+                        supervisor.tick(now, functools.partial(self._is_out_of_time, end))
+                    supervisor.watch_until(deadlines.next, self._is_wanted_elsewhere)
+                except SoftformError as error:
+                    supervisor.fault(str(error))
+                except Exception as error:
+                    # Make safe first: a log that nobody reads may stand still.
+                    supervisor.fault(f"The driver failed: {error!r}. Report this with the log; `reset` tries again.")
+                    _log.exception("the driver's loop failed")
+                    # Whatever fails must not fail at full speed.
+                    self._clock.wait(self._exit, 1.0 / self._settings.loop_rate)
+        finally:
+            supervisor.close()
+            self._requests.close()

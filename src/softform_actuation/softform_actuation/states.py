@@ -1,0 +1,71 @@
+"""States and reports of the driver, and its settings for watching and following."""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class State(IntEnum):
+    """What the driver is doing; the numbers are those of `DriverState.msg`."""
+
+    SAFE = 0
+    RUNNING = 1
+    FAULT = 2
+    OFFLINE = 3
+
+
+class Status(IntEnum):
+    """How far one actuator is; the numbers are those of `ActuatorState.msg`."""
+
+    SAFE = 0
+    MOVING = 1
+    SETTLED = 2
+    FAULT = 3
+
+
+@dataclass(frozen=True)
+class DriverReport:
+    """What the driver is doing, and for whom.
+
+    Attributes:
+        state: What.
+        reason: Why, and what to do about it.
+        holder: Who holds the lease; empty if nobody does.
+        lease: Id of that lease; without a holder that of the last one, 0 before the first.
+    """
+
+    state: State
+    reason: str
+    holder: str
+    lease: int
+
+
+@dataclass(frozen=True)
+class Readings:
+    """Measured values of the robot's actuators.
+
+    Attributes:
+        values: (k,) in the unit of the robot's description.
+        status: (k,) `Status`.
+        captured: When the oldest of them was measured, in seconds of the driver's clock.
+    """
+
+    values: NDArray[np.float64]
+    status: NDArray[np.uint8]
+    captured: float
+
+
+@dataclass(frozen=True)
+class DriverSettings:
+    """How the driver watches and follows; Hz and seconds."""
+
+    loop_rate: float = 50.0
+    realtime_priority: int = 0
+    command_timeout: float = 1.0
+    command_age_limit: float = 0.5
+    lease_timeout: float = 3.0
+    stream_timeout: float = 1.0
+    settle_time: float = 0.5
+    follow_timeout: float = 5.0

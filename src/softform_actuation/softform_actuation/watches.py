@@ -1,0 +1,108 @@
+"""Watches over measured values that hold for any actuator: what they find is a fault, and makes all safe."""
+
+from collections import deque
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_actuation.device import ServedActuators, UnsafeError
+
+_IN_A_ROW = 2
+"""One reading alone may be a corrupt line that looks like a good one: not every wire has a checksum."""
+
+_RISING_PART = 0.1
+"""Of the tolerance: so much more than the measurement before is an actuator that runs away; noise is less."""
+
+_SETPOINT_MEMORY_SECONDS = 1.0
+"""A measurement may be so late before the stream is stale: an actuator may still go where it was sent then."""
+
+
+class RangeWatch:
+    """Values beyond the robot's range by more than `margin`."""
+
+    def __init__(self, served: ServedActuators, margin: float) -> None:
+        self._served = served
+        self._margin = margin
+        self._in_a_row = 0
+
+    def reset(self) -> None:
+        """Forget what was measured."""
+        self._in_a_row = 0
+
+    def check(self, values: NDArray[np.float64]) -> None:
+        """Take (k,) values.
+
+        Raises:
+            UnsafeError: If two measurements in a row lie outside.
+        """
+        served = self._served
+        outside = (values > served.actuator_max + self._margin) | (values < served.actuator_min - self._margin)
+        self._in_a_row = self._in_a_row + 1 if outside.any() else 0
+        if self._in_a_row >= _IN_A_ROW:
+            index = int(np.flatnonzero(outside)[0])
+            raise UnsafeError(
+                f"{served.actuators[index]} is at {values[index]:.4g} {served.unit}; its range is "
+                f"{served.actuator_min[index]:g} … {served.actuator_max[index]:g} {served.unit}.",
+                "Check the actuator and the sensor of that channel, then reset.",
+            )
+
+
+class FollowWatch:
+    """An actuator that goes its own way, whatever moves it.
+
+    Either it has been further than `tolerance` from its setpoint for `seconds`; or it is so far above all that was
+    asked of it in the last second and rises on, in two measurements in a row: then the device has understood another
+    target (a lost point turns 3.790 into 3790), or a valve is stuck, and every further moment makes it worse.
+    """
+
+    def __init__(self, served: ServedActuators, tolerance: float, seconds: float) -> None:
+        self._served = served
+        self._tolerance = tolerance
+        self._seconds = seconds
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what was measured."""
+        self._astray_since: float | None = None
+        self._last: NDArray[np.float64] | None = None
+        self._setpoints: deque[tuple[float, NDArray[np.float64]]] = deque()
+        self._rising_in_a_row = np.zeros(len(self._served.actuators), dtype=np.int64)
+
+    def check(self, values: NDArray[np.float64], setpoint: NDArray[np.float64], moment: float) -> None:
+        """Take values (k,) measured at `moment` (s) under the setpoint (k,).
+
+        Raises:
+            UnsafeError: If an actuator runs away, or has not followed for too long.
+        """
+        self._check_runaway(values, setpoint, moment)
+        deviation = np.abs(values - setpoint)
+        if deviation.max() <= self._tolerance:
+            self._astray_since = None
+            return
+        if self._astray_since is None:
+            self._astray_since = moment
+        if moment - self._astray_since > self._seconds:
+            index = int(np.argmax(deviation))
+            raise UnsafeError(
+                f"{self._served.actuators[index]} stays at {values[index]:.4g} {self._served.unit} while its setpoint "
+                f"is {setpoint[index]:.4g} {self._served.unit}.",
+                "Check for a leak, a blocked or failed actuator on that channel, then reset.",
+            )
+
+    def _check_runaway(self, values: NDArray[np.float64], setpoint: NDArray[np.float64], moment: float) -> None:
+        self._setpoints.append((moment, setpoint))
+        while moment - self._setpoints[0][0] > _SETPOINT_MEMORY_SECONDS:
+            self._setpoints.popleft()
+        last, self._last = self._last, values.copy()
+        if last is None:
+            return
+        highest = np.max([asked for _, asked in self._setpoints], axis=0)
+        rising = (values - highest > self._tolerance) & (values - last > _RISING_PART * self._tolerance)
+        self._rising_in_a_row = np.where(rising, self._rising_in_a_row + 1, 0)
+        if self._rising_in_a_row.max() >= _IN_A_ROW:
+            index = int(np.argmax(self._rising_in_a_row))
+            raise UnsafeError(
+                f"{self._served.actuators[index]} rises to {values[index]:.4g} {self._served.unit} while no more than "
+                f"{highest[index]:.4g} {self._served.unit} were asked of it.",
+                "Check the cable for disturbances, and actuator and sensor of that channel, then reset.",
+            )

@@ -1,0 +1,201 @@
+"""A pneumatic board as a device of the driver: offsets, trim, the test of its channels, and the watch over its air."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_actuation.clock import Clock
+from softform_actuation.device import DeviceHealth, Measurement, SafeAction, ServedActuators, never
+from softform_pneumatics.balance import Air, BalanceWatch
+from softform_pneumatics.boards.interface import PressureBoard
+from softform_pneumatics.offsets import OffsetStore, measure_offsets
+from softform_pneumatics.probe import probe_pressure, probe_regulation, require_independent
+from softform_pneumatics.trim import SteadyErrorTrim
+from softform_pneumatics.unused_channels import UnusedWatch
+from softform_pneumatics.wiring import Wiring
+
+_VENTED_WITHIN_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class PneumaticSettings:
+    """How a board is watched; Pa and seconds."""
+
+    offset_limit: float = 500.0
+    response_timeout: float = 1.5
+
+
+class PneumaticDevice:
+    """A `Device` over a `PressureBoard`.
+
+    Args:
+        board: What it drives.
+        served: The chambers.
+        settings: Of the watches.
+        offsets: Where the sensors' offsets are kept; by default nowhere.
+        air: The identified plant, to find leaks and blockages by; none by default.
+    """
+
+    safe_action = SafeAction.VENT
+
+    def __init__(
+        self,
+        board: PressureBoard,
+        served: ServedActuators,
+        settings: PneumaticSettings | None = None,
+        offsets: OffsetStore | None = None,
+        air: Air | None = None,
+    ) -> None:
+        """Describe; nothing is opened before `open`."""
+        self._board, self._served = board, served
+        settings = settings or PneumaticSettings()
+        self._offsets = offsets or OffsetStore(None, served, "", settings.offset_limit)
+        self._wiring = Wiring(served, board)
+        self._trim = SteadyErrorTrim(served.actuator_min, served.actuator_max)
+        self._unused = UnusedWatch(served.tolerances.beyond_range + settings.offset_limit)
+        self._balance: BalanceWatch | None = None
+        if air is not None and board.vent_threshold is not None:
+            follow = served.tolerances.follow
+            self._balance = BalanceWatch(served.actuators, air, board.vent_threshold, follow, settings.response_timeout)
+        self._regulates = False
+        self._vented_since = 0.0
+
+    @property
+    def clock(self) -> Clock:
+        """That of the board."""
+        return self._board.clock
+
+    @property
+    def identity(self) -> str:
+        """Which board, on which port."""
+        return self._board.identity
+
+    def open(self, interrupted: Callable[[], bool] = never) -> None:
+        """Open the board, which vents it, and look whether its channels fit the robot.
+
+        Raises:
+            SoftformError: If the port cannot be opened or holds no such board, or the robot does not fit it.
+        """
+        self._board.open(interrupted)
+        self._vented_since = self.clock.now()
+        try:
+            self._wiring.require_ranges()
+            self._wiring.offsets = self._offsets.read()
+        except BaseException:
+            self._board.close()
+            raise
+
+    def test(self, interrupted: Callable[[], bool]) -> None:
+        """Find out by a little air whether the board regulates all chambers one by one; it is vented before and after.
+
+        Raises:
+            DeviceError: If it does not, or is interrupted.
+        """
+        channels, pressure = self._wiring.channels.tolist(), probe_pressure(self._served)
+        require_independent(self._served, probe_regulation(self._board, channels, pressure, interrupted))
+
+    def begin(self) -> NDArray[np.float64]:
+        """Regulate and stream, with all chambers at their safe pressure.
+
+        Raises:
+            DeviceError: If the board does not confirm; it is vented then.
+        """
+        safe = self._served.safe
+        self._board.start(self._wiring.targets(safe))
+        self._unused.reset()
+        self._trim.reset()
+        if self._balance is not None:
+            self._balance.reset()
+        self._regulates = True
+        return safe
+
+    def set_targets(self, targets: NDArray[np.float64], interrupted: Callable[[], bool]) -> bool:
+        """Send the targets (k,) Pa, with what the board needs on top of them to get there.
+
+        Raises:
+            DeviceError: If the board does not take them.
+        """
+        now = self.clock.now()
+        trimmed = self._trim.targets(targets, now)
+        is_told = self._board.set_targets(self._wiring.targets(trimmed), interrupted)
+        if self._balance is not None:
+            self._balance.note_target(trimmed, now, is_told)
+        return is_told
+
+    def read(self, timeout: float) -> list[Measurement]:
+        """Return the chambers' pressures that arrived; see `Device`.
+
+        Raises:
+            DeviceLostError: If the connection is gone.
+            UnsafeError: If a channel that is not the robot's has pressure, or the air of a chamber is wrong.
+        """
+        found = []
+        for measurement in self._board.read(timeout):
+            pressures, captured = self._wiring.pressures(measurement), measurement.captured
+            if self._regulates:
+                self._unused.check(self._wiring.unused(measurement))
+                if self._balance is not None:
+                    self._balance.check(pressures, captured)
+                self._trim.take(pressures, captured)
+            found.append(Measurement(pressures, captured, self._trim.is_done))
+        return found
+
+    def make_safe(self) -> bool:
+        """Vent all channels; returns whether the board has confirmed it.
+
+        Raises:
+            DeviceLostError: If the connection is gone.
+        """
+        self._regulates = False
+        confirmed = self._board.vent()
+        self._vented_since = self.clock.now()
+        return confirmed
+
+    def check(self) -> str:
+        """Ask the vented board for a sign of life; returns which chamber is still inflated though it should be empty.
+
+        Raises:
+            DeviceError: If it does not answer.
+        """
+        told = self._board.check_alive()
+        if self.clock.now() - self._vented_since <= _VENTED_WITHIN_SECONDS:
+            return ""
+        for chamber, channel in zip(self._served.actuators, self._wiring.channels, strict=True):
+            pressure = told.get(int(channel), 0.0)
+            if abs(pressure) > self._served.tolerances.follow:
+                return f"{chamber} is still at {pressure:.0f} Pa: cut the supply and open its tube"
+        return ""
+
+    def calibrate(self, interrupted: Callable[[], bool]) -> str:
+        """Measure the sensors' offsets, store and apply them.
+
+        Raises:
+            SoftformError: If the readings are not steady, or an offset is too large; the ones before stay.
+        """
+        found = measure_offsets(self._board, lambda m: self._wiring.pressures(m) + self._wiring.offsets, interrupted)
+        self._offsets.write(self._offsets.checked(found))
+        self._wiring.offsets = found
+        listed = ", ".join(f"{c} {o:.0f}" for c, o in zip(self._served.actuators, found, strict=True))
+        return f"Stored and applied, Pa: {listed}."
+
+    def close(self) -> None:
+        """Let go of the board; the guardian vents it if that was never confirmed."""
+        self._regulates = False
+        self._board.close()
+
+    def health(self) -> DeviceHealth:
+        """What went wrong on the wire, offsets and leaks."""
+        wire, leaks = self._board.counters, {} if self._balance is None else self._balance.leaks
+        listed = ", ".join(f"{chamber}: {seconds:.1f} s" for chamber, seconds in leaks.items())
+        values = {
+            "bytes received": wire.bytes_received,
+            "bytes dropped": wire.bytes_dropped,
+            "corrupt lines": wire.corrupt,
+            "rejected requests": wire.refused_requests,
+            "unanswered requests": wire.unanswered_requests,
+            "offsets (Pa)": ", ".join(f"{offset:.0f}" for offset in self._wiring.offsets),
+            "leaks": listed,
+        }
+        return DeviceHealth(values, f"leaks, though the pressure is held: {listed}" if leaks else "")
