@@ -23,7 +23,7 @@ _WIRE_SECONDS = 0.0005
 
 
 class SteppedClock:
-    """Time passes only while every thread that was started after this clock waits by it; see `softform_actuation.clock.Clock`."""
+    """Time passes only while every thread that was started after this clock waits by it; see `Clock`."""
 
     def __init__(self) -> None:
         self._now = _BEGIN
