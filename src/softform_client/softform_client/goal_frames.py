@@ -38,7 +38,7 @@ def bring_into(frame: str, goal: Any, frames: Frames) -> None:
 
 def _bring_path_into(frame: str, goal: FollowWaypoints.Goal, frames: Frames) -> None:
     """The stamp of the path is that of all its shapes; a shape without a frame is in the path's."""
-    if goal.kind == FollowWaypoints.Goal.PRESSURES:
+    if goal.kind == FollowWaypoints.Goal.ACTUATORS:
         return
     goal.points = frames.into(frame, TargetPoints(header=goal.header, position=goal.points)).position
     for shape in goal.shapes:

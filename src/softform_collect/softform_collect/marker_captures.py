@@ -60,8 +60,8 @@ class MarkerCaptures:
             if len(names) == len(taken[-1].cloud.name):
                 break
             moment = taken[-1]
-        # Placing the markers takes seconds in which no command is repeated: the robot at rest may as well vent.
-        self._settled.link.command.release()
+        # Placing the markers takes seconds in which no command may be repeated: the robot at rest may as well be let go.
+        self._settled.link.let_go()
         return names, rest
 
     def at(self, actuation: Array, names: list[str], what: str) -> Iterator[MarkerCapture]:

@@ -31,7 +31,8 @@ class RobotLink:
     """Talks to driver and capture devices while the `with` block lasts.
 
     What is held is repeated, since the driver makes the robot safe when commands cease: so it does when this process
-    dies. The driver's lease is asked for once, with the first command; when it dies, nothing more is commanded.
+    dies. The driver's lease is asked for with the first command, and again after `let_go`; when it dies, nothing more is
+    commanded.
 
     Attributes:
         driver: What the driver says.
@@ -50,8 +51,8 @@ class RobotLink:
         """
         self._robot, self._node, self._frames = robot, node, frames
         self.driver = DriverWatch(robot, _STATE_TIMEOUT, source=node.get_name())
-        self.clouds: CaptureWatch[PointCloud2] = CaptureWatch()
-        self.markers: CaptureWatch[MarkerFrame] = CaptureWatch()
+        self.clouds: CaptureWatch[PointCloud2] = CaptureWatch(read=self._in_robot_frame)
+        self.markers: CaptureWatch[MarkerFrame] = CaptureWatch(read=self._in_robot_frame)
         self.command = HeldCommand(lambda pressures: self._lease.send(pressures))
         self._has_asked = False
         self._stop_reason: str | None = None
@@ -92,7 +93,7 @@ class RobotLink:
         return self._robot.actuators_of(actuation)
 
     def hold(self, pressures: NDArray[np.float64], permitted: Callable[[], bool]) -> bool:
-        """Hold (k,) Pa from now on, as `HeldCommand.hold`; waits for the lease the first time.
+        """Hold (k,) Pa from now on, as `HeldCommand.hold`; waits for the lease if none was asked for yet.
 
         Raises:
             LeaseRefusedError: If it is refused.
@@ -103,7 +104,8 @@ class RobotLink:
         return self.command.hold(pressures, lambda: self._lease.is_held and permitted())
 
     def let_go(self) -> None:
-        """Hold nothing and give the lease up."""
+        """Hold nothing and give the lease up; `hold` asks for it again, unless the driver stopped following."""
+        self._has_asked = self._stop_reason is not None
         self.command.release()
         self._lease.release()
 
@@ -122,10 +124,10 @@ class RobotLink:
             self.let_go()
 
     def _on_cloud(self, message: PointCloud2) -> None:
-        self.clouds.note(self._in_robot_frame(message), seconds_from_stamp(message.header.stamp))
+        self.clouds.note(message, seconds_from_stamp(message.header.stamp))
 
     def _on_markers(self, message: MarkerFrame) -> None:
-        self.markers.note(self._in_robot_frame(message), seconds_from_stamp(message.header.stamp))
+        self.markers.note(message, seconds_from_stamp(message.header.stamp))
 
     def _in_robot_frame(self, message: Message) -> Message:
         """A capture in the robot's frame; as it came if TF cannot tell the motion, and then it makes no frame."""
