@@ -39,6 +39,7 @@ def heard(stack):
             (ActuatorState, "actuator_state", ACTUATOR_STATE_READER),
         ):
             node.create_subscription(kind, topic, lambda word, topic=topic: words.__setitem__(topic, word), qos)
+        wait_until(lambda: len(words) == 2, "the driver to be heard")
         yield words
 
 

@@ -8,6 +8,7 @@ whatever kills the driver, and stays small.
 """
 
 import contextlib
+import errno
 import os
 import select
 import signal
@@ -27,6 +28,7 @@ FROZEN_SECONDS = 2.0
 """After which a guardian that has not answered counts as frozen; it takes some tenths to start."""
 
 _REPEAT_SECONDS = 0.1
+_GONE = (errno.EIO, errno.ENXIO, errno.ENODEV, errno.EBADF)
 _RETRY_SECONDS = 0.02
 EMERGENCY_SECONDS = 3.0
 """How long a port that takes nothing is tried on."""
@@ -140,7 +142,8 @@ def guard(heartbeats: int, answers: int, port: int, emergency: bytes) -> None:
 def make_safe(port: int, emergency: bytes) -> None:
     """Write the emergency request, twice as nobody here reads an answer; tried on until the port takes it.
 
-    What waits to be sent is dropped from a port that is full: the request must not queue behind targets.
+    What waits to be sent is dropped from a port that is full: the request must not queue behind targets. A port whose
+    device is gone is not tried on.
     """
     deadline = time.monotonic() + EMERGENCY_SECONDS
     for _ in range(2):
@@ -149,6 +152,8 @@ def make_safe(port: int, emergency: bytes) -> None:
             try:
                 rest = rest[os.write(port, rest) :]
             except OSError as error:
+                if error.errno in _GONE:
+                    return  # nothing that is written here reaches a device, and the driver waits
                 if isinstance(error, BlockingIOError):
                     rest = emergency
                     with contextlib.suppress(OSError, termios.error):

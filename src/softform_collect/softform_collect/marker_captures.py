@@ -60,7 +60,7 @@ class MarkerCaptures:
             if len(names) == len(taken[-1].cloud.name):
                 break
             moment = taken[-1]
-        # Placing the markers takes seconds in which no command may be repeated: the robot at rest may as well be let go.
+        # Placing the markers takes seconds without a command: the robot at rest may as well be let go.
         self._settled.link.let_go()
         return names, rest
 

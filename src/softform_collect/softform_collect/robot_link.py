@@ -31,8 +31,8 @@ class RobotLink:
     """Talks to driver and capture devices while the `with` block lasts.
 
     What is held is repeated, since the driver makes the robot safe when commands cease: so it does when this process
-    dies. The driver's lease is asked for with the first command, and again after `let_go`; when it dies, nothing more is
-    commanded.
+    dies. The driver's lease is asked for with the first command, and again after `let_go`; when it dies, nothing more
+    is commanded.
 
     Attributes:
         driver: What the driver says.
