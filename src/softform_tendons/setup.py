@@ -15,4 +15,5 @@ setup(
     description="Buses of motors that pull tendons.",
     license="Apache-2.0",
     extras_require={"test": ["pytest"]},  # by this `colcon test` knows what runs the tests
+    entry_points={"softform.devices": ["dynamixel = softform_tendons.family:FAMILY"]},
 )

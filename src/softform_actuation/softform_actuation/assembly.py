@@ -85,6 +85,7 @@ def served_by_devices(robot: Robot) -> list[ServedActuators]:
                 robot.slew_rate[indices],
                 robot.safe[indices],
                 robot.tolerances,
+                device.settings,
             )
         )
     return parts

@@ -55,9 +55,14 @@ class SerialLink:
     def guard(self, emergency: bytes) -> None:
         """Start the guardian, which writes `emergency` to the port should this process die or hang.
 
+        It takes the place of the one before, whose request is out of date: the device is safe meanwhile.
+
         Raises:
             DeviceError: If it cannot be started.
         """
+        if self._guardian is not None:
+            self._guardian.end(emergency=False)
+            self._guardian = None
         try:
             self._guardian = Guardian(self._opened().fileno(), emergency)
         except OSError as error:

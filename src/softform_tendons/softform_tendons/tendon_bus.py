@@ -33,6 +33,7 @@ WATCHDOG_SECONDS = 0.5
 """Silence on the bus after which the motors stop by themselves."""
 
 _SILENT_READS = 5
+_READ_PERIOD = 0.02  # s
 _FASTER = 1.5  # than the slew rate: how fast a motor may follow its setpoints
 _CALIBRATION_SPEED = 0.005  # m/s
 _STILL_SECONDS = 0.3
@@ -73,6 +74,8 @@ class TendonBus:
         self._driven = self._needs_safety = False
         self._safe_since: float | None = None
         self._silent_reads = 0
+        self._next_read = 0.0
+        self._last_ticks: dict[int, int] = {}
 
     @property
     def clock(self) -> Clock:
@@ -111,6 +114,8 @@ class TendonBus:
         if len(states) < len(self._ids):
             raise DeviceError(*where_broken(self._ids, states))
         self._check_hardware(states)
+        if self._find_turns():  # they lost their power for a moment
+            self._line.guard(self._emergency())
         ticks = np.array([float(states[motor].position) for motor in self._ids])
         self._needs_safety = True
         self._follow_at(self._drums.speed(_FASTER * self._served.slew_rate), self._settings.current_limit)
@@ -130,9 +135,16 @@ class TendonBus:
     def read(self, timeout: float) -> list[Measurement]:
         """As `Device.read`: positions of all motors, after a look at their load and health."""
         if not self._driven:
+            self._line.receive(timeout)  # motors tell nothing unasked; the guardian wants its heartbeats
             return []
+        wait = self._next_read - self.clock.now()
+        if wait > 0.0:
+            self.clock.sleep(min(wait, timeout))
+            if wait > timeout:
+                return []
         states = self._read_states()
         now = self.clock.now()
+        self._next_read = now + _READ_PERIOD
         if len(states) < len(self._ids):
             self._silent_reads += 1
             if self._silent_reads >= _SILENT_READS:
@@ -222,6 +234,7 @@ class TendonBus:
             self.make_safe()
         homes = np.round(self._drums.homes).astype(int) % registers.TICKS_A_TURN
         write_atomically(self._homes_file, json.dumps(homes.tolist()).encode())
+        self._line.guard(self._emergency())
         shifts = np.round(self._drums.pulls(before) * -1e3, 2)
         return f"tendons are taut at {homes.tolist()}, {shifts.tolist()} mm from before"
 
@@ -239,12 +252,14 @@ class TendonBus:
             state = states.get(motor)
             model = self._models[motor].name if motor in self._models else "not found"
             values[f"motor {motor} ({name})"] = (
-                model if state is None else
+                f"{model}, does not answer" if state is None else
                 f"{model}, {state.voltage:.1f} V, {state.temperature} °C, {1000.0 * state.current:.0f} mA"
             )  # fmt: skip
+        broken = " ".join(where_broken(self._ids, states)).strip()
+        values["bus"] = broken or "all motors answer"
         values["damaged answers"] = self._bus.damaged
         warm = [m for m, s in states.items() if s.temperature > self._settings.hottest - 10]
-        warning = f"Motors {', '.join(map(str, warm))} are nearly too hot." if warm else ""
+        warning = f"Motors {', '.join(map(str, warm))} are nearly too hot." if warm else broken
         return DeviceHealth(values, warning)
 
     def _find_motors(self, interrupted: Callable[[], bool]) -> None:
@@ -266,14 +281,19 @@ class TendonBus:
         if len(states) < len(self._ids):
             raise DeviceError(*where_broken(self._ids, states))
         self._check_hardware(states)
-        ticks = np.array([float(states[motor].position) for motor in self._ids])
-        self._drums.find_turn(
-            ticks, np.minimum(self._served.actuator_min, self._served.safe), self._served.actuator_max
-        )
+        self._find_turns()
+
+    def _find_turns(self) -> bool:
+        """Find the turns of the motors' homes anew; returns whether one has changed."""
+        ticks, before = np.array([float(self._last_ticks[motor]) for motor in self._ids]), self._drums.homes
+        lowest = np.minimum(self._served.actuator_min, self._served.safe)
+        self._drums.find_turn(ticks, lowest, self._served.actuator_max)
+        return not np.array_equal(self._drums.homes, before)
 
     def _read_states(self) -> dict[int, MotorState]:
         answers = self._bus.read_all(self._ids, registers.STATE, registers.STATE_LENGTH)
         self._states = {m: motor_state(a.parameters, self._models[m]) for m, a in answers.items() if m in self._models}
+        self._last_ticks |= {motor: state.position for motor, state in self._states.items()}
         self._alerts = [motor for motor, answer in answers.items() if answer.has_alert]
         return self._states
 
@@ -314,7 +334,7 @@ class TendonBus:
     def _safe_ticks(self) -> list[int]:
         if self.safe_action is SafeAction.SLACKEN:
             return self._drums.ticks(self._served.safe)
-        return [self._states[motor].position if motor in self._states else 0 for motor in self._ids]
+        return [self._last_ticks[motor] for motor in self._ids]
 
     def _emergency(self) -> bytes:
         """What slackens all tendons, or stops all motors where they are; understood behind half of another request."""

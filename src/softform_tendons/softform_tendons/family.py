@@ -1,0 +1,38 @@
+"""Buses of tendon motors as a family of devices: what the entry point `dynamixel` names."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from softform_actuation.device import Device, DeviceFamily, ServedActuators
+from softform_actuation.ports import names_of_port
+from softform_actuation.serial_link import SerialLink
+from softform_actuation.state_files import state_file
+from softform_ros.parameters import Parameter
+from softform_tendons.tendon_bus import TendonBus
+
+PARAMETERS = (
+    Parameter("port", "/dev/ttyUSB0", "port of the adapter; the virtual rig makes a link to its own"),
+    Parameter("baud_rate", 1_000_000, "of the motors, bit/s; as they come they have 57600", 9600, 4_500_000),
+)
+
+
+class TendonFamily:
+    """Dynamixel motors that pull tendons."""
+
+    parameters = PARAMETERS
+
+    def adapters(self, values: Mapping[str, Any]) -> list[str]:
+        """Names of the bus's port."""
+        return names_of_port(values["port"])
+
+    def make(self, served: ServedActuators, values: Mapping[str, Any], interrupted: Callable[[], bool]) -> Device:
+        """Return the bus; nothing is opened.
+
+        Raises:
+            SoftformError: If the description's settings are wrong, or the calibrated homes cannot be read.
+        """
+        homes = state_file(names_of_port(values["port"])[-1], f"{served.robot}.{served.device}.homes")
+        return TendonBus(served, SerialLink(values["port"]), values["baud_rate"], homes)
+
+
+FAMILY: DeviceFamily = TendonFamily()
