@@ -27,6 +27,7 @@ ROS_PREFIX = Path("/opt/ros/jazzy")
 OPEN3D_APT = "sudo apt-get install libegl1 libgl1 libidn2-0 libudev1 libusb-1.0-0 libx11-6"
 SHARED_MEMORY_NEEDED = 64_000_000  # bytes; Fast DDS keeps its segments in /dev/shm
 DISK_NEEDED, DISK_WANTED = 500_000_000, 5_000_000_000  # bytes
+ALL_ANSWER = "all motors answer"  # as the driver's health says of their bus
 HIGHEST_DOMAIN = 101  # above it, ports collide with Linux' ephemeral ones
 BUILD_INPUTS = ("package.xml", "setup.py", "setup.cfg", "CMakeLists.txt", "*/*.msg", "*/*.srv", "*/*.action")
 
@@ -244,6 +245,25 @@ def check_serial() -> Iterator[Finding]:
         yield Finding("serial port", Level.WARN, found, mend)
 
 
+def check_motors() -> Iterator[Finding]:
+    """Motors of the drivers that run here, and their bus."""
+    try:
+        # Imported here: without ROS, the other checks must still run.
+        from softform_tools.motors_heard import motors_heard
+
+        drivers = motors_heard()
+    except (ImportError, RuntimeError) as error:
+        yield Finding("motors", Level.FAIL, f"ROS cannot be started: {error}", "See the lines above.")
+        return
+    if not drivers:
+        yield Finding("motors", Level.OK, "no driver with motors runs (./softform launch starts one)")
+    for driver, motors in drivers.items():
+        for name, told in motors.items():
+            broken = "does not answer" in told or (name == "bus" and told != ALL_ANSWER)
+            mend = told if name == "bus" else "See what is said of the bus."
+            yield Finding("motors", Level.FAIL if broken else Level.OK, f"{driver}: {name}: {told}", mend * broken)
+
+
 def check_data() -> Iterator[Finding]:
     """Stores of simulated shapes."""
     stores = sorted(data_dir().glob("*/simulation.zarr"))
@@ -272,6 +292,7 @@ CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
     check_disk,
     check_models,
     check_serial,
+    check_motors,
     check_data,
 )
 

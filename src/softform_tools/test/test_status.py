@@ -18,6 +18,7 @@ from softform_recording.record import RecordRequest, background_recording
 from softform_ros import qos
 from softform_ros.background_node import BackgroundNode
 from softform_ros.diagnostics import ERROR, OK, DiagnosticsPublisher, Health
+from softform_tools import doctor
 from softform_tools.cli_status import status as status_command
 from softform_tools.status.observer import StackObserver
 from softform_tools.status.screen import screen
@@ -36,6 +37,7 @@ WELL = StackStatus(
     domain=0,
     bringup="active",
     driver=DriverStatus("running", "follows commands"),
+    motors={"motor 1 (t1)": "XC330-T288, 11.1 V, 30 °C, 20 mA", "bus": "all motors answer"},
     robots=("membrane",),
     models={"shape_predictor": "rig_default"},
     nodes=(NodeStatus("actuation", "active", "OK", "running"), NodeStatus("bringup_manager", "", "OK", "active")),
@@ -51,6 +53,8 @@ def test_a_healthy_stack_is_told_with_rates_and_ages():
     for said in (
         "ROS_DOMAIN_ID 0: active",
         "driver    running: follows commands",
+        "motor 1 (t1) XC330-T288, 11.1 V, 30 °C, 20 mA",
+        "bus       all motors answer",
         "membrane; sim-to-real model: rig_default",
         "1200 messages, none missing, into runs/bag",
         "50.0 GB left",
@@ -116,6 +120,8 @@ class Silent(LifecycleNode):
     """A life-cycle node whose process hangs when `executor` is not spun."""
 
 
+BROKEN = "A motor is missing: id 1 answers, 2 does not. Look at the plugs, the supply and the id of motor 2."
+MOTORS = {"loop": 1, "motor 1 (t1)": "XC330-T288", "bus": BROKEN}
 NOWHERE = ["--namespace", "nowhere"]
 
 
@@ -126,7 +132,7 @@ def test_a_running_stack_is_observed(tmp_path):
         observer = StackObserver(node, name)
         faults = []
         DiagnosticsPublisher(
-            driver, "openpneu", lambda: Health(ERROR, faults[0]) if faults else Health(OK, "running", {"loop": 1})
+            driver, "openpneu", lambda: Health(ERROR, faults[0]) if faults else Health(OK, "running", MOTORS)
         )
         states = driver.create_publisher(DriverState, "driver_state", qos.LATCHED_STATE)
         states.publish(DriverState(state=DriverState.RUNNING, reason="follows commands"))
@@ -148,6 +154,9 @@ def test_a_running_stack_is_observed(tmp_path):
             seen = observer.status()
         nodes = {one.name: one for one in seen.nodes}
         assert seen.driver == DriverStatus("running", "follows commands") and name in observer.namespaces()
+        assert seen.motors == {"motor 1 (t1)": "XC330-T288", "bus": BROKEN}
+        told = [finding.message for finding in doctor.check_motors() if finding.level is doctor.Level.FAIL]
+        assert told == [f"{name}/actuation: bus: {BROKEN}"]
         assert nodes["actuation"] == NodeStatus("actuation", "", "OK", "running")
         (topic,) = [one for one in seen.topics if one.name == "actuator_state"]
         assert 5.0 < topic.rate < 60.0 and topic.age < 5.0 and topic.publishers == 1

@@ -22,6 +22,7 @@ from softform_recording.qos_profiles import reader_of
 from softform_ros.stack_state import state_in_words
 from softform_ros.timers import create_steady_timer
 from softform_tools.status.stack_status import (
+    DRIVER,
     DRIVER_STATES,
     GONE,
     LEVELS,
@@ -34,6 +35,7 @@ from softform_tools.status.stack_status import (
     RecorderStatus,
     StackStatus,
     TopicStatus,
+    motors_of,
 )
 from softform_tools.status.topic_watch import TopicWatch
 
@@ -101,6 +103,12 @@ class StackObserver:
             domain=int(os.environ.get("ROS_DOMAIN_ID") or 0),
             bringup=self._bringup,
             driver=self._driver,
+            motors={
+                name: told
+                for node, one in self._own_reports()
+                if node == DRIVER
+                for name, told in motors_of(one.values).items()
+            },
             robots=tuple(sorted({one.hardware_id for name, one in self._own_reports() if name in _ROBOT_NODES})),
             models={
                 name: one.values["sim-to-real"] for name, one in self._own_reports() if "sim-to-real" in one.values

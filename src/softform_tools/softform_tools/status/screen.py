@@ -5,7 +5,7 @@ import click
 from softform_tools.status.stack_status import ACTIVE, LEAST_FREE, UNMANAGED, NodeStatus, StackStatus, TopicStatus
 
 _COLOURS = {"OK": "green", "WARN": "yellow", "ERROR": "red", "STALE": "red", "": None}
-_DRIVER_COLOURS = {"vented": "green", "running": "cyan", "fault": "red", "offline": "red"}
+_DRIVER_COLOURS = {"safe": "green", "running": "cyan", "fault": "red", "offline": "red"}
 
 
 def screen(status: StackStatus, width: int) -> str:
@@ -38,7 +38,8 @@ def _devices(status: StackStatus) -> list[str]:
         reason = f": {status.driver.reason}" if status.driver.reason else ""
         lines.append(f"  driver    {state}{reason}")
         if status.driver.state == "fault":
-            lines.append(f"            it stays vented until you call {status.namespace}/reset")
+            lines.append(f"            it stays safe until you call {status.namespace}/reset")
+    lines += [f"  {name:<9} {told}" for name, told in status.motors.items()]
     models = ", ".join(sorted(set(status.models.values()))) or "unknown"
     lines.append(f"  robot     {', '.join(status.robots) or 'unknown'}; sim-to-real model: {models}")
     for one in status.recorders:

@@ -1,6 +1,6 @@
 """What is known of a running stack at one moment, and whether that is healthy; without ROS."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 
 from softform_core.errors import SoftformError
@@ -12,7 +12,8 @@ UNMANAGED = ""
 """State of a node without a life cycle."""
 
 LEVELS = ("OK", "WARN", "ERROR", "STALE")
-DRIVER_STATES = ("vented", "running", "fault", "offline")
+DRIVER = "actuation"
+DRIVER_STATES = ("safe", "running", "fault", "offline")
 
 SILENT_AFTER = 3.5
 """Seconds without diagnostics, which come once a second, after which a node's health is stale."""
@@ -63,7 +64,7 @@ class TopicStatus:
 
 @dataclass(frozen=True)
 class DriverStatus:
-    """The pneumatic driver: one of `DRIVER_STATES`, and why."""
+    """The driver: one of `DRIVER_STATES`, and why."""
 
     state: str
     reason: str
@@ -97,6 +98,7 @@ class StackStatus:
         domain: ROS domain.
         bringup: What the bring-up manager says; empty without one.
         driver: None without one.
+        motors: What the driver says of each motor, and of their bus; empty without motors.
         robots: That the nodes were started for; one, if all is well.
         models: In use, by node.
         nodes: By name.
@@ -109,6 +111,7 @@ class StackStatus:
     domain: int
     bringup: str
     driver: DriverStatus | None
+    motors: dict[str, str]
     robots: tuple[str, ...]
     models: dict[str, str]
     nodes: tuple[NodeStatus, ...]
@@ -137,6 +140,11 @@ class StackStatus:
     def as_dict(self) -> dict[str, object]:
         """For JSON; SI units and bytes."""
         return {"healthy": not self.troubles, "troubles": self.troubles, **asdict(self)}
+
+
+def motors_of(values: Mapping[str, str]) -> dict[str, str]:
+    """What a driver's diagnostics say of motors and of their bus: by name."""
+    return {name: told for name, told in values.items() if name == "bus" or name.startswith("motor ")}
 
 
 LEAST_FREE = 1_000_000_000
