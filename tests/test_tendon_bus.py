@@ -1,31 +1,61 @@
 """The driver's tendon motors against the emulated bus on a pseudo-terminal, with the body of a reality behind it."""
 
 import contextlib
+import os
 import select
+import signal
+import subprocess
+import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import serial
 
+from softform_actuation.assembly import served_by_devices
 from softform_actuation.clock import SteadyClock
 from softform_actuation.device import DeviceError, DeviceLostError, SafeAction, ServedActuators, UnsafeError
+from softform_actuation.guardian import SILENCE_SECONDS
 from softform_core.errors import SoftformError
-from softform_core.robots import Robot, load_robot
+from softform_core.robots import load_robot
 from softform_rig.fault_schedule import FaultSchedule
 from softform_rig.faults import parse_fault
 from softform_rig.live_body import LiveBody
 from softform_rig.make_device import make_motors
 from softform_rig.pseudo_terminal import PseudoTerminal
 from softform_rig.reality import load_reality
+from softform_rig.tendon_motor import TICKS_A_TURN
 from softform_tendons.settings import SLACKENED_WITHIN
 from softform_tendons.tendon_bus import WATCHDOG_SECONDS, TendonBus
 
 ROBOT = load_robot("tendon_rod")
 BENT = ROBOT.actuators_of(np.array([0.008, 0.0, 0.001]))
+BUSY_MACHINE = 0.3  # s that it may keep the guardian waiting
+
+# A whole driver that pulls the tendons and keeps on commanding them.
+DRIVER_PROGRAM = """
+import sys, time
+from contextlib import suppress
+from softform_actuation.assembly import make_driver, parameters_of
+from softform_actuation.commands import CommandRejectedError
+from softform_actuation.parameters import PARAMETERS
+from softform_core.robots import load_robot
+
+robot = load_robot("tendon_rod")
+values = {row.name: row.default for row in (*PARAMETERS, *parameters_of(robot))} | {"port": sys.argv[1]}
+with make_driver(values, robot, lambda report: None, lambda readings: None) as driver:
+    driver.connect()
+    driver.activate()
+    lease = driver.acquire("test")
+    while True:
+        with suppress(CommandRejectedError):
+            driver.command("test", lease, robot.actuators, ["m"] * 4, list(map(float, sys.argv[2:])))
+        time.sleep(0.1)
+"""
 
 
 class Line:
@@ -68,12 +98,9 @@ class Line:
             self._port = None
 
 
-def served(robot: Robot = ROBOT, **settings: object) -> ServedActuators:
-    device = robot.devices[0]
-    ranges = (robot.actuator_min, robot.actuator_max, robot.slew_rate, robot.safe, robot.tolerances)
-    return ServedActuators(
-        robot.name, device.name, robot.actuators, robot.channels, robot.unit, *ranges, device.settings | settings
-    )
+def served(**settings: object) -> ServedActuators:
+    (described,) = served_by_devices(ROBOT)
+    return replace(described, settings={**described.settings, **settings})
 
 
 class Bench:
@@ -121,6 +148,14 @@ class Bench:
                 last = measurement.values
             time.sleep(0.015)
         return last
+
+    def wait_until(self, condition: Callable[[], bool], seconds: float, is_wanted: bool = True) -> float:
+        """Wait for what is wanted, or see that it does not come; s that it took."""
+        begun = time.monotonic()
+        while not (came := condition()) and time.monotonic() - begun < seconds:
+            time.sleep(0.005)
+        assert came == is_wanted, self.pulls
+        return time.monotonic() - begun
 
     def _feel(self) -> None:
         while not self._stop.wait(0.05):
@@ -178,6 +213,39 @@ def test_motors_stop_by_themselves_when_the_driver_falls_silent_and_the_guardian
         device.read(0.1)
     # Behind half of another request, as a driver that died within it leaves it.
     line.write(b"\xff\xff\xfd\x00\xfe\x20\x00\x83\x74" + line.emergency)
+    time.sleep(SLACKENED_WITHIN)
+    np.testing.assert_allclose(bench.pulls, ROBOT.safe, atol=2e-4)
+
+
+@pytest.mark.parametrize(("number", "noticed"), [(signal.SIGKILL, 0.0), (signal.SIGSTOP, SILENCE_SECONDS)])
+def test_the_guardian_slackens_in_time_when_the_driver_is_gone(bench, tmp_path, number, noticed):
+    words = [sys.executable, "-c", DRIVER_PROGRAM, str(tmp_path / "bus"), *map(str, BENT)]
+    process = subprocess.Popen(words, env={**os.environ, "SOFTFORM_STATE": str(tmp_path)})
+    try:
+        bench.wait_until(lambda: np.abs(bench.pulls - BENT).max() < 2e-4, 60.0)
+        process.send_signal(number)
+        took = bench.wait_until(lambda: np.abs(bench.pulls - ROBOT.safe).max() < 2e-4, 20.0)
+        assert noticed < took < noticed + BUSY_MACHINE + SLACKENED_WITHIN
+        process.send_signal(signal.SIGCONT)
+        bench.wait_until(lambda: (bench.pulls > ROBOT.safe + 1e-3).any(), 2.0, is_wanted=False)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_motors_that_lost_their_power_for_a_moment_are_not_wound_a_turn_too_far(bench):
+    for motor in bench.bus.motors.values():
+        motor.home, motor.position = motor.home + TICKS_A_TURN, motor.position + TICKS_A_TURN
+    device = bench.device()
+    device.open()
+    time.sleep(0.2)
+    assert device.check() == ""
+    before = device._line.emergency
+    bench.inject("reboot")
+    time.sleep(0.2)
+    np.testing.assert_allclose(bench.drive(device, BENT, 2.0), BENT, atol=2e-4)
+    assert device._line.emergency != before
+    assert device.make_safe()
     time.sleep(SLACKENED_WITHIN)
     np.testing.assert_allclose(bench.pulls, ROBOT.safe, atol=2e-4)
 
@@ -266,8 +334,9 @@ def test_calibration_finds_where_the_tendons_are_taut_and_remembers_it_after_a_l
         motor.home += 60.0  # 0.74 mm
     device = bench.device()
     device.open()
+    before = device._line.emergency
     told = device.calibrate(lambda: False)
-    assert "taut at" in told
+    assert "taut at" in told and device._line.emergency != before
     device.close()
     bench.inject("reboot")
     time.sleep(0.2)

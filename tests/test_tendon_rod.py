@@ -21,6 +21,7 @@ from softform_ros.background_node import BackgroundNode
 from softform_ros.qos import ACTUATOR_STATE_READER, DIAGNOSTICS, FAULT_EVENTS, LATCHED_STATE
 from softform_ros.service_calls import call_service
 from softform_tendons.settings import SLACKENED_WITHIN
+from softform_tools.motors_heard import motors_heard
 
 NAME = "tendon_rod"
 ROBOT = load_robot(NAME, "tip")
@@ -110,6 +111,8 @@ def test_each_motor_is_told_and_a_broken_bus_where_to_look(heard):
     for number in (1, 2, 3, 4):
         motor = health[f"motor {number} (t{number})"]
         assert "XC330-T288, 1" in motor and " V, " in motor and "°C" in motor
+    told = motors_heard()["/softform/actuation"]
+    assert told["bus"] == "all motors answer" and told.keys() == {"bus", *(f"motor {n} (t{n})" for n in (1, 2, 3, 4))}
     _inject(heard, "cut_bus=3+4")
     heard.wait_until(lambda: heard.driver.state == DriverState.FAULT, "the driver to notice")
     assert "Look at the cable between 2 and 3" in heard.driver.reason
