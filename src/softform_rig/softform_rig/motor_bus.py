@@ -26,6 +26,7 @@ _TABLE = 147
 _SUPPLY, _SAG = 11.1, 0.4  # V, V/A
 _WATCHDOG_UNIT = 0.02  # s
 _TRIPPED = 0xFF
+_HELD_UP = 0.2  # s
 _READ_ONLY = {*range(0, 7), 70, *range(120, _TABLE)}
 _OF_EEPROM = range(0, 64)
 _CURRENT_BASED = 5
@@ -182,10 +183,10 @@ class MotorBus:
 
     def advance(self, now: float) -> None:
         """Let time pass up to `now` (s, monotonic)."""
-        if now - self._time > 1.0:  # this process was held up, or has just begun; the motors did not live through it
+        if now - self._time > _HELD_UP:  # this process was, or has just begun; the motors did not live through it
             for wired in self._wired:
-                wired.fed_at += now - self._time - 1.0
-            self._time = now - 1.0
+                wired.fed_at += now - self._time - _HELD_UP
+            self._time = now - _HELD_UP
         tick = 1.0 / RATE
         while self._time + tick <= now:
             self._time += tick

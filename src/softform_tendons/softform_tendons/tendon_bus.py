@@ -33,6 +33,7 @@ WATCHDOG_SECONDS = 0.5
 """Silence on the bus after which the motors stop by themselves."""
 
 _SILENT_READS = 5
+_SILENT_SECONDS = 0.8  # of the whole bus: a busy machine may stop a process for some tenths of a second
 _READ_PERIOD = 0.02  # s
 _FASTER = 1.5  # than the slew rate: how fast a motor may follow its setpoints
 _CALIBRATION_SPEED = 0.005  # m/s
@@ -74,7 +75,7 @@ class TendonBus:
         self._driven = self._needs_safety = False
         self._safe_since: float | None = None
         self._silent_reads = 0
-        self._next_read = 0.0
+        self._next_read = self._heard_at = 0.0
         self._last_ticks: dict[int, int] = {}
 
     @property
@@ -124,7 +125,8 @@ class TendonBus:
         self._send_goals([int(tick) for tick in ticks])
         self._send_to_all(registers.BUS_WATCHDOG, bytes([round(WATCHDOG_SECONDS / registers.WATCHDOG_UNIT)]))
         self._driven, self._safe_since, self._silent_reads = True, None, 0
-        self._watch.restart(self.clock.now())
+        self._heard_at = self.clock.now()
+        self._watch.restart(self._heard_at)
         return self._drums.pulls(ticks)
 
     def set_targets(self, targets: Array, interrupted: Callable[[], bool]) -> bool:
@@ -147,10 +149,10 @@ class TendonBus:
         self._next_read = now + _READ_PERIOD
         if len(states) < len(self._ids):
             self._silent_reads += 1
-            if self._silent_reads >= _SILENT_READS:
+            if self._silent_reads >= _SILENT_READS and (states or now - self._heard_at > _SILENT_SECONDS):
                 raise UnsafeError(*where_broken(self._ids, states))
             return []
-        self._silent_reads = 0
+        self._silent_reads, self._heard_at = 0, now
         self._check_hardware(states)
         if tripped := [motor for motor in self._ids if states[motor].watchdog_tripped]:
             raise UnsafeError(
