@@ -7,6 +7,7 @@ import numpy as np
 
 from softform_client.capture_watch import CaptureWatch
 from softform_client.reach_goal import Code
+from softform_client.shared_codes import in_codes_of_capturing
 from softform_core.errors import SoftformError
 from softform_core.forward.live_pipeline import AUTO, NONE
 from softform_core.forward.tip_model import TipModel, load_tip_model
@@ -17,7 +18,7 @@ from softform_core.robots import TIP_MARKER, Robot
 from softform_ik.follow.tip import TipPathSolver
 from softform_ik.follow.tip_record import TipRecord
 from softform_ik.server_context import ServerContext
-from softform_interfaces.action import ReachShape
+from softform_interfaces.action import CaptureShape, ReachShape
 from softform_interfaces.msg import MarkerFrame
 from softform_ros import qos
 from softform_ros.checked_action import CheckedAction
@@ -55,11 +56,21 @@ class TipServers:
         def reject(*goal: object) -> NoReturn:
             raise GoalError(
                 Code.INVALID_TARGET,
-                f"Robot '{robot.name}' has a tip and no surface: it cannot take a shape.",
+                f"Robot '{robot.name}' has a tip and no surface: it has no shape to take or to capture.",
                 "Lead its tip along points with follow_waypoints.",
             )
 
-        self._shapes = CheckedAction(node, ReachShape, "reach_shape", link.ledger, reject, reject, reject, reject)
+        def reject_capture(*goal: object) -> NoReturn:
+            with in_codes_of_capturing():
+                reject(*goal)
+
+        self._shapes = [
+            CheckedAction[NoReturn](node, action, name, link.ledger, no, no, no, no)
+            for action, name, no in (
+                (ReachShape, "reach_shape", reject),
+                (CaptureShape, "capture_shape", reject_capture),
+            )
+        ]
         node.get_logger().info(f"ready to lead the tip of '{robot.name}', sim-to-real: {self._in_use}")
 
     def end_goals(self) -> None:
@@ -69,7 +80,8 @@ class TipServers:
     def close(self) -> None:
         """End what is under way and close what is open."""
         self._paths.close()
-        self._shapes.close()
+        for action in self._shapes:
+            action.close()
         self._node.destroy_subscription(self._markers_subscription)
 
     def health(self) -> Health:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from softform_client.follow_codes import in_codes_of_following
 from softform_client.follow_goal import ActuatorPath, Code, FollowGoal, PointPath
+from softform_client.shared_codes import in_codes_of_following
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.inverse.timing import PressureSchedule, fastest_schedule, timed_schedule

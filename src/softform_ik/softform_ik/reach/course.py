@@ -161,7 +161,11 @@ class Course:
         if captured is None:
             return None
         if self.goal.mode is Mode.CLOSED_LOOP:
-            captured = check_capture(captured, solution.points, self.robot)
+            try:
+                captured = check_capture(captured, solution.points, self.robot)
+            except GoalError as error:
+                next_step = f"{error.next_step} The robot holds the best shape that was measured."
+                raise GoalError(error.code, error.message, next_step) from error
         return Round(solution, captured, self._measure(captured, solution))
 
     def _promise(self, model: ForwardModel, solution: IkResult) -> float:
