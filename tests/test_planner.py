@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+import time
 from pathlib import Path
 
 import numpy as np
@@ -9,16 +10,21 @@ import pytest
 import rclpy
 from builtin_interfaces.msg import Time
 from rclpy.signals import SignalHandlerOptions
+from scipy.spatial.transform import Rotation
 
+from softform_core.registration.rigid import RigidTransform
 from softform_core.robots import load_robot
 from softform_core.shapes.random import random_target
 from softform_interfaces.action import ReachShape
 from softform_interfaces.msg import ActuatorCommand, ActuatorValues
 from softform_ros.background_node import BackgroundNode
+from softform_ros.conversions import points_from_cloud
+from softform_ros.frames import StaticFrames
 from softform_ros.qos import ACTUATOR_COMMAND
 
 SCRIPT = Path(__file__).parents[1] / "docs" / "examples" / "planner.py"
 MOST_LINES = 60
+SAME_SHAPE = 1e-4  # m
 Result = ReachShape.Result
 
 pytestmark = pytest.mark.timeout(180)
@@ -113,6 +119,26 @@ def test_every_rejection_has_its_reason_and_nothing_moves(planner, commands, poi
     assert result.error_code == code
     assert re.search(reason, result.error_msg), result.error_msg
     assert not commands
+
+
+def test_a_cloud_in_the_cameras_frame_gives_the_same_shape(planner, commands, points):
+    place = RigidTransform(Rotation.from_euler("xyz", [2.8, 0.3, 1.0]).as_matrix(), np.array([0.05, -0.2, 0.6]))
+    seen = place.apply_inverse(points)
+    with BackgroundNode("camera_driver", "/lab") as camera:
+        StaticFrames(camera).tell("membrane/base_link", "planner_camera", place)
+        deadline = time.monotonic() + 30.0
+        while True:
+            result = planner.reach(planner.cloud(seen, "planner_camera"), ReachShape.Goal.PLAN_ONLY)
+            if result.error_code == Result.NONE:
+                break
+            assert "no frame 'planner_camera'" in result.error_msg and time.monotonic() < deadline, result.error_msg
+        refused = planner.reach(planner.cloud(place.apply_inverse(points + [0.0, 0.0, 0.5]), "planner_camera"))
+    expected = planner.reach(planner.cloud(points), ReachShape.Goal.PLAN_ONLY)
+    assert result.solve.shape.header.frame_id == expected.solve.shape.header.frame_id == "membrane/base_link"
+    shapes = [points_from_cloud(one.solve.shape) for one in (result, expected)]
+    assert np.abs(shapes[0] - shapes[1]).max() < SAME_SHAPE
+    assert refused.error_code == Result.UNREACHABLE and not commands
+    assert re.search(r"mm away in the direction \(-?0\.00, -?0\.00, 1\.00\) of the robot's frame", refused.error_msg)
 
 
 def test_a_good_cloud_moves_the_robot(planner, commands, points):

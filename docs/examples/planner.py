@@ -1,4 +1,7 @@
-"""A planner in plain rclpy: a cloud in, the robot's answer out. `python planner.py POINTS.npy` with (N, 3) metres."""
+"""A planner in plain rclpy: a cloud in, the robot's answer out.
+
+`python planner.py POINTS.npy [FRAME]` with (N, 3) metres in FRAME: the robot's, or any that TF knows, as a camera's.
+"""
 
 import sys
 
@@ -10,7 +13,7 @@ from sensor_msgs.msg import PointCloud2, PointField
 
 from softform_interfaces.action import ReachShape
 
-FRAME = "membrane/base_link"  # of the points: the robot's, or any that TF knows, such as a camera's
+FRAME = "membrane/base_link"
 
 
 class Planner(Node):
@@ -47,7 +50,7 @@ class Planner(Node):
 if __name__ == "__main__":
     rclpy.init()
     planner = Planner()
-    result = planner.reach(planner.cloud(np.load(sys.argv[1])))
+    result = planner.reach(planner.cloud(np.load(sys.argv[1]), *sys.argv[2:]))
     if result.error_code:
         sys.exit(f"[{result.error_code}] {result.error_msg}")
     values = dict(zip(result.actuators.name, result.actuators.value, strict=True))

@@ -13,6 +13,7 @@ docs/client.md has an example of everything that it can do.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
+from builtin_interfaces.msg import Time
 
 from softform_client.client_connection import ClientConnection, GoalFailedError
 from softform_client.client_stream import Target, streamed
@@ -21,16 +22,19 @@ from softform_client.follow_goal import Code as FollowCode
 from softform_client.follow_messages import goal_to_message as follow_message
 from softform_client.reach_goal import Code, Mode, ReachGoal
 from softform_client.reach_messages import goal_to_message as reach_message
+from softform_client.reach_messages import target_to_message
 from softform_core.arrays import Array
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
-from softform_interfaces.action import FollowWaypoints, PlanToShape, ReachShape
+from softform_interfaces.action import CaptureShape, FollowWaypoints, PlanToShape, ReachShape
 from softform_interfaces.msg import ServoState
 from softform_ros.action_caller import NotConnectedError
 
+CaptureCode = CaptureShape.Result
 PlanCode = PlanToShape.Result
 
 __all__ = [
+    "CaptureCode",
     "Code",
     "FollowCode",
     "GoalFailedError",
@@ -115,6 +119,33 @@ class ShapeClient(ClientConnection):
             accept_unreachable,
         )
         return self._call(self._reaching, lambda stamp: reach_message(goal, self._frame, stamp), on_feedback)
+
+    def capture(
+        self,
+        target: TargetShape | None = None,
+        *,
+        captures: int = 0,
+        on_feedback: Callable[[CaptureShape.Feedback], None] | None = None,
+    ) -> CaptureShape.Result:
+        """Capture the surface as the robot stands, once it stands still; moves nothing.
+
+        Args:
+            target: What is compared with the capture, m; None: the shape predicted for the measured values.
+            captures: Clouds that make one capture; 0: the node's default.
+            on_feedback: Called with each feedback message, from the client's thread.
+
+        Returns:
+            The result message: the cloud in the robot's frame, measured values, and how the cloud fits (SI units).
+
+        Raises:
+            As `reach` does; the codes are those of `CaptureCode`.
+        """
+
+        def pack(stamp: Time) -> CaptureShape.Goal:
+            cloud, triangles = target_to_message(target, self._frame, stamp)
+            return CaptureShape.Goal(target=cloud, triangles=triangles, captures=captures)
+
+        return self._call(self._capturing, pack, on_feedback)
 
     def follow(
         self,

@@ -8,7 +8,7 @@ from rcl_interfaces.srv import GetParameters
 
 from softform_core.errors import SoftformError
 from softform_core.robots import load_robot
-from softform_interfaces.action import FollowWaypoints, PlanToShape, ReachShape
+from softform_interfaces.action import CaptureShape, FollowWaypoints, PlanToShape, ReachShape
 from softform_ros.action_caller import ActionCaller, NotConnectedError
 from softform_ros.action_goals import NO_ERROR
 from softform_ros.service_calls import call_service
@@ -45,6 +45,7 @@ class ClientConnection:
 
         self._reaching = caller(ReachShape, "reach_shape", "inverse_kinematics")
         self._following = caller(FollowWaypoints, "follow_waypoints", "inverse_kinematics")
+        self._capturing = caller(CaptureShape, "capture_shape", "inverse_kinematics")
         self._planning = caller(PlanToShape, "plan_to_shape", "motion_planner")
 
     def connect(self) -> Self:
@@ -96,7 +97,7 @@ class ClientConnection:
 
     @property
     def _callers(self) -> tuple[ActionCaller, ...]:
-        return self._reaching, self._following, self._planning
+        return self._reaching, self._following, self._capturing, self._planning
 
     def _call(self, caller: ActionCaller, pack: Callable[[Any], Any], on_feedback: Callable[[Any], None] | None) -> Any:
         """Send a goal and wait for its end.

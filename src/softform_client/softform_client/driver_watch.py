@@ -14,6 +14,9 @@ from softform_interfaces.msg import ActuatorState, DriverState
 from softform_ros.goal_error import GoalError
 
 _POLL_SECONDS = 0.05
+STILL_SECONDS = 1.0
+"""s for which the values of a robot that is safe must stay before it counts as standing still."""
+
 _SILENT_TIMES = 3.0
 """Times `state_timeout` for which a driver may say nothing of its state, which it tells five times a second."""
 
@@ -27,12 +30,14 @@ class MeasuredPressures:
         settled: Whether the driver calls every chamber settled.
         stamp: When they were measured, s since the epoch.
         received: Steady time, s.
+        safe: Whether the driver has made every actuator safe and holds no target.
     """
 
     pressures: Array
     settled: bool
     stamp: float
     received: float
+    safe: bool = False
 
 
 class DriverWatch:
@@ -73,6 +78,7 @@ class DriverWatch:
                 all(one == ActuatorState.SETTLED for _, one in ordered),
                 stamp,
                 self._clock(),
+                all(one == ActuatorState.SAFE for _, one in ordered),
             )
             self._news.notify_all()
 
@@ -106,7 +112,22 @@ class DriverWatch:
         """Check that a command would be followed.
 
         Raises:
-            GoalError: If the driver is unknown, offline, at fault, or silent, or follows another commander.
+            GoalError: As `refuse_unless_measured`, and if the driver follows another commander.
+        """
+        self.refuse_unless_measured()
+        with self._news:
+            if self._source and self._holder not in ("", self._source):
+                raise GoalError(
+                    Code.DRIVER_NOT_READY,
+                    f"'{self._holder}' commands the robot.",
+                    "Let it end, cancel it or call its 'release'; 'stop' ends any.",
+                )
+
+    def refuse_unless_measured(self) -> None:
+        """Check that it is known where the robot is.
+
+        Raises:
+            GoalError: If the driver is unknown, offline, at fault, or silent.
         """
         with self._news:
             if self._state is None:
@@ -132,12 +153,6 @@ class DriverWatch:
                     Code.DRIVER_NOT_READY,
                     f"The driver has said nothing on driver_state for {self._clock() - self._told_at:.1f} s.",
                     "Check that it runs, and the network.",
-                )
-            if self._source and self._holder not in ("", self._source):
-                raise GoalError(
-                    Code.DRIVER_NOT_READY,
-                    f"'{self._holder}' commands the robot.",
-                    "Let it end, cancel it or call its 'release'; 'stop' ends any.",
                 )
             if self._measured is None or not self._is_fresh():
                 silence = "ever" if self._measured is None else f"for {self._clock() - self._measured.received:.1f} s"
@@ -180,6 +195,46 @@ class DriverWatch:
                 if self._clock() > deadline:
                     raise GoalError(
                         Code.SETTLE_TIMEOUT, self._unsettled(command, timeout), "Look for a leak, or allow more time."
+                    )
+                self._news.wait(_POLL_SECONDS)
+        return None
+
+    def wait_until_still(
+        self, tolerance: float, timeout: float, should_stop: Callable[[], bool]
+    ) -> MeasuredPressures | None:
+        """Wait until the robot stands still, whoever commands it: settled, or safe and no longer on its way there.
+
+        Args:
+            tolerance: Pa; a robot that is safe stands still if no actuator changes by more within `STILL_SECONDS`.
+            timeout: s.
+            should_stop: Ends the wait.
+
+        Returns:
+            Values measured after the call, or None if `should_stop` ended the wait.
+
+        Raises:
+            GoalError: As `refuse_unless_measured`, or when the time is up.
+        """
+        begun = self._clock()
+        first: MeasuredPressures | None = None
+        while not should_stop():
+            self.refuse_unless_measured()
+            with self._news:
+                measured = self._measured
+                if measured is not None and measured.received > begun:
+                    if measured.settled:
+                        return measured
+                    if not measured.safe:
+                        first = None
+                    elif first is None or np.abs(measured.pressures - first.pressures).max() > tolerance:
+                        first = measured
+                    elif measured.received - first.received >= STILL_SECONDS:
+                        return measured
+                if self._clock() > begun + timeout:
+                    raise GoalError(
+                        Code.SETTLE_TIMEOUT,
+                        f"The robot did not stand still within {timeout:g} s.",
+                        "Wait until what moves it has ended, or look for a leak.",
                     )
                 self._news.wait(_POLL_SECONDS)
         return None

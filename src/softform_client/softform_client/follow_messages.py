@@ -9,7 +9,6 @@ from sensor_msgs.msg import PointCloud2
 from std_msgs.msg import Header
 
 from softform_client.actuator_values import check_taken, values_from_message, values_to_message
-from softform_client.follow_codes import in_codes_of_following
 from softform_client.follow_goal import (
     ActuatorPath,
     Code,
@@ -27,6 +26,7 @@ from softform_client.follow_goal import (
     checked_waypoint,
 )
 from softform_client.reach_goal import check_header, check_seed, check_shape, check_size
+from softform_client.shared_codes import in_codes_of_following
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape

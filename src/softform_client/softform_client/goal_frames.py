@@ -4,12 +4,13 @@ from typing import Any
 
 from std_msgs.msg import Header
 
-from softform_interfaces.action import FollowWaypoints, PlanToShape, ReachShape
+from softform_interfaces.action import CaptureShape, FollowWaypoints, PlanToShape, ReachShape
 from softform_interfaces.msg import TargetPoints
 from softform_ros.frames import Frames
 from softform_ros.goal_error import in_code
 
 _PARTS = {
+    CaptureShape.Goal: {"target": CaptureShape.Result.INVALID_TARGET},
     ReachShape.Goal: {"target": ReachShape.Result.INVALID_TARGET, "features": ReachShape.Result.INVALID_TARGET},
     PlanToShape.Goal: {"target": PlanToShape.Result.INVALID_TARGET, "obstacles": PlanToShape.Result.INVALID_OBSTACLES},
 }
@@ -21,7 +22,7 @@ def bring_into(frame: str, goal: Any, frames: Frames) -> None:
 
     Args:
         frame: The robot's.
-        goal: Of `reach_shape`, `plan_to_shape` or `follow_waypoints`; is changed.
+        goal: Of `reach_shape`, `capture_shape`, `plan_to_shape` or `follow_waypoints`; is changed.
         frames: What TF knows.
 
     Raises:

@@ -4,6 +4,7 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point, Pose, Quaternion
 from scipy.spatial.transform import Rotation
+from sensor_msgs.msg import PointCloud2
 from shape_msgs.msg import MeshTriangle
 from std_msgs.msg import Header
 
@@ -24,7 +25,7 @@ from softform_core.registration.rigid import RigidTransform
 from softform_core.robots import Robot
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
-from softform_interfaces.action import ReachShape
+from softform_interfaces.action import CaptureShape, ReachShape
 from softform_interfaces.msg import SolveOptions, TargetPoints
 from softform_ros.conversions import cloud_from_points, points_from_cloud, seconds_from_stamp
 from softform_ros.goal_error import GoalError, in_code
@@ -53,8 +54,7 @@ def goal_from_message(
     if features is not None:
         _check_header(message.features.header, frame, now, max_target_age)
     if features is None or message.target.width * message.target.height > 0:
-        _check_header(message.target.header, frame, now, max_target_age)
-        target = _target_from_message(message, robot)
+        target = target_from_message(message, robot, frame, now, max_target_age)
     goal = ReachGoal(
         target,
         mode,
@@ -78,7 +78,15 @@ def _check_header(header: Header, frame: str, now: float, max_age: float) -> Non
     check_header(header.frame_id, seconds_from_stamp(header.stamp), frame, now, max_age)
 
 
-def _target_from_message(message: ReachShape.Goal, robot: Robot) -> TargetShape:
+def target_from_message(
+    message: ReachShape.Goal | CaptureShape.Goal, robot: Robot, frame: str, now: float, max_age: float
+) -> TargetShape:
+    """Check the target of a goal and unpack it; arguments as of `goal_from_message`.
+
+    Raises:
+        GoalError: If it is in another frame, too old, or unusable.
+    """
+    _check_header(message.target.header, frame, now, max_age)
     check_size(message.target.width * message.target.height)
     with in_code(Code.INVALID_TARGET):
         points = points_from_cloud(message.target)
@@ -105,11 +113,10 @@ def features_from_message(message: TargetPoints, robot: Robot) -> FeaturePoints 
 
 def goal_to_message(goal: ReachGoal, frame: str, stamp: Time) -> ReachShape.Goal:
     """Pack a goal; the inverse of `goal_from_message`, but for large meshes (`as_light`)."""
-    target = TargetShape(np.zeros((0, 3))) if goal.target is None else as_light(goal.target)
-    faces = target.faces
+    cloud, triangles = target_to_message(goal.target, frame, stamp)
     return ReachShape.Goal(
-        target=cloud_from_points(target.points, frame, stamp),
-        triangles=[] if faces is None else [MeshTriangle(vertex_indices=face) for face in faces.astype(np.uint32)],
+        target=cloud,
+        triangles=triangles,
         features=TargetPoints() if goal.features is None else features_to_message(goal.features, frame, stamp),
         partial=goal.partial,
         fix_pose=goal.fix_pose,
@@ -126,6 +133,15 @@ def goal_to_message(goal: ReachGoal, frame: str, stamp: Time) -> ReachShape.Goal
             accept_unreachable=goal.accept_unreachable,
         ),
     )
+
+
+def target_to_message(target: TargetShape | None, frame: str, stamp: Time) -> tuple[PointCloud2, list[MeshTriangle]]:
+    """Pack a target, or none, as the two fields of a goal; large meshes as points (`as_light`)."""
+    light = TargetShape(np.zeros((0, 3))) if target is None else as_light(target)
+    cloud = cloud_from_points(light.points, frame, stamp)
+    if light.faces is None:
+        return cloud, []
+    return cloud, [MeshTriangle(vertex_indices=face) for face in light.faces.astype(np.uint32)]
 
 
 def features_to_message(features: FeaturePoints, frame: str, stamp: Time) -> TargetPoints:

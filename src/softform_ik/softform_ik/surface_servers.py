@@ -12,6 +12,8 @@ from softform_core.errors import SoftformError
 from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.inverse.out_of_reach import largest_deformation
 from softform_core.robots import Robot
+from softform_ik.capture.capture import Capture
+from softform_ik.capture.server import CaptureServer
 from softform_ik.follow.surface import SurfacePathSolver
 from softform_ik.follow.tip_record import TipRecord
 from softform_ik.reach.closed_loop import ClosedLoopSettings
@@ -71,6 +73,7 @@ class SurfaceServers:
         self._servers = (
             self._streams,
             ReachServer(node, robot, reach, link.driver, link.commander, link.ledger),
+            CaptureServer(node, robot, Capture(robot, models, hardware), link.ledger),
             link.follow_server(robot, paths, most_error_mm, hardware, TipRecord()),
         )
         model_in_use = models.description()["sim-to-real"]

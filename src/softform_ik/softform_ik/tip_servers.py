@@ -1,23 +1,20 @@
 """What the node serves for a robot with a tip: paths (paper 001); shapes are rejected."""
 
-from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
 
 from softform_client.capture_watch import CaptureWatch
 from softform_client.reach_goal import Code
+from softform_client.shared_codes import in_codes_of_capturing
 from softform_core.errors import SoftformError
-from softform_core.forward.live_pipeline import AUTO, NONE
-from softform_core.forward.tip_model import TipModel, load_tip_model
+from softform_core.forward.tip_model import tip_model_in_use
 from softform_core.inverse.out_of_reach import largest_deformation
-from softform_core.networks.tip_store import TIP_SIM_TO_REAL
-from softform_core.paths import models_dir
 from softform_core.robots import TIP_MARKER, Robot
 from softform_ik.follow.tip import TipPathSolver
 from softform_ik.follow.tip_record import TipRecord
 from softform_ik.server_context import ServerContext
-from softform_interfaces.action import ReachShape
+from softform_interfaces.action import CaptureShape, ReachShape
 from softform_interfaces.msg import MarkerFrame
 from softform_ros import qos
 from softform_ros.checked_action import CheckedAction
@@ -41,7 +38,7 @@ class TipServers:
         node, self._frame = link.node, robot.base_frame
         self._node = node
         values = node.parameters
-        self._model = _model_of(robot, values["model"], values["sim_to_real"])
+        self._model = tip_model_in_use(robot, values["model"], values["sim_to_real"])
         self._tip = TipRecord()
         simulated = self._model.without_sim_to_real
         deformation_mm = largest_deformation(simulated.tip, robot.actuation_min, robot.actuation_max)
@@ -55,11 +52,21 @@ class TipServers:
         def reject(*goal: object) -> NoReturn:
             raise GoalError(
                 Code.INVALID_TARGET,
-                f"Robot '{robot.name}' has a tip and no surface: it cannot take a shape.",
+                f"Robot '{robot.name}' has a tip and no surface: it has no shape to take or to capture.",
                 "Lead its tip along points with follow_waypoints.",
             )
 
-        self._shapes = CheckedAction(node, ReachShape, "reach_shape", link.ledger, reject, reject, reject, reject)
+        def reject_capture(*goal: object) -> NoReturn:
+            with in_codes_of_capturing():
+                reject(*goal)
+
+        self._shapes = [
+            CheckedAction[NoReturn](node, action, name, link.ledger, no, no, no, no)
+            for action, name, no in (
+                (ReachShape, "reach_shape", reject),
+                (CaptureShape, "capture_shape", reject_capture),
+            )
+        ]
         node.get_logger().info(f"ready to lead the tip of '{robot.name}', sim-to-real: {self._in_use}")
 
     def end_goals(self) -> None:
@@ -69,7 +76,8 @@ class TipServers:
     def close(self) -> None:
         """End what is under way and close what is open."""
         self._paths.close()
-        self._shapes.close()
+        for action in self._shapes:
+            action.close()
         self._node.destroy_subscription(self._markers_subscription)
 
     def health(self) -> Health:
@@ -89,14 +97,3 @@ class TipServers:
                 self._node.get_logger().warning(f"markers rejected: {error}", throttle_duration_sec=5.0)
                 return
             self._tip.note(place, seconds_from_stamp(message.header.stamp))
-
-
-def _model_of(robot: Robot, folder: str, sim_to_real: str) -> TipModel:
-    """The robot's model as the node's parameters say."""
-    own = models_dir() / robot.name
-    chosen: Path | str | None
-    if sim_to_real == AUTO:
-        chosen = own if (own / TIP_SIM_TO_REAL.weights_file).exists() else None
-    else:
-        chosen = None if sim_to_real == NONE else sim_to_real
-    return load_tip_model(robot, folder or None, chosen)

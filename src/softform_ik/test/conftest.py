@@ -152,6 +152,8 @@ class StandIn:
             self.pressures = self.pressures + self.part_a_tick * (goal - self.pressures)
             settled = self.target is not None and np.abs(goal - self.pressures).max() < 50.0
             status = ActuatorState.SETTLED if settled else ActuatorState.MOVING
+            if self.target is None:
+                status = ActuatorState.SAFE
             if not self.publishes_pressures:
                 return
             message = ActuatorState(

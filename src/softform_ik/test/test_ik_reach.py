@@ -1,5 +1,6 @@
 """The parts of a goal without ROS: waiting for the driver, holding a command, throttling, and a goal's whole course."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -229,7 +230,9 @@ class GivenReach:
         return self.reach.run(goal, stop, on_progress)
 
 
-def make_reach(robot, pipeline, following, simulated=None, captures=1, read_points=lambda cloud: cloud):
+def make_reach(
+    robot, pipeline, following, simulated=None, captures=1, read_points=lambda cloud: cloud, most_error_mm=float("inf")
+):
     commander = Commander(HeldCommand(following.command), GrantedLease())
     hardware = Hardware(
         robot,
@@ -241,7 +244,8 @@ def make_reach(robot, pipeline, following, simulated=None, captures=1, read_poin
         following.wall,
     )
     pipelines = SimpleNamespace(current=pipeline, simulated=simulated or pipeline, mean_error_mm=lambda _: 0.01)
-    return GivenReach(Reach(robot, pipelines, ReachSettings(SolveSettings(tolerance=1e-6)), hardware), commander)
+    solving = SolveSettings(tolerance=1e-6, most_error_mm=most_error_mm)
+    return GivenReach(Reach(robot, pipelines, ReachSettings(solving), hardware), commander)
 
 
 @pytest.mark.parametrize("mode", list(Mode))
@@ -294,6 +298,16 @@ def test_seed_and_limits_reach_the_solver(reach, shape_of):
     assert reach.run(coarse, StopRequest(), lambda one: None).solution.iterations == 0
     rushed = reach.run(ReachGoal(shape_of(HIDDEN), Mode.PLAN_AND_MOVE, max_time=1e-9), StopRequest(), lambda one: None)
     assert rushed.code == Code.SOLVER_FAILED and "max_time" in rushed.message
+
+
+def test_a_plan_that_time_cut_short_says_so_and_moves_nothing(robot, pipeline, following, shape_of):
+    strict = make_reach(robot, pipeline, following, most_error_mm=1e-9)
+    goal = ReachGoal(shape_of(HIDDEN), Mode.PLAN_ONLY, max_time=1e-9)
+    rushed = strict.run(goal, StopRequest(), lambda one: None)
+    assert rushed.code == Code.UNREACHABLE and not following.sent
+    assert "time for solving was up" in rushed.message and "more max_time" in rushed.message
+    patient = strict.run(replace(goal, max_time=0.0), StopRequest(), lambda one: None)
+    assert patient.code == Code.UNREACHABLE and "time" not in patient.message
 
 
 def test_a_goal_may_ask_for_the_simulated_shape_alone(robot, pipeline, following, shape_of):

@@ -21,6 +21,7 @@ from softform_core.forward.rbf_warp import SimToReal
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.forward.sim_to_real_export import SimToRealNetwork
 from softform_core.forward.sim_to_real_store import SIM_TO_REAL, load_sim_to_real
+from softform_core.forward.tip_model import load_tip_model
 from softform_core.networks.layers import extract_mlp
 from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.networks.model_files import export, sha256
@@ -35,7 +36,8 @@ from softform_interfaces.msg import ActuatorState, DriverState, Surface
 from softform_interfaces.srv import PredictShape
 from softform_ros import qos
 from softform_ros.background_node import BackgroundNode
-from softform_ros.conversions import points_from_cloud, values_from_cloud
+from softform_ros.conversions import cloud_from_points, points_from_cloud, values_from_cloud
+from softform_ros.frames import Frames
 from softform_ros.service_calls import call_service
 
 PATIENCE = 30.0
@@ -264,6 +266,34 @@ def test_no_inflated_shape_stays_when_the_driver_measures_nothing(bench, robot, 
     rest = pipeline.control_points(robot.rest_actuation).reshape(-1, 3) / MM_PER_M
     assert np.allclose(points_of(surfaces[-1].control_points), rest, atol=1e-9)
     bench.wait(inflated, "the measured surface again")
+
+
+@pytest.mark.parametrize("name", ["three_chamber", "planar_fingers"])
+def test_the_frame_of_a_tip_stands_where_the_model_predicts(bench, name):
+    robot, model = load_robot(name), load_tip_model(name)
+    frames = Frames(bench.node)
+    frames.listen()
+    bench.start(f"robot:={name}", "sim_to_real:=none")
+    assert bench.change_state(Transition.TRANSITION_CONFIGURE)
+    assert bench.change_state(Transition.TRANSITION_ACTIVATE)
+    actuation = robot.actuation_min + 0.4 * (robot.actuation_max - robot.actuation_min)
+    values = robot.actuators_of(actuation)
+    expected = np.zeros(3)
+    expected[: model.dimensions] = model.tip(robot.nearest_actuation(values)) / MM_PER_M
+    origin = np.zeros((1, 3))
+
+    def place():
+        stamp = bench.send(values, robot.actuators)
+        message = cloud_from_points(origin, f"{name}/tip", stamp)
+        try:
+            return points_from_cloud(frames.into(f"{name}/base_link", message))[0]
+        except SoftformError:
+            return None
+
+    bench.wait(lambda: (found := place()) is not None and np.allclose(found, expected, atol=1e-6), "the tip's frame")
+    assert np.linalg.norm(expected) > 0.01 and not bench.received["surface"]
+    code, log = bench.stop()
+    assert code == 0 and "Traceback" not in log
 
 
 def write_model(folder, raised_mm):

@@ -8,9 +8,10 @@ from numpy.typing import ArrayLike
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.forward.live_pipeline import AUTO, NONE
 from softform_core.forward.mlp import AffineLayers, fold
 from softform_core.networks.layers import extract_mlp
-from softform_core.networks.tip_store import load_tip_kinematics, load_tip_sim_to_real
+from softform_core.networks.tip_store import TIP_SIM_TO_REAL, load_tip_kinematics, load_tip_sim_to_real
 from softform_core.paths import models_dir
 from softform_core.robots import Robot, load_robot
 
@@ -133,3 +134,23 @@ def load_tip_model(
         robot.actuation_max,
         card.workspace_width_mm,
     )
+
+
+def tip_model_in_use(robot: Robot, folder: str, sim_to_real: str) -> TipModel:
+    """The kinematics that the parameters of a node ask for.
+
+    Args:
+        robot: The robot.
+        folder: Holds N_fk and N_J; empty for the robot's own in `models/`.
+        sim_to_real: `auto` for the robot's own model in `models/` if there is one, `none`, or the folder of a model.
+
+    Raises:
+        ModelError: As `load_tip_model`.
+    """
+    own = models_dir() / robot.name
+    chosen: Path | str | None
+    if sim_to_real == AUTO:
+        chosen = own if (own / TIP_SIM_TO_REAL.weights_file).exists() else None
+    else:
+        chosen = None if sim_to_real == NONE else sim_to_real
+    return load_tip_model(robot, folder or None, chosen)

@@ -84,16 +84,16 @@ def assess_cloud(points: NDArray[np.floating], robot: Robot, expected: Array | N
         values = check_target(points, robot)
     except SoftformError as error:
         return FrameQuality(coverage, covered, 0.0, error.message)
-    stray = float((feet.beyond_rim > _MARGIN * size).mean())
-    if stray > MAX_STRAY:
-        fault = f"{stray:.0%} of its points lie beside robot '{robot.name}': is the capture registered, and of it?"
-        return FrameQuality(coverage, covered, 0.0, fault)
     outliers, thickness = _roughness(values, _OUTLIER_DISTANCE * size)
+    stray = float((feet.beyond_rim > _MARGIN * size).mean())
     fault = ""
-    if coverage < MIN_COVERAGE:
-        fault = f"it covers {coverage:.0%} of the robot, less than {MIN_COVERAGE:.0%}."
-    elif thickness > MAX_THICKNESS_RATIO:
+    # First, since noise lies beside the robot as well, and no registration would make it a surface.
+    if thickness > MAX_THICKNESS_RATIO:
         fault = "its points lie on no surface: it is noise."
+    elif stray > MAX_STRAY:
+        fault = f"{stray:.0%} of its points lie beside robot '{robot.name}': is the capture registered, and of it?"
+    elif coverage < MIN_COVERAGE:
+        fault = f"it covers {coverage:.0%} of the robot, less than {MIN_COVERAGE:.0%}."
     elif outliers > MAX_OUTLIERS:
         fault = f"{outliers:.0%} of its points are outliers, more than {MAX_OUTLIERS:.0%}."
     return FrameQuality(coverage, covered, outliers, fault)

@@ -40,7 +40,9 @@ def largest_deformation(points_of: Callable[[Array], Array], low: Array, high: A
     return max(float(np.linalg.norm(shapes - shape, axis=2).mean(axis=1).max()) for shape in shapes)
 
 
-def check_reach(mean_error_mm: float, miss_mm: Array, most_mm: float, what: str = "target") -> None:
+def check_reach(
+    mean_error_mm: float, miss_mm: Array, most_mm: float, what: str = "target", cut_short: bool = False
+) -> None:
     """Reject a plan that does not fit.
 
     Args:
@@ -48,6 +50,7 @@ def check_reach(mean_error_mm: float, miss_mm: Array, most_mm: float, what: str 
         miss_mm: (d,) mean vector from the predicted shape to the target.
         most_mm: Largest mean distance of a plan that fits.
         what: Is to be reached, for the message.
+        cut_short: Whether the solver's time was up before it had found the nearest shape.
 
     Raises:
         OutOfReachError: If it is further off than that, with distance and direction.
@@ -60,8 +63,11 @@ def check_reach(mean_error_mm: float, miss_mm: Array, most_mm: float, what: str 
         side = f"it lies {length:.1f} mm away in the direction ({direction}) of the robot's frame"
     else:
         side = "it lies on several sides: it is turned, upside down, or of another size"
-    raise OutOfReachError(
-        f"The {what} is out of reach: the nearest shape misses it by {mean_error_mm:.1f} mm in the mean, more than "
-        f"{most_mm:.1f} mm; {side}.",
-        "Check its place, orientation, size and unit.",
-    )
+    missed = f"misses it by {mean_error_mm:.1f} mm in the mean, more than {most_mm:.1f} mm; {side}"
+    next_step = "Check its place, orientation, size and unit."
+    if cut_short:
+        raise OutOfReachError(
+            f"The time for solving was up, and the {what} may be out of reach: the nearest shape until then {missed}.",
+            f"Allow more max_time. {next_step}",
+        )
+    raise OutOfReachError(f"The {what} is out of reach: the nearest shape {missed}.", next_step)

@@ -9,7 +9,7 @@ import numpy as np
 from softform_core.arrays import Array
 from softform_core.forward.forward_model import ForwardModel
 from softform_core.halton import halton_actuations
-from softform_core.inverse.ik_options import IkOptions
+from softform_core.inverse.ik_options import IkOptions, Termination
 from softform_core.inverse.inverse import search_of, solve_prepared
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
@@ -36,12 +36,14 @@ class GoalSolution:
         mean_error_mm: To the target; NaN where there is none.
         max_error_mm: Largest distance to the target, mm.
         miss_mm: (3,) mean vector from the surface to the target.
+        cut_short: Whether the solver's time was up.
     """
 
     pressures: Array
     mean_error_mm: float = float("nan")
     max_error_mm: float = float("nan")
     miss_mm: Array = field(default_factory=lambda: np.zeros(3))
+    cut_short: bool = False
 
 
 def goal_solutions(
@@ -80,7 +82,8 @@ def goal_solutions(
         left = max(_LEAST_SECONDS, min(max_seconds, deadline - time.monotonic()))
         tried = replace(options, initial_pressures=start, max_seconds=left)
         result = solve_prepared(pipeline, search, tried, should_stop=should_stop)
-        found.append(GoalSolution(result.pressures, result.mean_error_mm, result.max_error_mm, result.miss))
+        cut_short = result.termination is Termination.TIME_LIMIT
+        found.append(GoalSolution(result.pressures, result.mean_error_mm, result.max_error_mm, result.miss, cut_short))
     found.sort(key=lambda one: one.mean_error_mm)
     distinct: list[GoalSolution] = []
     for one in found:

@@ -192,7 +192,7 @@ class _Planning:
 
     def _check_reach(self, best: GoalSolution) -> None:
         try:
-            check_reach(best.mean_error_mm, best.miss_mm, self._settings.most_error_mm)
+            check_reach(best.mean_error_mm, best.miss_mm, self._settings.most_error_mm, cut_short=best.cut_short)
         except OutOfReachError as error:
             raise NoMotionError(Refusal.UNREACHABLE, error.message, error.next_step) from error
 

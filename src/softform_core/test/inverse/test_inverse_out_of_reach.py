@@ -105,3 +105,8 @@ def test_what_lies_nowhere_near_does_not(robot, pipeline, deformation_mm, seed, 
 def test_a_part_that_lies_nowhere_near_does_not(robot, pipeline, deformation_mm):
     with pytest.raises(OutOfReachError, match="out of reach"):
         check(robot, pipeline, deformation_mm, shape(robot, pipeline, 0) + [0.0, 0.0, 500.0], partial=True)
+
+
+def test_what_the_solver_had_no_time_for_is_not_called_out_of_reach():
+    with pytest.raises(OutOfReachError, match=r"The time for solving was up, .* may be .* 9.0 mm .* more max_time"):
+        check_reach(9.0, np.array([0.0, 0.0, 9.0]), 5.0, cut_short=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from softform_client.follow_codes import in_codes_of_following
 from softform_client.follow_goal import ActuatorPath, Code, FollowGoal, PointPath
+from softform_client.shared_codes import in_codes_of_following
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.inverse.timing import PressureSchedule, fastest_schedule, timed_schedule
@@ -173,7 +173,7 @@ class Follow:
             if not (goal.accept_unreachable or isinstance(goal.path, ActuatorPath)):
                 what = f"waypoint {len(course.actuations)}"
                 most_mm = self._settings.most_error_mm
-                refuse_unreachable(solved.error_mm, solved.miss_mm, most_mm, Code.UNREACHABLE, what)
+                refuse_unreachable(solved.error_mm, solved.miss_mm, most_mm, Code.UNREACHABLE, what, solved.cut_short)
 
     def _time(self, goal: FollowGoal, here: Array | None, actuations: list[Array]) -> PressureSchedule:
         """The schedule of the waypoints, from where the robot is; planned without a driver, from the first of them."""

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from softform_client.driver_watch import DriverWatch
-from softform_client.follow_codes import in_codes_of_following
 from softform_client.follow_goal import Code
+from softform_client.shared_codes import in_codes_of_following
 from softform_core.arrays import Array
 from softform_core.inverse.timing import PressureSchedule
 from softform_ik.robot.commander import Commander

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_client.driver_watch import DriverWatch
-from softform_client.follow_codes import in_codes_of_following
 from softform_client.follow_goal import FollowGoal
 from softform_client.follow_messages import goal_from_message
 from softform_client.goal_frames import bring_into
+from softform_client.shared_codes import in_codes_of_following
 from softform_core.robots import Robot
 from softform_ik.follow.follow import Follow, FollowOutcome
 from softform_ik.follow.messages import feedback_to_message, result_to_message

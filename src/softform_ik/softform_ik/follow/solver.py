@@ -19,11 +19,13 @@ class SolvedWaypoint:
         actuation: (d,) Pa.
         error_mm: Predicted distance there: of the point, or the mean of the shape; NaN for pressures that were given.
         miss_mm: (d,) mean vector from what is predicted to the waypoint.
+        cut_short: Whether the solver's time was up.
     """
 
     actuation: Array
     error_mm: float
     miss_mm: Array = field(default_factory=lambda: np.zeros(3))
+    cut_short: bool = False
 
 
 class PathSolver(ABC):

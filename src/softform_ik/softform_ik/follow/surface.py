@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from softform_client.follow_goal import ActuatorPath, FollowGoal, PointPath, ShapePath
 from softform_core.arrays import Array
 from softform_core.forward.pipeline import ForwardPipeline
-from softform_core.inverse.ik_options import IkOptions
+from softform_core.inverse.ik_options import IkOptions, Termination
 from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.robots import Robot
 from softform_core.shapes.features import FeaturePoints
@@ -47,7 +47,8 @@ class SurfacePathSolver(PathSolver):
             solution = solve_inverse_kinematics(
                 pipeline, target, self._options(before), features=features, should_stop=should_stop
             )
-            yield SolvedWaypoint(solution.pressures, solution.mean_error_mm, solution.miss)
+            cut_short = solution.termination is Termination.TIME_LIMIT
+            yield SolvedWaypoint(solution.pressures, solution.mean_error_mm, solution.miss, cut_short)
             before = solution.pressures
 
     def uses_sim_to_real(self, goal: FollowGoal) -> bool:

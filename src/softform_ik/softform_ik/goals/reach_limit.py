@@ -22,7 +22,12 @@ OVERRIDE = "A goal with accept_unreachable takes the nearest shape nevertheless.
 
 
 def refuse_unreachable(
-    mean_error_mm: float, miss_mm: NDArray[np.float64], most_mm: float, code: int, what: str = "target"
+    mean_error_mm: float,
+    miss_mm: NDArray[np.float64],
+    most_mm: float,
+    code: int,
+    what: str = "target",
+    cut_short: bool = False,
 ) -> None:
     """Let no goal go on whose plan does not fit; arguments as of `check_reach`.
 
@@ -30,6 +35,6 @@ def refuse_unreachable(
         GoalError: With the code given, its action's `UNREACHABLE`.
     """
     try:
-        check_reach(mean_error_mm, miss_mm, most_mm, what)
+        check_reach(mean_error_mm, miss_mm, most_mm, what, cut_short)
     except OutOfReachError as error:
         raise GoalError(code, error.message, f"Nothing was moved. {error.next_step} {OVERRIDE}") from error

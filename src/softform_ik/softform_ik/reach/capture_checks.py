@@ -1,21 +1,20 @@
-"""Whether a captured cloud may steer the robot: it must show this robot, about where it was predicted to be."""
+"""Whether a captured cloud may be believed: it must show this robot, about where it was predicted to be."""
 
 import numpy as np
 
 from softform_client.reach_goal import Code
 from softform_core.arrays import Array
-from softform_core.errors import SoftformError
 from softform_core.frames.agreement import check_agreement
 from softform_core.frames.quality import assess_cloud
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
-from softform_ros.goal_error import GoalError
+from softform_ros.goal_error import GoalError, in_code
 
-_NEXT_STEP = "Check scanner, unit and registration; the robot holds the best shape that was measured."
+_NEXT_STEP = "Check scanner, unit and registration."
 
 
 def check_capture(points: Array, predicted: Array, robot: Robot) -> Array:
-    """Return the points of a capture that may correct the next plan.
+    """Return the points of a capture that may be believed.
 
     Args:
         points: (N, 3) m in the robot's frame; NaN rows are points without a return.
@@ -34,10 +33,7 @@ def check_capture(points: Array, predicted: Array, robot: Robot) -> Array:
         raise GoalError(Code.CAPTURE_INVALID, "The captured cloud has no points.", _NEXT_STEP)
     fault = assess_cloud(finite, robot, predicted / MM_PER_M).fault
     if fault:
-        raise GoalError(Code.CAPTURE_INVALID, f"The captured cloud cannot be corrected by: {fault}", _NEXT_STEP)
-    try:
+        raise GoalError(Code.CAPTURE_INVALID, f"The captured cloud cannot be true: {fault}", _NEXT_STEP)
+    with in_code(Code.CAPTURE_INVALID):
         check_agreement(finite * MM_PER_M, predicted, robot.patch)
-    except SoftformError as error:
-        next_step = f"{error.next_step} The robot holds the best shape that was measured."
-        raise GoalError(Code.CAPTURE_INVALID, error.message, next_step) from error
     return finite

@@ -127,8 +127,9 @@ class Course:
         if mode.moves:
             _check_improved(self.plan)
         if not self.goal.accept_unreachable:
-            most_mm = self.solving.most_error_mm
-            refuse_unreachable(self.plan.mean_error_mm, self.plan.miss, most_mm, Code.UNREACHABLE)
+            plan, most_mm = self.plan, self.solving.most_error_mm
+            cut_short = plan.termination is Termination.TIME_LIMIT
+            refuse_unreachable(plan.mean_error_mm, plan.miss, most_mm, Code.UNREACHABLE, cut_short=cut_short)
         if mode is Mode.PLAN_ONLY:
             return
         if mode is Mode.PLAN_AND_MOVE:
@@ -160,7 +161,11 @@ class Course:
         if captured is None:
             return None
         if self.goal.mode is Mode.CLOSED_LOOP:
-            captured = check_capture(captured, solution.points, self.robot)
+            try:
+                captured = check_capture(captured, solution.points, self.robot)
+            except GoalError as error:
+                next_step = f"{error.next_step} The robot holds the best shape that was measured."
+                raise GoalError(error.code, error.message, next_step) from error
         return Round(solution, captured, self._measure(captured, solution))
 
     def _promise(self, model: ForwardModel, solution: IkResult) -> float:

@@ -141,28 +141,71 @@ class Hardware:
         Raises:
             GoalError: If one does not come in time, or cannot be read, or the driver has stopped following meanwhile.
         """
+        return self._capture(
+            settled,
+            self._settings.captures,
+            stop,
+            lambda: self._commander.is_over(stop),
+            lambda: self.refuse_unless_held(stop),
+        )
+
+    def wait_until_still(self, stop: StopRequest) -> MeasuredPressures | None:
+        """Wait until the robot stands still, whoever commands it; None if stopped.
+
+        Raises:
+            GoalError: As `DriverWatch.wait_until_still`.
+        """
+        settings = self._settings
+        return self._driver.wait_until_still(settings.settle_tolerance, settings.settle_timeout, stop)
+
+    def look_on(self, still: MeasuredPressures, captures: int, stop: StopRequest) -> Array | None:
+        """As `look`, for a goal that does not command the robot: it must stand still until it is captured.
+
+        Args:
+            still: What was measured before.
+            captures: Clouds that make one look; 0: as the settings say.
+            stop: The wish to end the wait.
+        """
+
+        def refuse_if_moved() -> None:
+            if not stop() and not self._stands_at(still):
+                raise GoalError(
+                    Code.CAPTURE_INVALID,
+                    "The robot moved while it was captured.",
+                    "Wait until what moves it has ended, and capture again.",
+                )
+
+        return self._capture(still, captures or self._settings.captures, stop, stop, refuse_if_moved)
+
+    def _stands_at(self, still: MeasuredPressures) -> bool:
+        self._driver.refuse_unless_measured()
+        here = self._driver.pressures
+        return here is not None and float(np.abs(here - still.pressures).max()) <= self._settings.settle_tolerance
+
+    def _capture(
+        self,
+        moment: Moment,
+        captures: int,
+        stop: StopRequest,
+        is_over: Callable[[], bool],
+        refuse_if_lost: Callable[[], None],
+    ) -> Array | None:
+        """Points of so many clouds captured after a moment; the check follows each wait."""
         clouds: list[Array] = []
-        moment: Moment = settled
-        for _ in range(self._settings.captures):
-            capture = self._next_capture(moment, stop)
+        for _ in range(captures):
+            capture = self._captures.wait_for_one_after(moment, self._settings.capture_timeout, is_over)
+            refuse_if_lost()
             if capture is None:
-                return None
+                if stop():
+                    return None
+                raise GoalError(
+                    Code.CAPTURE_TIMEOUT,
+                    f"No cloud captured after the robot settled came within {self._settings.capture_timeout:g} s.",
+                    "Check the scanner; the robot was left as it is.",
+                )
             clouds.append(self._points_of(capture))
             moment = capture
         return np.concatenate(clouds)
-
-    def _next_capture(self, moment: Moment, stop: StopRequest) -> Capture | None:
-        capture = self._captures.wait_for_one_after(
-            moment, self._settings.capture_timeout, lambda: self._commander.is_over(stop)
-        )
-        self.refuse_unless_held(stop)
-        if capture is None and not stop():
-            raise GoalError(
-                Code.CAPTURE_TIMEOUT,
-                f"No cloud captured after the robot settled came within {self._settings.capture_timeout:g} s.",
-                "Check the scanner; the robot holds the shape.",
-            )
-        return capture
 
     def _points_of(self, capture: Capture) -> Array:
         try:

@@ -1,0 +1,1 @@
+"""The action `capture_shape`."""

@@ -1,0 +1,91 @@
+"""What the predictor tells of a robot with a surface: its surface on topics, and by a service; models kept fresh."""
+
+from pathlib import Path
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from sensor_msgs.msg import PointCloud2
+
+from softform_core.arrays import Array
+from softform_core.errors import SoftformError
+from softform_core.forward.live_pipeline import LivePipeline
+from softform_core.robots import Robot
+from softform_inference.prediction import predict_cloud, predict_surface
+from softform_interfaces.msg import Surface
+from softform_interfaces.srv import PredictShape
+from softform_ros import qos
+from softform_ros.lifecycle import SoftformLifecycleNode
+from softform_ros.model_refresh import ModelRefresh
+
+
+class SurfacePredictions:
+    """Topics `predicted_surface` and `predicted_cloud`, and the service `predict_shape`.
+
+    Args:
+        node: Node that has the topics, parameters and clock.
+        robot: Robot with a surface.
+
+    Raises:
+        SoftformError: If its models cannot be used.
+    """
+
+    def __init__(self, node: SoftformLifecycleNode, robot: Robot) -> None:
+        self._node, self._robot = node, robot
+        values = node.parameters
+        self._patch = robot.surface.patch
+        model = Path(values["model"]) if values["model"] else None
+        self._models = LivePipeline(robot, values["surface_points"], model, values["sim_to_real"])
+        self._surfaces = node.create_publisher(Surface, "predicted_surface", qos.PREDICTED_SURFACE)
+        self._clouds = node.create_publisher(PointCloud2, "predicted_cloud", qos.PREDICTED_SURFACE)
+        self._service = node.create_service(PredictShape, "predict_shape", self._on_request)
+        self._model_refresh = ModelRefresh(node, self._models)
+
+    def close(self) -> None:
+        """Close topics and service."""
+        self._model_refresh.close()
+        self._node.destroy_service(self._service)
+        self._node.destroy_publisher(self._clouds)
+        self._node.destroy_publisher(self._surfaces)
+
+    def description(self) -> dict[str, object]:
+        """Which models are in use, for diagnostics."""
+        return dict(self._models.description())
+
+    @property
+    def fault(self) -> str:
+        """Why a model is not in use; empty if all are."""
+        return f"sim-to-real model rejected: {self._models.fault}" if self._models.fault else ""
+
+    def publish(self, actuation: Array, stamp: Time, stale: bool) -> None:
+        """Tell the shape.
+
+        Args:
+            actuation: (m,) Pa.
+            stamp: When it was measured.
+            stale: Whether it was not: the rest shape is shown instead.
+        """
+        frame, models = self._robot.base_frame, self._models.models
+        # A prediction that nobody hears would take the cores from servo and driver.
+        if self._surfaces.get_subscription_count():
+            surface = predict_surface(models.pipeline, self._patch, actuation, frame, stamp)
+            surface.stale = stale
+            self._surfaces.publish(surface)
+        if self._clouds.get_subscription_count():
+            self._clouds.publish(predict_cloud(models.pipeline, models.uncertainty, actuation, frame, stamp))
+
+    def _on_request(self, request: PredictShape.Request, response: PredictShape.Response) -> PredictShape.Response:
+        try:
+            commands = self._robot.check_commands(np.asarray(request.pressures, dtype=np.float64))
+        except SoftformError as error:
+            response.success, response.message = False, str(error)
+            return response
+        actuation = self._robot.nearest_actuation(commands)
+        frame, stamp = self._robot.base_frame, self._node.get_clock().now().to_msg()
+        response.success = True
+        models = self._models.models
+        pipeline, uncertainty = models.pipeline, models.uncertainty
+        if request.without_sim_to_real:
+            pipeline, uncertainty = self._models.simulated, None
+        response.surface = predict_surface(pipeline, self._patch, actuation, frame, stamp)
+        response.cloud = predict_cloud(pipeline, uncertainty, actuation, frame, stamp)
+        return response

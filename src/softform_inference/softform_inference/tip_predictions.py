@@ -1,0 +1,58 @@
+"""What the predictor tells of a robot with a tip: where its frame stands, on /tf."""
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from tf2_msgs.msg import TFMessage
+
+from softform_core.arrays import Array
+from softform_core.forward.tip_model import tip_model_in_use
+from softform_core.registration.rigid import RigidTransform
+from softform_core.robots import TIP, Robot
+from softform_core.units import MM_PER_M
+from softform_ros import qos
+from softform_ros.conversions import seconds_from_stamp
+from softform_ros.frames import transform_message
+from softform_ros.lifecycle import SoftformLifecycleNode
+
+
+class TipPredictions:
+    """The frame `ROBOT/tip` on `/tf`: the place of the tip; its axes are those of the base, as no model turns it.
+
+    Args:
+        node: Node that has the topics and parameters.
+        robot: Robot with a tip.
+
+    Raises:
+        SoftformError: If its model cannot be used.
+    """
+
+    fault = ""
+
+    def __init__(self, node: SoftformLifecycleNode, robot: Robot) -> None:
+        self._node, self._robot = node, robot
+        values = node.parameters
+        self._model = tip_model_in_use(robot, values["model"], values["sim_to_real"])
+        self._frames = node.create_publisher(TFMessage, "/tf", qos.TF)
+
+    def close(self) -> None:
+        """Close the topic."""
+        self._node.destroy_publisher(self._frames)
+
+    def description(self) -> dict[str, object]:
+        """Which model is in use, for diagnostics."""
+        return {"sim-to-real": "none" if self._model.sim_to_real is None else "in use"}
+
+    def publish(self, actuation: Array, stamp: Time, stale: bool) -> None:
+        """Tell where the tip is; a planar robot's stays in the plane z = 0.
+
+        Args:
+            actuation: (m,) Pa.
+            stamp: When it was measured.
+            stale: Whether it was not; a frame cannot say so.
+        """
+        place = np.zeros(3)
+        place[: self._model.dimensions] = self._model.tip(actuation) / MM_PER_M
+        robot = self._robot
+        tip = RigidTransform(np.eye(3), place)
+        told = transform_message(robot.base_frame, robot.frame_of(TIP), seconds_from_stamp(stamp), tip)
+        self._frames.publish(TFMessage(transforms=[told]))
