@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from softform_actuation.device import ServedActuators, never
+from softform_actuation.device import Device, ServedActuators, never
 from softform_actuation.driver import Driver
 from softform_actuation.families import device_family
 from softform_actuation.latch import Latch
@@ -45,12 +45,22 @@ def make_driver(
         SoftformError: If a device cannot be found out, or files that it needs cannot be read.
     """
     settings = DriverSettings(**{row.name: values[row.name] for row in PARAMETERS if row.name != "robot"})
-    served = served_by_devices(robot)
-    devices = [
-        (device_family(device.kind).make(part, _own_values(values, robot, device.name), interrupted), part)
-        for device, part in zip(robot.devices, served, strict=True)
-    ]
+    devices = make_devices(values, robot, interrupted)
     return Driver(devices, robot, settings, on_report, on_readings, latch_of(values, robot))
+
+
+def make_devices(
+    values: Mapping[str, Any], robot: Robot, interrupted: Callable[[], bool] = never
+) -> list[tuple[Device, ServedActuators]]:
+    """Return the devices of these parameters, as their families make them, each with what it serves.
+
+    Raises:
+        SoftformError: If a device cannot be found out, or files that it needs cannot be read.
+    """
+    return [
+        (device_family(device.kind).make(part, _own_values(values, robot, device.name), interrupted), part)
+        for device, part in zip(robot.devices, served_by_devices(robot), strict=True)
+    ]
 
 
 def latch_of(values: Mapping[str, Any], robot: Robot) -> Latch:

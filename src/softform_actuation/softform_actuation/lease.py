@@ -70,12 +70,13 @@ class LeasedCommands:
         """Return the id of a new lease.
 
         Raises:
-            LeaseError: If somebody holds it, whoever asks, or the source has no name.
+            LeaseError: If somebody holds it, or the source has no name. Who holds it, has not commanded yet and asks
+                again has lost the answer, and gets another lease.
         """
         if not source:
             raise LeaseError(LeaseCode.INVALID_REQUEST, "The request names no source.", "Say who will command.")
         with self._lock:
-            if self._holder:
+            if self._holder and (self._holder != source or self._command is not None):
                 raise LeaseError(
                     LeaseCode.HELD,
                     f"'{self._holder}' holds the lease.",

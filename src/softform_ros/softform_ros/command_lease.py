@@ -91,20 +91,24 @@ class CommandLease:
             return
         if not self._client.wait_for_service(_ANSWER_SECONDS):
             raise LeaseRefusedError("No driver offers the service 'lease'.", "Start the driver and activate it.")
-        answered, given_up = threading.Event(), threading.Event()
+        answered, is_given_up, deciding = threading.Event(), False, threading.Lock()
         future = self._client.call_async(Lease.Request(request=Lease.Request.ACQUIRE, source=self.source))
 
         def note(done: Future) -> None:
             answer = None if done.cancelled() or done.exception() else done.result()
-            if answer is not None and answer.success:
-                self._known.grant(answer.lease)
-                if given_up.is_set():
-                    self.release()
-            answered.set()
+            with deciding:
+                if answer is not None and answer.success:
+                    if is_given_up:  # of this lease alone: a newer one may be held by now
+                        self._give_up(answer.lease)
+                    else:
+                        self._known.grant(answer.lease)
+                answered.set()
 
         future.add_done_callback(note)
-        if not answered.wait(_ANSWER_SECONDS):
-            given_up.set()
+        answered.wait(_ANSWER_SECONDS)
+        with deciding:
+            is_given_up = not answered.is_set()
+        if is_given_up:
             raise LeaseRefusedError("The driver does not answer who may command.", "Check that it runs.")
         if (error := future.exception()) is not None:
             raise LeaseRefusedError(f"The lease could not be asked for: {error}.", "Try again.")
@@ -132,7 +136,7 @@ class CommandLease:
         """Give the lease up, without waiting: the driver makes the robot safe at once. Returns whether it was held."""
         lease = self._known.drop()
         if lease:
-            self._client.call_async(Lease.Request(request=Lease.Request.RELEASE, source=self.source, lease=lease))
+            self._give_up(lease)
         return bool(lease)
 
     def note(self, state: DriverState) -> bool:
@@ -144,3 +148,6 @@ class CommandLease:
         self.release()
         self._node.destroy_client(self._client)
         self._node.destroy_publisher(self._commands)
+
+    def _give_up(self, lease: int) -> None:
+        self._client.call_async(Lease.Request(request=Lease.Request.RELEASE, source=self.source, lease=lease))

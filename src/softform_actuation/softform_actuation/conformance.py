@@ -1,0 +1,375 @@
+"""The conformance test of device families: what any device must do under the driver, in real time on its port.
+
+A family tells a `Bench` how to look at the true actuators, and how to pull the cable; then it runs every check::
+
+    @pytest.mark.parametrize("check", conformance.CHECKS)
+    def test_conformance(check: conformance.Check, bench: conformance.Bench) -> None:
+        check(bench)
+
+Every check begins and ends with a closed driver, and raises `AssertionError`, which says what the device did not do.
+The latch has to be kept apart from the machine's: a test sets `state_files.OVERRIDE` to a folder of its own.
+"""
+
+import contextlib
+import functools
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from softform_actuation.assembly import make_devices, make_driver, parameters_of, served_by_devices
+from softform_actuation.commands import CommandRejectedError
+from softform_actuation.device import Array, Device, DeviceLostError
+from softform_actuation.driver import Driver
+from softform_actuation.parameters import PARAMETERS
+from softform_actuation.states import Readings, State, Status
+from softform_core.errors import SoftformError
+from softform_core.robots import Robot, load_robot
+
+SOURCE = "conformance"
+CONFIRM_SECONDS = 0.5
+"""Within which `make_safe` returns."""
+
+_COMMAND_SECONDS = 0.05
+_PATIENCE_SECONDS = 20.0
+_BEGIN_SECONDS = 5.0  # after a stop or a stale command, until the driver drives again
+_REST_SECONDS = 1.5  # over which what was made safe must stay so
+_LATE_SECONDS = 0.3  # measurements may be under way so long; see `Device.read`
+_INTERRUPTED_SECONDS = 3.0  # a port that is busy or boots may take some of it
+_GUARDIAN_SECONDS = 1.0  # from the death of the driver to the guardian's request, on a busy machine
+_PERIOD_SECONDS = 0.02
+
+
+@dataclass
+class Bench:
+    """A robot on a port, emulated or real, and a look at it that does not pass through the driver.
+
+    Attributes:
+        robot: Name or path of its description.
+        values: Parameters of driver and devices that differ from the defaults, such as the port.
+        goal: (k,) command that moves every actuator, each to another value.
+        tolerance: How near to a command, and to what was measured, the true values come; in the robot's unit.
+        true_values: Returns the true values of the actuators, (k,).
+        is_safe: Whether they are safe as `Device.safe_action` says.
+        safe_seconds: Within which they are, from the request on the wire.
+        pull_cable: Take the connection away, and return once it is gone; the device keeps its power.
+        plug_in: Give it back, under the same name.
+    """
+
+    robot: str
+    values: Mapping[str, Any]
+    goal: Array
+    tolerance: float
+    true_values: Callable[[], Array]
+    is_safe: Callable[[], bool]
+    safe_seconds: float
+    pull_cable: Callable[[], None]
+    plug_in: Callable[[], None]
+    readings: list[Readings] = field(default_factory=list)
+
+    @property
+    def description(self) -> Robot:
+        """The robot's description."""
+        return load_robot(self.robot)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """All parameters of driver and devices."""
+        rows = (*PARAMETERS, *parameters_of(self.description))
+        return {row.name: row.default for row in rows} | dict(self.values)
+
+    def driver(self) -> Driver:
+        """Return a driver, not connected, whose measurements are kept in `readings`."""
+        self.readings.clear()
+        return make_driver(self.parameters, self.description, lambda report: None, self.readings.append)
+
+    def device(self) -> Device:
+        """Return the first device by itself, not opened."""
+        return make_devices(self.parameters, self.description)[0][0]
+
+    def is_near(self, goal: Array) -> bool:
+        """Whether the true values are near `goal`, (k,)."""
+        return bool(np.abs(self.true_values() - goal).max() <= self.tolerance)
+
+
+Check = Callable[[Bench], None]
+
+
+class _Commander:
+    """Holds a lease; commands while something is waited for."""
+
+    def __init__(self, bench: Bench, driver: Driver) -> None:
+        self._bench, self._driver, self._robot = bench, driver, bench.description
+        _wait(lambda: bool(bench.readings), "measurements once the driver is active", _BEGIN_SECONDS)
+        self.lease = driver.acquire(SOURCE)
+
+    def send(self, goal: Array) -> None:
+        units = [self._robot.unit] * len(goal)
+        self._driver.command(SOURCE, self.lease, self._robot.actuators, units, goal.tolist())
+
+    def drive(self, goal: Array, condition: Callable[[], bool], what: str, seconds: float = _PATIENCE_SECONDS) -> None:
+        """Command the goal, (k,), until the condition holds."""
+        last = -np.inf
+
+        def send_and_look() -> bool:
+            nonlocal last
+            _require(self._driver.state is not State.FAULT, f"{what}, but: {self._driver.reason}")
+            if time.monotonic() - last >= _COMMAND_SECONDS:
+                last = time.monotonic()
+                self.send(goal)
+            return condition()
+
+        _wait(send_and_look, what, seconds)
+
+    def reach_goal(self) -> None:
+        goal = self._bench.goal
+        self.drive(goal, lambda: self._bench.is_near(goal), f"the true values to come near {goal.tolist()}")
+
+
+def check_that_opening_moves_nothing(bench: Bench) -> None:
+    """Connecting makes safe, moves nothing, and takes no commands."""
+    with bench.driver() as driver:
+        _require(bench.is_safe(), "the bench must begin safe")
+        before = bench.true_values()
+        driver.connect()
+        _stays(lambda: bench.is_near(before) and bench.is_safe(), "the actuators moved when the device was opened")
+        _require(driver.state is State.SAFE, f"connected, the driver is {driver.state.name}: {driver.reason}")
+
+
+def check_targets(bench: Bench) -> None:
+    """Every actuator goes to its own target, is measured there, and settles; then to another one."""
+    _require(len(set(bench.goal.tolist())) == len(bench.goal), "each actuator needs a goal of its own")
+    with _active(bench) as (driver, commander):
+        commander.reach_goal()
+        for goal in (bench.goal, 0.5 * (bench.goal + bench.description.safe)):
+            commander.drive(goal, functools.partial(_has_settled, bench, goal), "all actuators to settle")
+            deviation = np.abs(bench.readings[-1].values - bench.true_values())
+            _require(
+                deviation.max() <= bench.tolerance,
+                f"{driver.health()['devices']} measures {bench.readings[-1].values}, true is {bench.true_values()}",
+            )
+
+
+def check_slew(bench: Bench) -> None:
+    """No actuator moves faster than the robot's slew rate allows, from the first command on."""
+    robot = bench.description
+    with _active(bench) as (_, commander):
+        start, began = bench.true_values(), time.monotonic()
+        direction = np.sign(bench.goal - start)
+
+        def moves_in_time() -> bool:
+            allowed = robot.slew_rate * (time.monotonic() - began) + bench.tolerance
+            moved = direction * (bench.true_values() - start)
+            _require(bool((moved <= allowed).all()), f"moved by {moved} where {allowed} were allowed")
+            return bench.is_near(bench.goal)
+
+        commander.drive(bench.goal, moves_in_time, "the goal, at the slew rate")
+
+
+def check_stale_commands(bench: Bench) -> None:
+    """A commander that falls silent ends in safety; its lease is dead, and nothing moves again."""
+    with _active(bench) as (driver, commander):
+        commander.reach_goal()
+        _wait(bench.is_safe, "safety after stale commands", bench.parameters["command_timeout"] + bench.safe_seconds)
+        _wait(lambda: driver.state is State.SAFE, "the driver to be SAFE", _BEGIN_SECONDS)
+        with contextlib.suppress(CommandRejectedError):
+            commander.send(bench.goal)
+            _require(False, "a command under a dead lease was taken")
+        _stays(bench.is_safe, "the actuators moved again by themselves")
+        _Commander(bench, driver).reach_goal()
+
+
+def check_stop_and_reset(bench: Bench) -> None:
+    """`stop` makes safe in motion and holds until `reset`; then a new lease drives on."""
+    with _active(bench) as (driver, commander):
+        commander.drive(bench.goal, lambda: not bench.is_safe(), "the actuators to move")
+        driver.stop()
+        _wait(bench.is_safe, "safety after a stop", bench.safe_seconds)
+        _require(driver.state is State.FAULT, f"stopped, the driver is {driver.state.name}")
+        _require(bool(driver.health()["confirmed safe"]), "the device has not confirmed that it is safe")
+        _stays(bench.is_safe, "the actuators moved again after a stop")
+        driver.reset()
+        _stays(bench.is_safe, "the actuators moved after a reset though nobody commands")
+        _Commander(bench, driver).reach_goal()
+
+
+def check_pulled_cable(bench: Bench) -> None:
+    """A device that is gone is a fault; it is made safe as soon as it is back, and drives on after a reset."""
+    with _active(bench) as (driver, commander):
+        commander.reach_goal()
+        bench.pull_cable()
+        try:
+            _wait(lambda: driver.state is State.FAULT, "a fault after the cable was pulled", _BEGIN_SECONDS)
+            _require(not driver.health()["confirmed safe"], "nothing can have confirmed while the cable is pulled")
+        finally:
+            bench.plug_in()
+        _wait(lambda: bool(driver.health()["confirmed safe"]), "the device to be found again and made safe")
+        _wait(bench.is_safe, "safety once it is found again", bench.safe_seconds)
+        _require(driver.state is State.FAULT, "the fault was left without a reset")
+        driver.reset()
+        _Commander(bench, driver).reach_goal()
+
+
+def check_restart(bench: Bench) -> None:
+    """A driver that is closed in motion leaves all safe and nothing latched; one that was stopped stays latched."""
+    with _active(bench) as (driver, commander):
+        commander.reach_goal()
+        driver.close()
+        _wait(bench.is_safe, "safety after the driver was closed", bench.safe_seconds)
+    with _active(bench) as (driver, _):
+        _require(driver.state is State.SAFE, f"after a driver that ended in order: {driver.reason}")
+        driver.stop()
+    with bench.driver() as driver:
+        driver.connect()
+        driver.activate()
+        _require(driver.state is State.FAULT, "a stop was forgotten over a restart")
+        _stays(bench.is_safe, "the actuators moved though the driver is latched")
+        driver.reset()
+        _Commander(bench, driver).reach_goal()
+
+
+def check_kill(bench: Bench) -> None:
+    """SIGKILL in motion: the guardian makes safe, and the next driver is latched."""
+    words = [bench.robot, json.dumps(bench.parameters), json.dumps(bench.goal.tolist())]
+    process = subprocess.Popen([sys.executable, "-m", "softform_actuation.commanded_driver", *words])
+    try:
+        _wait(lambda: bench.is_near(bench.goal), "a driver in another process to reach the goal", 2 * _PATIENCE_SECONDS)
+    finally:
+        process.kill()
+        process.wait()
+    _wait(bench.is_safe, "safety after the driver was killed", _GUARDIAN_SECONDS + bench.safe_seconds)
+    with bench.driver() as driver:
+        driver.connect()
+        _require(driver.state is State.FAULT, "the driver after one that was killed is not latched")
+        _stays(bench.is_safe, "the actuators moved again after the driver was killed")
+        driver.reset()
+
+
+def check_that_making_safe_is_confirmed(bench: Bench) -> None:
+    """`make_safe` returns in time, with the device's own confirmation; without a connection it confirms nothing."""
+    device = bench.device()
+    device.open()
+    try:
+        held = device.begin()
+        _drive_alone(bench, device, held)
+        _require(_makes_safe(device), f"{device.identity} did not confirm that it is safe")
+        done = device.clock.now()
+        _wait(bench.is_safe, "safety after make_safe", bench.safe_seconds)
+        while device.clock.now() < done + _REST_SECONDS:
+            stray = [m for m in device.read(_PERIOD_SECONDS) if m.captured > done + _LATE_SECONDS]
+            _require(not stray, "the device goes on measuring though it is safe")
+        _require(device.check() == "", f"check() says: {device.check()}")
+        device.begin()
+        _drive_alone(bench, device, held)
+        bench.pull_cable()
+        with contextlib.suppress(DeviceLostError):
+            _require(not _makes_safe(device), "make_safe() confirmed without a connection")
+        device.close()
+        device.close()
+    finally:
+        device.close()
+        bench.plug_in()
+    with bench.driver() as driver:  # whoever opens it next makes it safe
+        _wait(lambda: _connects(driver), "the device to be opened again")
+        _wait(bench.is_safe, "safety after the device was opened", bench.safe_seconds)
+
+
+def check_interruption(bench: Bench) -> None:
+    """`open` and `test` give up soon once they are interrupted, and leave all safe."""
+    device = bench.device()
+    try:
+        began = time.monotonic()
+        with contextlib.suppress(SoftformError):
+            device.open(lambda: True)
+        _require(time.monotonic() - began < _INTERRUPTED_SECONDS, "an interrupted open() went on")
+        device.close()
+        device.open()
+        began = time.monotonic()
+        with contextlib.suppress(SoftformError):
+            device.test(lambda: True)
+        _require(time.monotonic() - began < _INTERRUPTED_SECONDS, "an interrupted test() went on")
+        _wait(bench.is_safe, "safety after an interrupted test", bench.safe_seconds)
+    finally:
+        device.close()
+
+
+CHECKS: tuple[Check, ...] = (
+    check_that_opening_moves_nothing,
+    check_targets,
+    check_slew,
+    check_stale_commands,
+    check_stop_and_reset,
+    check_pulled_cable,
+    check_restart,
+    check_kill,
+    check_that_making_safe_is_confirmed,
+    check_interruption,
+)
+
+
+@contextlib.contextmanager
+def _active(bench: Bench) -> Iterator[tuple[Driver, _Commander]]:
+    with bench.driver() as driver:
+        driver.connect()
+        driver.activate()
+        yield driver, _Commander(bench, driver)
+
+
+def _has_settled(bench: Bench, goal: Array) -> bool:
+    return bench.is_near(goal) and bool((bench.readings[-1].status == Status.SETTLED).all())
+
+
+def _drive_alone(bench: Bench, device: Device, held: Array) -> None:
+    """Lead a device by itself from `held` towards the goal, both (k,), until it is no longer safe."""
+    robot = bench.description
+    indices = [robot.actuators.index(name) for name in served_by_devices(robot)[0].actuators]
+    _require(held.shape == (len(indices),), f"begin() returned {held.shape}, not ({len(indices)},)")
+    began = time.monotonic()
+
+    def step() -> bool:
+        reach = robot.slew_rate[indices] * (time.monotonic() - began)
+        device.set_targets(held + np.clip(bench.goal[indices] - held, -reach, reach), lambda: False)
+        device.read(_PERIOD_SECONDS)
+        return not bench.is_safe()
+
+    _wait(step, "the device alone to move")
+
+
+def _makes_safe(device: Device) -> bool:
+    began = time.monotonic()
+    try:
+        return device.make_safe()
+    finally:
+        _require(time.monotonic() - began < CONFIRM_SECONDS, "make_safe() took too long")
+
+
+def _connects(driver: Driver) -> bool:
+    try:
+        driver.connect()
+    except SoftformError:
+        return False
+    return True
+
+
+def _stays(condition: Callable[[], bool], otherwise: str) -> None:
+    end = time.monotonic() + _REST_SECONDS
+    while time.monotonic() < end:
+        _require(condition(), otherwise)
+        time.sleep(_PERIOD_SECONDS)
+
+
+def _wait(condition: Callable[[], bool], what: str, seconds: float = _PATIENCE_SECONDS) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        _require(time.monotonic() < end, f"waited {seconds:g} s in vain for {what}")
+        time.sleep(_PERIOD_SECONDS)
+
+
+def _require(condition: bool, otherwise: str) -> None:
+    if not condition:
+        raise AssertionError(otherwise)
