@@ -10,13 +10,12 @@ from pathlib import Path
 
 import psutil
 import pytest
-from std_srvs.srv import Trigger
 
 from softform_interfaces.msg import ActuatorState
 from softform_launch.launched_stack import LaunchedStack
 from softform_ros.background_node import BackgroundNode
 from softform_ros.qos import ACTUATOR_STATE_READER
-from softform_ros.service_calls import call_service
+from softform_ros.service_calls import call_driver
 from softform_ros.stack_state import wait_until_active
 
 sys.path.insert(0, str(Path(__file__).parent))  # for the helpers beside this file
@@ -66,7 +65,7 @@ def bring_to_rest() -> None:
     pressures: list[float] = []
     with BackgroundNode("operator", "/softform") as node:
         for service in ("stop", "reset"):
-            answer = call_service(node, "actuation", Trigger, service, Trigger.Request(), 20.0)
+            answer = call_driver(node, service, 20.0)
             assert answer is not None and answer.success, answer
         node.create_subscription(
             ActuatorState,

@@ -127,7 +127,7 @@ class Stack:
         return None
 
     def trigger(self, name):
-        return self.call(DRIVER, Trigger, name, Trigger.Request())
+        return self.call("actuation_stop" if name == "stop" else DRIVER, Trigger, name, Trigger.Request())
 
     def bring_up(self, name):
         """Configure and activate as far as the node lets itself be."""

@@ -32,7 +32,7 @@ from softform_interfaces.action import CollectDataset
 from softform_ros.action_caller import ActionCaller
 from softform_ros.background_node import BackgroundNode
 from softform_ros.frames import Frames
-from softform_ros.service_calls import call_service
+from softform_ros.service_calls import call_driver, call_service
 
 ROBOT = load_robot("membrane")
 STACK = {"motion_capture": "true", "solvers": "false"}
@@ -51,8 +51,8 @@ def ask(operator: Node, server: str, kind: Any, service: str, request: Any) -> A
 
 
 def trigger(operator: Node, service: str) -> None:
-    answer = ask(operator, "actuation", Trigger, service, Trigger.Request())
-    assert answer.success, answer.message
+    answer = call_driver(operator, service, 20.0)
+    assert answer is not None and answer.success, answer
 
 
 def collector(output: Path, *arguments: str, terminal: int | None = None) -> subprocess.Popen:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from std_srvs.srv import Trigger
 
 from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.robots import load_robot
@@ -17,7 +16,7 @@ from softform_core.units import MM_PER_M
 from softform_interfaces.msg import ActuatorCommand, ActuatorState, DriverState, ServoState
 from softform_ros.background_node import BackgroundNode
 from softform_ros.qos import ACTUATOR_COMMAND, ACTUATOR_STATE_READER, LATCHED_STATE, SERVO_STATE
-from softform_ros.service_calls import call_service
+from softform_ros.service_calls import call_driver
 
 CONTROLLER = Path(__file__).parents[1] / "src" / "softform_ik" / "test" / "streaming_process.py"
 WANTED = np.array([2000.0, 500.0, 2500.0, 800.0, 3000.0, 1500.0, 400.0, 2000.0, 1000.0])
@@ -55,7 +54,7 @@ class Observer:
             time.sleep(0.02)
 
     def call(self, service):
-        return call_service(self.node, "actuation", Trigger, service, Trigger.Request(), PATIENCE)
+        return call_driver(self.node, service, PATIENCE)
 
     @property
     def driver_state(self):

@@ -5,6 +5,7 @@ from typing import Any
 
 from rcl_interfaces.srv import GetParameters
 from rclpy.node import Node
+from std_srvs.srv import Trigger
 
 _JOINING_SECONDS = 0.25
 """After so long without an answer the question is put again."""
@@ -66,3 +67,13 @@ def call_service(node: Node, server: str, kind: Any, service: str, request: Any,
         return client.call(request, timeout_sec=max(0.0, deadline - time.monotonic()))
     finally:
         node.destroy_client(client)
+
+
+def call_driver(node: Node, service: str, timeout: float) -> Trigger.Response | None:
+    """Call `stop`, `reset` or `calibrate` of the driver, as `call_service` does.
+
+    `stop` is served by a second node of the driver's process, which also answers while the first one is in a
+    transition.
+    """
+    server = "actuation_stop" if service == "stop" else "actuation"
+    return call_service(node, server, Trigger, service, Trigger.Request(), timeout)

@@ -4,20 +4,23 @@ import os
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from softform_actuation.commands import CommandRejectedError, check_age, check_command
 from softform_core.errors import SoftformError
 from softform_core.robots import load_robot
+from softform_interfaces.srv import Lease
 from softform_ros.conversions import seconds_from_stamp
 from softform_system_tests.fault_injection.campaign import CLASSES, DEFAULT_COUNT, SHARES, script
-from softform_system_tests.fault_injection.command_faults import WrongCommands, wrong_command
+from softform_system_tests.fault_injection.command_faults import WrongCommands, not_refused, wrong_command
 from softform_system_tests.fault_injection.fault_class import wild_target
+from softform_system_tests.fault_injection.held_shape_faults import stays_vented
 from softform_system_tests.fault_injection.ledger import Ledger
 from softform_system_tests.fault_injection.outcome import Outcome, figures, table
 from softform_system_tests.fault_injection.shifted_clock import ShiftedClock
-from softform_system_tests.fault_injection.wire_log import WireLog, lets_air_in
+from softform_system_tests.fault_injection.wire_log import WireLog, inflates, lets_air_in
 
 ROBOT = load_robot("membrane")
 
@@ -34,7 +37,7 @@ class OnTheWire:
 
 def test_a_whole_script_has_every_variant_of_every_class():
     order = script(DEFAULT_COUNT)
-    assert len(order) >= 200
+    assert len(order) >= 250
     assert {name: sum(each == name for each, _ in order) for name in CLASSES} == SHARES
     assert set(order) == {(name, variant) for name, each in CLASSES.items() for variant in each.variants}
 
@@ -86,6 +89,32 @@ def test_the_log_of_the_wire_is_read_while_it_grows(tmp_path):
     assert vent is not None and vent.time == 2.0
     assert log.first_vent(2.0, 0.0) is None
     assert [event.text for event in log.events(0.0) if lets_air_in(event)] == ["T=2.500", "C"]
+
+
+def test_a_board_that_starts_at_zero_targets_is_not_inflated_and_one_with_a_target_is(tmp_path):
+    vented = Outcome("held shape", "frozen for 5 s", True, "vented after 20 ms", 20.0)
+    at_rest = ["1.0\thost\tT=4.000", "2.0\thost\tV", "2.5\thost\tSC=0", "2.51\thost\tT=0.000", "2.52\thost\tC"]
+    rest = OnTheWire(tmp_path / "rest", *at_rest)
+    assert [event.text for event in rest.wire.events(1.5) if lets_air_in(event)] == ["C"]
+    assert not any(map(inflates, rest.wire.events(1.5)))
+    assert stays_vented(rest, vented, 1.5, lambda: None).safe
+    woken = OnTheWire(tmp_path / "woken", *at_rest, "7.0\thost\tT=4.000")
+    outcome = stays_vented(woken, vented, 1.5, lambda: None)
+    assert not outcome.safe and "5.00 s later came 'T=4.000'" in outcome.found
+
+
+@pytest.mark.parametrize(
+    ("answer", "wrong"),
+    [
+        (Lease.Response(error_code=Lease.Response.HELD, holder="commander", message="'commander' holds it."), None),
+        (Lease.Response(error_code=Lease.Response.HELD, message="Somebody holds it."), "Somebody"),
+        (Lease.Response(success=True, holder="stranger", lease=8), "you hold it"),
+        (None, "does not answer"),
+    ],
+)
+def test_a_second_commander_must_be_refused_and_told_who_holds_the_lease(answer, wrong):
+    found = not_refused(SimpleNamespace(watch=SimpleNamespace(ask_for_lease=lambda source, seconds: answer)))
+    assert found is None if wrong is None else wrong in found
 
 
 def test_targets_out_of_range_or_too_fast_are_found(tmp_path):

@@ -15,18 +15,27 @@ from softform_system_tests.fault_injection.clock_faults import ClockJumps
 from softform_system_tests.fault_injection.command_faults import TwoCommanders, WrongCommands
 from softform_system_tests.fault_injection.device_faults import SerialFaults, mocap_faults, scan_faults
 from softform_system_tests.fault_injection.disk_faults import FullDisks
+from softform_system_tests.fault_injection.driver_starts import ChangedRuns, InterruptedStarts
 from softform_system_tests.fault_injection.fault_class import FaultClass
+from softform_system_tests.fault_injection.frozen_processes import FrozenProcesses
+from softform_system_tests.fault_injection.held_shape_faults import HeldShapeFaults
 from softform_system_tests.fault_injection.ledger import Ledger
 from softform_system_tests.fault_injection.outcome import Outcome
 from softform_system_tests.fault_injection.process_faults import kill_9, sigterm
 from softform_system_tests.fault_injection.recorded_frames import readable_messages
 from softform_system_tests.fault_injection.rig_stack import RigStack
+from softform_system_tests.fault_injection.stale_bags import StaleBags
 
 CLASSES: Mapping[str, FaultClass] = {
     each.name: each
     for each in (
         WrongCommands(),
         TwoCommanders(),
+        HeldShapeFaults(),
+        StaleBags(),
+        FrozenProcesses(),
+        InterruptedStarts(),
+        ChangedRuns(),
         SerialFaults(),
         mocap_faults(),
         scan_faults(),
@@ -39,6 +48,11 @@ CLASSES: Mapping[str, FaultClass] = {
 SHARES = {
     "commands": 33,
     "two commanders": 12,
+    "held shape": 14,
+    "stale bag": 12,
+    "frozen": 9,
+    "start": 12,
+    "changed runs": 4,
     "serial": 48,
     "mocap": 25,
     "scan": 24,

@@ -12,17 +12,18 @@ _LATEST_MS = 250.0
 
 
 @click.command()
-@click.option("--count", type=click.IntRange(min=1), help="Faults to inject.  [default: 200]")
+@click.option("--count", type=click.IntRange(min=1), help="Faults to inject.  [default: about 260]")
 @click.option("--only", metavar="CLASS", help="Inject this class alone: serial, mocap, scan, 'kill -9', SIGTERM, ...")
 @click.option("--resume", metavar="FOLDER", type=click.Path(path_type=Path), help="Go on with a run that was cut off.")
 @json_option
 def rig(count: int | None, only: str | None, resume: Path | None, json_path: str | None) -> None:
     """Inject faults into the running stack on the virtual rig, and judge what it makes of them.
 
-    Serial line, motion capture, scanner, every process killed and terminated, wrong commands, two commanders, a full
-    disk, a clock that jumps. Prints how many were safe, how long it took to vent after a fault could be observed (on
-    the emulated board's wire), stored frames that were lost, and what hung. The whole script takes a quarter of an
-    hour; cut off, `--resume` goes on. docs/steps/bench-rig.md says what is right for each fault.
+    Serial line, motion capture, scanner, every process killed and terminated, wrong commands, two commanders, a shape
+    that is held, a stale bag, frozen processes, a driver that is stopped while it starts, a full disk, a clock that
+    jumps. Prints how many were safe, how long it took to vent after a fault could be observed (on
+    the emulated board's wire), stored frames that were lost, and what hung. The whole script takes half an hour;
+    cut off, `--resume` goes on. docs/steps/bench-rig.md says what is right for each fault.
 
     \b
     Examples:

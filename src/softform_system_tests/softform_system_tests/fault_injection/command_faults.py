@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from softform_core.robots import Robot
 from softform_interfaces.msg import ActuatorCommand
+from softform_interfaces.srv import Lease
 from softform_ros.conversions import stamp_from_seconds
 from softform_system_tests.fault_injection.commander import RATE
 from softform_system_tests.fault_injection.fault_class import disturbance, undisturbed, vents
@@ -146,6 +147,8 @@ class TwoCommanders:
             time.sleep(2.0 * _TOGETHER_SECONDS)  # it takes a second to start
             if (wrong := disturbance(stack, moment) or _followed(stack, moment)) is not None:
                 return Outcome(self.name, variant, False, wrong)
+            if (wrong := not_refused(stack)) is not None:
+                return Outcome(self.name, variant, False, wrong)
             if variant == "both ask":
                 return undisturbed(stack, self.name, variant, moment, "the other is refused, the first goes on")
             if variant == "both die":
@@ -160,6 +163,17 @@ class TwoCommanders:
         finally:
             other.kill()
             other.wait()
+
+
+def not_refused(stack: RigStack) -> str | None:
+    """How one more who asks for the lease was answered, None if it was refused and told who holds it."""
+    answer = stack.watch.ask_for_lease("stranger", _REPORTED_SECONDS)
+    if answer is None:
+        return "the driver does not answer who asks for the lease"
+    refused = not answer.success and answer.error_code == Lease.Response.HELD
+    if refused and answer.holder == "commander" and "commander" in answer.message:
+        return None
+    return f"who asked for the lease was told: {answer.message or 'you hold it'}"
 
 
 def _followed(stack: RigStack, since: float) -> str | None:

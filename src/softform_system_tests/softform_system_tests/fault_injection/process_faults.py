@@ -94,7 +94,7 @@ class EndedProcess:
         moment = time.monotonic()
         for child in driver.children():
             child.send_signal(self._number)
-        another = wait_for(lambda: any(_is_guardian(c) and c.pid not in before for c in driver.children()), 3.0)
+        another = wait_for(lambda: any(is_guardian(c) and c.pid not in before for c in driver.children()), 3.0)
         if self._number is signal.SIGTERM:  # it ignores what ends others
             another = {child.pid for child in driver.children()} == before
         another = another and bool(before)
@@ -157,7 +157,8 @@ def is_running(process: psutil.Process) -> bool:
         return False
 
 
-def _is_guardian(process: psutil.Process) -> bool:
+def is_guardian(process: psutil.Process) -> bool:
+    """Whether it is the driver's guardian."""
     try:
         return any(word.endswith("guardian.py") for word in process.cmdline())
     except psutil.NoSuchProcess:

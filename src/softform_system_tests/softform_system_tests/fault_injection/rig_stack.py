@@ -126,6 +126,10 @@ class RigStack:
             raise SoftformError(f"The node '{name}' does not run.", f"See {self.folder / 'launch.log'}.")
         return process
 
+    def life_cycle(self, name: str) -> RemoteLifecycleNode:
+        """A node, to be led through its transitions."""
+        return self._remote[name]
+
     def bring_back(self) -> None:
         """Start what is gone, reset what is at fault, and wait until the robot moves.
 
@@ -211,8 +215,16 @@ class RigStack:
         self._bags += RECORDER in missing
         for name in missing:
             self.processes.replace(name)
-        restarted = [self._remote[name] for name in LIFECYCLE_NODES if name in missing]
+        self.bring_up(*(name for name in LIFECYCLE_NODES if name in missing))
+
+    def bring_up(self, *names: str) -> None:
+        """Configure and activate nodes that run.
+
+        Raises:
+            SoftformError: If one does not come up.
+        """
+        nodes = [self._remote[name] for name in names]
         try:
-            LifecycleManager(restarted, lambda line: None, _STEP_SECONDS, _STEP_SECONDS, lambda: False).bring_up()
+            LifecycleManager(nodes, lambda line: None, _STEP_SECONDS, _STEP_SECONDS, lambda: False).bring_up()
         except BringUpError as error:
             raise SoftformError(f"After a fault, {error}", f"See {self.folder / 'launch.log'}.") from error

@@ -100,17 +100,17 @@ class StackProcesses:
         self._launch.__enter__()
         wait_until_active(self._namespace, START_SECONDS, lambda: not self.has_launch)
 
-    def replace(self, name: str) -> None:
-        """Start a node that ended, as the launch file describes it."""
+    def replace(self, name: str, **changed: str) -> None:
+        """Start a node that ended, as the launch file describes it, with some variables of its environment changed."""
         described = {each.name: each for each in load_launch_file(find_launch_file(LAUNCH_FILE), self._arguments())}
-        self._replacements[name] = self.start(list(described[name].command))
+        self._replacements[name] = self.start(list(described[name].command), **changed)
 
-    def start(self, command: list[str]) -> subprocess.Popen[bytes]:
+    def start(self, command: list[str], **changed: str) -> subprocess.Popen[bytes]:
         """Start another program, which ends with this one."""
         this_process = os.getpid()
         return subprocess.Popen(
             command,
-            env=self.environment,
+            env=self.environment | changed,
             stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=subprocess.STDOUT,

@@ -13,13 +13,13 @@ from std_srvs.srv import Trigger
 
 from softform_core.errors import SoftformError
 from softform_interfaces.msg import ActuatorCommand, ActuatorState, BringupState, DriverState, MarkerFrame
-from softform_interfaces.srv import InjectFault
+from softform_interfaces.srv import InjectFault, Lease
 from softform_rig.fault_messages import request_from_fault
 from softform_rig.faults import parse_fault
 from softform_ros import qos
 from softform_ros.background_node import BackgroundNode
 from softform_ros.conversions import points_from_cloud, seconds_from_stamp
-from softform_ros.service_calls import call_service
+from softform_ros.service_calls import call_driver, call_service
 from softform_ros.stack_state import state_in_words
 
 _POLL_SECONDS = 0.02
@@ -159,8 +159,12 @@ class StackWatch:
 
     def trigger(self, service: str, seconds: float) -> Trigger.Response | None:
         """Call `stop` or `reset`; None without an answer in time."""
-        server = "actuation_stop" if service == "stop" else "actuation"
-        return call_service(self.node, server, Trigger, service, Trigger.Request(), seconds)
+        return call_driver(self.node, service, seconds)
+
+    def ask_for_lease(self, source: str, seconds: float) -> Lease.Response | None:
+        """Ask the driver for its lease under another name; None without an answer in time."""
+        request = Lease.Request(request=Lease.Request.ACQUIRE, source=source)
+        return call_service(self.node, "actuation", Lease, "lease", request, seconds)
 
     def _status(self, node: str) -> DiagnosticStatus | None:
         return self._diagnostics.get(f"/{self._namespace}/{node}")

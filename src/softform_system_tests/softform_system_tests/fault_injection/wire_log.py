@@ -93,4 +93,9 @@ def lets_air_in(event: WireEvent) -> bool:
     """Whether it starts the board, or gives a chamber a target above ambient."""
     if event.side != "host":
         return False
-    return event.text == _START or (event.text.startswith(_TARGET) and float(event.text.removeprefix(_TARGET)) > 0.0)
+    return event.text == _START or inflates(event)
+
+
+def inflates(event: WireEvent) -> bool:
+    """Whether it gives a chamber a target above ambient; a board that was started at zero targets lets no air in."""
+    return event.side == "host" and event.text.startswith(_TARGET) and float(event.text.removeprefix(_TARGET)) > 0.0

@@ -1,0 +1,176 @@
+"""A shape that is held by `inverse_kinematics`: somebody comes beside it, or its holder freezes or dies."""
+
+import signal
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from types import TracebackType
+
+from std_srvs.srv import Trigger
+
+from softform_client.client import Mode, ShapeClient
+from softform_core.errors import SoftformError
+from softform_core.shapes.random import random_target
+from softform_interfaces.action import CollectDataset
+from softform_ros.action_caller import ActionCaller
+from softform_ros.service_calls import call_service
+from softform_system_tests.fault_injection.fault_class import undisturbed, vents
+from softform_system_tests.fault_injection.outcome import Outcome
+from softform_system_tests.fault_injection.process_faults import COMMAND_TIMEOUT, is_running
+from softform_system_tests.fault_injection.rig_stack import NAMESPACE, RigStack
+from softform_system_tests.fault_injection.stack_watch import wait_for
+from softform_system_tests.fault_injection.wire_log import inflates
+
+HOLDER = "inverse_kinematics"
+REPEAT_PERIOD = 0.1
+"""s between its commands while it holds: 1 / `command_rate` of config/nodes/inverse_kinematics.yaml."""
+
+_FREE_SECONDS = 5.0
+_REACH_SECONDS = 40.0
+_ANSWER_SECONDS = 5.0
+_FROZEN_SECONDS = 5.0
+_WATCHED_SECONDS = 2.0
+_ENDED_SECONDS = 10.0
+
+
+class HeldShape:
+    """A goal that `inverse_kinematics` moves to, and holds afterwards, while the `with` block lasts.
+
+    Args:
+        stack: That moves; its commander is ended.
+        midway: Whether the block begins on the way there.
+    """
+
+    def __init__(self, stack: RigStack, midway: bool = False) -> None:
+        self._stack, self._midway = stack, midway
+        self._failure = ""
+
+    def __enter__(self) -> "HeldShape":
+        """Send the goal.
+
+        Raises:
+            SoftformError: If it is not reached.
+        """
+        self._stack.silence_commander()
+        if not wait_for(lambda: not self._stack.watch.lease[0], _FREE_SECONDS):
+            raise SoftformError("The lease of a commander that died did not end.", "See the launch's log.")
+        self._client = ShapeClient(NAMESPACE)
+        self._client.connect()
+        self._goal = threading.Thread(target=self._reach, daemon=True)
+        began = time.monotonic()
+        self._goal.start()
+        if self._midway:
+            begun = self._stack.wire.first(inflates, began, _REACH_SECONDS) is not None
+        else:
+            self._goal.join(_REACH_SECONDS)
+            begun = not self._goal.is_alive() and self.is_held
+        if not begun:
+            self.__exit__(None, None, None)
+            raise SoftformError(f"No shape is held: {self._failure}", "See the launch's log.")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Let go of the robot, if its holder is there."""
+        node = self._stack.watch.node
+        if self.is_held:
+            call_service(node, HOLDER, Trigger, "release", Trigger.Request(), _ANSWER_SECONDS)
+        self._client.close()
+        self._goal.join(_ANSWER_SECONDS)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the driver says that the node holds its lease."""
+        return self._stack.watch.lease[0] == HOLDER
+
+    def _reach(self) -> None:
+        try:
+            self._client.reach(random_target(self._stack.robot, seed=3), Mode.PLAN_AND_MOVE)
+        except SoftformError as error:  # the fault ends it
+            self._failure = str(error)
+
+
+class HeldShapeFaults:
+    """What happens to a shape that is held, or to its holder, also on the way there."""
+
+    name = "held shape"
+    variants = (
+        "a collection begins",
+        "frozen for 5 s",
+        "kill -9",
+        "SIGTERM",
+        "frozen for 5 s, midway",
+        "kill -9, midway",
+        "SIGTERM, midway",
+    )
+
+    def inject(self, stack: RigStack, variant: str) -> Outcome:
+        """Hold a shape, and hurt."""
+        what, _, midway = variant.partition(", ")
+        with HeldShape(stack, midway=bool(midway)) as held:
+            match what:
+                case "a collection begins":
+                    return self._collection(stack, variant, held)
+                case "frozen for 5 s":
+                    return self._frozen(stack, variant)
+                case _:
+                    return self._ended(stack, variant, signal.SIGKILL if what == "kill -9" else signal.SIGTERM)
+
+    def _collection(self, stack: RigStack, variant: str, held: HeldShape) -> Outcome:
+        """It is refused and told who holds the robot."""
+        began = time.monotonic()
+        output = stack.folder / f"refused-{time.monotonic_ns()}.zarr"
+        goal = CollectDataset.Goal(via="mocap", frames=2, seed=0, output=str(output))
+        with ActionCaller(CollectDataset, "collect_dataset", "collector", "fault_collect", NAMESPACE) as caller:
+            result = caller.call(goal)
+        told = result.error_msg if result.error_code and HOLDER in result.error_msg else None
+        time.sleep(_WATCHED_SECONDS)
+        if result.captured or not held.is_held:
+            return Outcome(self.name, variant, False, f"the collection took the robot: {stack.watch.lease}")
+        return undisturbed(stack, self.name, variant, began, told)
+
+    def _frozen(self, stack: RigStack, variant: str) -> Outcome:
+        """The robot is vented, and stays so when the holder wakes up."""
+        process = stack.required(HOLDER)
+        moment = time.monotonic()
+        process.suspend()
+        try:
+            outcome = self._silenced(stack, variant, moment)
+            time.sleep(max(0.0, moment + _FROZEN_SECONDS - time.monotonic()))
+        finally:
+            process.resume()
+        return stays_vented(stack, outcome, moment, lambda: None)
+
+    def _ended(self, stack: RigStack, variant: str, number: signal.Signals) -> Outcome:
+        process = stack.required(HOLDER)
+        moment = time.monotonic()
+        process.send_signal(number)
+        outcome = self._silenced(stack, variant, moment)
+        ended = wait_for(lambda: not is_running(process), _ENDED_SECONDS)
+        return replace(stays_vented(stack, outcome, moment, lambda: None), hung=not ended)
+
+    def _silenced(self, stack: RigStack, variant: str, moment: float) -> Outcome:
+        return vents(stack, self.name, variant, moment, moment + COMMAND_TIMEOUT - REPEAT_PERIOD, latches=False)
+
+
+def stays_vented(stack: RigStack, outcome: Outcome, since: float, meanwhile: Callable[[], None]) -> Outcome:
+    """Judge that nothing lets air in after the vent, while something is tried that must not, and some time after it.
+
+    Args:
+        stack: Hurt already.
+        outcome: Of the vent.
+        since: When the fault began, s of `time.monotonic`.
+        meanwhile: What is tried.
+    """
+    if not outcome.safe:
+        return outcome
+    vent = stack.wire.first_vent(since, 0.0)
+    assert vent is not None
+    meanwhile()
+    refilled = stack.wire.first(inflates, vent.time, _WATCHED_SECONDS)
+    if refilled is None:
+        return replace(outcome, found=f"{outcome.found}, and stays so")
+    later = refilled.time - vent.time
+    return replace(outcome, safe=False, found=f"{outcome.found}, but {later:.2f} s later came {refilled.text!r}")
