@@ -1,9 +1,11 @@
 """The driver killed or frozen in the middle of a motion: its guardian vents the board."""
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,7 +17,7 @@ import pytest
 
 from softform_actuation.device import DeviceError, ServedActuators
 from softform_actuation.driver import Driver
-from softform_actuation.guardian import HEARTBEAT_SECONDS
+from softform_actuation.guardian import EMERGENCY_SECONDS, HEARTBEAT_SECONDS, Guardian
 from softform_actuation.serial_link import SerialLink
 from softform_actuation.states import DriverSettings, State
 from softform_core.robots import Robot
@@ -144,6 +146,59 @@ def test_a_guardian_that_is_killed_is_replaced(
     assert scripted_board.runs
     running_driver.process.kill()
     wait_until(lambda: not scripted_board.runs)
+
+
+def test_a_guardian_that_is_frozen_is_replaced_and_vents_no_more(
+    scripted_board: Any, running_driver: RunningDriver, wait_until: WaitUntil
+) -> None:
+    running_driver.guardian.send_signal(signal.SIGSTOP)
+    driver = psutil.Process(running_driver.process.pid)
+    wait_until(lambda: [c for c in driver.children() if c.pid != running_driver.guardian.pid and not is_gone(c)] != [])
+    wait_until(lambda: is_gone(running_driver.guardian))
+    assert scripted_board.runs and scripted_board.pressures[:9].min() > 2.0
+    running_driver.process.kill()
+    wait_until(lambda: not scripted_board.runs)
+
+
+def full_port() -> tuple[int, int]:
+    """A port that takes nothing, as that of a hung adapter (EAGAIN), and where it would come out."""
+    outlet, port = os.pipe()
+    os.set_blocking(port, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(port, b"T")
+    return outlet, port
+
+
+def test_a_port_that_takes_nothing_is_tried_on_until_it_does() -> None:
+    outlet, port = full_port()
+    guardian = Guardian(port, b"V\r\n")
+    heard: list[bytes] = []
+
+    def listen() -> None:
+        time.sleep(EMERGENCY_SECONDS / 2)
+        while chunk := os.read(outlet, 65536):
+            heard.append(chunk)
+
+    listener = threading.Thread(target=listen)
+    listener.start()
+    guardian.end(emergency=True)
+    os.close(port)
+    listener.join()
+    os.close(outlet)
+    assert b"".join(heard).lstrip(b"T") == b"V\r\n" * 2
+
+
+def test_a_port_that_never_takes_anything_does_not_keep_the_guardian_for_ever() -> None:
+    outlet, port = full_port()
+    guardian = Guardian(port, b"V\r\n")
+    process = psutil.Process(guardian.process_id)
+    before = time.monotonic()
+    guardian.end(emergency=True)
+    assert EMERGENCY_SECONDS - 0.1 < time.monotonic() - before < EMERGENCY_SECONDS + 1.5
+    assert guardian._process.returncode == 0 and is_gone(process)  # by itself, not killed
+    os.close(port)
+    os.close(outlet)
 
 
 def test_close_vents_during_motion_and_ends_the_guardian(
