@@ -226,7 +226,7 @@ def test_a_target_out_of_reach_holds_the_last_command_with_a_reason(servo, model
     before = follow(servo, model, clock, 10)[-1]
     servo.aim(target_of(HIDDEN, change))
     held = follow(servo, model, clock, 3)[-1]
-    assert held.state is ServoState.HOLDING and "cannot be reached" in held.reason and "mm" in held.reason
+    assert held.state is ServoState.HOLDING and "out of reach" in held.reason and "mm away" in held.reason
     assert (held.pressures == before.pressures).all()
     servo.aim(target_of(HIDDEN))
     assert follow(servo, model, clock, 1)[0].state is ServoState.TRACKING
