@@ -50,7 +50,7 @@ class Observer:
     def wait_for(self, condition, what):
         deadline = time.monotonic() + PATIENCE
         while not condition():
-            assert time.monotonic() < deadline, f"waited in vain: {what}"
+            assert time.monotonic() < deadline, f"waited in vain: {what}; the driver said {self.driver[-1:]}"
             time.sleep(0.02)
 
     def call(self, service):
