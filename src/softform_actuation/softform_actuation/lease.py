@@ -51,11 +51,13 @@ class LeasedCommands:
     """
 
     def __init__(self, clock: Clock, timeout: float) -> None:
-        """Nobody holds it. Ids grow, also over restarts, so that an old lease is never taken for a new one."""
+        """Nobody holds it. Ids grow, also over restarts, so that an old lease is never taken for a new one.
+
+        The first id is given to nobody: by it, whoever held a lease of a driver that was killed learns that it is dead.
+        """
         self._clock, self._timeout = clock, timeout
         self._lock = threading.Lock()
-        self._next = time.time_ns()
-        self._lease, self._holder = 0, ""
+        self._lease, self._holder = time.time_ns(), ""
         self._granted = 0.0
         self._end = "It was never asked for."
         self._command: tuple[Array, float] | None = None
@@ -82,7 +84,7 @@ class LeasedCommands:
                     f"'{self._holder}' holds the lease.",
                     "Let it end, cancel it or call its 'release'; 'stop' ends any.",
                 )
-            self._lease, self._holder = max(self._next, self._lease + 1), source
+            self._lease, self._holder = self._lease + 1, source
             self._granted, self._command = self._clock.now(), None
             return self._lease
 

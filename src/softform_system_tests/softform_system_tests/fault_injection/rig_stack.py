@@ -142,6 +142,7 @@ class RigStack:
         deadline = time.monotonic() + _BACK_SECONDS
         while not wait_for(self._moves, _LOOK_SECONDS) or self._missing():
             self.replace_what_is_gone()
+            self.bring_up(DRIVER)  # a stop may have interrupted its activation
             self.keep_commanding()
             if self.watch.driver_state == DriverState.FAULT:
                 self.watch.trigger("reset", _RESET_SECONDS)
