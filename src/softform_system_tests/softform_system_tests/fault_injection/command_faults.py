@@ -12,7 +12,7 @@ from softform_system_tests.fault_injection.commander import RATE
 from softform_system_tests.fault_injection.fault_class import disturbance, undisturbed, vents
 from softform_system_tests.fault_injection.outcome import Outcome
 from softform_system_tests.fault_injection.process_faults import COMMAND_TIMEOUT
-from softform_system_tests.fault_injection.rig_stack import DRIVER, RigStack
+from softform_system_tests.fault_injection.rig_stack import COMMANDER, DRIVER, RigStack
 from softform_system_tests.fault_injection.stack_watch import wait_for
 
 _REPEATS = 5
@@ -171,7 +171,7 @@ def not_refused(stack: RigStack) -> str | None:
     if answer is None:
         return "the driver does not answer who asks for the lease"
     refused = not answer.success and answer.error_code == Lease.Response.HELD
-    if refused and answer.holder == "commander" and "commander" in answer.message:
+    if refused and answer.holder == COMMANDER and COMMANDER in answer.message:
         return None
     return f"who asked for the lease was told: {answer.message or 'you hold it'}"
 

@@ -58,7 +58,10 @@ class InterruptedStarts:
         else:
             wrong = None
         return stays_safe(
-            stack, Outcome(self.name, variant, wrong is None, wrong or f"ended after {took:.1f} s"), began, hung
+            stack,
+            Outcome(self.name, variant, wrong is None, wrong or f"nothing moved; ended after {took:.1f} s"),
+            began,
+            hung,
         )
 
     def _activate(self, stack: RigStack, variant: str, how: str, began: float) -> Outcome:

@@ -37,6 +37,9 @@ LIFECYCLE_NODES = (
 """In the order of bringing up."""
 
 MANAGER, RECORDER, DRIVER, RIG = "bringup_manager", "bag_recorder", "actuation", "rig"
+COMMANDER = "commander"
+"""Node that keeps the robot moving."""
+
 _BACK_SECONDS = 90.0
 _STEP_SECONDS = 60.0
 _RESET_SECONDS = 25.0
@@ -180,7 +183,7 @@ class RigStack:
         if self.commander is None or self.commander.poll() is not None:
             self.commander = self.start_commander(0.4, 0.8)
 
-    def start_commander(self, lowest: float, highest: float, name: str = "commander") -> subprocess.Popen[bytes]:
+    def start_commander(self, lowest: float, highest: float, name: str = COMMANDER) -> subprocess.Popen[bytes]:
         """A process that asks for the lease and commands pressures between two shares of the robot's range."""
         words = [sys.executable, "-m", commander.__name__, self.robot.name, str(lowest), str(highest), name]
         return self.processes.start(words)
@@ -197,6 +200,9 @@ class RigStack:
         watch, lowest = self.watch, _MOVING_SHARE * self.robot.actuator_max
         return bool(
             watch.driver_state == DriverState.RUNNING
+            and watch.lease[0] == COMMANDER  # not one that a fault has left, and that is about to be vented
+            and self.commander is not None
+            and self.commander.poll() is None
             and watch.pressures is not None
             and time.monotonic() - watch.pressures_at < _FRESH_SECONDS
             and np.all(watch.pressures > lowest)

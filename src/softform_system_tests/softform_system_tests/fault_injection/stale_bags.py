@@ -18,6 +18,8 @@ from softform_system_tests.fault_injection.rig_stack import DRIVER, RECORDER, Ri
 from softform_system_tests.fault_injection.stack_watch import wait_for
 
 _PLAYED = 40
+_BEGUN_SECONDS = 10.0
+_RECORDED_SECONDS = 3.0
 _CLOSED_SECONDS = 10.0
 _REPORTED_SECONDS = 2.5
 _VENTED_SECONDS = 3.0
@@ -82,12 +84,16 @@ def _recorded_commands(stack: RigStack) -> list[bytes]:
         SoftformError: If there are none.
     """
     recorder, bag = stack.required(RECORDER), stack.bag
+    wait_for(lambda: any(file.stat().st_size for file in bag.glob("*.mcap")), _BEGUN_SECONDS)
+    time.sleep(_RECORDED_SECONDS)  # the recorder of the last fault's recording has just been replaced
     recorder.terminate()
     if not wait_for(lambda: not is_running(recorder), _CLOSED_SECONDS):
         raise SoftformError("The recorder did not close its bag.", "See the launch's log.")
     with OpenRecording(bag_parts(bag)) as recording:
         topics = recording.topics(["actuator_command"], with_commands=True)
         commands = [command for _, _, command in recording.messages(topics)]
+    if not commands:
+        raise SoftformError(f"{bag} holds no commands.", "See the launch's log.")
     return commands[-_PLAYED:]
 
 
