@@ -5,17 +5,12 @@ A package adds a family by an entry point of the group `softform.devices`: `kind
 """
 
 from functools import cache
-from importlib.metadata import entry_points
 
 from softform_actuation.device import DeviceFamily
 from softform_core.errors import SoftformError
+from softform_core.plugins import load_plugin
 
 GROUP = "softform.devices"
-
-
-def device_kinds() -> list[str]:
-    """Names of all kinds that are installed."""
-    return sorted({point.name for point in entry_points(group=GROUP)})
 
 
 @cache
@@ -25,18 +20,8 @@ def device_family(kind: str) -> DeviceFamily:
     Raises:
         SoftformError: If there is no such kind, or its package cannot be loaded.
     """
-    points = [point for point in entry_points(group=GROUP) if point.name == kind]
-    if not points:
-        raise SoftformError(
-            f"There is no device of kind '{kind}'.",
-            f"Known: {', '.join(device_kinds())}. Another package may add one (docs/extending.md).",
-        )
-    try:
-        family: DeviceFamily = points[0].load()
-    except (ImportError, AttributeError) as error:
-        raise SoftformError(
-            f"The device '{kind}' of {points[0].value} cannot be loaded: {error}.", "Install its package again."
-        ) from error
+    loaded, origin = load_plugin(GROUP, kind, "device")
+    family: DeviceFamily = loaded
     if not all(hasattr(family, name) for name in ("parameters", "adapters", "make")):
-        raise SoftformError(f"The device '{kind}' of {points[0].value} is no family.", "See docs/extending.md.")
+        raise SoftformError(f"The device '{kind}' of {origin} is no family.", "See docs/extending.md.")
     return family

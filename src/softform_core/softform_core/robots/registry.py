@@ -4,9 +4,9 @@ A package adds a kind by an entry point of the group `softform.bodies`: `kind = 
 """
 
 from functools import cache
-from importlib.metadata import entry_points
 
 from softform_core.errors import SoftformError
+from softform_core.plugins import load_plugin, plugin_kinds
 from softform_core.robots.body import Body
 
 GROUP = "softform.bodies"
@@ -14,7 +14,7 @@ GROUP = "softform.bodies"
 
 def body_kinds() -> list[str]:
     """Names of all kinds that are installed."""
-    return sorted({point.name for point in entry_points(group=GROUP)})
+    return plugin_kinds(GROUP)
 
 
 @cache
@@ -24,20 +24,9 @@ def body_class(kind: str) -> type[Body]:
     Raises:
         SoftformError: If there is no such kind, or its package cannot be loaded.
     """
-    points = [point for point in entry_points(group=GROUP) if point.name == kind]
-    if not points:
-        raise SoftformError(
-            f"There is no body of kind '{kind}'.",
-            f"Known: {', '.join(body_kinds())}. Another package may add one (docs/extending.md).",
-        )
-    try:
-        found = points[0].load()
-    except (ImportError, AttributeError) as error:
-        raise SoftformError(
-            f"The body '{kind}' of {points[0].value} cannot be loaded: {error}.", "Install its package again."
-        ) from error
+    found, origin = load_plugin(GROUP, kind, "body")
     if not (isinstance(found, type) and issubclass(found, Body)):
         raise SoftformError(
-            f"The body '{kind}' of {points[0].value} is not a class derived from Body.", "See docs/extending.md."
+            f"The body '{kind}' of {origin} is not a class derived from Body.", "See docs/extending.md."
         )
     return found
