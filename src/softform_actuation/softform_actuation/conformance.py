@@ -24,10 +24,11 @@ import numpy as np
 
 from softform_actuation.assembly import make_devices, make_driver, parameters_of, served_by_devices
 from softform_actuation.commands import CommandRejectedError
-from softform_actuation.device import Array, Device, DeviceLostError
+from softform_actuation.device import Device, DeviceLostError
 from softform_actuation.driver import Driver
 from softform_actuation.parameters import PARAMETERS
 from softform_actuation.states import Readings, State, Status
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot, load_robot
 

@@ -15,15 +15,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from softform_actuation.clock import Clock
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots.devices import Tolerances
 from softform_ros.parameters import Parameter
-
-Array = NDArray[np.float64]
 
 
 class DeviceError(SoftformError):

@@ -7,8 +7,7 @@ from softform_actuation.commands import SettleDetector
 from softform_actuation.device import Device, Measurement, ServedActuators, UnsafeError
 from softform_actuation.states import DriverSettings, Status
 from softform_actuation.watches import FollowWatch, RangeWatch
-
-Array = NDArray[np.float64]
+from softform_core.arrays import Array
 
 
 class Follower:

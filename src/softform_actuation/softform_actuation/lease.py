@@ -8,13 +8,9 @@ import threading
 import time
 from enum import IntEnum
 
-import numpy as np
-from numpy.typing import NDArray
-
 from softform_actuation.clock import Clock
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-
-Array = NDArray[np.float64]
 
 
 class LeaseCode(IntEnum):

@@ -33,7 +33,7 @@ class DriverReport:
         state: What.
         reason: Why, and what to do about it.
         holder: Who holds the lease; empty if nobody does.
-        lease: Id of that lease; without a holder that of the last one, 0 before the first.
+        lease: Id of that lease; without a holder that of the last one, which nobody held before the first.
     """
 
     state: State

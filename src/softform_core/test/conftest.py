@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.rbf_warp import SimToReal
 from softform_core.forward.sim_to_real_store import SIM_TO_REAL
@@ -26,7 +26,6 @@ from softform_core.units import MM_PER_M
 
 sys.path.insert(0, str(Path(__file__).parent))  # for the helpers beside this file
 
-Array = NDArray[np.float64]
 PRESSURE_MAX = 5000.0
 CHAMBERS = 9
 GRID = 30

@@ -8,14 +8,13 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.spatial import Delaunay
 
+from softform_core.arrays import Array
 from softform_core.robots import load_robot
 from softform_core.surface.bending import bending_energy
 from softform_core.surface.bspline import basis_matrix, evaluate
 from softform_core.surface.fit import LARGEST_AMPLIFICATION, SurfaceFitter
 from softform_core.surface.mean_value import parametrise
 from softform_core.training.shapes import distances_from_mesh
-
-Array = NDArray[np.float64]
 
 SIZE = 320.0
 LINE = np.linspace(0.0, 1.0, 136)

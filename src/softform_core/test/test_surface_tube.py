@@ -6,6 +6,7 @@ import torch
 from numpy.typing import NDArray
 from scipy.spatial import Delaunay
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.rbf_warp import SimToReal, gaussians
@@ -17,8 +18,6 @@ from softform_core.surface.mean_value import parametrise_tube
 from softform_core.surface.mesh import directed_edges
 from softform_core.surface.patch import ParametrisedMesh, Patch
 from softform_core.training.shapes import distances_from_mesh
-
-Array = NDArray[np.float64]
 
 RADIUS, LENGTH = 40.0, 260.0
 TUBE = Patch(periodic=True)

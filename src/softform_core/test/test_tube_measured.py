@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.evaluation.comparison import PredictedSurface, compare_markers, compare_scan
 from softform_core.evaluation.evaluate import JudgedFrame
 from softform_core.evaluation.metrics import folded_cells
@@ -37,8 +37,6 @@ from softform_core.surface.patch import Patch
 from softform_core.training.sim_to_real_model_card import make_sim_to_real_card, network_of
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
 from softform_core.units import MM_PER_M
-
-Array = NDArray[np.float64]
 
 RADIUS, LENGTH, SEAM_MM = 0.04, 0.26, 1e-6
 TUBE = Patch(24, 20, 3, True)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.interpolate import RegularGridInterpolator
 from scipy.spatial import cKDTree
 
+from softform_core.arrays import Array
 from softform_core.evaluation.metrics import chamfer_distance, folded_cells, hausdorff_distance, normal_errors
 from softform_core.evaluation.uncertainty import measurement_noise
 from softform_core.forward.pipeline import ForwardPipeline
@@ -15,8 +16,6 @@ from softform_core.inverse.closest_points import closest_points_on
 from softform_core.shapes.target import TargetShape
 from softform_core.surface.patch import SHEET, Patch
 from softform_core.units import MM_PER_M
-
-Array = NDArray[np.float64]
 
 _BESIDE_PART = 0.01
 """Captured points sideways of the surface's rim by more than this part of its size show something else."""

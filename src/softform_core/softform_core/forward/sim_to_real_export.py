@@ -4,18 +4,16 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from torch import Tensor, nn
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.rbf_warp import SimToReal
 from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.networks.sim_to_real import kernels
 from softform_core.surface.bspline import basis_matrix, derivative_matrices
 from softform_core.surface.patch import SHEET, Patch
-
-Array = NDArray[np.float64]
 
 _NEGLIGIBLE = 1e-12
 """Singular values of the first layers below this share of the largest are rounding."""

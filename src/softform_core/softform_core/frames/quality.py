@@ -6,13 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.registration.rest_surface import rest_surface
 from softform_core.robots import Robot
 from softform_core.shapes.validate import check_target
 from softform_core.surface.feet import Feet, feet_on
-
-Array = NDArray[np.float64]
 
 COVERAGE_CELLS = 16
 """Cells along u and along v on which coverage is counted."""
@@ -118,7 +117,7 @@ def cells_of(feet: Feet, size: float) -> tuple[NDArray[np.int64], NDArray[np.boo
     return cells, feet.beyond_rim <= _OVER_RIM * size
 
 
-def _roughness(points: NDArray[np.float64], distance: float) -> tuple[float, float]:
+def _roughness(points: Array, distance: float) -> tuple[float, float]:
     """Share of points further than `distance` (m) from their neighbours' plane, and the median thickness ratio."""
     step = max(1, len(points) // _EXAMINED_POINTS)
     examined = points[::step]

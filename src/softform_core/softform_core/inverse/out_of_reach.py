@@ -6,12 +6,10 @@ A target that lies nowhere near has a nearest shape, too, often with every chamb
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.halton import halton_actuations
-
-Array = NDArray[np.float64]
 
 _CORNERS = 64
 """Corners of the working range among which the largest deformation is looked for: a robot deforms most at corners."""

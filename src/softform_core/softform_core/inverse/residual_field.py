@@ -11,16 +11,14 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.interpolate import RectBivariateSpline
 from scipy.sparse import csr_matrix
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.surface.bspline import basis_matrix
 from softform_core.surface.feet import feet_on
 from softform_core.surface.patch import SHEET, Patch
-
-Array = NDArray[np.float64]
 
 SIDE = 20
 """Control values a side of the field: 17 mm apart on the 320 mm membrane, fine enough for the edge of a chamber."""

@@ -6,7 +6,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
-Array = NDArray[np.float64]
+from softform_core.arrays import Array
 
 _NEIGHBOURS = 4
 _FAR_NEARER = 0.5

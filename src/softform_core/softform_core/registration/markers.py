@@ -6,13 +6,12 @@ from scipy.optimize import least_squares
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import pdist, squareform
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.registration.rest_surface import rest_surface
 from softform_core.robots import Robot
 from softform_core.surface.bspline import basis_matrix, derivative_matrices
 from softform_core.surface.patch import Patch
-
-Array = NDArray[np.float64]
 
 _FEWEST_MARKERS = 4
 _LARGEST_DISTANCE = 0.05

@@ -2,14 +2,10 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
+from softform_core.arrays import Array
 from softform_core.robots import Robot
 from softform_core.simulation.simulated_body import SimulatedBody, rest_points
 from softform_core.surface.patch import ParametrisedMesh
-
-Array = NDArray[np.float64]
 
 _SAMPLES = 65 * 65
 _KEPT = 4

@@ -3,12 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.geometry.triangle_tree import TriangleTree
 from softform_core.surface.patch import Patch
-
-Array = NDArray[np.float64]
 
 _ON_RIM = 1e-9
 
