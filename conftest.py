@@ -1,7 +1,8 @@
 """What every package's tests share: a ROS domain of their own, and the marks of tests that take long.
 
-A test file is marked by what it imports and calls: `stack` if it starts nodes or processes or opens terminals,
-`training` if it trains a model, fits a plant or simulates a data set. `--quick` leaves out both, unread.
+A test file is marked by what it imports and calls: `stack` if it starts nodes or processes, opens terminals or plays a
+robot in real time, `training` if it trains a model, fits a plant or simulates a data set. `--quick` leaves out both,
+unread; `--waiting` and `--computing` divide all files into those that mostly wait and those that compute.
 """
 
 import functools
@@ -9,6 +10,7 @@ import os
 import random
 import re
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,7 +24,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 _MARKS = {
     "stack": re.compile(
         r"^(?:import|from) (?:subprocess|multiprocessing|rclpy|lifecycle_msgs|pty)\b"
-        r"|\b(?:ShapeClient|BackgroundNode|PseudoTerminal)\b|\bworkers=|\bprocesses=|\(stack\b",
+        r"|\b(?:ShapeClient|BackgroundNode|PseudoTerminal|QuickRobot|VirtualRig)\b|\bworkers=|\bprocesses=|\(stack\b",
         re.MULTILINE,
     ),
     "training": re.compile(
@@ -58,20 +60,32 @@ def state_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+_CHOICES: dict[str, tuple[str, Callable[[frozenset[str]], bool]]] = {
+    "--quick": ("only test files that are marked neither stack nor training", lambda marks: not marks),
+    "--waiting": ("only test files that are marked stack", lambda marks: "stack" in marks),
+    "--computing": ("only test files that are not marked stack", lambda marks: "stack" not in marks),
+}
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--quick`."""
-    parser.addoption("--quick", action="store_true", help="only test files that are marked neither stack nor training")
+    """Add the options that choose files by their marks."""
+    for option, (described, _) in _CHOICES.items():
+        parser.addoption(option, action="store_true", help=described)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out what `--quick` leaves out before it is imported, which takes as long as running it."""
-    is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
-    return True if config.getoption("quick") and is_test and marks_of(collection_path) else None
+    """Leave out what the options leave out before it is imported, which takes as long as running it."""
+    if not (collection_path.name.startswith("test_") and collection_path.suffix == ".py"):
+        return None
+    chosen = [chooses for option, (_, chooses) in _CHOICES.items() if config.getoption(option)]
+    return None if all(chooses(marks_of(collection_path)) for chooses in chosen) else True
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test as its file."""
+    """Mark each test as its file, and let one worker compile what all tests of rods need."""
     for item in items:
+        if item.path.parts[-4:-2] == ("softform_core", "test"):
+            item.add_marker(pytest.mark.xdist_group("rods" if item.path.parent.name == "rods" else item.path.stem))
         for mark in marks_of(item.path):
             item.add_marker(mark)
 

@@ -62,7 +62,7 @@ def started_stack(run_dir: Path, arguments: dict[str, str]) -> Iterator[RunningS
 
 def bring_to_rest() -> None:
     """Stop and reset the robot, and wait until it is vented."""
-    pressures: list[float] = []
+    values: list[float] = []
     with BackgroundNode("operator", "/softform") as node:
         for service in ("stop", "reset"):
             answer = call_driver(node, service, 20.0)
@@ -70,12 +70,12 @@ def bring_to_rest() -> None:
         node.create_subscription(
             ActuatorState,
             "actuator_state",
-            lambda state: pressures.append(max(map(abs, state.value))),
+            lambda state: values.append(max(map(abs, state.value))),
             ACTUATOR_STATE_READER,
         )
         deadline = time.monotonic() + 20.0
-        while not pressures or pressures[-1] > AT_REST:
-            assert time.monotonic() < deadline, f"not at rest: {pressures[-1:]}"
+        while not values or values[-1] > AT_REST:
+            assert time.monotonic() < deadline, f"not at rest: {values[-1:]}"
             time.sleep(0.05)
 
 

@@ -18,7 +18,7 @@ from softform_rig.firmware import Firmware
 from softform_rig.pseudo_terminal import PseudoTerminal
 from softform_ros import qos
 from softform_ros.background_node import BackgroundNode
-from softform_ros.command_lease import CommandLease, LeaseRefusedError
+from softform_ros.command_lease import CommandLease, LeaseRejectedError
 from softform_ros.conversions import cloud_from_points
 from softform_ros.service_calls import call_service
 
@@ -103,7 +103,7 @@ class Stack:
     def _command_for_ever(self):
         """As greedy as a commander can be: it asks for the lease whenever it has none."""
         while not self._ended.wait(0.05):
-            with suppress(LeaseRefusedError):
+            with suppress(LeaseRejectedError):
                 self.lease.acquire()
             self.lease.send(HELD)
 
@@ -154,7 +154,7 @@ class Stack:
         answer = self.trigger("reset")
         assert answer is not None and answer.success, f"{answer}\n{self.log(DRIVER)[-3000:]}"
         self.bring_up(DRIVER)
-        channels = ROBOT.channels
+        channels = ROBOT.devices[0].channels
         self.wait_until(lambda: self.board.pressures()[channels].min() > 1.0, "a reset robot does not move")
 
     def stop(self):

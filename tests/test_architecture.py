@@ -30,12 +30,12 @@ ALLOWED = {
     "softform_pneumatics": BELOW_NODES | {"softform_actuation"},
     "softform_tendons": BELOW_NODES | {"softform_actuation"},
     # Above the nodes: what starts, watches and judges them.
-    "softform_tools": BELOW_NODES | {"softform_recording"},
+    "softform_tools": BELOW_NODES | {"softform_recording", "softform_rig"},
     "softform_studies": BELOW_NODES | {"softform_rig"},
     "softform_system_tests": BELOW_NODES
     | {"softform_actuation", "softform_bringup", "softform_capture", "softform_pneumatics", "softform_recording"}
     | {"softform_rig"}
-    | {"softform_studies"},
+    | {"softform_studies", "softform_tendons"},
 }
 """What a package may import besides itself. No node package knows another."""
 
@@ -48,7 +48,7 @@ DEPENDENCY_OF = {
     **{
         name: f"python3-{name}-pip" for name in ("fcl", "natnet", "numba", "ompl", "pydantic", "rosbags", "tensorboard")
     },
-    **{name: f"python3-{name}-pip" for name in ("open3d", "threadpoolctl", "torch", "trimesh", "zarr")},
+    **{name: f"python3-{name}-pip" for name in ("meshio", "open3d", "threadpoolctl", "torch", "trimesh", "zarr")},
     **{"PIL": "python3-pil", "cv2": "python3-opencv", "mpl_toolkits": "python3-matplotlib"},
     **{"tf2_ros": "tf2_ros_py", "qtm_rt": "python3-qtm-rt-pip", "skfem": "python3-scikit-fem-pip"},
     "dynamixel_sdk": "python3-dynamixel-sdk-pip",

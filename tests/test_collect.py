@@ -102,8 +102,8 @@ def wait_for_a_frame(path: Path, process: subprocess.Popen | None = None) -> Non
 
 
 def vented(link: RobotLink) -> bool:
-    pressures = link.driver.pressures
-    return pressures is not None and float(np.abs(pressures).max()) < 0.05 * ROBOT.actuation_max[0]
+    values = link.driver.values
+    return values is not None and float(np.abs(values).max()) < 0.05 * ROBOT.actuation_max[0]
 
 
 @pytest.fixture(scope="module")
@@ -241,7 +241,7 @@ def test_a_silent_scanner_is_named(stack, operator, tmp_path):
     assert list(open_recording(tmp_path / "frames.zarr").pending) == [0, 1]
 
 
-def refused(*arguments: str) -> str:
+def rejected(*arguments: str) -> str:
     result = CliRunner().invoke(collect, arguments)
     assert result.exit_code != 0 and (result.exception is None or isinstance(result.exception, SystemExit))
     return result.output
@@ -260,9 +260,9 @@ def test_a_launched_stack_is_recorded(launching):
     assert counts["/softform/captured_cloud"] > 0 and counts["/softform/actuator_command"] > 0
     # Nothing is left to do, or it must not be done: no stack is launched for it.
     assert "1 of 1 frames" in CliRunner().invoke(collect, ["--frames", "1", "--output", str(path)]).output
-    assert "seed" in refused("--frames", "2", "--output", str(path), "--seed", "5")
-    assert "reality worn" in refused("--frames", "2", "--output", str(path), "--reality", "worn")
-    assert "via 'scanner'" in refused("--frames", "2", "--output", str(path), "--via", "mocap")
+    assert "seed" in rejected("--frames", "2", "--output", str(path), "--seed", "5")
+    assert "reality worn" in rejected("--frames", "2", "--output", str(path), "--reality", "worn")
+    assert "via 'scanner'" in rejected("--frames", "2", "--output", str(path), "--via", "mocap")
     assert len(open_recording(path).sessions) == 1
 
 
@@ -276,6 +276,6 @@ def test_a_launched_stack_is_recorded(launching):
         (["--via", "telepathy"], "scanner"),
     ],
 )
-def test_a_bad_request_is_refused(tmp_path, monkeypatch, arguments, said):
+def test_a_bad_request_is_rejected(tmp_path, monkeypatch, arguments, said):
     monkeypatch.setattr(client, "ATTACH_TIMEOUT", 1.0)
-    assert re.search(said, refused("--output", str(tmp_path / "frames.zarr"), *arguments))
+    assert re.search(said, rejected("--output", str(tmp_path / "frames.zarr"), *arguments))

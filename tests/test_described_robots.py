@@ -1,6 +1,8 @@
 """Robots that are added by a description alone: simulated, learned, launched, and led on the virtual rig."""
 
 from collections.abc import Iterator
+from itertools import repeat
+from queue import Queue
 
 import numpy as np
 import pytest
@@ -15,6 +17,10 @@ from softform_core.paths import home, robot_file
 from softform_core.robots import Robot, load_robot
 from softform_core.shapes.random import random_target
 from softform_core.units import MM_PER_M
+from softform_interfaces.msg import ServoState, Surface
+from softform_ros.background_node import BackgroundNode
+from softform_ros.conversions import points_from_cloud
+from softform_ros.qos import PREDICTED_SURFACE
 
 COARSE = {"patch": "sheet", "rows": 16, "columns": 16, "degree": 3}
 
@@ -38,13 +44,13 @@ def two_by_three() -> dict:
 
 
 def six_over_nine() -> dict:
-    """Nine chambers driven by six pressures: the chambers of the middle row lie between those of the outer rows."""
+    """Nine chambers driven by six values: the middle row lies between the outer rows. Measured in two halves."""
     outer = np.eye(6)
     matrix = np.concatenate([outer[:3], 0.5 * (outer[:3] + outer[3:]), outer[3:]])
     linear = {"kind": "linear", "names": list("abcdef"), "matrix": matrix.tolist(), "minimum": 0.0, "maximum": 5000.0}
     content = _described("membrane", name="six_over_nine", actuation_map=linear)
     content["body"]["cells"] = 18
-    content["surfaces"] = [COARSE]
+    content["surfaces"] = [COARSE | {"patch": "left", "rows": 9}, COARSE | {"patch": "right", "rows": 8}]
     return content
 
 
@@ -85,19 +91,50 @@ def _run(command: object, *arguments: object) -> None:
 def test_it_takes_what_it_is_asked_for(robot: Robot) -> None:
     with ShapeClient("/softform", timeout=30.0) as client:
         if robot.surfaces:
-            target = random_target(robot, seed=1)
-            result = client.reach(target, Mode.PLAN_MOVE_AND_VERIFY)
-            assert len(result.actuators.value) == len(robot.actuators)
-            commands = robot.check_commands(np.array(result.actuators.value))
-            np.testing.assert_allclose(robot.actuators_of(robot.actuation_of(commands)), commands, atol=1e-6)
-            at_rest = np.abs(target.points[:, 2]).mean()
-            # What is left is the reality's difference, which nothing has learned yet.
-            assert result.measured.valid and result.measured.mean_error < 0.35 * at_rest
-            return
-        model = load_tip_model(robot)
-        middle = 0.5 * (robot.actuation_min + robot.actuation_max)
-        actuations = middle + 0.15 * (robot.actuation_max - robot.actuation_min) * np.eye(6)[[0, 2, 4]]
-        points = model.tip(actuations) / MM_PER_M
-        result = client.follow(PointPath(points, np.zeros(2)))
-        assert max(result.errors) < 1e-3
-        assert np.nanmax(result.measured_errors) < 0.15 * robot.body.size
+            _lead_surface(robot, client)
+        else:
+            _lead_tip(robot, client)
+
+
+def _lead_surface(robot: Robot, client: ShapeClient) -> None:
+    """Reach a shape; see it predicted and captured; follow a stream to another."""
+    target = random_target(robot, seed=1)
+    # What is left is the reality's difference, which nothing has learned yet.
+    gap = 0.35 * np.abs(target.points[:, 2]).mean()
+    result = client.reach(target, Mode.PLAN_MOVE_AND_VERIFY)
+    assert len(result.actuators.value) == len(robot.actuators)
+    commands = robot.check_commands(np.array(result.actuators.value))
+    np.testing.assert_allclose(robot.actuators_of(robot.actuation_of(commands)), commands, atol=1e-6)
+    assert result.measured.valid and result.measured.mean_error < gap
+
+    predicted: Queue[Surface] = Queue()
+    with BackgroundNode("observer", "softform") as node:
+        node.create_subscription(Surface, "predicted_surface", predicted.put, PREDICTED_SURFACE)
+        surface = predicted.get(timeout=10.0)
+    assert not surface.stale and [patch.name for patch in surface.patches] == [one.patch for one in robot.surfaces]
+    control_points = np.array([[p.x, p.y, p.z] for patch in surface.patches for p in patch.control_points])
+    patches = robot.patches
+    middles = patches.evaluate(control_points, patches.joined(np.arange(len(patches)), np.full((len(patches), 2), 0.5)))
+    assert np.linalg.norm(target.points[:, None] - middles, axis=-1).min(axis=0).max() < 0.01
+
+    captured = client.capture()
+    points = points_from_cloud(captured.cloud)
+    assert captured.measured.valid and captured.measured.mean_error < gap
+    # Whichever half the hole of a scan lies in, it is seen.
+    assert min((points[:, 0] < 0.0).sum(), (points[:, 0] > 0.0).sum()) > 0.2 * len(points)
+
+    other = random_target(robot, seed=2)
+    for state in client.stream(repeat(other, 150), rate=30.0):
+        if state.state == ServoState.TRACKING and state.converged:
+            break
+    assert state.converged and state.mean_error < 2e-3, state
+
+
+def _lead_tip(robot: Robot, client: ShapeClient) -> None:
+    model = load_tip_model(robot)
+    middle = 0.5 * (robot.actuation_min + robot.actuation_max)
+    actuations = middle + 0.15 * (robot.actuation_max - robot.actuation_min) * np.eye(6)[[0, 2, 4]]
+    points = model.tip(actuations) / MM_PER_M
+    result = client.follow(PointPath(points, np.zeros(2)))
+    assert max(result.errors) < 1e-3
+    assert np.nanmax(result.measured_errors) < 0.15 * robot.body.size

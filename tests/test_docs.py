@@ -71,12 +71,25 @@ EXAMPLES = re.findall(
 def test_examples_of_descriptions_are_robots(example, body, degrees_of_freedom, actuators):
     robot = read_robot(yaml.safe_load(example), "docs/robots/description.md")
     assert (robot.body.kind, robot.degrees_of_freedom, len(robot.actuators)) == (body, degrees_of_freedom, actuators)
-    assert len(robot.channels) == actuators
+    assert sum(len(device.channels) for device in robot.devices) == actuators
     places = list(robot.base_markers.values())
     distances = sorted(math.dist(a, b) for a, b in itertools.combinations(places, 2))
     assert all(b - a > 1e-3 for a, b in itertools.pairwise(distances))  # each marker is recognised
     for name in known_realities(body):
         load_reality(name, robot)
+
+
+def test_the_example_of_an_imported_robot_takes_a_table(tmp_path):
+    page = (ROOT / "docs" / "steps" / "import.md").read_text(encoding="utf-8")
+    (tmp_path / "mine.yaml").write_text(re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)[0], encoding="utf-8")
+    pressures = list(itertools.product([0, 30, 60], repeat=3))
+    rows = [f"{a},{b},{c},{(b - c) / 2},{(a - b) / 2},{110 + a + b + c}" for a, b, c in pressures]
+    (tmp_path / "fem.csv").write_text("p1,p2,p3,x,y,z\n" + "\n".join(rows), encoding="utf-8")
+    line = re.search(r"^    \./softform (import tips .*)$", page, re.MULTILINE).group(1)
+    words = [str(tmp_path / word) if word in ("fem.csv", "mine.yaml") else word for word in shlex.split(line)]
+    result = CliRunner().invoke(main, [*words, "--output", str(tmp_path / "mine.zarr")])
+    assert result.exit_code == 0, result.output
+    assert "27 tips" in result.output
 
 
 def test_the_example_of_a_reality_fits_any_membrane(tmp_path):

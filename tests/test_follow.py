@@ -1,12 +1,16 @@
 """Waypoints on a robot of paper 001, on the virtual rig: planned, moved, seen by motion capture; how a path ends."""
 
+import csv
+import json
 import threading
 import time
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
-from softform_client.client import GoalFailedError, NotConnectedError, PointPath, ShapeClient
+from softform_client.client import CaptureCode, FollowCode, GoalFailedError, NotConnectedError, PointPath, ShapeClient
+from softform_core.cli.main import main
 from softform_core.forward.tip_model import load_tip_model
 from softform_core.paths import models_dir
 from softform_core.robots import load_robot
@@ -62,6 +66,40 @@ def test_the_tip_is_led_and_seen_where_it_was_led(client, path, heard):
     assert np.array(heard["actuator_state"].value) == pytest.approx(held, abs=1500.0)
 
 
+def test_the_tip_is_captured_where_it_is(client, path):
+    client.follow(PointPath(path.points[:1]))
+    result = client.capture()
+    assert list(result.markers.name) == ["tip"] and result.markers.header.frame_id == f"{ROBOT}/base_link"
+    tip = result.markers.position[0]
+    assert np.linalg.norm(path.points[0] - [tip.x, tip.y, tip.z]) < 2e-3 and result.measured.mean_error < 2e-3
+    with pytest.raises(GoalFailedError, match="tip and no surface") as failure:
+        client.capture(TargetShape(np.random.default_rng(0).uniform(-0.1, 0.1, (50, 3))))
+    assert failure.value.code == CaptureCode.INVALID_TARGET
+    with pytest.raises(GoalFailedError, match="not captured via 'scanner'"):
+        client.capture(via="scanner")
+
+
+def test_the_commands_lead_and_capture_it(stack, path, tmp_path):
+    points = tmp_path / "points.csv"
+    np.savetxt(points, path.points, delimiter=",", header="x,y,z", comments="")
+    led = CliRunner().invoke(main, ["follow", str(points), "--json", "-"])
+    assert led.exit_code == 0 and max(json.loads(led.stdout)["errors"]) < 1e-4, led.output
+    captured = CliRunner().invoke(main, ["capture", "--output", str(tmp_path / "tip.csv")])
+    assert captured.exit_code == 0 and "1 markers" in captured.output, captured.output
+    (name, *place), *others = csv.reader((tmp_path / "tip.csv").read_text().splitlines()[1:])
+    assert name == "tip" and not others
+    assert np.linalg.norm(path.points[-1] - np.array(place, dtype=float)) < 2e-3
+
+
+def test_a_waypoint_far_out_of_the_workspace_moves_nothing(client, path, heard):
+    client.follow(PointPath(path.points[:1]))
+    before = np.array(heard["actuator_state"].value)
+    with pytest.raises(GoalFailedError, match=r"waypoint 2 is out of reach.* mm away in the direction") as failure:
+        client.follow(PointPath(np.array([path.points[1], path.points[1] + [0.0, 0.0, 0.5]])))
+    assert failure.value.code == FollowCode.UNREACHABLE and not failure.value.result.times
+    assert np.array(heard["actuator_state"].value) == pytest.approx(before, abs=1500.0)
+
+
 def test_times_are_kept(client, path):
     result = client.follow(path, times=[2.0, 3.0, 4.0])
     assert result.times == pytest.approx([2.0, 3.0, 4.0], abs=0.5)
@@ -79,15 +117,15 @@ def test_markers_that_make_no_sense_do_not_end_the_node(client, path):
     assert len(client.follow(path, plan_only=True).errors) == 3
 
 
-def test_shapes_are_refused(client, stack):
+def test_shapes_are_rejected(client, stack):
     with pytest.raises(GoalFailedError, match="tip and no surface.*follow_waypoints"):
         client.reach(TargetShape(np.random.default_rng(0).uniform(-0.1, 0.1, (50, 3))))
 
 
-def wait_until(condition, what, seconds=20.0):
+def wait_until(condition, what, seconds=20.0, but=()):
     deadline = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < deadline, f"waited in vain for {what}"
+        assert time.monotonic() < deadline and not but, f"waited in vain for {what}, but: {list(but)}"
         time.sleep(0.05)
 
 
@@ -104,8 +142,10 @@ def test_killing_the_node_midway_vents_the_robot(stack, client, path, heard):
     thread = threading.Thread(target=follow)
     wait_until(lambda: heard["driver_state"].state == DriverState.RUNNING, "the robot to be held")
     thread.start()
-    pressures = np.array(heard["actuator_state"].value)
-    wait_until(lambda: np.abs(pressures - heard["actuator_state"].value).max() > 1000.0, "the path to be under way")
+    values = np.array(heard["actuator_state"].value)
+    wait_until(
+        lambda: np.abs(values - heard["actuator_state"].value).max() > 1000.0, "the path to be under way", but=ended
+    )
     stack.process("inverse_kinematics_node").kill()
     wait_until(lambda: heard["driver_state"].state == DriverState.SAFE, "the driver to vent")
     wait_until(lambda: max(heard["actuator_state"].value) < 1000.0, "the air to leave the chambers")

@@ -132,13 +132,13 @@ def test_a_cloud_in_the_cameras_frame_gives_the_same_shape(planner, commands, po
             if result.error_code == Result.NONE:
                 break
             assert "no frame 'planner_camera'" in result.error_msg and time.monotonic() < deadline, result.error_msg
-        refused = planner.reach(planner.cloud(place.apply_inverse(points + [0.0, 0.0, 0.5]), "planner_camera"))
+        rejected = planner.reach(planner.cloud(place.apply_inverse(points + [0.0, 0.0, 0.5]), "planner_camera"))
     expected = planner.reach(planner.cloud(points), ReachShape.Goal.PLAN_ONLY)
     assert result.solve.shape.header.frame_id == expected.solve.shape.header.frame_id == "membrane/base_link"
     shapes = [points_from_cloud(one.solve.shape) for one in (result, expected)]
     assert np.abs(shapes[0] - shapes[1]).max() < SAME_SHAPE
-    assert refused.error_code == Result.UNREACHABLE and not commands
-    assert re.search(r"mm away in the direction \(-?0\.00, -?0\.00, 1\.00\) of the robot's frame", refused.error_msg)
+    assert rejected.error_code == Result.UNREACHABLE and not commands
+    assert re.search(r"mm away in the direction \(-?0\.00, -?0\.00, 1\.00\) of the robot's frame", rejected.error_msg)
 
 
 def test_a_good_cloud_moves_the_robot(planner, commands, points):

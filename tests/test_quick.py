@@ -1,4 +1,4 @@
-"""What `--quick` leaves out: tests that start nodes or processes, or train. Each test carries the marks of its file."""
+"""What `--quick`, `--waiting` and `--computing` leave out, by the marks that each test carries from its file."""
 
 import re
 from pathlib import Path
@@ -49,3 +49,15 @@ def test_quick_reads_only_what_it_runs(pytester):
         test_some_node="raise SystemExit('imported')\n",
     )
     pytester.runpytest_inprocess("--quick").assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize(("option", "passed"), [("--waiting", 2), ("--computing", 3)])
+def test_each_file_either_waits_or_computes(pytester, option, passed):
+    pytester.makeconftest((ROOT / "conftest.py").read_text(encoding="utf-8"))
+    one = "def test_{number}():\n    pass\n"
+    process, learning = "import subprocess\n", "def train_model():\n    pass\n\n\n"
+    texts = {"process": process, "both": process + learning, "learning": learning, "fast": "", "other": ""}
+    pytester.makepyfile(
+        **{f"test_{name}": text + one.format(number=number) for number, (name, text) in enumerate(texts.items())}
+    )
+    pytester.runpytest_inprocess(option).assert_outcomes(passed=passed)

@@ -112,9 +112,9 @@ class Stopped(RuleBasedStateMachine):
         if up:
             self.stack.bring_up(PLANNER)
 
-    @rule(pressures=st.sampled_from(sorted(ODD_PRESSURES)))
-    def command_something_odd(self, pressures):
-        values = ODD_PRESSURES[pressures]
+    @rule(values=st.sampled_from(sorted(ODD_PRESSURES)))
+    def command_something_odd(self, values):
+        values = ODD_PRESSURES[values]
         newest = self.stack.states[-1]
         message = ActuatorCommand(
             source=newest.holder,

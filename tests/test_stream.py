@@ -11,7 +11,7 @@ import pytest
 
 from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.robots import load_robot
-from softform_core.surface.patch import SHEET
+from softform_core.surface.patch_set import SHEET
 from softform_core.units import MM_PER_M
 from softform_interfaces.msg import ActuatorCommand, ActuatorState, DriverState, ServoState
 from softform_ros.background_node import BackgroundNode
@@ -25,7 +25,7 @@ PATIENCE = 30.0
 
 @pytest.fixture(scope="module")
 def points_file(tmp_path_factory):
-    """20 000 predicted points of the wanted pressures."""
+    """20 000 predicted points of the wanted values."""
     models = LivePipeline(load_robot("membrane"))
     file = tmp_path_factory.mktemp("stream") / "points.npy"
     np.save(file, models.current.at(SHEET.samples(20_000)).points(WANTED) / MM_PER_M)
@@ -38,10 +38,10 @@ class Observer:
     def __init__(self):
         self._background = BackgroundNode("observer", "softform")
         self.node = self._background.__enter__()
-        self.commands, self.pressures, self.driver, self.servo = [], [], [], []
+        self.commands, self.values, self.driver, self.servo = [], [], [], []
         for kind, topic, kept, qos in (
             (ActuatorCommand, "actuator_command", self.commands, ACTUATOR_COMMAND),
-            (ActuatorState, "actuator_state", self.pressures, ACTUATOR_STATE_READER),
+            (ActuatorState, "actuator_state", self.values, ACTUATOR_STATE_READER),
             (DriverState, "driver_state", self.driver, LATCHED_STATE),
             (ServoState, "servo_state", self.servo, SERVO_STATE),
         ):
@@ -62,7 +62,7 @@ class Observer:
 
     @property
     def measured(self):
-        return np.array(self.pressures[-1].value)
+        return np.array(self.values[-1].value)
 
     def close(self):
         self._background.close()
@@ -71,7 +71,7 @@ class Observer:
 @pytest.fixture
 def observer(stack):
     one = Observer()
-    one.wait_for(lambda: one.driver and one.pressures, "the driver")
+    one.wait_for(lambda: one.driver and one.values, "the driver")
     yield one
     one.close()
 

@@ -109,7 +109,7 @@ class Bench:
     def __init__(self, folder: Path, reality: str = "ideal") -> None:
         self.folder = folder
         described = load_reality(reality, ROBOT)
-        self.bus, self.body = make_motors(ROBOT, described), LiveBody(ROBOT, described)
+        self.bus, self.body = make_motors(ROBOT, ROBOT.devices[0], described), LiveBody(ROBOT, described)
         self.schedule = FaultSchedule()
         self.terminal = PseudoTerminal(self.bus, folder / "bus", self.schedule)
         self.terminal.start()
@@ -131,7 +131,7 @@ class Bench:
 
     @property
     def pulls(self) -> np.ndarray:
-        return self.bus.actuator_values(ROBOT.channels)
+        return self.bus.actuator_values(ROBOT.devices[0].channels)
 
     def drive(self, device: TendonBus, to: np.ndarray, seconds: float, start: np.ndarray | None = None) -> np.ndarray:
         """Lead all tendons there at their slew rate and stay for the rest of the time; the last measurement.

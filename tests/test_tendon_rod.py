@@ -21,7 +21,7 @@ from softform_ros.background_node import BackgroundNode
 from softform_ros.qos import ACTUATOR_STATE_READER, DIAGNOSTICS, FAULT_EVENTS, LATCHED_STATE
 from softform_ros.service_calls import call_service
 from softform_tendons.settings import SLACKENED_WITHIN
-from softform_tools.motors_heard import motors_heard
+from softform_tools.drivers_heard import drivers_heard
 
 NAME = "tendon_rod"
 ROBOT = load_robot(NAME, "tip")
@@ -111,7 +111,7 @@ def test_each_motor_is_told_and_a_broken_bus_where_to_look(heard):
     for number in (1, 2, 3, 4):
         motor = health[f"motor {number} (t{number})"]
         assert "XC330-T288, 1" in motor and " V, " in motor and "°C" in motor
-    told = motors_heard()["/softform/actuation"]
+    told = drivers_heard()["/softform/actuation"].motors
     assert told["bus"] == "all motors answer" and told.keys() == {"bus", *(f"motor {n} (t{n})" for n in (1, 2, 3, 4))}
     _inject(heard, "cut_bus=3+4")
     heard.wait_until(lambda: heard.driver.state == DriverState.FAULT, "the driver to notice")
@@ -137,7 +137,7 @@ def test_a_driver_that_is_killed_midway_leaves_slack_tendons(stack, client, path
     ended, under_way = [], threading.Event()
 
     def follow():
-        # The fault before was reset just now: until the motors are measured again a path is refused.
+        # The fault before was reset just now: until the motors are measured again a path is rejected.
         for _ in range(5):
             try:
                 client.follow(path, times=[10.0, 20.0, 30.0])

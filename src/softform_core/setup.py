@@ -19,12 +19,15 @@ setup(
         "console_scripts": ["softform = softform_core.cli.main:main"],
         "softform.bodies": [
             "membrane = softform_core.bodies.membrane.description:MembraneBody",
+            "imported = softform_core.bodies.imported.description:ImportedBody",
             "rod = softform_core.bodies.rod.description:RodBody",
             "tendon_rod = softform_core.bodies.tendon_rod.description:TendonRodBody",
         ],
         "softform.commands": [
             "simulate = softform_core.cli.simulate:simulate",
+            "import = softform_core.cli.import_:import_",
             "train = softform_core.cli.train:train",
+            "refresh = softform_core.cli.refresh:refresh",
             "evaluate = softform_core.cli.evaluate:evaluate",
             "convert = softform_core.cli.convert:convert",
             "robot = softform_core.cli.robot:robot",

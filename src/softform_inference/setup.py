@@ -13,7 +13,7 @@ setup(
     zip_safe=True,
     maintainer="Softform maintainers",
     maintainer_email="softform@users.noreply.example",
-    description="Shape prediction from measured pressures.",
+    description="Shape prediction from measured values.",
     license="Apache-2.0",
     entry_points={
         "console_scripts": [

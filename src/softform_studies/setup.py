@@ -18,6 +18,7 @@ setup(
     entry_points={
         "softform.commands": [
             "bench = softform_studies.cli_bench:bench",
+            "figures = softform_studies.cli_figures:figures",
             "study = softform_studies.cli_study:study",
         ],
         "softform.bench": [

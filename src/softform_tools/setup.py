@@ -13,13 +13,21 @@ setup(
     zip_safe=True,
     maintainer="Softform maintainers",
     maintainer_email="softform@users.noreply.example",
-    description="Commands about the whole stack: demo, doctor, status.",
+    description="Commands about the whole stack: demo, doctor, status, and goals for one that runs.",
     license="Apache-2.0",
     entry_points={
         "softform.commands": [
+            "capture = softform_tools.commands.capture:capture",
             "demo = softform_tools.cli_demo:demo",
             "doctor = softform_tools.doctor:doctor",
+            "follow = softform_tools.commands.follow:follow",
+            "plan = softform_tools.commands.plan:plan",
+            "reach = softform_tools.commands.reach:reach",
+            "reset = softform_tools.commands.stop_reset:reset",
+            "stop = softform_tools.commands.stop_reset:stop",
+            "stream = softform_tools.commands.stream:stream",
             "status = softform_tools.cli_status:status",
         ],
+        "softform.bench": ["best-fit = softform_tools.cli_best_fit:best_fit"],
     },
 )

@@ -172,7 +172,13 @@ class ActuationNode(SoftformLifecycleNode):
 
     def _publish_report(self, report: DriverReport) -> None:
         self._report = report
-        message = DriverState(state=int(report.state), reason=report.reason, holder=report.holder, lease=report.lease)
+        message = DriverState(
+            state=int(report.state),
+            reason=report.reason,
+            holder=report.holder,
+            lease=report.lease,
+            held_for=self._driver.held_for if self._driver is not None and report.holder else 0.0,
+        )
         message.header.stamp = self.get_clock().now().to_msg()
         self._state_publisher.publish(message)
 
@@ -206,7 +212,7 @@ class ActuationNode(SoftformLifecycleNode):
             if self._driver is None:
                 raise LeaseError(LeaseCode.INACTIVE, "The driver is not configured.", "Configure and activate it.")
             if request.request == Lease.Request.ACQUIRE:
-                response.lease = self._driver.acquire(request.source)
+                response.lease = self._driver.acquire(request.source, request.client)
                 response.first_command_timeout = values["lease_timeout"]
                 response.command_timeout = values["command_timeout"]
             elif request.request == Lease.Request.RELEASE:
@@ -221,7 +227,7 @@ class ActuationNode(SoftformLifecycleNode):
         if self._driver is not None:
             response.holder = self._driver.report.holder
         if response.message:
-            self.get_logger().warning(f"lease refused to '{request.source}': {response.message}")
+            self.get_logger().warning(f"lease denied to '{request.source}': {response.message}")
         return response
 
     def _on_stop(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:

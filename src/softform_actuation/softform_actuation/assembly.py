@@ -1,6 +1,7 @@
 """The driver that a robot's description and a set of parameters ask for."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from softform_actuation.device import Device, ServedActuators, never
@@ -10,24 +11,29 @@ from softform_actuation.latch import Latch
 from softform_actuation.parameters import PARAMETERS
 from softform_actuation.state_files import state_file
 from softform_actuation.states import DriverReport, DriverSettings, Readings
+from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_ros.parameters import Parameter
 
+PORTS = Parameter(
+    "port", "/dev/softform", "of several devices: each is on the port `port`_DEVICE, unless `DEVICE.port` is set"
+)
+
 
 def parameters_of(robot: Robot) -> tuple[Parameter, ...]:
-    """Parameters of the robot's devices: of one by their names, of several each as `DEVICE.NAME`.
+    """Parameters of the robot's devices: of one by their names, of several each as `DEVICE.NAME`, and `PORTS`.
 
     Raises:
         SoftformError: If a device is of an unknown kind.
     """
-    rows: list[Parameter] = []
-    for device in robot.devices:
-        for row in device_family(device.kind).parameters:
-            name = row.name if len(robot.devices) == 1 else f"{device.name}.{row.name}"
-            rows.append(
-                Parameter(name, row.default, row.description, row.minimum, row.maximum, row.choices, row.read_only)
-            )
-    return tuple(rows)
+    if len(robot.devices) == 1:
+        return device_family(robot.devices[0].kind).parameters
+    rows = [
+        replace(row, name=f"{device.name}.{row.name}", default="" if row.name == PORTS.name else row.default)
+        for device in robot.devices
+        for row in device_family(device.kind).parameters
+    ]
+    return (PORTS, *rows)
 
 
 def make_driver(
@@ -55,8 +61,12 @@ def make_devices(
     """Return the devices of these parameters, as their families make them, each with what it serves.
 
     Raises:
-        SoftformError: If a device cannot be found out, or files that it needs cannot be read.
+        SoftformError: If two devices are on one port, a device cannot be found out, or files that it needs cannot be
+            read.
     """
+    names = _adapters(values, robot)
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise SoftformError(f"Two devices are on {twice[0]}.", "Set the parameter `DEVICE.port` of each.")
     return [
         (device_family(device.kind).make(part, _own_values(values, robot, device.name), interrupted), part)
         for device, part in zip(robot.devices, served_by_devices(robot), strict=True)
@@ -64,30 +74,24 @@ def make_devices(
 
 
 def latch_of(values: Mapping[str, Any], robot: Robot) -> Latch:
-    """Return the latch of the ports that these parameters name, and of the adapters behind them whatever their names.
+    """Return the latch of the ports that these parameters name, and of the USB adapters behind them.
 
     Raises:
         SoftformError: If a device is of an unknown kind, or there is no place for the latch.
     """
-    names = [
-        name
-        for device in robot.devices
-        for name in device_family(device.kind).adapters(_own_values(values, robot, device.name))
-    ]
-    return Latch(*(state_file(name, "latch") for name in names))
+    return Latch(*(state_file(name, "latch") for name in _adapters(values, robot)))
 
 
 def served_by_devices(robot: Robot) -> list[ServedActuators]:
     """What each device serves, in the order of the robot's description."""
     parts = []
     for device in robot.devices:
-        names = device.actuators or robot.actuators
-        indices = [robot.actuators.index(name) for name in names]
+        indices = robot.served_by(device)
         parts.append(
             ServedActuators(
                 robot.name,
                 device.name,
-                list(names),
+                [robot.actuators[index] for index in indices],
                 list(device.channels),
                 robot.unit,
                 robot.actuator_min[indices],
@@ -101,8 +105,18 @@ def served_by_devices(robot: Robot) -> list[ServedActuators]:
     return parts
 
 
+def _adapters(values: Mapping[str, Any], robot: Robot) -> list[str]:
+    return [
+        name
+        for device in robot.devices
+        for name in device_family(device.kind).adapters(_own_values(values, robot, device.name))
+    ]
+
+
 def _own_values(values: Mapping[str, Any], robot: Robot, device: str) -> dict[str, Any]:
-    own = f"{device}."
+    """Values of the parameters as one device's family names them."""
     if len(robot.devices) == 1:
         return dict(values)
-    return {**values, **{name.removeprefix(own): value for name, value in values.items() if name.startswith(own)}}
+    prefix = f"{device}."
+    own = {name.removeprefix(prefix): value for name, value in values.items() if name.startswith(prefix)}
+    return {**values, **own, PORTS.name: own.get(PORTS.name) or f"{values[PORTS.name]}_{device}"}

@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """A clock that never goes back. Whoever drives a board reads and waits by the clock of that board."""
+    """A clock that never goes back. The driver of a board reads and waits by the clock of that board."""
 
     def now(self) -> float:
         """Return the moment, s."""

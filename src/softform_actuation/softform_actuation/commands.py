@@ -37,19 +37,13 @@ def check_command(
             f"The command has {len(names)} names, {len(units)} units and {len(values)} values.",
             "Give one name and one unit for each value.",
         )
-    if sorted(names) != sorted(robot.actuators):
-        raise CommandRejectedError(
-            f"The command names the actuators {', '.join(names) or '(none)'}.",
-            f"Name each actuator of '{robot.name}' once: {', '.join(robot.actuators)}.",
-        )
     for name, unit in zip(names, units, strict=True):
         if unit != robot.unit:
             raise CommandRejectedError(
                 f"The command gives {name} in '{unit}'.", f"Robot '{robot.name}' is commanded in {robot.unit}."
             )
-    value_of = dict(zip(names, values, strict=True))
     try:
-        return robot.check_commands(np.array([value_of[name] for name in robot.actuators], dtype=np.float64))
+        return robot.check_commands(robot.in_order(names, values))
     except SoftformError as error:
         raise CommandRejectedError(error.message, error.next_step) from error
 
@@ -82,7 +76,7 @@ def limit_rate(
 
 
 class SettleDetector:
-    """Tells which actuators have stayed at their goal for a time.
+    """Finds which actuators have stayed at their goal for a time.
 
     Single readings are noisy, and a valve or a motor moves a little about its target: so the mean
     over the whole time counts, and no reading within it may lie further off than `_SCATTER` tolerances.

@@ -17,11 +17,11 @@ class Connection:
     """What is known of a device, and of whether it is safe.
 
     Attributes:
-        device: Which.
+        device: The device.
         is_lost: Whether the connection is gone.
         is_tested: Whether its actuators have been tested since it was opened.
         is_safe: Whether it has confirmed that it is safe.
-        still_unsafe: What is wrong with a device that was made safe; empty if nothing.
+        still_unsafe: Reason why a device is not confirmed safe; empty if it is.
     """
 
     def __init__(self, device: Device) -> None:

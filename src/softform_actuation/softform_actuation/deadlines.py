@@ -38,7 +38,7 @@ class Deadlines:
     def is_due(self, now: float) -> bool:
         """Whether the next deadline has come; it then is this tick's, and the one after it the next.
 
-        What was missed is not made up for: setpoints of moments that are gone help nobody.
+        Missed deadlines are not made up for: their setpoints are out of date.
         """
         if now < self.next:
             return False

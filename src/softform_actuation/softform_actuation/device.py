@@ -56,8 +56,8 @@ class ServedActuators:
         actuator_max: (k,) highest command.
         slew_rate: (k,) per second, fastest change of a command.
         safe: (k,) command at which the robot is safe.
-        tolerances: How measured values are judged.
-        settings: What else the robot's description says of the device; its family checks it.
+        tolerances: Tolerances of measured values.
+        settings: Settings of the device in the robot's description, checked by its family.
     """
 
     robot: str
@@ -90,11 +90,11 @@ class Measurement:
 
 @dataclass(frozen=True)
 class DeviceHealth:
-    """What a device tells for the diagnostics.
+    """What a device reports in the diagnostics.
 
     Attributes:
         values: Worth knowing.
-        warning: What is wrong though the device is driven on; empty if nothing.
+        warning: Fault that does not stop the device; empty if there is none.
     """
 
     values: Mapping[str, object] = field(default_factory=dict)
@@ -102,7 +102,7 @@ class DeviceHealth:
 
 
 def never() -> bool:
-    """Say that nobody interrupts."""
+    """No interruption."""
     return False
 
 
@@ -219,7 +219,7 @@ class DeviceFamily(Protocol):
         """Names that the device's port is known by, the adapter's last: by them a fault stays latched. Opens nothing.
 
         Args:
-            values: Of its parameters.
+            values: Values of its parameters.
         """
         ...
 
@@ -228,7 +228,7 @@ class DeviceFamily(Protocol):
 
         Args:
             served: The actuators.
-            values: Of the family's parameters and of those common to all (`softform_actuation.parameters`).
+            values: Values of the family's parameters and of those common to all (`softform_actuation.parameters`).
             interrupted: Whether to give up.
 
         Raises:

@@ -27,7 +27,7 @@ from softform_actuation.deadlines import Deadlines
 from softform_actuation.device import Device, ServedActuators, never
 from softform_actuation.latch import Latch
 from softform_actuation.lease import LeaseError
-from softform_actuation.mailbox import Requests
+from softform_actuation.requests import Requests
 from softform_actuation.states import DriverReport, DriverSettings, Readings, State
 from softform_actuation.statistics import LoopStatistics
 from softform_actuation.supervisor import Supervisor
@@ -44,12 +44,12 @@ class Driver:
     """Drives one robot through its devices; see the module's description.
 
     Args:
-        devices: With the actuators that each serves.
-        robot: Whose actuators they are.
-        settings: How it watches and follows.
-        on_report: Told of every change of state, reason or holder, from whatever thread; it must not wait.
-        on_readings: Told of every measurement while the devices drive, from the driver's thread; it must not wait.
-        latch: What outlives this process; none by default.
+        devices: Devices with the actuators that each serves.
+        robot: The robot that they drive.
+        settings: Timeouts, limits and rates.
+        on_report: Called at every change of state, reason or holder, from any thread; must not block.
+        on_readings: Called with every measurement, from the driver's thread; must not block.
+        latch: Fault latch that outlives this process; none by default.
     """
 
     def __init__(
@@ -63,6 +63,7 @@ class Driver:
     ) -> None:
         """Describe the driver; nothing is opened before `connect`."""
         self._devices = [device for device, _ in devices]
+        self._names = [served.device for _, served in devices]
         self._clock = self._devices[0].clock
         self._robot = robot
         self._settings = settings
@@ -101,6 +102,11 @@ class Driver:
         """State, reason and holder of the lease."""
         return self._supervisor.report
 
+    @property
+    def held_for(self) -> float:
+        """How long the lease has been held, s; 0 without a holder."""
+        return self._supervisor.commands.held_for
+
     def connect(self, interrupted: Callable[[], bool] = never) -> None:
         """Open the devices, which makes them safe, and start the loop. Nothing moves.
 
@@ -137,13 +143,13 @@ class Driver:
         if self._thread is not None and not self._exit.is_set():  # which makes safe, too
             self._in_thread(self._supervisor.rest_inactive)
 
-    def acquire(self, source: str) -> int:
-        """Return the id of a lease: from now on `source`, and nobody else, may command.
+    def acquire(self, source: str, client: int = 0) -> int:
+        """Return the id of a lease: from now on only `source` may command; see `LeasedCommands.acquire`.
 
         Raises:
-            LeaseError: If it is refused, and why.
+            LeaseError: If it is rejected, with the reason.
         """
-        return self._supervisor.acquire(source)
+        return self._supervisor.acquire(source, client)
 
     def release(self, source: str, lease: int) -> str:
         """Take a lease back; what its holder moved is made safe.
@@ -203,7 +209,7 @@ class Driver:
         """Leave a latched fault; return what was done. A device that was lost is opened and tested again.
 
         Args:
-            stops: Their number when the reset was wanted, by default now: it does not undo a stop that came after that.
+            stops: Number of stops when the reset was requested, by default now: later stops are not undone.
 
         Raises:
             SoftformError: If the cause of the fault persists, or it was stopped since.
@@ -268,7 +274,11 @@ class Driver:
             "latch": self._latch.failure,
             "warning": " ".join(filter(None, (device.warning for device in devices))),
             "still unsafe": " ".join(filter(None, (c.still_unsafe for c in supervisor.connections))),
-            **{key: value for device in devices for key, value in device.values.items()},
+            **{
+                f"{key} of {name}" if len(devices) > 1 else key: value
+                for name, device in zip(self._names, devices, strict=True)
+                for key, value in device.values.items()
+            },
         }
 
     def _require_connected(self) -> None:
@@ -309,10 +319,10 @@ class Driver:
                 except SoftformError as error:
                     supervisor.fault(str(error))
                 except Exception as error:
-                    # Make safe first: a log that nobody reads may stand still.
+                    # Make safe first: writing to a log whose reader has stopped may block.
                     supervisor.fault(f"The driver failed: {error!r}. Report this with the log; `reset` tries again.")
                     _log.exception("the driver's loop failed")
-                    # Whatever fails must not fail at full speed.
+                    # An error that repeats must not keep the loop busy.
                     self._clock.wait(self._exit, 1.0 / self._settings.loop_rate)
         finally:
             supervisor.close()

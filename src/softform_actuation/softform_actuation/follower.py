@@ -14,14 +14,14 @@ class Follower:
     """A device that drives, from `begin` until somebody makes it safe.
 
     Args:
-        device: Which.
-        served: Its actuators.
+        device: The device.
+        served: Actuators that it serves.
         indices: (k,) of these among the robot's.
-        settings: Of the watches.
+        settings: Settings of the watches.
 
     Attributes:
-        device: Which.
-        indices: As given.
+        device: The device.
+        indices: Indices of its actuators.
         values: (k,) measured last.
         status: (k,) `Status` of these.
         captured: When, s; None before the first measurement.

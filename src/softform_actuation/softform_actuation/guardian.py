@@ -135,12 +135,12 @@ def guard(heartbeats: int, answers: int, port: int, emergency: bytes) -> None:
         if not beats:
             make_safe(port, emergency)
             return
-        with contextlib.suppress(OSError):  # nobody reads: the driver is gone, which the other pipe says, too
+        with contextlib.suppress(OSError):  # the driver is gone, which the other pipe says, too
             os.write(answers, HEARTBEAT)
 
 
 def make_safe(port: int, emergency: bytes) -> None:
-    """Write the emergency request, twice as nobody here reads an answer; tried on until the port takes it.
+    """Write the emergency request, twice as no answer is read here; repeat until the port takes it.
 
     What waits to be sent is dropped from a port that is full: the request must not queue behind targets. A port whose
     device is gone is not tried on.

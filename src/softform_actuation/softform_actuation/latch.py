@@ -22,7 +22,7 @@ class Latch:
     A driver that finds one of them at its start has not been reset since: it starts latched.
 
     Args:
-        paths: Of the files, one for each name of the ports; none for a latch that ends with the process.
+        paths: Paths of the files, one per port name; none: the latch ends with the process.
     """
 
     def __init__(self, *paths: Path) -> None:

@@ -4,8 +4,8 @@ A lease is asked for, renewed by commanding, and given up. It ends with whatever
 moves again because a process woke up: whoever wants to go on asks anew.
 """
 
+import secrets
 import threading
-import time
 from enum import IntEnum
 
 from softform_actuation.clock import Clock
@@ -14,7 +14,7 @@ from softform_core.errors import SoftformError
 
 
 class LeaseCode(IntEnum):
-    """Why a request was refused; the numbers are those of `Lease.srv`."""
+    """Why a request was rejected; the numbers are those of `Lease.srv`."""
 
     NONE = 0
     HELD = 1
@@ -42,45 +42,58 @@ class LeasedCommands:
     """The lease and the newest command of its holder, changed together; any thread may use it.
 
     Args:
-        clock: Of the driver.
+        clock: Clock of the driver.
         timeout: s after which a lease that has never commanded ends.
     """
 
     def __init__(self, clock: Clock, timeout: float) -> None:
-        """Nobody holds it. Ids grow, also over restarts, so that an old lease is never taken for a new one.
+        """Start without a holder. The upper half of all ids is this driver's alone, at random; the lower half grows.
 
-        The first id is given to nobody: by it, whoever held a lease of a driver that was killed learns that it is dead.
+        No clock is asked: one that is set back between two drivers must not make an old lease look like a new one. The
+        first id is never given: from it, holders of a lease of a killed driver learn that their lease is dead.
         """
         self._clock, self._timeout = clock, timeout
         self._lock = threading.Lock()
-        self._lease, self._holder = time.time_ns(), ""
+        self._lease, self._holder, self._client = (1 + secrets.randbelow(2**32 - 1)) << 32, "", 0
         self._granted = 0.0
         self._end = "It was never asked for."
         self._command: tuple[Array, float] | None = None
 
     @property
     def holder(self) -> tuple[str, int]:
-        """Who holds the lease, empty if nobody does, and its id, or that of the last one."""
+        """Holder of the lease, empty without one, and the id of this lease or the last one."""
         with self._lock:
             return self._holder, self._lease
 
-    def acquire(self, source: str) -> int:
+    @property
+    def held_for(self) -> float:
+        """How long the lease has been held, s; 0 without a holder."""
+        with self._lock:
+            return self._clock.now() - self._granted if self._holder else 0.0
+
+    def acquire(self, source: str, client: int = 0) -> int:
         """Return the id of a new lease.
 
+        Args:
+            source: Who will command.
+            client: Number that distinguishes the program from others of that name; 0 for none.
+
         Raises:
-            LeaseError: If somebody holds it, or the source has no name. Who holds it, has not commanded yet and asks
-                again has lost the answer, and gets another lease.
+            LeaseError: If somebody holds it, or the source has no name. The program that holds it, has not commanded
+                yet and asks again has lost the answer, and gets another lease.
         """
         if not source:
             raise LeaseError(LeaseCode.INVALID_REQUEST, "The request names no source.", "Say who will command.")
         with self._lock:
-            if self._holder and (self._holder != source or self._command is not None):
+            lost_the_answer = client and (source, client) == (self._holder, self._client) and self._command is None
+            if self._holder and not lost_the_answer:
+                other = "Another program named " if source == self._holder else ""
                 raise LeaseError(
                     LeaseCode.HELD,
-                    f"'{self._holder}' holds the lease.",
+                    f"{other}'{self._holder}' holds the lease.",
                     "Let it end, cancel it or call its 'release'; 'stop' ends any.",
                 )
-            self._lease, self._holder = self._lease + 1, source
+            self._lease, self._holder, self._client = self._lease + 1, source, client
             self._granted, self._command = self._clock.now(), None
             return self._lease
 
@@ -95,7 +108,7 @@ class LeasedCommands:
             self._command = goal, self._clock.now()
 
     def require(self, source: str, lease: int) -> None:
-        """Reject whoever does not hold the lease.
+        """Reject those who do not hold the lease.
 
         Raises:
             LeaseError: With who holds it, or why this lease ended.

@@ -21,7 +21,7 @@ class SerialLink:
         path: Device path, e.g. /dev/ttyUSB0.
 
     Attributes:
-        clock: By which a device on this line reads and waits.
+        clock: Clock of the device on this line.
     """
 
     def __init__(self, path: str) -> None:
@@ -73,7 +73,7 @@ class SerialLink:
 
         Raises:
             DeviceLostError: If the connection is gone.
-            DeviceError: If nobody guards it, as the guardian was killed and cannot be started.
+            DeviceError: If the guardian was killed and cannot be started again.
         """
         port = self._opened()
         self._beat()

@@ -1,16 +1,17 @@
-"""What the driver keeps between its lives, in one place of the machine whatever checkout it runs from."""
+"""What the driver keeps between its runs, in one place of the machine for all checkouts."""
 
 import os
+import pwd
 import re
 from pathlib import Path
 
 from softform_core.errors import SoftformError
+from softform_core.run_folder import STATE_OVERRIDE
 
 SHARED = Path("/var/lib/softform")
-"""Made by whoever installs the machine, writable for the users of the robot; without it each user has their own."""
+"""Made when the machine is set up, writable for the users of the robot; without it each user has their own."""
 
-OVERRIDE = "SOFTFORM_STATE"
-"""Environment variable by which tests, and nothing else, keep their latches apart from the machine's."""
+OVERRIDE = STATE_OVERRIDE
 
 
 def state_folder() -> Path:
@@ -23,11 +24,9 @@ def state_folder() -> Path:
         return Path(override)
     if SHARED.is_dir() and os.access(SHARED, os.W_OK | os.X_OK):
         return SHARED
-    if state := os.environ.get("XDG_STATE_HOME"):
-        return Path(state) / "softform"
-    try:
-        return Path.home() / ".local" / "state" / "softform"
-    except RuntimeError as error:
+    try:  # not by HOME or XDG_STATE_HOME: what one shell latches, the next one must find
+        return Path(pwd.getpwuid(os.getuid()).pw_dir) / ".local" / "state" / "softform"
+    except KeyError as error:
         raise SoftformError(
             "This user has no home, and a fault could not stay latched.", f"Make {SHARED} writable."
         ) from error
@@ -37,7 +36,7 @@ def state_file(adapter: str, what: str) -> Path:
     """The file of something that is known of what is on an adapter or port.
 
     Args:
-        adapter: Its name, as in `DeviceFamily.adapters`.
+        adapter: Name of the adapter, as in `DeviceFamily.adapters`.
         what: Such as `latch`.
 
     Raises:

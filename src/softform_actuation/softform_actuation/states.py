@@ -30,10 +30,10 @@ class DriverReport:
     """What the driver is doing, and for whom.
 
     Attributes:
-        state: What.
+        state: State of the driver.
         reason: Why, and what to do about it.
-        holder: Who holds the lease; empty if nobody does.
-        lease: Id of that lease; without a holder that of the last one, which nobody held before the first.
+        holder: Holder of the lease; empty without one.
+        lease: Id of that lease; without a holder that of the last one, or one that was never given before the first.
     """
 
     state: State

@@ -31,8 +31,6 @@ REST_SECONDS = 0.5
 _STANDSTILL_SECONDS = SILENCE_SECONDS - 2.0 * HEARTBEAT_SECONDS
 """Between two ticks; after a longer one the guardian may have made all safe."""
 _LONGEST_STEP_SECONDS = 0.2
-_SHARED_READ_SECONDS = 0.002
-"""Of several devices each is read for so long in turn."""
 
 
 def _seconds_since_boot() -> float:
@@ -44,22 +42,22 @@ class Supervisor:
     """The state machine over the devices of one robot.
 
     Args:
-        devices: With the actuators that each serves.
-        robot: Whose actuators they are.
-        settings: How it watches and follows.
-        statistics: Where measurements and commands are counted.
-        on_report: Told of every change of state, reason or holder, from whatever thread; it must not wait.
-        on_readings: Told of every measurement while the devices drive.
-        latch: What outlives this process.
+        devices: Devices with the actuators that each serves.
+        robot: The robot that they drive.
+        settings: Timeouts, limits and rates.
+        statistics: Counts of measurements and commands.
+        on_report: Called at every change of state, reason or holder, from any thread; must not block.
+        on_readings: Called with every measurement while the devices drive.
+        latch: Fault latch that outlives this process.
 
     Attributes:
-        state: What the driver is doing.
+        state: State of the driver.
         reason: Why, and what to do about it.
         is_active: Whether commands are let through.
-        busy: What is being done to the robot meanwhile: tests, a calibration; empty if nothing.
-        stops: How many times it was stopped.
+        busy: Running test or calibration; empty if there is none.
+        stops: Number of stops.
         commands: The lease, and the newest command of its holder.
-        connections: What is known of the devices while they do not drive.
+        connections: State of the devices while they do not drive.
     """
 
     def __init__(
@@ -79,8 +77,7 @@ class Supervisor:
         self.commands = LeasedCommands(self._clock, settings.lease_timeout)
         self.connections = [Connection(device) for device, _ in devices]
         self._followers = [
-            Follower(device, served, np.array([robot.actuators.index(name) for name in served.actuators]), settings)
-            for device, served in devices
+            Follower(device, served, robot.indices_of(served.actuators), settings) for device, served in devices
         ]
         self._setpoint = robot.safe
         self.state = State.OFFLINE
@@ -163,14 +160,14 @@ class Supervisor:
         if self._latch.failure:
             raise SoftformError(self._latch.failure, f"Make that folder writable, then {request} again.")
 
-    def acquire(self, source: str) -> int:
-        """Return the id of a lease for `source`; any thread may ask.
+    def acquire(self, source: str, client: int) -> int:
+        """Return the id of a lease for the program `client` named `source`; any thread may ask.
 
         Raises:
-            LeaseError: If it is refused, and why.
+            LeaseError: If it is rejected, with the reason.
         """
         self.require_takes_commands()
-        lease = self.commands.acquire(source)
+        lease = self.commands.acquire(source, client)
         self.tell()
         return lease
 
@@ -231,8 +228,7 @@ class Supervisor:
             if not there:
                 self._clock.sleep(max(min(remaining, 0.05), 0.0))
             for connection, follower in there:
-                wait = max(remaining, 0.0)
-                for measurement in connection.device.read(wait if len(there) == 1 else min(wait, _SHARED_READ_SECONDS)):
+                for measurement in connection.device.read(max(remaining, 0.0) / len(there)):
                     if self._drives:
                         follower.take(measurement, self._goal())
                         self._statistics.count_measurement(measurement.captured)
@@ -408,7 +404,7 @@ class Supervisor:
         """Leave a latched fault; return what was done. If active, a device that was opened anew is tested first.
 
         Args:
-            stops: Their number when the reset was wanted.
+            stops: Number of stops when the reset was requested.
             interrupted: Says that something else is asked.
 
         Raises:
@@ -457,7 +453,7 @@ class Supervisor:
             self._rest_until = self._clock.now() + REST_SECONDS
 
     def close(self) -> None:
-        """Make safe and let go of the devices; what still waits for a reset is told that it is too late."""
+        """Make safe and let go of the devices; resets that still wait are rejected as too late."""
         self.stops += 1
         self.make_safe_quietly("The driver was closed.")
         is_safe = self.is_safe

@@ -48,7 +48,7 @@ class RangeWatch:
 
 
 class FollowWatch:
-    """An actuator that goes its own way, whatever moves it.
+    """An actuator that does not follow its target.
 
     Either it has been further than `tolerance` from its setpoint for `seconds`; or it is so far above all that was
     asked of it in the last second and rises on, in two measurements in a row: then the device has understood another

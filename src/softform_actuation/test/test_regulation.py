@@ -35,9 +35,9 @@ def test_rounding_beyond_the_range_is_clamped(robot: Robot) -> None:
     ("names", "pressures", "reason"),
     [
         (NAMES, [0.0] * 8, "9 names, 9 units and 8 values"),
-        (NAMES[:8], [0.0] * 8, "names the actuators"),
+        (NAMES[:8], [0.0] * 8, "Name each actuator"),
         ([], [], r"\(none\)"),
-        ([*NAMES[:8], "c8"], [0.0] * 9, "names the actuators"),
+        ([*NAMES[:8], "c8"], [0.0] * 9, "Name each actuator"),
         ([*NAMES[:8], "left"], [0.0] * 9, "left"),
         (NAMES, [math.nan] + [0.0] * 8, "c1 is not a finite"),
         (NAMES, [0.0] * 8 + [math.inf], "c9 is not a finite"),

@@ -122,7 +122,7 @@ class LifecycleManager:
         return its_turn, thread
 
     def _configure_ahead(self, node: ManagedNode, its_turn: threading.Event) -> None:
-        """Configure a node before its turn; if that does not succeed, its turn tells why."""
+        """Configure a node before its turn; if that fails, its turn reports why."""
         while not node.is_there():
             if its_turn.wait(0.05):
                 return

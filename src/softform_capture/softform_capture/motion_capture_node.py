@@ -123,7 +123,7 @@ class MotionCaptureNode(SoftformLifecycleNode):
         try:
             frame = topic.read(message)
         except Exception as error:  # one bad message must not end the node
-            self.get_logger().warning(run.refuse(error), throttle_duration_sec=5.0)
+            self.get_logger().warning(run.reject(error), throttle_duration_sec=5.0)
             return
         self._take(run, frame)
 

@@ -154,7 +154,7 @@ class ScannerNode(SoftformLifecycleNode):
         self._tell_cameras()
 
     def _tell_cameras(self) -> None:
-        """Tell TF where the cameras stand, once they send and so have told their own frames."""
+        """Publish the poses of the cameras to TF once they have published their own frames."""
         while self._untold:
             camera = self._calibration.cameras[self._untold.pop()]
             registration = camera.registration()
@@ -162,7 +162,7 @@ class ScannerNode(SoftformLifecycleNode):
             try:
                 self._places.tell_camera(self._robot.base_frame, camera.frame_id, place, self.frames.listen())
             except SoftformError as error:
-                self.get_logger().warning(f"TF is not told where '{camera.frame_id}' stands: {error}")
+                self.get_logger().warning(f"The pose of '{camera.frame_id}' is not published to TF: {error}")
 
     def _publish(self, name: str, cloud: CapturedCloud, captured_at: float, figures: dict[str, str]) -> None:
         normals = {} if cloud.normals is None else dict(

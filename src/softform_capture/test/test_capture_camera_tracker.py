@@ -74,7 +74,7 @@ def test_the_sheet_may_lie_anywhere_and_the_marker_above_it(camera):
     assert np.linalg.norm(without.position[:2] - place) > 0.005  # the parallax that the lens corrects
 
 
-def test_a_lens_that_distorts_is_corrected_and_without_its_calibration_refused(camera):
+def test_a_lens_that_distorts_is_corrected_and_without_its_calibration_rejected(camera):
     lens = Lens(camera.matrix, np.array([-0.35, 0.1, 0.0, 0.0, 0.0]))
     corners = SHEET.corners().reshape(-1, 3)
     straight = camera.project(corners)
@@ -185,7 +185,7 @@ def test_the_sheet_is_printed_in_the_size_of_the_paper(tmp_path, sheet):
     assert (width, height) == pytest.approx([size / 25.4 * 72.0 for size in SHEETS[sheet].paper], abs=0.1)
 
 
-def test_a_sheet_of_another_type_is_refused(tmp_path):
+def test_a_sheet_of_another_type_is_rejected(tmp_path):
     result = CliRunner().invoke(print_code, ["--output", str(tmp_path / "sheet.svg")])
     assert isinstance(result.exception, SoftformError)
 
@@ -213,7 +213,7 @@ def test_images_of_every_known_layout_are_read():
     st.integers(0, 2**32 - 1),
     st.binary(max_size=64),
 )
-def test_an_image_message_of_any_kind_is_read_or_refused(encoding, height, width, step, data):
+def test_an_image_message_of_any_kind_is_read_or_rejected(encoding, height, width, step, data):
     message = Image(height=height, width=width, encoding=encoding, step=step, data=data)
     try:
         picture = bgr_from_image(message)
@@ -223,7 +223,7 @@ def test_an_image_message_of_any_kind_is_read_or_refused(encoding, height, width
     assert picture.shape == (height, width, 3)
 
 
-def test_a_source_that_is_none_is_refused(tmp_path):
+def test_a_source_that_is_none_is_rejected(tmp_path):
     (tmp_path / "notes.mp4").write_text("no video")
     for source in (str(tmp_path / "none.mp4"), str(tmp_path / "notes.mp4"), "77"):
         with pytest.raises(SoftformError) as caught:
@@ -273,7 +273,7 @@ def test_a_camera_that_is_plugged_in_again_still_gives_its_newest_image(monkeypa
     ["", "a: 1", "camera_matrix: {data: [1, 2]}", "camera_matrix: {data: [0, 0, 0, 0, 0, 0, 0, 0, 1]}\n"
      "distortion_coefficients: {data: [0, 0, 0, 0]}"],
 )  # fmt: skip
-def test_a_lens_that_is_none_is_refused(tmp_path, content):
+def test_a_lens_that_is_none_is_rejected(tmp_path, content):
     (tmp_path / "lens.yaml").write_text(content)
     with pytest.raises(SoftformError, match="lens.yaml"):
         Lens.from_file(tmp_path / "lens.yaml")
@@ -289,7 +289,7 @@ def test_a_lens_is_read_as_ros_writes_it(tmp_path):
     assert lens.matrix[1, 1] == 610.0 and lens.size == (640, 480)
 
 
-def test_a_lens_by_another_model_is_refused(tmp_path):
+def test_a_lens_by_another_model_is_rejected(tmp_path):
     (tmp_path / "lens.yaml").write_text(
         "camera_matrix: {data: [600, 0, 320, 0, 610, 240, 0, 0, 1]}\n"
         "distortion_model: equidistant\ndistortion_coefficients: {data: [0.1, 0, 0, 0]}\n"
@@ -298,7 +298,7 @@ def test_a_lens_by_another_model_is_refused(tmp_path):
         Lens.from_file(tmp_path / "lens.yaml")
 
 
-def test_a_lens_that_was_calibrated_with_other_images_is_refused(camera):
+def test_a_lens_that_was_calibrated_with_other_images_is_rejected(camera):
     picture = camera.picture(SHEET, [red_disc(0.1, 0.05)])
     height, width = picture.shape[:2]
     lens = Lens(camera.matrix, np.zeros(5), (width, height))

@@ -48,7 +48,7 @@ def test_a_registration_is_rigid(quaternion, translation):
 @pytest.mark.parametrize(
     "pose", [[], [0.0] * 7, [0.0] * 6 + [2.0], [0.0] * 6, [0.0] * 5 + [np.nan, 1.0], [0.0] * 7 + [1.0]]
 )
-def test_what_is_no_pose_is_refused(pose):
+def test_what_is_no_pose_is_rejected(pose):
     with pytest.raises(SoftformError) as caught:
         Registration.from_pose(pose)
     assert caught.value.next_step
@@ -135,7 +135,7 @@ def test_a_large_scan_is_thinned_and_a_mesh_is_sampled(robot, surface):
     assert np.allclose(cloud[:, 2], 0.01)
 
 
-def test_wrong_units_and_a_wrong_registration_are_refused(robot, surface):
+def test_wrong_units_and_a_wrong_registration_are_rejected(robot, surface):
     with pytest.raises(SoftformError, match="in millimetres"):
         captured_cloud(TargetShape(surface.points * 1000.0), AS_IS, robot, CloudOptions())
     with pytest.raises(SoftformError, match="converted from millimetres twice"):

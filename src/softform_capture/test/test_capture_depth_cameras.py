@@ -103,7 +103,7 @@ def test_a_calibration_is_kept_with_where_it_comes_from(tmp_path, calibration):
     back.check("membrane", largest_residual=0.003, longest_age=60.0)
 
 
-def test_a_calibration_that_cannot_be_trusted_is_refused(calibration):
+def test_a_calibration_that_cannot_be_trusted_is_rejected(calibration):
     now = datetime.now(UTC)
     worse = calibration.cameras["left"].model_copy(update={"residual": 0.004})
     for change, says in [
@@ -126,7 +126,7 @@ def test_a_calibration_that_cannot_be_trusted_is_refused(calibration):
         ({"robot": None}, "no calibration"),
     ],
 )
-def test_a_damaged_calibration_is_refused(tmp_path, calibration, change, says):
+def test_a_damaged_calibration_is_rejected(tmp_path, calibration, change, says):
     path = tmp_path / "cameras.yaml"
     calibration.save(path)
     path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | change))
@@ -233,7 +233,7 @@ def test_a_camera_that_shows_nothing_of_the_robot_is_named(calibration, robot, v
         ({"scale": 0.001}, "Clouds must be in metres"),
     ],
 )
-def test_clouds_that_do_not_belong_together_are_refused(calibration, robot, views, change, says):
+def test_clouds_that_do_not_belong_together_are_rejected(calibration, robot, views, change, says):
     clouds, _ = views
     right = clouds["right"]
     changed = CameraCloud(
@@ -307,7 +307,7 @@ def test_the_printed_codes_calibrate_cameras_that_see_them(tmp_path, depth_camer
     assert all(camera.residual < 0.001 for camera in kept.values())
 
 
-def test_clouds_without_codes_rows_or_colours_are_refused(depth_cameras):
+def test_clouds_without_codes_rows_or_colours_are_rejected(depth_cameras):
     detector, cloud = CodeDetector(SHEET), coloured_cloud(depth_cameras["left"], "left_frame")
     assert len(corners_in_cloud(cloud, detector)) > 50
     with pytest.raises(SoftformError, match="0 codes"):
@@ -376,7 +376,7 @@ def test_a_point_measured_wrongly_is_named_and_nothing_is_written(tmp_path):
         ["--points", __file__],
     ],
 )
-def test_what_is_asked_wrongly_is_refused(arguments):
+def test_what_is_asked_wrongly_is_rejected(arguments):
     result = CliRunner().invoke(calibrate_cameras, arguments)
     assert isinstance(result.exception, SoftformError), result.output
     assert result.exception.next_step

@@ -189,14 +189,14 @@ def test_without_a_stated_capture_time_it_is_the_time_of_change(tmp_path):
 
 
 @pytest.mark.parametrize("stated", ["yesterday", "nan", "-5", "0"])
-def test_a_capture_time_that_is_none_is_refused(tmp_path, stated):
+def test_a_capture_time_that_is_none_is_rejected(tmp_path, stated):
     path = tmp_path / "a.ply"
     write_ply(path, SURFACE, "mm", [f"captured_at {stated}"])
     with pytest.raises(SoftformError, match="capture time"):
         capture_time(path)
 
 
-def test_a_scanner_whose_clock_is_ahead_is_refused(tmp_path):
+def test_a_scanner_whose_clock_is_ahead_is_rejected(tmp_path):
     with pytest.raises(SoftformError, match="in the future"):
         capture_time(write_scan(tmp_path / "a.ply", time.time() + 60.0))
 

@@ -96,7 +96,7 @@ def test_two_glimpses_of_a_reflection_are_not_believed(stream: MarkerStream) -> 
     assert missing[10:60, 3].all() and not missing[60:].any()
 
 
-def test_a_first_frame_of_the_base_alone_is_refused(stream: MarkerStream) -> None:
+def test_a_first_frame_of_the_base_alone_is_rejected(stream: MarkerStream) -> None:
     with pytest.raises(SoftformError, match="No marker of the surface"):
         stream.take(list(BASE), captured(0.0)[: len(BASE)], 0.0, 0)
     assert len(run(stream, range(1, 3))[-1]) == len(REST)
@@ -243,7 +243,7 @@ def test_reflections_with_new_names_in_every_frame_are_soon_forgotten() -> None:
     assert strangers.names == [], "the clock was set back"
 
 
-def test_late_frames_are_refused_and_lost_ones_counted(stream: MarkerStream) -> None:
+def test_late_frames_are_rejected_and_lost_ones_counted(stream: MarkerStream) -> None:
     run(stream, [0, 1, 5])
     with pytest.raises(SoftformError, match="no later"):
         stream.take(NAMES, captured(0.0), 2 * PERIOD, 6)

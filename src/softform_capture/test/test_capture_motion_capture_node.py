@@ -111,7 +111,7 @@ def test_frames_come_aligned_with_their_stamps_and_faults_in_diagnostics(start_n
     assert process.process.wait(PATIENCE) == 0
 
 
-def test_frames_that_cannot_be_used_are_refused_with_a_reason(start_node):
+def test_frames_that_cannot_be_used_are_rejected_with_a_reason(start_node):
     process = start_node(stale_after=0.5)
     process.start()
     cameras = Cameras(process)
@@ -125,7 +125,7 @@ def test_frames_that_cannot_be_used_are_refused_with_a_reason(start_node):
     assert process.messages == []
 
 
-def test_a_robot_without_base_markers_is_refused(start_node, tmp_path):
+def test_a_robot_without_base_markers_is_rejected(start_node, tmp_path):
     text = robot_file("membrane").read_text()
     (tmp_path / "bare.yaml").write_text(text[: text.index("base_markers")])
     process = start_node(robot=str(tmp_path / "bare.yaml"))

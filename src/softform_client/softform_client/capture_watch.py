@@ -20,7 +20,7 @@ class Moment(Protocol):
 
     @property
     def received(self) -> float:
-        """When it was heard, steady time, s."""
+        """When it was received, steady time, s."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Capture(Generic[Cloud]):
     """One captured cloud.
 
     Attributes:
-        cloud: As it came; it is only unpacked if it is used.
+        cloud: The message; unpacked only when it is used.
         stamp: When it was captured, s since the epoch.
         received: Steady time, s.
     """
@@ -44,7 +44,7 @@ class CaptureWatch(Generic[Cloud]):
     Args:
         clock: Steady time, s.
         wall_clock: s since the epoch, the clock of stamps.
-        read: Makes what is handed out of what was heard. The worker calls it, for the cloud that is used alone: at a
+        read: Makes what is handed out of what was received. The worker calls it, for the cloud that is used alone: at a
             hundred marker frames a second the executor would do nothing else.
     """
 
@@ -75,9 +75,9 @@ class CaptureWatch(Generic[Cloud]):
         """Wait for a cloud captured after a moment.
 
         Args:
-            moment: What had come by then does not count either, whatever its stamp says: the clock of stamps may have
+            moment: Clouds received by then do not count, whatever their stamps say: the clock of stamps may have
                 been set since.
-            timeout: s.
+            timeout: Time limit, s.
             should_stop: Ends the wait.
 
         Returns:

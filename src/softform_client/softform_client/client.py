@@ -52,9 +52,9 @@ class ShapeClient(ClientConnection):
     """Commands one robot; usable from any thread, one goal at a time.
 
     Args:
-        namespace: Where the stack runs.
+        namespace: ROS namespace of the stack.
         frame: Frame of targets and paths, any that TF knows; empty for that of the robot.
-        timeout: How long to wait for a node, s.
+        timeout: Time to wait for a node, s.
     """
 
     def reach(
@@ -84,9 +84,9 @@ class ShapeClient(ClientConnection):
             features: Feature points wanted beside the target, or instead of it.
             partial: The target shows only a part of the shape: distances to what it lacks do not count.
             fix_pose: False: the target may be re-posed to fit the robot (R, t of Eq. 15).
-            seed: (k,) Pa where the solver starts.
-            starts: Of a global search; 0: the node's default.
-            preferred: (k,) Pa: of all solutions the one nearest to these.
+            seed: (k,) actuator values where the solver starts.
+            starts: Number of starts of a global search; 0: the node's default.
+            preferred: (k,) actuator values; of all solutions the nearest is taken.
             preference: mm^2 of squared error worth the whole range of a chamber; 0: the node's default.
             tolerance: m, mean error at which the solver may stop; 0: the node's default.
             max_time: s for each solve; 0: the node's default.
@@ -96,7 +96,7 @@ class ShapeClient(ClientConnection):
             on_feedback: Called with each feedback message, from the client's thread.
 
         Returns:
-            The result message: pressures, pose, predicted and measured errors (SI units).
+            The result message: actuator values, pose, predicted and measured errors (SI units).
 
         Raises:
             NotConnectedError: If `connect` was not called, or the node disappears.
@@ -124,18 +124,20 @@ class ShapeClient(ClientConnection):
         self,
         target: TargetShape | None = None,
         *,
+        via: str = "",
         captures: int = 0,
         on_feedback: Callable[[CaptureShape.Feedback], None] | None = None,
     ) -> CaptureShape.Result:
-        """Capture the surface as the robot stands, once it stands still; moves nothing.
+        """Capture the robot as it stands, once it stands still; moves nothing.
 
         Args:
-            target: What is compared with the capture, m; None: the shape predicted for the measured values.
-            captures: Clouds that make one capture; 0: the node's default.
+            target: Shape to compare with the capture, m; None: the shape or tip predicted for the measured values.
+            via: `scanner` or `mocap`; empty: the scanner for a robot with a surface, motion capture for one with a tip.
+            captures: Clouds, or frames of markers, that make one capture; 0: the node's default.
             on_feedback: Called with each feedback message, from the client's thread.
 
         Returns:
-            The result message: the cloud in the robot's frame, measured values, and how the cloud fits (SI units).
+            The result message: cloud or markers in the robot's frame, measured values, how they fit (SI units).
 
         Raises:
             As `reach` does; the codes are those of `CaptureCode`.
@@ -143,7 +145,7 @@ class ShapeClient(ClientConnection):
 
         def pack(stamp: Time) -> CaptureShape.Goal:
             cloud, triangles = target_to_message(target, self._frame, stamp)
-            return CaptureShape.Goal(target=cloud, triangles=triangles, captures=captures)
+            return CaptureShape.Goal(target=cloud, triangles=triangles, via=via, captures=captures)
 
         return self._call(self._capturing, pack, on_feedback)
 
@@ -161,16 +163,16 @@ class ShapeClient(ClientConnection):
         """Lead the robot along a path and wait until it is at its end.
 
         Args:
-            path: Points of the tip or of a place of the surface, shapes, or pressures; m and Pa, in the robot's frame.
+            path: Points of the tip or of a surface point, shapes (m, robot's frame), or actuator values (robot's unit).
             times: (m,) s after the start at which each waypoint is due; None: as fast as the robot settles.
             plan_only: Solve, and move nothing.
-            seed: (k,) Pa of the first solve; None: those of now.
+            seed: (k,) actuator values where the first solve starts; None: the present ones.
             without_sim_to_real: Plan with the simulated robot alone, to compare.
             accept_unreachable: Take the nearest place even where it misses a waypoint widely.
             on_feedback: Called with each feedback message, from the client's thread.
 
         Returns:
-            The result message: pressures, times and errors of the waypoints (SI units).
+            The result message: actuator values, times and errors of the waypoints (SI units).
 
         Raises:
             As `reach` does; the codes are those of `FollowCode`.
@@ -200,17 +202,17 @@ class ShapeClient(ClientConnection):
         """Plan a motion along which the whole surface keeps clear of an obstacle; moves nothing, see `follow`.
 
         Args:
-            target: A shape, m, or (k,) Pa.
-            obstacle: What to keep clear of, m.
+            target: A shape, m, or actuator values (k,).
+            obstacle: Obstacle to keep clear of, m.
             clearance: m that must stay between surface and obstacle, beside the model's uncertainty.
-            start: (k,) Pa; None: where the robot is.
+            start: (k,) actuator values; None: the present ones.
             max_time: s; 0: the node's default.
             without_sim_to_real: Plan with the simulated shape alone, to compare.
             accept_unreachable: Take the nearest shape even if it misses the target widely.
             on_feedback: Called with each feedback message, from the client's thread.
 
         Returns:
-            The result message: pressures and times of the motion, clearances along it (SI units).
+            The result message: actuator values and times of the motion, clearances along it (SI units).
 
         Raises:
             As `reach` does; the codes are those of `PlanCode`.

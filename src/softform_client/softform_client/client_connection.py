@@ -7,7 +7,7 @@ from typing import Any, Self
 from rcl_interfaces.srv import GetParameters
 
 from softform_core.errors import SoftformError
-from softform_core.robots import load_robot
+from softform_core.robots import Robot, load_robot
 from softform_interfaces.action import CaptureShape, FollowWaypoints, PlanToShape, ReachShape
 from softform_ros.action_caller import ActionCaller, NotConnectedError
 from softform_ros.action_goals import NO_ERROR
@@ -31,9 +31,9 @@ class ClientConnection:
     """Callers of the stack's actions that plan for the robot or command it; the one of `reach_shape` is always open.
 
     Args:
-        namespace: Where the stack runs.
+        namespace: ROS namespace of the stack.
         frame: Frame of targets and paths, any that TF knows; empty for that of the robot.
-        timeout: How long to wait for a node, s.
+        timeout: Time to wait for a node, s.
     """
 
     def __init__(self, namespace: str = "/softform", frame: str = "", timeout: float = 10.0) -> None:
@@ -57,16 +57,22 @@ class ClientConnection:
         """
         self._reaching.connect()
         if not self._frame:
-            self._frame = load_robot(self._robot_served()).base_frame
+            self._frame = self.robot().base_frame
         return self
 
-    def _robot_served(self) -> str:
+    def robot(self) -> Robot:
+        """The robot that is served.
+
+        Raises:
+            NotConnectedError: If `connect` was not called, or the node does not answer.
+            SoftformError: If its description is not on this machine.
+        """
         server, request = "inverse_kinematics", GetParameters.Request(names=["robot"])
         asked = f"{server}/get_parameters"
         answer = call_service(self._reaching.node, server, GetParameters, asked, request, self._timeout)
         if answer is None:
             raise NotConnectedError(f"The {server} node does not say which robot it serves.", "Name the frame.")
-        return str(answer.values[0].string_value)
+        return load_robot(str(answer.values[0].string_value))
 
     @property
     def is_served(self) -> bool:
@@ -103,7 +109,7 @@ class ClientConnection:
         """Send a goal and wait for its end.
 
         Args:
-            caller: Of its action.
+            caller: Caller of the action.
             pack: Makes the message, from its stamp.
             on_feedback: Called with each feedback message.
 

@@ -1,4 +1,4 @@
-"""Sends a stream of targets to the servo, on time, and hears what it says to them."""
+"""Sends a stream of targets to the servo, on time, and receives its state."""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -58,7 +58,7 @@ class _TargetTopics:
             if time.monotonic() > deadline:
                 self.__exit__()
                 raise NotConnectedError(
-                    f"Nobody in {node.get_namespace()} follows a stream of targets.",
+                    f"No servo in {node.get_namespace()} listens for targets.",
                     "Launch the stack with a robot that has a surface, and check the namespace.",
                 )
             time.sleep(_POLL_SECONDS)

@@ -1,4 +1,4 @@
-"""What the driver says: whether it takes commands, and whether the robot has settled."""
+"""State of the driver: whether it takes commands, and whether the robot has settled."""
 
 import threading
 import time
@@ -9,6 +9,7 @@ import numpy as np
 
 from softform_client.reach_goal import Code
 from softform_core.arrays import Array
+from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_interfaces.msg import ActuatorState, DriverState
 from softform_ros.goal_error import GoalError
@@ -18,22 +19,22 @@ STILL_SECONDS = 1.0
 """s for which the values of a robot that is safe must stay before it counts as standing still."""
 
 _SILENT_TIMES = 3.0
-"""Times `state_timeout` for which a driver may say nothing of its state, which it tells five times a second."""
+"""Silence of `driver_state`, in times `state_timeout`, after which the driver counts as gone; it comes at 5 Hz."""
 
 
 @dataclass(frozen=True)
-class MeasuredPressures:
+class MeasuredValues:
     """One message of the driver.
 
     Attributes:
-        pressures: (k,) Pa, in the order of the robot's chambers.
-        settled: Whether the driver calls every chamber settled.
+        values: (k,) in the order of the robot's actuators, in its unit.
+        settled: Whether the driver reports every actuator as settled.
         stamp: When they were measured, s since the epoch.
         received: Steady time, s.
         safe: Whether the driver has made every actuator safe and holds no target.
     """
 
-    pressures: Array
+    values: Array
     settled: bool
     stamp: float
     received: float
@@ -41,13 +42,13 @@ class MeasuredPressures:
 
 
 class DriverWatch:
-    """The newest word of the driver; written by the executor, read and waited for by the worker.
+    """The newest messages of the driver; written by the executor, read and waited for by the worker.
 
     Args:
-        robot: Robot whose chambers are named.
-        state_timeout: s after which pressures count as lost.
+        robot: The robot.
+        state_timeout: Time after which measured values count as lost, s.
         clock: Steady time, s.
-        source: By which name this commander asks for the lease; that of others is in its way.
+        source: Name under which this commander asks for the lease; another holder means that the driver is not ready.
     """
 
     def __init__(
@@ -59,26 +60,24 @@ class DriverWatch:
     ) -> None:
         self._robot, self._timeout, self._clock, self._source = robot, state_timeout, clock, source
         self._news = threading.Condition()
-        self._measured: MeasuredPressures | None = None
+        self._measured: MeasuredValues | None = None
         self._state: int | None = None
         self._reason = self._holder = ""
         self._told_at = 0.0
 
-    def note_pressures(
-        self, names: Sequence[str], pressures: Sequence[float], status: Sequence[int], stamp: float
-    ) -> None:
+    def note_values(self, names: Sequence[str], values: Sequence[float], status: Sequence[int], stamp: float) -> None:
         """Take a `actuator_state`; one of another robot is not noted."""
-        value_of = dict(zip(names, zip(pressures, status, strict=False), strict=False))
-        if sorted(value_of) != sorted(self._robot.actuators):
+        try:
+            ordered = self._robot.in_order(names, values)
+        except SoftformError:
             return
-        ordered = [value_of[name] for name in self._robot.actuators]
         with self._news:
-            self._measured = MeasuredPressures(
-                np.array([pressure for pressure, _ in ordered], dtype=np.float64),
-                all(one == ActuatorState.SETTLED for _, one in ordered),
+            self._measured = MeasuredValues(
+                ordered,
+                all(one == ActuatorState.SETTLED for one in status),
                 stamp,
                 self._clock(),
-                all(one == ActuatorState.SAFE for _, one in ordered),
+                all(one == ActuatorState.SAFE for one in status),
             )
             self._news.notify_all()
 
@@ -103,18 +102,18 @@ class DriverWatch:
             return self._state in (DriverState.SAFE, DriverState.RUNNING)
 
     @property
-    def pressures(self) -> Array | None:
-        """The newest pressures, (k,) Pa, or None if they are lost."""
+    def values(self) -> Array | None:
+        """The newest values, (k,), or None if they are lost."""
         with self._news:
-            return self._measured.pressures if self._measured is not None and self._is_fresh() else None
+            return self._measured.values if self._measured is not None and self._is_fresh() else None
 
-    def refuse_unless_ready(self) -> None:
+    def check_ready(self) -> None:
         """Check that a command would be followed.
 
         Raises:
-            GoalError: As `refuse_unless_measured`, and if the driver follows another commander.
+            GoalError: As `check_measured`, and if the driver follows another commander.
         """
-        self.refuse_unless_measured()
+        self.check_measured()
         with self._news:
             if self._source and self._holder not in ("", self._source):
                 raise GoalError(
@@ -123,7 +122,7 @@ class DriverWatch:
                     "Let it end, cancel it or call its 'release'; 'stop' ends any.",
                 )
 
-    def refuse_unless_measured(self) -> None:
+    def check_measured(self) -> None:
         """Check that it is known where the robot is.
 
         Raises:
@@ -151,45 +150,45 @@ class DriverWatch:
             if self._clock() - self._told_at > _SILENT_TIMES * self._timeout:
                 raise GoalError(
                     Code.DRIVER_NOT_READY,
-                    f"The driver has said nothing on driver_state for {self._clock() - self._told_at:.1f} s.",
+                    f"Nothing has come on driver_state for {self._clock() - self._told_at:.1f} s.",
                     "Check that it runs, and the network.",
                 )
             if self._measured is None or not self._is_fresh():
                 silence = "ever" if self._measured is None else f"for {self._clock() - self._measured.received:.1f} s"
                 raise GoalError(
                     Code.DRIVER_NOT_READY,
-                    f"No pressures of '{self._robot.name}' came on actuator_state {silence}.",
+                    f"No values of '{self._robot.name}' came on actuator_state {silence}.",
                     "Check that the driver is active and drives this robot.",
                 )
 
     def wait_until_settled(
         self, command: Array, tolerance: float, timeout: float, since: float, should_stop: Callable[[], bool]
-    ) -> MeasuredPressures | None:
-        """Wait until every chamber has settled on a command.
+    ) -> MeasuredValues | None:
+        """Wait until every actuator has settled on a command.
 
         Args:
-            command: (k,) Pa.
-            tolerance: Pa; pressures further from the command are settled on an earlier one.
-            timeout: s.
-            since: s since the epoch; pressures measured before do not count.
+            command: (k,) commanded values.
+            tolerance: Largest difference from the command; values further away are settled on an earlier one.
+            timeout: Time limit, s.
+            since: s since the epoch; values measured before do not count.
             should_stop: Ends the wait.
 
         Returns:
-            The settled pressures, or None if `should_stop` ended the wait.
+            The settled values, or None if `should_stop` ended the wait.
 
         Raises:
-            GoalError: On a fault or silence of the driver (as `refuse_unless_ready`), or when the time is up.
+            GoalError: On a fault or silence of the driver (as `check_ready`), or when the time is up.
         """
         deadline = self._clock() + timeout
         while not should_stop():
-            self.refuse_unless_ready()
+            self.check_ready()
             with self._news:
                 measured = self._measured
                 if (
                     measured is not None
                     and measured.settled
                     and measured.stamp > since
-                    and float(np.abs(measured.pressures - command).max()) <= tolerance
+                    and float(np.abs(measured.values - command).max()) <= tolerance
                 ):
                     return measured
                 if self._clock() > deadline:
@@ -201,24 +200,24 @@ class DriverWatch:
 
     def wait_until_still(
         self, tolerance: float, timeout: float, should_stop: Callable[[], bool]
-    ) -> MeasuredPressures | None:
+    ) -> MeasuredValues | None:
         """Wait until the robot stands still, whoever commands it: settled, or safe and no longer on its way there.
 
         Args:
-            tolerance: Pa; a robot that is safe stands still if no actuator changes by more within `STILL_SECONDS`.
-            timeout: s.
+            tolerance: A robot that is safe stands still if no actuator changes by more within `STILL_SECONDS`.
+            timeout: Time limit, s.
             should_stop: Ends the wait.
 
         Returns:
             Values measured after the call, or None if `should_stop` ended the wait.
 
         Raises:
-            GoalError: As `refuse_unless_measured`, or when the time is up.
+            GoalError: As `check_measured`, or when the time is up.
         """
         begun = self._clock()
-        first: MeasuredPressures | None = None
+        first: MeasuredValues | None = None
         while not should_stop():
-            self.refuse_unless_measured()
+            self.check_measured()
             with self._news:
                 measured = self._measured
                 if measured is not None and measured.received > begun:
@@ -226,7 +225,7 @@ class DriverWatch:
                         return measured
                     if not measured.safe:
                         first = None
-                    elif first is None or np.abs(measured.pressures - first.pressures).max() > tolerance:
+                    elif first is None or np.abs(measured.values - first.values).max() > tolerance:
                         first = measured
                     elif measured.received - first.received >= STILL_SECONDS:
                         return measured
@@ -244,9 +243,9 @@ class DriverWatch:
 
     def _unsettled(self, command: Array, timeout: float) -> str:
         assert self._measured is not None
-        deviation = self._measured.pressures - command
-        worst = int(np.abs(deviation).argmax())
+        deviation = self._measured.values - command
+        worst, unit = int(np.abs(deviation).argmax()), self._robot.unit
         return (
             f"The robot did not settle within {timeout:g} s: {self._robot.actuators[worst]} is "
-            f"{deviation[worst]:+.0f} Pa off its command of {command[worst]:.0f} Pa."
+            f"{deviation[worst]:+.4g} {unit} off its command of {command[worst]:.4g} {unit}."
         )

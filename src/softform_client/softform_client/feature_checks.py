@@ -30,6 +30,7 @@ def check_features(
         return None
     with in_code(Code.INVALID_TARGET):
         features = FeaturePoints.of(uv, positions, weights if len(weights) else None)
+        robot.patches.split(features.uv)
         check_scale(features.positions, "Feature point", robot.name, float(np.linalg.norm(robot.extent)))
     return features
 

@@ -13,6 +13,7 @@ from softform_core.inverse.timing import check_times
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_core.shapes.validate import check_scale
+from softform_core.surface.patch_set import on_patches
 from softform_interfaces.action import FollowWaypoints
 from softform_ros.goal_error import GoalError, in_code
 
@@ -59,9 +60,9 @@ class ShapePath:
 
 @dataclass(frozen=True)
 class ActuatorPath:
-    """Pressures of the chambers, (m, k) Pa gauge."""
+    """Actuator values, (m, k), in the robot's unit."""
 
-    pressures: Array
+    values: Array
 
 
 Path = PointPath | ShapePath | ActuatorPath
@@ -72,10 +73,10 @@ class FollowGoal:
     """A checked goal.
 
     Attributes:
-        path: In the robot's frame.
+        path: Path in the robot's frame.
         times: (m,) s after the start at which each waypoint is due, or None: as fast as the robot settles.
         plan_only: Never move hardware.
-        seed: (k,) Pa of the first solve, or None: those of now, else the middle of the range.
+        seed: (k,) start of the first solve, or None: the present values, else the middle of the range.
         without_sim_to_real: Plan with the simulated robot alone, to compare.
         accept_unreachable: Whether the nearest place is wanted even where it misses a waypoint widely.
     """
@@ -142,33 +143,33 @@ def check_points(points: Array, uv: Array, robot: Robot) -> PointPath:
                 f"Waypoint {index + 1} is {points[index, 2]:g} m off the plane z = 0, in which '{robot.name}' moves.",
                 "Give z = 0.",
             )
-    elif not (np.isfinite(uv).all() and (uv >= 0.0).all() and (uv <= 1.0).all()):
+    elif not on_patches(uv[None], len(robot.surfaces)).all():
         raise GoalError(
             Code.INVALID_PATH,
             f"The surface has no point u = {uv[0]:g}, v = {uv[1]:g}.",
-            "Give u and v between 0 and 1; 0.5, 0.5 is the middle.",
+            "Give u and v between 0 and 1, u of the patch i (from 0) 2 i more; 0.5, 0.5 is the middle of the first.",
         )
     return PointPath(points, uv)
 
 
-def check_pressures(values: Sequence[float], robot: Robot) -> ActuatorPath:
-    """Return pressures that the robot may be given.
+def check_values(values: Sequence[float], robot: Robot) -> ActuatorPath:
+    """Return actuator values that the robot may be given.
 
     Args:
-        values: Pa, waypoint by waypoint.
-        robot: Robot that takes these shapes.
+        values: In the robot's unit, waypoint by waypoint.
+        robot: The robot.
 
     Raises:
-        GoalError: If they are not as many for each waypoint as there are chambers, or not finite, or out of range.
+        GoalError: If they are not one for each actuator and waypoint, or not finite, or out of range.
     """
-    chambers = len(robot.actuators)
-    if len(values) % chambers:
+    count = len(robot.actuators)
+    if len(values) % count:
         raise GoalError(
             Code.INVALID_PATH,
-            f"{len(values)} pressures are no waypoints of {chambers} chambers.",
-            f"Give {chambers} pressures for each waypoint: {', '.join(robot.actuators)}.",
+            f"{len(values)} values are no waypoints of {count} actuators.",
+            f"Give {count} values for each waypoint: {', '.join(robot.actuators)}.",
         )
-    rows = np.asarray(values, dtype=np.float64).reshape(-1, chambers)
+    rows = np.asarray(values, dtype=np.float64).reshape(-1, count)
     return ActuatorPath(
         np.array([checked_waypoint(index, robot.check_commands, row) for index, row in enumerate(rows)])
     )

@@ -22,7 +22,7 @@ from softform_client.follow_goal import (
     check_has_surface,
     check_kind,
     check_points,
-    check_pressures,
+    check_values,
     checked_waypoint,
 )
 from softform_client.reach_goal import check_header, check_seed, check_shape, check_size
@@ -47,18 +47,18 @@ def goal_from_message(
     """Check a goal message and unpack it.
 
     Args:
-        message: As it came.
+        message: The goal message.
         robot: Robot that follows the path.
         frame: The robot's frame.
-        now: s since the epoch.
-        max_age: Of the path, s.
+        now: Present time, s since the epoch.
+        max_age: Largest age of the path, s.
 
     Raises:
         GoalError: If the goal cannot be accepted.
     """
     with in_codes_of_following():
         kind = check_kind(message.kind)
-        # Pressures have no frame.
+        # Actuator values have no frame.
         if kind is not PathKind.ACTUATORS:
             check_header(message.header.frame_id, seconds_from_stamp(message.header.stamp), frame, now, max_age)
         check_taken(message.options, _TAKEN, "follow_waypoints", Code.INVALID_PATH)
@@ -95,8 +95,8 @@ def _path(message: FollowWaypoints.Goal, kind: PathKind, robot: Robot, frame: st
         values = values_from_message(message.actuators, robot)
     except SoftformError as error:
         raise GoalError(Code.INVALID_PATH, error.message, error.next_step) from error
-    path = check_pressures(values, robot)
-    return path, len(path.pressures)
+    path = check_values(values, robot)
+    return path, len(path.values)
 
 
 def _shape(cloud: PointCloud2, robot: Robot, frame: str) -> TargetShape:
@@ -130,7 +130,7 @@ def goal_to_message(goal: FollowGoal, frame: str, stamp: Time) -> FollowWaypoint
     else:
         assert isinstance(goal.path, ActuatorPath)
         message.kind = int(PathKind.ACTUATORS)
-        message.actuators = values_to_message(goal.path.pressures)
+        message.actuators = values_to_message(goal.path.values)
     return message
 
 

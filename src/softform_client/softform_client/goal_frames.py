@@ -22,8 +22,8 @@ def bring_into(frame: str, goal: Any, frames: Frames) -> None:
 
     Args:
         frame: The robot's.
-        goal: Of `reach_shape`, `capture_shape`, `plan_to_shape` or `follow_waypoints`; is changed.
-        frames: What TF knows.
+        goal: Goal of `reach_shape`, `capture_shape`, `plan_to_shape` or `follow_waypoints`; changed in place.
+        frames: Transforms known to TF.
 
     Raises:
         GoalError: If TF cannot tell the motion at the points' stamp, with the reason.

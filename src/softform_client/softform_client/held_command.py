@@ -1,4 +1,4 @@
-"""The pressure command that the robot holds, repeated so that the driver's watchdog sees that its commander lives."""
+"""The held command, repeated so that the driver's watchdog sees that its commander lives."""
 
 import threading
 from collections.abc import Callable
@@ -10,26 +10,26 @@ class HeldCommand:
     """Holds one command; `publish` sends it at once and `repeat` again, until `release`.
 
     Args:
-        publish: Sends (k,) Pa.
+        publish: Sends a command (k,).
     """
 
     def __init__(self, publish: Callable[[Array], object]) -> None:
         self._publish = publish
         self._lock = threading.Lock()
-        self._pressures: Array | None = None
+        self._values: Array | None = None
         self._enabled = True
 
     @property
-    def pressures(self) -> Array | None:
-        """What is held, (k,) Pa, or None."""
+    def values(self) -> Array | None:
+        """The held values, (k,), or None."""
         with self._lock:
-            return self._pressures
+            return self._values
 
-    def hold(self, pressures: Array, permitted: Callable[[], bool] = lambda: True) -> bool:
-        """Hold (k,) Pa from now on.
+    def hold(self, values: Array, permitted: Callable[[], bool] = lambda: True) -> bool:
+        """Hold values from now on.
 
         Args:
-            pressures: What to hold.
+            values: What to hold.
             permitted: Asked while no release can come in between: who forbids first and releases then is obeyed.
 
         Returns:
@@ -38,20 +38,20 @@ class HeldCommand:
         with self._lock:
             if not (self._enabled and permitted()):
                 return False
-            self._pressures = pressures.copy()
-            self._publish(self._pressures)
+            self._values = values.copy()
+            self._publish(self._values)
             return True
 
     def repeat(self) -> None:
         """Send what is held once more; called by a timer."""
         with self._lock:
-            if self._pressures is not None:
-                self._publish(self._pressures)
+            if self._values is not None:
+                self._publish(self._values)
 
     def release(self) -> bool:
         """Hold nothing; returns whether something was held. The driver then makes the robot safe."""
         with self._lock:
-            held, self._pressures = self._pressures is not None, None
+            held, self._values = self._values is not None, None
             return held
 
     def disable(self) -> bool:

@@ -22,9 +22,9 @@ class PlanGoal:
     """A checked goal.
 
     Attributes:
-        target: Where to: a shape in the robot's frame, m; or (k,) Pa.
-        obstacle: What to keep clear of, m.
-        start: (k,) Pa, or None: where the robot is.
+        target: Goal of the motion: a shape in the robot's frame, m; or actuator values (k,).
+        obstacle: Obstacle to keep clear of, m.
+        start: (k,) actuator values, or None: the present ones.
         clearance: m that stays between surface and obstacle.
         max_time: s; 0: the node's default.
         without_sim_to_real: Plan with the simulated shape alone, to compare.
@@ -40,13 +40,13 @@ class PlanGoal:
     accept_unreachable: bool = False
 
 
-def check_choice(has_target: bool, has_pressures: bool) -> None:
+def check_choice(has_target: bool, has_values: bool) -> None:
     """Reject a goal that says twice or not at all where to.
 
     Raises:
         GoalError: If it does.
     """
-    if has_target == has_pressures:
+    if has_target == has_values:
         raise GoalError(
             Code.INVALID_TARGET,
             f"The goal has {'both a target and' if has_target else 'neither a target nor'} goal values.",
@@ -55,7 +55,7 @@ def check_choice(has_target: bool, has_pressures: bool) -> None:
 
 
 def check_given_values(values: ActuatorValues, robot: Robot, code: int, what: str) -> Array:
-    """Return (k,) Pa that the robot may have.
+    """Return actuator values (k,) that the robot may be given.
 
     Raises:
         GoalError: On a wrong number, a value that is not finite, or one out of range.
@@ -67,7 +67,7 @@ def check_given_values(values: ActuatorValues, robot: Robot, code: int, what: st
 
 
 def check_limits(clearance: float, max_time: float, robot: Robot) -> None:
-    """Reject limits that make no sense.
+    """Reject invalid limits.
 
     Raises:
         GoalError: If one is negative or not finite, or the clearance is larger than the robot.

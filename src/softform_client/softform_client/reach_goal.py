@@ -48,23 +48,27 @@ class Mode(IntEnum):
         return self in (Mode.PLAN_MOVE_AND_VERIFY, Mode.CLOSED_LOOP)
 
 
+_DOWNWARDS = -0.5
+"""z of the mean normal of a target that lies upside down; of one on its side, or of mixed triangles, it is near 0."""
+
+
 @dataclass(frozen=True)
 class ReachGoal:
     """A checked goal.
 
     Attributes:
-        target: In the robot's frame, m; None: feature points alone.
-        mode: What to do with it.
+        target: Target shape in the robot's frame, m; None: feature points alone.
+        mode: Plan only, move, verify or closed loop.
         fix_pose: Whether the target stays where it is.
-        seed: (k,) Pa, or None: the solver chooses.
+        seed: (k,) actuator values, or None: the solver chooses.
         tolerance: m, mean error at which the solver may stop; 0: the node's default.
         max_time: s for each solve; 0: the node's default.
         max_rounds: Closed loop: corrections at most; 0: the node's default.
         without_sim_to_real: Plan with the simulated shape alone, to compare.
         features: Feature points and where they are wanted, or None.
         partial: Whether the target shows only a part of the shape.
-        starts: Of a global search; 1: none; 0: the node's default.
-        preferred: (k,) Pa, or None: of all solutions the one nearest to these.
+        starts: Number of starts of a global search; 1: no search; 0: the node's default.
+        preferred: (k,) actuator values, or None; of all solutions the nearest is taken.
         preference: mm^2 of squared error worth the whole range of a chamber; 0: the node's default.
         accept_unreachable: Whether the nearest shape is wanted even if it misses the target widely.
     """
@@ -108,8 +112,8 @@ def check_header(
         stamp: Seconds since the epoch; 0 means now.
         expected_frame: The robot's frame.
         now: Seconds since the epoch.
-        max_age: s.
-        what: What the points are, for the message.
+        max_age: Largest age of the target, s.
+        what: Name of the points in the error message.
 
     Raises:
         GoalError: If the frame is another one, or the stamp is too old or lies in the future.
@@ -165,6 +169,28 @@ def check_shape(points: NDArray[np.float64], triangles: NDArray[np.int64], robot
         raise GoalError(Code.INVALID_TARGET, error.message, error.next_step) from error
 
 
+def check_upright(target: TargetShape | None, robot: Robot) -> None:
+    """Reject a target whose outside looks down: a robot's sheet looks up, and only its shape could not tell.
+
+    Args:
+        target: m, in the robot's frame; one whose sides are not known passes, as does a closed mesh.
+        robot: Robot that takes the shape; a tube looks to all sides.
+
+    Raises:
+        GoalError: If it lies upside down, or its triangles are wound the other way.
+    """
+    if target is None or robot.patches.has_tube:
+        return
+    facing = target.facing
+    if facing[2] < _DOWNWARDS:
+        mean = ", ".join(f"{part:.2f}" for part in facing)
+        raise GoalError(
+            Code.INVALID_TARGET,
+            f"The target lies upside down: its mean normal is ({mean}), the surface of '{robot.name}' looks up.",
+            "Turn it over, or reverse its triangles or normals; accept_unreachable of a goal takes it as it is.",
+        )
+
+
 def check_seed(values: ActuatorValues, robot: Robot, what: str = "Seed") -> NDArray[np.float64] | None:
     """Return the seed (or preferred values), (k,), or None if there are none.
 
@@ -181,7 +207,7 @@ def check_seed(values: ActuatorValues, robot: Robot, what: str = "Seed") -> NDAr
 
 
 def check_limits(tolerance: float, max_time: float, max_rounds: int, starts: int = 0, preference: float = 0.0) -> None:
-    """Reject limits that make no sense.
+    """Reject invalid limits.
 
     Raises:
         GoalError: If one is negative or not finite, or there are too many rounds or starts.

@@ -20,6 +20,7 @@ from softform_client.reach_goal import (
     check_seed,
     check_shape,
     check_size,
+    check_upright,
 )
 from softform_core.registration.rigid import RigidTransform
 from softform_core.robots import Robot
@@ -27,7 +28,13 @@ from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
 from softform_interfaces.action import CaptureShape, ReachShape
 from softform_interfaces.msg import SolveOptions, TargetPoints
-from softform_ros.conversions import cloud_from_points, points_from_cloud, seconds_from_stamp
+from softform_ros.conversions import (
+    NORMAL_FIELDS,
+    cloud_from_points,
+    points_from_cloud,
+    seconds_from_stamp,
+    values_from_cloud,
+)
 from softform_ros.goal_error import GoalError, in_code
 
 
@@ -37,11 +44,11 @@ def goal_from_message(
     """Check a goal message and unpack it.
 
     Args:
-        message: As it came.
+        message: The goal message.
         robot: Robot that takes the shape.
         frame: The robot's frame.
-        now: s since the epoch.
-        max_target_age: s.
+        now: Present time, s since the epoch.
+        max_target_age: Largest age of the target, s.
 
     Raises:
         GoalError: If the goal cannot be accepted.
@@ -71,6 +78,8 @@ def goal_from_message(
         options.preference,
         options.accept_unreachable,
     )
+    if goal.fix_pose and not goal.accept_unreachable:
+        check_upright(target, robot)
     return check_wanted(goal)
 
 
@@ -91,7 +100,13 @@ def target_from_message(
     with in_code(Code.INVALID_TARGET):
         points = points_from_cloud(message.target)
     triangles = np.array([triangle.vertex_indices for triangle in message.triangles], dtype=np.int64).reshape(-1, 3)
-    return check_shape(points, triangles, robot)
+    shape = check_shape(points, triangles, robot)
+    if shape.faces is None and {*NORMAL_FIELDS} <= {field.name for field in message.target.fields}:
+        with in_code(Code.INVALID_TARGET):
+            normals = values_from_cloud(message.target, NORMAL_FIELDS)
+        if np.isfinite(normals).all():
+            shape = TargetShape.from_cloud(shape.points, normals)
+    return shape
 
 
 def features_from_message(message: TargetPoints, robot: Robot) -> FeaturePoints | None:
@@ -138,7 +153,9 @@ def goal_to_message(goal: ReachGoal, frame: str, stamp: Time) -> ReachShape.Goal
 def target_to_message(target: TargetShape | None, frame: str, stamp: Time) -> tuple[PointCloud2, list[MeshTriangle]]:
     """Pack a target, or none, as the two fields of a goal; large meshes as points (`as_light`)."""
     light = TargetShape(np.zeros((0, 3))) if target is None else as_light(target)
-    cloud = cloud_from_points(light.points, frame, stamp)
+    normals = light.normals if light.faces is None else None
+    fields = {} if normals is None else dict(zip(NORMAL_FIELDS, normals.T, strict=True))
+    cloud = cloud_from_points(light.points, frame, stamp, fields)
     if light.faces is None:
         return cloud, []
     return cloud, [MeshTriangle(vertex_indices=face) for face in light.faces.astype(np.uint32)]

@@ -1,4 +1,4 @@
-"""`softform collect`: what the real robot does under known pressures, for sim-to-real learning."""
+"""`softform collect`: what the real robot does under known values, for sim-to-real learning."""
 
 import contextlib
 import json
@@ -55,7 +55,7 @@ def collect(
     Ctrl-C again ends. However it ends, the same command again goes on where it stopped; a larger --frames adds to what
     is there. It ends by itself before the disk is full, and when the robot has drifted (--reference-every).
 
-    A frame that shows too little, noise, an old scan, exchanged markers or a shape that these pressures do not make is
+    A frame that shows too little, noise, an old scan, exchanged markers or a shape that this actuation does not make is
     taken anew, and rejected with its number and reason if that does not help.
 
     \b
@@ -92,7 +92,7 @@ def collect(
 
 
 def _asked_to_go_on() -> bool:
-    """Ask whoever pressed Ctrl-C; without a terminal nobody can answer, and collecting ends."""
+    """Ask the user who pressed Ctrl-C; without a terminal collecting ends."""
     if not sys.stdin.isatty():
         return False
     click.echo("\npaused; the robot vents. Enter goes on, Ctrl-C ends.", err=True)

@@ -25,7 +25,7 @@ from softform_collect.data_set import (
     open_to_continue,
 )
 from softform_core.errors import SoftformError
-from softform_core.paths import reality_file
+from softform_core.paths import check_reality
 from softform_core.robots import load_robot
 from softform_core.run_folder import new_run_folder
 from softform_interfaces.action import CollectDataset
@@ -39,7 +39,7 @@ START_TIMEOUT = 90.0
 """Seconds that a launched stack may take to come up."""
 
 ATTACH_TIMEOUT = 10.0
-"""Seconds within which a running stack must be heard."""
+"""Seconds within which a running stack must answer."""
 
 _POLL_SECONDS = 0.2
 
@@ -53,12 +53,12 @@ class CollectRequest:
     Attributes:
         robot: Name or description of the robot; a stack that runs already has its own.
         frames: Frames that the data set shall have in the end.
-        via: What captures: `scanner` or `mocap`.
+        via: Capture device: `scanner` or `mocap`.
         output: The store; None is `data/ROBOT/frames.zarr`.
-        seed: Of the actuations and of the virtual rig's noise.
+        seed: Seed of the actuations and of the virtual rig's noise.
         attach: Whether to use a stack that runs already, instead of launching one on the virtual rig.
-        reality: Of the launched virtual rig.
-        namespace: Of the stack that runs already.
+        reality: Reality of the launched virtual rig.
+        namespace: ROS namespace of the running stack.
         reference_every: Frames between two captures of the reference pose; 0 for none.
         record: Whether a launched stack is recorded.
     """
@@ -76,7 +76,7 @@ class CollectRequest:
 
 
 class TerminatedError(KeyboardInterrupt):
-    """SIGTERM came: nobody is there who could go on."""
+    """SIGTERM came: no user is there to ask whether to go on."""
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:
@@ -87,7 +87,7 @@ def collect(request: CollectRequest, say: Say, goes_on: Callable[[], bool] = lam
     """Collect what is missing of the asked frames.
 
     Args:
-        request: What to collect.
+        request: Data set to collect.
         say: Takes one line of progress at a time.
         goes_on: Asked after Ctrl-C, when the robot vents: whether to go on.
 
@@ -102,7 +102,7 @@ def collect(request: CollectRequest, say: Say, goes_on: Callable[[], bool] = lam
     if request.attach:
         output = "" if request.output is None else str(request.output.absolute())
         return _send_until_done(request, request.namespace, output, say, goes_on)
-    reality_file(request.reality, robot.body.kind)
+    check_reality(request.reality, robot.body.kind)
     path = (default_output(robot) if request.output is None else request.output).absolute()
     source = f"virtual rig, reality {request.reality}"
     store = open_to_continue(path, robot, request.seed, source, request.via)

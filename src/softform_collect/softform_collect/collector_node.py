@@ -100,7 +100,7 @@ class CollectorNode(SoftformLifecycleNode):
             del self._attendance
 
     def health(self) -> Health:
-        """Say what the last goal came to, and why the last rejected one was rejected."""
+        """Outcome of the last goal, and reason of the last rejection."""
         values = {
             "active": self.is_active,
             "collecting": self._accepted is not None,

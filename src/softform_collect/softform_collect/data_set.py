@@ -34,7 +34,7 @@ def default_output(robot: Robot) -> Path:
 
 
 def asked_actuations(robot: Robot, frames: int, seed: int) -> NDArray[np.float64]:
-    """Actuations of a data set, (n, k) Pa.
+    """Actuations of a data set, (n, k).
 
     Raises:
         SoftformError: If there are none, or more than anybody collects.
@@ -52,9 +52,9 @@ def open_to_continue(
     Args:
         path: The store.
         robot: Robot that is captured.
-        seed: Of the actuations.
-        source: Whose frames these are: a data set has those of one source only.
-        via: What captures.
+        seed: Seed of the actuations.
+        source: Hardware, or the reality of the rig; a data set has frames of one source only.
+        via: Capture device: `scanner` or `mocap`.
         writable: Whether frames will be written.
 
     Raises:

@@ -6,7 +6,7 @@ from pathlib import Path
 from softform_collect.goal import AGAIN, Code, CollectError
 
 
-def refuse_full_disk(place: Path, least_free: float, needed: float = 0.0) -> None:
+def check_free_disk(place: Path, least_free: float, needed: float = 0.0) -> None:
     """End collecting while there is still room to close everything in order.
 
     Args:

@@ -13,7 +13,7 @@ from softform_collect.data_set import (
     open_to_continue,
     provenance,
 )
-from softform_collect.disk_room import refuse_full_disk
+from softform_collect.disk_room import check_free_disk
 from softform_collect.goal import (
     AGAIN,
     Code,
@@ -36,6 +36,7 @@ from softform_core.frames.marker_quality import MarkerJudge, check_same_rest
 from softform_core.frames.marker_store import create_marker_frames
 from softform_core.frames.store import FrameStore, create_frames
 from softform_core.robots import Robot
+from softform_ros.goal_error import failure
 
 _MOST_IN_A_ROW = 10
 """Of unfit frames: then something has happened to robot or cameras, and the frames to come would be as unfit."""
@@ -46,9 +47,9 @@ class FrameCollector:
 
     Args:
         robot: Robot that is captured.
-        goal: What to collect.
+        goal: Goal of the collection.
         settings: Settings of the planner.
-        link: To the robot.
+        link: Connection to the robot.
         stop: Code for which to stop, `NONE` to go on.
         tell: Takes the progress.
     """
@@ -73,12 +74,8 @@ class FrameCollector:
         try:
             with only_writer(self._goal.output, "collecting"):
                 self._collect()
-        except CollectError as error:
-            code, message = error.code, str(error)
-        except SoftformError as error:
-            code, message = Code.STORE_FAILED, str(error)
-        except Exception as error:  # the node must live on for the next goal
-            code, message = Code.INTERNAL_ERROR, f"{type(error).__name__}: {error}"
+        except Exception as error:
+            code, message = failure(error, Code.STORE_FAILED, Code.INTERNAL_ERROR)
         finally:
             self._link.let_go()
         if self._store is None:
@@ -102,7 +99,7 @@ class FrameCollector:
             if not to_do:
                 return
         needed = to_do * bytes_needed(goal.via, self._settings.bag is not None)
-        refuse_full_disk(goal.output, self._settings.least_free_disk, needed)
+        check_free_disk(goal.output, self._settings.least_free_disk, needed)
         if self._store is not None:
             self._store.extend(actuations)
         self._settled.wait_until_ready()
@@ -119,7 +116,7 @@ class FrameCollector:
             reference = ReferencePose(recorder, self._robot, self._captures, self._settings, tell)
         rejected: list[int] = []
         for count, number in enumerate(missing_frames(store, self._goal.frames)):
-            refuse_full_disk(self._goal.output, self._settings.least_free_disk)
+            check_free_disk(self._goal.output, self._settings.least_free_disk)
             if reference is not None and count % every == 0:
                 reference.check()
             fault = self._collect_frame(store, int(number), recorder)
@@ -176,7 +173,7 @@ class FrameCollector:
         for _ in range(self._settings.captures_a_frame):
             self._tell_stage(number, "capturing")
             captured = recorder.take(moment, self._settings.capture_timeout, self._settled.is_stopped)
-            # The pressures of the capture are those of a robot that is still settled after it.
+            # The values of the capture are those of a robot that is still settled after it.
             measured = self._settled.still_settled(command, (captured or moment).stamp, what)
             if captured is None:
                 raise self._settled.nothing_came(recorder.topic, what)
@@ -184,7 +181,7 @@ class FrameCollector:
             coverage, fault = recorder.judge(command)
             if not fault:
                 break
-        recorder.store_frame(number, self._robot.actuation_of(measured.pressures), moment.stamp)
+        recorder.store_frame(number, self._robot.actuation_of(measured.values), moment.stamp)
         self._tell_stage(number, "storing", coverage, f"frame {number} is rejected: {fault}" if fault else "")
         return fault
 

@@ -22,17 +22,17 @@ class CollectSettings:
 
     Attributes:
         frame: The robot's.
-        source: Whose frames these are; a data set has those of one source only.
+        source: Hardware, or the reality of the rig; a data set has frames of one source only.
         bag: Raw recording of this run; None without one.
-        settle_tolerance: Of settled pressures to their command, Pa.
-        settle_timeout: s.
+        settle_tolerance: Largest difference of a settled value from its command, in the robot's unit.
+        settle_timeout: Time allowed to settle, s.
         capture_timeout: s to wait for a capture of the settled robot.
-        ready_timeout: s within which the driver must be heard.
+        ready_timeout: s within which the driver must publish its state.
         captures_a_frame: Captures of one actuation that are tried before its frame is rejected.
         averaged_markers: Marker frames in one stored frame.
         least_free_disk: Bytes that are left free.
-        drift_warning: Of the robot's size: markers of the reference pose that moved further are reported.
-        drift_limit: Of the robot's size: if they moved further, collecting ends.
+        drift_warning: Share of the robot's size; reference-pose markers that moved further are reported.
+        drift_limit: Share of the robot's size; collecting ends if they moved further.
     """
 
     frame: str
@@ -54,9 +54,9 @@ class CollectGoal:
     """A checked goal.
 
     Attributes:
-        via: What captures.
+        via: Capture device: `scanner` or `mocap`.
         frames: Frames that the data set shall have in the end.
-        seed: Of the actuations.
+        seed: Seed of the actuations.
         output: The store.
         reference_every: Frames between two captures of the reference pose; 0 for none.
     """

@@ -20,9 +20,9 @@ class MarkerCapture:
 
     Attributes:
         positions: (M, 3) m, NaN where a marker is missing.
-        measured: Actuation, (m,) Pa.
-        captured_at: s since the epoch.
-        fault: What is wrong with labels or positions; empty if nothing is.
+        measured: Actuation, (m,).
+        captured_at: Capture time, s since the epoch.
+        fault: Fault of labels or positions; empty if there is none.
     """
 
     positions: Array
@@ -44,7 +44,7 @@ class MarkerCaptures:
         self._robot, self._settled, self._settings = robot, settled, settings
 
     def rest_frame(self) -> tuple[list[str], Array]:
-        """Names and positions, (M, 3) m, of the markers of the robot without pressure.
+        """Names and positions, (M, 3) m, of the markers of the robot at rest.
 
         Raises:
             CollectError: If robot or markers cannot be used.
@@ -70,7 +70,7 @@ class MarkerCaptures:
         Soft robots remember where they came from (paper 004, Sec. V-B): only poses with the same past are compared.
 
         Args:
-            actuation: (k,) Pa.
+            actuation: (k,).
             names: M names of the markers.
             what: Is captured, for messages.
 
@@ -85,7 +85,7 @@ class MarkerCaptures:
         for _ in range(self._settings.captures_a_frame):
             taken = self._take(moment, what)
             moment = taken[-1]
-            measured = self._robot.actuation_of(self._settled.still_settled(actuation, moment.stamp, what).pressures)
+            measured = self._robot.actuation_of(self._settled.still_settled(actuation, moment.stamp, what).values)
             positions, fault = averaged_markers(taken, self._settings.frame, names, self._robot)
             yield MarkerCapture(positions, measured, moment.stamp, fault)
 

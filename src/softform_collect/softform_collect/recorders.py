@@ -38,10 +38,10 @@ class Recorder(Protocol):
         """
 
     def judge(self, actuation: Array) -> tuple[float, str]:
-        """Coverage (0 … 1) of what was taken under `actuation` (k,) Pa, and why it is unfit; empty if it is fit."""
+        """Coverage (0 … 1) of the capture under `actuation` (k,), and why it is unfit; empty if it is fit."""
 
     def store_frame(self, number: int, measured: Array, captured_at: float) -> None:
-        """Keep what was taken and judged last as frame `number`, with the pressures measured, (k,) Pa."""
+        """Store the last judged capture as frame `number`, with the measured actuation (k,)."""
 
 
 class ScanRecorder:
@@ -53,7 +53,7 @@ class ScanRecorder:
         """Nothing is taken yet.
 
         Args:
-            store: Where frames are kept.
+            store: Store of the frames.
             robot: Robot that is captured.
             clouds: Captured clouds.
             frame: Frame that they must be in.
@@ -99,7 +99,7 @@ class MarkerRecorder:
     """The mean of some marker frames a frame.
 
     Attributes:
-        store: Where frames are kept.
+        store: Store of the frames.
     """
 
     topic = "captured_markers"
@@ -116,9 +116,9 @@ class MarkerRecorder:
         """Nothing is taken yet.
 
         Args:
-            store: Where frames are kept.
+            store: Store of the frames.
             robot: Robot that is captured.
-            judge: Of the store's markers.
+            judge: Judge of the captured markers.
             markers: Captured markers.
             frame: Frame that they must be in.
             averaged: Number of marker frames in one stored frame.
@@ -143,7 +143,7 @@ class MarkerRecorder:
         return self._quality.coverage, self._quality.fault
 
     def quality(self, actuation: Array, positions: Array) -> MarkerQuality:
-        """Quality of markers (M, 3) m under `actuation` (k,) Pa, by the simulated shape and the frames before."""
+        """Quality of markers (M, 3) m under `actuation` (k,), by the simulated shape and the frames before."""
         kept = self.store.captured[-_COMPARED:]
         before = self.store.captured_positions()[-_COMPARED:]
         return self._judge.assess(actuation, positions, self.store.actuation[kept], before)
@@ -188,7 +188,7 @@ def labelled(taken: list[Capture[MarkerFrame]], frame: str) -> list[LabelledMark
     """Marker frames as arrays.
 
     Args:
-        taken: As they came.
+        taken: Captured frames, in the order of arrival.
         frame: Frame that they must be in.
 
     Raises:

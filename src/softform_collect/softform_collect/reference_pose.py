@@ -18,13 +18,13 @@ _WHAT = "the reference pose"
 
 
 class ReferencePose:
-    """Captures the reference pose and compares its markers with its first capture, of whatever session.
+    """Captures the reference pose and compares its markers with its first capture of any session.
 
     Args:
-        recorder: Of the frames; its store keeps the captures, and it judges the first, which is compared with no other.
+        recorder: Recorder of the frames; its store keeps the captures, and it judges the first one.
         robot: Robot that carries the markers.
         captures: Captures them.
-        settings: How far they may be off.
+        settings: Limits of the drift.
         tell: Takes one sentence on each capture.
     """
 

@@ -1,4 +1,4 @@
-"""One end of the topics between a node and a running robot: commands out, pressures and captures in."""
+"""One end of the topics between a node and a running robot: commands out, measured values and captures in."""
 
 from collections.abc import Callable
 from types import TracebackType
@@ -35,10 +35,10 @@ class RobotLink:
     is commanded.
 
     Attributes:
-        driver: What the driver says.
+        driver: State of the driver.
         clouds: Captured clouds.
         markers: Captured markers.
-        command: What the robot holds.
+        command: The held command.
     """
 
     def __init__(self, robot: Robot, node: Node, frames: Frames) -> None:
@@ -46,14 +46,14 @@ class RobotLink:
 
         Args:
             robot: Robot whose chambers are commanded.
-            node: Where the topics are opened; something else spins it.
-            frames: What the node knows of frames.
+            node: Node of the topics; spun by the caller.
+            frames: TF frames of the node.
         """
         self._robot, self._node, self._frames = robot, node, frames
         self.driver = DriverWatch(robot, _STATE_TIMEOUT, source=node.get_name())
         self.clouds: CaptureWatch[PointCloud2] = CaptureWatch(read=self._in_robot_frame)
         self.markers: CaptureWatch[MarkerFrame] = CaptureWatch(read=self._in_robot_frame)
-        self.command = HeldCommand(lambda pressures: self._lease.send(pressures))
+        self.command = HeldCommand(lambda values: self._lease.send(values))
         self._has_asked = False
         self._stop_reason: str | None = None
 
@@ -69,7 +69,7 @@ class RobotLink:
         self._subscriptions = [
             node.create_subscription(kind, topic, note, profile)
             for kind, topic, note, profile in (
-                (ActuatorState, "actuator_state", self._on_pressures, qos.ACTUATOR_STATE_READER),
+                (ActuatorState, "actuator_state", self._on_actuator_state, qos.ACTUATOR_STATE_READER),
                 (DriverState, "driver_state", self._on_driver_state, qos.LATCHED_STATE),
                 (PointCloud2, "captured_cloud", self._on_cloud, qos.CAPTURED_CLOUD),
                 (MarkerFrame, "captured_markers", self._on_markers, qos.CAPTURED_MARKERS),
@@ -89,19 +89,19 @@ class RobotLink:
         self._lease.close()
 
     def commands(self, actuation: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Commands (k,) Pa of the actuators under an actuation (m,) Pa."""
+        """Commands (k,) of the actuators under an actuation (m,)."""
         return self._robot.actuators_of(actuation)
 
-    def hold(self, pressures: NDArray[np.float64], permitted: Callable[[], bool]) -> bool:
-        """Hold (k,) Pa from now on, as `HeldCommand.hold`; waits for the lease if none was asked for yet.
+    def hold(self, values: NDArray[np.float64], permitted: Callable[[], bool]) -> bool:
+        """Hold values (k,) from now on, as `HeldCommand.hold`; waits for the lease if none was asked for yet.
 
         Raises:
-            LeaseRefusedError: If it is refused.
+            LeaseRejectedError: If it is rejected.
         """
         if not self._has_asked:
             self._lease.acquire()
             self._has_asked = True
-        return self.command.hold(pressures, lambda: self._lease.is_held and permitted())
+        return self.command.hold(values, lambda: self._lease.is_held and permitted())
 
     def let_go(self) -> None:
         """Hold nothing and give the lease up; `hold` asks for it again, unless the driver stopped following."""
@@ -109,14 +109,12 @@ class RobotLink:
         self.command.release()
         self._lease.release()
 
-    def _on_pressures(self, message: ActuatorState) -> None:
-        self.driver.note_pressures(
-            message.name, message.value, message.status, seconds_from_stamp(message.header.stamp)
-        )
+    def _on_actuator_state(self, message: ActuatorState) -> None:
+        self.driver.note_values(message.name, message.value, message.status, seconds_from_stamp(message.header.stamp))
 
     def _on_driver_state(self, message: DriverState) -> None:
         # After a stop the robot must not move by itself when the driver is reset, whether or not it was held just then.
-        # A driver that only makes safe has no command: where nothing is held, that was this link's wish.
+        # A driver that only makes safe has no command: where nothing is held, this link asked for that.
         followed, dead = self.driver.follows, self._lease.note(message)
         stopped = self.driver.note_state(message.state, message.reason, message.holder)
         if dead or (stopped and followed and message.state != DriverState.SAFE):

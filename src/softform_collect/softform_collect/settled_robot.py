@@ -3,25 +3,25 @@
 import time
 from collections.abc import Callable
 
-from softform_client.driver_watch import MeasuredPressures
+from softform_client.driver_watch import MeasuredValues
 from softform_collect.goal import AGAIN, Code, CollectError, CollectSettings
 from softform_collect.robot_link import RobotLink
 from softform_core.arrays import Array
-from softform_ros.command_lease import LeaseRefusedError
+from softform_ros.command_lease import LeaseRejectedError
 from softform_ros.goal_error import GoalError
 
 _POLL_SECONDS = 0.1
 
 
 class SettledRobot:
-    """Brings the robot to pressures and waits until it has settled there.
+    """Brings the robot to an actuation and waits until it has settled there.
 
     Attributes:
-        link: To the robot.
+        link: Connection to the robot.
 
     Args:
-        link: To the robot.
-        settings: How long to wait, and for what.
+        link: Connection to the robot.
+        settings: Tolerances and timeouts.
         stop: Code for which to stop, `NONE` to go on.
     """
 
@@ -29,11 +29,11 @@ class SettledRobot:
         self.link = link
         self._settings, self._stop = settings, stop
 
-    def go_to(self, actuation: Array, what: str) -> MeasuredPressures:
-        """Hold pressures from now on and wait until the robot has settled there.
+    def go_to(self, actuation: Array, what: str) -> MeasuredValues:
+        """Hold an actuation from now on and wait until the robot has settled there.
 
         Args:
-            actuation: (m,) Pa.
+            actuation: (m,).
             what: Is to be captured there, for messages.
 
         Returns:
@@ -45,13 +45,13 @@ class SettledRobot:
         commanded_at = time.time()
         try:
             is_held = self.link.hold(self.link.commands(actuation), lambda: not self.is_stopped())
-        except LeaseRefusedError as error:
+        except LeaseRejectedError as error:
             raise CollectError(Code.DRIVER_FAILED, error.message, f"{error.next_step} {AGAIN}") from error
         if not is_held:
             raise self._stop_error(what)
         return self.still_settled(actuation, commanded_at, what)
 
-    def still_settled(self, actuation: Array, since: float, what: str) -> MeasuredPressures:
+    def still_settled(self, actuation: Array, since: float, what: str) -> MeasuredValues:
         """Wait until the robot is settled after `since`, s since the epoch; arguments and errors else as `go_to`.
 
         Returns:
@@ -77,7 +77,7 @@ class SettledRobot:
         deadline = time.monotonic() + self._settings.ready_timeout
         while not self.is_stopped():
             try:
-                self.link.driver.refuse_unless_ready()
+                self.link.driver.check_ready()
                 return
             except GoalError as error:
                 if time.monotonic() > deadline:

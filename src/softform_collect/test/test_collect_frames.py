@@ -47,7 +47,7 @@ SETTINGS = CollectSettings(
     drift_warning=0.01,
     drift_limit=0.02,
 )
-SURFACE, SPOTS = load_pipeline(ROBOT, 50 * 50), load_pipeline(ROBOT, 36)
+SURFACE, SPOTS = load_pipeline(ROBOT, 30 * 30), load_pipeline(ROBOT, 36)
 MARKERS = [f"m{index + 1:02d}" for index in range(36)]
 
 
@@ -73,15 +73,15 @@ class QuickRobot:
     def commands(self, actuation):
         return ROBOT.actuators_of(actuation)
 
-    def hold(self, pressures, permitted):
-        return self.command.hold(pressures, permitted)
+    def hold(self, values, permitted):
+        return self.command.hold(values, permitted)
 
     def let_go(self):
         self.command.release()
 
-    def _follow(self, pressures):
-        self._held = pressures
-        if pressures.any():
+    def _follow(self, values):
+        self._held = values
+        if values.any():
             self.frame += 1
             if self.frame == 1:
                 self.at_frame_one(self)
@@ -101,13 +101,13 @@ class QuickRobot:
     def _run(self):
         shown = None
         while not self._ends.wait(0.02):
-            pressures = np.zeros(9) if self._held is None else self._held
-            if shown is not pressures:
-                shown, surface, spots = pressures, *(one.points(pressures) / MM_PER_M for one in (SURFACE, SPOTS))
+            values = np.zeros(9) if self._held is None else self._held
+            if shown is not values:
+                shown, surface, spots = values, *(one.points(values) / MM_PER_M for one in (SURFACE, SPOTS))
             if self.is_driven:
                 self.driver.note_state(DriverState.RUNNING, "")
                 settled = [ActuatorState.SETTLED] * 9
-                self.driver.note_pressures(ROBOT.actuators, pressures, settled, time.time())
+                self.driver.note_values(ROBOT.actuators, values, settled, time.time())
             if self.is_scanning:
                 stamp = stamp_from_seconds(time.time())
                 self.clouds.note(cloud_from_points(self._noisy(surface), "base_link", stamp), seconds(stamp))
@@ -134,7 +134,7 @@ def test_frames_are_told_stored_and_added_to(tmp_path, via):
     with QuickRobot() as robot:
         outcome, told = collect(robot, path, 3, via)
         assert (outcome.code, outcome.captured, outcome.rejections) == (Code.NONE, 3, {}), outcome.message
-        assert robot.command.pressures is None
+        assert robot.command.values is None
         outcome, _ = collect(robot, path, 4, via)
         assert (outcome.captured, outcome.message) == (4, "")
     assert {one.stage for one in told} == {"settling", "capturing", "storing"} and told[-1].done == 3
@@ -250,7 +250,7 @@ def test_a_stuck_robot_is_flagged_from_the_second_frame_on(tmp_path):
     assert all("the shape of frame 0" in reason for reason in outcome.rejections.values())
 
 
-def test_markers_that_were_moved_between_sessions_are_refused(tmp_path):
+def test_markers_that_were_moved_between_sessions_are_rejected(tmp_path):
     path = tmp_path / "frames.zarr"
     with QuickRobot() as robot:
         collect(robot, path, 1, "mocap")
@@ -274,7 +274,7 @@ def test_what_fails_is_named_with_its_frame_and_frames_are_kept(tmp_path, fails,
     with QuickRobot() as robot:
         robot.at_frame_one = fails
         outcome, _ = collect(robot, path)
-        assert robot.command.pressures is None
+        assert robot.command.values is None
     assert outcome.code == code and said in outcome.message and "rame 1" in outcome.message, outcome.message
     assert outcome.captured == 1 and "continues" in outcome.message
     with QuickRobot() as robot:
@@ -284,7 +284,7 @@ def test_what_fails_is_named_with_its_frame_and_frames_are_kept(tmp_path, fails,
 def test_a_cancel_lets_go_of_the_robot(tmp_path):
     with QuickRobot() as robot:
         outcome, _ = collect(robot, tmp_path / "f.zarr", 9, stop=lambda: Code.CANCELLED if robot.frame == 2 else 0)
-        assert robot.command.pressures is None
+        assert robot.command.values is None
     assert outcome.code == Code.CANCELLED and 1 <= outcome.captured <= 2
 
 
@@ -295,11 +295,11 @@ class DriftingRobot(QuickRobot):
         super().__init__(lambda points, frame: points + [0.0, self.shift, 0.0])
         self.captures, self._shifts, self.shift = -1, shifts, 0.0
 
-    def _follow(self, pressures):
-        is_reference = np.array_equal(pressures, reference_actuation(ROBOT))
+    def _follow(self, values):
+        is_reference = np.array_equal(values, reference_actuation(ROBOT))
         self.captures += is_reference
         self.shift = self._shifts[self.captures] if is_reference else 0.0
-        super()._follow(pressures)
+        super()._follow(values)
 
 
 def test_drift_of_the_reference_pose_is_told_kept_and_ends_collecting(tmp_path):
@@ -307,7 +307,7 @@ def test_drift_of_the_reference_pose_is_told_kept_and_ends_collecting(tmp_path):
     shifts = [0.0, 0.002 * size, 0.015 * size, 0.03 * size]
     with DriftingRobot(shifts) as robot:
         outcome, told = collect(robot, path, 9, "mocap", reference_every=1)
-        assert robot.command.pressures is None
+        assert robot.command.values is None
     notes = [one.note for one in told if one.stage == "reference"]
     assert outcome.code == Code.ROBOT_DRIFTED and outcome.captured == 3, outcome.message
     assert "is the limit" in outcome.message and [note.startswith("WARNING") for note in notes] == [False, False, True]
@@ -365,7 +365,7 @@ def test_a_cancel_on_the_way_to_the_reference_pose_lets_go_of_the_robot(tmp_path
     with DriftingRobot(np.zeros(9)) as robot:
         stop = lambda: Code.CANCELLED if robot.captures == 1 else Code.NONE  # noqa: E731
         outcome, _ = collect(robot, tmp_path / "f.zarr", 9, "mocap", stop, reference_every=1)
-        assert robot.command.pressures is None
+        assert robot.command.values is None
     assert outcome.code == Code.CANCELLED and "the reference pose" in outcome.message and outcome.captured == 1
     assert len(open_recording(tmp_path / "f.zarr", ROBOT).references) == 1
 
@@ -379,7 +379,7 @@ def test_collecting_ends_before_the_disk_is_full_and_goes_on(tmp_path, monkeypat
         assert outcome.code == Code.STORE_FAILED and "2 MB left" in outcome.message  # nine scans do not fit
         assert robot.frame == -1 and not path.exists()
         outcome, _ = collect(robot, path, 2, "mocap")
-        assert robot.command.pressures is None
+        assert robot.command.values is None
         assert outcome.code == Code.NONE, outcome.message
         outcome, _ = collect(robot, path, 3, "mocap")
         assert outcome.code == Code.STORE_FAILED and "continues" in outcome.message and outcome.captured == 2
@@ -435,7 +435,7 @@ class HeldLease:
 def test_what_counts_as_a_stop_of_the_driver(states, held, is_stop):
     link = RobotLink(ROBOT, SimpleNamespace(get_name=lambda: "collector"), frames=None)
     link._lease = HeldLease()
-    link.command = HeldCommand(lambda pressures: None)
+    link.command = HeldCommand(lambda values: None)
     if held:
         link._lease.known.grant(7)
         link.command.hold(np.full(9, 1000.0))
@@ -443,7 +443,7 @@ def test_what_counts_as_a_stop_of_the_driver(states, held, is_stop):
         holder = "collector" if held and count < len(states) - 1 else ""
         link._on_driver_state(DriverState(state=state, reason="because", holder=holder, lease=7))
     assert link.stop_reason == ("because" if is_stop else None)
-    assert link.command.pressures is None
+    assert link.command.values is None
 
 
 def test_many_unfit_frames_in_a_row_end_collecting_and_are_taken_again(tmp_path):
@@ -462,7 +462,7 @@ def test_a_store_that_goes_away_is_told_and_the_robot_let_go_of(tmp_path):
     with QuickRobot() as robot:
         robot.at_frame_one = lambda robot: shutil.rmtree(path)
         outcome, _ = collect(robot, path)
-        assert robot.command.pressures is None
+        assert robot.command.values is None
     assert outcome.code != Code.NONE and "cannot be read" in outcome.message and outcome.captured == 0
 
 

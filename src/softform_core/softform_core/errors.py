@@ -5,8 +5,8 @@ class SoftformError(Exception):
     """Something is wrong that the user can correct.
 
     Args:
-        message: What is wrong, with the offending value.
-        next_step: What to do about it, as a sentence or a command.
+        message: The error, with the offending value.
+        next_step: Remedy, as a sentence or a command.
     """
 
     def __init__(self, message: str, next_step: str = "") -> None:
@@ -17,5 +17,5 @@ class SoftformError(Exception):
 
 
 def reason_of(error: Exception) -> str:
-    """Return what to tell of an error: its sentences, or the kind of one that nobody foresaw."""
+    """Text of an error for people; with its type if it is no `SoftformError`."""
     return str(error) if isinstance(error, SoftformError) else f"{type(error).__name__}: {error}"

@@ -51,7 +51,7 @@ def only_writer(output: Path, activity: str) -> Iterator[None]:
 
     Args:
         output: The store.
-        activity: What its writers do, such as "simulating".
+        activity: Activity of the writers for messages, such as "simulating".
 
     Raises:
         SoftformError: If another process holds it, or the folder cannot be written.

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import qmc
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
@@ -18,8 +17,8 @@ def halton_actuations(minimum: Array, maximum: Array, count: int, seed: int, kee
     """Draw actuations from the working range.
 
     Args:
-        minimum: (k,) lowest pressures, Pa.
-        maximum: (k,) highest pressures, Pa.
+        minimum: (k,) lowest actuation.
+        maximum: (k,) highest actuation.
         count: Number n of actuations.
         seed: Scrambles the sequence.
         keep: Given (m, k) points of the unit cube and (m,) one more Halton dimension as a coin, which of them to keep;
@@ -33,6 +32,8 @@ def halton_actuations(minimum: Array, maximum: Array, count: int, seed: int, kee
     """
     if count < 1:
         raise SoftformError(f"{count} actuations cannot be drawn.", "Ask for one at least.")
+    from scipy.stats import qmc  # here, as scipy.stats takes half a second, and few nodes draw actuations
+
     chambers = len(minimum)
     halton = qmc.Halton(chambers + (keep is not None), scramble=True, rng=np.random.default_rng(seed))
     kept: list[Array] = []

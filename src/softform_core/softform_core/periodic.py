@@ -12,9 +12,9 @@ class PeriodicThread:
         failure: Why it has ended by itself, or None.
 
     Args:
-        name: Of the thread and in `failure`.
-        period: s.
-        act: What to do.
+        name: Name of the thread, also in `failure`.
+        period: Period, s.
+        act: Function to call.
     """
 
     def __init__(self, name: str, period: float, act: Callable[[], object]) -> None:

@@ -10,7 +10,7 @@ def plugin_kinds(group: str) -> list[str]:
     """Names of all kinds that are installed.
 
     Args:
-        group: Of the entry points.
+        group: Group of the entry points.
     """
     return sorted({point.name for point in entry_points(group=group)})
 
@@ -19,7 +19,7 @@ def load_plugin(group: str, kind: str, what: str) -> tuple[Any, str]:
     """Load what the entry point of a kind names.
 
     Args:
-        group: Of the entry points.
+        group: Group of the entry points.
         kind: Name of the entry point.
         what: A word for such a plug-in, for messages.
 

@@ -33,3 +33,12 @@ def new_run_folder(kind: str) -> Path:
 def free_bag_folder(parent: str = "") -> Path:
     """`DATE-TIME` in a folder; by default `bags` in the folder of runs."""
     return Path(parent or runs_dir() / "bags") / datetime.now().strftime("%Y-%m-%d-%H-%M-%S")
+
+
+STATE_OVERRIDE = "SOFTFORM_STATE"
+"""Environment variable by which tests, benchmarks and virtual rigs keep latches apart from the machine's."""
+
+
+def own_state(folder: Path) -> dict[str, str]:
+    """Variables by which drivers on the virtual rig keep their latches in the run's folder."""
+    return {STATE_OVERRIDE: str(folder / "state")}

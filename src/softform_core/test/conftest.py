@@ -12,14 +12,14 @@ from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.rbf_warp import SimToReal
 from softform_core.forward.sim_to_real_store import SIM_TO_REAL
 from softform_core.inverse.ik_options import IkOptions
-from softform_core.networks.mlp_weights import MlpWeights
-from softform_core.networks.model_files import export
-from softform_core.networks.sim_to_real import ShapeInput, mean_of
+from softform_core.networks.mlp_weights import MlpWeights, mean_of
+from softform_core.networks.sim_to_real import ShapeInput
 from softform_core.networks.sim_to_real_card import FramesUsed, HeldOutErrors, SurfaceSimToRealCard, Training
 from softform_core.networks.store import load_forward_kinematics
+from softform_core.networks.torchscript import export
 from softform_core.robots import load_robot
 from softform_core.shapes.target import TargetShape
-from softform_core.surface.patch import SHEET
+from softform_core.surface.patch_set import SHEET
 from softform_core.training.sim_to_real_model_card import make_sim_to_real_card, network_of
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
 from softform_core.units import MM_PER_M
@@ -99,9 +99,9 @@ def random_sim_to_real(seed: int, kernels: int = 100) -> SimToReal:
     )
 
 
-def shape_of(pipeline: ForwardPipeline, pressures: Array) -> TargetShape:
+def shape_of(pipeline: ForwardPipeline, actuation: Array) -> TargetShape:
     """The pipeline's own surface as a mesh in metres; `pipeline` samples a grid."""
-    return TargetShape(pipeline.points(pressures) / MM_PER_M, None, SHEET.triangles(len(pipeline.uv)))
+    return TargetShape(pipeline.points(actuation) / MM_PER_M, None, SHEET.triangles(len(pipeline.uv)))
 
 
 @pytest.fixture(scope="session", name="random_forward_kinematics")
@@ -200,7 +200,7 @@ def exact_membrane() -> ForwardPipeline:
 
 @pytest.fixture
 def bounds() -> dict[str, Array]:
-    return {"pressure_min": np.zeros(CHAMBERS), "pressure_max": np.full(CHAMBERS, PRESSURE_MAX)}
+    return {"actuation_min": np.zeros(CHAMBERS), "actuation_max": np.full(CHAMBERS, PRESSURE_MAX)}
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ def test_distances_to_a_dense_cloud_are_those_to_its_surface():
 
 
 @pytest.mark.parametrize("points", [np.empty((0, 3)), np.ones((3, 2)), [[0.0, 0.0, np.nan]]])
-def test_unusable_queries_are_refused(points):
+def test_unusable_queries_are_rejected(points):
     with pytest.raises(SoftformError):
         distances_to_shape(points, SQUARE)
 

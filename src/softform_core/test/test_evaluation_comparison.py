@@ -25,13 +25,18 @@ def cap(radius, count=GRID, half=120.0):
     return surface
 
 
+def of_grid(points, sigma=None):
+    """The surface of a grid of points (count, count, 3) mm."""
+    return PredictedSurface(points.reshape(-1, 3), sigma)
+
+
 def cloud_of(surface):
     """Its points in metres, as a capture."""
     return surface.reshape(-1, 3) / 1000.0
 
 
 def test_a_plane_above_a_plane():
-    comparison = compare_scan(PredictedSurface(sheet()), cloud_of(sheet(2.5, side=319.0, count=97)))
+    comparison = compare_scan(of_grid(sheet()), cloud_of(sheet(2.5, side=319.0, count=97)))
     assert comparison.distances == pytest.approx(2.5)
     assert comparison.along_normal == pytest.approx(2.5)  # above, along du x dv
     assert comparison.error_map[comparison.seen] == pytest.approx(2.5)
@@ -42,11 +47,11 @@ def test_a_plane_above_a_plane():
 
 
 def test_a_sphere_in_a_larger_one():
-    comparison = compare_scan(PredictedSurface(cap(200.0, count=101)), cloud_of(cap(203.0, count=90)))
+    comparison = compare_scan(of_grid(cap(200.0, count=101)), cloud_of(cap(203.0, count=90)))
     inside = comparison.distances[comparison.distances < 3.2]
     assert len(inside) > 0.9 * len(comparison.distances)  # the rest looks past the rim
     assert inside.mean() == pytest.approx(3.0, abs=0.02)
-    middle = comparison.error_map[30:70, 30:70]
+    middle = comparison.error_map.reshape(101, 101)[30:70, 30:70]
     assert middle == pytest.approx(3.0, abs=0.05)
     assert np.nanmedian(comparison.normal_errors) < 1e-4
 
@@ -55,7 +60,7 @@ def test_a_tilted_plane_has_the_normal_error_of_its_angle():
     angle = np.radians(10.0)
     tilted = sheet(side=300.0, count=91)
     tilted = np.stack([tilted[..., 0] * np.cos(angle), tilted[..., 1], tilted[..., 0] * np.sin(angle)], axis=-1)
-    comparison = compare_scan(PredictedSurface(sheet()), cloud_of(tilted))
+    comparison = compare_scan(of_grid(sheet()), cloud_of(tilted))
     # Far from the axis the tilted plane is too far from the sheet to be seen straight below.
     assert np.nanmedian(comparison.normal_errors) == pytest.approx(1.0 - np.cos(angle), rel=1e-3)
     assert comparison.distances == pytest.approx(np.abs(tilted[..., 2].ravel()), abs=1e-6)
@@ -65,13 +70,14 @@ def test_holes_are_not_compared_and_strays_beside_the_robot_are_left_out():
     captured = sheet(1.0, side=318.0, count=101).reshape(-1, 3)
     hole = np.linalg.norm(captured[:, :2] - [50.0, 20.0], axis=1) < 45.0
     table = np.array([[260.0, 0.0, 1.0], [0.0, -300.0, 1.0]])
-    comparison = compare_scan(PredictedSurface(sheet()), cloud_of(np.vstack([captured[~hole], table])))
+    comparison = compare_scan(of_grid(sheet()), cloud_of(np.vstack([captured[~hole], table])))
     assert comparison.beside == 2
     assert comparison.distances.max() == pytest.approx(1.0)
     predicted = sheet()
     in_hole = np.linalg.norm(predicted[..., :2] - [50.0, 20.0], axis=-1)
-    assert not comparison.seen[in_hole < 38.0].any()
-    assert comparison.seen[(in_hole > 52.0) & (np.abs(predicted[..., :2]).max(axis=-1) < 155.0)].all()
+    seen = comparison.seen.reshape(GRID, GRID)
+    assert not seen[in_hole < 38.0].any()
+    assert seen[(in_hole > 52.0) & (np.abs(predicted[..., :2]).max(axis=-1) < 155.0)].all()
     assert np.nanmax(comparison.error_map) < 6.0
 
 
@@ -84,17 +90,17 @@ def test_coverage_of_a_calibrated_and_of_an_overconfident_model():
         for width, turn in zip(generator.uniform(20.0, 60.0, 24), generator.uniform(0.0, 6.0, 24), strict=True)
     )
     captured[..., 2] = 0.3 * waves / waves.std() + generator.normal(scale=0.2, size=waves.shape)
-    right = compare_scan(PredictedSurface(sheet(), np.full((GRID, GRID), 0.3)), cloud_of(captured))
+    right = compare_scan(of_grid(sheet(), np.full(GRID**2, 0.3)), cloud_of(captured))
     assert right.noise_mm == pytest.approx(0.2, abs=0.03)
     assert right.within(1.0) == pytest.approx(0.68, abs=0.06)
     assert right.within(2.0) == pytest.approx(0.95, abs=0.03)
-    sure = compare_scan(PredictedSurface(sheet(), np.full((GRID, GRID), 0.03)), cloud_of(captured))
+    sure = compare_scan(of_grid(sheet(), np.full(GRID**2, 0.03)), cloud_of(captured))
     assert sure.within(2.0) < 0.85
 
 
 def test_markers_are_measured_to_their_own_points():
     uv = np.array([[0.25, 0.5], [0.5, 0.5], [0.8, 0.1], [0.1, 0.9]])
-    surface = PredictedSurface(sheet(), np.full((GRID, GRID), 2.0))
+    surface = of_grid(sheet(), np.full(GRID**2, 2.0))
     places = np.stack([320.0 * uv[:, 0] - 160.0, 320.0 * uv[:, 1] - 160.0, np.zeros(4)], axis=1)
     moved = places + [[0.0, 0.0, 1.0], [3.0, 0.0, 4.0], [0.0, 0.0, -5.0], [0.0, 0.0, 0.0]]
     moved[3] = np.nan
@@ -112,9 +118,9 @@ def test_markers_are_measured_to_their_own_points():
 
 def judged(number, before_mm, after_mm, surface=None):
     captured = cloud_of(sheet(side=318.0, count=60))
-    after = PredictedSurface(sheet(after_mm) if surface is None else surface)
+    after = of_grid(sheet(after_mm) if surface is None else surface)
     return JudgedFrame(
-        number, False, 0.0, compare_scan(PredictedSurface(sheet(before_mm)), captured), compare_scan(after, captured)
+        number, False, 0.0, compare_scan(of_grid(sheet(before_mm)), captured), compare_scan(after, captured)
     )
 
 

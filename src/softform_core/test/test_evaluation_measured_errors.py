@@ -20,7 +20,7 @@ def target():
     """The mesh that the shipped model predicts, m."""
     pipeline = load_pipeline(load_robot("membrane"))
     points = pipeline.points(HIDDEN) / MM_PER_M
-    return TargetShape.from_mesh(points, pipeline.patch.triangles(len(points)))
+    return TargetShape.from_mesh(points, pipeline.patches.triangles(len(points)))
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_the_pose_moves_the_target(target, scan):
     assert measure_errors(pose.apply(scan), target, HERE).mean > 0.003
 
 
-def test_useless_captures_are_refused(target, scan):
+def test_useless_captures_are_rejected(target, scan):
     with pytest.raises(SoftformError, match="0 points"):
         measure_errors(np.full((500, 3), np.nan), target, HERE)
     with pytest.raises(SoftformError, match="over the target"):

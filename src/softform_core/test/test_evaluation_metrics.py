@@ -77,7 +77,7 @@ def test_the_cap_of_the_histogram_is_just_under_twenty_degrees():
 
 
 @pytest.mark.parametrize("points", [np.empty((0, 3)), np.ones((4, 2)), np.array([[0.0, np.nan, 0.0]])])
-def test_unusable_points_are_refused(points):
+def test_unusable_points_are_rejected(points):
     for one, other in ((points, np.zeros((1, 3))), (np.zeros((1, 3)), points)):
         with pytest.raises(SoftformError):
             hausdorff_distance(one, other)

@@ -10,6 +10,7 @@ from softform_core.robots import load_robot
 from softform_core.shapes.dem import dem_target
 
 REST = np.full(100, 11.0)
+SIZE = np.array([0.32, 0.32])
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +26,7 @@ def shape(target, name, scale):
 def picture(path, target, *scales):
     names = ("simulation alone", "with sim-to-real", "closed loop")
     shapes = [shape(target, name, scale) for name, scale in zip(names, scales, strict=False)]
-    write_picture(path, target, shapes, REST, [2.0, 1.4, 1.3], 1.2, {"target": "dem", "kPa": "1 2\n3 4"})
+    write_picture(path, target, shapes, REST, [2.0, 1.4, 1.3], 1.2, {"target": "dem", "kPa": "1 2\n3 4"}, SIZE)
     return imread(path)[..., :3]
 
 
@@ -44,7 +45,7 @@ def test_one_way_alone_is_drawn(tmp_path, target):
     assert picture(tmp_path / "one.png", target, 1.0).std() > 0.05
 
 
-def test_what_cannot_be_drawn_or_written_is_refused(tmp_path, target):
+def test_what_cannot_be_drawn_or_written_is_rejected(tmp_path, target):
     with pytest.raises(SoftformError, match="cannot be drawn"):
         picture(tmp_path / "none.png", target)
     with pytest.raises(SoftformError, match="cannot be written"):

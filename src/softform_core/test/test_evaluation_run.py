@@ -18,12 +18,12 @@ from softform_core.frames.marker_quality import MarkerQuality
 from softform_core.frames.marker_store import create_marker_frames
 from softform_core.frames.quality import assess_cloud
 from softform_core.frames.store import create_frames
-from softform_core.networks.layers import extract_mlp
+from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.paths import models_dir
 from softform_core.registration.markers import register_markers
 from softform_core.robots import load_robot
-from softform_core.surface.patch import SHEET
+from softform_core.surface.patch_set import SHEET
 
 NOISE_MM = 0.1
 ROBOT = load_robot("membrane")
@@ -146,7 +146,7 @@ def test_a_model_that_has_seen_every_frame_is_judged_only_on_demand(models, stor
     assert "trained on every judged frame" in evaluation.findings[0]
 
 
-def test_unusable_recordings_are_refused_with_the_next_step(store, tmp_path):
+def test_unusable_recordings_are_rejected_with_the_next_step(store, tmp_path):
     path, _ = store
     with pytest.raises(SoftformError, match="softform collect"):
         evaluate(ROBOT, tmp_path / "none.zarr", "none")
@@ -179,6 +179,7 @@ def test_markers_are_judged_by_their_own_points(models, tmp_path):
         positions[number * 3 : number * 3 + 4] = np.nan
         store.write_captured(number, positions, actuation, 1.0, MarkerQuality(32 / 36, ""))
     evaluation = evaluate(ROBOT, path, MODEL)
+    assert "has drifted" in evaluation.findings[0] and "softform refresh" in evaluation.findings[0]
     for frame in evaluation.judged:
         assert frame.after is not None
         assert len(frame.after.distances) == 32

@@ -8,7 +8,7 @@ from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.frames.agreement import check_agreement
 from softform_core.robots import load_robot
 
-PRESSURES = np.array([4000.0, 500.0, 3000.0, 800.0, 2500.0, 1500.0, 200.0, 3500.0, 1000.0])
+ACTUATION = np.array([4000.0, 500.0, 3000.0, 800.0, 2500.0, 1500.0, 200.0, 3500.0, 1000.0])
 EVEN = np.full(9, 2500.0)
 
 
@@ -17,16 +17,16 @@ def pipeline():
     return load_pipeline(load_robot("membrane"))
 
 
-def scan(pipeline, pressures):
+def scan(pipeline, actuation):
     """Another softness than the model's, noise and a hole, mm."""
-    points = pipeline.points(0.85 * pressures)
+    points = pipeline.points(0.85 * actuation)
     points = points[np.linalg.norm(points[:, :2] - [40.0, 20.0], axis=1) > 45.0]
     return points + 0.2 * np.random.default_rng(0).normal(size=points.shape)
 
 
-@pytest.mark.parametrize("pressures", [PRESSURES, EVEN, np.zeros(9)], ids=["uneven", "even", "at rest"])
-def test_a_real_capture_is_accepted(pipeline, pressures):
-    check_agreement(scan(pipeline, pressures), pipeline.points(pressures), pipeline.patch)
+@pytest.mark.parametrize("actuation", [ACTUATION, EVEN, np.zeros(9)], ids=["uneven", "even", "at rest"])
+def test_a_real_capture_is_accepted(pipeline, actuation):
+    check_agreement(scan(pipeline, actuation), pipeline.points(actuation), pipeline.patches)
 
 
 @pytest.mark.parametrize(
@@ -41,15 +41,15 @@ def test_a_real_capture_is_accepted(pipeline, pressures):
     ],
     ids=["mirrored in x", "mirrored in y", "upside down", "half a turn", "x and y swapped", "quarter turn"],
 )
-def test_a_mirrored_or_turned_capture_is_refused(pipeline, image):
-    with pytest.raises(SoftformError, match="mirrored or turned") as refusal:
-        check_agreement(scan(pipeline, PRESSURES) @ image.T, pipeline.points(PRESSURES), pipeline.patch)
-    assert "registration" in refusal.value.next_step
+def test_a_mirrored_or_turned_capture_is_rejected(pipeline, image):
+    with pytest.raises(SoftformError, match="mirrored or turned") as rejection:
+        check_agreement(scan(pipeline, ACTUATION) @ image.T, pipeline.points(ACTUATION), pipeline.patches)
+    assert "registration" in rejection.value.next_step
 
 
-def test_another_body_is_refused(pipeline):
+def test_another_body_is_rejected(pipeline):
     rng = np.random.default_rng(0)
     along, around = rng.uniform(-150.0, 150.0, 3000), rng.uniform(0.0, 2.0 * np.pi, 3000)
     tube = np.stack([along, 60.0 * np.cos(around), 60.0 * np.sin(around) + 70.0], axis=1)
     with pytest.raises(SoftformError, match="on average"):
-        check_agreement(tube, pipeline.points(PRESSURES), pipeline.patch)
+        check_agreement(tube, pipeline.points(ACTUATION), pipeline.patches)

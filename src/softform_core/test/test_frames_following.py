@@ -1,4 +1,4 @@
-"""Whether a cloud can be of the pressures that were commanded: judged beside a reality that differs by millimetres."""
+"""Whether a cloud can be of the commanded actuation: judged beside a reality that differs by millimetres."""
 
 import numpy as np
 import pytest

@@ -131,7 +131,7 @@ def test_the_rest_frame_names_the_markers_that_are_seen():
         rest_frame(frames_of(REST * np.nan), ROBOT)
 
 
-def test_markers_moved_or_renamed_between_sessions_are_refused():
+def test_markers_moved_or_renamed_between_sessions_are_rejected():
     check_same_rest(NAMES, REST, NAMES[1:], REST[1:] + 0.001, ROBOT)
     moved = REST.copy()
     moved[4, 1] += 0.02

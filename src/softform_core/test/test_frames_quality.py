@@ -24,7 +24,8 @@ def bulged(points: int = 20_000, seed: int = 0) -> np.ndarray:
 
 def covered(points: np.ndarray) -> np.ndarray:
     """Cells of the resting sheet that hold a point."""
-    return covered_cells(feet_on(rest_surface(ROBOT).points, ROBOT.patch, points), float(ROBOT.extent.max()))
+    feet = feet_on(rest_surface(ROBOT).points, ROBOT.patches, points)
+    return covered_cells(feet, float(ROBOT.extent.max()), ROBOT.patches)
 
 
 def test_a_whole_scan_is_good():
@@ -74,7 +75,7 @@ def with_outliers(share: float) -> np.ndarray:
     ],
     ids=["empty", "three", "half", "noise", "thin noise", "outliers", "mm", "moved", "another robot", "one point"],
 )
-def test_unfit_clouds_are_refused_with_a_reason(points, said):
+def test_unfit_clouds_are_rejected_with_a_reason(points, said):
     fault = assess_cloud(points, ROBOT).fault
     assert any(word in fault for word in said.split("|")), fault
 

@@ -108,7 +108,7 @@ def test_rejected_frames_keep_their_cloud_and_reason(tmp_path):
     assert store.same_cloud(cloud(1, 50)) is None
 
 
-def test_values_that_are_not_finite_are_refused(tmp_path):
+def test_values_that_are_not_finite_are_rejected(tmp_path):
     store = created(tmp_path / "frames.zarr")
     points = cloud(0, 20)
     points[3, 1] = np.nan

@@ -34,6 +34,15 @@ def test_cards_of_earlier_versions_are_rejected_with_a_command_that_converts_the
     files.load(folder, robot)
 
 
+def test_a_card_of_before_surfaces_could_be_several_is_read(tmp_path):
+    robot = load_robot("membrane")
+    path = models_dir() / "membrane" / FORWARD_KINEMATICS.card_file
+    content = json.loads(path.read_text())
+    (content["surface"],) = content.pop("surfaces")
+    (tmp_path / path.name).write_text(json.dumps(content))
+    assert FORWARD_KINEMATICS.read_card(tmp_path, robot) == FORWARD_KINEMATICS.read_card(path.parent, robot)
+
+
 def earlier_form(card):
     """A card as version 1 wrote it."""
     names = {
@@ -42,7 +51,7 @@ def earlier_form(card):
         "tip kinematics": "softform/tip-kinematics",
         "tip sim-to-real": "softform/tip-sim-to-real",
     }
-    model, surface, taken = card.pop("model"), card.pop("surface", None), card.pop("actuations")
+    model, (surface, *_), taken = card.pop("model"), card.pop("surfaces", [None]), card.pop("actuations")
     card |= {"schema_name": names[model], "schema_version": 1, "chambers": card.pop("actuators")}
     del card["quantity"], card["unit"]
     ends = [[one[end] for one in taken] for end in ("minimum", "maximum")]

@@ -1,12 +1,13 @@
-import io
-
 import numpy as np
 import pytest
 import torch
 
 from softform_core.errors import SoftformError
 from softform_core.networks.forward_kinematics import ForwardKinematics
-from softform_core.networks.layers import extract_mlp, perceptron
+from softform_core.networks.layers import perceptron
+from softform_core.networks.mlp_weights import extract_mlp
+from softform_core.networks.saved_network import SavedNetwork
+from softform_core.networks.torchscript import export
 
 
 def _trained_a_little(use_batch_norm: bool, activation: str = "relu") -> ForwardKinematics:
@@ -23,16 +24,12 @@ def _trained_a_little(use_batch_norm: bool, activation: str = "relu") -> Forward
 @pytest.mark.parametrize("activation", ["relu", "tanh"])
 def test_numpy_weights_give_what_the_exported_network_gives(use_batch_norm, activation):
     network = _trained_a_little(use_batch_norm, activation)
-    buffer = io.BytesIO()
-    torch.jit.save(torch.jit.script(network), buffer)
-    buffer.seek(0)
-    loaded = torch.jit.load(buffer)
-    pressures = 5000 * torch.rand(50, 4)
-    weights = extract_mlp(loaded)
+    actuation = 5000 * torch.rand(50, 4)
+    weights = extract_mlp(SavedNetwork(export(network)))
     assert [weight.shape for weight in weights.weights] == [(16, 4), (16, 16), (90, 16)]
     assert weights.activation == activation
-    expected = network(pressures).detach().numpy().reshape(50, -1)
-    np.testing.assert_allclose(weights.forward(pressures.numpy()), expected, rtol=1e-5, atol=1e-3)
+    expected = network(actuation).detach().numpy().reshape(50, -1)
+    np.testing.assert_allclose(weights.forward(actuation.numpy()), expected, rtol=1e-5, atol=1e-3)
 
 
 def test_output_is_the_mean_shape_plus_scaled_offsets():
@@ -51,7 +48,7 @@ def test_paper_network_has_two_layers_of_128():
     assert [weight.shape for weight in extract_mlp(network).weights] == [(128, 9), (128, 128), (2700, 128)]
 
 
-def test_other_networks_are_refused():
+def test_other_networks_are_rejected():
     with pytest.raises(SoftformError, match="not a Softform perceptron"):
         extract_mlp(torch.nn.Linear(2, 2))
     with pytest.raises(SoftformError, match="unknown"):

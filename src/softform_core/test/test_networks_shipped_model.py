@@ -4,7 +4,7 @@ import numpy as np
 from equilibria import solve_equilibrium
 
 from softform_core.bodies.membrane.model import build_membrane
-from softform_core.networks.layers import extract_mlp
+from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.paths import models_dir
 from softform_core.robots import load_robot
@@ -34,7 +34,7 @@ def test_shipped_model_predicts_freshly_solved_shapes():
     fitter = SurfaceFitter(parametrise(membrane.rest_vertices, membrane.faces))
     # Another seed than that of the training data: the samples behind the corners are new.
     fresh = sample_actuations(robot.actuation_min, robot.actuation_max, 512 + FRESH_SHAPES, seed=4711)[-FRESH_SHAPES:]
-    solved = MM_PER_M * np.stack([solve_equilibrium(membrane, pressures).vertices for pressures in fresh])
+    solved = MM_PER_M * np.stack([solve_equilibrium(membrane, actuation).vertices for actuation in fresh])
     predicted = extract_mlp(network).forward(fresh).reshape(FRESH_SHAPES, 30, 30, 3)
     errors = np.linalg.norm(predicted - fitter.fit(solved), axis=-1)
     assert errors.mean() < MEAN_BAR_MM

@@ -24,7 +24,7 @@ def test_all_threads_that_run_now_are_found() -> None:
         other.join()
 
 
-def test_priority_is_granted_or_refused_in_words_and_not_handed_on() -> None:
+def test_priority_is_granted_or_rejected_in_words_and_not_handed_on() -> None:
     """In threads of its own: the test's process stays ordinary."""
     seen: dict[str, object] = {}
 
@@ -55,9 +55,9 @@ def test_a_thread_that_has_ended_is_passed_over() -> None:
     assert ask_for_priority(1, [ended.native_id]) in ("SCHED_FIFO 1", "ordinary (no right to SCHED_FIFO)")
 
 
-def test_a_system_that_refuses_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*ignored: object) -> None:
+def test_a_system_that_rejects_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    def reject(*ignored: object) -> None:
         raise PermissionError
 
-    monkeypatch.setattr(os, "sched_setscheduler", refuse)
+    monkeypatch.setattr(os, "sched_setscheduler", reject)
     assert ask_for_priority(20, threads_of_this_process()) == "ordinary (no right to SCHED_FIFO)"

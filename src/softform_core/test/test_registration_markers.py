@@ -42,11 +42,11 @@ def test_a_marker_beside_the_sheet_belongs_to_the_rim(robot: Robot) -> None:
         (lambda rest: np.where(np.arange(5)[:, None] == 2, np.nan, rest), "Marker 3 is missing at rest"),
     ],
 )
-def test_markers_that_cannot_be_placed_are_refused(robot: Robot, change, words: str) -> None:
+def test_markers_that_cannot_be_placed_are_rejected(robot: Robot, change, words: str) -> None:
     rest = on_sheet(np.array([[0.2, 0.2], [0.8, 0.2], [0.8, 0.8], [0.2, 0.8], [0.5, 0.5]]), robot)
-    with pytest.raises(SoftformError) as refused:
+    with pytest.raises(SoftformError) as rejected:
         register_markers(change(rest), robot)
-    assert words in str(refused.value)
+    assert words in str(rejected.value)
 
 
 def test_base_markers_bring_the_systems_frame_to_the_robots(robot: Robot) -> None:

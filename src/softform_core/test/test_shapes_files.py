@@ -113,7 +113,7 @@ def test_a_truncated_file_never_passes_for_a_whole_one(tmp_path, kind, cloud, op
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_a_corrupt_file_is_refused_or_read_but_nothing_else(tmp_path, data):
+def test_a_corrupt_file_is_rejected_or_read_but_nothing_else(tmp_path, data):
     name, kind, options = data.draw(
         st.sampled_from(
             [
@@ -164,7 +164,7 @@ def test_a_corrupt_file_is_refused_or_read_but_nothing_else(tmp_path, data):
         ("shape", b"0 0 0\n", "no extension"),
     ],
 )
-def test_unusable_files_are_refused_with_the_reason(tmp_path, name, content, says):
+def test_unusable_files_are_rejected_with_the_reason(tmp_path, name, content, says):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(SoftformError) as caught:
         read_shape(tmp_path / name)
@@ -209,13 +209,13 @@ def test_a_table_of_coordinates_is_a_cloud(tmp_path, content):
         (XYZ + "end\n", "damaged or truncated"),
     ],
 )
-def test_a_table_that_is_none_is_refused(tmp_path, content, says):
+def test_a_table_that_is_none_is_rejected(tmp_path, content, says):
     (tmp_path / "a.xyz").write_text(content, newline="")
     with pytest.raises(SoftformError, match=says):
         read_shape(tmp_path / "a.xyz")
 
 
-def test_missing_files_folders_and_units_are_refused(tmp_path):
+def test_missing_files_folders_and_units_are_rejected(tmp_path):
     with pytest.raises(SoftformError, match="does not exist"):
         read_shape(tmp_path / "none.ply")
     (tmp_path / "folder.ply").mkdir()
@@ -225,7 +225,7 @@ def test_missing_files_folders_and_units_are_refused(tmp_path):
         read_shape(write_ball(tmp_path / "ball.ply", "ply"), "inch")
 
 
-def test_a_huge_file_is_refused_before_it_is_read(tmp_path, monkeypatch):
+def test_a_huge_file_is_rejected_before_it_is_read(tmp_path, monkeypatch):
     path = tmp_path / "huge.obj"
     with open(path, "wb") as file:
         file.truncate(reading.MAX_FILE_BYTES + 1)  # sparse: takes no room

@@ -74,13 +74,13 @@ def test_a_rigid_motion_moves_points_and_turns_normals():
         ([[0, 0, 1]], "no area"),
     ],
 )
-def test_unusable_faces_are_refused(faces, says):
+def test_unusable_faces_are_rejected(faces, says):
     with pytest.raises(SoftformError) as caught:
         TargetShape.from_mesh(SQUARE, faces)
     assert says in str(caught.value)
 
 
-def test_unusable_normals_are_refused():
+def test_unusable_normals_are_rejected():
     with pytest.raises(SoftformError, match="normals"):
         TargetShape.from_cloud(SQUARE, np.full((4, 3), np.nan))
     with pytest.raises(SoftformError, match="normals"):

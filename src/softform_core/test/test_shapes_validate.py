@@ -39,7 +39,7 @@ def test_a_sheet_is_accepted_as_it_is(robot):
         (np.broadcast_to(np.float32(0.0), (MAX_POINTS + 1, 3)), f"at most {MAX_POINTS}"),
     ],
 )
-def test_unusable_points_are_refused_with_the_reason(points, says):
+def test_unusable_points_are_rejected_with_the_reason(points, says):
     with pytest.raises(SoftformError) as caught:
         check_points(points)
     assert says in str(caught.value)

@@ -6,19 +6,18 @@ import torch
 
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.rbf_warp import SimToReal, gaussians, warp
-from softform_core.networks.mlp_weights import MlpWeights
+from softform_core.networks.mlp_weights import MlpWeights, mean_of
 from softform_core.networks.sim_to_real import (
     Confidence,
     FunctionPrediction,
     ShapeInput,
     identity_coefficients,
-    mean_of,
     stable_directions,
     warp_basis,
     warp_basis_slope,
 )
 from softform_core.surface.bspline import basis_matrix
-from softform_core.surface.patch import SHEET, Patch
+from softform_core.surface.patch_set import SHEET, PatchSet
 
 ROWS = COLS = 6
 KERNEL_UV = SHEET.samples(9)
@@ -93,9 +92,9 @@ def test_the_trained_network_in_the_pipeline_of_kinematics_warps_like_torch(comp
         warp_basis(torch.from_numpy(surfaces(shapes, uv)), torch.from_numpy(surfaces(shapes, KERNEL_UV)), WIDTH) @ gamma
     )
     sim_to_real = SimToReal(KERNEL_UV, network.weights(shape_input), WIDTH)
-    points = ForwardPipeline(linear_kinematics(), uv, sim_to_real, Patch(ROWS, COLS), precision=np.float64).points(
-        actuation
-    )
+    points = ForwardPipeline(
+        linear_kinematics(), uv, sim_to_real, PatchSet.of(ROWS, COLS), precision=np.float64
+    ).points(actuation)
     assert np.abs(expected.detach().numpy() - surfaces(shapes, uv)).max() > 0.5
     assert np.abs(points - expected.detach().numpy()).max() < 1e-6
 

@@ -144,7 +144,7 @@ def test_a_wrinkled_sheet_is_in_uniaxial_tension_and_a_slack_one_has_next_to_no_
         Material(law="gent", coefficients=[float("nan"), 3.0]),
     ],
 )
-def test_a_material_that_is_no_solid_is_refused(material):
+def test_a_material_that_is_no_solid_is_rejected(material):
     with pytest.raises(SoftformError):
         law_and_coefficients(material)
 

@@ -221,7 +221,7 @@ def test_clamp_force_balances_the_pressure():
         (np.array(8 * [0.0] + [np.inf]), "chamber 9 is not a finite"),
     ],
 )
-def test_bad_pressures_are_refused(pressures, reason):
+def test_bad_pressures_are_rejected(pressures, reason):
     with pytest.raises(SoftformError, match=reason):
         build_membrane(DESCRIPTION, cells=6).pressure_of_element(pressures)
 
@@ -240,7 +240,7 @@ def test_bad_pressures_are_refused(pressures, reason):
         {"clamp_stiffness": 0.0},
     ],
 )
-def test_impossible_realities_are_refused(reality):
+def test_impossible_realities_are_rejected(reality):
     with pytest.raises(SoftformError):
         build_membrane(DESCRIPTION, **{"cells": 6, **reality})
 

@@ -196,7 +196,7 @@ def test_two_runs_do_not_write_one_store(robot: Robot, tmp_path: Path):
             generate(robot, inflations(robot, 16), tmp_path / "simulation.zarr", jobs=1, progress=False)
 
 
-def test_other_stores_are_refused(robot: Robot, tmp_path: Path):
+def test_other_stores_are_rejected(robot: Robot, tmp_path: Path):
     path = tmp_path / "simulation.zarr"
     with pytest.raises(SoftformError, match="no simulation"):
         open_simulation(path)

@@ -75,12 +75,12 @@ def test_normals_of_a_plane_and_of_a_degenerate_surface():
 
 
 @pytest.mark.parametrize("uv", [[0.5, 0.5], [[0.5]], [[np.nan, 0.5]], [[1.01, 0.5]], [[0.5, -0.01]]])
-def test_parameters_outside_of_the_square_are_refused(uv):
+def test_parameters_outside_of_the_square_are_rejected(uv):
     with pytest.raises(SoftformError, match="unit square|shape"):
         basis_matrix(uv)
 
 
-def test_too_few_control_points_are_refused():
+def test_too_few_control_points_are_rejected():
     with pytest.raises(SoftformError, match="at least 4"):
         basis_matrix([[0.5, 0.5]], rows=3)
     with pytest.raises(SoftformError, match="rows, cols, 3"):

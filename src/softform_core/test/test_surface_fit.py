@@ -45,14 +45,14 @@ def test_report_gives_mean_and_largest_distance_of_each_shape():
     np.testing.assert_allclose(report.mean, [0.0, 5.0 / len(UV)], atol=1e-12)
 
 
-def test_vertices_that_leave_control_points_free_are_refused():
+def test_vertices_that_leave_control_points_free_are_rejected():
     with pytest.raises(SoftformError, match="do not determine 30 x 30"):
         SurfaceFitter(UV)
     with pytest.raises(SoftformError, match="do not determine"):
         SurfaceFitter(UV * [0.5, 1.0], 8, 6)
 
 
-def test_shapes_that_do_not_fit_are_refused():
+def test_shapes_that_do_not_fit_are_rejected():
     with pytest.raises(SoftformError, match="vertices of the rest shape"):
         FITTER.fit(np.zeros((7, 3)))
     with pytest.raises(SoftformError, match="NaN"):

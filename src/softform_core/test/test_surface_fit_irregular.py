@@ -109,7 +109,7 @@ def test_the_rule_takes_the_least_smoothing_that_keeps_errors_from_being_amplifi
 def test_the_membranes_own_meshes_are_fitted_by_least_squares_alone():
     robot = load_robot("membrane")
     membrane = robot.body.simulator().membrane
-    mesh = robot.patch.parametrised(membrane.rest_vertices, membrane.faces)
+    (mesh,) = robot.parametrised(membrane.rest_vertices, membrane.faces).meshes
     assert not mesh.repairs
     fitter = mesh.fitter
     assert fitter.smoothing == 0.0

@@ -155,12 +155,12 @@ def _ear() -> tuple[np.ndarray, np.ndarray]:
         (_ear, "fold flat"),
     ],
 )
-def test_meshes_that_cannot_be_flattened_are_refused(mesh, reason):
+def test_meshes_that_cannot_be_flattened_are_rejected(mesh, reason):
     with pytest.raises(ParametrisationError, match=reason):
         parametrise(*mesh())
 
 
-def test_arguments_that_are_no_mesh_are_refused():
+def test_arguments_that_are_no_mesh_are_rejected():
     vertices, faces = _grid()
     with pytest.raises(ParametrisationError, match="no triangle mesh"):
         parametrise(vertices[:, :2], faces)

@@ -17,10 +17,12 @@ from softform_core.surface.decoder import SurfaceDecoder
 from softform_core.surface.mean_value import parametrise_tube
 from softform_core.surface.mesh import directed_edges
 from softform_core.surface.patch import ParametrisedMesh, Patch
+from softform_core.surface.patch_set import PatchSet
 from softform_core.training.shapes import distances_from_mesh
 
 RADIUS, LENGTH = 40.0, 260.0
 TUBE = Patch(periodic=True)
+SURFACE = PatchSet((TUBE,))
 SEAM_MM = 1e-6
 V = np.linspace(0.0, 1.0, 301)
 EDGES = np.column_stack([np.zeros_like(V), V]), np.column_stack([np.ones_like(V), V])
@@ -176,10 +178,10 @@ def test_the_whole_pipeline_keeps_the_seam_closed_and_so_do_its_derivatives(mesh
         output_scale=np.where(np.arange(40) < 4, 0.02, 3.0).repeat(3),
     )
     sim_to_real = SimToReal(TUBE.kernels(36), coefficients) if transferred else None
-    pipeline = ForwardPipeline(kinematics, np.concatenate(EDGES), sim_to_real, TUBE)
+    pipeline = ForwardPipeline(kinematics, np.concatenate(EDGES), sim_to_real, SURFACE)
     actuation = np.array([[0.3, -0.7], [1.0, 0.4]])
     points, jacobian = pipeline.points_and_jacobian(actuation)
-    simulated = ForwardPipeline(kinematics, np.concatenate(EDGES), None, TUBE).points(actuation)
+    simulated = ForwardPipeline(kinematics, np.concatenate(EDGES), None, SURFACE).points(actuation)
     assert (np.abs(points - simulated).max() > 1.0) == transferred
     assert np.linalg.norm(points[0] - points[1], axis=1).max() > 1.0
     first, second = np.split(points, 2, axis=1)
@@ -207,7 +209,7 @@ def test_samples_triangles_and_sides_go_around():
 def test_markers_on_both_sides_of_the_seam_are_found(mesh):
     control, random = mesh.fit(SHAPE), np.random.default_rng(2)
     uv = np.column_stack([np.linspace(-0.02, 0.02, 9) % 1.0, random.uniform(0.05, 0.95, 9)])
-    found, distance = closest_parameters(TUBE.evaluate(control, uv), control.reshape(-1, 3), TUBE)
+    found, distance = closest_parameters(TUBE.evaluate(control, uv), control.reshape(-1, 3), SURFACE)
     assert np.abs((found - uv + 0.5) % 1.0 - 0.5).max() < 1e-6
     assert distance.max() < 1e-6
 

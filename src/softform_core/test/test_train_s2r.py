@@ -1,5 +1,7 @@
 """`softform train s2r`: from stores of captured frames to models that are judged, kept, continued or rejected."""
 
+import json
+import re
 import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,6 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from softform_core.cli.refresh import refresh
 from softform_core.cli.train import train
 from softform_core.errors import SoftformError
 from softform_core.forward.robot_pipeline import simulated_shapes
@@ -19,8 +22,8 @@ from softform_core.frames.quality import COVERAGE_CELLS, FrameQuality
 from softform_core.frames.store import create_frames, open_frames
 from softform_core.halton import halton_actuations
 from softform_core.robots import load_robot
-from softform_core.surface.patch import SHEET
-from softform_core.training import ensemble, held_out_errors, learn_sim_to_real, loop
+from softform_core.surface.patch_set import SHEET
+from softform_core.training import ensemble, frames_needed, held_out_errors, learn_sim_to_real, loop
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
 from softform_core.units import MM_PER_M
 
@@ -59,10 +62,10 @@ def actuations(frames):
     return halton_actuations(ROBOT.actuation_min, ROBOT.actuation_max, frames, 0)
 
 
-def captured(pressures, number, points=1500):
+def captured(actuation, number, points=1500):
     """What a scanner sees of a membrane that rises higher than simulated: its simulated shape, stretched along z."""
     random = np.random.default_rng(number)
-    surface = simulated_shapes(ROBOT, random.uniform(size=(points, 2))).points(pressures)
+    surface = simulated_shapes(ROBOT, random.uniform(size=(points, 2))).points(actuation)
     return (surface * [1.0, 1.0, TALLER] + random.normal(0.0, 0.1, surface.shape)) / MM_PER_M
 
 
@@ -177,6 +180,17 @@ def test_the_model_is_better_than_the_simulation_on_frames_that_it_has_never_see
         assert len(cloud) == 1000 and (normals[:, 2] > 0.0).mean() > 0.99
 
 
+def test_frames_needed_are_said_from_parts_of_the_frames(grown, monkeypatch):
+    monkeypatch.setattr(frames_needed, "DEFAULT", replace(frames_needed.DEFAULT, **QUICK))
+    monkeypatch.setattr(frames_needed, "SURFACE_POINTS", 1600)
+    result = run(grown, grown.parent / "new", "--frames-needed", "--json", "-")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["frames"] == [5, 10, 26] and found["held_out"] == 4
+    assert found["error_mm"][0] > found["error_mm"][-1] > 0.08
+    assert not (grown.parent / "new").exists()
+
+
 def test_frames_of_something_else_are_left_out_by_number(learned):
     left_out = learned.card.frames.left_out
     assert set(left_out) == {MIRRORED, ELSEWHERE}
@@ -208,7 +222,9 @@ def test_a_continued_model_that_is_worse_is_kept_aside_and_the_old_one_stays(lea
     candidate = load_sim_to_real(ROBOT, output / "candidate").card
     assert candidate.errors_mm.after_mean > learned.card.errors_mm.after_mean
     for one, member in zip(starts[0], load_sim_to_real(ROBOT, output).members, strict=True):
-        assert all(np.array_equal(a, b) for a, b in zip(one.weights, member.coefficients.weights, strict=True))
+        assert all(
+            np.array_equal(a, b) for a, b in zip(one.coefficients.weights, member.coefficients.weights, strict=True)
+        )
 
 
 def test_a_continued_model_that_is_not_worse_is_taken(learned, grown, monkeypatch):
@@ -222,6 +238,36 @@ def test_a_continued_model_that_is_not_worse_is_taken(learned, grown, monkeypatc
     assert set(card.frames.used) == set(learned.card.frames.used) | set(range(FRAMES, FRAMES + 7))
 
 
+def test_a_new_copy_is_learned_from_five_scans(tmp_path, monkeypatch):
+    quick(monkeypatch)
+    store = create_frames(tmp_path / "five.zarr", ROBOT, actuations(5), PROVENANCE)
+    fill(store, range(5))
+    result = run(store.path, tmp_path / "model")
+    assert result.exit_code == 0, result.output
+    card = load_sim_to_real(ROBOT, tmp_path / "model").card
+    assert card.frames.used == [0, 1, 2, 4] and card.frames.held_out == [3]
+    assert card.errors_mm.after_mean < 0.6 * card.errors_mm.before_mean
+
+
+def test_five_scans_refresh_a_model_whose_sensors_have_drifted(learned, tmp_path):
+    shutil.copytree(learned.output, tmp_path / "model")
+    store = create_frames(tmp_path / "new.zarr", ROBOT, actuations(5), PROVENANCE | {"created": "later"})
+    for number, actuation in enumerate(store.actuation):
+        cloud = captured(0.85 * actuation, number)
+        store.write_captured(number, cloud, actuation, 100.0 + number, GOOD)
+    arguments = ["--frames", str(store.path), "--output", str(tmp_path / "model")]
+    result = CliRunner().invoke(refresh, arguments, env={"SOFTFORM_RUNS": str(tmp_path / "runs")})
+    assert result.exit_code == 0, result.output
+    old, new = load_sim_to_real(ROBOT, learned.output), load_sim_to_real(ROBOT, tmp_path / "model")
+    assert new.card.frames.used == [0, 1, 2, 4] and new.card.frames.held_out == [3]
+    assert new.card.training.continues == old.card.weights_sha256
+
+    earlier = re.search(r"earlier model +([0-9.]+)", result.output)
+    assert new.card.errors_mm.after_mean < 0.6 * float(earlier[1]), result.output
+    again = CliRunner().invoke(refresh, ["--frames", str(learned.store), "--output", str(learned.output)])
+    assert "was made from" in str(again.exception)
+
+
 def test_a_model_worse_than_the_simulation_is_kept_aside(learned, tmp_path, monkeypatch):
     monkeypatch.setattr(learn_sim_to_real, "train_sim_to_real", lambda *_: raised(learned.trained, 10.0))
     result = run(learned.store, tmp_path / "model")
@@ -230,10 +276,10 @@ def test_a_model_worse_than_the_simulation_is_kept_aside(learned, tmp_path, monk
     assert load_sim_to_real(ROBOT, tmp_path / "model" / "candidate").card.errors_mm.after_mean > 5.0
 
 
-def test_what_cannot_be_learned_from_is_refused(learned, tmp_path):
-    few = create_frames(tmp_path / "few.zarr", ROBOT, actuations(6), PROVENANCE)
+def test_what_cannot_be_learned_from_is_rejected(learned, tmp_path):
+    few = create_frames(tmp_path / "few.zarr", ROBOT, actuations(4), PROVENANCE)
     empty = create_frames(tmp_path / "empty.zarr", ROBOT, actuations(6), PROVENANCE)
-    fill(few, range(6))
+    fill(few, range(4))
     for store, options, reason in (
         (tmp_path / "nothing.zarr", [], "There is no"),
         (empty.path, [], "holds no frame that can be compared"),
@@ -266,12 +312,12 @@ def test_markers_are_learned_from_and_exchanged_ones_left_out(tmp_path, monkeypa
         tmp_path / "frames.zarr", ROBOT, actuations(FRAMES), names, rest, PROVENANCE | {"via": "mocap"}
     )
     pipeline = simulated_shapes(ROBOT, uv)
-    for number, pressures in enumerate(store.actuation):
-        positions = pipeline.points(pressures) * [1.0, 1.0, TALLER] / MM_PER_M
+    for number, actuation in enumerate(store.actuation):
+        positions = pipeline.points(actuation) * [1.0, 1.0, TALLER] / MM_PER_M
         if number == 2:
             positions[[3, 4]] = positions[[4, 3]]
         positions[number % len(uv)] = np.nan
-        store.write_captured(number, positions, pressures, 100.0 + number, MarkerQuality(0.97, ""))
+        store.write_captured(number, positions, actuation, 100.0 + number, MarkerQuality(0.97, ""))
     result = run(store.path, tmp_path / "model")
     assert result.exit_code == 0, result.output
     card = load_sim_to_real(ROBOT, tmp_path / "model").card

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from softform_core.surface.patch import Patch
+from softform_core.surface.patch_set import PatchSet
 from softform_core.training.border import Border, BorderLine, border_misfit, border_neighbours
 from softform_core.training.sim_to_real_losses import Clouds
 
@@ -35,7 +35,7 @@ def slope(offset: float, captured: Clouds) -> float:
     outward = torch.tensor(offset, requires_grad=True)
     frames = len(captured.points)
     points, slope_u, slope_v = (part.expand(frames, -1, -1) for part in sheet(outward))
-    line = BorderLine.of(Border.of(Patch(), SIDE * SIDE), points, slope_u, slope_v)
+    line = BorderLine.of(Border.of(PatchSet.of(), points[0].detach().numpy()), points, slope_u, slope_v)
     misfit = border_misfit(line, captured, border_neighbours(line, captured)).mean()
     (derivative,) = torch.autograd.grad(misfit, outward)
     return float(derivative)
@@ -43,7 +43,7 @@ def slope(offset: float, captured: Clouds) -> float:
 
 def test_outward_tangents_leave_the_surface() -> None:
     points, slope_u, slope_v = sheet(torch.tensor(0.0))
-    line = BorderLine.of(Border.of(Patch(), SIDE * SIDE), points, slope_u, slope_v)
+    line = BorderLine.of(Border.of(PatchSet.of(), points[0].detach().numpy()), points, slope_u, slope_v)
     assert line.points.shape == (1, 4 * (SIDE - 2), 3)
     assert ((line.points * line.outward).sum(-1) == SHEET / 2).all()
     assert line.length.mean().item() == pytest.approx(SHEET / (SIDE - 1), rel=1e-5)
@@ -60,7 +60,7 @@ def test_the_misfit_is_least_at_the_border_of_the_points() -> None:
 
 def test_density_is_that_of_the_points_and_nothing_pulls_where_there_are_none() -> None:
     points, slope_u, slope_v = (part.expand(60, -1, -1) for part in sheet(torch.tensor(0.0)))
-    line = BorderLine.of(Border.of(Patch(), SIDE * SIDE), points, slope_u, slope_v)
+    line = BorderLine.of(Border.of(PatchSet.of(), points[0].detach().numpy()), points, slope_u, slope_v)
     found = border_neighbours(line, clouds(60))
     assert found.density.mean().item() == pytest.approx(400 / SHEET**2, rel=0.1)
     far_from_border = clouds(60, lambda cloud: np.abs(cloud).max(axis=1) < 0.5 * SHEET / 2)
@@ -68,9 +68,9 @@ def test_density_is_that_of_the_points_and_nothing_pulls_where_there_are_none() 
     assert slope(1.0, far_from_border) == 0.0
 
 
-def tube(outward: torch.Tensor) -> tuple[Patch, torch.Tensor, torch.Tensor, torch.Tensor]:
+def tube(outward: torch.Tensor) -> tuple[PatchSet, torch.Tensor, torch.Tensor, torch.Tensor]:
     """A straight tube around z (1, P, 3), made longer by `outward` mm at each end, with its tangents."""
-    patch = Patch(periodic=True)
+    patch = PatchSet.of(periodic=True)
     u, v = torch.from_numpy(patch.samples(SIDE * SIDE)).float().T
     angle, half = 2.0 * torch.pi * u, SHEET / 2 + outward
     radius = SHEET / (2.0 * torch.pi)
@@ -84,7 +84,7 @@ def tube(outward: torch.Tensor) -> tuple[Patch, torch.Tensor, torch.Tensor, torc
 
 def test_a_tube_ends_twice_and_its_ends_have_no_corner() -> None:
     patch, points, slope_u, slope_v = tube(torch.tensor(0.0))
-    line = BorderLine.of(Border.of(patch, SIDE * SIDE), points, slope_u, slope_v)
+    line = BorderLine.of(Border.of(patch, points[0].detach().numpy()), points, slope_u, slope_v)
     assert line.points.shape == (1, 2 * SIDE, 3)
     assert torch.allclose((line.points * line.outward).sum(-1), torch.tensor(SHEET / 2))
     assert line.length.sum().item() == pytest.approx(2 * SHEET, rel=1e-5)
@@ -104,7 +104,9 @@ def test_the_misfit_is_least_at_the_ends_of_a_captured_tube() -> None:
     def derivative(offset: float) -> float:
         outward = torch.tensor(offset, requires_grad=True)
         patch, *surface = tube(outward)
-        line = BorderLine.of(Border.of(patch, SIDE * SIDE), *(part.expand(60, -1, -1) for part in surface))
+        line = BorderLine.of(
+            Border.of(patch, surface[0][0].detach().numpy()), *(part.expand(60, -1, -1) for part in surface)
+        )
         misfit = border_misfit(line, captured, border_neighbours(line, captured)).mean()
         return float(torch.autograd.grad(misfit, outward)[0])
 

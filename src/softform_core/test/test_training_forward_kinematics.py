@@ -14,7 +14,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from softform_core.cli.train import train
 from softform_core.errors import SoftformError
-from softform_core.networks.layers import extract_mlp
+from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.model_files import ModelError
 from softform_core.networks.store import FORWARD_KINEMATICS, load_forward_kinematics
 from softform_core.robots import Robot, load_robot
@@ -88,7 +88,7 @@ def _copy(model: Path, folder: Path) -> Path:
 
 
 def test_shapes_are_fitted_in_millimetres(shapes):
-    assert shapes.control_points.shape == (SAMPLES, 6, 6, 3)
+    assert shapes.control_points.shape == (SAMPLES, 36, 3)
     assert np.abs(shapes.control_points[..., 0]).max() == pytest.approx(100.0, abs=1.0)  # half of the width
     assert 0.0 < shapes.fit.mean.mean() < shapes.fit.max.max() < 20.0
     assert 0.0 < shapes.between < 20.0
@@ -186,9 +186,9 @@ def test_a_loss_that_diverges_is_an_error_and_leaves_the_last_good_state(tmp_pat
     assert all(torch.isfinite(tensor).all() for tensor in kept["nets"].values())
 
 
-def test_shapes_with_nan_and_damaged_checkpoints_are_refused(tmp_path, robot, shapes):
+def test_shapes_with_nan_and_damaged_checkpoints_are_rejected(tmp_path, robot, shapes):
     broken = shapes.control_points.copy()
-    broken[3, 2, 1, 0] = np.nan
+    broken[3, 13, 0] = np.nan
     with pytest.raises(SoftformError, match="NaN"):
         train_forward_kinematics(robot, replace(shapes, control_points=broken), QUICK, 0, tmp_path, progress=False)
     with pytest.raises(DivergedError):
@@ -201,8 +201,8 @@ def test_shapes_with_nan_and_damaged_checkpoints_are_refused(tmp_path, robot, sh
 
 def test_command_leaves_a_model_that_loads_and_a_card_for_people(model, robot, shapes):
     network, card = load_forward_kinematics(robot, model)
-    pressures = torch.tensor(shapes.actuation[:3], dtype=torch.float32)
-    assert network(pressures).shape == (3, 6, 6, 3)
+    actuation = torch.tensor(shapes.actuation[:3], dtype=torch.float32)
+    assert network.script()(actuation).shape == (3, 36, 3)
     assert card.actuators == [one.name for one in card.actuations] == ["c1", "c2", "c3", "c4"]
     assert card.split.train + card.split.validation + card.split.test == SAMPLES
     # The robot is described outside config/robots: its name alone would not find it.
@@ -213,7 +213,7 @@ def test_command_leaves_a_model_that_loads_and_a_card_for_people(model, robot, s
     assert f"{card.errors_mm.test_mean:.3f}" in page
 
 
-def test_missing_models_are_refused(tmp_path, robot):
+def test_missing_models_are_rejected(tmp_path, robot):
     with pytest.raises(ModelError, match=r"no forward-kinematics model.*softform train fk --robot \S+/little\.yaml"):
         load_forward_kinematics(robot, tmp_path)
 
@@ -221,7 +221,7 @@ def test_missing_models_are_refused(tmp_path, robot):
 @pytest.mark.parametrize(
     "spoil", [lambda data: data[:-100], lambda data: data[:500] + b"x" + data[501:], lambda _: b""]
 )
-def test_corrupt_and_truncated_weights_are_refused(tmp_path, model, robot, spoil):
+def test_corrupt_and_truncated_weights_are_rejected(tmp_path, model, robot, spoil):
     weights = _copy(model, tmp_path) / "forward_kinematics.pt"
     weights.write_bytes(spoil(weights.read_bytes()))
     with pytest.raises(ModelError, match="corrupt or truncated"):
@@ -231,7 +231,7 @@ def test_corrupt_and_truncated_weights_are_refused(tmp_path, model, robot, spoil
         load_forward_kinematics(robot, tmp_path)
 
 
-def test_models_of_other_robots_are_refused(model, robot):
+def test_models_of_other_robots_are_rejected(model, robot):
     with pytest.raises(
         ModelError,
         match=r"trained for robot 'little' with the actuations c1, c2, c3, c4 .*not for 'membrane' with c1, c2",
@@ -242,7 +242,7 @@ def test_models_of_other_robots_are_refused(model, robot):
         load_forward_kinematics(thicker, model)
 
 
-def test_cards_of_other_schemas_and_damaged_cards_are_refused(tmp_path, model, robot):
+def test_cards_of_other_schemas_and_damaged_cards_are_rejected(tmp_path, model, robot):
     path = _copy(model, tmp_path) / "forward_kinematics.json"
     card = json.loads(path.read_text())
     for content, reason in (

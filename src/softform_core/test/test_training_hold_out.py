@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from softform_core.errors import SoftformError
 from softform_core.training.hold_out import EVERY, LEAST, hold_out
 
-numbers = st.sets(st.integers(0, 200), min_size=6)
+numbers = st.sets(st.integers(0, 200), min_size=EVERY)
 
 
 def test_one_frame_in_eight_judges_forty():
@@ -42,6 +42,15 @@ def test_a_held_out_frame_that_is_gone_judges_no_more():
     assert hold_out(set(range(40)) - {7}, used, held_out)[1] == [15, 23, 31, 39]
 
 
-def test_too_few_frames_are_refused():
-    with pytest.raises(SoftformError, match="Of 2 frames only 2 can be held out"):
-        hold_out([0, 1])
+def test_one_of_five_judges_a_new_copy():
+    used, held_out = hold_out(range(5))
+    assert used == [0, 1, 2, 4] and held_out == [3]
+    assert hold_out(range(40), used, held_out) == (
+        sorted(set(range(40)) - {3, 7, 15, 23, 31, 39}),
+        [3, 7, 15, 23, 31, 39],
+    )
+
+
+def test_too_few_frames_are_rejected():
+    with pytest.raises(SoftformError, match="Of 8 frames only 2 can be held out"):
+        hold_out(range(8), used=range(6))

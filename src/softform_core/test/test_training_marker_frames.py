@@ -64,10 +64,10 @@ def test_visibility_and_parts() -> None:
         (captured()[:, 1:], "Give n actuations"),
     ],
 )
-def test_bad_positions_are_refused(positions: np.ndarray, words: str) -> None:
-    with pytest.raises(SoftformError) as refused:
+def test_bad_positions_are_rejected(positions: np.ndarray, words: str) -> None:
+    with pytest.raises(SoftformError) as rejected:
         frames(positions)
-    assert words in str(refused.value)
+    assert words in str(rejected.value)
 
 
 @pytest.mark.parametrize(
@@ -78,10 +78,10 @@ def test_bad_positions_are_refused(positions: np.ndarray, words: str) -> None:
         ({"actuation": np.full((FRAMES, 9), np.nan)}, "Frame 0: its actuation"),
     ],
 )
-def test_bad_labels_are_refused(changes: dict, words: str) -> None:
-    with pytest.raises(SoftformError) as refused:
+def test_bad_labels_are_rejected(changes: dict, words: str) -> None:
+    with pytest.raises(SoftformError) as rejected:
         frames(captured(), **changes)
-    assert words in str(refused.value)
+    assert words in str(rejected.value)
 
 
 def test_good_frames_have_no_fault() -> None:

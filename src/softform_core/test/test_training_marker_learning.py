@@ -1,4 +1,4 @@
-"""The membrane's own N_fk under other pressures stands for reality: learning from its markers finds it."""
+"""The membrane's own N_fk under another actuation stands for reality: learning from its markers finds it."""
 
 from dataclasses import replace
 
@@ -11,11 +11,10 @@ from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.rbf_warp import SimToReal
 from softform_core.forward.surface_uncertainty import members_spread, uncertainty
 from softform_core.frames.frames import MarkerFrames
-from softform_core.networks.layers import extract_mlp
-from softform_core.networks.mlp_weights import MlpWeights
+from softform_core.networks.mlp_weights import MlpWeights, extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import load_robot
-from softform_core.surface.patch import SHEET
+from softform_core.surface.patch_set import SHEET
 from softform_core.training.ensemble import TrainingRun
 from softform_core.training.marker_learning import (
     MARKER_RECIPES,
@@ -98,7 +97,7 @@ def test_a_missing_marker_has_no_say() -> None:
 
 def test_kernels_may_stand_elsewhere_and_training_goes_on_from_an_earlier_model(simulated: MlpWeights, trained) -> None:
     captured, few = frames(simulated), replace(QUICK, epochs=1, learning_rate=1e-12)
-    start = [member.coefficients for member in trained.members]
+    start = trained.members
     unchanged = train_sim_to_real_from_markers(simulated, captured, few, TrainingRun(start=start))
     assert gap(simulated, unchanged.sim_to_real) == pytest.approx(gap(simulated, trained.sim_to_real), rel=0.02)
     with pytest.raises(SoftformError, match="other layers or kernels"):
@@ -127,6 +126,6 @@ def test_a_frame_taken_under_other_pressures_is_flagged(simulated: MlpWeights) -
     assert "the model explains it to" in flags[0].reason
 
 
-def test_too_few_frames_are_refused(simulated: MlpWeights) -> None:
+def test_too_few_frames_are_rejected(simulated: MlpWeights) -> None:
     with pytest.raises(SoftformError, match="folds"):
         train_sim_to_real_from_markers(simulated, frames(simulated, count=3), QUICK)

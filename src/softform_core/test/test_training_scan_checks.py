@@ -33,8 +33,8 @@ def surface(uv: np.ndarray, bumps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return at(u, v), normal / np.linalg.norm(normal, axis=1, keepdims=True)
 
 
-def scene(change: Change = lambda cloud: cloud) -> tuple[Clouds, torch.Tensor, torch.Tensor]:
-    """Clouds that differ by 10 % in height from the simulated surfaces, with `change` made to one of them."""
+def scene(change: Change = lambda cloud: cloud, height: float = 1.1) -> tuple[Clouds, torch.Tensor, torch.Tensor]:
+    """Clouds so many times as high as the simulated surfaces, with `change` made to one of them."""
     random = np.random.default_rng(0)
     line = np.linspace(0, 1, 25)
     grid = np.stack(np.meshgrid(line, line, indexing="ij"), axis=-1).reshape(-1, 2)
@@ -44,7 +44,7 @@ def scene(change: Change = lambda cloud: cloud) -> tuple[Clouds, torch.Tensor, t
         simulated.append(surface(grid, bumps))
         uv = random.uniform(0, 1, (600, 2))
         uv = uv[np.linalg.norm(uv - random.uniform(0, 1, 2), axis=1) > 0.25]
-        points, normals = surface(uv, 1.1 * bumps)
+        points, normals = surface(uv, height * bumps)
         points += random.normal(0, 0.2, points.shape)
         clouds.append(change(points) if number == BAD else points)
         cloud_normals.append(normals)
@@ -72,12 +72,20 @@ def test_good_frames_pass() -> None:
         (lambda cloud: 0.4 * cloud, "of the surface"),
     ],
 )
-def test_a_scan_of_something_else_is_refused_with_its_number(change: Change, reason: str) -> None:
+def test_a_scan_of_something_else_is_rejected_with_its_number(change: Change, reason: str) -> None:
     found = scan_faults(*scene(change))
     assert [flag.frame for flag in found] == [BAD]
     assert reason in found[0].reason
     with pytest.raises(SoftformError, match=f"1 of {FRAMES} frames .* frame {BAD}: "):
         check_scans(*scene(change))
+
+
+def test_a_gap_that_all_frames_show_is_to_be_learned() -> None:
+    """The clouds are seven times as high as simulated; half of their points are a tenth of the sheet away, and more."""
+    clouds, points, normals = scene(height=7.0)
+    away = torch.cdist(clouds.points[0], points[0]).min(dim=1).values
+    assert away[clouds.weight[0] > 0.0].median() > 20.0  # mm
+    assert scan_faults(clouds, points, normals) == []
 
 
 def test_frames_explained_far_worse_than_the_others_are_named() -> None:

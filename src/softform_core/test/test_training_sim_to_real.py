@@ -11,7 +11,7 @@ from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.frames.frames import Frames
 from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.surface.bspline import basis_matrix, derivative_matrices
-from softform_core.surface.patch import SHEET, Patch
+from softform_core.surface.patch_set import SHEET, PatchSet
 from softform_core.training import ensemble
 from softform_core.training.ensemble import TrainingRun
 from softform_core.training.recipe import Recipe
@@ -67,23 +67,26 @@ def frames(count: int, seed: int = 0, hole: bool = True) -> Frames:
 
 
 def train(captured: Frames, recipe: Recipe = TINY, folder: Path | None = None, start=None):
-    return train_sim_to_real(SIMULATED, captured, recipe, TrainingRun(0, Patch(ROWS, COLS), folder, start=start))
+    return train_sim_to_real(SIMULATED, captured, recipe, TrainingRun(0, PatchSet.of(ROWS, COLS), folder, start=start))
 
 
 def held_out_gap(sim_to_real) -> float:
     """Mean height error (mm) at actuations that no frame shows; the true surface is the simulated one scaled in z."""
     actuation = np.random.default_rng(99).uniform(0, 1000, (10, 2))
     uv = SHEET.samples(100)
-    predicted = ForwardPipeline(SIMULATED, uv, sim_to_real, Patch(ROWS, COLS)).points(actuation)
+    predicted = ForwardPipeline(SIMULATED, uv, sim_to_real, PatchSet.of(ROWS, COLS)).points(actuation)
     return float(
-        np.abs(predicted - ForwardPipeline(REAL, uv, None, Patch(ROWS, COLS)).points(actuation))[..., 2].mean()
+        np.abs(predicted - ForwardPipeline(REAL, uv, None, PatchSet.of(ROWS, COLS)).points(actuation))[..., 2].mean()
     )
 
 
 def test_training_lowers_the_gap_at_held_out_actuations() -> None:
     trained = train(frames(16))
     assert held_out_gap(trained.sim_to_real) < 0.5 * held_out_gap(None)
-    assert len(trained.members) == len(trained.confidence) == 2
+    assert len(trained.members) == 2
+    assert trained.confidence == []
+    learned = train(frames(16), replace(TINY, confidence="learned", corrects_actuation=False, epochs=5, patience=5))
+    assert len(learned.confidence) == 2
     assert trained.flags == ()
 
 
@@ -126,7 +129,7 @@ def test_the_same_seed_gives_the_same_network_and_an_interrupted_run_goes_on_to_
 def test_training_goes_on_from_an_earlier_model() -> None:
     captured = frames(16)
     earlier = train(captured)
-    start = [member.coefficients for member in earlier.members]
+    start = earlier.members
     unchanged = train(captured, replace(TINY, epochs=1, learning_rate=1e-12), start=start)
     assert held_out_gap(unchanged.sim_to_real) == pytest.approx(held_out_gap(earlier.sim_to_real), rel=1e-2)
     with pytest.raises(SoftformError, match="other layers"):
@@ -138,7 +141,7 @@ def test_the_papers_recipe_trains_and_does_not_diverge() -> None:
     assert held_out_gap(train(frames(12, hole=False), recipe).sim_to_real) < held_out_gap(None)
 
 
-def test_frames_that_cannot_be_trained_on_are_refused_with_their_number() -> None:
+def test_frames_that_cannot_be_trained_on_are_rejected_with_their_number() -> None:
     good = frames(6)
     for spoil in (
         lambda cloud: cloud * 1000.0 * 200.0,
@@ -151,5 +154,5 @@ def test_frames_that_cannot_be_trained_on_are_refused_with_their_number() -> Non
             Frames(good.actuation, clouds, normals)
     with pytest.raises(SoftformError, match="folds"):
         train(good.part(np.arange(3)))
-    with pytest.raises(SoftformError, match="pressures"):
+    with pytest.raises(SoftformError, match="takes 2 values"):
         train(Frames(np.zeros((6, 5)), good.clouds, good.normals))

@@ -16,7 +16,7 @@ def _robot(length: float = 0.32) -> Robot:
     return robot.model_copy(
         update={
             "body": robot.body.model_copy(update={"cells": 12, "length": length}),
-            "surfaces": [robot.surface.model_copy(update={"rows": 8, "columns": 8})],
+            "surfaces": [robot.surfaces[0].model_copy(update={"rows": 8, "columns": 8})],
         }
     )
 
@@ -28,11 +28,11 @@ def test_images_of_a_solved_shape_are_the_shapes_solved_at_the_permuted_pressure
     uv = parametrise(membrane.rest_vertices, membrane.faces)
     fitter = SurfaceFitter(uv, 8, 8)
 
-    def solved(pressures: np.ndarray) -> np.ndarray:
-        return fitter.fit(MM_PER_M * solve_equilibrium(membrane, pressures).vertices)
+    def solved(actuation: np.ndarray) -> np.ndarray:
+        return fitter.fit(MM_PER_M * solve_equilibrium(membrane, actuation).vertices)
 
-    pressures = np.array([1000.0, 4000.0, 2000.0, 3000.0, 2500.0, 3500.0, 1500.0, 500.0, 4500.0])
-    images = symmetric_images(robot, pressures[None], solved(pressures)[None])
+    actuation = np.array([1000.0, 4000.0, 2000.0, 3000.0, 2500.0, 3500.0, 1500.0, 500.0, 4500.0])
+    images = symmetric_images(robot, actuation[None], solved(actuation)[None])
     assert len(images) == count
     assert len({tuple(permuted[0]) for permuted, _ in images}) == count
     for permuted, image in images:

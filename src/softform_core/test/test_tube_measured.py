@@ -3,7 +3,6 @@
 The seam is closed to 1e-6 mm throughout, and what lies across it is treated as what lies anywhere else.
 """
 
-import io
 from types import SimpleNamespace
 from typing import Any, Literal
 
@@ -18,28 +17,29 @@ from softform_core.evaluation.metrics import folded_cells
 from softform_core.evaluation.report_figures import report_figures
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.rbf_warp import SimToReal
-from softform_core.forward.sim_to_real_export import members_of
+from softform_core.forward.sim_to_real_members import members_of
 from softform_core.forward.sim_to_real_store import SIM_TO_REAL
 from softform_core.forward.surface_uncertainty import SurfaceUncertainty
 from softform_core.frames.quality import COVERAGE_CELLS, assess_cloud
 from softform_core.inverse.residual_field import ResidualField, surface_residuals
 from softform_core.networks.card import KinematicsReference
-from softform_core.networks.mlp_weights import MlpWeights
-from softform_core.networks.model_files import export
-from softform_core.networks.sim_to_real import ShapeInput, mean_of
+from softform_core.networks.mlp_weights import MlpWeights, mean_of
+from softform_core.networks.saved_network import SavedNetwork
+from softform_core.networks.sim_to_real import ShapeInput
 from softform_core.networks.sim_to_real_card import FramesUsed, HeldOutErrors, Training
+from softform_core.networks.torchscript import export
 from softform_core.registration.markers import register_markers
 from softform_core.registration.rest_surface import rest_surface
 from softform_core.robots import Robot
 from softform_core.robots.body import Body, Outline
 from softform_core.robots.description import Description, SurfaceDescription
-from softform_core.surface.patch import Patch
+from softform_core.surface.patch_set import PatchSet
 from softform_core.training.sim_to_real_model_card import make_sim_to_real_card, network_of
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
 from softform_core.units import MM_PER_M
 
 RADIUS, LENGTH, SEAM_MM = 0.04, 0.26, 1e-6
-TUBE = Patch(24, 20, 3, True)
+TUBE = PatchSet.of(24, 20, 3, periodic=True)
 ACTUATION = np.array([4000.0])
 V = np.linspace(0.0, 1.0, 201)
 EDGES = np.column_stack([np.zeros_like(V), V]), np.column_stack([np.ones_like(V), V])
@@ -76,7 +76,7 @@ class Hose(Body):
         return [Outline("from the end", "ellipse", 0.0, 0.0, 0.02, 0.02)]
 
     def simulator(self) -> Any:
-        mesh = Patch(periodic=True)
+        mesh = PatchSet.of(periodic=True)
         vertices = tube(mesh.samples(48**2))
         return SimpleNamespace(faces=mesh.triangles(48**2), rest=np.zeros(0), points=lambda unknowns: vertices[None])
 
@@ -97,14 +97,14 @@ def robot() -> Robot:
         body=Hose(),
         actuators={"quantity": "pressure", "minimum": 0.0, "maximum": 8000.0, "slew_rate": 1e4, "safe": 0.0},
         devices=[{"name": "openpneu", "channels": [0]}],
-        surfaces=[SurfaceDescription(patch="wall", rows=TUBE.rows, columns=TUBE.cols, degree=TUBE.degree)],
+        surfaces=[SurfaceDescription(patch="wall", rows=24, columns=20, degree=3)],
     )
 
 
 def kinematics(robot: Robot) -> MlpWeights:
     """N_fk that bends the hose by 1 rad at `ACTUATION`."""
     fit = rest_surface(robot).mesh.fit
-    samples = Patch(periodic=True).samples(48**2)
+    samples = PatchSet.of(periodic=True).samples(48**2)
     straight, bent = (MM_PER_M * fit(tube(samples, bend)).ravel() for bend in (0.0, 1.0))
     one = np.ones(1)
     return MlpWeights(
@@ -120,7 +120,7 @@ def kinematics(robot: Robot) -> MlpWeights:
 
 def members() -> list[SimToReal]:
     """An ensemble of warps that move the hose by millimetres."""
-    count, kernels = TUBE.rows * TUBE.cols * 3, 36
+    count, kernels = TUBE.control_points * 3, 36
     identity = np.zeros((kernels + 4, 3))
     identity[1:4] = np.eye(3)
     scale = np.where(np.arange(kernels + 4) < 4, 0.02, 3.0).repeat(3)
@@ -135,7 +135,7 @@ def members() -> list[SimToReal]:
 
 
 def pipeline(robot: Robot, uv: Array, sim_to_real: SimToReal | None = None) -> ForwardPipeline:
-    return ForwardPipeline(kinematics(robot), uv, sim_to_real, robot.patch, robot.actuation_names)
+    return ForwardPipeline(kinematics(robot), uv, sim_to_real, robot.patches, robot.actuation_names)
 
 
 def scattered(count: int = 12_000) -> Array:
@@ -143,7 +143,7 @@ def scattered(count: int = 12_000) -> Array:
 
 
 def test_a_bent_tube_is_covered_and_a_hole_at_its_seam_is_found(robot):
-    expected = pipeline(robot, robot.patch.samples(2500)).points(ACTUATION) / MM_PER_M
+    expected = pipeline(robot, robot.patches.samples(2500)).points(ACTUATION) / MM_PER_M
     uv = scattered()
     cloud = pipeline(robot, uv).points(ACTUATION) / MM_PER_M
     whole = assess_cloud(cloud, robot, expected)
@@ -167,25 +167,25 @@ def test_residuals_and_their_field_go_around(robot):
     uv = scattered()
     at = pipeline(robot, uv)
     captured = at.points(ACTUATION) + bump(uv)[:, None] * at.normals(ACTUATION)
-    predicted = pipeline(robot, robot.patch.samples(1600)).points(ACTUATION)
-    residuals = surface_residuals(predicted, captured, robot.patch)
+    predicted = pipeline(robot, robot.patches.samples(1600)).points(ACTUATION)
+    residuals = surface_residuals(predicted, captured, robot.patches)
     assert len(residuals.uv) > 0.97 * len(uv)
     near_seam = np.abs((residuals.uv[:, 0] + 0.5) % 1.0 - 0.5) < 0.02
     assert near_seam.sum() > 300
     assert np.abs(residuals.along_normal - bump(residuals.uv))[near_seam].max() < 0.05
-    field = ResidualField.zero(robot.patch).towards(residuals)
+    field = ResidualField.zero(robot.patches).towards(residuals)
     assert np.abs(field.values(EDGES[0]) - field.values(EDGES[1])).max() < SEAM_MM
-    inner = robot.patch.samples(900)
+    inner = robot.patches.samples(900)
     assert np.abs(field.values(inner) - bump(inner)).max() < 0.1
     # A hole at the seam is bridged from both sides: the field does not fall back to zero beyond either of its edges.
     kept = np.abs((uv[:, 0] + 0.5) % 1.0 - 0.5) > 0.06
-    bridged = ResidualField.zero(robot.patch).towards(surface_residuals(predicted, captured[kept], robot.patch))
+    bridged = ResidualField.zero(robot.patches).towards(surface_residuals(predicted, captured[kept], robot.patches))
     middle = EDGES[0][80:120]
     assert np.abs(bridged.values(middle) - bump(middle)).max() < 0.35
 
 
 def test_scans_and_markers_are_compared_across_the_seam(robot):
-    grid = pipeline(robot, robot.patch.samples(60**2))
+    grid = pipeline(robot, robot.patches.samples(60**2))
     surface = PredictedSurface.of(grid, ACTUATION, np.full(60**2, 0.5))
     uv = scattered()
     at = pipeline(robot, uv)
@@ -193,9 +193,10 @@ def test_scans_and_markers_are_compared_across_the_seam(robot):
     scan = compare_scan(surface, captured / MM_PER_M)
     assert scan.along_normal == pytest.approx(1.5, abs=0.15)
     assert scan.beside == scan.folded == 0
-    assert scan.seen[:, 2:-2].mean() > 0.97 and scan.seen[[0, -1], 2:-2].mean() > 0.95
-    assert np.nanmedian(scan.error_map[[0, -1]]) == pytest.approx(1.5, abs=0.05)
-    assert np.nanmax(scan.normal_errors[:, 3:-3]) < 0.05, "also where the tube looks down"
+    seen, error_map, turned = (part.reshape(60, 60) for part in (scan.seen, scan.error_map, scan.normal_errors))
+    assert seen[:, 2:-2].mean() > 0.97 and seen[[0, -1], 2:-2].mean() > 0.95
+    assert np.nanmedian(error_map[[0, -1]]) == pytest.approx(1.5, abs=0.05)
+    assert np.nanmax(turned[:, 3:-3]) < 0.05, "also where the tube looks down"
     places = np.array([[0.999, 0.5], [0.001, 0.5], [0.0, 0.3], [0.995, 0.7], [0.4, 0.5]])
     marked = pipeline(robot, places)
     moved = (marked.points(ACTUATION) + 0.8 * marked.normals(ACTUATION)) / MM_PER_M
@@ -217,18 +218,19 @@ def test_a_fold_at_the_seam_is_found(robot):
 
 def test_markers_are_registered_on_both_sides_of_the_seam(robot):
     uv = np.column_stack([np.linspace(-0.06, 0.06, 7) % 1.0, np.linspace(0.1, 0.9, 7)])
-    found = register_markers(robot.patch.evaluate(rest_surface(robot).control_points, uv), robot)
+    found = register_markers(robot.patches.evaluate(rest_surface(robot).control_points, uv), robot)
     assert np.abs((found - uv + 0.5) % 1.0 - 0.5).max() < 1e-6
 
 
 def test_a_transfer_is_exported_with_its_seam_closed_and_a_card_that_names_the_tube(robot, tmp_path):
     ensemble = members()
     mean = SimToReal(ensemble[0].kernel_uv, mean_of([one.coefficients for one in ensemble]), ensemble[0].width)
-    count = TUBE.rows * TUBE.cols * 3
+    count = TUBE.control_points * 3
     shape_input = ShapeInput(np.zeros(count), None, np.ones(count))
     trained = TrainedSimToReal(mean, ensemble, [], shape_input, [0.5], [10], 1.0, 1.5, 0.2)
     weights = export(network_of(robot, trained))
-    network = torch.jit.load(io.BytesIO(weights))
+    saved = SavedNetwork(weights)
+    network = saved.script()
     at = pipeline(robot, np.concatenate(EDGES))
     control = torch.from_numpy(at.control_points(ACTUATION).reshape(1, -1))
     warped, sigma = network(control, torch.from_numpy(at.points(ACTUATION))[None])
@@ -241,7 +243,7 @@ def test_a_transfer_is_exported_with_its_seam_closed_and_a_card_that_names_the_t
     assert (one_side - other_side).abs().max() < SEAM_MM
     exact = SurfaceUncertainty(corrected, ensemble, 1.5, 0.2).along_normals(ACTUATION)
     assert sigma[0].numpy() == pytest.approx(exact, rel=0.1)
-    assert len(members_of(network)) == 3
+    assert len(members_of(saved)) == 3
 
     simulated = SimpleNamespace(weights_sha256="0" * 64)
     frames = FramesUsed(
@@ -259,8 +261,9 @@ def test_a_transfer_is_exported_with_its_seam_closed_and_a_card_that_names_the_t
     SIM_TO_REAL.save(tmp_path, weights, made)
     loaded, card = SIM_TO_REAL.load(tmp_path, robot)
     assert card.forward_kinematics == KinematicsReference(weights_sha256="0" * 64)
-    assert (card.surface.patch, card.surface.rows, card.surface.cols, card.surface.degree) == ("wall", 24, 20, 3)
-    assert card.surface.periodic and [one.name for one in card.actuations] == ["p"]
+    (surface,) = card.surfaces
+    assert (surface.patch, surface.rows, surface.cols, surface.degree, surface.periodic) == ("wall", 24, 20, 3, True)
+    assert [one.name for one in card.actuations] == ["p"]
     assert "(tube, u around it)" in (tmp_path / "sim_to_real.md").read_text()
-    first, second = loaded(control, torch.from_numpy(at.points(ACTUATION))[None])[0][0].chunk(2)
+    first, second = loaded.script()(control, torch.from_numpy(at.points(ACTUATION))[None])[0][0].chunk(2)
     assert (first - second).norm(dim=-1).max() < SEAM_MM

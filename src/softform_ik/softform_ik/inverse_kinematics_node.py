@@ -58,7 +58,7 @@ class InverseKinematicsNode(SoftformLifecycleNode):
         link = ServerContext(self, self._driver, self._commander, self._ledger)
         self._servers = SurfaceServers(link, robot) if robot.surfaces else TipServers(link, robot)
         self._state_subscription = self.create_subscription(
-            ActuatorState, "actuator_state", self._on_pressures, qos.ACTUATOR_STATE_READER
+            ActuatorState, "actuator_state", self._on_actuator_state, qos.ACTUATOR_STATE_READER
         )
         self._driver_subscription = self.create_subscription(
             DriverState, "driver_state", self._on_driver_state, qos.LATCHED_STATE
@@ -97,12 +97,12 @@ class InverseKinematicsNode(SoftformLifecycleNode):
             del self._lease
 
     def health(self) -> Health:
-        """Say what the last goal came to, why what was rejected was rejected, and how the servers are."""
+        """Outcome of the last goal, reason of the last rejection, and state of the servers."""
         assert self._servers is not None
         servers = self._servers.health()
         values = {
             "active": self.is_active,
-            "holding a shape": self._held.pressures is not None,
+            "holding a shape": self._held.values is not None,
             "held without renewal (s)": f"{self._commander.held_for:.0f} of {self.parameters['hold_timeout']:g}",
             **self._ledger.values(),
             **servers.values,
@@ -110,11 +110,11 @@ class InverseKinematicsNode(SoftformLifecycleNode):
         return self._ledger.health(values) if servers.level == OK else Health(servers.level, servers.message, values)
 
     def _hold_on(self) -> None:
-        """Renew the lease by what is held, unless nobody has wanted it for too long."""
+        """Renew the lease by repeating the held command, until `hold_timeout` is over."""
         if self._commander.held_for > self.parameters["hold_timeout"]:
             self._commander.release()
             self.get_logger().warning(
-                f"the shape was held for {self.parameters['hold_timeout']:g} s (hold_timeout) and nobody renewed it: "
+                f"the shape was held for {self.parameters['hold_timeout']:g} s (hold_timeout) and not renewed: "
                 "the driver makes the robot safe"
             )
         self._held.repeat()
@@ -125,10 +125,8 @@ class InverseKinematicsNode(SoftformLifecycleNode):
         response.message = "Released; the driver makes the robot safe." if released else "Nothing was held."
         return response
 
-    def _on_pressures(self, message: ActuatorState) -> None:
-        self._driver.note_pressures(
-            message.name, message.value, message.status, seconds_from_stamp(message.header.stamp)
-        )
+    def _on_actuator_state(self, message: ActuatorState) -> None:
+        self._driver.note_values(message.name, message.value, message.status, seconds_from_stamp(message.header.stamp))
 
     def _on_driver_state(self, message: DriverState) -> None:
         # After a stop the shape must not come back by itself when the driver is reset, nor for a target from before.

@@ -45,7 +45,7 @@ class MotionPlannerNode(SoftformLifecycleNode):
         warm_up(models.current, robot)
         self._driver = DriverWatch(robot, values["state_timeout"])
         self._state_subscription = self.create_subscription(
-            ActuatorState, "actuator_state", self._on_pressures, qos.ACTUATOR_STATE_READER
+            ActuatorState, "actuator_state", self._on_actuator_state, qos.ACTUATOR_STATE_READER
         )
         self._model_refresh = ModelRefresh(self, models)
         settings = MotionSettings(
@@ -56,7 +56,7 @@ class MotionPlannerNode(SoftformLifecycleNode):
             values["most_miss"]
             * largest_deformation(models.simulated.points, robot.actuation_min, robot.actuation_max),
         )
-        plan = Plan(robot, models, settings, lambda: self._driver.pressures)
+        plan = Plan(robot, models, settings, lambda: self._driver.values)
         self._server = PlanServer(self, robot, plan, self._ledger)
         model_in_use = models.description()["sim-to-real"]
         self.get_logger().info(
@@ -81,16 +81,14 @@ class MotionPlannerNode(SoftformLifecycleNode):
             del self._state_subscription
 
     def health(self) -> Health:
-        """Say what the last goal came to, and why the last rejected one was rejected."""
+        """Outcome of the last goal, and reason of the last rejection."""
         values = {"active": self.is_active, **self._ledger.values(), **self._models.description()}
         if self._models.fault:
             return Health(WARN, f"sim-to-real model not in use: {self._models.fault}", values)
         return self._ledger.health(values)
 
-    def _on_pressures(self, message: ActuatorState) -> None:
-        self._driver.note_pressures(
-            message.name, message.value, message.status, seconds_from_stamp(message.header.stamp)
-        )
+    def _on_actuator_state(self, message: ActuatorState) -> None:
+        self._driver.note_values(message.name, message.value, message.status, seconds_from_stamp(message.header.stamp))
 
 
 def main() -> None:

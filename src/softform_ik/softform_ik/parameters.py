@@ -1,12 +1,13 @@
 """Parameters of the node `inverse_kinematics`."""
 
 from softform_core import priority
-from softform_ik.goals.reach_limit import REACH_PARAMETER
+from softform_ik.goals.reach_limit import REACH_PARAMETER, TIP_REACH_PARAMETER
 from softform_ros.parameters import MODEL_PARAMETERS, Parameter
 
 PARAMETERS = (
     *MODEL_PARAMETERS,
     REACH_PARAMETER,
+    TIP_REACH_PARAMETER,
     Parameter("surface_points", 1000, "points of the surface whose distances to the target are minimised", 100, 10000),
     Parameter("tolerance", 1e-4, "mean error at which a solve may stop when the goal does not say, m", 0.0, 0.1),
     Parameter("max_time", 5.0, "time for solving when the goal does not say, s", 0.01, 600.0),
@@ -15,12 +16,12 @@ PARAMETERS = (
     Parameter(
         "preference",
         0.01,
-        "squared error worth a chamber's whole range from the preferred pressures when the goal does not say, mm^2",
+        "squared error worth an actuator's whole range from the preferred values when the goal gives none, mm^2",
         0.0,
         1e4,
     ),
     Parameter("max_target_age", 60.0, "targets stamped longer ago than this are rejected, s", 0.1, 1e6),
-    Parameter("command_rate", 10.0, "repetitions of the pressure command while the robot holds a shape, Hz", 2.0, 50.0),
+    Parameter("command_rate", 10.0, "repetitions of the command while the robot holds a shape, Hz", 2.0, 50.0),
     Parameter(
         "hold_timeout",
         600.0,
@@ -28,7 +29,7 @@ PARAMETERS = (
         1.0,
         86400.0,
     ),
-    Parameter("state_timeout", 1.0, "pressures measured longer ago than this count as lost, s", 0.1, 10.0),
+    Parameter("state_timeout", 1.0, "values measured longer ago than this count as lost, s", 0.1, 10.0),
     Parameter("settle_timeout", 30.0, "time for the robot to settle, s", 0.5, 600.0),
     Parameter("capture_timeout", 20.0, "time to wait for each captured cloud of the settled robot, s", 0.5, 600.0),
     Parameter(
@@ -62,7 +63,7 @@ PARAMETERS = (
     Parameter(
         "smoothness",
         0.0,
-        "squared error that one chamber's whole range between two answers to the stream is worth, mm^2",
+        "squared error that one actuator's whole range between two answers to the stream is worth, mm^2",
         0.0,
         1e4,
     ),
@@ -76,7 +77,7 @@ PARAMETERS = (
     Parameter(
         "path_smoothness",
         0.01,
-        "squared error that one chamber's whole range between two waypoints is worth, mm^2",
+        "squared error that one actuator's whole range between two waypoints is worth, mm^2",
         0.0,
         1e4,
     ),

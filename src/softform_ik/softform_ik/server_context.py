@@ -1,4 +1,4 @@
-"""What the servers of one robot share, whatever its kind."""
+"""What the servers of one robot share."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from softform_client.capture_watch import CaptureWatch
 from softform_client.driver_watch import DriverWatch
+from softform_client.reach_goal import Code
 from softform_core.robots import Robot
 from softform_ik.follow.follow import Follow, FollowSettings
 from softform_ik.follow.motion import MotionSettings, PathMover
@@ -16,7 +17,9 @@ from softform_ik.follow.solver import PathSolver
 from softform_ik.follow.tip_record import TipRecord
 from softform_ik.robot.commander import Commander
 from softform_ik.robot.hardware import Hardware, HardwareSettings
+from softform_interfaces.msg import MarkerFrame
 from softform_ros.action_goals import GoalLedger
+from softform_ros.goal_error import in_code
 from softform_ros.lifecycle import SoftformLifecycleNode
 
 
@@ -26,9 +29,9 @@ class ServerContext:
 
     Attributes:
         node: Node that has the topics, actions, parameters and clock.
-        driver: What the driver says.
-        commander: Who commands the robot.
-        ledger: What became of the node's goals.
+        driver: State of the driver.
+        commander: Owner of the held command.
+        ledger: Outcomes of the node's goals.
     """
 
     node: SoftformLifecycleNode
@@ -55,6 +58,15 @@ class ServerContext:
         )
         return Hardware(robot, waiting, self.driver, captures, self.commander, read_points)
 
+    def markers(self, robot: Robot) -> CaptureWatch[MarkerFrame]:
+        """Watch of captured markers, in the robot's frame; whoever subscribes to them feeds it."""
+
+        def in_robot_frame(message: MarkerFrame) -> MarkerFrame:
+            with in_code(Code.CAPTURE_INVALID):
+                return self.node.frames.into(robot.base_frame, message)
+
+        return CaptureWatch(read=in_robot_frame)
+
     def follow_server(
         self, robot: Robot, solver: PathSolver, most_error_mm: float, hardware: Hardware, tip: TipRecord
     ) -> FollowServer:
@@ -62,10 +74,10 @@ class ServerContext:
 
         Args:
             robot: The robot.
-            solver: Of its paths.
+            solver: Solver of the robot's paths.
             most_error_mm: A waypoint that is missed by more is out of reach.
             hardware: The robot as a goal sees it.
-            tip: Where motion capture sees its tip; of a robot without one it stays empty.
+            tip: Tip positions seen by motion capture; empty for a robot without a tip.
         """
         values = self.node.parameters
         moving = MotionSettings(

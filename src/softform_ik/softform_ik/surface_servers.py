@@ -13,6 +13,7 @@ from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.inverse.out_of_reach import largest_deformation
 from softform_core.robots import Robot
 from softform_ik.capture.capture import Capture
+from softform_ik.capture.devices import MOCAP, SCANNER, Device, MotionCapture, PredictedSurface, Scanner
 from softform_ik.capture.server import CaptureServer
 from softform_ik.follow.surface import SurfacePathSolver
 from softform_ik.follow.tip_record import TipRecord
@@ -23,6 +24,7 @@ from softform_ik.reach.server import ReachServer
 from softform_ik.server_context import ServerContext
 from softform_ik.stream.streams import ServoStreams
 from softform_ik.warm_up import warm_up
+from softform_interfaces.msg import MarkerFrame
 from softform_ros import qos
 from softform_ros.conversions import points_from_cloud, seconds_from_stamp
 from softform_ros.diagnostics import WARN, Health
@@ -34,7 +36,7 @@ class SurfaceServers:
     """Servers of one robot with a surface, its models and captures.
 
     Args:
-        link: How the robot is commanded.
+        link: Connection to the driver.
         robot: The robot.
 
     Raises:
@@ -68,12 +70,21 @@ class SurfaceServers:
         self._cloud_subscription = node.create_subscription(
             PointCloud2, "captured_cloud", self._on_cloud, qos.CAPTURED_CLOUD
         )
+        self._markers = link.markers(robot)
+        self._markers_subscription = node.create_subscription(
+            MarkerFrame, "captured_markers", self._on_markers, qos.CAPTURED_MARKERS
+        )
+        predicted = PredictedSurface(robot, models)
+        devices: dict[str, Device] = {
+            SCANNER: Scanner(robot, predicted, hardware),
+            MOCAP: MotionCapture(robot, predicted, hardware, self._markers),
+        }
         self._model_refresh = ModelRefresh(node, models)
         self._streams = ServoStreams(node, robot, lambda: models.current, most_error_mm, link.driver, link.commander)
         self._servers = (
             self._streams,
             ReachServer(node, robot, reach, link.driver, link.commander, link.ledger),
-            CaptureServer(node, robot, Capture(robot, models, hardware), link.ledger),
+            CaptureServer(node, robot, Capture(hardware, devices), link.ledger),
             link.follow_server(robot, paths, most_error_mm, hardware, TipRecord()),
         )
         model_in_use = models.description()["sim-to-real"]
@@ -91,6 +102,7 @@ class SurfaceServers:
         for server in self._servers:
             server.close()
         self._model_refresh.close()
+        self._node.destroy_subscription(self._markers_subscription)
         self._node.destroy_subscription(self._cloud_subscription)
 
     def health(self) -> Health:
@@ -107,6 +119,9 @@ class SurfaceServers:
         except SoftformError as error:
             raise GoalError(Code.CAPTURE_INVALID, f"The captured cloud: {error.message}", error.next_step) from error
         return points_from_cloud(cloud)
+
+    def _on_markers(self, message: MarkerFrame) -> None:
+        self._markers.note(message, seconds_from_stamp(message.header.stamp))
 
     def _on_cloud(self, message: PointCloud2) -> None:
         self._captures.note(message, seconds_from_stamp(message.header.stamp))

@@ -6,15 +6,17 @@ import numpy as np
 
 from softform_client.capture_watch import CaptureWatch
 from softform_client.reach_goal import Code
-from softform_client.shared_codes import in_codes_of_capturing
 from softform_core.errors import SoftformError
 from softform_core.forward.tip_model import tip_model_in_use
 from softform_core.inverse.out_of_reach import largest_deformation
 from softform_core.robots import TIP_MARKER, Robot
+from softform_ik.capture.capture import Capture
+from softform_ik.capture.devices import MOCAP, MotionCapture
+from softform_ik.capture.server import CaptureServer
 from softform_ik.follow.tip import TipPathSolver
 from softform_ik.follow.tip_record import TipRecord
 from softform_ik.server_context import ServerContext
-from softform_interfaces.action import CaptureShape, ReachShape
+from softform_interfaces.action import ReachShape
 from softform_interfaces.msg import MarkerFrame
 from softform_ros import qos
 from softform_ros.checked_action import CheckedAction
@@ -27,7 +29,7 @@ class TipServers:
     """Servers of one robot with a tip, and its model.
 
     Args:
-        link: How the robot is commanded.
+        link: Connection to the driver.
         robot: The robot.
 
     Raises:
@@ -42,42 +44,39 @@ class TipServers:
         self._tip = TipRecord()
         simulated = self._model.without_sim_to_real
         deformation_mm = largest_deformation(simulated.tip, robot.actuation_min, robot.actuation_max)
-        most_error_mm = values["most_miss"] * deformation_mm
+        most_error_mm = values["most_tip_miss"] * deformation_mm
         hardware = link.hardware(robot, CaptureWatch(), np.asarray)
         self._markers_subscription = node.create_subscription(
             MarkerFrame, "captured_markers", self._on_markers, qos.CAPTURED_MARKERS
         )
         self._paths = link.follow_server(robot, TipPathSolver(robot, self._model), most_error_mm, hardware, self._tip)
 
+        self._markers = link.markers(robot)
+        capture = Capture(hardware, {MOCAP: MotionCapture(robot, self._model, hardware, self._markers)})
+        self._captures = CaptureServer(node, robot, capture, link.ledger)
+
         def reject(*goal: object) -> NoReturn:
             raise GoalError(
                 Code.INVALID_TARGET,
-                f"Robot '{robot.name}' has a tip and no surface: it has no shape to take or to capture.",
+                f"Robot '{robot.name}' has a tip and no surface: it has no shape to take.",
                 "Lead its tip along points with follow_waypoints.",
             )
 
-        def reject_capture(*goal: object) -> NoReturn:
-            with in_codes_of_capturing():
-                reject(*goal)
-
-        self._shapes = [
-            CheckedAction[NoReturn](node, action, name, link.ledger, no, no, no, no)
-            for action, name, no in (
-                (ReachShape, "reach_shape", reject),
-                (CaptureShape, "capture_shape", reject_capture),
-            )
-        ]
+        self._shapes = CheckedAction[NoReturn](
+            node, ReachShape, "reach_shape", link.ledger, reject, reject, reject, reject
+        )
         node.get_logger().info(f"ready to lead the tip of '{robot.name}', sim-to-real: {self._in_use}")
 
     def end_goals(self) -> None:
         """Ask what is under way to end, since the node is deactivated."""
         self._paths.end_goals()
+        self._captures.end_goals()
 
     def close(self) -> None:
         """End what is under way and close what is open."""
         self._paths.close()
-        for action in self._shapes:
-            action.close()
+        self._captures.close()
+        self._shapes.close()
         self._node.destroy_subscription(self._markers_subscription)
 
     def health(self) -> Health:
@@ -89,6 +88,7 @@ class TipServers:
         return "none" if self._model.sim_to_real is None else "in use"
 
     def _on_markers(self, message: MarkerFrame) -> None:
+        self._markers.note(message, seconds_from_stamp(message.header.stamp))
         if TIP_MARKER in message.name:
             try:
                 message = self._node.frames.into(self._frame, message)

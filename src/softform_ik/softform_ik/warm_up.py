@@ -12,10 +12,10 @@ def warm_up(pipeline: ForwardPipeline, robot: Robot) -> None:
     """Solve for the robot's own resting shape, as a mesh and as a cloud.
 
     Args:
-        pipeline: Over the samples of its patch.
-        robot: Robot whose pressure range is used.
+        pipeline: Over the samples of its patches.
+        robot: The robot.
     """
     points = pipeline.points(robot.actuation_min) / MM_PER_M
     options = IkOptions(robot.actuation_min, robot.actuation_max, max_iterations=2, fix_pose=False)
-    solve_inverse_kinematics(pipeline, TargetShape(points, None, pipeline.patch.triangles(len(points))), options)
+    solve_inverse_kinematics(pipeline, TargetShape(points, None, pipeline.patches.triangles(len(points))), options)
     solve_inverse_kinematics(pipeline, TargetShape(points), options)

@@ -20,18 +20,19 @@ from softform_client.client import Code, GoalFailedError, Mode, ShapeClient
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.robots import load_robot
 from softform_core.shapes.target import TargetShape
-from softform_core.surface.patch import SHEET
+from softform_core.surface.patch_set import SHEET
 from softform_core.units import MM_PER_M
-from softform_interfaces.msg import ActuatorCommand, ActuatorState, DriverState
+from softform_interfaces.msg import ActuatorCommand, ActuatorState, DriverState, MarkerFrame
 from softform_interfaces.srv import Lease
 from softform_ros import qos
-from softform_ros.conversions import cloud_from_points
+from softform_ros.conversions import cloud_from_points, marker_message
 from softform_ros.service_calls import call_service
 
 sys.path.insert(0, str(Path(__file__).parent))  # for the helper beside this file
 
 NAMESPACE = "/softform"
 PATIENCE = 30.0
+MARKED = SHEET.samples(49)
 
 
 @pytest.fixture(scope="session")
@@ -46,10 +47,10 @@ def pipeline(robot):
 
 @pytest.fixture(scope="session")
 def shape_of(pipeline):
-    """The mesh that the pipeline predicts for pressures, m."""
+    """The mesh that the pipeline predicts for values, m."""
 
-    def shape(pressures):
-        points = pipeline.points(np.asarray(pressures, dtype=float)) / MM_PER_M
+    def shape(values):
+        points = pipeline.points(np.asarray(values, dtype=float)) / MM_PER_M
         return TargetShape.from_mesh(points, SHEET.triangles(len(points)))
 
     return shape
@@ -70,23 +71,25 @@ class StandIn:
     """Driver and scanner of a robot that follows commands as quickly as the test says."""
 
     def __init__(self, robot, pipeline):
-        self.robot, self.pipeline = robot, pipeline
+        self.robot, self.pipeline, self.marked = robot, pipeline, pipeline.at(MARKED)
         self.context = rclpy.Context()
         rclpy.init(context=self.context)
         self.node = rclpy.create_node("stand_in", namespace=NAMESPACE, context=self.context)
         self.lock = threading.RLock()
         self.commands = []
         self.driver_states = []
-        self.lease, self.holder, self.reason, self.refusal = time.time_ns(), "", "", ""
+        self.lease, self.holder, self.reason, self.rejection = time.time_ns(), "", "", ""
         self.reset_behaviour()
         self.states = self.node.create_publisher(ActuatorState, "actuator_state", qos.ACTUATOR_STATE)
         self.driver = self.node.create_publisher(DriverState, "driver_state", qos.LATCHED_STATE)
+        self.markers = self.node.create_publisher(MarkerFrame, "captured_markers", qos.CAPTURED_MARKERS)
         self.clouds = self.node.create_publisher(PointCloud2, "captured_cloud", qos.CAPTURED_CLOUD)
         self.node.create_subscription(ActuatorCommand, "actuator_command", self.on_command, qos.ACTUATOR_COMMAND)
         self.node.create_service(Lease, "lease", self.on_lease)
         self.node.create_timer(0.05, self.tick)
         self.node.create_timer(0.2, lambda: self.announce(self.state, self.reason))
         self.node.create_timer(0.2, self.scan)
+        self.node.create_timer(0.1, self.mark)
         self.executor = SingleThreadedExecutor(context=self.context)
         self.executor.add_node(self.node)
         self.thread = threading.Thread(target=self.spin, daemon=True)
@@ -95,17 +98,17 @@ class StandIn:
 
     def reset_behaviour(self):
         with self.lock:
-            self.pressures = np.zeros(self.robot.degrees_of_freedom)
+            self.values = np.zeros(self.robot.degrees_of_freedom)
             self.target = None
             self.part_a_tick = 0.5
-            self.publishes_pressures = True
+            self.publishes_values = True
             self.scan_offset = 0.0
             self.response = 1.0
             self.scan_frame = "membrane/base_link"
             self.scans = True
             self.commands.clear()
-            self.refused = []
-            self.refusal = ""
+            self.rejected = []
+            self.rejection = ""
             self.state = DriverState.SAFE
 
     def spin(self):
@@ -122,7 +125,7 @@ class StandIn:
     def on_command(self, message):
         with self.lock:
             if (message.source, message.lease) != (self.holder, self.lease):
-                self.refused.append(np.array(message.value))
+                self.rejected.append(np.array(message.value))
                 return
             self.commands.append(np.array(message.value))
             if self.state == DriverState.SAFE:
@@ -135,8 +138,8 @@ class StandIn:
             if request.request == Lease.Request.RELEASE:
                 self.announce(DriverState.SAFE, f"'{request.source}' gave its lease up")
                 response.success = True
-            elif self.refusal or self.holder or self.state in (DriverState.FAULT, DriverState.OFFLINE):
-                response.message = self.refusal or f"'{self.holder}' holds the lease."
+            elif self.rejection or self.holder or self.state in (DriverState.FAULT, DriverState.OFFLINE):
+                response.message = self.rejection or f"'{self.holder}' holds the lease."
             else:
                 self.lease, self.holder, response.success = self.lease + 1, request.source, True
                 response.lease = self.lease
@@ -148,16 +151,16 @@ class StandIn:
 
     def tick(self):
         with self.lock:
-            goal = np.zeros_like(self.pressures) if self.target is None else self.target
-            self.pressures = self.pressures + self.part_a_tick * (goal - self.pressures)
-            settled = self.target is not None and np.abs(goal - self.pressures).max() < 50.0
+            goal = np.zeros_like(self.values) if self.target is None else self.target
+            self.values = self.values + self.part_a_tick * (goal - self.values)
+            settled = self.target is not None and np.abs(goal - self.values).max() < 50.0
             status = ActuatorState.SETTLED if settled else ActuatorState.MOVING
             if self.target is None:
                 status = ActuatorState.SAFE
-            if not self.publishes_pressures:
+            if not self.publishes_values:
                 return
             message = ActuatorState(
-                name=self.robot.actuators, value=self.pressures.tolist(), status=[status] * len(self.pressures)
+                name=self.robot.actuators, value=self.values.tolist(), status=[status] * len(self.values)
             )
             message.header.stamp = self.node.get_clock().now().to_msg()
             self.states.publish(message)
@@ -166,9 +169,19 @@ class StandIn:
         with self.lock:
             if not self.scans:
                 return
-            points = self.pipeline.points(self.response * np.clip(self.pressures, 0.0, 5000.0)) / MM_PER_M
+            points = self.pipeline.points(self.response * np.clip(self.values, 0.0, 5000.0)) / MM_PER_M
             points[:, 2] += self.scan_offset
             self.clouds.publish(cloud_from_points(points, self.scan_frame, self.node.get_clock().now().to_msg()))
+
+    def mark(self):
+        """Markers in rows of seven on the surface; the second of them is hidden."""
+        with self.lock:
+            points = self.marked.points(np.clip(self.values, 0.0, 5000.0)) / MM_PER_M
+            points[:, 2] += self.scan_offset
+            points[1] = np.nan
+            names = [f"m{number}" for number in range(len(points))]
+            stamp = self.node.get_clock().now().to_msg()
+            self.markers.publish(marker_message(names, points, self.scan_frame, stamp, 0))
 
     def is_silent(self):
         """Whether no command comes within three periods."""

@@ -5,13 +5,13 @@ class GrantedLease:
     """The lease of a driver that gives it, until the test says otherwise."""
 
     def __init__(self):
-        self.is_held, self.asked, self.refusal = False, 0, None
+        self.is_held, self.asked, self.rejection = False, 0, None
 
     def acquire(self):
         if not self.is_held:
             self.asked += 1
-            if self.refusal is not None:
-                raise self.refusal
+            if self.rejection is not None:
+                raise self.rejection
             self.is_held = True
 
     def release(self):

@@ -77,12 +77,27 @@ def test_a_capture_comes_back_in_the_robots_frame(held, stand_in, shape_of, wait
     assert result.measured.mean_error == pytest.approx(0.9 * LIFT, abs=6e-4)
 
 
+def test_markers_are_captured_where_motion_capture_is_asked_for(held, stand_in, shape_of):
+    result = held.capture(via="mocap")
+    assert result.markers.header.frame_id == "membrane/base_link" and result.cloud.width == 0
+    assert len(result.markers.name) == 48 and "m1" not in result.markers.name and all(result.markers.visible)
+    assert result.measured.mean_error < 6e-4
+    stand_in.scan_offset = LIFT
+    lifted = held.capture(shape_of(HIDDEN), via="mocap", captures=3)
+    assert lifted.measured.mean_error == pytest.approx(0.9 * LIFT, abs=6e-4)
+    stand_in.scan_offset = 0.5
+    with pytest.raises(GoalFailedError, match=r"0\.4\d\d m from where the robot is predicted") as failure:
+        held.capture(via="mocap")
+    assert failure.value.code == CaptureCode.CAPTURE_INVALID
+
+
 def test_a_bad_goal_names_its_reason(client, stand_in, shape_of):
     target = shape_of(HIDDEN)
     cases = [
         (TargetShape(np.full((50, 3), np.nan)), {}, CaptureCode.INVALID_TARGET, "NaN"),
         (TargetShape(target.points * 1000.0), {}, CaptureCode.INVALID_TARGET, "millimetres"),
         (TargetShape(target.points[:3]), {}, CaptureCode.INVALID_TARGET, "3 points"),
+        (target, {"via": "radar"}, CaptureCode.INVALID_DEVICE, "not captured via 'radar'.*scanner or mocap"),
         (target, {"captures": 21}, CaptureCode.INVALID_CAPTURES, "captures is 21"),
     ]
     for shape, options, code, reason in cases:
@@ -97,7 +112,7 @@ def test_a_bad_goal_names_its_reason(client, stand_in, shape_of):
         ({"scans": False}, CaptureCode.CAPTURE_TIMEOUT, "No cloud captured after"),
         ({"scan_offset": 0.04}, CaptureCode.CAPTURE_INVALID, "on average"),
         ({"scan_frame": "nowhere"}, CaptureCode.CAPTURE_INVALID, "no frame 'nowhere'"),
-        ({"publishes_pressures": False}, CaptureCode.DRIVER_NOT_READY, "actuator_state"),
+        ({"publishes_values": False}, CaptureCode.DRIVER_NOT_READY, "actuator_state"),
     ],
     ids=["no scans", "lifted", "unknown frame", "silent driver"],
 )

@@ -16,11 +16,12 @@ from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.inverse.closest_points import closest_points_on
 from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.inverse import solve_inverse_kinematics
-from softform_core.networks.layers import extract_mlp
+from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.shapes.target import TargetShape
-from softform_core.surface.patch import SHEET
+from softform_core.surface.patch_set import SHEET
 from softform_core.units import MM_PER_M
+from softform_ik.reach import course
 from softform_ik.reach.closed_loop import ClosedLoopSettings
 from softform_ik.reach.course import SolveSettings
 from softform_ik.reach.reach import Reach, ReachSettings
@@ -65,9 +66,9 @@ class RealRobot:
     def jacobian_along(self, state, directions):
         return self.pipeline.jacobian_along(state, directions) * self.response
 
-    def surface(self, pressures):
+    def surface(self, values):
         """Mesh, m."""
-        points = self.forward(np.asarray(pressures)[None]).points[0] / MM_PER_M
+        points = self.forward(np.asarray(values)[None]).points[0] / MM_PER_M
         return TargetShape.from_mesh(points, SHEET.triangles(len(points)))
 
 
@@ -85,21 +86,21 @@ class Rig:
         self.driver.note_state(DriverState.SAFE, "")
         self.note(np.zeros(9))
 
-    def note(self, pressures, status=ActuatorState.SETTLED):
-        self.driver.note_pressures(self.robot.actuators, pressures, [status] * 9, self.now)
+    def note(self, values, status=ActuatorState.SETTLED):
+        self.driver.note_values(self.robot.actuators, values, [status] * 9, self.now)
 
-    def command(self, pressures):
-        self.sent.append(pressures)
+    def command(self, values):
+        self.sent.append(values)
         self.now += 1.0
-        self.note(pressures)
-        points = self.spoil(self.scans, self.scan(pressures))
+        self.note(values)
+        points = self.spoil(self.scans, self.scan(values))
         self.scans += 1
         if points is not None:
             self.captures.note(points, self.now + 0.5)
 
-    def scan(self, pressures):
+    def scan(self, values):
         """5000 points with 0.2 mm noise, and three holes of 25 to 50 mm that another scan has elsewhere, m."""
-        points = self.real.surface(pressures).sample(5000, seed=int(self.random.integers(1 << 30))).points
+        points = self.real.surface(values).sample(5000, seed=int(self.random.integers(1 << 30))).points
         for _ in range(3):
             centre = points[self.random.integers(len(points))]
             points = points[np.linalg.norm(points - centre, axis=1) > self.random.uniform(0.025, 0.05)]
@@ -114,6 +115,14 @@ class Rig:
         )
         models = SimpleNamespace(current=model, simulated=model, mean_error_mm=lambda _: 0.05)
         return Reach(self.robot, models, ReachSettings(SolveSettings(tolerance=1e-6), settings), hardware)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def coarse():
+    """Promises are judged at fewer points than the node does: most of a run would go into these."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(course, "_PROMISE_POINTS", 1600)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -136,9 +145,9 @@ def run(rig, model, target, goal=None, stop=None, on_progress=lambda one: None, 
     return reach.run(goal, stop, on_progress)
 
 
-def true_error(real, pressures, target):
+def true_error(real, values, target):
     """Mean distance of the true surface to a target, mm."""
-    return closest_points_on(target).query(real.surface(pressures).points * MM_PER_M).distances.mean()
+    return closest_points_on(target).query(real.surface(values).points * MM_PER_M).distances.mean()
 
 
 def test_the_loop_comes_close_to_the_real_robots_best_fit(rig, real, pipeline, shape_of, robot):
@@ -148,13 +157,13 @@ def test_the_loop_comes_close_to_the_real_robots_best_fit(rig, real, pipeline, s
     means = [one.measured.mean for one in outcome.rounds]
     assert means[0] > 0.0015 and outcome.measured.mean == min(means) < 0.2 * means[0]
     best_fit = solve_inverse_kinematics(real, target, IkOptions(robot.actuation_min, robot.actuation_max))
-    reached = true_error(real, outcome.solution.pressures, target)
-    assert reached < true_error(real, best_fit.pressures, target) + 0.05
+    reached = true_error(real, outcome.solution.actuation, target)
+    assert reached < true_error(real, best_fit.actuation, target) + 0.05
     # What the corrected model says of its last plan is true, too: the model alone promised next to nothing.
     assert outcome.rounds[-1].solution.mean_error_mm == pytest.approx(reached, abs=0.1)
-    assert rig.sent[-1] == pytest.approx(outcome.solution.pressures)
-    for pressures in rig.sent:
-        robot.check_commands(pressures)
+    assert rig.sent[-1] == pytest.approx(outcome.solution.actuation)
+    for values in rig.sent:
+        robot.check_commands(values)
 
 
 def test_a_free_pose_is_corrected_as_well(rig, pipeline, shape_of):
@@ -182,8 +191,8 @@ def test_a_robot_that_answers_more_than_twice_as_strongly_does_not_run_away(robo
     low = 0.3 * HIDDEN
     outcome = run(lively, pipeline, shape_of(low), max_rounds=10)
     assert outcome.code == Code.NONE and outcome.measured.mean < 0.1 * outcome.rounds[0].measured.mean
-    assert lively.sent[-1] == pytest.approx(outcome.solution.pressures)
-    assert outcome.solution.pressures == pytest.approx(low / 2.4, abs=40.0)
+    assert lively.sent[-1] == pytest.approx(outcome.solution.actuation)
+    assert outcome.solution.actuation == pytest.approx(low / 2.4, abs=40.0)
 
 
 def test_the_robot_goes_back_to_the_best_round_and_settles_there(rig, pipeline, shape_of):
@@ -196,7 +205,7 @@ def test_the_robot_goes_back_to_the_best_round_and_settles_there(rig, pipeline, 
     assert outcome.code == Code.NONE and len(outcome.rounds) == 2
     assert outcome.rounds[0].measured.mean < outcome.rounds[1].measured.mean
     assert outcome.solution is outcome.rounds[0].solution and outcome.measured is outcome.rounds[0].measured
-    assert len(rig.sent) == 3 and rig.sent[-1] == pytest.approx(outcome.solution.pressures)
+    assert len(rig.sent) == 3 and rig.sent[-1] == pytest.approx(outcome.solution.actuation)
     assert [stage for stage in stages if stage != "solving"][-2:] == ["moving", "settling"]
 
 
@@ -227,7 +236,7 @@ def test_a_capture_that_cannot_be_true_ends_the_goal_at_the_best_round(rig, pipe
     assert len(outcome.rounds) == number
     assert re.search(reason, outcome.message) and "holds the best" in outcome.message
     # Sent to each plan, and back to the best one.
-    assert len(rig.sent) == 1 + 2 * number and rig.sent[-1] == pytest.approx(outcome.solution.pressures)
+    assert len(rig.sent) == 1 + 2 * number and rig.sent[-1] == pytest.approx(outcome.solution.actuation)
 
 
 def test_a_missing_capture_in_a_later_round_keeps_what_was_measured(rig, pipeline, shape_of):

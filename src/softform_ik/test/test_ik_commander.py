@@ -54,7 +54,7 @@ def commander(sent, clock, steady, lease):
 
 def test_the_stream_commands_while_no_goal_moves(commander, sent):
     assert commander.hold_for_stream(STREAM, 1_000_100)
-    assert len(sent) == 1 and (commander.pressures == STREAM).all() and not commander.is_moved_by_goal
+    assert len(sent) == 1 and (commander.values == STREAM).all() and not commander.is_moved_by_goal
 
 
 def test_a_goal_takes_the_robot_from_the_stream_at_once(commander, sent):
@@ -63,7 +63,7 @@ def test_a_goal_takes_the_robot_from_the_stream_at_once(commander, sent):
     commander.begin(goal, Code.PREEMPTED)
     assert commander.is_moved_by_goal and not commander.admits(1_000_200)
     assert not commander.hold_for_stream(STREAM, 1_000_200) and len(sent) == 1
-    assert commander.hold(GOAL, goal) and (commander.pressures == GOAL).all()
+    assert commander.hold(GOAL, goal) and (commander.values == GOAL).all()
 
 
 def test_the_stream_resumes_with_a_target_from_after_the_goal(commander, clock):
@@ -73,7 +73,7 @@ def test_the_stream_resumes_with_a_target_from_after_the_goal(commander, clock):
     clock.now = 1_005_000
     commander.end(goal)
     assert not commander.is_moved_by_goal and not commander.hold(STREAM, goal)
-    assert not commander.hold_for_stream(STREAM, 1_004_900) and (commander.pressures == GOAL).all()
+    assert not commander.hold_for_stream(STREAM, 1_004_900) and (commander.values == GOAL).all()
     assert commander.hold_for_stream(STREAM, 1_005_100)
 
 
@@ -92,7 +92,7 @@ def test_a_moving_goal_preempts_that_of_another_action_with_its_own_code(command
 def test_after_a_release_older_targets_do_not_count(commander, sent, clock):
     commander.hold_for_stream(STREAM, 1_000_100)
     clock.now = 1_001_000
-    assert commander.release() and commander.pressures is None
+    assert commander.release() and commander.values is None
     assert not commander.hold_for_stream(STREAM, 1_000_900) and len(sent) == 1
     clock.now = 1_002_000
     assert not commander.release(), "a reset releases nothing, but older targets are past"
@@ -114,8 +114,8 @@ def test_after_a_release_a_stream_that_goes_on_is_not_followed_and_one_that_paus
     assert lease.asked == 1 and commander.hold_for_stream(STREAM, 3_000_000)
 
 
-def test_a_stream_that_was_refused_the_lease_is_not_asked_for_again(commander, lease):
-    lease.is_held, lease.refusal = False, SoftformError("'collector' holds the lease.")
+def test_a_stream_that_was_rejected_the_lease_is_not_asked_for_again(commander, lease):
+    lease.is_held, lease.rejection = False, SoftformError("'collector' holds the lease.")
     with pytest.raises(SoftformError, match="'collector' holds"):
         commander.take_for_stream()
     assert commander.stream_bar is not None and not commander.admits(2_000_000)
@@ -133,12 +133,12 @@ def test_a_goal_asks_once_and_a_shape_that_is_held_is_taken_over(commander, leas
     assert not commander.hold(GOAL, second) and lease.asked == 1
 
 
-def test_a_goal_that_is_refused_the_lease_says_who_has_it(commander, lease):
-    lease.is_held, lease.refusal, goal = False, SoftformError("'collector' holds the lease."), StopRequest()
+def test_a_goal_that_is_rejected_the_lease_says_who_has_it(commander, lease):
+    lease.is_held, lease.rejection, goal = False, SoftformError("'collector' holds the lease."), StopRequest()
     commander.begin(goal, Code.PREEMPTED)
-    with pytest.raises(GoalError, match="'collector' holds") as refused:
+    with pytest.raises(GoalError, match="'collector' holds") as rejected:
         commander.hold(GOAL, goal)
-    assert refused.value.code == Code.DRIVER_NOT_READY
+    assert rejected.value.code == Code.DRIVER_NOT_READY
 
 
 def test_how_long_a_shape_is_held_without_renewal(commander, steady):

@@ -42,8 +42,8 @@ class Laboratory:
         )
         self.tip = TipRecord()
 
-    def publish(self, pressures):
-        self.commands.append((self.now, pressures))
+    def publish(self, values):
+        self.commands.append((self.now, values))
 
     def clock(self):
         return self.now
@@ -56,19 +56,19 @@ class Laboratory:
             self.at.pop(moment)()
 
     @property
-    def pressures(self):
+    def values(self):
         return self.commands[-1][1] if self.commands else np.zeros(9)
 
-    def refuse_unless_ready(self):
+    def check_ready(self):
         if self.fault:
             raise GoalError(ReachCode.DRIVER_FAULT, f"The pneumatic driver is at fault: {self.fault}", "Reset it.")
 
     def wait_until_settled(self, command, tolerance, timeout, since, should_stop):
-        assert self.pressures == pytest.approx(command)
+        assert self.values == pytest.approx(command)
         if not self.settles:
             raise GoalError(ReachCode.SETTLE_TIMEOUT, "The robot did not settle.", "Look for a leak.")
         self.sleep(SETTLES_IN)
-        self.refuse_unless_ready()
+        self.check_ready()
 
     def follow(self, solver=None):
         return Follow(solver or GivenPaths(), FollowSettings(SETTLE_TIME), self.mover, self.tip)
@@ -86,22 +86,22 @@ class Laboratory:
 
 
 class GivenPaths:
-    """Takes pressures as they are; the waypoint numbered `fails_at` cannot be solved for."""
+    """Takes actuator values as they are; the waypoint numbered `fails_at` cannot be solved for."""
 
     def __init__(self, fails_at=None, failure=None):
         self.fails_at, self.failure = fails_at, failure
 
     def solve(self, goal, here, should_stop):
-        waypoints = goal.path.pressures if isinstance(goal.path, ActuatorPath) else PATH[: len(goal.path.points)]
-        for number, pressures in enumerate(waypoints, 1):
+        waypoints = goal.path.values if isinstance(goal.path, ActuatorPath) else PATH[: len(goal.path.points)]
+        for number, values in enumerate(waypoints, 1):
             if number == self.fails_at:
                 raise self.failure
-            yield SolvedWaypoint(pressures, 0.25)
+            yield SolvedWaypoint(values, 0.25)
 
     def start(self, goal, here):
         return here
 
-    def pressures(self, goal, actuations):
+    def values(self, goal, actuations):
         return actuations
 
     def slew_rate(self, goal):
@@ -119,9 +119,9 @@ def laboratory(robot):
 def test_without_times_the_robot_settles_at_every_waypoint(laboratory):
     seen = []
     outcome = laboratory.run(FollowGoal(ActuatorPath(PATH)), on_progress=seen.append)
-    assert (outcome.code, outcome.message) == (Code.NONE, "") and (outcome.pressures == PATH).all()
+    assert (outcome.code, outcome.message) == (Code.NONE, "") and (outcome.values == PATH).all()
     laboratory.assert_never_faster_than_the_slew_rate()
-    assert (laboratory.commander.pressures == PATH[-1]).all()
+    assert (laboratory.commander.values == PATH[-1]).all()
     legs = np.array([1000.0, 1000.0, 2000.0, 3000.0]) / SLEW_RATE
     assert outcome.due == pytest.approx(np.cumsum(legs + SETTLE_TIME + SETTLES_IN), abs=0.01)
     assert [(one.stage, one.waypoint) for one in seen] == [
@@ -137,11 +137,11 @@ def test_with_times_every_waypoint_is_reached_at_its_time(laboratory):
     reached = []
     outcome = laboratory.run(
         FollowGoal(ActuatorPath(PATH), times),
-        on_progress=lambda one: one.stage == "moving" and reached.append((laboratory.now, laboratory.pressures)),
+        on_progress=lambda one: one.stage == "moving" and reached.append((laboratory.now, laboratory.values)),
     )
     assert outcome.code == Code.NONE and outcome.due == pytest.approx(times, abs=0.01)
     assert [moment for moment, _ in reached] == pytest.approx(times, abs=0.01)
-    assert np.array([pressures for _, pressures in reached]) == pytest.approx(PATH)
+    assert np.array([values for _, values in reached]) == pytest.approx(PATH)
     laboratory.assert_never_faster_than_the_slew_rate()
 
 
@@ -149,7 +149,7 @@ def test_a_process_that_stalls_goes_on_later_and_not_faster(laboratory):
     laboratory.stall_at = 0.6
     outcome = laboratory.run(FollowGoal(ActuatorPath(PATH), np.array([0.5, 0.75, 2.0, 2.75])))
     assert outcome.code == Code.NONE and outcome.due[-1] > 7.0
-    steps = np.abs(np.diff([pressures for _, pressures in laboratory.commands], axis=0))
+    steps = np.abs(np.diff([values for _, values in laboratory.commands], axis=0))
     assert steps.max() <= SLEW_RATE * MotionSettings().longest_step + 1e-6
 
 
@@ -163,7 +163,7 @@ def test_planning_alone_commands_nothing(laboratory):
 def test_times_that_the_slew_rate_does_not_allow_move_nothing(laboratory):
     outcome = laboratory.run(FollowGoal(ActuatorPath(PATH), np.array([0.5, 0.7, 2.0, 3.0])))
     assert outcome.code == Code.INVALID_TIMES and "Waypoint 2" in outcome.message
-    assert not laboratory.commands and (outcome.pressures == PATH).all() and len(outcome.due) == 0
+    assert not laboratory.commands and (outcome.values == PATH).all() and len(outcome.due) == 0
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_times_that_the_slew_rate_does_not_allow_move_nothing(laboratory):
 def test_a_waypoint_that_cannot_be_solved_for_moves_nothing(laboratory, failure, code):
     outcome = laboratory.run(FollowGoal(ActuatorPath(PATH)), solver=GivenPaths(3, failure))
     assert outcome.code == code and outcome.message
-    assert (outcome.pressures == PATH[:2]).all() and not laboratory.commands
+    assert (outcome.values == PATH[:2]).all() and not laboratory.commands
 
 
 def test_cancelled_the_robot_stays_where_it_is(laboratory):
@@ -183,9 +183,9 @@ def test_cancelled_the_robot_stays_where_it_is(laboratory):
     assert outcome.code == Code.CANCELLED and "1 of 4 waypoints were reached" in outcome.message
     count = len(laboratory.commands)
     laboratory.held.repeat()
-    assert len(laboratory.commands) == count + 1 and (laboratory.pressures == laboratory.commands[-2][1]).all()
-    assert 1000.0 <= laboratory.pressures[0] <= 2000.0
-    assert len(outcome.measured_errors_mm) == 1 and (outcome.pressures == PATH).all()
+    assert len(laboratory.commands) == count + 1 and (laboratory.values == laboratory.commands[-2][1]).all()
+    assert 1000.0 <= laboratory.values[0] <= 2000.0
+    assert len(outcome.measured_errors_mm) == 1 and (outcome.values == PATH).all()
 
 
 def test_preempted_it_commands_nothing_more(laboratory):
@@ -208,14 +208,14 @@ def test_after_a_fault_that_was_reset_at_once_the_robot_does_not_go_on_by_itself
     laboratory.at[2.0] = laboratory.commander.release
     outcome = laboratory.run(FollowGoal(ActuatorPath(PATH), np.array([0.5, 1.5, 2.5, 3.5])))
     assert outcome.code == Code.DRIVER_FAULT and "stopped following" in outcome.message
-    assert laboratory.commands[-1][0] < 2.0 and laboratory.commander.pressures is None
+    assert laboratory.commands[-1][0] < 2.0 and laboratory.commander.values is None
 
 
 def test_a_robot_that_does_not_settle_is_reported(laboratory):
     laboratory.settles = False
     outcome = laboratory.run(FollowGoal(ActuatorPath(PATH)))
     assert outcome.code == Code.SETTLE_TIMEOUT and "0 of 4" in outcome.message
-    assert (laboratory.commander.pressures == PATH[0]).all()
+    assert (laboratory.commander.values == PATH[0]).all()
 
 
 def test_deactivated_while_it_plans(laboratory):
@@ -265,7 +265,7 @@ def test_what_sleeps_take_too_long_does_not_add_up(robot, period, between):
     path = np.linspace(0.0, 3000.0, 100)[:, None] * np.ones(9)
     times = between * np.arange(1, 101)
     outcome = laboratory.run(FollowGoal(ActuatorPath(path), times))
-    assert outcome.code == Code.NONE and (laboratory.commander.pressures == path[-1]).all()
+    assert outcome.code == Code.NONE and (laboratory.commander.values == path[-1]).all()
     assert outcome.due == pytest.approx(times, abs=0.05)
-    commanded = np.array([pressures for _, pressures in laboratory.commands])
+    commanded = np.array([values for _, values in laboratory.commands])
     assert (np.diff(commanded, axis=0) >= 0.0).all()

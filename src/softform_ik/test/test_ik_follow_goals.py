@@ -47,8 +47,8 @@ def along_shapes(*shapes, **changes):
     return packed(ShapePath(tuple(TargetShape(points) for points in shapes or (sheet(), sheet(0.03)))), **changes)
 
 
-def along_pressures(pressures=((500.0,) * 9,) * 3, **changes):
-    return packed(ActuatorPath(np.asarray(pressures)), **changes)
+def along_values(values=((500.0,) * 9,) * 3, **changes):
+    return packed(ActuatorPath(np.asarray(values)), **changes)
 
 
 def unpack(message, robot):
@@ -71,9 +71,9 @@ def test_shapes_survive_the_trip(robot):
 
 
 def test_pressures_survive_the_trip_and_need_no_frame(robot):
-    pressures = np.random.default_rng(0).uniform(0.0, 5000.0, (4, 9))
-    got = unpack(along_pressures(pressures, header=Header()), robot)
-    assert (got.path.pressures == pressures).all()
+    values = np.random.default_rng(0).uniform(0.0, 5000.0, (4, 9))
+    got = unpack(along_values(values, header=Header()), robot)
+    assert (got.path.values == values).all()
 
 
 def test_a_tip_is_led_whatever_the_surface_parameters(fingers):
@@ -107,36 +107,36 @@ BAD = [
         Code.INVALID_PATH,
         "Waypoint 1: .*'scanner'",
     ),
-    (lambda: along_pressures(np.empty((0, 9))), Code.INVALID_PATH, "empty"),
-    (lambda: along_pressures(np.ones(13)), Code.INVALID_PATH, "13 pressures are no waypoints of 9"),
+    (lambda: along_values(np.empty((0, 9))), Code.INVALID_PATH, "empty"),
+    (lambda: along_values(np.ones(13)), Code.INVALID_PATH, "13 values are no waypoints of 9"),
     (
-        lambda: along_pressures([[500.0] * 9, [5500.0] * 9]),
+        lambda: along_values([[500.0] * 9, [5500.0] * 9]),
         Code.INVALID_PATH,
         "Waypoint 2: .*5500 Pa of c1 is outside",
     ),
-    (lambda: along_pressures([[np.nan] * 9]), Code.INVALID_PATH, "Waypoint 1: .*not a finite"),
-    (lambda: along_pressures([[-300.0] * 9]), Code.INVALID_PATH, "outside"),
+    (lambda: along_values([[np.nan] * 9]), Code.INVALID_PATH, "Waypoint 1: .*not a finite"),
+    (lambda: along_values([[-300.0] * 9]), Code.INVALID_PATH, "outside"),
 ]
 
 
 @pytest.mark.parametrize(("bad", "code", "reason"), BAD, ids=[reason for _, _, reason in BAD])
-def test_bad_paths_are_refused_with_a_reason(robot, bad, code, reason):
-    with pytest.raises(GoalError, match=reason) as refusal:
+def test_bad_paths_are_rejected_with_a_reason(robot, bad, code, reason):
+    with pytest.raises(GoalError, match=reason) as rejection:
         unpack(bad(), robot)
-    assert refusal.value.code == code and refusal.value.next_step
+    assert rejection.value.code == code and rejection.value.next_step
 
 
-def test_too_many_waypoints_are_refused_before_they_are_unpacked(robot):
+def test_too_many_waypoints_are_rejected_before_they_are_unpacked(robot):
     many = MAX_WAYPOINTS + 1
     for message in (
         along_points(points=np.zeros((many, 3))),
-        along_pressures(np.full((many, 9), 500.0)),
+        along_values(np.full((many, 9), 500.0)),
     ):
         with pytest.raises(GoalError, match=f"{many} waypoints"):
             unpack(message, robot)
 
 
-def test_shapes_of_too_many_points_together_are_refused_before_they_are_unpacked(robot):
+def test_shapes_of_too_many_points_together_are_rejected_before_they_are_unpacked(robot):
     message = along_shapes()
     for cloud in message.shapes:
         cloud.width = 1_500_000
@@ -145,9 +145,9 @@ def test_shapes_of_too_many_points_together_are_refused_before_they_are_unpacked
 
 
 def test_a_robot_with_a_tip_takes_no_shapes_and_keeps_to_its_plane(fingers):
-    with pytest.raises(GoalError, match="tip and no surface") as refusal:
+    with pytest.raises(GoalError, match="tip and no surface") as rejection:
         unpack(along_shapes(), fingers)
-    assert refusal.value.code == Code.INVALID_PATH and "POINTS" in refusal.value.next_step
+    assert rejection.value.code == Code.INVALID_PATH and "POINTS" in rejection.value.next_step
     message = along_points()
     message.points = [Point(x=0.2, y=0.1, z=0.05)]
     with pytest.raises(GoalError, match="off the plane z = 0"):

@@ -40,7 +40,7 @@ def test_a_path_of_pressures_is_followed_and_its_end_is_held(moving_client, stan
     result = moving_client.follow(ActuatorPath(WAYPOINTS[:2]), on_feedback=seen.append)
     assert reshaped(result) == pytest.approx(WAYPOINTS[:2])
     assert len(result.times) == len(result.measured_errors) == 2 and np.isnan(result.measured_errors).all()
-    assert stand_in.pressures == pytest.approx(WAYPOINTS[1], abs=60.0)
+    assert stand_in.values == pytest.approx(WAYPOINTS[1], abs=60.0)
     assert {one.stage for one in seen} == {"solving", "moving"} and seen[-1].waypoint <= 2
     commands = np.array(stand_in.commands)
     assert np.abs(np.diff(commands, axis=0)).max() <= 0.25 * SLEW_RATE, "commands are led, and not thrown"
@@ -52,7 +52,7 @@ def test_a_path_of_pressures_is_followed_and_its_end_is_held(moving_client, stan
 
 def test_a_path_of_shapes_is_planned_without_moving(client, stand_in, shape_of):
     hidden = [[500.0, 3000.0, 1000.0] * 3, [800.0, 2700.0, 1200.0] * 3]
-    shapes = ShapePath(tuple(shape_of(pressures) for pressures in hidden))
+    shapes = ShapePath(tuple(shape_of(values) for values in hidden))
     result = client.follow(shapes, plan_only=True, seed=np.full(9, 1000.0))
     assert reshaped(result) == pytest.approx(np.array(hidden), abs=100.0)
     assert max(result.errors) < 3e-4 and result.solve.solve_time > 0.0 and not result.solve.used_sim_to_real
@@ -66,7 +66,7 @@ def test_one_point_of_the_surface_is_led(moving_client, stand_in, pipeline, wait
     assert max(result.errors) < 1e-4 and result.times == pytest.approx([1.0, 2.0], abs=0.3)
 
     def distance():
-        return np.linalg.norm(middle.points(stand_in.pressures)[0] / 1000.0 - places[-1])
+        return np.linalg.norm(middle.points(stand_in.values)[0] / 1000.0 - places[-1])
 
     wait_for(lambda: distance() < 1e-3, "the point to come where it was led")
 

@@ -36,14 +36,14 @@ def solved(solver, goal, here=None):
 
 def test_a_path_of_shapes_is_found_again(solver, pipeline):
     hidden = between(np.linspace(0.0, 1.0, 6))
-    shapes = tuple(TargetShape(pipeline.points(pressures) / MM_PER_M) for pressures in hidden)
+    shapes = tuple(TargetShape(pipeline.points(values) / MM_PER_M) for values in hidden)
     found, errors_mm = solved(solver, FollowGoal(ShapePath(shapes)), here=np.full(9, 2500.0))
     assert found == pytest.approx(hidden, abs=60.0)
     assert errors_mm.max() < 0.1
 
 
 def test_one_point_of_the_surface_is_led_along_an_ellipse_without_jumps(solver, robot, pipeline):
-    """Nine pressures and three coordinates: of all that lead the point to its place, those nearby are taken.
+    """Nine values and three coordinates: of all that lead the point to its place, those nearby are taken.
 
     Where a chamber leaves its bound the way forks, by 22 or by 26 % of the range: which way turns on the last digits
     (0.01 Pa at the start), and both are told by the bound below.
@@ -54,7 +54,7 @@ def test_one_point_of_the_surface_is_led_along_an_ellipse_without_jumps(solver, 
     found, errors_mm = solved(solver, FollowGoal(PointPath(ellipse, MIDDLE)), here=np.full(9, 2500.0))
     assert errors_mm.max() < 0.1
     assert np.abs(np.diff(found, axis=0)).max() < 0.3 * (robot.actuation_max - robot.actuation_min).max()
-    reached = np.array([pipeline.at(MIDDLE[None]).points(pressures)[0] for pressures in found])
+    reached = np.array([pipeline.at(MIDDLE[None]).points(values)[0] for values in found])
     assert np.linalg.norm(reached - ellipse * MM_PER_M, axis=1) == pytest.approx(errors_mm, abs=1e-6)
 
 
@@ -66,7 +66,7 @@ def test_a_point_out_of_reach_is_told_by_its_error_and_stays_within_the_bounds(s
 
 
 def test_the_seed_goes_before_where_the_robot_is(solver, pipeline):
-    """With one free point the seed decides which of the many pressures are found."""
+    """With one free point the seed decides which of the many actuations is found."""
     place = pipeline.at(MIDDLE[None]).points(np.full(9, 2000.0)) / MM_PER_M
     seeds = [np.array([0.0, 4000.0, 0.0] * 3), np.array([4000.0, 0.0, 4000.0] * 3)]
     one, other = (
@@ -79,7 +79,7 @@ def test_the_seed_goes_before_where_the_robot_is(solver, pipeline):
 def test_given_pressures_are_taken_as_they_are(solver):
     found, errors_mm = solved(solver, FollowGoal(ActuatorPath(ENDS)))
     assert (found == ENDS).all() and np.isnan(errors_mm).all()
-    assert (solver.pressures(FollowGoal(ActuatorPath(ENDS)), found) == ENDS).all()
+    assert (solver.values(FollowGoal(ActuatorPath(ENDS)), found) == ENDS).all()
     assert not solver.uses_sim_to_real(FollowGoal(ActuatorPath(ENDS)))
 
 

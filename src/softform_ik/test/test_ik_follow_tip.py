@@ -5,11 +5,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from softform_client.client import FollowCode
 from softform_client.follow_goal import ActuatorPath, FollowGoal, PointPath
+from softform_core.forward.tip_model import load_tip_model
+from softform_core.halton import halton_actuations
 from softform_core.inverse.follow_path import follow_path
+from softform_core.inverse.out_of_reach import largest_deformation
 from softform_core.inverse.timing import fastest_schedule
 from softform_core.robots import load_robot
+from softform_core.units import MM_PER_M
 from softform_ik.follow.tip import TipPathSolver
+from softform_ik.goals.reach_limit import TIP_REACH_PARAMETER, check_reachable
+from softform_ros.goal_error import GoalError
 
 FINGER_MM = 120.0
 POSTURE = np.array([5e3, 40e3, 20e3])
@@ -93,10 +100,10 @@ def test_of_a_pair_of_chambers_one_is_empty_all_along(robot, model, solver):
     assert (np.sign(actuations).max(axis=0) > np.sign(actuations).min(axis=0)).any(), "a finger changes sides"
     schedule = fastest_schedule(actuations[0], actuations, robot.actuation_slew, 0.0)
     moments = np.linspace(0.0, schedule.duration, 2000)
-    pressures = np.array([solver.pressures(goal, schedule.at(moment)) for moment in moments])
-    assert pressures.shape[1] == 6 and (pressures >= 0.0).all()
-    assert np.minimum(pressures[:, ::2], pressures[:, 1::2]).max() == 0.0
-    rates = np.abs(np.diff(pressures, axis=0)) / np.diff(moments)[:, None]
+    values = np.array([solver.values(goal, schedule.at(moment)) for moment in moments])
+    assert values.shape[1] == 6 and (values >= 0.0).all()
+    assert np.minimum(values[:, ::2], values[:, 1::2]).max() == 0.0
+    rates = np.abs(np.diff(values, axis=0)) / np.diff(moments)[:, None]
     assert (rates <= robot.slew_rate * (1.0 + 1e-9)).all()
 
 
@@ -125,11 +132,11 @@ def test_a_point_out_of_reach_keeps_its_error(robot, solver):
 
 
 def test_given_pressures_of_the_chambers_are_taken_as_they_are(robot, solver):
-    pressures = np.array([[0.0, 10e3, 20e3, 0.0, 0.0, 0.0]])
-    goal = FollowGoal(ActuatorPath(pressures))
+    values = np.array([[0.0, 10e3, 20e3, 0.0, 0.0, 0.0]])
+    goal = FollowGoal(ActuatorPath(values))
     actuations, errors_mm = solved(solver, goal)
-    assert (solver.pressures(goal, actuations) == pressures).all() and np.isnan(errors_mm).all()
-    assert (solver.start(goal, pressures[0] - 50.0) == np.clip(pressures[0] - 50.0, 0.0, None)).all()
+    assert (solver.values(goal, actuations) == values).all() and np.isnan(errors_mm).all()
+    assert (solver.start(goal, values[0] - 50.0) == np.clip(values[0] - 50.0, 0.0, None)).all()
 
 
 def test_a_path_whose_first_point_is_out_of_reach_begins_where_the_robot_is(robot, model, solver):
@@ -140,3 +147,26 @@ def test_a_path_whose_first_point_is_out_of_reach_begins_where_the_robot_is(robo
     alone = follow_path(model, 1000.0 * far[:, :2], POSTURE)
     assert errors_mm[0] > 0.05 * model.workspace_width_mm
     assert actuations[0] == pytest.approx(alone.actuations[0])
+
+
+@pytest.mark.parametrize("name", ["three_chamber", "planar_fingers", "tendon_rod"])
+def test_what_a_tip_can_reach_passes_and_what_lies_half_a_metre_beyond_does_not(name):
+    robot = load_robot(name, "tip")
+    model = load_tip_model(robot)
+    most_mm = TIP_REACH_PARAMETER.default * largest_deformation(model.tip, robot.actuation_min, robot.actuation_max)
+    drawn = halton_actuations(robot.actuation_min, robot.actuation_max, 40, seed=0)
+    tips = np.zeros((len(drawn), 3))
+    tips[:, : model.dimensions] = model.tip(drawn)
+    furthest = tips[np.linalg.norm(tips - tips.mean(axis=0), axis=1).argmax()]
+    outwards = (furthest - tips.mean(axis=0)) / np.linalg.norm(furthest - tips.mean(axis=0))
+
+    def check(place_mm):
+        goal = FollowGoal(PointPath(place_mm[None] / MM_PER_M))
+        one = next(TipPathSolver(robot, model).solve(goal, None, lambda: False))
+        check_reachable(one.error_mm, one.miss_mm, most_mm, FollowCode.UNREACHABLE, "waypoint 1")
+
+    for tip in tips:
+        check(tip)
+    with pytest.raises(GoalError, match=r"(4|5)\d\d\.\d mm away in the direction .*Nothing was moved") as failure:
+        check(furthest + 500.0 * outwards)
+    assert failure.value.code == FollowCode.UNREACHABLE

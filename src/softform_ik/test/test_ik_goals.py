@@ -49,6 +49,33 @@ def unpack(goal, robot):
     return goal_from_message(goal, robot, "base_link", NOW, 60.0)
 
 
+SIDES = np.array([[0, 6, 7], [0, 7, 1]])
+DOWN = np.tile([0.0, 0.0, -1.0], (36, 1))
+
+
+@pytest.mark.parametrize(
+    "target",
+    [TargetShape(sheet(), None, SIDES[:, ::-1]), TargetShape(sheet(), DOWN)],
+    ids=["mesh", "cloud with normals"],
+)
+def test_a_flat_target_upside_down_is_told(robot, target):
+    goal = goal_to_message(ReachGoal(target, Mode.PLAN_ONLY), "base_link", Time())
+    with pytest.raises(GoalError, match="upside down.* reverse its triangles or normals") as rejection:
+        unpack(goal, robot)
+    assert rejection.value.code == Code.INVALID_TARGET
+    for takes in ({"accept_unreachable": True}, {"fix_pose": False}):
+        unpack(goal_to_message(ReachGoal(target, Mode.PLAN_ONLY, **takes), "base_link", Time()), robot)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [TargetShape(sheet()), TargetShape(sheet(), -DOWN), TargetShape(sheet(), None, np.vstack([SIDES, SIDES[:, ::-1]]))],
+    ids=["cloud", "cloud with normals", "both sides"],
+)
+def test_a_target_that_looks_up_or_to_no_side_passes(robot, target):
+    unpack(goal_to_message(ReachGoal(target, Mode.PLAN_ONLY), "base_link", Time()), robot)
+
+
 def test_a_goal_survives_the_trip(robot):
     points = sheet()
     mesh = TargetShape(points, None, np.array([[0, 6, 7], [0, 7, 1]]))
@@ -144,20 +171,20 @@ def test_a_cloud_without_stamp_or_seed_is_accepted(robot):
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )
-def test_bad_goals_are_refused_with_a_reason(robot, bad, code, reason):
-    with pytest.raises(GoalError, match=reason) as refusal:
+def test_bad_goals_are_rejected_with_a_reason(robot, bad, code, reason):
+    with pytest.raises(GoalError, match=reason) as rejection:
         unpack(bad, robot)
-    assert refusal.value.code == code and refusal.value.next_step
+    assert rejection.value.code == code and rejection.value.next_step
 
 
-def test_five_million_points_are_refused_before_they_are_unpacked(robot):
+def test_five_million_points_are_rejected_before_they_are_unpacked(robot):
     goal = message()
     goal.target.width = 5_000_000
     with pytest.raises(GoalError, match="5000000 points"):
         unpack(goal, robot)
 
 
-def test_a_truncated_cloud_is_refused(robot):
+def test_a_truncated_cloud_is_rejected(robot):
     goal = message()
     goal.target.width += 10
     with pytest.raises(GoalError, match="truncated"):

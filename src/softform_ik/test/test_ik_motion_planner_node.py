@@ -64,9 +64,9 @@ def test_a_plan_leads_from_start_to_shape_and_moves_nothing(plan, stand_in, real
     target = TargetShape(real.points(GOAL) / MM_PER_M)
     result = plan(PlanGoal(target, ball(), START, clearance=0.002, max_time=3.0), on_feedback=seen.append)
     assert result.error_code == Code.NONE and result.error_msg == ""
-    pressures = np.array(result.actuators.value).reshape(-1, 9)
-    assert pressures[0] == pytest.approx(START) and pressures[-1] == pytest.approx(GOAL, abs=60.0)
-    assert len(result.times) == len(result.clearances) == len(result.margins) == len(pressures)
+    values = np.array(result.actuators.value).reshape(-1, 9)
+    assert values[0] == pytest.approx(START) and values[-1] == pytest.approx(GOAL, abs=60.0)
+    assert len(result.times) == len(result.clearances) == len(result.margins) == len(values)
     assert (np.diff(result.times) > 0.0).all() and result.times[0] == 0.0
     assert (np.array(result.clearances) >= np.array(result.margins)).all() and min(result.margins) > 0.002
     assert 0.0 <= result.solve.mean_error < 2e-4 and result.solve.max_error >= result.solve.mean_error
@@ -76,21 +76,21 @@ def test_a_plan_leads_from_start_to_shape_and_moves_nothing(plan, stand_in, real
 
 
 def test_pressures_are_a_goal_and_the_robot_is_where_it_is(plan, stand_in, wait_for):
-    wait_for(lambda: np.allclose(stand_in.pressures, 0.0), "the robot to be vented")
+    wait_for(lambda: np.allclose(stand_in.values, 0.0), "the robot to be vented")
     result = plan(PlanGoal(GOAL, ball(), without_sim_to_real=True))
     assert result.error_code == Code.NONE and not result.solve.used_sim_to_real
-    pressures = np.array(result.actuators.value).reshape(-1, 9)
-    assert pressures[0] == pytest.approx(np.zeros(9)) and pressures[-1] == pytest.approx(GOAL)
+    values = np.array(result.actuators.value).reshape(-1, 9)
+    assert values[0] == pytest.approx(np.zeros(9)) and values[-1] == pytest.approx(GOAL)
     assert np.isnan(result.solve.mean_error) and np.isnan(result.solve.max_error)
 
 
 def test_a_robot_that_says_nothing_has_no_start(plan, stand_in, wait_for):
-    stand_in.publishes_pressures = False
+    stand_in.publishes_values = False
 
-    def refused():
+    def rejected():
         return plan(PlanGoal(GOAL, ball())).error_code == Code.INVALID_START
 
-    wait_for(refused, "the pressures to count as lost")
+    wait_for(rejected, "the values to count as lost")
     assert plan(PlanGoal(GOAL, ball(), START)).error_code == Code.NONE
 
 
@@ -171,7 +171,7 @@ def test_a_newer_goal_takes_the_place_of_the_older(plan, slow_goal):
     assert outcome[0].error_code == Code.PREEMPTED and newer.error_code == Code.NONE
 
 
-def test_deactivating_ends_planning_and_refuses_more(node, plan, stand_in, slow_goal):
+def test_deactivating_ends_planning_and_rejects_more(node, plan, stand_in, slow_goal):
     thread, outcome = in_background(plan, slow_goal)
     assert node.change_state(Transition.TRANSITION_DEACTIVATE)
     thread.join()

@@ -74,7 +74,7 @@ def test_moving_settles_and_goes_on_holding_the_shape(client, stand_in, shape_of
     seen = []
     result = client.reach(shape_of(HIDDEN), Mode.PLAN_AND_MOVE, tolerance=1e-6, on_feedback=seen.append)
     assert [one.stage for one in seen][-2:] == ["moving", "settling"]
-    assert stand_in.pressures == pytest.approx(np.asarray(result.actuators.value), abs=60.0)
+    assert stand_in.values == pytest.approx(np.asarray(result.actuators.value), abs=60.0)
     count = len(stand_in.commands)
     wait_for(lambda: len(stand_in.commands) > count + 5, "the held command to be repeated")
     assert (stand_in.commands[-1] == np.asarray(result.actuators.value)).all()
@@ -85,7 +85,7 @@ def test_feature_points_alone_move_the_robot_where_they_are_wanted(client, stand
     uv = np.stack(np.meshgrid([1 / 6, 0.5, 5 / 6], [1 / 6, 0.5, 5 / 6], indexing="ij"), axis=-1).reshape(-1, 2)
     features = FeaturePoints.of(uv, pipeline.at(uv).points(HIDDEN) / MM_PER_M)
     result = client.reach(mode=Mode.PLAN_AND_MOVE, features=features, starts=3, tolerance=1e-6)
-    assert stand_in.pressures == pytest.approx(HIDDEN, abs=60.0)
+    assert stand_in.values == pytest.approx(HIDDEN, abs=60.0)
     assert (
         result.solve.reachable and list(result.solve.active_bounds) == [0] * 9 and result.solve.unreachable_error < 1e-5
     )
@@ -194,30 +194,30 @@ def test_a_cloud_in_a_cameras_frame_is_reached_as_in_the_robots(client, shape_of
     assert reached.solve.mean_error < 1e-4
 
 
-def test_a_driver_at_fault_refuses_moves_but_not_plans(client, stand_in, shape_of, wait_for):
+def test_a_driver_at_fault_rejects_moves_but_not_plans(client, stand_in, shape_of, wait_for):
     stand_in.announce(DriverState.FAULT, "stopped by the operator")
 
-    def refused():
+    def rejected():
         try:
             client.reach(shape_of(HIDDEN), Mode.PLAN_AND_MOVE)
         except GoalFailedError as error:
             return error.code == Code.DRIVER_FAULT and "stopped by the operator" in str(error)
 
-    wait_for(refused, "the refusal to name the fault")
+    wait_for(rejected, "the rejection to name the fault")
     assert not stand_in.commands
     assert client.reach(shape_of(HIDDEN)).error_code == Code.NONE
 
 
 def test_a_silent_driver_is_not_moved(client, stand_in, shape_of, wait_for):
-    stand_in.publishes_pressures = False
+    stand_in.publishes_values = False
 
-    def refused():
+    def rejected():
         try:
             client.reach(shape_of(HIDDEN), Mode.PLAN_AND_MOVE, max_time=0.1)
         except GoalFailedError as error:
             return "actuator_state" in str(error)
 
-    wait_for(refused, "the refusal to name actuator_state")
+    wait_for(rejected, "the rejection to name actuator_state")
 
 
 def test_cancel_gives_the_best_so_far_and_stops_the_robot_where_it_is(moving_client, stand_in, shape_of, wait_for):

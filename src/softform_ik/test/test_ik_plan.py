@@ -72,7 +72,7 @@ def test_what_fails_has_a_code(robot, live, monkeypatch):
     assert outcome.code == Code.INTERNAL_ERROR and "broken" in outcome.message and outcome.plan is None
 
 
-@pytest.mark.parametrize("target", [GOAL, ball()], ids=["pressures", "shape"])
+@pytest.mark.parametrize("target", [GOAL, ball()], ids=["values", "shape"])
 def test_a_goal_survives_its_message(robot, target):
     goal = PlanGoal(target, TargetShape(ball().points), START, 0.002, 12.0, True)
     message = goal_to_message(goal, "base_link", stamp_from_seconds(100.0))

@@ -8,7 +8,7 @@ import pytest
 from granted_lease import GrantedLease
 
 from softform_client.capture_watch import CaptureWatch
-from softform_client.driver_watch import DriverWatch, MeasuredPressures
+from softform_client.driver_watch import DriverWatch, MeasuredValues
 from softform_client.held_command import HeldCommand
 from softform_client.reach_goal import Code, Mode, ReachGoal
 from softform_core.forward.corrected_pipeline import CorrectedPipeline
@@ -58,28 +58,28 @@ def test_readiness_names_what_is_missing(driver, robot, clock):
         (lambda: driver.note_state(DriverState.FAULT, "burst"), Code.DRIVER_FAULT, "burst"),
         (lambda: driver.note_state(DriverState.SAFE, ""), Code.DRIVER_NOT_READY, "actuator_state ever"),
         (
-            lambda: driver.note_pressures(["x1"] * 9, [0.0] * 9, [SETTLED] * 9, 1.0),
+            lambda: driver.note_values(["x1"] * 9, [0.0] * 9, [SETTLED] * 9, 1.0),
             Code.DRIVER_NOT_READY,
             "actuator_state ever",
         ),
     ):
         act()
-        with pytest.raises(GoalError, match=reason) as refusal:
-            driver.refuse_unless_ready()
-        assert refusal.value.code == code
-    driver.note_pressures(robot.actuators, HIDDEN, [SETTLED] * 9, 1.0)
-    driver.refuse_unless_ready()
-    assert driver.pressures == pytest.approx(HIDDEN)
+        with pytest.raises(GoalError, match=reason) as rejection:
+            driver.check_ready()
+        assert rejection.value.code == code
+    driver.note_values(robot.actuators, HIDDEN, [SETTLED] * 9, 1.0)
+    driver.check_ready()
+    assert driver.values == pytest.approx(HIDDEN)
     clock.now += 1.5
     with pytest.raises(GoalError, match=r"for 1\.5 s"):
-        driver.refuse_unless_ready()
-    assert driver.pressures is None
+        driver.check_ready()
+    assert driver.values is None
 
 
 def test_pressures_are_put_in_the_robots_order(driver, robot):
     order = np.random.default_rng(0).permutation(9)
-    driver.note_pressures([robot.actuators[i] for i in order], HIDDEN[order], [SETTLED] * 9, 1.0)
-    assert driver.pressures == pytest.approx(HIDDEN)
+    driver.note_values([robot.actuators[i] for i in order], HIDDEN[order], [SETTLED] * 9, 1.0)
+    assert driver.values == pytest.approx(HIDDEN)
 
 
 def test_when_the_driver_has_stopped_following(driver):
@@ -91,15 +91,15 @@ def test_when_the_driver_has_stopped_following(driver):
 
 
 @pytest.mark.parametrize(
-    ("pressures", "status", "stamp"),
+    ("values", "status", "stamp"),
     [(HIDDEN, [SETTLED] * 8 + [REGULATING], 2.0), (HIDDEN, [SETTLED] * 9, 1.0), (HIDDEN + 300.0, [SETTLED] * 9, 2.0)],
     ids=["one still moves", "measured before the command", "settled on another command"],
 )
-def test_not_yet_settled(robot, pressures, status, stamp):
+def test_not_yet_settled(robot, values, status, stamp):
     clock = Clock(step=0.2)
     driver = DriverWatch(robot, state_timeout=1e9, clock=clock)
     driver.note_state(DriverState.RUNNING, "")
-    driver.note_pressures(robot.actuators, pressures, status, stamp)
+    driver.note_values(robot.actuators, values, status, stamp)
     with pytest.raises(GoalError, match="did not settle") as failure:
         driver.wait_until_settled(HIDDEN, 250.0, 1.0, since=1.0, should_stop=never)
     assert failure.value.code == Code.SETTLE_TIMEOUT
@@ -107,7 +107,7 @@ def test_not_yet_settled(robot, pressures, status, stamp):
 
 def test_settled_and_stopped_waits_end(robot, driver):
     driver.note_state(DriverState.RUNNING, "")
-    driver.note_pressures(robot.actuators, HIDDEN + 40.0, [SETTLED] * 9, 2.0)
+    driver.note_values(robot.actuators, HIDDEN + 40.0, [SETTLED] * 9, 2.0)
     settled = driver.wait_until_settled(HIDDEN, 250.0, 1.0, since=1.0, should_stop=never)
     assert settled is not None and settled.stamp == 2.0
     assert driver.wait_until_settled(HIDDEN, 250.0, 1.0, since=1.0, should_stop=lambda: True) is None
@@ -115,14 +115,14 @@ def test_settled_and_stopped_waits_end(robot, driver):
 
 def test_captures_before_the_moment_do_not_count():
     captures = CaptureWatch(clock=Clock(step=0.3))
-    moment = MeasuredPressures(HIDDEN, True, 5.0, 0.0)
+    moment = MeasuredValues(HIDDEN, True, 5.0, 0.0)
     captures.note("early", 5.0)
     assert captures.wait_for_one_after(moment, 1.0, never) is None
     captures.note("late", 6.0)
     captures.note("delayed", 5.5)
     found = captures.wait_for_one_after(moment, 1.0, never)
     assert found is not None and found.cloud == "late"
-    assert captures.wait_for_one_after(MeasuredPressures(HIDDEN, True, 9.0, 0.0), 1e9, lambda: True) is None
+    assert captures.wait_for_one_after(MeasuredValues(HIDDEN, True, 9.0, 0.0), 1e9, lambda: True) is None
 
 
 def test_a_clock_that_was_set_back_makes_no_old_capture_new():
@@ -131,7 +131,7 @@ def test_a_clock_that_was_set_back_makes_no_old_capture_new():
     captures = CaptureWatch(steady, wall)
     captures.note("of the shape before", 3600.0)
     wall.now = 10.0  # set back by an hour; from now on stamps are small
-    settled = MeasuredPressures(HIDDEN, True, 5.0, steady())
+    settled = MeasuredValues(HIDDEN, True, 5.0, steady())
     assert captures.wait_for_one_after(settled, 1.0, never) is None
     captures.note("of the settled robot", 6.0)
     found = captures.wait_for_one_after(settled, 1.0, never)
@@ -148,8 +148,8 @@ def test_a_held_command_is_repeated_until_it_is_released():
     assert not sent and not held.release()
     held.hold(HIDDEN)
     held.repeat()
-    assert len(sent) == 2 and (sent[1] == HIDDEN).all() and (held.pressures == HIDDEN).all()
-    assert held.release() and held.pressures is None
+    assert len(sent) == 2 and (sent[1] == HIDDEN).all() and (held.values == HIDDEN).all()
+    assert held.release() and held.values is None
     held.repeat()
     assert len(sent) == 2
 
@@ -157,8 +157,8 @@ def test_a_held_command_is_repeated_until_it_is_released():
 def test_nothing_is_held_once_it_is_forbidden():
     sent = []
     held = HeldCommand(sent.append)
-    assert not held.hold(HIDDEN, lambda: False) and held.pressures is None
-    assert held.hold(HIDDEN) and held.disable() and held.pressures is None
+    assert not held.hold(HIDDEN, lambda: False) and held.values is None
+    assert held.hold(HIDDEN) and held.disable() and held.values is None
     assert not held.hold(HIDDEN) and not held.disable()
     held.enable()
     assert held.hold(HIDDEN) and len(sent) == 2
@@ -194,18 +194,18 @@ class FollowingRobot:
         self.captures = CaptureWatch()
         self.sent = []
         self.follows, self.scans = True, True
-        self.scan = lambda pressures: pipeline.points(pressures) / 1000.0
+        self.scan = lambda values: pipeline.points(values) / 1000.0
         self.driver.note_state(DriverState.SAFE, "")
-        self.driver.note_pressures(robot.actuators, np.zeros(9), [REGULATING] * 9, wall())
+        self.driver.note_values(robot.actuators, np.zeros(9), [REGULATING] * 9, wall())
 
-    def command(self, pressures):
-        self.sent.append(pressures)
+    def command(self, values):
+        self.sent.append(values)
         if not self.follows:
             return
         self.wall.now += 1.0
-        self.driver.note_pressures(self.robot.actuators, pressures, [SETTLED] * 9, self.wall.now)
+        self.driver.note_values(self.robot.actuators, values, [SETTLED] * 9, self.wall.now)
         if self.scans:
-            self.captures.note(self.scan(pressures), self.wall.now + 1.0)
+            self.captures.note(self.scan(values), self.wall.now + 1.0)
 
 
 @pytest.fixture
@@ -253,7 +253,7 @@ def test_every_mode_does_what_it_says(reach, following, shape_of, mode):
     stages = []
     outcome = reach.run(ReachGoal(shape_of(HIDDEN), mode), StopRequest(), lambda one: stages.append(one.stage))
     assert outcome.code == Code.NONE and outcome.message == "" and outcome.solution is not None
-    assert outcome.solution.pressures == pytest.approx(HIDDEN, abs=30.0)
+    assert outcome.solution.actuation == pytest.approx(HIDDEN, abs=30.0)
     expected = ["solving"] + ["moving", "settling"] * mode.moves + ["verifying"] * mode.verifies
     assert list(dict.fromkeys(stages)) == expected
     # A robot that is as predicted needs no correction.
@@ -277,7 +277,7 @@ def test_a_measurement_may_take_several_captures(robot, pipeline, following, sha
     """Each half of the robot is seen in one of two scans."""
     surface = pipeline.points(HIDDEN) / 1000.0
     right = surface[surface[:, 0] > 0.0]
-    following.scan = lambda pressures: surface[surface[:, 0] <= 0.0]
+    following.scan = lambda values: surface[surface[:, 0] <= 0.0]
     goal = ReachGoal(shape_of(HIDDEN), Mode.PLAN_MOVE_AND_VERIFY)
 
     def read_and_scan_again(cloud):
@@ -320,10 +320,10 @@ def test_a_goal_may_ask_for_the_simulated_shape_alone(robot, pipeline, following
         for wish in (False, True)
     )
     assert seen.used_sim_to_real and not blind.used_sim_to_real
-    assert blind.solution.pressures == pytest.approx(HIDDEN, abs=30.0)
+    assert blind.solution.actuation == pytest.approx(HIDDEN, abs=30.0)
     assert seen.solution.points == pytest.approx(
-        pipeline.points(seen.solution.pressures) + [0.0, 0.0, 4.0]
-    ) and seen.solution.pressures != pytest.approx(HIDDEN, abs=100.0)
+        pipeline.points(seen.solution.actuation) + [0.0, 0.0, 4.0]
+    ) and seen.solution.actuation != pytest.approx(HIDDEN, abs=100.0)
 
 
 def test_a_stop_while_solving_moves_nothing(reach, following, shape_of):
@@ -339,7 +339,7 @@ def test_a_cancel_while_settling_holds_what_is_measured(reach, following, shape_
 
     def on_progress(progress):
         if progress.stage == "settling":
-            following.driver.note_pressures(following.robot.actuators, half, [REGULATING] * 9, following.wall())
+            following.driver.note_values(following.robot.actuators, half, [REGULATING] * 9, following.wall())
             stop.request(Code.CANCELLED)
 
     outcome = reach.run(ReachGoal(shape_of(HIDDEN), Mode.PLAN_AND_MOVE), stop, on_progress)

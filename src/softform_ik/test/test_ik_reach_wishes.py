@@ -31,14 +31,14 @@ def plan(robot, pipeline):
     return run
 
 
-def over_the_chambers(pipeline, pressures=HIDDEN):
-    return FeaturePoints.of(GRID_3X3, pipeline.at(GRID_3X3).points(pressures) / MM_PER_M)
+def over_the_chambers(pipeline, values=HIDDEN):
+    return FeaturePoints.of(GRID_3X3, pipeline.at(GRID_3X3).points(values) / MM_PER_M)
 
 
 def test_feature_points_alone_are_planned_for(plan, pipeline, robot):
     outcome = plan(ReachGoal(None, Mode.PLAN_ONLY, features=over_the_chambers(pipeline)))
     assert outcome.code == Code.NONE and outcome.reachable
-    assert outcome.solution.pressures == pytest.approx(HIDDEN, abs=30.0)
+    assert outcome.solution.actuation == pytest.approx(HIDDEN, abs=30.0)
     message = result_to_message(outcome, robot, "base_link", Time())
     assert (
         message.solve.reachable
@@ -74,7 +74,7 @@ def test_within_the_models_own_error_a_target_counts_as_reached(plan, noisy):
 def test_a_global_search_tells_of_each_start_and_can_be_stopped(plan, noisy):
     told = []
     outcome = plan(ReachGoal(noisy, Mode.PLAN_ONLY, starts=20), on_progress=told.append)
-    assert outcome.code == Code.NONE and outcome.solution.pressures == pytest.approx(HIDDEN, abs=60.0)
+    assert outcome.code == Code.NONE and outcome.solution.actuation == pytest.approx(HIDDEN, abs=60.0)
     assert [one.iteration for one in told] == list(range(1, len(told) + 1)) and 3 <= len(told) < 20
     assert {one.stage for one in told} == {"solving"}
     stop = StopRequest()
@@ -103,7 +103,7 @@ def test_a_part_with_a_thing_on_it_is_planned_for_as_one(plan, pipeline, shape_o
     errors = []
     for partial in (True, False):
         solution = plan(ReachGoal(target, Mode.PLAN_ONLY, partial=partial)).solution
-        difference = pipeline.points(solution.pressures) - pipeline.points(HIDDEN)
+        difference = pipeline.points(solution.actuation) - pipeline.points(HIDDEN)
         errors.append(np.linalg.norm(difference, axis=1)[pipeline.points(HIDDEN)[:, 0] < 50.0].mean())
     assert errors[0] < 0.15 and errors[0] < 0.5 * errors[1]
 
@@ -115,5 +115,5 @@ def test_a_preferred_posture_is_kept_as_far_as_the_target_allows(plan, pipeline)
     for preference in (0.001, 10.0):
         goal = ReachGoal(None, Mode.PLAN_ONLY, features=point, preferred=posture, preference=preference)
         outcome = plan(goal)
-        away[preference] = np.abs(outcome.solution.pressures - posture).mean()
+        away[preference] = np.abs(outcome.solution.actuation - posture).mean()
     assert away[10.0] < 500.0 and away[10.0] < away[0.001] < 2500.0

@@ -14,7 +14,7 @@ from softform_core.inverse.closest_points import closest_points_on
 from softform_core.inverse.servo import Servo, ServoSettings
 from softform_core.inverse.servo_target import ServoTarget
 from softform_core.shapes.target import TargetShape
-from softform_core.surface.patch import SHEET
+from softform_core.surface.patch_set import SHEET
 from softform_core.units import MM_PER_M
 from softform_ik.robot.commander import Commander
 from softform_ik.robot.stop_request import StopRequest
@@ -51,8 +51,8 @@ class Bench:
         )
         self.streams = threading.Event()
 
-    def measure(self, pressures):
-        self.driver.note_pressures(self.robot.actuators, pressures, [ActuatorState.SETTLED] * 9, time.time())
+    def measure(self, values):
+        self.driver.note_values(self.robot.actuators, values, [ActuatorState.SETTLED] * 9, time.time())
 
     def aim(self, shape):
         self.commander.note_target()
@@ -156,7 +156,7 @@ def test_after_the_goal_nothing_moves_for_targets_from_before(bench, shape, wait
     count = len(bench.sent)
     wait_for(lambda: bench.state == ServoState.OFF, "the servo to wait")
     time.sleep(0.1)
-    assert len(bench.sent) == count and (bench.commander.pressures == HIDDEN).all()
+    assert len(bench.sent) == count and (bench.commander.values == HIDDEN).all()
 
 
 def test_after_a_stop_of_the_driver_only_a_new_target_moves_the_robot(bench, shape, wait_for):
@@ -172,7 +172,7 @@ def test_after_a_stop_of_the_driver_only_a_new_target_moves_the_robot(bench, sha
     count = len(bench.sent)
     wait_for(lambda: bench.state == ServoState.OFF, "the servo to wait")
     time.sleep(0.1)
-    assert len(bench.sent) == count and bench.commander.pressures is None
+    assert len(bench.sent) == count and bench.commander.values is None
     for _ in range(20):  # a stream that merely goes on
         bench.aim(shape)
         time.sleep(0.02)
@@ -210,6 +210,6 @@ def test_a_failure_holds_the_robot_and_the_thread_lives_on(bench, shape, model, 
 
     bench.model = Broken()
     wait_for(lambda: "model is gone" in bench.loop.report.reason, "the failure to be told")
-    assert bench.state == ServoState.HOLDING and bench.loop.is_alive and bench.commander.pressures is not None
+    assert bench.state == ServoState.HOLDING and bench.loop.is_alive and bench.commander.values is not None
     bench.model = model
     wait_for(lambda: bench.loop.report.converged, "the stream to be followed again")

@@ -18,7 +18,7 @@ from shape_msgs.msg import Mesh, MeshTriangle
 from std_msgs.msg import Header
 
 from softform_client.client import Code, GoalFailedError, Mode
-from softform_core.surface.patch import SHEET
+from softform_core.surface.patch_set import SHEET
 from softform_core.units import MM_PER_M
 from softform_interfaces.msg import DriverState, ServoState, TargetMesh, TargetPoints
 from softform_ros import qos
@@ -114,17 +114,17 @@ def controller(node, stand_in, wait_for):
 
 @pytest.fixture(scope="module")
 def cloud(pipeline):
-    """Dense predicted points of pressures, m."""
+    """Dense predicted points of values, m."""
     dense = pipeline.at(SHEET.samples(4000))
-    return lambda pressures: dense.points(np.asarray(pressures, dtype=float)) / MM_PER_M
+    return lambda values: dense.points(np.asarray(values, dtype=float)) / MM_PER_M
 
 
 @pytest.fixture
 def following(client, controller, stand_in, cloud, wait_for):
-    """A controller whose stream has brought the robot near the hidden pressures."""
+    """A controller whose stream has brought the robot near the hidden values."""
     controller.follow(cloud(HIDDEN))
     controller.wait_for_state(ServoState.TRACKING, lambda one: one.converged)
-    wait_for(lambda: np.abs(stand_in.pressures - HIDDEN).max() < 150.0, "the robot to be there")
+    wait_for(lambda: np.abs(stand_in.values - HIDDEN).max() < 150.0, "the robot to be there")
     return controller
 
 
@@ -142,7 +142,7 @@ def test_a_stream_is_followed_smoothly_even_when_it_jumps(following, stand_in, c
     sent = list(stand_in.commands)
     assert steps(sent).max() <= LARGEST_STEP and state.mean_error < 2e-4
     assert all((one >= 0.0).all() and (one <= 5000.0).all() for one in sent)
-    assert state.commands > 20 and state.targets > 20 and state.targets_refused == 0
+    assert state.commands > 20 and state.targets > 20 and state.targets_rejected == 0
     assert 0.0 < state.latency < 0.5 and state.max_error >= state.mean_error and state.reason == ""
 
 
@@ -199,7 +199,7 @@ def bad_targets(points, now):
     ]
 
 
-def test_bad_targets_are_refused_and_the_last_good_command_kept(following, stand_in, cloud, wait_for):
+def test_bad_targets_are_rejected_and_the_last_good_command_kept(following, stand_in, cloud, wait_for):
     following.follow(None)
     for number in range(len(bad_targets(cloud(HIDDEN), following.now()))):
         message, reason = bad_targets(cloud(HIDDEN), following.now())[number]
@@ -211,7 +211,7 @@ def test_bad_targets_are_refused_and_the_last_good_command_kept(following, stand
 
         wait_for(told, f"the reason '{reason}' on /diagnostics")
     state = following.wait_for_state(ServoState.HOLDING)
-    assert state.targets_refused >= 9
+    assert state.targets_rejected >= 9
     assert state.reason.startswith("No target came") and "newest target was rejected: " in state.reason
     assert stand_in.commands[-1] == pytest.approx(HIDDEN, abs=40.0) and not stand_in.is_silent()
 
@@ -239,7 +239,7 @@ def test_a_killed_controller_leaves_the_robot_holding(client, controller, stand_
     process = subprocess.Popen([sys.executable, str(script), "/softform", str(file)])
     try:
         controller.wait_for_state(ServoState.TRACKING, lambda one: one.commands > 5)
-        wait_for(lambda: stand_in.pressures.max() > 1000.0, "the robot to move")
+        wait_for(lambda: stand_in.values.max() > 1000.0, "the robot to move")
     finally:
         process.kill()
         process.wait()

@@ -1,1 +1,1 @@
-"""Shape prediction from measured pressures."""
+"""Shape prediction from measured values."""

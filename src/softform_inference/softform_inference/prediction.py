@@ -1,4 +1,4 @@
-"""From pressures to the predicted surface as messages; metres and Pa."""
+"""From the actuation to the predicted surface as messages; metres."""
 
 from collections.abc import Sequence
 
@@ -14,62 +14,59 @@ from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.surface_uncertainty import SurfaceUncertainty
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
-from softform_interfaces.msg import Surface
+from softform_interfaces.msg import Surface, SurfacePatch
 from softform_ros.conversions import cloud_from_points
 
 
-def measured_actuation(robot: Robot, names: Sequence[str], pressures: Sequence[float]) -> Array:
-    """Measured pressures in the order of the robot's chambers, within its working range.
+def measured_actuation(robot: Robot, names: Sequence[str], values: Sequence[float]) -> Array:
+    """The actuation of measured values, within the robot's working range.
 
-    A vented chamber reads a little below zero and a full one a little above its range; N_fk knows only the range.
+    Measured values may lie a little outside the range (sensor offset, noise); N_fk is valid within it.
 
     Args:
-        robot: Robot whose chambers are named.
-        names: Chamber of each pressure.
-        pressures: Pa.
+        robot: The robot.
+        names: Actuator of each value.
+        values: In the robot's unit.
 
     Returns:
-        The actuation, (m,) Pa.
+        The actuation, (m,).
 
     Raises:
         SoftformError: If they are another robot's, or not finite.
     """
-    pressure_of = dict(zip(names, pressures, strict=False))
-    if len(names) != len(pressures) or sorted(pressure_of) != sorted(robot.actuators):
-        raise SoftformError(
-            f"Pressures of {len(names)} chambers ({', '.join(names) or 'unnamed'}) came, "
-            f"'{robot.name}' has {', '.join(robot.actuators)}.",
-            "Start driver and predictor for the same robot.",
-        )
-    ordered = np.array([pressure_of[name] for name in robot.actuators], dtype=np.float64)
+    ordered = robot.in_order(names, values)
     if not np.isfinite(ordered).all():
-        raise SoftformError("A measured pressure is not a finite number.", "See the driver's diagnostics.")
+        raise SoftformError("A measured value is not a finite number.", "See the driver's diagnostics.")
     return robot.nearest_actuation(ordered)
 
 
-def predict_surface(pipeline: ForwardPipeline, patch: str, actuation: Array, frame: str, stamp: Time) -> Surface:
+def predict_surface(
+    pipeline: ForwardPipeline, names: Sequence[str], actuation: Array, frame: str, stamp: Time
+) -> Surface:
     """Control points (Eq. 14) and warp (Eqs. 2-3) as a message.
 
     Args:
         pipeline: Forward kinematics.
-        patch: Name of the patch.
-        actuation: (k,) Pa.
+        names: Of the patches.
+        actuation: (k,).
         frame: Frame of the surface.
-        stamp: When the pressures were measured.
+        stamp: When the values were measured.
     """
-    control_points = pipeline.control_points(actuation).reshape(-1, 3) / MM_PER_M
+    grids = pipeline.patches.control_grids(pipeline.control_points(actuation) / MM_PER_M)
     # alpha_0 and the betas are lengths; the columns of A are not.
     gamma = pipeline.warp_coefficients(actuation)
     scaled = gamma / MM_PER_M
     scaled[1:4] = gamma[1:4]
     return Surface(
         header=Header(frame_id=frame, stamp=stamp),
-        patch=patch,
-        rows=pipeline.patch.rows,
-        cols=pipeline.patch.cols,
-        degree=pipeline.patch.degree,
-        periodic=pipeline.patch.periodic,
-        control_points=[Point(x=x, y=y, z=z) for x, y, z in control_points.tolist()],
+        patches=[
+            SurfacePatch(
+                name=name,
+                **patch._asdict(),
+                control_points=[Point(x=x, y=y, z=z) for x, y, z in grid.reshape(-1, 3).tolist()],
+            )
+            for name, patch, grid in zip(names, pipeline.patches.patches, grids, strict=True)
+        ],
         kernel_width=pipeline.kernel_width * MM_PER_M**2,
         kernel_centers=[Point(x=x, y=y, z=z) for x, y, z in (pipeline.kernel_centers(actuation) / MM_PER_M).tolist()],
         warp_coefficients=[Vector3(x=x, y=y, z=z) for x, y, z in scaled.tolist()],
@@ -83,10 +80,10 @@ def predict_cloud(
 
     Args:
         pipeline: Forward kinematics.
-        uncertainty: Of its points; None without sim-to-real.
-        actuation: (k,) Pa.
+        uncertainty: Uncertainty of the points; None without sim-to-real.
+        actuation: (k,).
         frame: Frame of the points.
-        stamp: When the pressures were measured.
+        stamp: When the values were measured.
     """
     values = {} if uncertainty is None else {"uncertainty": uncertainty.along_normals(actuation) / MM_PER_M}
     return cloud_from_points(pipeline.points(actuation) / MM_PER_M, frame, stamp, values)

@@ -26,7 +26,7 @@ _REST_SECONDS = 1.0
 
 
 class Predictions(Protocol):
-    """What the node tells of one robot."""
+    """Predictions of one robot."""
 
     @property
     def fault(self) -> str:
@@ -67,8 +67,8 @@ class ShapePredictorNode(SoftformLifecycleNode):
         self.diagnostics.hardware_id = robot.name
         self._predictions = SurfacePredictions(self, robot) if robot.surfaces else TipPredictions(self, robot)
         self._newest, self._fault, self._driver_told = None, "", -float("inf")
-        self._pressures = self.create_subscription(
-            ActuatorState, "actuator_state", self._on_pressures, qos.ACTUATOR_STATE_READER
+        self._actuator_state = self.create_subscription(
+            ActuatorState, "actuator_state", self._on_actuator_state, qos.ACTUATOR_STATE_READER
         )
         self._driver = self.create_subscription(DriverState, "driver_state", self._on_driver_state, qos.LATCHED_STATE)
         self._timer = create_steady_timer(self, 1.0 / values["rate"], self._predict_newest)
@@ -82,7 +82,7 @@ class ShapePredictorNode(SoftformLifecycleNode):
         for name, destroy in (
             ("_timer", self.destroy_timer),
             ("_driver", self.destroy_subscription),
-            ("_pressures", self.destroy_subscription),
+            ("_actuator_state", self.destroy_subscription),
         ):
             if hasattr(self, name):
                 destroy(getattr(self, name))
@@ -99,12 +99,12 @@ class ShapePredictorNode(SoftformLifecycleNode):
             return Health(OK, "inactive", values)
         silence = time.monotonic() - self._received
         if silence > self.parameters["state_timeout"]:
-            return Health(WARN, "no pressures come on actuator_state; check that the driver is active", values)
+            return Health(WARN, "no values come on actuator_state; check that the driver is active", values)
         if self._fault:
             return Health(WARN, self._fault, values)
         return Health(OK, "predicting", values)
 
-    def _on_pressures(self, message: ActuatorState) -> None:
+    def _on_actuator_state(self, message: ActuatorState) -> None:
         self._newest, self._received = message, time.monotonic()
 
     def _on_driver_state(self, message: DriverState) -> None:

@@ -1,4 +1,4 @@
-"""What the predictor tells of a robot with a surface: its surface on topics, and by a service; models kept fresh."""
+"""Predictions of a robot with a surface: its surface on topics and by a service; models are kept up to date."""
 
 from pathlib import Path
 
@@ -6,6 +6,7 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from sensor_msgs.msg import PointCloud2
 
+from softform_client.actuator_values import values_from_message
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.live_pipeline import LivePipeline
@@ -32,7 +33,7 @@ class SurfacePredictions:
     def __init__(self, node: SoftformLifecycleNode, robot: Robot) -> None:
         self._node, self._robot = node, robot
         values = node.parameters
-        self._patch = robot.surface.patch
+        self._patches = [surface.patch for surface in robot.surfaces]
         model = Path(values["model"]) if values["model"] else None
         self._models = LivePipeline(robot, values["surface_points"], model, values["sim_to_real"])
         self._surfaces = node.create_publisher(Surface, "predicted_surface", qos.PREDICTED_SURFACE)
@@ -57,17 +58,17 @@ class SurfacePredictions:
         return f"sim-to-real model rejected: {self._models.fault}" if self._models.fault else ""
 
     def publish(self, actuation: Array, stamp: Time, stale: bool) -> None:
-        """Tell the shape.
+        """Publish the predicted shape.
 
         Args:
-            actuation: (m,) Pa.
+            actuation: (m,).
             stamp: When it was measured.
-            stale: Whether it was not: the rest shape is shown instead.
+            stale: Whether nothing is measured and `actuation` is the rest one.
         """
         frame, models = self._robot.base_frame, self._models.models
-        # A prediction that nobody hears would take the cores from servo and driver.
+        # A prediction without subscribers would take the cores from servo and driver.
         if self._surfaces.get_subscription_count():
-            surface = predict_surface(models.pipeline, self._patch, actuation, frame, stamp)
+            surface = predict_surface(models.pipeline, self._patches, actuation, frame, stamp)
             surface.stale = stale
             self._surfaces.publish(surface)
         if self._clouds.get_subscription_count():
@@ -75,7 +76,8 @@ class SurfacePredictions:
 
     def _on_request(self, request: PredictShape.Request, response: PredictShape.Response) -> PredictShape.Response:
         try:
-            commands = self._robot.check_commands(np.asarray(request.pressures, dtype=np.float64))
+            values = values_from_message(request.actuators, self._robot)
+            commands = self._robot.check_commands(np.asarray(values, dtype=np.float64))
         except SoftformError as error:
             response.success, response.message = False, str(error)
             return response
@@ -86,6 +88,6 @@ class SurfacePredictions:
         pipeline, uncertainty = models.pipeline, models.uncertainty
         if request.without_sim_to_real:
             pipeline, uncertainty = self._models.simulated, None
-        response.surface = predict_surface(pipeline, self._patch, actuation, frame, stamp)
+        response.surface = predict_surface(pipeline, self._patches, actuation, frame, stamp)
         response.cloud = predict_cloud(pipeline, uncertainty, actuation, frame, stamp)
         return response

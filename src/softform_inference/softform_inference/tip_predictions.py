@@ -1,4 +1,4 @@
-"""What the predictor tells of a robot with a tip: where its frame stands, on /tf."""
+"""Predictions of a robot with a tip: where its frame stands, on /tf."""
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -8,6 +8,8 @@ from softform_core.arrays import Array
 from softform_core.forward.tip_model import tip_model_in_use
 from softform_core.registration.rigid import RigidTransform
 from softform_core.robots import TIP, Robot
+from softform_core.simulation.newton import find_equilibria
+from softform_core.simulation.simulated_body import TurningBody
 from softform_core.units import MM_PER_M
 from softform_ros import qos
 from softform_ros.conversions import seconds_from_stamp
@@ -16,7 +18,10 @@ from softform_ros.lifecycle import SoftformLifecycleNode
 
 
 class TipPredictions:
-    """The frame `ROBOT/tip` on `/tf`: the place of the tip; its axes are those of the base, as no model turns it.
+    """The frame `ROBOT/tip` on `/tf`: the place by the learned model, the axes by the simulated body.
+
+    The axes are the base's at rest, and turn with the tip as that of the simulation does; sim-to-real does not change
+    them. Of a body that does not tell how its frames turn they stay the base's.
 
     Args:
         node: Node that has the topics and parameters.
@@ -32,6 +37,10 @@ class TipPredictions:
         self._node, self._robot = node, robot
         values = node.parameters
         self._model = tip_model_in_use(robot, values["model"], values["sim_to_real"])
+        body = robot.body.simulator() if robot.body.is_simulated else None
+        self._body = body if isinstance(body, TurningBody) else None
+        self._unknowns = np.empty(0) if body is None else body.rest
+        self._turn(robot.rest_actuation)  # what is compiled, is compiled before the first prediction
         self._frames = node.create_publisher(TFMessage, "/tf", qos.TF)
 
     def close(self) -> None:
@@ -46,13 +55,22 @@ class TipPredictions:
         """Tell where the tip is; a planar robot's stays in the plane z = 0.
 
         Args:
-            actuation: (m,) Pa.
+            actuation: (m,).
             stamp: When it was measured.
             stale: Whether it was not; a frame cannot say so.
         """
         place = np.zeros(3)
         place[: self._model.dimensions] = self._model.tip(actuation) / MM_PER_M
         robot = self._robot
-        tip = RigidTransform(np.eye(3), place)
+        tip = RigidTransform(self._turn(actuation), place)
         told = transform_message(robot.base_frame, robot.frame_of(TIP), seconds_from_stamp(stamp), tip)
         self._frames.publish(TFMessage(transforms=[told]))
+
+    def _turn(self, actuation: Array) -> Array:
+        """How the tip has turned from rest, (3, 3); as before where there is no equilibrium."""
+        if self._body is None:
+            return np.eye(3)
+        found = find_equilibria(self._body, self._robot.actuators_of(actuation)[None], self._unknowns[None])
+        if found.found[0]:
+            self._unknowns = found.unknowns[0]
+        return np.asarray(self._body.turns(self._unknowns[None])[0, list(self._body.frames).index(TIP)])

@@ -22,17 +22,19 @@ from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.forward.sim_to_real_export import SimToRealNetwork
 from softform_core.forward.sim_to_real_store import SIM_TO_REAL, load_sim_to_real
 from softform_core.forward.tip_model import load_tip_model
-from softform_core.networks.layers import extract_mlp
-from softform_core.networks.mlp_weights import MlpWeights
-from softform_core.networks.model_files import export, sha256
+from softform_core.networks.mlp_weights import MlpWeights, extract_mlp
+from softform_core.networks.model_files import sha256
 from softform_core.networks.store import FORWARD_KINEMATICS, load_forward_kinematics
+from softform_core.networks.torchscript import export
 from softform_core.paths import models_dir
 from softform_core.robots import load_robot
+from softform_core.simulation.newton import find_equilibria
 from softform_core.surface.bspline import evaluate
-from softform_core.surface.patch import SHEET
+from softform_core.surface.patch import Patch
+from softform_core.surface.patch_set import SHEET, PatchSet
 from softform_core.units import MM_PER_M
 from softform_inference.prediction import measured_actuation, predict_cloud, predict_surface
-from softform_interfaces.msg import ActuatorState, DriverState, Surface
+from softform_interfaces.msg import ActuatorState, ActuatorValues, DriverState, Surface
 from softform_interfaces.srv import PredictShape
 from softform_ros import qos
 from softform_ros.background_node import BackgroundNode
@@ -42,7 +44,7 @@ from softform_ros.service_calls import call_service
 
 PATIENCE = 30.0
 SHIPPED = models_dir() / "membrane" / "rig_default"
-PRESSURES = np.array([4000.0, 500.0, 3000.0, 800.0, 2500.0, 1500.0, 200.0, 3500.0, 1000.0])
+VALUES = np.array([4000.0, 500.0, 3000.0, 800.0, 2500.0, 1500.0, 200.0, 3500.0, 1000.0])
 
 
 @pytest.fixture(scope="module")
@@ -60,10 +62,11 @@ def points_of(items):
 
 
 def test_the_surface_message_rebuilds_the_cloud(pipeline):
-    surface = predict_surface(pipeline, "sheet", PRESSURES, "membrane/base_link", Time(sec=5))
-    cloud = predict_cloud(pipeline, None, PRESSURES, "membrane/base_link", Time(sec=5))
-    control_points = points_of(surface.control_points).reshape(surface.rows, surface.cols, 3)
-    assert (surface.rows, surface.cols, surface.degree) == (30, 30, 3)
+    surface = predict_surface(pipeline, ["sheet"], VALUES, "membrane/base_link", Time(sec=5))
+    cloud = predict_cloud(pipeline, None, VALUES, "membrane/base_link", Time(sec=5))
+    control_points = points_of(surface.patches[0].control_points).reshape(30, 30, 3)
+    patch = surface.patches[0]
+    assert (patch.name, patch.rows, patch.cols, patch.degree, patch.periodic) == ("sheet", 30, 30, 3, False)
     assert surface.header.stamp.sec == 5 and surface.header.frame_id == "membrane/base_link"
     assert np.allclose(evaluate(control_points, pipeline.uv), points_from_cloud(cloud), atol=1e-6)
     assert not surface.kernel_centers and not surface.warp_coefficients and surface.kernel_width == 0.0
@@ -85,18 +88,18 @@ def test_the_warp_travels_in_si_units(robot):
     )
     network, _ = load_forward_kinematics(robot)
     pipeline = ForwardPipeline(extract_mlp(network), SHEET.samples(100), SimToReal(SHEET.samples(25), constant))
-    surface = predict_surface(pipeline, "sheet", PRESSURES, "membrane/base_link", Time())
-    control_points = points_of(surface.control_points).reshape(30, 30, 3)
+    surface = predict_surface(pipeline, ["sheet"], VALUES, "membrane/base_link", Time())
+    control_points = points_of(surface.patches[0].control_points).reshape(30, 30, 3)
     simulated, centers = evaluate(control_points, pipeline.uv), points_of(surface.kernel_centers)
     sent = points_of(surface.warp_coefficients)
     kernels = np.exp(-surface.kernel_width * ((simulated[:, None] - centers) ** 2).sum(-1))
     warped = sent[0] + simulated @ sent[1:4] + kernels @ sent[4:]
     assert len(centers) == 25
-    assert np.allclose(warped, pipeline.points(PRESSURES) / MM_PER_M, atol=1e-9)
+    assert np.allclose(warped, pipeline.points(VALUES) / MM_PER_M, atol=1e-9)
 
 
 def test_measured_pressures_are_ordered_and_clipped(robot):
-    values = PRESSURES.copy()
+    values = VALUES.copy()
     values[0], values[1] = -30.0, 5040.0
     order = np.random.default_rng(0).permutation(9)
     actuation = measured_actuation(robot, [robot.actuators[i] for i in order], values[order])
@@ -104,12 +107,12 @@ def test_measured_pressures_are_ordered_and_clipped(robot):
 
 
 @pytest.mark.parametrize(
-    ("names", "pressures"),
+    ("names", "values"),
     [(["c1"], [0.0]), ([], []), ([f"c{i + 1}" for i in range(9)], [np.nan] * 9), (["c1"] * 9, [0.0] * 9)],
 )
-def test_pressures_of_another_robot_are_refused(robot, names, pressures):
+def test_pressures_of_another_robot_are_rejected(robot, names, values):
     with pytest.raises(SoftformError):
-        measured_actuation(robot, names, pressures)
+        measured_actuation(robot, names, values)
 
 
 class Bench:
@@ -125,7 +128,8 @@ class Bench:
             ("diagnostics", DiagnosticArray, "/diagnostics", qos.DIAGNOSTICS),
         ):
             self.node.create_subscription(kind, topic, self.received[name].append, profile)
-        self.pressures = self.node.create_publisher(ActuatorState, "actuator_state", qos.ACTUATOR_STATE)
+        self.values = self.node.create_publisher(ActuatorState, "actuator_state", qos.ACTUATOR_STATE)
+        self.driver = self.node.create_publisher(DriverState, "driver_state", qos.LATCHED_STATE)
         self.processes = []
 
     def start(self, *parameters):
@@ -141,6 +145,10 @@ class Bench:
             command += ["-p", parameter]
         self.processes.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
 
+    def activate(self):
+        assert self.change_state(Transition.TRANSITION_CONFIGURE)
+        assert self.change_state(Transition.TRANSITION_ACTIVATE)
+
     def call(self, kind, service, request):
         return call_service(self.node, "shape_predictor", kind, service, request, 2 * PATIENCE)
 
@@ -155,10 +163,10 @@ class Bench:
         _, log = process.communicate(timeout=PATIENCE)
         return process.returncode, log
 
-    def send(self, pressures, names):
-        message = ActuatorState(name=names, value=list(pressures), status=[ActuatorState.SETTLED] * len(names))
+    def send(self, values, names):
+        message = ActuatorState(name=names, value=list(values), status=[ActuatorState.SETTLED] * len(names))
         message.header.stamp = self.node.get_clock().now().to_msg()
-        self.pressures.publish(message)
+        self.values.publish(message)
         return message.header.stamp
 
     def wait(self, condition, what):
@@ -200,72 +208,95 @@ def bench():
     one.close()
 
 
-def test_the_node_predicts_what_is_measured_and_what_is_asked(bench, robot, pipeline):
-    bench.start("surface_points:=400", "sim_to_real:=none")
-    assert bench.change_state(Transition.TRANSITION_CONFIGURE)
-    assert bench.change_state(Transition.TRANSITION_ACTIVATE)
-    stamps = []
+@pytest.fixture(scope="module")
+def copied_model(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("model")
+    for name in (FORWARD_KINEMATICS.weights_file, FORWARD_KINEMATICS.card_file):
+        (folder / name).write_bytes((models_dir() / "membrane" / name).read_bytes())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def running(copied_model):
+    """A node that predicts by N_fk alone, one for four tests: the first meets no driver yet, the last ends it."""
+    one = Bench()
+    one.start("surface_points:=400", "sim_to_real:=none", "state_timeout:=0.8", f"model:={copied_model}")
+    one.activate()
+    yield one
+    one.close()
+
+
+def test_the_node_predicts_what_is_measured_and_what_is_asked(running, robot, pipeline):
+    bench, stamps = running, []
 
     def predicted():
-        stamps.append(bench.send(PRESSURES, robot.actuators))
+        stamps.append(bench.send(VALUES, robot.actuators))
         return bench.received["surface"] and bench.received["cloud"]
 
     bench.wait(predicted, "a prediction")
     surface, cloud = bench.received["surface"][0], bench.received["cloud"][0]
-    expected = pipeline.control_points(PRESSURES).reshape(-1, 3) / MM_PER_M
-    assert np.allclose(points_of(surface.control_points), expected, atol=1e-9)
+    expected = pipeline.control_points(VALUES).reshape(-1, 3) / MM_PER_M
+    assert np.allclose(points_of(surface.patches[0].control_points), expected, atol=1e-9)
     assert surface.header.stamp in stamps and cloud.header.frame_id == "membrane/base_link"
     assert len(points_from_cloud(cloud)) == 400
 
-    answer = bench.call(PredictShape, "predict_shape", PredictShape.Request(pressures=PRESSURES[::-1].tolist()))
+    request = PredictShape.Request(actuators=ActuatorValues(value=VALUES[::-1].tolist()))
+    answer = bench.call(PredictShape, "predict_shape", request)
     assert answer.success and answer.message == ""
     assert np.allclose(
-        points_of(answer.surface.control_points),
-        pipeline.control_points(PRESSURES[::-1]).reshape(-1, 3) / MM_PER_M,
+        points_of(answer.surface.patches[0].control_points),
+        pipeline.control_points(VALUES[::-1]).reshape(-1, 3) / MM_PER_M,
         atol=1e-9,
     )
     assert len(points_from_cloud(answer.cloud)) == 400
     for bad, reason in (([0.0] * 8, "9 pressures"), ([float("nan")] * 9, "finite"), ([9000.0] * 9, "outside")):
-        answer = bench.call(PredictShape, "predict_shape", PredictShape.Request(pressures=bad))
+        answer = bench.call(PredictShape, "predict_shape", PredictShape.Request(actuators=ActuatorValues(value=bad)))
         assert not answer.success and reason in answer.message
 
     def complained():
         bench.send([0.0] * 6, [f"s{i}" for i in range(6)])
-        return bench.said("Start driver and predictor for the same robot")
+        return bench.said("Name each actuator of")
 
-    bench.wait(complained, "a complaint about another robot's pressures")
-    bench.wait(lambda: bench.said("no pressures come on actuator_state"), "a complaint about silence")
+    bench.wait(complained, "a complaint about another robot's values")
+    bench.wait(lambda: bench.said("no values come on actuator_state"), "a complaint about silence")
 
     assert bench.change_state(Transition.TRANSITION_DEACTIVATE)
     count = len(bench.received["surface"])
     for _ in range(5):
-        bench.send(PRESSURES, robot.actuators)
+        bench.send(VALUES, robot.actuators)
         time.sleep(0.1)
     assert len(bench.received["surface"]) == count
-    code, log = bench.stop()
-    assert code == 0 and "Traceback" not in log
+    assert bench.change_state(Transition.TRANSITION_ACTIVATE)
 
 
 @pytest.mark.parametrize("how", ["stop", "driver gone"])
-def test_no_inflated_shape_stays_when_the_driver_measures_nothing(bench, robot, pipeline, how):
-    driver = bench.node.create_publisher(DriverState, "driver_state", qos.LATCHED_STATE)
-    bench.start("surface_points:=400", "sim_to_real:=none", "state_timeout:=0.8")
-    assert bench.change_state(Transition.TRANSITION_CONFIGURE)
-    assert bench.change_state(Transition.TRANSITION_ACTIVATE)
-    surfaces = bench.received["surface"]
+def test_no_inflated_shape_stays_when_the_driver_measures_nothing(running, robot, pipeline, how):
+    surfaces = running.received["surface"]
+    surfaces.clear()
 
     def inflated():
-        driver.publish(DriverState(state=DriverState.RUNNING))
-        bench.send(PRESSURES, robot.actuators)
+        running.driver.publish(DriverState(state=DriverState.RUNNING))
+        running.send(VALUES, robot.actuators)
         return surfaces and not surfaces[-1].stale
 
-    bench.wait(inflated, "an inflated surface")
+    running.wait(inflated, "an inflated surface")
     if how == "stop":
-        driver.publish(DriverState(state=DriverState.FAULT, reason="stopped by request"))
-    bench.wait(lambda: surfaces[-1].stale, "the surface to be called stale")
+        running.driver.publish(DriverState(state=DriverState.FAULT, reason="stopped by request"))
+    running.wait(lambda: surfaces[-1].stale, "the surface to be called stale")
     rest = pipeline.control_points(robot.rest_actuation).reshape(-1, 3) / MM_PER_M
-    assert np.allclose(points_of(surfaces[-1].control_points), rest, atol=1e-9)
-    bench.wait(inflated, "the measured surface again")
+    assert np.allclose(points_of(surfaces[-1].patches[0].control_points), rest, atol=1e-9)
+    running.wait(inflated, "the measured surface again")
+
+
+def test_a_corrupt_model_fails_configure_with_the_reason(running, copied_model):
+    assert running.change_state(Transition.TRANSITION_DEACTIVATE)
+    assert running.change_state(Transition.TRANSITION_CLEANUP)
+    weights = copied_model / FORWARD_KINEMATICS.weights_file
+    weights.write_bytes(weights.read_bytes()[:-100])
+    assert not running.change_state(Transition.TRANSITION_CONFIGURE)
+    running.wait(lambda: running.said("corrupt"), "the reason in the diagnostics")
+    code, log = running.stop()
+    assert code == 0 and "configure failed" in log and "corrupt" in log and "Traceback" not in log
 
 
 @pytest.mark.parametrize("name", ["three_chamber", "planar_fingers"])
@@ -274,24 +305,27 @@ def test_the_frame_of_a_tip_stands_where_the_model_predicts(bench, name):
     frames = Frames(bench.node)
     frames.listen()
     bench.start(f"robot:={name}", "sim_to_real:=none")
-    assert bench.change_state(Transition.TRANSITION_CONFIGURE)
-    assert bench.change_state(Transition.TRANSITION_ACTIVATE)
-    actuation = robot.actuation_min + 0.4 * (robot.actuation_max - robot.actuation_min)
+    bench.activate()
+    shares = np.linspace(0.2, 0.6, robot.degrees_of_freedom)
+    actuation = robot.actuation_min + shares * (robot.actuation_max - robot.actuation_min)
     values = robot.actuators_of(actuation)
     expected = np.zeros(3)
     expected[: model.dimensions] = model.tip(robot.nearest_actuation(values)) / MM_PER_M
-    origin = np.zeros((1, 3))
+    body = robot.body.simulator()
+    turn = body.turns(find_equilibria(body, values[None]).unknowns)[0, 0]
+    expected = np.stack([expected, *(expected + 0.01 * turn.T)])
+    axes = 0.01 * np.vstack([np.zeros(3), np.eye(3)])
 
     def place():
         stamp = bench.send(values, robot.actuators)
-        message = cloud_from_points(origin, f"{name}/tip", stamp)
+        message = cloud_from_points(axes, f"{name}/tip", stamp)
         try:
-            return points_from_cloud(frames.into(f"{name}/base_link", message))[0]
+            return points_from_cloud(frames.into(f"{name}/base_link", message))
         except SoftformError:
             return None
 
     bench.wait(lambda: (found := place()) is not None and np.allclose(found, expected, atol=1e-6), "the tip's frame")
-    assert np.linalg.norm(expected) > 0.01 and not bench.received["surface"]
+    assert np.linalg.norm(expected[0]) > 0.01 and turn[0, 0] < 0.99 and not bench.received["surface"]
     code, log = bench.stop()
     assert code == 0 and "Traceback" not in log
 
@@ -315,11 +349,10 @@ def write_model(folder, raised_mm):
 def test_a_new_sim_to_real_model_changes_the_prediction_while_the_node_runs_and_a_broken_one_does_not(bench, tmp_path):
     first = write_model(tmp_path, 0.0)
     bench.start("surface_points:=400", f"sim_to_real:={tmp_path}")
-    assert bench.change_state(Transition.TRANSITION_CONFIGURE)
-    assert bench.change_state(Transition.TRANSITION_ACTIVATE)
+    bench.activate()
 
     def predicted(**options):
-        request = PredictShape.Request(pressures=PRESSURES.tolist(), **options)
+        request = PredictShape.Request(actuators=ActuatorValues(value=VALUES.tolist()), **options)
         answer = bench.call(PredictShape, "predict_shape", request)
         assert answer.success, answer.message
         return answer
@@ -327,11 +360,11 @@ def test_a_new_sim_to_real_model_changes_the_prediction_while_the_node_runs_and_
     corrected, simulated = predicted(), predicted(without_sim_to_real=True)
     live = LivePipeline(load_robot("membrane"), 400, sim_to_real=str(tmp_path))
     before = points_from_cloud(corrected.cloud)
-    assert np.allclose(before, live.current.points(PRESSURES) / MM_PER_M, atol=1e-6)
+    assert np.allclose(before, live.current.points(VALUES) / MM_PER_M, atol=1e-6)
     sigma = values_from_cloud(corrected.cloud, ["uncertainty"])[:, 0]
-    assert np.allclose(sigma, live.uncertainty(PRESSURES) / MM_PER_M, atol=1e-7)
+    assert np.allclose(sigma, live.uncertainty(VALUES) / MM_PER_M, atol=1e-7)
     assert len(corrected.surface.warp_coefficients) == len(corrected.surface.kernel_centers) + 4
-    assert np.allclose(points_from_cloud(simulated.cloud), live.simulated.points(PRESSURES) / MM_PER_M, atol=1e-6)
+    assert np.allclose(points_from_cloud(simulated.cloud), live.simulated.points(VALUES) / MM_PER_M, atol=1e-6)
     assert not simulated.surface.warp_coefficients and len(simulated.cloud.fields) == 3
     bench.wait(lambda: bench.value("sim-to-real sha256") == first.weights_sha256[:12], "the model in the diagnostics")
 
@@ -350,18 +383,17 @@ def test_a_new_sim_to_real_model_changes_the_prediction_while_the_node_runs_and_
     assert log.count("sim-to-real model rejected") == 1 and log.count("is in use instead of") == 1
 
 
-@pytest.fixture
-def corrupt_model(tmp_path):
-    for name in (FORWARD_KINEMATICS.weights_file, FORWARD_KINEMATICS.card_file):
-        (tmp_path / name).write_bytes((models_dir() / "membrane" / name).read_bytes())
-    weights = tmp_path / FORWARD_KINEMATICS.weights_file
-    weights.write_bytes(weights.read_bytes()[:-100])
-    return tmp_path
-
-
-def test_a_corrupt_model_fails_configure_with_the_reason(bench, corrupt_model):
-    bench.start(f"model:={corrupt_model}")
-    assert not bench.change_state(Transition.TRANSITION_CONFIGURE)
-    bench.wait(lambda: bench.said("corrupt"), "the reason in the diagnostics")
-    code, log = bench.stop()
-    assert code == 0 and "configure failed" in log and "corrupt" in log
+def test_the_message_has_the_control_points_of_each_patch():
+    patches = PatchSet((Patch(4, 6), Patch(5, 4, 2, periodic=True)))
+    numbers = patches.control_points * 3
+    weights = np.random.default_rng(0).normal(size=(numbers, 2))
+    ends = np.zeros(2), np.full(2, 1000.0), np.zeros(numbers), np.ones(numbers)
+    kinematics = MlpWeights([np.eye(2), weights], [np.zeros(2), np.zeros(numbers)], "relu", *ends)
+    pipeline = ForwardPipeline(kinematics, patches.samples(50), None, patches)
+    surface = predict_surface(pipeline, ["front", "back"], VALUES[:2], "twin/base_link", Time())
+    assert [(one.name, one.rows, one.cols, one.degree, one.periodic) for one in surface.patches] == [
+        ("front", 4, 6, 3, False),
+        ("back", 5, 4, 2, True),
+    ]
+    sent = np.concatenate([points_of(one.control_points) for one in surface.patches])
+    assert np.allclose(sent, pipeline.control_points(VALUES[:2]) / MM_PER_M)

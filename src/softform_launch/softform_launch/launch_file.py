@@ -67,7 +67,7 @@ class ProcessDescription:
         is_required: Whether its end ends the whole launch (`on_exit="shutdown"`).
         respawn: Whether it is started again after it ended.
         respawn_delay: Least time before that, s.
-        respawn_max_retries: How often at most; negative for ever.
+        respawn_max_retries: Most restarts; negative: no limit.
     """
 
     name: str

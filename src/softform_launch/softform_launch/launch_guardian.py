@@ -84,7 +84,7 @@ def _reap() -> dict[int, int]:
 
 
 def _end_descendants() -> None:
-    """End whatever is left below this process, first gently."""
+    """End the remaining children of this process, first gently."""
     for number, patience in ((signal.SIGINT, SIGTERM_AFTER), (signal.SIGTERM, SIGKILL_AFTER), (signal.SIGKILL, 5.0)):
         deadline = time.monotonic() + patience
         told: set[int] = set()

@@ -1,4 +1,4 @@
-"""Starts the processes of a launch, shows their output, and ends them all, whatever happens.
+"""Starts the processes of a launch, shows their output, and ends them all in any case.
 
 Every process leads a session of its own, so that a signal meant for the launch reaches it once and in order: SIGINT,
 then SIGTERM, then SIGKILL to whoever is left. Signals that arrive here are only noted and acted on in the one loop, so
@@ -75,9 +75,9 @@ class LaunchRunner:
                 self._start(child)
             while not all(child.is_done for child in self._children):
                 self._wait()
+                self._stop_if_asked()  # before looking who has ended: it forgets the SIGCHLD that woke this up
                 self._reap()
                 self._restart_due()
-                self._stop_if_asked()
                 self._escalate()
         finally:
             self._signal_all(signal.SIGKILL)

@@ -10,7 +10,7 @@ LARGEST_BACKLOG = 1 << 20  # bytes of output kept for a reader that does not rea
 class Screen:
     """Writes lines to a file descriptor without ever waiting for its reader.
 
-    A node must not stop because nobody reads its log: what a slow reader leaves beyond the backlog is dropped and
+    A node must not stop because its log is not read: what a slow reader leaves beyond the backlog is dropped and
     counted.
     """
 
@@ -28,7 +28,7 @@ class Screen:
             self._dropped += 1
             return
         if self._dropped:
-            self._backlog += b"[launch] %d lines were dropped: nobody read them\n" % self._dropped
+            self._backlog += b"[launch] %d lines were dropped: they were not read in time\n" % self._dropped
             self._dropped = 0
         prefix = f"[{name}] ".encode()
         if self._is_terminal and colour:

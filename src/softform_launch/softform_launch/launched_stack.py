@@ -28,7 +28,7 @@ class LaunchedStack:
         Args:
             file: Path, or name in `launch/`.
             arguments: Launch arguments by name.
-            output: Where the nodes' output goes (a file, or a `subprocess` constant); None shows it.
+            output: Destination of the nodes' output (a file, or a `subprocess` constant); None shows it.
             environment: Variables set on top of this process's own.
         """
         words = [f"{name}:={value}" for name, value in (arguments or {}).items()]

@@ -20,7 +20,7 @@ def remove_unused(folder: Path = SHARED_MEMORY, youngest: float = 10.0) -> int:
     """Remove what no process has mapped or locked; returns how many files that were.
 
     Args:
-        folder: Where shared memory is.
+        folder: Folder of the shared memory.
         youngest: s; what was changed since may be just about to be mapped.
     """
     mapped = re.compile(re.escape(f"{folder}/") + OF_MIDDLEWARE.pattern)

@@ -9,7 +9,7 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class NotedSignals:
-    """Notes the stop signals of this process and wakes up whoever waits for `descriptor` when one, or SIGCHLD, came."""
+    """Notes the stop signals of this process and wakes up what waits for `descriptor` when one, or SIGCHLD, came."""
 
     def __init__(self) -> None:
         """Install the handlers; from now on this process does not end by a stop signal."""

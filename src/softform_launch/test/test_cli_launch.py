@@ -109,6 +109,18 @@ def test_port_is_the_rigs_or_the_given_one(file):
     assert ports("false") == ['port:="/dev/ttyACM3"']
 
 
+@pytest.mark.parametrize("file", WITH_DRIVER, ids=lambda path: path.stem)
+def test_only_on_a_rig_are_latches_kept_in_the_runs_folder(file, monkeypatch):
+    def state(rig):
+        (driver,) = [p for p in load_launch_file(file, {"rig": rig, "run_dir": "/r"}) if p.name == "actuation"]
+        return driver.environment.get("SOFTFORM_STATE")
+
+    monkeypatch.delenv("SOFTFORM_STATE", raising=False)
+    assert (state("true"), state("false")) == ("/r/state", None)
+    monkeypatch.setenv("SOFTFORM_STATE", "/s")
+    assert state("true") == "/s"
+
+
 def test_every_parameter_file_is_used_and_holds_parameters():
     used = " ".join(file.read_text() for file in SHIPPED)
     for file in sorted((config_dir() / "nodes").glob("*.yaml")):

@@ -21,12 +21,12 @@ from softform_core.plant import Plant
 from softform_pneumatics.expected_flows import expected_flows
 
 _CONTROL_SECONDS = 1.0 / 30.0  # the firmware's tick: one reading, one decision
-_LONGEST_INTERVAL = 0.06  # s; beyond it a reading was lost, and nobody knows what happened in between
+_LONGEST_INTERVAL = 0.06  # s; beyond it a reading was lost, and what happened in between is unknown
 _TARGET_SECONDS = 0.3  # a target that was sent longer ago than this is what the board has
 _LARGE_SHARE = 0.6  # of the flows that are expected; a chamber of 2/3 or 3/2 the volume stays below 0.45
 _MANY_TIMES = 3.0  # a sound chamber of 2/3 the volume stays below 1.7
 _FASTEST_HELD_LEAK = 0.5
-"""s; air that leaves faster than that does not leak: it may be in the chamber, under a pressure that nobody sees."""
+"""s; air that leaves faster than that does not leak: it may be in the chamber, at a pressure no sensor shows."""
 _TIMELY_SHARE = 0.7  # of the window's readings must be there for a verdict
 
 
@@ -35,8 +35,8 @@ class Air:
     """What is known of the air's way.
 
     Args:
-        plant: As identified.
-        volume: Of the chambers with their tubes, in those of the recordings.
+        plant: Identified plant.
+        volume: Volume of chambers and tubes, relative to that of the recordings.
     """
 
     plant: Plant
@@ -61,8 +61,8 @@ class BalanceWatch:
         """Watch these chambers.
 
         Args:
-            chambers: Their names.
-            air: What is identified.
+            chambers: Names of the chambers.
+            air: Identified plant and volume.
             vent_threshold: Pa above its target at which the board vents a channel.
             tolerance: Pa; a chamber further than this from its setpoint does not follow, and flows below this a second
                 are not judged.
@@ -88,7 +88,7 @@ class BalanceWatch:
         self.leaks = {}
 
     def note_target(self, target: NDArray[np.float64], moment: float, is_told: bool = True) -> None:
-        """Take the target (k,) Pa of `moment` (s), and whether the board has been told all of it."""
+        """Take the target (k,) Pa of `moment` (s), and whether all of it was sent to the board."""
         self._targets.append((moment, target, is_told))
 
     def check(self, pressures: NDArray[np.float64], moment: float) -> None:

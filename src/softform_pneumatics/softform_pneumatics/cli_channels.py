@@ -1,4 +1,4 @@
-"""The command `channels`: which channel of the board feeds which chamber."""
+"""The command `channels`: which channel of which board feeds which chamber."""
 
 from pathlib import Path
 
@@ -14,16 +14,18 @@ from softform_core.robots import load_robot
     "--output", type=click.Path(dir_okay=False, path_type=Path), help="Draw it into this picture (PNG, SVG, PDF)."
 )
 def channels(robot: str, output: Path | None) -> None:
-    """Show how ROBOT's chambers are plumbed to the board.
+    """Show how ROBOT's chambers are plumbed to its board or boards.
 
     ROBOT is a name in config/robots or the path of a description. Prints a line for each chamber with its channel;
-    with --output it also draws the board and the robot, for the wall of the lab and for docs/robots.
+    with --output it also draws boards and robot, for the wall of the lab and for docs/robots.
 
     Example: ./softform channels three_chamber --output channels.png
     """
     described = load_robot(robot)
-    for chamber, channel in zip(described.actuators, described.channels, strict=True):
-        click.echo(f"channel {channel} -> {chamber}")
+    for device in described.devices:
+        board = f"{device.name} " if len(described.devices) > 1 else ""
+        for index, channel in zip(described.served_by(device), device.channels, strict=True):
+            click.echo(f"{board}channel {channel} -> {described.actuators[index]}")
     if output is not None:
         from softform_pneumatics.channel_map import draw_channel_map  # matplotlib takes a second to import
 

@@ -22,8 +22,8 @@ def expected_flows(
     """What the firmware's answer to a reading does to the pressure.
 
     Args:
-        plant: As identified.
-        volume: Of the chambers, in those of the recordings.
+        plant: Identified plant.
+        volume: Volume of the chambers, relative to that of the recordings.
         targets: (k,) Pa.
         readings: (k,) Pa.
         vent_threshold: Pa beyond the target at which the valve opens.

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from softform_actuation.device import Device, DeviceFamily, ServedActuators
-from softform_actuation.ports import names_of_port
+from softform_actuation.serial_family import SerialFamily
 from softform_actuation.state_files import state_file
 from softform_core.plant import load_plant
 from softform_pneumatics.balance import Air
@@ -14,14 +14,10 @@ from softform_pneumatics.parameters import PARAMETERS
 from softform_pneumatics.pneumatic_device import PneumaticDevice, PneumaticSettings
 
 
-class PneumaticFamily:
+class PneumaticFamily(SerialFamily):
     """Boards that regulate pressures by themselves."""
 
     parameters = PARAMETERS
-
-    def adapters(self, values: Mapping[str, Any]) -> list[str]:
-        """Names of the board's port."""
-        return names_of_port(values["port"])
 
     def make(self, served: ServedActuators, values: Mapping[str, Any], interrupted: Callable[[], bool]) -> Device:
         """Return the board; with `board: auto` its port is opened here, to find out what is on it.
@@ -34,7 +30,7 @@ class PneumaticFamily:
         highest = float(served.actuator_max.max()) + tolerances.beyond_range + limit
         settings = BoardSettings(served.channels, tolerances.vent_threshold, highest)
         board = make_board(values["board"], values["port"], settings, interrupted)
-        name = names_of_port(values["port"])[-1]
+        name = self.adapter(values)
         offsets = OffsetStore(state_file(name, f"{served.robot}.offsets"), served, name, limit)
         return PneumaticDevice(board, served, PneumaticSettings(limit, values["response_timeout"]), offsets, air)
 

@@ -37,9 +37,9 @@ class OffsetStore:
     """Offsets of one robot's chambers on one port, in a file.
 
     Args:
-        path: Of the file; None keeps them for this process only.
-        served: Whose chambers they are.
-        port: What the board is on: its USB adapter, or the name of its port.
+        path: Path of the file; None keeps them for this process only.
+        served: Actuators of the chambers.
+        port: USB adapter of the board, or the name of its port.
         limit: Pa; a larger offset is a broken sensor or a chamber that is not empty.
     """
 

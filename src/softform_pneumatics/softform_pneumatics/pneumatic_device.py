@@ -31,10 +31,10 @@ class PneumaticDevice:
     """A `Device` over a `PressureBoard`.
 
     Args:
-        board: What it drives.
+        board: The board.
         served: The chambers.
-        settings: Of the watches.
-        offsets: Where the sensors' offsets are kept; by default nowhere.
+        settings: Settings of the watches.
+        offsets: Store of the sensors' offsets; none by default.
         air: The identified plant, to find leaks and blockages by; none by default.
     """
 

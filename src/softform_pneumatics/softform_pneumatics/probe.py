@@ -4,7 +4,7 @@ The firmware as it ships reports the same version as one that regulates ten chan
 (n, n^1), lets odd channels repeat their even neighbour's sensor, and regulates channels 2 and 3 only. Equal readings of
 a pair at rest prove nothing (both are zero), so each channel is moved: first all even channels to a fraction of a
 kilopascal, the odd ones staying at zero, then the other way round, with a vent in between. A channel that does not move
-when told to, or moves when its neighbour is told to, is not independent.
+when commanded to, or moves when its neighbour is, is not independent.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -35,8 +35,8 @@ class Regulation:
     """What the experiment showed of the robot's channels.
 
     Args:
-        regulated: Channels that moved when they were told to.
-        followers: Channels that moved although only their neighbours were told to.
+        regulated: Channels that moved when commanded to.
+        followers: Channels that moved although only their neighbours were commanded to.
     """
 
     regulated: frozenset[int]
@@ -116,7 +116,7 @@ def _moved_channels(
     board.start(targets)
     # A sensor that is off by as much as the experiment moves: the firmware first brings its reading to zero.
     baseline = surge.baseline = stream(_DWELL_SECONDS)
-    # The others are told nothing: in firmware that sets pairs, a neighbour's zero would undo what is looked for.
+    # The others are sent nothing: in firmware that sets pairs, a neighbour's zero would undo what is looked for.
     targets = np.full(len(targets), np.nan)
     targets[list(group)] = pressure
     started = board.clock.now()
@@ -129,7 +129,7 @@ def _moved_channels(
 
 
 class _SurgeWatch:
-    """Looks for a board that was told another target than the experiment's, by a byte that was lost on the wire.
+    """Looks for a board that took another target than the experiment's, as a byte was lost on the wire.
 
     Attributes:
         baseline: Readings before the experiment, (channels,) Pa; None before they are known.
@@ -152,7 +152,7 @@ class _SurgeWatch:
         self._in_a_row = self._in_a_row + 1 if moved.max() > _SURGE * abs(self._pressure) else 0
         if self._in_a_row >= 2:
             raise DeviceError(
-                f"{self._board.identity} was told {self._pressure:.0f} Pa, and its channel {int(moved.argmax())} has "
+                f"{self._board.identity} was sent {self._pressure:.0f} Pa, and its channel {int(moved.argmax())} has "
                 f"moved by {moved.max():.0f} Pa.",
                 "Check the cable (disturbances), the channel's valve and sensor; then reset.",
             )

@@ -30,7 +30,7 @@ class SteadyErrorTrim:
     """
 
     def __init__(self, pressure_min: NDArray[np.float64], pressure_max: NDArray[np.float64]) -> None:
-        # A vented robot is at zero, whatever its range: nothing may be pumped up to reach that range by itself.
+        # A vented robot is at zero, even outside its range: nothing may be pumped up to reach that range by itself.
         self._lowest, self._highest = np.minimum(pressure_min, 0.0), np.maximum(pressure_max, 0.0)
         self._window: list[tuple[float, NDArray[np.float64]]] = []
         self.reset()

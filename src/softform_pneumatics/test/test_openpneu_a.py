@@ -199,21 +199,40 @@ def test_a_board_that_confirms_late_is_not_deaf(scripted_board: Any, board: Open
     assert board.set_targets(wanted)
 
 
+def stand_still_after_writing(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the system ran something else after each request."""
+    write = SerialLink.write
+
+    def write_and_sleep(link: SerialLink, data: bytes) -> None:
+        write(link, data)
+        time.sleep(seconds)
+
+    monkeypatch.setattr(SerialLink, "write", write_and_sleep)
+
+
 def test_a_driver_that_slept_looks_at_what_came_meanwhile(
     scripted_board: Any, board: OpenPneuBoardA, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     board.open()
     board.start(np.zeros(10))
-    write = SerialLink.write
-
-    def write_and_sleep(link: SerialLink, data: bytes) -> None:
-        write(link, data)
-        time.sleep(0.15)  # longer than any request is waited for, as if the system had run something else
-
-    monkeypatch.setattr(SerialLink, "write", write_and_sleep)
+    stand_still_after_writing(0.15, monkeypatch)  # longer than any request is waited for
     unanswered = board.counters.unanswered_requests
     assert board.set_targets(np.where(np.arange(10) == 4, 100.0, 0.0))
     assert board.counters.unanswered_requests == unanswered
+
+
+def test_a_driver_that_stood_still_between_channel_and_target_sends_no_target(
+    scripted_board: Any, board: OpenPneuBoardA, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its guardian may have vented meanwhile (seen with SIGSTOP: a target came on the wire behind the vent)."""
+    board.open()
+    board.start(np.zeros(10))
+    stand_still_after_writing(1.2, monkeypatch)
+    sent = len(scripted_board.requests)
+    assert not board.set_targets(np.where(np.arange(10) == 4, 1000.0, 0.0))
+    assert not [text for _, text in scripted_board.requests[sent:] if text.startswith("T=")]
+    monkeypatch.undo()
+    assert board.set_targets(np.where(np.arange(10) == 4, 1000.0, 0.0))
 
 
 def test_a_board_is_not_deaf_because_driver_and_board_slept_together(

@@ -68,7 +68,7 @@ def test_a_board_that_understood_another_target_is_vented(
         answer(line.replace(b"T=0.400", b"T=0400") if scripted_board.channel == 4 else line)
 
     scripted_board._answer = without_its_point
-    with pytest.raises(DeviceError, match=r"was told 400 Pa, and its channel 4 has moved by \d+ Pa"):
+    with pytest.raises(DeviceError, match=r"was sent 400 Pa, and its channel 4 has moved by \d+ Pa"):
         probe_regulation(board, range(9), probe_pressure(served))
     assert not scripted_board.runs
 

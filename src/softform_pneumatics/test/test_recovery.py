@@ -16,7 +16,7 @@ from softform_actuation.assembly import served_by_devices
 from softform_actuation.commands import CommandRejectedError
 from softform_actuation.driver import Driver
 from softform_actuation.latch import Latch
-from softform_actuation.mailbox import Requests
+from softform_actuation.requests import Requests
 from softform_actuation.states import DriverSettings, State
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot

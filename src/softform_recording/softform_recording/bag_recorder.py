@@ -12,7 +12,7 @@ from rosbags.rosbag2.storage_mcap import McapWriter
 
 from softform_core.errors import SoftformError
 from softform_recording.message_definitions import ensure_defined, standard_definitions
-from softform_recording.parts import part_folder, refuse_name_of_a_part
+from softform_recording.parts import part_folder, reject_name_of_a_part
 from softform_recording.salvage import hold_for_writing, salvage_bag
 
 RESERVE = 256 * 1024  # bytes held back, so that a bag on a full disk can still be closed
@@ -27,7 +27,7 @@ class BagRecorder:
 
     `flush` brings everything written to the disk: a crash or a power cut loses no more than what came after the last
     one.
-    While a bag is open it is locked, so that nobody salvages it.
+    While a bag is open it is locked against salvaging.
     When a write to the disk fails, the bag is cut behind what is complete and closed with the room that the reserve
     gives back; `RecordingStoppedError` is raised once, and later messages are dropped.
     """
@@ -54,7 +54,7 @@ class BagRecorder:
         self.folders: list[Path] = []
         self.message_count = 0
         self._newest = 0
-        refuse_name_of_a_part(folder)
+        reject_name_of_a_part(folder)
         self._open(folder)
 
     @property

@@ -71,11 +71,11 @@ def record(
         topics or default_topics(), folder, duration, largest_bag * 1_000_000, longest_bag, namespace
     )
     recorded = run(request, _show_counts if sys.stderr.isatty() else lambda seconds, counts: None)
-    not_recorded = [f"{topic} was not recorded: {reason}" for topic, reason in recorded.refused.items()]
+    not_recorded = [f"{topic} was not recorded: {reason}" for topic, reason in recorded.rejected.items()]
     missing = "; ".join(part for part in (shortcomings(recorded.counts), *not_recorded) if part)
     if as_json:
         figures = {"bags": [str(one) for one in recorded.folders], "seconds": round(recorded.seconds, 1)}
-        click.echo(json.dumps(figures | asdict(recorded.counts) | {"refused": recorded.refused}))
+        click.echo(json.dumps(figures | asdict(recorded.counts) | {"rejected": recorded.rejected}))
     else:
         bags = ", ".join(str(one) for one in recorded.folders)
         counts = recorded.counts
@@ -84,7 +84,7 @@ def record(
             f"{missing or 'none is missing'}."
         )
         if recorded.awaited:
-            click.echo(f"  nobody published {', '.join(recorded.awaited)}")
+            click.echo(f"  no publisher of {', '.join(recorded.awaited)}")
     if not recorded.counts.received and not missing:
         raise SoftformError(
             f"No message came in namespace {namespace}.",

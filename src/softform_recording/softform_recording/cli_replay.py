@@ -27,7 +27,7 @@ def replay(bag: Path, rate: float, loop: bool, topics: tuple[str, ...], commands
     left open is salvaged first; a recording that went on in BAG_2, BAG_3, … is replayed to its end. A topic that a node
     here publishes itself is left out.
 
-    Nothing is replayed beside a driver, whatever its state, and a replay ends when one comes: no recorded pressure
+    Nothing is replayed beside a driver, whatever its state, and a replay ends when one comes: no recorded value
     shall be taken for a live one. Commands are replayed only with --commands.
 
     \b
@@ -40,8 +40,8 @@ def replay(bag: Path, rate: float, loop: bool, topics: tuple[str, ...], commands
     from softform_recording.record import stop_requests
     from softform_recording.replay import (
         Player,
+        check_no_driver,
         is_published_elsewhere,
-        refuse_beside_a_driver,
     )
     from softform_recording.replayed_topics import OpenRecording, bag_parts
     from softform_ros.background_node import BackgroundNode
@@ -58,7 +58,7 @@ def replay(bag: Path, rate: float, loop: bool, topics: tuple[str, ...], commands
         chosen = recording.topics(topics, commands)
         with BackgroundNode(f"replay_{os.getpid()}", "") as node:
             await_discovery(node)
-            refuse_beside_a_driver(node)
+            check_no_driver(node)
             if not topics:
                 elsewhere = [topic.name for topic in chosen if is_published_elsewhere(node, topic.name)]
                 recording.left_out |= dict.fromkeys(elsewhere, "a node that runs publishes it")

@@ -1,11 +1,11 @@
-"""What a recording's counts mean: for diagnostics, and for whoever reads its end."""
+"""What a recording's counts mean: for diagnostics, and for the summary at its end."""
 
 from softform_recording.topic_recorder import RecordingCounts, TopicRecorder
 from softform_ros.diagnostics import ERROR, OK, WARN, Health
 
 
 def recording_health(recorder: TopicRecorder) -> Health:
-    """Health of whoever records."""
+    """Health of a recorder."""
     counts = recorder.counts
     values = {
         "bag": recorder.folders[-1],
@@ -15,12 +15,14 @@ def recording_health(recorder: TopicRecorder) -> Health:
         "lost before arrival": counts.lost,
         "waiting for the disk, bytes": counts.waiting_bytes,
         "awaited": ", ".join(sorted(recorder.awaited)),
-        "refused": ", ".join(sorted(recorder.refused)),
+        "rejected": ", ".join(sorted(recorder.rejected)),
     }
     missing = shortcomings(counts)
-    if recorder.refused:
-        refused = "; ".join(f"{topic} is not recorded: {reason}" for topic, reason in sorted(recorder.refused.items()))
-        return Health(ERROR, f"{refused}; {missing}" if missing else refused, values)
+    if recorder.rejected:
+        rejected = "; ".join(
+            f"{topic} is not recorded: {reason}" for topic, reason in sorted(recorder.rejected.items())
+        )
+        return Health(ERROR, f"{rejected}; {missing}" if missing else rejected, values)
     level = ERROR if counts.failure else WARN if missing else OK
     return Health(level, missing or "recording", values)
 

@@ -18,7 +18,7 @@ def part_folders(folder: Path) -> list[Path]:
     return parts
 
 
-def refuse_name_of_a_part(folder: Path) -> None:
+def reject_name_of_a_part(folder: Path) -> None:
     """Neither a new recording nor the part in which it would go on may be taken for another recording's.
 
     Raises:

@@ -40,7 +40,7 @@ def reader_of(offered: Sequence[QoSProfile]) -> QoSProfile:
 
 
 def writer_of(offered: Sequence[Qos]) -> QoSProfile:
-    """What a replay offers: the strictest of the recorded profiles, so that whoever heard one of them hears it.
+    """QoS that a replay offers: the strictest of the recorded profiles, so that every recorded subscription matches.
 
     Without any (another program's bag) it is what publishers offer by default.
     """

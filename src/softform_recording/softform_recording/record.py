@@ -27,11 +27,11 @@ class RecordRequest:
 
     Attributes:
         topics: Relative to the namespace, or absolute.
-        folder: Of the bag; it must not exist.
+        folder: Folder of the bag; must not exist.
         duration: s; None until a signal comes.
         largest_bag: Bytes after which a new bag is begun; 0 for never.
         longest_bag: s after which a new bag is begun; 0 for never.
-        namespace: Where the stack runs.
+        namespace: ROS namespace of the stack.
     """
 
     topics: Sequence[str]
@@ -48,24 +48,24 @@ class Recorded:
 
     Attributes:
         folders: Bag folders.
-        counts: Of messages.
-        seconds: How long it took.
-        awaited: Topics that nobody published.
-        refused: Why other topics were not recorded, by name.
+        counts: Message counts.
+        seconds: Duration of the recording, s.
+        awaited: Topics without a publisher.
+        rejected: Why other topics were not recorded, by name.
     """
 
     folders: list[Path]
     counts: RecordingCounts
     seconds: float
     awaited: list[str]
-    refused: dict[str, str]
+    rejected: dict[str, str]
 
 
 def record(request: RecordRequest, tell: Callable[[float, RecordingCounts], None]) -> Recorded:
-    """Record; the bag is closed whatever ends the recording.
+    """Record; the bag is closed at any end.
 
     Args:
-        request: What to record.
+        request: Topics, folder and limits.
         tell: Takes the seconds so far and the counts, once a second.
 
     Raises:
@@ -81,13 +81,13 @@ def record(request: RecordRequest, tell: Callable[[float, RecordingCounts], None
             stopped.wait(min(left, _TELL_PERIOD))
             tell(time.monotonic() - began, recorder.counts)
     return Recorded(
-        recorder.folders, recorder.counts, time.monotonic() - began, sorted(recorder.awaited), dict(recorder.refused)
+        recorder.folders, recorder.counts, time.monotonic() - began, sorted(recorder.awaited), dict(recorder.rejected)
     )
 
 
 @contextmanager
 def background_recording(request: RecordRequest) -> Iterator[TopicRecorder]:
-    """Record in the background while the `with` block lasts; the bag is closed at its end, whatever that is.
+    """Record in the background while the `with` block lasts; the bag is closed at any end.
 
     Raises:
         SoftformError: If the bag cannot be begun, or what is to be recorded has no name that ROS takes.

@@ -14,7 +14,7 @@ from softform_core.errors import SoftformError
 from softform_recording.replayed_topics import ReplayedTopic, is_command
 
 JOINING_SECONDS = 3.0
-"""At most, in which the readers that are there join, so that they hear the first message."""
+"""Longest wait, s, for existing subscribers to join before the first message."""
 
 _GRACE_SECONDS = 0.5
 """A reader may see this publisher later than this publisher sees it; what comes before that is lost to it."""
@@ -31,7 +31,7 @@ class Replayed:
     """What was replayed.
 
     Attributes:
-        messages: How many.
+        messages: Number of messages.
         latest: s by which the latest message came late.
         finished: Whether it came to its end.
     """
@@ -41,7 +41,7 @@ class Replayed:
     finished: bool
 
 
-def refuse_beside_a_driver(node: Node) -> None:
+def check_no_driver(node: Node) -> None:
     """A replay says what a driver would say, and may say what a commander would: it never runs beside a driver.
 
     Raises:
@@ -55,7 +55,7 @@ def refuse_beside_a_driver(node: Node) -> None:
                 name = f"{one.node_namespace.rstrip('/')}/{one.node_name}"
                 raise SoftformError(
                     f"A driver is there: {name} publishes {topic}. Beside it nothing is replayed, so that no recorded "
-                    "pressure or command is taken for a live one.",
+                    "value or command is taken for a live one.",
                     "Stop that stack, or replay in another ROS_DOMAIN_ID with `softform launch replay`.",
                 )
 
@@ -70,7 +70,7 @@ class Player:
 
     Args:
         node: Publishes; something else spins it.
-        topics: What is replayed.
+        topics: Topics to replay.
         on_left: Takes the name of a topic that is replayed no more, because a node came that publishes it; None replays
             it beside that node.
     """
@@ -103,13 +103,13 @@ class Player:
                 self._left.add(topic)
                 self._on_left(topic)
 
-    def _refuse_new_readers_of_commands(self, topic: str) -> None:
+    def _reject_new_readers_of_commands(self, topic: str) -> None:
         """A driver that comes may be heard as a reader of commands before it is heard as a driver."""
         if self._publishers[topic].get_subscription_count() > self._readers_of_commands.get(topic, sys.maxsize):
-            refuse_beside_a_driver(self._node)
+            check_no_driver(self._node)
             raise SoftformError(
                 f"A new reader of {topic} came: it may be a driver. The replay ends.",
-                "Start whatever shall hear the commands before the replay.",
+                "Start the subscribers of the commands before the replay.",
             )
 
     def play(
@@ -122,7 +122,7 @@ class Player:
         """Publish each message when its time has come on the steady clock.
 
         Args:
-            messages: In order; times in ns.
+            messages: Messages in order; times in ns.
             rate: Times as fast as recorded.
             stopped: Ends the replay.
             tell: Takes the seconds of the recording that have been replayed, and the count of messages.
@@ -137,7 +137,7 @@ class Player:
             due = began + (moment - first) / rate
             while not stopped.is_set():
                 if time.monotonic() >= next_look:
-                    refuse_beside_a_driver(self._node)
+                    check_no_driver(self._node)
                     self._leave_to_others()
                     tell((moment - first) / _NS_PER_S, count)
                     next_look = time.monotonic() + _LOOK_PERIOD
@@ -149,7 +149,7 @@ class Player:
                 return Replayed(count, latest, False)
             if topic in self._left:
                 continue
-            self._refuse_new_readers_of_commands(topic)
+            self._reject_new_readers_of_commands(topic)
             self._publishers[topic].publish(message)
             latest = max(latest, (time.monotonic_ns() - due) / _NS_PER_S)
             count += 1

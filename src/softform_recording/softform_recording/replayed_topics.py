@@ -31,9 +31,9 @@ class ReplayedTopic:
 
     Attributes:
         name: Full name.
-        message_class: Of its messages.
-        qos: What is offered.
-        messages: How many there are.
+        message_class: Class of its messages.
+        qos: Offered QoS.
+        messages: Number of messages.
     """
 
     name: str

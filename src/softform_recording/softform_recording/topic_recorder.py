@@ -37,7 +37,7 @@ class RecordingCounts:
         topics: Topics with a publisher.
         received: Messages that arrived.
         written: Messages in the bags; those that wait are not yet among them.
-        waiting_bytes: Of messages that wait for the disk.
+        waiting_bytes: Bytes of messages that wait for the disk.
         dropped: Messages that arrived and will not be in the bags.
         lost: Messages that were published, by their numbers, and did not arrive.
         failure: Why recording ended early; empty while it goes well.
@@ -78,7 +78,7 @@ class TopicRecorder:
 
     Attributes:
         awaited: Topics without a publisher so far.
-        refused: Why topics are not recorded, by name.
+        rejected: Why topics are not recorded, by name.
     """
 
     def __init__(self, node: Node, topics: Iterable[str], recorder: BagRecorder) -> None:
@@ -87,7 +87,7 @@ class TopicRecorder:
         Args:
             node: Subscribes; its log tells what is recorded and what is lost.
             topics: Relative to the node's namespace, or absolute.
-            recorder: Where messages go.
+            recorder: Recorder that takes the messages.
         """
         self._node, self._recorder, self._queue = node, recorder, WriteQueue(recorder)
         self._clock_offset = time.time_ns() - time.monotonic_ns()
@@ -95,7 +95,7 @@ class TopicRecorder:
         self._subscribed: dict[str, tuple[Subscription, QoSProfile, str]] = {}
         self._look_again_at = time.monotonic() + LOOK_AGAIN_PERIOD
         self.awaited = {node.resolve_topic_name(topic) for topic in topics if topic}
-        self.refused: dict[str, str] = {}
+        self.rejected: dict[str, str] = {}
         self._timer = create_steady_timer(node, DISCOVERY_PERIOD, self._discover)
 
     @property
@@ -143,7 +143,7 @@ class TopicRecorder:
             try:
                 self._subscribe(topic, known[topic][0], publishers)
             except Exception as error:  # whatever one type is like, the other topics are recorded
-                self.refused[topic] = str(error) if isinstance(error, SoftformError) else repr(error)
+                self.rejected[topic] = str(error) if isinstance(error, SoftformError) else repr(error)
                 self._node.get_logger().error(f"{topic} is not recorded: {error}")
 
     def _subscribe(self, topic: str, message_type: str, publishers: list[TopicEndpointInfo]) -> None:
@@ -169,9 +169,9 @@ class TopicRecorder:
             self._subscribed[topic] = self._subscription(subscription.msg_type, topic, weaker), weaker, type_hash
             self._node.get_logger().info(f"{topic} has a publisher now that offers less: it is heard, too")
         others = {str(publisher.topic_type_hash) for publisher in publishers} - {type_hash}
-        if any(one.startswith("RIHS") for one in others) and topic not in self.refused:
-            self.refused[topic] = "a publisher has another definition of its messages than is installed here"
-            self._node.get_logger().error(f"{topic}: {self.refused[topic]}; what it sends cannot be read")
+        if any(one.startswith("RIHS") for one in others) and topic not in self.rejected:
+            self.rejected[topic] = "a publisher has another definition of its messages than is installed here"
+            self._node.get_logger().error(f"{topic}: {self.rejected[topic]}; what it sends cannot be read")
 
     def _record(self, topic: str, message: bytes, information: dict[str, int | None]) -> None:
         # The middleware stamps the arrival, this callback may come later; both by the time of day.

@@ -33,7 +33,7 @@ class WriteQueue:
         """Start the thread.
 
         Args:
-            recorder: Where messages go; used by nobody else until `close` has returned.
+            recorder: Recorder that takes the messages; not used elsewhere until `close` has returned.
             capacity: Bytes that may wait.
         """
         self._recorder, self._capacity = recorder, capacity

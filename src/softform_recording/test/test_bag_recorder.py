@@ -26,10 +26,10 @@ from softform_recording.message_definitions import ensure_defined, standard_defi
 from softform_recording.salvage import salvage_bag
 from softform_ros.qos import ACTUATOR_STATE, LATCHED_STATE
 
-PRESSURES = "softform_interfaces/msg/ActuatorState"
+ACTUATOR_STATE_TYPE = "softform_interfaces/msg/ActuatorState"
 
 
-def pressures(number):
+def actuator_state(number):
     message = ActuatorState(name=["c1", "c2"], value=[float(number), 2.0 * number], status=[1, 2])
     return serialize_message(message)
 
@@ -37,16 +37,16 @@ def pressures(number):
 def read(folder):
     """Return (topic, time, message) of every message."""
     definitions = standard_definitions()
-    ensure_defined(definitions, PRESSURES)
+    ensure_defined(definitions, ACTUATOR_STATE_TYPE)
     with Reader(folder) as reader:
         return [(c.topic, t, definitions.deserialize_cdr(data, c.msgtype)) for c, t, data in reader.messages()]
 
 
 def record(folder, numbers, **keywords):
     recorder = BagRecorder(folder, **keywords)
-    recorder.add_topic("/p", PRESSURES)
+    recorder.add_topic("/p", ACTUATOR_STATE_TYPE)
     for number in numbers:
-        recorder.write("/p", 1000 + number, pressures(number))
+        recorder.write("/p", 1000 + number, actuator_state(number))
     return recorder
 
 
@@ -68,15 +68,17 @@ def test_round_trip(tmp_path):
 
 def standard_hash():
     definitions = standard_definitions()
-    ensure_defined(definitions, PRESSURES)
-    return definitions.hash_rihs01(PRESSURES)
+    ensure_defined(definitions, ACTUATOR_STATE_TYPE)
+    return definitions.hash_rihs01(ACTUATOR_STATE_TYPE)
 
 
 def test_type_hashes_are_those_of_ros(tmp_path):
     """`ros2 bag` compares them with its own."""
     share = Path(get_package_share_directory("softform_interfaces"))
     description = json.loads((share / "msg" / "ActuatorState.json").read_text())
-    (expected,) = [entry["hash_string"] for entry in description["type_hashes"] if entry["type_name"] == PRESSURES]
+    (expected,) = [
+        entry["hash_string"] for entry in description["type_hashes"] if entry["type_name"] == ACTUATOR_STATE_TYPE
+    ]
     recorder = record(tmp_path / "bag", [1])
     recorder.close()
     metadata = yaml.safe_load((recorder.folder / "metadata.yaml").read_text())
@@ -87,7 +89,7 @@ def test_type_hashes_are_those_of_ros(tmp_path):
 def test_large_bags_go_on_in_a_new_folder(tmp_path):
     recorder = record(tmp_path / "bag", range(100), largest_bag=4000)
     recorder.flush()
-    recorder.write("/p", 9999, pressures(1))
+    recorder.write("/p", 9999, actuator_state(1))
     recorder.close()
     assert [folder.name for folder in recorder.folders] == ["bag", "bag_2"]
     assert [len(read(folder)) for folder in recorder.folders] == [100, 1]
@@ -95,25 +97,25 @@ def test_large_bags_go_on_in_a_new_folder(tmp_path):
 
 def test_long_bags_go_on_in_a_new_folder(tmp_path):
     recorder = BagRecorder(tmp_path / "bag", longest_bag=2e-9)
-    recorder.add_topic("/p", PRESSURES)
+    recorder.add_topic("/p", ACTUATOR_STATE_TYPE)
     for number in range(4):  # 1 ns apart
-        recorder.write("/p", 1000 + number, pressures(number))
+        recorder.write("/p", 1000 + number, actuator_state(number))
         recorder.flush()
-    recorder.write("/p", 1004, pressures(4))
+    recorder.write("/p", 1004, actuator_state(4))
     recorder.close()
     assert [len(read(folder)) for folder in recorder.folders] == [4, 1]
     assert recorder.message_count == 5
 
 
-def test_another_definition_at_the_publisher_is_refused(tmp_path):
+def test_another_definition_at_the_publisher_is_rejected(tmp_path):
     recorder = BagRecorder(tmp_path / "bag")
     with pytest.raises(SoftformError, match="another definition"):
-        recorder.add_topic("/p", PRESSURES, (), "RIHS01_" + 64 * "0")
-    recorder.add_topic("/p", PRESSURES, (), standard_hash())
+        recorder.add_topic("/p", ACTUATOR_STATE_TYPE, (), "RIHS01_" + 64 * "0")
+    recorder.add_topic("/p", ACTUATOR_STATE_TYPE, (), standard_hash())
     recorder.close()
 
 
-def test_an_existing_folder_is_refused(tmp_path):
+def test_an_existing_folder_is_rejected(tmp_path):
     (tmp_path / "bag").mkdir()
     with pytest.raises(SoftformError, match="exists already"):
         BagRecorder(tmp_path / "bag")
@@ -121,7 +123,7 @@ def test_an_existing_folder_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(("there", "name"), [("walk_2", "walk"), ("walk", "walk_2")])
-def test_a_name_that_would_be_taken_for_a_part_of_another_recording_is_refused(tmp_path, there, name):
+def test_a_name_that_would_be_taken_for_a_part_of_another_recording_is_rejected(tmp_path, there, name):
     BagRecorder(tmp_path / there).close()
     with pytest.raises(SoftformError, match="would"):
         BagRecorder(tmp_path / name)
@@ -152,7 +154,7 @@ def test_messages_of_several_packages_in_one_another_are_recorded(tmp_path, monk
         assert [(c.topic, c.msgtype) for c in bag.connections] == [("/trial", "lab_msgs/msg/Trial")]
 
 
-def test_unknown_types_are_refused(tmp_path):
+def test_unknown_types_are_rejected(tmp_path):
     recorder = BagRecorder(tmp_path / "bag")
     with pytest.raises(SoftformError, match="'nowhere_msgs' .* is not installed"):
         recorder.add_topic("/x", "nowhere_msgs/msg/Nothing")
@@ -163,18 +165,18 @@ def test_unknown_types_are_refused(tmp_path):
 
 @pytest.mark.parametrize("limit", [20_000, 300_000, 3_000_000])
 def test_file_size_limit_of_the_system(tmp_path, limit):
-    """The kernel refuses to let the file grow: writing fails for real, in the middle of a record."""
+    """The kernel rejects to let the file grow: writing fails for real, in the middle of a record."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     recorder = BagRecorder(tmp_path / "bag")  # its reserve must fit
-    recorder.add_topic("/p", PRESSURES)
+    recorder.add_topic("/p", ACTUATOR_STATE_TYPE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
     try:
         with pytest.raises(RecordingStoppedError, match="File too large"):
             for number in range(100_000):
-                recorder.write("/p", 1000 + number, pressures(number))
+                recorder.write("/p", 1000 + number, actuator_state(number))
                 if number % 50 == 0:
                     recorder.flush()
-        recorder.write("/p", 0, pressures(0))
+        recorder.write("/p", 0, actuator_state(0))
         recorder.close()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
@@ -197,13 +199,13 @@ def small_disk(tmp_path):
 
 def test_full_disk(small_disk):
     recorder = BagRecorder(small_disk / "bag")
-    recorder.add_topic("/p", PRESSURES)
+    recorder.add_topic("/p", ACTUATOR_STATE_TYPE)
     with pytest.raises(RecordingStoppedError, match="No space left on device.*Free space"):
         for number in range(100_000):
-            recorder.write("/p", 1000 + number, pressures(number))
+            recorder.write("/p", 1000 + number, actuator_state(number))
     messages = read(recorder.folder)
     assert len(messages) == recorder.message_count > 5000
-    recorder.write("/p", 200_000, pressures(0))  # into nowhere
+    recorder.write("/p", 200_000, actuator_state(0))  # into nowhere
     assert recorder.message_count == len(messages)
 
 
@@ -228,9 +230,9 @@ def test_a_disk_without_room_for_a_bag(small_disk):
 def test_salvage_after_a_crash(tmp_path, cut, expected):
     """A killed recorder leaves a file without an end, or with a torn record."""
     recorder = BagRecorder(tmp_path / "bag")
-    recorder.add_topic("/p", PRESSURES)
+    recorder.add_topic("/p", ACTUATOR_STATE_TYPE)
     for number in range(300):
-        recorder.write("/p", 1000 + number, pressures(number))
+        recorder.write("/p", 1000 + number, actuator_state(number))
         if number % 10 == 9:
             recorder.flush()
     recorder._storage(recorder._writer).abort()  # as the end of its process does
@@ -247,9 +249,9 @@ def test_salvage_after_a_crash(tmp_path, cut, expected):
 
 def test_a_crashed_bag_is_readable_though_messages_were_handed_over_out_of_order(tmp_path):
     recorder = BagRecorder(tmp_path / "bag")
-    recorder.add_topic("/p", PRESSURES)
+    recorder.add_topic("/p", ACTUATOR_STATE_TYPE)
     for number, arrived in enumerate([1000, 1003, 1002, 1004]):
-        recorder.write("/p", arrived, pressures(number))
+        recorder.write("/p", arrived, actuator_state(number))
     recorder.flush()
     recorder._storage(recorder._writer).abort()
     salvage_bag(recorder.folder)
@@ -263,10 +265,10 @@ def test_a_crashed_bag_is_readable_though_messages_were_handed_over_out_of_order
 
 def test_a_chunk_that_a_power_cut_left_empty_ends_the_bag(tmp_path):
     recorder = BagRecorder(tmp_path / "bag")
-    recorder.add_topic("/p", PRESSURES)
+    recorder.add_topic("/p", ACTUATOR_STATE_TYPE)
     file, ends = recorder.folder / "bag.mcap", []
     for number in range(30):
-        recorder.write("/p", 1000 + number, pressures(number))
+        recorder.write("/p", 1000 + number, actuator_state(number))
         if number % 10 == 9:
             recorder.flush()
             ends.append(file.stat().st_size)
@@ -288,7 +290,7 @@ def test_a_bag_that_is_being_recorded_is_not_salvaged(tmp_path):
     assert len(read(recorder.folder)) == 10
 
 
-def test_salvage_refuses_what_is_no_bag(tmp_path):
+def test_salvage_rejects_what_is_no_bag(tmp_path):
     with pytest.raises(SoftformError, match="holds 0 .mcap files"):
         salvage_bag(tmp_path)
     (tmp_path / "a.mcap").write_bytes(b"nonsense")
@@ -302,7 +304,7 @@ def talker():
     context = rclpy.Context()
     rclpy.init(context=context)
     node = Node("talker", namespace=f"test_{os.getpid()}_{time.monotonic_ns()}", context=context)
-    node.pressures = node.create_publisher(ActuatorState, "actuator_state", ACTUATOR_STATE)
+    node.actuator_state = node.create_publisher(ActuatorState, "actuator_state", ACTUATOR_STATE)
     node.state = node.create_publisher(String, "state", LATCHED_STATE)
     yield node
     node.destroy_node()
@@ -320,11 +322,11 @@ def test_node_records_the_topics_and_closes_on_signals(tmp_path, talker, number)
     try:
         talker.state.publish(String(data="latched before the recorder came"))
         deadline = time.monotonic() + 30.0
-        while talker.pressures.get_subscription_count() == 0 or talker.state.get_subscription_count() == 0:
+        while talker.actuator_state.get_subscription_count() == 0 or talker.state.get_subscription_count() == 0:
             assert time.monotonic() < deadline and process.poll() is None
             time.sleep(0.05)
         for value in range(20):
-            talker.pressures.publish(ActuatorState(name=["c1"], value=[float(value)]))
+            talker.actuator_state.publish(ActuatorState(name=["c1"], value=[float(value)]))
             time.sleep(0.02)
         time.sleep(1.5 if number == signal.SIGKILL else 0.3)
         process.send_signal(number)

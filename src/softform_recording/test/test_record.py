@@ -22,7 +22,7 @@ from softform_ros.diagnostics import ERROR
         (["--topics", "pressure state"], "'pressure state' is no name of a topic"),
     ],
 )
-def test_names_that_ros_does_not_take_are_refused_and_leave_no_bag(tmp_path, arguments, why):
+def test_names_that_ros_does_not_take_are_rejected_and_leave_no_bag(tmp_path, arguments, why):
     result = CliRunner().invoke(record, [*arguments, "--output", str(tmp_path / "walk"), "--duration", "1"])
     assert isinstance(result.exception, SoftformError) and why in str(result.exception)
     assert not list(tmp_path.iterdir())
@@ -32,12 +32,12 @@ def test_a_topic_that_cannot_be_recorded_is_an_error(tmp_path, monkeypatch):
     """As where a publisher's package is not installed here; the other topics are recorded."""
     add_topic = BagRecorder.add_topic
 
-    def refuse_one(self, topic, *arguments):
+    def reject_one(self, topic, *arguments):
         if topic.endswith("strange"):
             raise SoftformError("'lab_msgs' is not installed.", "Install it.")
         add_topic(self, topic, *arguments)
 
-    monkeypatch.setattr(BagRecorder, "add_topic", refuse_one)
+    monkeypatch.setattr(BagRecorder, "add_topic", reject_one)
     with BackgroundNode("publisher", "/lab") as node:
         publishers = [node.create_publisher(String, name, 10) for name in ("strange", "known")]
         node.create_timer(0.05, lambda: [one.publish(String(data="here")) for one in publishers])
@@ -46,8 +46,8 @@ def test_a_topic_that_cannot_be_recorded_is_an_error(tmp_path, monkeypatch):
         assert isinstance(result.exception, SoftformError)
         assert "/lab/strange was not recorded: 'lab_msgs' is not installed." in str(result.exception)
         figures = json.loads(result.stdout)
-        assert figures["written"] > 10 and list(figures["refused"]) == ["/lab/strange"]
+        assert figures["written"] > 10 and list(figures["rejected"]) == ["/lab/strange"]
     with background_recording(RecordRequest(["known"], tmp_path / "again", None, 0, 0.0, "lab")) as recorder:
-        recorder.refused["/lab/strange"] = "it is not installed"
+        recorder.rejected["/lab/strange"] = "it is not installed"
         health = recording_health(recorder)
     assert health.level == ERROR and "/lab/strange is not recorded: it is not installed" in health.message

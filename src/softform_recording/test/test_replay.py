@@ -28,7 +28,7 @@ from softform_ros.background_node import BackgroundNode
 from softform_ros.conversions import stamp_from_seconds
 
 ROBOT = load_robot("membrane")
-PRESSURES, TEXT = "softform_interfaces/msg/ActuatorState", "std_msgs/msg/String"
+ACTUATOR_STATE_TYPE, TEXT = "softform_interfaces/msg/ActuatorState", "std_msgs/msg/String"
 
 
 def wait_for(condition, seconds=30.0):
@@ -38,7 +38,7 @@ def wait_for(condition, seconds=30.0):
         time.sleep(0.02)
 
 
-def pressures(number):
+def actuator_state(number):
     header = Header(stamp=stamp_from_seconds(1000.0 + 0.1 * number))
     values = [5000.0 * ((7 * number + 3 * chamber) % 11) / 11 for chamber in range(9)]
     return ActuatorState(header=header, name=ROBOT.actuators, value=values, status=[3] * 9)
@@ -60,7 +60,7 @@ def made_bag(folder, topics, times, **limits):
         bag.add_topic(topic, message_type)
     for moment in times:
         for topic, message_type in topics.items():
-            message = String(data=f"{topic} {moment}") if message_type == TEXT else pressures(int(10 * moment))
+            message = String(data=f"{topic} {moment}") if message_type == TEXT else actuator_state(int(10 * moment))
             bag.write(topic, int(1e9 * (100 + moment)), serialize_message(message))
         bag.flush()
     bag.close()
@@ -92,8 +92,8 @@ def test_commands_are_replayed_only_on_demand(tmp_path, bench):
     assert result.exit_code == 0 and result.output.count("it commands hardware") == 3, result.output
     wait_for(lambda: len(texts) == 2)
     assert not commands
-    refused = replay(bag, "--topics", "actuator_command")
-    assert isinstance(refused.exception, SoftformError) and "Add --commands" in str(refused.exception)
+    rejected = replay(bag, "--topics", "actuator_command")
+    assert isinstance(rejected.exception, SoftformError) and "Add --commands" in str(rejected.exception)
     assert replay(bag, "--commands", "--topics", "actuator_command").exit_code == 0
     wait_for(lambda: len(commands) == 2)
 
@@ -171,8 +171,8 @@ def test_parts_are_replayed_in_order_and_what_a_crash_left_open_is_salvaged(tmp_
     assert (tmp_path / "bag_2" / "metadata.yaml").is_file()
 
 
-def test_another_definition_of_a_type_is_refused(tmp_path):
-    bag = made_bag(tmp_path / "bag", {"/state": PRESSURES, "/text": TEXT}, [0.0])
+def test_another_definition_of_a_type_is_rejected(tmp_path):
+    bag = made_bag(tmp_path / "bag", {"/state": ACTUATOR_STATE_TYPE, "/text": TEXT}, [0.0])
     metadata = bag / "metadata.yaml"
     with Reader(bag) as reader:
         (known,) = [connection.digest for connection in reader.connections if connection.topic == "/state"]

@@ -56,7 +56,7 @@ def advance(
         extra_leak: (n,) leaks that a sound channel does not have, 1/s.
         volume: (n,) what pumps and valve fill, over the whole of tube and chamber.
         coefficients: `Plant.coefficients()`.
-        duration: s.
+        duration: Duration, s.
     """
     rate_in, stall_in, dead_in, lag_in, rate_out, stall_out, dead_out, lag_out = coefficients[:8]
     leak_time, hold_time, vent_time = coefficients[8:]

@@ -35,6 +35,9 @@ def identify_plant(
     last line that was cut off do no harm. Identified are rate, stall pressure, dead band and lag of both pumps, the
     valve and the leaks.
 
+    What the logs do not tell is printed as not identified: a coefficient that ends on its bound, or that changes
+    nothing, as those of a pump that never ran.
+
     Printed are the root mean square errors of the freely simulated pressure: of each step, of each log, of the part of
     each log that a fit has not seen, and, of several logs, of the fit to each on every other.
 
@@ -62,6 +65,7 @@ def identify_plant(
     if output is not None:
         names = ", ".join(log.name for log in read)
         head = f"# Pneumatics of one channel, identified from {names}: RMSE {report['rmse_kpa']} kPa.\n"
+        head += "".join(f"# Not identified: {name}; {why}.\n" for name, why in report["not_identified"].items())
         write_atomically(output, (head + yaml.safe_dump({"plant": plant.model_dump()}, sort_keys=False)).encode())
 
 
@@ -80,7 +84,14 @@ def _print(report: dict[str, Any]) -> None:
             f"fitted to {fitted} alone: " + ", ".join(f"{value} kPa on {name}" for name, value in checked.items())
         )
     click.echo(f"\nsimulated from {report['driven_by']}")
+    untold = report["not_identified"]
+
+    def told(name: str, value: object) -> str:
+        return f"not identified ({untold[name]})" if name in untold else str(value)
+
     for name, value in report["plant"].items():
-        pump = value.items() if isinstance(value, dict) else ()
-        click.echo(f"{name}: " + (", ".join(f"{part} {number}" for part, number in pump) or str(value)))
+        if isinstance(value, dict):
+            click.echo(f"{name}: " + ", ".join(f"{part} {told(f'{name}.{part}', one)}" for part, one in value.items()))
+        else:
+            click.echo(f"{name}: {told(name, value)}")
     click.echo(f"RMSE {report['rmse_kpa']} kPa")

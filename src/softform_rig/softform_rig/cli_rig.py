@@ -29,7 +29,9 @@ from softform_rig.faults import KINDS, Quantity, parse_faults
     show_default=True,
     help="What the board speaks; docs/boards.md.",
 )
-@click.option("--reality", default="default", show_default=True, help="A reality of config/realities, or a .yaml.")
+@click.option(
+    "--reality", default="default", show_default=True, help="A reality of config/realities, a .yaml, or drawn:SEED."
+)
 @click.option(
     "--port-link", type=click.Path(path_type=Path), help="Where the board's port appears.  [default: runs/openpneu]"
 )
@@ -51,10 +53,10 @@ def rig(
     seed: int,
     namespace: str,
 ) -> None:
-    """Start the virtual rig alone: a board on a port, a robot that feels its pressures, a scanner, motion capture.
+    """Start the virtual rig alone: an emulated board on a port, the robot that it drives, a scanner, motion capture.
 
     Whatever speaks to a board can be tried on it: open the port that it prints. It says when a host comes and goes,
-    when it hears a request to vent, and when each fault starts, first shows, and ends. Ctrl-C stops it.
+    when it receives a request to vent, and when each fault starts, first shows, and ends. Ctrl-C stops it.
 
     A fault is KIND[=VALUE][@START][+DURATION], times in seconds. Without START it is there from the beginning, without
     DURATION it stays. More can be injected while it runs, by the service rig/inject_fault; docs/steps/inject-faults.md

@@ -27,7 +27,7 @@ def proportional_control(target: float, measured: float, threshold: float) -> tu
     Args:
         target: kPa gauge.
         measured: kPa gauge, as the sensor says.
-        threshold: kPa.
+        threshold: Vent threshold, kPa.
 
     Returns:
         Pump (`PUMP_IDLE`, `PUMP_INFLATE`, `PUMP_DEFLATE`), its duty 0…1, and whether the valve vents.
@@ -58,7 +58,7 @@ def regulate(
     Args:
         targets: (n,) kPa.
         measured: (n,) kPa.
-        threshold: kPa.
+        threshold: Vent threshold, kPa.
         inflate: (n,) duty of the inflation pumps, written.
         deflate: (n,) duty of the deflation pumps, written.
         vent: (n,) valves that vent, written.

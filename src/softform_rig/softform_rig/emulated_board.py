@@ -56,14 +56,14 @@ class EmulatedBoard(ABC):
 
     Attributes:
         channel_count: Number of its channels.
-        control_rate: How often it regulates, Hz.
-        usual_boot_seconds: How long a boot takes if nothing is wrong.
+        control_rate: Rate of the board's regulation, Hz.
+        usual_boot_seconds: Boot time without a fault, s.
         boots_on_open: Whether opening the port restarts it.
         longest_catch_up: s; when this process was held up for longer, the board did not live through the rest.
         channels: Pneumatics of the board.
         sensors: Pressure sensors of the board.
-        boot_seconds: How long a boot takes.
-        is_hung: Whether its processor stands still: no request is heard, nothing is sent or regulated, and pumps and
+        boot_seconds: Present boot time, s.
+        is_hung: Whether its processor stands still: no request is received, nothing is sent or regulated, and pumps and
             valves stay as they are.
 
     Args:
@@ -88,7 +88,7 @@ class EmulatedBoard(ABC):
         self._restart()
 
     def boot(self, now: float) -> None:
-        """Restart: silent and deaf for a while, valves vent; pressures stay physical."""
+        """Restart: nothing is sent or received for a while, valves vent; pressures stay physical."""
         self.advance(now)
         self._output.clear()
         self._restart()

@@ -16,8 +16,8 @@ class EmulatedDevice(Protocol):
     """A device on a serial line.
 
     Attributes:
-        usual_boot_seconds: How long a boot takes if nothing is wrong.
-        boot_seconds: How long a boot takes.
+        usual_boot_seconds: Boot time without a fault, s.
+        boot_seconds: Present boot time, s.
         is_hung: Whether its processor stands still.
     """
 

@@ -27,7 +27,7 @@ def fault_from_request(request: InjectFault.Request) -> Fault | None:
     if kind.is_moment and request.duration > 0.0:
         raise SoftformError(f"'{kind.name}' happens at once.", "Leave its duration 0.")
     duration = 0.0 if kind.is_moment else request.duration or math.inf
-    return Fault(kind, _values(kind, request), request.start, duration)
+    return Fault(kind, _values(kind, request), request.start, duration, request.device)
 
 
 def request_from_fault(fault: Fault | None) -> InjectFault.Request:
@@ -40,6 +40,7 @@ def request_from_fault(fault: Fault | None) -> InjectFault.Request:
         markers=[value for value in fault.values if isinstance(value, str) and value],
         start=fault.start,
         duration=0.0 if fault.duration == math.inf else fault.duration,
+        device=fault.device,
     )
 
 

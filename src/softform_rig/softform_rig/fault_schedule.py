@@ -16,7 +16,7 @@ class FaultEvent:
     """Something that happened to a fault.
 
     Attributes:
-        fault: Which one.
+        fault: The fault.
         event: It `starts` and `ends` by the schedule; it `shows` when a device first acts differently because of it.
         time: s of the schedule's clock.
     """
@@ -96,7 +96,7 @@ class FaultSchedule:
             return [entry.fault for entry in due]
 
     def shows(self, fault: Fault) -> None:
-        """A device tells that it acted differently because of this fault; only the first time counts."""
+        """A device reports that it acted differently because of this fault; only the first time counts."""
         with self._lock:
             for entry in self._entries:
                 if entry.fault is fault and "shows" not in entry.told:

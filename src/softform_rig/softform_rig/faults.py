@@ -1,7 +1,8 @@
 """Faults of the emulated devices: what there is, and how one is written down. Without ROS.
 
-A fault is written `KIND[=VALUE[:VALUE]][@START][+DURATION]`: `stall@10+2` hangs the board 10 s after the rig was
-started for 2 s. What a fault does is the matter of the device that it names; when it is on, of `fault_schedule`.
+A fault is written `[DEVICE/]KIND[=VALUE[:VALUE]][@START][+DURATION]`: `stall@10+2` hangs the board 10 s after the rig
+was started for 2 s, `left/disconnect` pulls the plug of one of several. What a fault does is the matter of the device
+that it names; when it is on, of `fault_schedule`.
 """
 
 import math
@@ -15,7 +16,9 @@ from softform_core.errors import SoftformError
 Device = Literal["board", "line", "air", "motors", "motion capture", "scanner"]
 Value = float | str
 
-_FORM = re.compile(r"(?P<kind>[a-z_]+)(=(?P<values>[^@+]*))?(@(?P<start>[^@+]*))?(\+(?P<duration>[^@+]*))?")
+_FORM = re.compile(
+    r"((?P<device>\w+)/)?(?P<kind>[a-z_]+)(=(?P<values>[^@+]*))?(@(?P<start>[^@+]*))?(\+(?P<duration>[^@+]*))?"
+)
 _LAST_CHANNEL = 9
 _LAST_MOTOR = 252
 
@@ -25,7 +28,7 @@ class Quantity:
     """One value of a kind of fault: a number within bounds, or a marker's name.
 
     Attributes:
-        name: With its unit.
+        name: Name, with the unit.
         default: None if it must be given.
         low: Least number.
         high: Largest number.
@@ -61,10 +64,10 @@ class FaultKind:
     """What can go wrong with a device.
 
     Attributes:
-        name: As written.
+        name: Name on the command line.
         device: Device that fails.
-        does: What happens, in one sentence.
-        values: What follows `=`.
+        does: Effect, in one sentence.
+        values: Values after `=`.
         is_moment: Whether it happens at once and has no duration.
     """
 
@@ -98,11 +101,11 @@ KINDS: dict[str, FaultKind] = {
     kind.name: kind
     for kind in (
         FaultKind("slow_boot", "board", "a boot takes so long", (Quantity("seconds", 4.0, 0.0, 600.0),)),
-        FaultKind("stall", "board", "the board hangs: it hears and sends nothing; pumps and valves stay as they are"),
+        FaultKind("stall", "board", "the board hangs: nothing is received or sent; pumps and valves stay as they are"),
         FaultKind("reboot", "board", "the board restarts: silent while it boots, targets forgotten, valves vent",
                   is_moment=True),
         FaultKind("disconnect", "line", "the plug is pulled: the port goes away, and comes back as another terminal"),
-        FaultKind("mute", "line", "nothing that the board sends arrives; it hears"),
+        FaultKind("mute", "line", "nothing that the board sends arrives; it still receives"),
         FaultKind("drop_bytes", "line", "each byte that the board sends may be lost", (_share(0.01),)),
         FaultKind("drop_request_bytes", "line", "each byte that the host sends may be lost", (_share(0.01),)),
         FaultKind("corrupt", "line", "each byte that the board sends may have a bit flipped", (_share(0.01),)),
@@ -139,22 +142,25 @@ class Fault:
     """One fault to come.
 
     Attributes:
-        kind: What goes wrong.
+        kind: Kind of the fault.
         values: One for each of the kind's quantities.
-        start: s.
+        start: Start, s.
         duration: s; infinite for one that stays.
+        device: Name, in the robot's description, of the board or bus that fails; empty for the only one.
     """
 
     kind: FaultKind
     values: tuple[Value, ...] = ()
     start: float = 0.0
     duration: float = math.inf
+    device: str = ""
 
     def __str__(self) -> str:
         """As it is written."""
         values = ":".join(value if isinstance(value, str) else f"{value:.12g}" for value in self.values).rstrip(":")
         lasting = "" if self.duration == math.inf or self.kind.is_moment else f"+{self.duration:.12g}"
-        return f"{self.kind.name}{'=' if values else ''}{values}@{self.start:.12g}{lasting}"
+        device = f"{self.device}/" if self.device else ""
+        return f"{device}{self.kind.name}{'=' if values else ''}{values}@{self.start:.12g}{lasting}"
 
     def number(self, index: int = 0) -> float:
         """One of its values that is a number."""
@@ -167,7 +173,7 @@ class Fault:
 
 
 def parse_fault(text: str) -> Fault:
-    """Read `KIND[=VALUE[:VALUE]][@START][+DURATION]`.
+    """Read `[DEVICE/]KIND[=VALUE[:VALUE]][@START][+DURATION]`.
 
     Raises:
         SoftformError: If the kind is unknown, a value is missing, superfluous or out of its bounds.
@@ -184,7 +190,8 @@ def parse_fault(text: str) -> Fault:
         raise SoftformError(f"'{text}' does not say when.", "START and DURATION are seconds, as in stall@10+2.")
     if kind.is_moment and found["duration"] is not None:
         raise SoftformError(f"'{kind.name}' happens at once.", f"Write {kind.form}.")
-    return Fault(kind, _parse_values(kind, found["values"]), start, 0.0 if kind.is_moment else duration)
+    duration = 0.0 if kind.is_moment else duration
+    return Fault(kind, _parse_values(kind, found["values"]), start, duration, found["device"] or "")
 
 
 def parse_faults(texts: Iterable[str]) -> list[Fault]:

@@ -1,4 +1,4 @@
-"""An emulated board, its line and its air as the schedule of faults has them; a sound board while nothing is on."""
+"""An emulated board, its line and its air as the schedule of faults has them; a faultless board while none is on."""
 
 from collections import deque
 
@@ -16,12 +16,12 @@ class FaultyBoard:
 
     Attributes:
         board: The board.
-        schedule: Of faults.
+        schedule: Schedule of faults.
         vent_times: When requests to vent passed on the wire, s, steady clock; the latest.
 
     Args:
         board: The board.
-        schedule: Of faults; none if not given.
+        schedule: Schedule of faults; none if not given.
         seed: Seed of the bytes that the line loses.
     """
 

@@ -13,7 +13,7 @@ class FaultyLine:
     """A serial line that loses, corrupts and merges while the schedule says so.
 
     Args:
-        schedule: Of faults.
+        schedule: Schedule of faults.
         seed: Seed of the bytes that are lost or corrupted.
     """
 

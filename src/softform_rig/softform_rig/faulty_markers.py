@@ -24,7 +24,7 @@ def faulty_markers(positions: Array, names: list[str], schedule: FaultSchedule) 
 
     Args:
         positions: (M, 3) m, NaN where a marker is missing.
-        names: Of the M markers.
+        names: Names of the M markers.
         schedule: Schedule of faults; faults that show in this frame are reported to it.
 
     Returns:

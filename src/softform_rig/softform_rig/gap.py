@@ -1,6 +1,6 @@
 """How far a reality lies from the simulator: `python -m softform_rig.gap REALITY` prints it as JSON.
 
-Both are solved at the same commanded pressures, uniformly random in the working range. The gap is the distance of each
+Both are solved at the same commanded actuation, uniformly random in the working range. The gap is the distance of each
 simulated vertex to the reality's true surface.
 """
 
@@ -21,7 +21,7 @@ from softform_rig.reality import Reality, load_reality
 
 
 def random_actuations(robot: Robot, count: int, seed: int) -> NDArray[np.float64]:
-    """Uniformly random commanded pressures in the working range, (count, k) Pa."""
+    """Uniformly random actuations in the working range, (count, k)."""
     generator = np.random.default_rng(seed)
     return generator.uniform(robot.actuation_min, robot.actuation_max, (count, robot.degrees_of_freedom))
 

@@ -153,8 +153,8 @@ def identify(logs: Sequence[PlantLog], seed: int = 0, start: Plant | None = None
 
     Args:
         logs: The recordings.
-        seed: Of the global search.
-        start: Where to begin instead of searching everywhere.
+        seed: Seed of the global search.
+        start: Initial plant; None: global search.
 
     Returns:
         The plant, and how the recordings drive it best.
@@ -172,6 +172,40 @@ def identify(logs: Sequence[PlantLog], seed: int = 0, start: Plant | None = None
         (_polished(logs, drive, begin) for drive in drives for begin in starts), key=lambda found: found[0]
     )
     return as_plant(best, min(quiet_noise(log) for log in logs)), drive
+
+
+NAMES = tuple(
+    [f"{pump}.{part}" for pump in ("inflation", "deflation") for part in ("rate", "stall", "dead_duty", "spin_up")]
+    + ["leak_time", "hold_time", "vent_time"]
+)
+"""Of the coefficients, as `Plant` has them."""
+
+_AT_BOUND = 0.01
+_CHANGE = 1.25
+_SEEN = 0.02
+"""kPa, the resolution of the board's readings: what changes the pressure by less cannot be found in them."""
+
+
+def not_identified(logs: Sequence[PlantLog], plant: Plant, drive: Drive) -> dict[str, str]:
+    """Coefficients that the recordings do not tell, by name, and why.
+
+    One is not identified if it ends within 1 % of its bounds, or if a quarter more or less of it changes the simulated
+    pressure of no recording by 0.02 kPa (root mean square).
+    """
+    found = plant.coefficients()
+    simulated = [simulate(log, found, drive) for log in logs]
+    reasons = {}
+    for place, (name, (low, high)) in enumerate(zip(NAMES, _BOUNDS, strict=True)):
+        changes = [
+            rmse(simulate(log, np.where(np.arange(len(found)) == place, found * factor, found), drive) - before)
+            for log, before in zip(logs, simulated, strict=True)
+            for factor in (1.0 / _CHANGE, _CHANGE)
+        ]
+        if max(changes) < _SEEN:
+            reasons[name] = f"never excited: a quarter more or less changes the pressure by {max(changes):.3f} kPa"
+        elif not low + _AT_BOUND * (high - low) < found[place] < high - _AT_BOUND * (high - low):
+            reasons[name] = f"it ends on its bound ({low:g} … {high:g})"
+    return reasons
 
 
 def _residual(logs: Sequence[PlantLog], drive: Drive, coefficients: Array) -> Array:

@@ -17,10 +17,14 @@ from softform_core.simulation.simulated_body import (
     PulledBody,
     SimulatedBody,
     TendonLoads,
-    equilibrium_points,
+    equilibrium_unknowns,
     rest_points,
 )
+from softform_rig.memory import Memory
 from softform_rig.reality import Reality, true_values
+
+HELD_S = 10.0
+"""How long a commanded actuation is held before its shape is looked at: the time that a frame takes to collect."""
 
 _BEYOND = 0.5  # of the working range; further outside the body is not modelled (it would tear or lie on the floor)
 
@@ -75,9 +79,8 @@ class LiveBody:
         self.solve_seconds = 0.0
         margin = _BEYOND * (robot.actuator_max - robot.actuator_min)
         self._lowest, self._highest = robot.actuator_min - margin, robot.actuator_max + margin
-        self._hysteresis = reality.hysteresis
-        self._felt = np.zeros(len(robot.actuators))
-        self._asked: Array | None = None
+        self._memory, self._looked_at = Memory(reality, len(robot.actuators)), time.monotonic()
+        self._felt: Array | None = None
         self._solved: _Solved | None = None
         self._sensitivity: Array | None = None
         self._points = self.rest
@@ -87,9 +90,14 @@ class LiveBody:
         """Triangles (F, 3) over the points; none of a body without a surface."""
         return self.simulated.faces
 
-    def shape(self, values: Array) -> Array:
-        """Points (P, 3) m under true values (k,) of the actuators; the last good ones if no equilibrium is found."""
-        return self._solver.submit(self._shape, values).result()
+    def shape(self, values: Array, held: float | None = None) -> Array:
+        """Points (P, 3) m of the body; the last good ones if no equilibrium is found.
+
+        Args:
+            values: (k,) true values of the actuators.
+            held: For how long they have been so, s; None for since the last look.
+        """
+        return self._solver.submit(self._shape, values, held).result()
 
     def tendon_loads(self) -> TendonLoads | None:
         """What the motors of its tendons felt at the last equilibrium; None before one, and without tendons."""
@@ -99,12 +107,12 @@ class LiveBody:
         return self.simulated.tendon_loads(solved.unknowns[None], solved.felt[None])
 
     def commanded_shape(self, actuation: Array) -> Array:
-        """Points (P, 3) m once the devices have regulated their readings to an actuation (m,).
+        """Points (P, 3) m once the devices have held their readings at an actuation (m,) for `HELD_S`.
 
         Raises:
             SoftformError: If no equilibrium is found.
         """
-        points = self.shape(true_values(self._reality, self._robot, self._robot.actuators_of(actuation)))
+        points = self.shape(true_values(self._reality, self._robot, self._robot.actuators_of(actuation)), HELD_S)
         if self.failure is not None:
             raise SoftformError(
                 f"Reality '{self._reality.name}' has no shape: {self.failure}", "Soften its differences."
@@ -121,49 +129,64 @@ class LiveBody:
         Raises:
             NoEquilibriumError: If the body has no equilibrium under a slight load.
         """
-        values = np.full((1, len(self._felt)), self._steps.warm_up)
-        look(self._solver.submit(equilibrium_points, self.simulated, values).result()[0])
+        values = np.full((1, len(self._robot.actuators)), self._steps.warm_up)
+        look(self._solver.submit(self._compile, values).result())
 
-    def _shape(self, values: Array) -> Array:
-        if self._asked is not None and np.abs(values - self._asked).max() <= self._steps.same:
-            return self._points
-        self._asked = values.copy()
+    def _compile(self, values: Array) -> Array:
+        """All that is asked of a body while it lives: a compilation later would stop every thread of the rig."""
+        unknowns = equilibrium_unknowns(self.simulated, values)
+        equilibrium_sensitivities(self.simulated, unknowns, values)
+        if isinstance(self.simulated, PulledBody):
+            self.simulated.tendon_loads(unknowns, values)
+        return self.simulated.points(unknowns)[0]
+
+    def _shape(self, values: Array, held: float | None) -> Array:
+        felt = self._feel(values, held)
+        return self._points if felt is None else self._shape_of(felt)
+
+    def _feel(self, values: Array, held: float | None) -> Array | None:
+        """What the body feels; None far outside the working range."""
+        now = time.monotonic()
+        seconds, self._looked_at = now - self._looked_at if held is None else held, now
         if ((values < self._lowest) | (values > self._highest)).any():
             self.failure = f"Values {values.tolist()} {self._robot.unit} lie far outside the robot's working range."
+            self._felt = None
+            return None
+        return self._memory.feel(values, seconds)
+
+    def _shape_of(self, felt: Array) -> Array:
+        if self._felt is not None and np.abs(felt - self._felt).max() <= self._steps.same:
             return self._points
-        self._felt = self._feel(values)
+        self._felt = felt
         started = time.monotonic()
-        self._solve()
+        self._solve(felt)
         self.solves += 1
         self.solve_seconds = time.monotonic() - started
         return self._points
 
-    def _solve(self) -> None:
+    def _solve(self, felt: Array) -> None:
         """Bring the body to equilibrium under the values felt; if it has none, it stays."""
-        if self.simulated.is_slack and np.abs(self._felt).max() < self._steps.same:
+        if self.simulated.is_slack and np.abs(felt).max() < self._steps.same:
             self._solved, self._points, self.failure = None, self.rest, None
             return
         start = None if self._solved is None else self._solved.unknowns[None]
-        found = find_equilibria(self.simulated, self._felt[None], start)
+        found = find_equilibria(self.simulated, felt[None], start)
         if found.failures[0]:
             self.failure = f"{found.failures[0]} {NO_EQUILIBRIUM_ADVICE}"
             return
-        self._solved = _Solved(self._felt, found.unknowns[0], self.simulated.points(found.unknowns)[0])
+        self._solved = _Solved(felt, found.unknowns[0], self.simulated.points(found.unknowns)[0])
         self._points, self._sensitivity, self.failure = self._solved.points, None, None
 
     def _shape_between_solves(self, values: Array) -> Array:
-        felt, solved = self._feel(values), self._solved
+        felt, solved = self._feel(values, None), self._solved
+        if felt is None:
+            return self._points
         if self.failure is not None or solved is None or np.abs(felt - solved.felt).max() > self._steps.near:
-            return self._shape(values)
+            return self._shape_of(felt)
         if self._sensitivity is None:
             unknowns = solved.unknowns[None]
             moves = equilibrium_sensitivities(self.simulated, unknowns, solved.felt[None])
             self._sensitivity = self.simulated.moved_points(unknowns, moves)[0]
         if not np.isfinite(self._sensitivity).all():
-            return self._shape(values)
-        self._felt = felt
+            return self._shape_of(felt)
         return solved.points + self._sensitivity @ (felt - solved.felt)
-
-    def _feel(self, values: Array) -> Array:
-        """Play operator: within ± hysteresis of a reversal the material does not follow an actuator."""
-        return np.clip(self._felt, values - self._hysteresis, values + self._hysteresis)

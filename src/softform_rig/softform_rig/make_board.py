@@ -15,10 +15,10 @@ def make_board(name: BoardName, plant: Plant, sensors: Sensors, firmware: Firmwa
     """Build a board.
 
     Args:
-        name: As in docs/boards.md.
+        name: Name of the board in docs/boards.md.
         plant: Pneumatics of its channels.
         sensors: Pressure sensors of the board.
-        firmware: Of `openpneu_a`, see `Firmware`.
+        firmware: Firmware of `openpneu_a`, see `Firmware`.
     """
     if name == "openpneu_a":
         return Firmware(plant, sensors, firmware)

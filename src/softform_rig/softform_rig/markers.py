@@ -13,7 +13,7 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.registration.rest_surface import RestSurface, rest_surface_of
 from softform_core.robots import TIP, TIP_MARKER, Robot
-from softform_core.surface.bspline import derivative_matrices
+from softform_core.surface.patch import ParametrisedMesh, Patch
 from softform_rig.live_body import LiveBody
 from softform_rig.motion_capture import WornMarkers
 
@@ -30,10 +30,10 @@ _FROM_RIM = 0.02
 def marker_layout(surface: RestSurface, count: int) -> Array:
     """Places for `count` markers, spread evenly over the resting surface, (count, 2) parameters.
 
-    The surface is divided into equal, nearly square cells. Markers are in the middle of the cells and in the middle of
-    their sides, those on the rim a little inside it, where a clamp that slips shows. With the 34 markers of the paper,
-    the cells of a square sheet under nine chambers are the chambers. The markers that are left are put, one by one,
-    where the nearest marker or the rim is furthest.
+    Each patch gets its share. It is divided into equal, nearly square cells. Markers are in the middle of the cells and
+    in the middle of their sides, those on the rim a little inside it, where a clamp that slips shows. With the 34
+    markers of the paper, the cells of a square sheet under nine chambers are the chambers. The markers that are left
+    are put, one by one, where the nearest marker or the rim is furthest.
 
     Args:
         surface: Resting surface.
@@ -44,8 +44,16 @@ def marker_layout(surface: RestSurface, count: int) -> Array:
     """
     if count < 4:
         raise SoftformError(f"{count} markers are too few.", "Four at least are needed to register them.")
-    patch = surface.mesh.patch
-    size = _lengths(surface)
+    patches = surface.mesh.patches
+    grids = zip(patches.patches, patches.grids(surface.points), strict=True)
+    counts = [(count + later) // len(patches) for later in range(len(patches))][::-1]
+    own = [_layout_on_patch(*patch, number) for patch, number in zip(grids, counts, strict=True)]
+    return np.concatenate([patches.joined(number, places) for number, places in enumerate(own)])
+
+
+def _layout_on_patch(patch: Patch, points: Array, count: int) -> Array:
+    """`marker_layout` of one patch over the grid of its points (g, g, 3) m."""
+    size = _lengths(points)
     cells = _cells(size, count, patch.periodic)
     places = np.empty((0, 2)) if cells is None else _middles(*cells, patch.periodic)
     for side in patch.sides:
@@ -62,9 +70,8 @@ def marker_layout(surface: RestSurface, count: int) -> Array:
     return places
 
 
-def _lengths(surface: RestSurface) -> Array:
-    """Mean lengths (2,) m of the resting surface along u and along v."""
-    grid = surface.mesh.patch.grid(surface.points)
+def _lengths(grid: Array) -> Array:
+    """Mean lengths (2,) m of a resting patch along u and along v, from the grid (m, n, 3) of its points."""
     steps = (np.linalg.norm(np.diff(grid, axis=axis), axis=-1) for axis in (0, 1))
     return np.array([step.sum(axis=axis).mean() for axis, step in enumerate(steps)])
 
@@ -120,23 +127,31 @@ def glue_markers(surface: RestSurface, places: Array, placement_error: float, se
         placement_error: Standard deviation along u and along v, m.
         seed: Seed of these errors.
     """
-    patch, mesh = surface.mesh.patch, surface.mesh
-    slopes = [matrix @ surface.control_points.reshape(-1, 3) for matrix in derivative_matrices(places, *patch)]
+    patches = surface.mesh.patches
+    slopes = [matrix @ surface.control_points for matrix in patches.derivatives(places)]
     per_parameter = np.stack([np.linalg.norm(slope, axis=1) for slope in slopes], axis=1)
     errors = placement_error * np.random.default_rng(seed).standard_normal(places.shape)
-    glued = patch.wrapped(places + errors / per_parameter)
+    place, local = patches.split(places)
+    corners, weights = np.empty((len(places), 3), dtype=np.int64), np.empty((len(places), 3))
+    for number, mesh in enumerate(surface.mesh.meshes):
+        on = place == number
+        corners[on], weights[on] = _barycentric(mesh, mesh.patch.wrapped(local[on] + (errors / per_parameter)[on]))
+    return GluedMarkers([f"m{number + 1:02d}" for number in range(len(places))], corners, weights)
+
+
+def _barycentric(mesh: ParametrisedMesh, places: Array) -> tuple[NDArray[np.int64], Array]:
+    """Vertices (M, 3) of the triangles that hold parameters (M, 2) of a patch, and the coordinates (M, 3) in them."""
     corner = mesh.corners
-    # Solve glued = corner_0 + s (corner_1 - corner_0) + t (corner_2 - corner_0) in every triangle.
+    # Solve place = corner_0 + s (corner_1 - corner_0) + t (corner_2 - corner_0) in every triangle.
     sides = np.linalg.inv(np.stack([corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0]], axis=2))
-    offset = glued[:, None] - corner[None, :, 0]
-    if patch.periodic:
+    offset = places[:, None] - corner[None, :, 0]
+    if mesh.patch.periodic:
         offset[..., 0] -= np.round(offset[..., 0])
     along = np.einsum("fij,mfj->mfi", sides, offset)
     weights = np.concatenate([1.0 - along.sum(axis=2, keepdims=True), along], axis=2)
     inside = weights.min(axis=2).argmax(axis=1)
     chosen = weights[np.arange(len(places)), inside]
-    names = [f"m{number + 1:02d}" for number in range(len(places))]
-    return GluedMarkers(names, np.asarray(mesh.kept[mesh.faces[inside]], dtype=np.int64), chosen)
+    return np.asarray(mesh.kept[mesh.faces[inside]], dtype=np.int64), chosen
 
 
 @dataclass(frozen=True)
@@ -144,7 +159,7 @@ class TipMarker:
     """The one marker on the tip.
 
     Attributes:
-        point: Which of the body's points the tip is.
+        point: Index of the tip among the body's points.
         names: Name of the marker, as the only entry.
     """
 
@@ -162,8 +177,8 @@ def worn_markers(robot: Robot, body: LiveBody, placement_error: float, seed: int
     Args:
         robot: The robot.
         body: Body of the robot.
-        placement_error: As `glue_markers`.
-        seed: As `glue_markers`.
+        placement_error: See `glue_markers`.
+        seed: See `glue_markers`.
     """
     worn: list[WornMarkers] = []
     if robot.surfaces:

@@ -38,14 +38,14 @@ class MotionCapture:
     """Cameras around one robot.
 
     Attributes:
-        names: Of all markers: those on the body, then those on the robot's frame.
+        names: Names of all markers: those on the body, then those on the robot's frame.
 
     Args:
         description: Frame, noise and occlusions.
         worn: The markers on the body, in groups.
         base_markers: Those on the robot's frame: name -> place, m, robot frame.
         rest: Points (P, 3) m of the body at rest, by which markers are neighbours.
-        seed: Of noise and occlusions.
+        seed: Seed of noise and occlusions.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class MotionCapture:
 
         Args:
             shape: Points (P, 3) m of the body, robot frame.
-            time: s.
+            time: Time, s.
 
         Returns:
             (len(names), 3) m in the system's own frame, NaN where a marker is missing.

@@ -108,10 +108,10 @@ class MotorBus:
         usual_boot_seconds: None is needed.
         boot_seconds: Not used by motors.
         is_hung: Whether nothing answers; the motors hold what they had.
-        loads: What the motors felt of the body when it was last looked at.
+        loads: Loads of the motors at the last solve of the body.
 
     Args:
-        motors: By their ids.
+        motors: Motors by id.
     """
 
     boots_on_open = False
@@ -233,7 +233,7 @@ class MotorBus:
                 return packet
 
     def _obey(self, packet: bytes, now: float) -> None:
-        """One sound instruction."""
+        """One valid instruction."""
         body = packet[7:-2].replace(b"\xff\xff\xfd\xfd", b"\xff\xff\xfd")
         address, code, given = packet[4], body[0], body[1:]
         present = [wired for wired in self._wired if wired.number not in self._absent]

@@ -24,7 +24,11 @@ PARAMETERS = (
         "An openpneu_a: all ten channels regulated, or like the published snapshot (pairs, two regulated).",
         choices=("regulated", "shipped"),
     ),
-    Parameter("port_link", "", "Symbolic link to the board's terminal; by default `openpneu` in the folder of runs."),
+    Parameter(
+        "port_link",
+        "",
+        "Symbolic link to the board's terminal (of several `port_link`_DEVICE); by default `openpneu` in runs.",
+    ),
     Parameter("scan_folder", "", "Folder of the scanner's exports; by default `scans` in the folder of runs."),
     Parameter("scan_period", 1.0, "Time between scans while the shape changes, s.", 0.2, 2.0),
     Parameter(
@@ -40,7 +44,11 @@ PARAMETERS = (
         "What goes wrong by itself: KIND[=VALUE][@START][+DURATION], s since the rig is active; see `inject-faults`.",
     ),
     Parameter("autostart", False, "Whether it configures and activates itself; without a bring-up manager."),
-    Parameter("wire_log", "", "File that gets a line for each request on the board's wire; empty: none."),
+    Parameter(
+        "wire_log",
+        "",
+        "File that gets a line for each request on the board's wire (of several `wire_log`_DEVICE); empty: none.",
+    ),
     Parameter("keep_scans", 100, "Exports to keep; older ones are deleted.", 1, 100000),
     Parameter(
         "registration",

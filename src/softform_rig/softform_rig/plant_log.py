@@ -6,6 +6,7 @@ header, rows that are not numbers and a last line that was cut off; those rows k
 """
 
 import re
+from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,6 +21,7 @@ _COLUMNS = (4, 5)
 _FEWEST_ROWS = 50
 _VALID_RANGE = 100.0  # kPa, beyond which the board takes no reading for true
 _LARGEST_SHARE_LOST = 0.5
+_SHOWN = 60  # characters of a line in a message
 _HELP = (
     "Give measured and target pressure (kPa), inflation and deflation command (counts), perhaps a rate, in each row."
 )
@@ -30,7 +32,7 @@ class PlantLog:
     """One recording.
 
     Attributes:
-        name: Of the file.
+        name: Name of the file.
         row_period: s a row.
         measured: (n,) kPa, NaN where there is no reading.
         targets: (n,) kPa.
@@ -96,7 +98,9 @@ def read_plant_log(path: Path, row_period: float = ROW_PERIOD) -> PlantLog:
         rows.pop()  # the recording was cut off in its last line
     whole = [row for row in rows if len(row) == columns]
     if len(whole) < max(_FEWEST_ROWS, (1.0 - _LARGEST_SHARE_LOST) * len(rows)):
-        raise SoftformError(f"{path} has {len(whole)} rows of {columns} columns among {len(rows)}.", _HELP)
+        raise SoftformError(
+            f"{path} has {len(whole)} rows of {columns} columns among {len(rows)}. {_what_is_there(lines)}", _HELP
+        )
     table = np.array([row if len(row) == columns else [np.nan] * columns for row in rows])
     table[~np.isfinite(table)] = np.nan
     measured = np.where(np.abs(table[:, 0]) <= _VALID_RANGE, table[:, 0], np.nan)
@@ -110,6 +114,23 @@ def read_plant_log(path: Path, row_period: float = ROW_PERIOD) -> PlantLog:
     log = PlantLog(path.name, row_period, measured, targets, *duties, lost)
     # The simulation begins at a reading: rows before the first have nothing to begin with.
     return replace(log.part(int(np.argmax(~np.isnan(measured))), len(log)), lost_rows=lost)
+
+
+def _what_is_there(lines: list[str]) -> str:
+    """What a file has that is no recording, for the one who gave it."""
+    filled = [line for line in lines if line.strip()]
+    if not filled:
+        return "The file is empty."
+    shown = filled[0].strip()
+    if not shown.isprintable():
+        return f"It is no text: it begins with {shown[:_SHOWN]!r}."
+    widths = Counter(len(_numbers(line)) for line in filled)
+    usual, count = widths.most_common(1)[0]
+    words = sum(np.isnan(_numbers(line)).all() for line in filled)
+    return (
+        f"Of its {len(filled)} lines {count} have {usual} column{'s' * (usual > 1)}, {words} hold no number; the first "
+        f"one is '{shown[:_SHOWN]}'."
+    )
 
 
 def _numbers(line: str) -> list[float]:

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
 from softform_core.plant import Plant, load_plant
-from softform_rig.identify_plant import FOLLOWS_LAW, Drive, errors, identify, law_agreement, rmse
+from softform_rig.identify_plant import FOLLOWS_LAW, Drive, errors, identify, law_agreement, not_identified, rmse
 from softform_rig.plant_log import PlantLog
 
 FITTED_SHARE = 0.6
@@ -20,7 +21,7 @@ class StepError:
     """How one step, or one piece of a trajectory, is reproduced.
 
     Attributes:
-        first_row: Of the step.
+        first_row: First row of the step.
         rows: Number of them.
         before: Target before the step, kPa.
         target: Target of the step, kPa.
@@ -53,12 +54,12 @@ def overall(log: PlantLog, plant: Plant, drive: Drive) -> float:
     return round(rmse(errors(log, plant.coefficients(), drive)), 3)
 
 
-def report_plant(logs: Sequence[PlantLog], seed: int, say: Callable[[str], object]) -> tuple[Plant, dict[str, object]]:
+def report_plant(logs: Sequence[PlantLog], seed: int, say: Callable[[str], object]) -> tuple[Plant, dict[str, Any]]:
     """Identify the plant from all recordings together, and check it in every way that they allow.
 
     Args:
         logs: The recordings.
-        seed: Of the searches.
+        seed: Seed of the searches.
         say: Called with a line for each step of the work.
 
     Returns:
@@ -68,7 +69,7 @@ def report_plant(logs: Sequence[PlantLog], seed: int, say: Callable[[str], objec
         SoftformError: If the shipped plant cannot be read.
     """
     alone: list[Plant] = []
-    figures: list[dict[str, object]] = []
+    figures: list[dict[str, Any]] = []
     shipped = load_plant()
     for log in logs:
         say(f"{log.name}: {len(log)} rows, fitted on its first {100 * FITTED_SHARE:.0f} %, checked on the rest")
@@ -82,6 +83,9 @@ def report_plant(logs: Sequence[PlantLog], seed: int, say: Callable[[str], objec
         figures.append({"name": log.name, "held_out_rmse_kpa": held_out, "law_agreement": round(agreement, 3)})
     say("all recordings together")
     plant, drive = identify(logs, seed)
+    untold = not_identified(logs, plant, drive)
+    for name, reason in untold.items():
+        say(f"WARNING: {name} is not identified: {reason}")
     for log, found in zip(logs, figures, strict=True):
         found |= {
             "rows": len(log),
@@ -97,6 +101,7 @@ def report_plant(logs: Sequence[PlantLog], seed: int, say: Callable[[str], objec
     }
     return plant, {
         "plant": plant.model_dump(),
+        "not_identified": untold,
         "driven_by": "targets, through the board's law" if drive.closed_loop else "recorded commands, anew each step",
         "rmse_kpa": round(float(np.sqrt(np.mean([overall(log, plant, drive) ** 2 for log in logs]))), 3),
         "logs": figures,

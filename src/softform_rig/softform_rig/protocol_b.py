@@ -1,4 +1,4 @@
-"""The emulated OpenPneu board of Protocol B, as docs/boards.md has it; nobody has seen a real one."""
+"""The emulated OpenPneu board of Protocol B, as docs/boards.md has it; not compared with a real one."""
 
 import re
 

@@ -17,11 +17,14 @@ from softform_core.errors import SoftformError
 from softform_rig.control import CONTROL_RATE
 from softform_rig.emulated_device import EmulatedDevice
 from softform_rig.fault_schedule import FaultSchedule
+from softform_rig.faults import parse_fault
 from softform_rig.faulty_board import FaultyBoard
 from softform_rig.wire_log import WireLog
 
 _CHUNK = 4096
 _LEAVING_POLL = 0.02  # s
+_PULLED_POLL = 0.005  # s
+_PULLED_SECONDS = 10.0
 
 
 class PseudoTerminal:
@@ -87,6 +90,23 @@ class PseudoTerminal:
             self._thread.join()
             self._thread = None
         self._unplug()
+
+    def pull_cable(self) -> None:
+        """Disconnect, by the fault of that name; returns once the port is gone. The board keeps its power.
+
+        Raises:
+            SoftformError: If the port stays.
+        """
+        self.board.schedule.inject(parse_fault("disconnect"))
+        deadline = time.monotonic() + _PULLED_SECONDS
+        while self.link.is_symlink():
+            if time.monotonic() > deadline:
+                raise SoftformError(f"The port {self.link} is still there.", "Start the terminal before.")
+            time.sleep(_PULLED_POLL)
+
+    def plug_in(self) -> None:
+        """End all faults: the port comes back."""
+        self.board.schedule.clear()
 
     def _plug_in(self) -> None:
         """Open a terminal and make the link.

@@ -14,9 +14,10 @@ from pydantic import Field, SerializeAsAny, ValidationError
 
 from softform_core.bodies.spread import Values, positive, spread_values
 from softform_core.errors import SoftformError
-from softform_core.paths import config_dir, reality_file
+from softform_core.paths import described_names, drawn_seed, reality_file
 from softform_core.robots import Robot
 from softform_core.robots.description import Description, Finite, NotNegative, Place, Positive
+from softform_core.robots.devices import Device
 from softform_core.units import PA_PER_KPA
 from softform_rig.emulated_board import CHANNELS, Sensors
 
@@ -49,8 +50,24 @@ class MotorErrors(Description):
     backlash: NotNegative = 0.0
 
 
+class Creep(Description):
+    """The material follows a share of every change only slowly, like exp(-t / time).
+
+    Attributes:
+        share: of the change.
+        time: s.
+    """
+
+    share: Annotated[float, Field(ge=0.0, le=0.5)] = 0.0
+    time: Positive = 20.0
+
+
 class ScannerDescription(Description):
-    """What the scanner sees: viewpoints (m, robot frame), resolution, noise, outliers and holes."""
+    """What the scanner sees: viewpoints (m, robot frame), resolution, noise, outliers and holes.
+
+    Every scan is registered anew: `registration_shift` (m) and `registration_turn` (rad) are standard deviations of
+    each coordinate of what is left of its motion about `look_at`.
+    """
 
     viewpoints: Annotated[list[Place], Field(min_length=1, max_length=6)] = [(0.0, -0.22, 0.52), (0.16, -0.16, 0.50)]
     look_at: Place = (0.0, 0.0, 0.02)
@@ -61,6 +78,8 @@ class ScannerDescription(Description):
     grazing_angle: Annotated[float, Field(gt=0.0, le=90.0)] = 75.0
     holes: Annotated[float, Field(ge=0.0, le=50.0)] = 4.0
     hole_radius: Positive = 0.04
+    registration_shift: NotNegative = 0.0
+    registration_turn: NotNegative = 0.0
 
 
 class MotionCaptureDescription(Description):
@@ -87,14 +106,15 @@ class Reality(Description):
     """One reality of robots of one kind of body.
 
     Attributes:
-        name: For people, and of the file.
+        name: Name of the reality and of its file.
         title: One line.
-        body: How the body differs from the simulator's; fields of the body's `reality_type`.
-        pressure_sensors: Of the board.
-        motors: Of tendons.
+        body: Differences of the body from the simulator's; fields of the body's `reality_type`.
+        pressure_sensors: Pressure sensors of the board.
+        motors: Tendon motors.
         hysteresis: The material does not follow an actuator within so much of a reversal, in its unit.
-        scanner: What it sees of a surface.
-        motion_capture: What it sees of markers.
+        creep: Creep of the material.
+        scanner: The emulated scanner.
+        motion_capture: The emulated motion capture.
     """
 
     name: Annotated[str, Field(min_length=1)]
@@ -103,21 +123,28 @@ class Reality(Description):
     pressure_sensors: PressureSensors = PressureSensors()
     motors: MotorErrors = MotorErrors()
     hysteresis: NotNegative = 0.0
+    creep: Creep = Creep()
     scanner: ScannerDescription = ScannerDescription()
     motion_capture: MotionCaptureDescription = MotionCaptureDescription()
 
 
 def known_realities(kind: str) -> list[str]:
     """Names of the realities in `config/realities` for a kind of body."""
-    return sorted(path.stem for path in (config_dir() / "realities" / kind).glob("*.yaml"))
+    return described_names(f"realities/{kind}")
 
 
 def load_reality(name_or_path: str | Path, robot: Robot) -> Reality:
     """Read a reality by its name among those for the robot's kind of body, or by path; check that it fits the robot.
 
+    `drawn:SEED` is the reality that `draw_reality` draws.
+
     Raises:
         SoftformError: If the file is missing, is not YAML, or a field is wrong; the message names the field.
     """
+    if (seed := drawn_seed(name_or_path)) is not None:
+        from softform_rig.draw_reality import draw_reality  # which needs Reality
+
+        return draw_reality(robot, seed)
     kind = robot.body.kind
     path = reality_file(name_or_path, kind)
     try:
@@ -157,11 +184,12 @@ def _body_fields(robot: Robot, fields: dict[str, object]) -> Description:
         raise ValueError(faults) from error
 
 
-def board_sensors(robot: Robot, reality: Reality, noise: float, seed: int) -> Sensors:
-    """Sensors of the board's ten channels; channels without an actuator are ideal. `noise` in kPa."""
+def board_sensors(robot: Robot, device: Device, reality: Reality, noise: float, seed: int) -> Sensors:
+    """Sensors of a board's ten channels; channels without an actuator are ideal. `noise` in kPa."""
     gain, offset = np.ones(CHANNELS), np.zeros(CHANNELS)
-    of_actuators = _calibration(reality, len(robot.actuators))
-    gain[robot.channels], offset[robot.channels] = of_actuators[0], of_actuators[1] / PA_PER_KPA
+    gains, offsets = _calibration(reality, len(robot.actuators))
+    served = robot.served_by(device)
+    gain[device.channels], offset[device.channels] = gains[served], offsets[served] / PA_PER_KPA
     return Sensors(gain, offset, noise, seed)
 
 

@@ -38,7 +38,8 @@ class RigNode(SoftformLifecycleNode):
         super().__init__("rig", PARAMETERS, hardware_id="virtual rig")
         self.is_finished, self.exit_code = False, 0
         self._rig: VirtualRig | None = None
-        self._activated_at, self._had_host = 0.0, False
+        self._activated_at = 0.0
+        self._hosts: set[Path] = set()
         self._true_surface = self.create_publisher(PointCloud2, "rig/true_surface", TRUE_SURFACE)
         self._markers = self.create_publisher(MarkerFrame, "mocap/markers", CAPTURED_MARKERS)
         self._events = self.create_publisher(DiagnosticStatus, "rig/fault_events", FAULT_EVENTS)
@@ -70,8 +71,9 @@ class RigNode(SoftformLifecycleNode):
         """Open the port and start scanning."""
         assert self._rig is not None
         self._rig.start()
-        self._activated_at, self._had_host = time.monotonic(), False
-        self.get_logger().info(f"board at {self._rig.settings.port_link}, {self._rig.devices}")
+        self._activated_at, self._hosts = time.monotonic(), set()
+        ports = ", ".join(str(terminal.link) for terminal in self._rig.terminals)
+        self.get_logger().info(f"board at {ports}, {self._rig.devices}")
 
     def deactivate(self) -> None:
         """Close the port, as if the board were unplugged."""
@@ -90,7 +92,7 @@ class RigNode(SoftformLifecycleNode):
                 raise SoftformError("The rig is not active.", "Activate it first.")
             fault = fault_from_request(request)
             if fault is None:
-                self._rig.schedule.clear()
+                self._rig.clear_faults()
             else:
                 self._rig.inject(fault)
             response.success = True
@@ -102,14 +104,15 @@ class RigNode(SoftformLifecycleNode):
     def _publish_events(self) -> None:
         if self._rig is None:
             return
-        if self.is_active and self._rig.terminal.connected != self._had_host:
-            self._had_host = not self._had_host
-            self.get_logger().info(f"a host {'opens' if self._had_host else 'has left'} the port")
-        for event in self._rig.schedule.events():
+        for event in self._rig.fault_events():
             self._say_event(str(event.fault), event.event, event.time)
-        vents = self._rig.terminal.board.vent_times
-        while vents:
-            self._say_event("host", "vent on the wire", vents.popleft())
+        for terminal in self._rig.terminals:
+            if self.is_active and terminal.connected != (terminal.link in self._hosts):
+                self._hosts ^= {terminal.link}
+                done = "opens" if terminal.link in self._hosts else "has left"
+                self.get_logger().info(f"a host {done} the port {terminal.link.name}")
+            while terminal.board.vent_times:
+                self._say_event("host", "vent on the wire", terminal.board.vent_times.popleft())
 
     def _say_event(self, name: str, event: str, at: float) -> None:
         """Publish and log one event at `at`, s of the steady clock, which all processes of this machine share."""
@@ -129,13 +132,13 @@ class RigNode(SoftformLifecycleNode):
         assert self._rig is not None
         rig, faults = self._rig, self._rig.faults
         values = {
-            "port": rig.settings.port_link,
-            "host connected": rig.terminal.connected,
+            "port": ", ".join(str(terminal.link) for terminal in rig.terminals),
+            "host connected": all(terminal.connected for terminal in rig.terminals),
             f"true {rig.quantity}": " ".join(f"{value:.6g}" for value in rig.actuator_values()),
             "scans": rig.scans,
             "marker frames": rig.marker_frames,
             "solves": rig.body.solves,
-            "faults that are on": ", ".join(map(str, rig.schedule.all_on())) or "none",
+            "faults that are on": ", ".join(map(str, rig.faults_on)) or "none",
             "last solve (s)": f"{rig.body.solve_seconds:.3f}",
         }
         return Health(ERROR if faults else OK, "; ".join(faults) or "the virtual rig runs", values)

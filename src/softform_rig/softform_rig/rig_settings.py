@@ -14,7 +14,7 @@ class RigSettings:
     """Where the rig's devices appear and how they behave.
 
     Attributes:
-        port_link: symbolic link to the board's terminal.
+        port_link: symbolic link to the board's terminal; of several `port_link`_DEVICE, and so with `wire_log`.
         scan_folder: folder of the scanner's exports.
         registration: pose of the scanner in the robot's frame: x, y, z (m), qx, qy, qz, qw.
         firmware: see `Firmware`.

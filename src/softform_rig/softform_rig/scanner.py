@@ -11,6 +11,7 @@ import numpy as np
 import open3d
 from numpy.typing import NDArray
 from open3d.core import Tensor
+from scipy.spatial.transform import Rotation
 
 from softform_core.arrays import Array
 from softform_rig.device_pose import DevicePose
@@ -47,6 +48,7 @@ class Scanner:
         self.pose = pose
         self._radius = radius
         self._random = np.random.default_rng(seed)
+        self._registration = np.random.default_rng([seed, 1])
 
     def scan(self, vertices: Array, faces: NDArray[np.integer]) -> Scan:
         """Look at a surface from all viewpoints and merge what is seen.
@@ -66,7 +68,15 @@ class Scanner:
         along = described.noise * self._random.standard_normal(len(points))
         along[is_outlier] += self._random.uniform(-described.outlier_range, described.outlier_range, is_outlier.sum())
         points = points + along[:, None] * rays
+        points, normals = self._registered(points, normals)
         return Scan(self.pose.into_device(points), normals @ self.pose.rotation, is_outlier)
+
+    def _registered(self, points: Array, normals: Array) -> tuple[Array, Array]:
+        """Points and normals as this scan's registration has them."""
+        described, pivot = self.description, np.array(self.description.look_at)
+        turn = Rotation.from_rotvec(described.registration_turn * self._registration.standard_normal(3)).as_matrix()
+        shift = described.registration_shift * self._registration.standard_normal(3)
+        return (points - pivot) @ turn.T + pivot + shift, normals @ turn.T
 
     def _look(self, scene: open3d.t.geometry.RaycastingScene, corners: Array, eye: Array) -> tuple[Array, Array, Array]:
         """Points, normals and rays (n, 3) of one viewpoint, of the triangles' corners (F, 3, 3) that are hit."""

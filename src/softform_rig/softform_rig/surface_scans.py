@@ -33,11 +33,11 @@ class SurfaceScans:
 
     Args:
         robot: The robot.
-        description: Of the scanner.
+        description: Description of the scanner.
         faces: (F, 3) of the surface.
-        settings: Of the rig's devices.
-        schedule: Of their faults.
-        on_surface: What to do with the true surface.
+        settings: Settings of the rig's devices.
+        schedule: Schedule of their faults.
+        on_surface: Called with the true surface.
 
     Raises:
         SoftformError: If the registration is no pose.

@@ -82,8 +82,8 @@ class TendonMotor:
         """Let time pass.
 
         Args:
-            duration: s.
-            tension: Of the tendon, N.
+            duration: Duration, s.
+            tension: Tension of the tendon, N.
         """
         load = 0.0 if self.torn else tension * self.drum_radius / _TORQUE_CONSTANT  # A, against the position
         driven = self.torque_on and not self.hardware_error

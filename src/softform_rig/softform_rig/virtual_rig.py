@@ -1,4 +1,4 @@
-"""A virtual rig without ROS: a board on a port, a body that feels its pressures, and devices that look at the body.
+"""A virtual rig without ROS: boards or buses on ports, a body that feels them, and devices that look at the body.
 
 The board runs in its own thread on deadlines, and so does every device that looks at the body, so that a slow solve
 never delays the stream. They ask the one body for its shape, in turn.
@@ -11,10 +11,13 @@ from collections.abc import Callable
 import numpy as np
 
 from softform_core.arrays import Array
+from softform_core.errors import SoftformError
 from softform_core.periodic import PeriodicThread
 from softform_core.robots import Robot
+from softform_core.robots.devices import Device
+from softform_core.simulation.simulated_body import TendonLoads
 from softform_rig.control import regulate
-from softform_rig.fault_schedule import FaultSchedule
+from softform_rig.fault_schedule import FaultEvent, FaultSchedule
 from softform_rig.faults import Fault
 from softform_rig.faulty_markers import check_marker_names, faulty_markers
 from softform_rig.live_body import LiveBody
@@ -37,22 +40,23 @@ missing, their time, s since the epoch, and the number of the frame."""
 
 
 class VirtualRig:
-    """Board, body, motion capture and, of a robot with a surface, a scanner; of one reality.
+    """Boards or buses, body, motion capture and, of a robot with a surface, a scanner; of one reality.
 
     Attributes:
         marker_frames: Number of frames captured so far.
-        body: What feels the pressures.
+        body: The simulated body.
         cameras: The motion-capture system.
         scanning: The scanner; None without a surface.
-        quantity: What the actuators give, and its unit.
-        schedule: Of the faults of all devices; more may be injected at any time.
+        quantity: Quantity of the actuators, and its unit.
+        schedule: Of the faults of capture devices, and of the board or bus if there is but one.
+        terminals: Ports of boards or buses, in the order of the description.
 
     Args:
         robot: The robot on the rig.
-        reality: How it differs from the simulator.
-        settings: Of the devices.
-        on_surface: What to do with the true surface at every scan.
-        on_markers: What to do with frames of motion capture.
+        reality: Differences from the simulator.
+        settings: Settings of the devices.
+        on_surface: Called with the true surface at every scan.
+        on_markers: Called with frames of motion capture.
 
     Raises:
         SoftformError: If reality, plant or registration do not fit, or a fault names a marker that is not there.
@@ -74,37 +78,47 @@ class VirtualRig:
         self.marker_frames = 0
         for fault in settings.faults:
             check_marker_names(fault, self.cameras.names)
-        self.schedule = FaultSchedule(settings.faults)
-        firmware = make_device(robot, reality, settings)
-        self.terminal = PseudoTerminal(firmware, settings.port_link, self.schedule, settings.seed, settings.wire_log)
-        self._channels = robot.channels
+        self._robot = robot
+        planned = [(self._place_of(fault), fault) for fault in settings.faults]
+        names = [""] if len(robot.devices) == 1 else ["", *(device.name for device in robot.devices)]
+        self._schedules = {name: FaultSchedule([fault for place, fault in planned if place == name]) for name in names}
+        self.schedule = self._schedules[""]
+        self.terminals = [self._terminal(device, reality) for device in robot.devices]
         self.quantity = f"{robot.quantity}s ({robot.unit})"
         self._on_markers = on_markers
         self._one_at_a_time = threading.Lock()
         self._threads: list[PeriodicThread] = []
         if settings.mocap_rate > 0.0:
             self._every(1.0 / settings.mocap_rate, "motion capture", self.capture_markers)
-        if isinstance(firmware, MotorBus):
-            self._every(_LOAD_PERIOD, "load of the motors", lambda: self._load(firmware))
+        buses = [(d, t.firmware) for d, t in zip(robot.devices, self.terminals, strict=True)]
+        self._motors = [(robot.served_by(device), bus) for device, bus in buses if isinstance(bus, MotorBus)]
+        if self._motors:
+            self._every(_LOAD_PERIOD, "load of the motors", self._load)
         self.scanning: SurfaceScans | None = None
         if robot.surfaces:
             of_surface = reality.scanner, self.body.faces, settings, self.schedule, on_surface
             self.scanning = SurfaceScans(robot, *of_surface)
             self._every(settings.scan_period, "scanner", self.look)
         # Compiling holds the interpreter and would stall the stream: it is done before the board runs.
-        self._warm_up_board()
+        self._warm_up_boards()
         self.body.warm_up(self.cameras.positions if self.scanning is None else self.scanning.warm_up)
-        if isinstance(firmware, MotorBus):
-            self._load(firmware)
+        if self._motors:
+            self._load()
 
     def start(self) -> None:
         """Open the port, start the devices.
 
         Raises:
-            SoftformError: If the port link cannot be made.
+            SoftformError: If a port's link cannot be made; no port is left open then.
         """
-        self.schedule.begin()
-        self.terminal.start()
+        for schedule in self._schedules.values():
+            schedule.begin()
+        try:
+            for terminal in self.terminals:
+                terminal.start()
+        except SoftformError:
+            self.stop()
+            raise
         for thread in self._threads:
             thread.start()
 
@@ -112,16 +126,32 @@ class VirtualRig:
         """Stop them and close the port once its host has left or a short while is over; harmless if not started."""
         for thread in self._threads:
             thread.stop(_PATIENCE)
-        self.terminal.stop(_HOST_PATIENCE)
+        for terminal in self.terminals:
+            terminal.stop(_HOST_PATIENCE)
 
     def inject(self, fault: Fault) -> None:
         """Let something go wrong; its start counts from now.
 
         Raises:
-            SoftformError: If it names a marker that is not there.
+            SoftformError: If it names a marker that is not there or, of several devices, none that is.
         """
         check_marker_names(fault, self.cameras.names)
-        self.schedule.inject(fault)
+        self._schedules[self._place_of(fault)].inject(fault)
+
+    def clear_faults(self) -> None:
+        """End all faults now, and drop those to come."""
+        for schedule in self._schedules.values():
+            schedule.clear()
+
+    def fault_events(self) -> list[FaultEvent]:
+        """What has happened to faults since the last call, in order of time."""
+        events = [event for schedule in self._schedules.values() for event in schedule.events()]
+        return sorted(events, key=lambda event: event.time)
+
+    @property
+    def faults_on(self) -> list[Fault]:
+        """Faults that last and are on now."""
+        return [fault for schedule in self._schedules.values() for fault in schedule.all_on()]
 
     @property
     def devices(self) -> str:
@@ -138,20 +168,24 @@ class VirtualRig:
     @property
     def faults(self) -> list[str]:
         """What is wrong now, in sentences; empty while all is well."""
-        found = [self.terminal.failure, *(thread.failure for thread in self._threads), self.body.failure]
+        found = [*(terminal.failure for terminal in self.terminals), *(thread.failure for thread in self._threads)]
+        found.append(self.body.failure)
         found += [] if self.scanning is None else [self.scanning.failure]
         return [fault for fault in found if fault is not None]
 
     def actuator_values(self) -> Array:
         """True value of each actuator, (k,) in its unit."""
-        return self.terminal.firmware.actuator_values(self._channels)
+        values = np.empty(len(self._robot.actuators))
+        for device, terminal in zip(self._robot.devices, self.terminals, strict=True):
+            values[self._robot.served_by(device)] = terminal.firmware.actuator_values(device.channels)
+        return values
 
     def look(self) -> bool:
-        """Bring the body up to the pressures of the moment and scan it if that is due; returns whether it was."""
+        """Solve the body for the present actuator values and scan it if that is due; returns whether it was scanned."""
         return self.scanning is not None and self.scanning.look(*self._look_at(self.body.shape))
 
     def capture_markers(self) -> None:
-        """Capture the markers on the body as it is at the pressures of the moment."""
+        """Capture the markers on the body at the present actuator values."""
         shape, captured_at = self._look_at(self.body.shape_between_solves)
         positions = faulty_markers(self.cameras.capture(shape, captured_at), self.cameras.names, self.schedule)
         if self._on_markers is not None and positions is not None:
@@ -159,21 +193,47 @@ class VirtualRig:
         self.marker_frames += 1
 
     def _look_at(self, shape: Callable[[Array], Array]) -> tuple[Array, float]:
-        """What a way of asking the body says to the pressures of the moment, and that moment, s since the epoch."""
+        """Result of a query of the body at the present actuator values, and their time, s since the epoch."""
         with self._one_at_a_time:
             now = time.time()
             return shape(self.actuator_values()), now
 
-    def _load(self, motors: MotorBus) -> None:
+    def _load(self) -> None:
         """Let the motors feel their tendons."""
         self._look_at(self.body.shape)
-        motors.loads = self.body.tendon_loads()
+        loads = self.body.tendon_loads()
+        for served, bus in self._motors:
+            bus.loads = None if loads is None else TendonLoads(*(values[served] for values in loads))
 
     def _every(self, period: float, name: str, act: Callable[[], object]) -> None:
         """Let a device act every `period` s while the rig runs."""
         self._threads.append(PeriodicThread(name, period, act))
 
-    def _warm_up_board(self) -> None:
+    def _terminal(self, device: Device, reality: Reality) -> PseudoTerminal:
+        """The port of one device; of several each has its name behind that of port, and of the wire's log."""
+        settings, several = self.settings, len(self._robot.devices) > 1
+        behind = f"_{device.name}" if several else ""
+        return PseudoTerminal(
+            make_device(self._robot, device, reality, settings),
+            settings.port_link.with_name(settings.port_link.name + behind),
+            self._schedules[device.name if several else ""],
+            settings.seed,
+            settings.wire_log and settings.wire_log.with_name(settings.wire_log.name + behind),
+        )
+
+    def _place_of(self, fault: Fault) -> str:
+        """Whose schedule a fault is on: that of one of several devices, or the one of all else."""
+        names = [device.name for device in self._robot.devices]
+        if fault.kind.device in ("motion capture", "scanner") or (len(names) == 1 and fault.device in ("", *names)):
+            return ""
+        if fault.device not in names:
+            raise SoftformError(
+                f"'{fault}' does not say which device fails.", f"Write {' or '.join(f'{n}/' for n in names)} before it."
+            )
+        return fault.device
+
+    def _warm_up_boards(self) -> None:
         regulate(np.zeros(1), np.zeros(1), 0.0, np.zeros(1), np.zeros(1), np.zeros(1, dtype=bool))
-        self.terminal.firmware.advance(0.1)
-        self.terminal.firmware.boot(0.1)
+        for terminal in self.terminals:
+            terminal.firmware.advance(0.1)
+            terminal.firmware.boot(0.1)

@@ -1,4 +1,4 @@
-"""A log of what arrives on the board's wire, for whoever measures how fast a driver acts.
+"""A log of what arrives on the board's wire, to measure how fast a driver acts.
 
 A line for each `WireEvent`: `host` sends requests; `port` is `opened` and `closed` by the host.
 """

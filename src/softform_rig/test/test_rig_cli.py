@@ -22,7 +22,7 @@ def test_all_kinds_are_listed_and_nothing_starts(monkeypatch) -> None:
     ]
 
 
-def test_a_fault_that_is_none_is_refused_before_anything_starts(monkeypatch) -> None:
+def test_a_fault_that_is_none_is_rejected_before_anything_starts(monkeypatch) -> None:
     monkeypatch.setattr(os, "execv", lambda *_: pytest.fail("it starts something"))
     result = CliRunner().invoke(rig, ["--fault", "stall@1", "--fault", "explode@2"])
     assert isinstance(result.exception, SoftformError)

@@ -41,6 +41,9 @@ def test_a_fault_as_it_is_written(text, kind, values, start, duration) -> None:
     fault = parse_fault(text)
     assert (fault.kind.name, fault.values, fault.start, fault.duration) == (kind, values, start, duration)
     assert parse_fault(str(fault)) == fault
+    of_one = parse_fault(f"left/{text}")  # of several boards or buses
+    assert of_one.device == "left" and parse_fault(str(of_one)) == of_one != fault
+    assert fault_from_request(request_from_fault(of_one)) == of_one
 
 
 @pytest.mark.parametrize(
@@ -54,6 +57,8 @@ def test_a_fault_as_it_is_written(text, kind, values, start, duration) -> None:
         ("stall@-1", "does not say when"),
         ("stall@nan", "does not say when"),
         ("stall@1+inf", "does not say when"),
+        ("/stall", "is not a fault"),
+        ("left/right/stall", "is not a fault"),
         ("stall=2", "too many values"),
         ("reboot@2+3", "happens at once"),
         ("corrupt=2", "share"),
@@ -65,7 +70,7 @@ def test_a_fault_as_it_is_written(text, kind, values, start, duration) -> None:
         ("mocap_swap=:m05", "marker"),
     ],
 )
-def test_what_is_no_fault_is_refused_with_a_reason(text: str, why: str) -> None:
+def test_what_is_no_fault_is_rejected_with_a_reason(text: str, why: str) -> None:
     with pytest.raises(SoftformError, match=why):
         parse_fault(text)
 
@@ -76,7 +81,7 @@ def test_empty_words_are_no_faults() -> None:
 
 @settings(max_examples=60)
 @given(st.text(max_size=40) | st.from_regex(r"[a-z_]{1,8}(=[0-9.:m]{0,6})?(@[0-9.e]{0,4})?(\+[0-9.e]{0,4})?"))
-def test_any_text_is_a_fault_or_refused(text: str) -> None:
+def test_any_text_is_a_fault_or_rejected(text: str) -> None:
     try:
         fault = parse_fault(text)
     except SoftformError:

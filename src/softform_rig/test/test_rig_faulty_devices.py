@@ -256,7 +256,7 @@ def test_silent_motion_capture_gives_no_frame() -> None:
     assert faulty_markers(PLACES, NAMES, schedule) is None
 
 
-def test_a_marker_that_is_not_there_is_refused() -> None:
+def test_a_marker_that_is_not_there_is_rejected() -> None:
     with pytest.raises(SoftformError, match="no marker 'm99'"):
         check_marker_names(parse_fault("mocap_swap=m01:m99"), NAMES)
 

@@ -14,7 +14,16 @@ from softform_core.plant import Plant, Pump, load_plant
 from softform_rig.channels import Channels
 from softform_rig.cli_identify_plant import identify_plant
 from softform_rig.control import DEFAULT_THRESHOLD, PUMP_DEFLATE, PUMP_INFLATE, proportional_control
-from softform_rig.identify_plant import Drive, errors, identify, law_agreement, quiet_noise, rmse, simulate_loop
+from softform_rig.identify_plant import (
+    Drive,
+    errors,
+    identify,
+    law_agreement,
+    not_identified,
+    quiet_noise,
+    rmse,
+    simulate_loop,
+)
 from softform_rig.plant_log import FULL_SCALE, ROW_PERIOD, PlantLog, read_plant_log
 from softform_rig.plant_report import report_plant, step_errors
 
@@ -75,6 +84,18 @@ def test_commands_of_another_law_drive_the_plant_themselves() -> None:
     assert plant.inflation.rate == pytest.approx(KNOWN.inflation.rate, rel=0.05)
 
 
+def test_what_was_never_excited_or_ends_on_a_bound_is_not_identified() -> None:
+    """A recording without deflation and without a step down says nothing of the deflation pump and the valve."""
+    upward = recorded(targets=np.repeat([10.0, 20.0, 40.0, 60.0], 90))
+    untold = not_identified([upward], KNOWN, Drive(lead=0))
+    pump = {f"deflation.{part}" for part in ("rate", "stall", "dead_duty", "spin_up")}
+    assert pump | {"vent_time"} == set(untold)
+    assert all("never excited" in reason for reason in untold.values())
+    assert not not_identified([upward, recorded()], KNOWN, Drive(lead=0))
+    bound = KNOWN.model_copy(update={"leak_time": 0.5})
+    assert "bound (0.5 … 100)" in not_identified([recorded()], bound, Drive(lead=0))["leak_time"]
+
+
 def test_gaps_in_the_readings_do_not_count() -> None:
     log = recorded()
     measured = log.measured.copy()
@@ -117,15 +138,16 @@ def test_a_log_as_labs_have_it_is_read(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        ("", "0 rows"),
-        (HEADER, "0 rows"),
+        ("", "0 rows.*is empty"),
+        (HEADER, f"0 rows.*1 lines 1 have 5 columns, 1 hold no number; the first one is '{HEADER}'"),
+        ("\x7fELF\x02\x01\x00", "no text"),
         ("1,2,3,4,5\n" * 20, "20 rows"),
-        ("1,2,3\n" * 200, "0 rows"),
+        ("1,2,3\n" * 200, "0 rows.*200 lines 200 have 3 columns, 0 hold no number; the first one is '1,2,3'"),
         ("nan,10,0,0,0\n1,10,0,0,0\n" * 10 + "nan,10,0,0,0\n" * 100, "valid reading"),
         ("1,nan,0,0,0\n" * 100, "no target"),
     ],
 )
-def test_what_is_no_log_is_refused(tmp_path, content: str, why: str) -> None:
+def test_what_is_no_log_is_rejected(tmp_path, content: str, why: str) -> None:
     file = tmp_path / "log.csv"
     file.write_text(content)
     with pytest.raises(SoftformError, match=why):
@@ -166,7 +188,9 @@ def test_a_sensor_that_dies_leaves_nothing_to_check_on(tmp_path) -> None:
     assert not any("WARNING" in line for line in said)
 
 
-def test_columns_in_another_order_are_warned_of() -> None:
+def test_columns_in_another_order_are_warned_of(monkeypatch) -> None:
+    # The search is tested above; here a fit takes no time.
+    monkeypatch.setattr("softform_rig.plant_report.identify", lambda logs, seed, start=None: (KNOWN, Drive(lead=0)))
     log, said = recorded(), []
     swapped = PlantLog("swapped", log.row_period, log.targets, log.measured, log.inflate, log.deflate)
     report_plant([swapped], 0, said.append)
@@ -195,8 +219,8 @@ def test_the_command_prints_errors_and_writes_a_plant(tmp_path, monkeypatch) -> 
     report = json.loads(figures.read_text())
     assert [step["target"] for step in report["logs"][0]["steps"]] == LEVELS
     assert yaml.safe_load(output.read_text())["plant"] == report["plant"]
-    refused = CliRunner().invoke(identify_plant, [str(file), "--row-period", "1", "--row-period", "2"])
-    assert isinstance(refused.exception, SoftformError)
+    rejected = CliRunner().invoke(identify_plant, [str(file), "--row-period", "1", "--row-period", "2"])
+    assert isinstance(rejected.exception, SoftformError)
 
 
 def test_what_was_not_fitted_is_told_apart(monkeypatch) -> None:

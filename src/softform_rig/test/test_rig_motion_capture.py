@@ -60,6 +60,15 @@ def test_glued_markers_move_with_the_sheet(robot: Robot, live: LiveBody) -> None
     assert 2e-4 < beside.std() < 4e-4
 
 
+def test_patches_share_the_markers(robot: Robot) -> None:
+    halves = [robot.surfaces[0].model_copy(update={"patch": half, "rows": 16}) for half in ("left", "right")]
+    surface = rest_surface(robot.model_copy(update={"surfaces": halves}))
+    layout = marker_layout(surface, 35)
+    seen = glue_markers(surface, layout, 0.0, 0).positions(surface.vertices)
+    np.testing.assert_allclose(seen, surface.mesh.patches.evaluate(surface.control_points, layout), atol=1e-6)
+    assert ((seen[:, 0] < 0.0).sum(), len({*map(tuple, seen.round(4))})) == (18, 35)
+
+
 def test_markers_come_in_the_frame_of_the_system_with_noise(robot: Robot, live: LiveBody) -> None:
     system = cameras(robot, live, missing=0.0, placement_error=0.0)
     rest = live.rest

@@ -106,9 +106,9 @@ def test_a_body_of_another_kind_moves_under_the_board_and_is_captured(robot: Rob
     settings = RigSettings(tmp_path / "openpneu", tmp_path / "scans", [])
     rig = VirtualRig(robot, reality, settings, on_markers=lambda *frame: frames.append(frame[0]))
     assert rig.scanning is None and rig.cameras.names == ["tip", *robot.base_markers]
-    channel = robot.channels[2]
+    channel = robot.devices[0].channels[2]
     for kilopascal in (10.0, 10.05, 40.0):
-        rig.terminal.firmware.channels.pressure[channel] = kilopascal
+        rig.terminals[0].firmware.channels.pressure[channel] = kilopascal
         rig.capture_markers()
     assert rig.body.solves == 2, "the second look is to first order about the first"
     in_robot = DevicePose.from_list(cameras.pose).into_robot

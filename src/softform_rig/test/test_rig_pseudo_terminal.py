@@ -99,7 +99,7 @@ def test_link_replaces_a_stale_one_and_goes_with_the_board(tmp_path) -> None:
     served.stop()
 
 
-def test_a_file_in_the_way_is_refused_and_kept(tmp_path) -> None:
+def test_a_file_in_the_way_is_rejected_and_kept(tmp_path) -> None:
     link = tmp_path / "openpneu"
     link.write_text("precious")
     with pytest.raises(SoftformError, match="is not a link"):

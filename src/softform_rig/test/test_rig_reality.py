@@ -111,7 +111,7 @@ def test_broken_yaml_and_missing_file(robot: Robot, tmp_path: Path) -> None:
 
 def test_thickness_field_is_smooth_seeded_and_the_same_on_every_mesh() -> None:
     field = ThicknessField(scale=0.9, variation=0.1, correlation_length=0.08, seed=4)
-    x, y = np.meshgrid(np.linspace(-2.0, 2.0, 400), np.linspace(-2.0, 2.0, 400))
+    x, y = np.meshgrid(np.linspace(-2.0, 2.0, 160), np.linspace(-2.0, 2.0, 160))
     factor = thickness_factor(field, x, y)
     assert factor.mean() == pytest.approx(0.9, abs=0.02)
     assert factor.std() == pytest.approx(0.09, rel=0.15)
@@ -124,8 +124,8 @@ def test_thickness_field_is_smooth_seeded_and_the_same_on_every_mesh() -> None:
 def test_sensor_errors_reach_the_right_channels(robot: Robot) -> None:
     offsets = [100.0 * index for index in range(9)]
     reality = Reality(name="r", title="r", body=RealMembrane(), pressure_sensors={"gain": 1.05, "offset": offsets})
-    sensors = board_sensors(robot, reality, 0.0, 0)
-    assert sensors.offset[robot.channels] == pytest.approx([0.1 * index for index in range(9)])
+    sensors = board_sensors(robot, robot.devices[0], reality, 0.0, 0)
+    assert sensors.offset[robot.devices[0].channels] == pytest.approx([0.1 * index for index in range(9)])
     assert sensors.gain[9] == 1.0
     felt = true_values(reality, robot, np.full(9, 2000.0))
     assert sensors.gain[:9] * felt + 1000.0 * sensors.offset[:9] == pytest.approx([2000.0] * 9)

@@ -37,7 +37,7 @@ def test_the_tip_follows_the_pressures_and_the_base_stays(robot: Robot, tmp_path
     frames: list = []
     rig = made(robot, tmp_path, frames)
     rig.capture_markers()
-    rig.terminal.firmware.channels.pressure[robot.channels[0]] = 40.0
+    rig.terminals[0].firmware.channels.pressure[robot.devices[0].channels[0]] = 40.0
     rig.capture_markers()
     rest, bent = (in_robot_frame(rig, positions) for positions, _, _ in frames)
     assert np.linalg.norm(bent[0] - rest[0]) > 0.01
@@ -55,7 +55,7 @@ def test_pressures_set_over_the_port_move_the_tip(tmp_path: Path) -> None:
     try:
         with serial.Serial(str(rig.settings.port_link), 115200, timeout=2.0) as port:
             time.sleep(1.7)
-            for channel in robot.channels:
+            for channel in robot.devices[0].channels:
                 port.write(b"SC=%d\r\nT=30.00\r\n" % channel)
             port.write(b"C\r\n")
             time.sleep(3.0)
@@ -72,7 +72,7 @@ def test_pressures_far_outside_the_range_are_a_fault_and_the_tip_stays(robot: Ro
     frames: list = []
     rig = made(robot, tmp_path, frames)
     rig.capture_markers()
-    rig.terminal.firmware.channels.pressure[robot.channels[0]] = 500.0
+    rig.terminals[0].firmware.channels.pressure[robot.devices[0].channels[0]] = 500.0
     rig.capture_markers()
     assert "far outside" in rig.faults[0]
     assert frames[1][0][0] == pytest.approx(frames[0][0][0], abs=1e-3)

@@ -10,6 +10,7 @@ from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
 from softform_core.errors import SoftformError
+from softform_core.registration.rigid import kabsch
 from softform_core.shapes.ply_header import read_ply_header
 from softform_core.shapes.read import read_shape
 from softform_rig.device_pose import DevicePose
@@ -177,6 +178,18 @@ def test_a_full_disk_is_reported_and_leaves_no_half_file(tmp_path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_empty_scan_is_refused(tmp_path) -> None:
+def test_an_empty_scan_is_rejected(tmp_path) -> None:
     with pytest.raises(SoftformError, match="saw no part"):
         export_scan(tmp_path, some_scan(0), 1.0, keep=3)
+
+
+def test_every_scan_is_registered_anew_by_so_much() -> None:
+    vertices, faces = grid(cells=4)
+    off = scanner(registration_shift=1e-3, registration_turn=2e-3, rays=30)
+    true = scanner(rays=30)
+    motions = [kabsch(true.scan(vertices, faces).points, off.scan(vertices, faces).points) for _ in range(60)]
+    pivot = np.array(true.description.look_at)
+    shifts = [motion.apply(pivot) - pivot for motion in motions]
+    turns = [Rotation.from_matrix(motion.rotation).as_rotvec() for motion in motions]
+    np.testing.assert_allclose(np.std(shifts, axis=0), 1e-3, rtol=0.3)
+    np.testing.assert_allclose(np.std(turns, axis=0), 2e-3, rtol=0.3)

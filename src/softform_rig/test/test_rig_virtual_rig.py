@@ -58,7 +58,7 @@ def test_scans_come_while_the_shape_changes_and_every_two_seconds_when_not(tmp_p
     rig = make_rig(tmp_path, scan_period=1.0)
     assert rig.look(), "the first shape is new"
     assert not rig.look(), "nothing has changed"
-    rig.terminal.firmware.channels.pressure[:] = 2.0
+    rig.terminals[0].firmware.channels.pressure[:] = 2.0
     assert rig.look(), "the shape has changed"
     rig.scanning._scanned_at -= 2.0
     assert rig.look(), "two seconds have passed"
@@ -72,7 +72,7 @@ def test_an_export_that_fails_is_reported_and_the_rig_goes_on(tmp_path) -> None:
     assert rig.scans == 0
     assert "cannot be written" in rig.faults[0]
     rig.settings.scan_folder.unlink()
-    rig.terminal.firmware.channels.pressure[:] = 2.0
+    rig.terminals[0].firmware.channels.pressure[:] = 2.0
     assert rig.look()
     assert rig.faults == []
 
@@ -94,7 +94,7 @@ def test_motion_capture_follows_the_membrane_beside_the_scanner(tmp_path) -> Non
     reality = load_reality("ideal", robot)
     rig = VirtualRig(robot, reality, settings, on_markers=lambda *frame: frames.append(frame))
     rig.capture_markers()
-    rig.terminal.firmware.channels.pressure[:] = 2.0
+    rig.terminals[0].firmware.channels.pressure[:] = 2.0
     rig.capture_markers()
     (flat, _, _), (raised, _, number) = frames
     assert number == 1 and rig.marker_frames == 2

@@ -25,6 +25,6 @@ def test_a_full_disk_does_not_stop_the_board(tmp_path):
     log.hear(b"V\r\n", 1.0)
 
 
-def test_a_log_that_cannot_be_written_is_refused(tmp_path):
+def test_a_log_that_cannot_be_written_is_rejected(tmp_path):
     with pytest.raises(SoftformError, match="wire_log"):
         WireLog(tmp_path / "nowhere" / "wire.log")

@@ -36,8 +36,8 @@ class ActionCaller:
         name: Name of the action.
         server: Name of the node that serves it.
         caller: Name of this program's node.
-        namespace: Where the stack runs.
-        timeout: How long `connect` waits for the node, s.
+        namespace: ROS namespace of the stack.
+        timeout: Time for which `connect` waits for the node, s.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class ActionCaller:
         Raises:
             NotConnectedError: If `connect` was not called.
         """
-        self._refuse_unless_connected()
+        self._check_connected()
         return self._background.node
 
     def now(self) -> Time:
@@ -129,7 +129,7 @@ class ActionCaller:
             NotConnectedError: If `connect` was not called, or the node disappears.
             GoalAbortedError: If it fails at the goal without a reason.
         """
-        self._refuse_unless_connected()
+        self._check_connected()
         raised: list[Exception] = []
 
         def forward(feedback: Any) -> None:
@@ -175,7 +175,7 @@ class ActionCaller:
             self._ask(handle.cancel_goal_async)
         return True
 
-    def _refuse_unless_connected(self) -> None:
+    def _check_connected(self) -> None:
         if not self.is_connected:
             raise NotConnectedError("The client is not connected.", "Call connect() or use it in a `with` block.")
         if threading.current_thread() is self._background.thread:

@@ -46,10 +46,10 @@ class GoalLedger:
         """End a goal.
 
         Args:
-            handle: Of the goal.
+            handle: Handle of the goal.
             code: Error code of the failure.
             message: What went wrong and what to do; empty on success.
-            summary: What was achieved; without it the last one's stays.
+            summary: Achieved result; None keeps the last one.
         """
         if code == NO_ERROR:
             handle.succeed()
@@ -85,8 +85,8 @@ async def in_worker(node: SoftformLifecycleNode, workers: Executor, work: Callab
 
     Args:
         node: Node whose executor waits.
-        workers: Where to work.
-        work: What it raises is raised here.
+        workers: Executor of the workers.
+        work: Function to run; its exceptions are raised here.
     """
     finished, executor = Future(), node.executor
 
@@ -95,7 +95,7 @@ async def in_worker(node: SoftformLifecycleNode, workers: Executor, work: Callab
             finished.set_result(work())
         except BaseException as error:
             finished.set_exception(error)
-        # A result set from another thread wakes nobody by itself.
+        # A result set from another thread does not wake the executor by itself.
         if executor is not None:
             executor.wake()
 

@@ -26,8 +26,8 @@ class BackgroundNode:
         """Open nothing yet.
 
         Args:
-            name: Of the node.
-            namespace: Where the stack runs.
+            name: Name of the node.
+            namespace: ROS namespace of the stack.
         """
         self._name, self._namespace = name, full_namespace(namespace)
         self._context: rclpy.Context | None = None

@@ -12,7 +12,7 @@ def check_capture_time(captured_at: float, what: str) -> None:
     """Reject a time of capture that cannot be.
 
     Args:
-        captured_at: s since the epoch.
+        captured_at: Capture time, s since the epoch.
         what: Was captured, for the message.
 
     Raises:

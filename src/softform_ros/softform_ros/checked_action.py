@@ -10,7 +10,7 @@ from rclpy.action import ActionServer, CancelResponse
 from rclpy.action.server import ServerGoalHandle
 
 from softform_ros.action_goals import GoalLedger
-from softform_ros.goal_error import GoalError
+from softform_ros.goal_error import GoalError, failure
 from softform_ros.lifecycle import SoftformLifecycleNode
 
 Goal = TypeVar("Goal")
@@ -21,9 +21,9 @@ class CheckedAction(Generic[Goal]):
 
     Args:
         node: Node that serves the action; while it is inactive every goal ends with `NODE_DEACTIVATED`.
-        action: Its type; the constants of its result are its error codes.
-        name: Its name.
-        ledger: What became of the node's goals.
+        action: Action type; the constants of its result are the error codes.
+        name: Name of the action.
+        ledger: Outcomes of the node's goals.
         check: Makes a checked goal of a message, or raises `GoalError`.
         begin: Called with each good goal before `carry_out`.
         carry_out: Does what a good goal asks, concludes it in the ledger, and returns its result.
@@ -72,7 +72,7 @@ class CheckedAction(Generic[Goal]):
         handle.execute()
 
     def _on_cancel(self, handle: ServerGoalHandle) -> CancelResponse:
-        # Unknown is a goal whose client was gone before it could be told that it was accepted: nothing was begun.
+        # UNKNOWN: the client was gone before it could be notified of the acceptance; nothing was started.
         goal = self._checked.get(bytes(handle.goal_id.uuid))
         if goal is None or isinstance(goal, GoalError):
             return CancelResponse.REJECT
@@ -89,7 +89,8 @@ class CheckedAction(Generic[Goal]):
             self._ledger.accept()
             return await self._carry_out(goal, handle)
         except Exception as error:
-            code, message = self._result.INTERNAL_ERROR, f"{type(error).__name__}: {error}"
+            internal = self._result.INTERNAL_ERROR
+            code, message = failure(error, internal, internal)
             if handle.is_active:
                 self._ledger.conclude(handle, code, message, "")
             return self._result(error_code=code, error_msg=message)

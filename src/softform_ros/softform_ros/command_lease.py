@@ -1,5 +1,6 @@
 """The lease of a commander: asked for, renewed by every command, dropped when it is dead, given up at the end."""
 
+import secrets
 import threading
 from collections.abc import Iterable, Sequence
 
@@ -12,16 +13,18 @@ from softform_interfaces.srv import Lease
 from softform_ros import qos
 
 _ANSWER_SECONDS = 3.0
+_COUNTER_BITS = 32
 
 
-class LeaseRefusedError(SoftformError):
+class LeaseRejectedError(SoftformError):
     """The driver does not give its lease."""
 
 
 class KnownLease:
     """What a commander knows of its lease, from the driver's answers and from what the driver says.
 
-    Ids grow: what the driver said before it gave this lease is told from what it says after.
+    The upper half of an id is one driver's own, the lower half grows: so its
+    state before this lease, its state after, and that of the next driver are distinguished.
     """
 
     def __init__(self) -> None:
@@ -49,7 +52,9 @@ class KnownLease:
     def note(self, holder: str, lease: int) -> bool:
         """Take what the driver says of its lease; returns whether the one held here has died by that."""
         with self._lock:
-            dead = bool(self._lease) and (lease > self._lease or (lease == self._lease and not holder))
+            is_of_another_driver = lease >> _COUNTER_BITS != self._lease >> _COUNTER_BITS
+            is_later = lease > self._lease or (lease == self._lease and not holder)
+            dead = bool(self._lease) and (is_of_another_driver or is_later)
             if dead:
                 self._lease = 0
             return dead
@@ -59,15 +64,15 @@ class CommandLease:
     """Commands a robot under the driver's lease. A lease that died is never asked for again by itself.
 
     Args:
-        node: Where topic and service are opened; something else spins it.
+        node: Node of topic and service; spun by the caller.
         names: The robot's actuators.
-        unit: Of their commands.
+        unit: Unit of the commands.
     """
 
     def __init__(self, node: Node, names: Sequence[str], unit: str) -> None:
         """Ask for nothing yet."""
         self._node, self._names, self._unit = node, list(names), unit
-        self._known = KnownLease()
+        self._known, self._client_number = KnownLease(), 1 + secrets.randbelow(2**64 - 1)
         self._commands = node.create_publisher(ActuatorCommand, "actuator_command", qos.ACTUATOR_COMMAND)
         self._client = node.create_client(Lease, "lease")
 
@@ -85,14 +90,15 @@ class CommandLease:
         """Ask for the lease, unless it is held already; waits for the answer, in another thread than the executor's.
 
         Raises:
-            LeaseRefusedError: If the driver does not answer, or refuses, with the reason and who holds it.
+            LeaseRejectedError: If the driver does not answer, or rejects, with the reason and who holds it.
         """
         if self.is_held:
             return
         if not self._client.wait_for_service(_ANSWER_SECONDS):
-            raise LeaseRefusedError("No driver offers the service 'lease'.", "Start the driver and activate it.")
+            raise LeaseRejectedError("No driver offers the service 'lease'.", "Start the driver and activate it.")
         answered, is_given_up, deciding = threading.Event(), False, threading.Lock()
-        future = self._client.call_async(Lease.Request(request=Lease.Request.ACQUIRE, source=self.source))
+        request = Lease.Request(request=Lease.Request.ACQUIRE, source=self.source, client=self._client_number)
+        future = self._client.call_async(request)
 
         def note(done: Future) -> None:
             answer = None if done.cancelled() or done.exception() else done.result()
@@ -109,12 +115,12 @@ class CommandLease:
         with deciding:
             is_given_up = not answered.is_set()
         if is_given_up:
-            raise LeaseRefusedError("The driver does not answer who may command.", "Check that it runs.")
+            raise LeaseRejectedError("The driver does not answer who may command.", "Check that it runs.")
         if (error := future.exception()) is not None:
-            raise LeaseRefusedError(f"The lease could not be asked for: {error}.", "Try again.")
+            raise LeaseRejectedError(f"The lease could not be asked for: {error}.", "Try again.")
         answer = future.result()
         if not answer.success:
-            raise LeaseRefusedError(f"The driver gives no lease: {answer.message}", "Then ask again.")
+            raise LeaseRejectedError(f"The driver gives no lease: {answer.message}", "Then ask again.")
 
     def send(self, values: Iterable[float]) -> bool:
         """Command (k,) values; returns whether a lease is held: without one nothing is sent."""

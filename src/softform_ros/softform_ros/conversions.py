@@ -13,6 +13,9 @@ from softform_core.errors import SoftformError
 from softform_core.units import NANOSECONDS_PER_SECOND
 from softform_interfaces.msg import MarkerFrame
 
+NORMAL_FIELDS = ("normal_x", "normal_y", "normal_z")
+"""Of a cloud whose points have normals, as the Point Cloud Library names them."""
+
 _FIELD_TYPES = {
     PointField.INT8: "i1",
     PointField.UINT8: "u1",

@@ -9,7 +9,7 @@ QUIET_SECONDS = 1.0
 """Without news from the graph, after which it counts as known."""
 
 DISCOVERY_TIMEOUT = 5.0
-"""Seconds, after which nobody else is there, or they come and go without end."""
+"""Longest wait for the graph, s: some nodes may come and go without end."""
 
 _LOOK_PERIOD = 0.1
 
@@ -21,7 +21,7 @@ def await_discovery(
 
     Args:
         node: This program's.
-        timeout: s.
+        timeout: Time limit, s.
         is_complete: Whether those are there who are looked for: on a busy machine one process may be seen seconds after
             another, and the graph be quiet in between.
 

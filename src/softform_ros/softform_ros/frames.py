@@ -20,6 +20,7 @@ from softform_core.registration.rigid import RigidTransform
 from softform_interfaces.msg import MarkerFrame, TargetMesh, TargetPoints
 from softform_ros import qos
 from softform_ros.conversions import (
+    NORMAL_FIELDS,
     cloud_from_points,
     points_from_cloud,
     seconds_from_stamp,
@@ -34,7 +35,6 @@ except ImportError:  # there is no ROS installation: the tree of ours takes its 
     tf2_ros = None
 
 Message = TypeVar("Message")
-_NORMAL = ("normal_x", "normal_y", "normal_z")
 _UNIT_TOLERANCE = 1e-2
 
 
@@ -49,7 +49,7 @@ class FrameSource(Protocol):
 
 
 class Frames:
-    """What a node hears of frames.
+    """Transforms received by a node.
 
     Args:
         node: Node that listens.
@@ -69,7 +69,7 @@ class Frames:
         """A message with points, in another frame.
 
         Args:
-            frame: Of the points afterwards.
+            frame: Target frame.
             message: `PointCloud2`, `TargetMesh`, `TargetPoints` or `MarkerFrame`; a zero stamp means now.
 
         Returns:
@@ -87,10 +87,10 @@ class Frames:
 
 
 class StaticFrames:
-    """Tells where frames stand that do not move; late listeners hear it too.
+    """Publishes transforms of frames that do not move; late subscribers receive them too.
 
     Args:
-        node: Node that tells.
+        node: Node that publishes.
     """
 
     def __init__(self, node: Node) -> None:
@@ -102,19 +102,19 @@ class StaticFrames:
         """Publish where a frame stands: `place` takes its points into the parent, m."""
         now = self._node.get_clock().now().nanoseconds * 1e-9
         self._told[child] = transform_message(parent, child, now, place)
-        # The last message is what late listeners hear, so it has all of them.
+        # Late subscribers receive the last message only, so it has all of them.
         self._publisher.publish(TFMessage(transforms=list(self._told.values())))
 
     def tell_camera(self, base: str, camera: str, place: RigidTransform, known: FrameSource) -> None:
-        """Publish where a camera stands whose driver may have told where its frame stands in the camera's body.
+        """Publish where a camera stands; its driver may already publish its frame as a child of the camera's body.
 
-        A frame stands in one other only, so it is the body's frame that is told.
+        A frame has one parent only, so it is the body's frame that is published.
 
         Args:
             base: The robot's frame.
             camera: The camera's.
             place: Takes points of the camera into the base, m.
-            known: What TF knows.
+            known: Transforms known to TF.
 
         Raises:
             SoftformError: If TF cannot tell where the body stands in the camera's frame.
@@ -233,8 +233,8 @@ def _moved(message: Any, motion: RigidTransform, frame: str) -> Any:
 def _(message: PointCloud2, motion: RigidTransform, frame: str) -> PointCloud2:
     points = motion.apply(points_from_cloud(message))
     values: dict[str, NDArray[np.float64]] = {}
-    if {field.name for field in message.fields}.issuperset(_NORMAL):
-        values = dict(zip(_NORMAL, motion.rotate(values_from_cloud(message, _NORMAL)).T, strict=True))
+    if {field.name for field in message.fields}.issuperset(NORMAL_FIELDS):
+        values = dict(zip(NORMAL_FIELDS, motion.rotate(values_from_cloud(message, NORMAL_FIELDS)).T, strict=True))
     return cloud_from_points(points, frame, message.header.stamp, values)
 
 

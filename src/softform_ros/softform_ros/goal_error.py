@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from softform_core.errors import SoftformError
+from softform_core.errors import SoftformError, reason_of
 
 
 class GoalError(SoftformError):
@@ -11,8 +11,8 @@ class GoalError(SoftformError):
 
     Args:
         code: One of the action's error codes.
-        message: What is wrong.
-        next_step: What to do about it.
+        message: The error.
+        next_step: Remedy.
     """
 
     def __init__(self, code: int, message: str, next_step: str = "") -> None:
@@ -20,9 +20,22 @@ class GoalError(SoftformError):
         self.code = code
 
 
+def failure(error: Exception, code: int, internal: int) -> tuple[int, str]:
+    """Error code and message of a goal that an error ended; its worker goes on with the next goal.
+
+    Args:
+        error: What was raised.
+        code: Code of a `SoftformError` that brings none.
+        internal: Code of everything else.
+    """
+    if isinstance(error, GoalError):
+        code = error.code
+    return code if isinstance(error, SoftformError) else internal, reason_of(error)
+
+
 @contextmanager
 def in_code(code: int) -> Iterator[None]:
-    """Give whatever is rejected inside this error code.
+    """Give every `SoftformError` inside this error code.
 
     Raises:
         GoalError: In place of any `SoftformError`.

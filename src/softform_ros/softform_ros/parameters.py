@@ -19,7 +19,7 @@ class Parameter:
     Args:
         name: Name of the ROS parameter.
         default: Default value; its Python type is the parameter's type.
-        description: What it decides, with its unit.
+        description: Meaning, with the unit.
         minimum: Least allowed number.
         maximum: Greatest allowed number.
         choices: Allowed strings; empty for any.

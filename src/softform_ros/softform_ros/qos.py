@@ -15,17 +15,17 @@ def _profile(depth: int, reliable: bool = True, latched: bool = False) -> QoSPro
 
 ACTUATOR_COMMAND = _profile(depth=1)
 ACTUATOR_COMMAND_LOG = _profile(depth=1000)
-"""Hears every command, where the driver hears the newest."""
+"""Receives every command, where the driver receives the newest."""
 ACTUATOR_STATE = _profile(depth=10)
 ACTUATOR_STATE_READER = _profile(depth=10, reliable=False)
 CAPTURED_CLOUD = _profile(depth=5)
 CAPTURED_MARKERS = _profile(depth=5, reliable=False)
 CAMERA_INPUT = _profile(depth=1, reliable=False)
-"""Hears cameras' drivers whichever way they send; of images and clouds only the newest counts."""
+"""Receives from cameras' drivers of any reliability; of images and clouds only the newest counts."""
 PREDICTED_SURFACE = _profile(depth=1)
 TARGET_SHAPE = _profile(depth=1, latched=True)
 TARGET_READER = _profile(depth=1)
-"""Hears targets whether they are latched or not; one from before it came is not wanted."""
+"""Receives targets, latched or not; earlier ones are not wanted."""
 SERVO_STATE = _profile(depth=10)
 LATCHED_STATE = _profile(depth=1, latched=True)
 TRUE_SURFACE = _profile(depth=1)
@@ -34,7 +34,7 @@ DIAGNOSTICS = _profile(depth=10)
 TF = _profile(depth=100)
 TF_STATIC = _profile(depth=1, latched=True)
 TF_STATIC_READER = _profile(depth=100, latched=True)
-"""Hears what each of the publishers has said last."""
+"""Receives the last message of each publisher."""
 ATTENDANCE = _profile(depth=1)
 ATTENDANCE.liveliness = LivelinessPolicy.AUTOMATIC
 ATTENDANCE.liveliness_lease_duration = Duration(seconds=3)

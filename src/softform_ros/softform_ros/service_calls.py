@@ -23,7 +23,7 @@ def wait_until_answered(node: Node, server: str, timeout: float) -> bool:
     Args:
         node: This program's.
         server: Name of the other node, absolute or relative to the namespace of `node`.
-        timeout: s.
+        timeout: Time limit, s.
 
     Returns:
         Whether it answers.
@@ -50,7 +50,7 @@ def call_service(node: Node, server: str, kind: Any, service: str, request: Any,
         kind: Type of the service.
         service: Name of the service, likewise.
         request: Message.
-        timeout: For all of it, s.
+        timeout: Time limit of the whole call, s.
 
     Returns:
         The answer, None if there is none in time; the request may have been carried out nevertheless.

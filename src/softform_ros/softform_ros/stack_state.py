@@ -31,8 +31,8 @@ def wait_until_active(namespace: str, timeout: float, has_ended: Callable[[], bo
     """Return once the bring-up manager says that every node is active.
 
     Args:
-        namespace: Where the stack runs.
-        timeout: s.
+        namespace: ROS namespace of the stack.
+        timeout: Time limit, s.
         has_ended: Whether the launch is over; then there is nothing to wait for.
 
     Raises:

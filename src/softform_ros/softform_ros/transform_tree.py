@@ -120,7 +120,7 @@ class TransformTree:
         first, last = history[0], history[-1]
         if stamp > last[0] + LATENESS:
             raise SoftformError(
-                f"TF is stale: where '{frame}' stands in '{parent}' is told {stamp - last[0]:.1f} s before.",
+                f"TF is stale: the pose of '{frame}' in '{parent}' was last published {stamp - last[0]:.1f} s before.",
                 "Is its publisher running, and are the clocks synchronised?",
             )
         if stamp < first[0]:

@@ -13,7 +13,7 @@ from softform_interfaces.msg import ActuatorCommand, DriverState
 from softform_interfaces.srv import Lease
 from softform_ros import command_lease, qos
 from softform_ros.background_node import BackgroundNode
-from softform_ros.command_lease import CommandLease, KnownLease, LeaseRefusedError
+from softform_ros.command_lease import CommandLease, KnownLease, LeaseRejectedError
 
 ANSWER_SECONDS = 0.5
 
@@ -27,6 +27,8 @@ ANSWER_SECONDS = 0.5
         (7, "other", 6, False),
         (7, "other", 8, True),  # it ended, and another was given, between two reports
         (7, "", 8, True),
+        (7 << 32, "", 6 << 32, True),  # of the next driver, whose half of the ids is lower
+        ((7 << 32) + 3, "other", (9 << 32) + 1, True),
         (0, "other", 8, False),  # none is held
         (0, "", 0, False),
     ],
@@ -67,17 +69,19 @@ class Answers:
     def __init__(self) -> None:
         self.leases = 40
         self.released: list[int] = []
+        self.clients: list[int] = []
         self.commands: list[ActuatorCommand] = []
         self.delays: list[float] = []
-        self.refusal = ""
+        self.rejection = ""
 
     def answer(self, request: Lease.Request, response: Lease.Response) -> Lease.Response:
         if request.request == Lease.Request.RELEASE:
             self.released.append(request.lease)
             response.success = True
             return response
-        if self.refusal:
-            response.message = self.refusal
+        self.clients.append(request.client)
+        if self.rejection:
+            response.message = self.rejection
             return response
         self.leases += 1
         response.success, response.lease = True, self.leases
@@ -129,9 +133,19 @@ def test_commands_go_out_under_the_lease_and_none_without(driver: Answers, lease
     wait_until(lambda: driver.released == [42])
 
 
-def test_a_refusal_says_why(driver: Answers, lease: CommandLease) -> None:
-    driver.refusal = "'collector' holds the lease."
-    with pytest.raises(LeaseRefusedError, match="'collector' holds the lease"):
+def test_each_program_asks_by_a_number_of_its_own(driver: Answers, lease: CommandLease) -> None:
+    driver.rejection = "'other' holds the lease."
+    with BackgroundNode("commander", "/lease_test") as node:  # another one of that name
+        for one in (lease, lease, CommandLease(node, ["c1"], "Pa")):
+            with pytest.raises(LeaseRejectedError):
+                one.acquire()
+    first, again, other = driver.clients
+    assert first == again and first != other and 0 not in driver.clients
+
+
+def test_a_rejection_says_why(driver: Answers, lease: CommandLease) -> None:
+    driver.rejection = "'collector' holds the lease."
+    with pytest.raises(LeaseRejectedError, match="'collector' holds the lease"):
         lease.acquire()
     assert not lease.is_held
 
@@ -139,7 +153,7 @@ def test_a_refusal_says_why(driver: Answers, lease: CommandLease) -> None:
 def test_an_answer_that_comes_late_is_given_back(driver: Answers, lease: CommandLease) -> None:
     driver.delays = [2.0 * ANSWER_SECONDS]
     before = time.monotonic()
-    with pytest.raises(LeaseRefusedError, match="does not answer"):
+    with pytest.raises(LeaseRejectedError, match="does not answer"):
         lease.acquire()
     assert time.monotonic() - before < 2.0 * ANSWER_SECONDS, "it waits no longer than it has to"
     wait_until(lambda: driver.released == [41])
@@ -148,7 +162,7 @@ def test_an_answer_that_comes_late_is_given_back(driver: Answers, lease: Command
 
 def test_a_late_answer_does_not_take_a_newer_lease_away(lease: CommandLease, driver: Answers) -> None:
     late = _held_back(lease)
-    with pytest.raises(LeaseRefusedError, match="does not answer"):
+    with pytest.raises(LeaseRejectedError, match="does not answer"):
         lease.acquire()
     lease.acquire()
     assert lease.is_held and driver.leases == 42

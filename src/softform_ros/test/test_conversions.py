@@ -35,7 +35,7 @@ def test_a_cloud_with_extra_fields_and_float64_is_read():
     np.testing.assert_array_equal(points_from_cloud(cloud), [[1, 4, 7], [2, 5, 8], [3, 6, np.nan]])
 
 
-def test_a_truncated_cloud_and_one_without_z_are_refused():
+def test_a_truncated_cloud_and_one_without_z_are_rejected():
     cloud = cloud_from_points(np.ones((4, 3)), "base_link", stamp_from_seconds(0.0))
     cloud.width = 5
     with pytest.raises(SoftformError, match="truncated"):
@@ -74,7 +74,7 @@ def test_what_drivers_send_for_a_missing_marker_counts_as_missing():
     assert np.isnan(positions_from_markers(message)).all(axis=1).tolist() == [True, True, False]
 
 
-def test_markers_with_unequal_lists_or_a_name_twice_are_refused():
+def test_markers_with_unequal_lists_or_a_name_twice_are_rejected():
     message = marker_message(["a", "a"], np.ones((2, 3)), "mocap", stamp_from_seconds(0.0), 3)
     with pytest.raises(SoftformError, match="Frame 3 has a name twice"):
         positions_from_markers(message)
@@ -115,7 +115,7 @@ def test_an_organised_cloud_with_padded_rows_is_read():
         ({"fields": [PointField(name=n, offset=4 * k, datatype=77, count=1) for k, n in enumerate("xyz")]}, "floats"),
     ],
 )
-def test_a_layout_that_contradicts_itself_is_refused(change, reason):
+def test_a_layout_that_contradicts_itself_is_rejected(change, reason):
     cloud = organised_cloud()
     for name, value in change.items():
         setattr(cloud, name, value)

@@ -73,7 +73,7 @@ def test_stale_and_forgotten_transforms_are_told():
     tree = TransformTree()
     for second in range(30):
         tree.put("base", "camera", NOW + second, place(x=second))
-    with pytest.raises(SoftformError, match=r"stale: where 'camera' stands in 'base' is told 3\.0 s before"):
+    with pytest.raises(SoftformError, match=r"stale: the pose of 'camera' in 'base' was last published 3\.0 s before"):
         tree.lookup("base", "camera", NOW + 32.0)
     with pytest.raises(SoftformError, match=r"remembered from 14\.0 s after"):
         tree.lookup("base", "camera", NOW + 5.0)

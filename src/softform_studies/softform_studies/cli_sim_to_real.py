@@ -1,19 +1,35 @@
 """Command `softform bench sim2real`."""
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from softform_core.cli.figures import json_option, report_figures
 
+if TYPE_CHECKING:
+    from softform_core.robots import Robot
+    from softform_studies.sim_to_real.draws import DrawSettings
+
 
 @click.command()
 @click.option("--reality", metavar="NAME|FILE", help="One of config/realities, or a .yaml anywhere.  [default: all]")
+@click.option(
+    "--draws",
+    type=click.IntRange(min=1),
+    help="Instead: so many realities at random, from the seed on.  [default: none]",
+)
 @click.option("--robot", "robot_name", default="membrane", show_default=True, help="Name in config/robots, or a .yaml.")
 @click.option("--frames", default=40, show_default=True, type=click.IntRange(min=5), help="Scans to learn from.")
 @click.option("--held-out", default=20, show_default=True, type=click.IntRange(min=1), help="Actuations judged.")
 @click.option("--points", default=1000, show_default=True, type=click.IntRange(min=100), help="Points of each scan.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Of frames and training.")
+@click.option(
+    "--seed",
+    default=0,
+    show_default=True,
+    type=click.IntRange(min=0),
+    help="Of frames and training; of the first draw.",
+)
 @click.option("--recipe", "recipe_name", default="default", show_default=True, help="default or paper.")
 @click.option(
     "--baselines/--no-baselines", default=True, show_default=True, help="Also the paper's baselines and markers."
@@ -22,6 +38,7 @@ from softform_core.cli.figures import json_option, report_figures
 @json_option
 def sim2real(
     reality: str | None,
+    draws: int | None,
     robot_name: str,
     frames: int,
     held_out: int,
@@ -39,10 +56,15 @@ def sim2real(
     error, averaged over the shapes. With --reality one JSON object is printed, without it a list over all of
     config/realities, a few minutes each, in which one that fails has its `error`. The same seed gives the same figures.
 
+    With --draws realities are drawn at random (seeds S, S + 1, …; a minute or two each) and learned, also with
+    w = 1: median, 10th percentile and worst of the cuts, above the memory floor, and by kind of
+    difference. Finished ones are kept in runs/bench_sim2real; the same command goes on from there.
+
     \b
     Examples:
       softform bench sim2real --reality default --json -
       softform bench sim2real --reality mine.yaml --no-baselines
+      softform bench sim2real --draws 30 --seed 1000 --json -
     """  # noqa: D301
     from softform_core.errors import SoftformError
     from softform_core.processes import default_jobs
@@ -51,10 +73,17 @@ def sim2real(
     from softform_core.training.sim_to_real_recipes import RECIPES
     from softform_rig.reality import known_realities, load_reality
     from softform_studies.sim_to_real.bench_sim_to_real import BenchSettings, bench
+    from softform_studies.sim_to_real.draws import DrawSettings
 
     if recipe_name not in RECIPES:
         raise click.BadParameter(f"'{recipe_name}' is none of {', '.join(sorted(RECIPES))}.", param_hint="--recipe")
+    if reality and draws:
+        raise click.UsageError("--reality and --draws exclude each other.")
     robot = load_robot(robot_name, "surface")
+    if draws:
+        seeds = range(seed, seed + draws)
+        report_figures(_drawn(robot, seeds, DrawSettings(frames, held_out, points, RECIPES[recipe_name])), json_path)
+        return
     names = [reality] if reality else known_realities(robot.body.kind)
     realities = [load_reality(name, robot) for name in names]
     processes = jobs or default_jobs()
@@ -75,3 +104,19 @@ def sim2real(
     report_figures(figures[0] if reality else figures, json_path)
     if any("error" in each for each in figures):
         sys.exit(1)
+
+
+def _drawn(robot: "Robot", seeds: range, settings: "DrawSettings") -> dict[str, object]:
+    """Figures of the realities of these seeds."""
+    from softform_core.paths import runs_dir
+    from softform_core.threads import one_thread
+    from softform_studies.sim_to_real.draw_figures import draw_figures
+    from softform_studies.sim_to_real.draws import measure_draws
+
+    def say(line: str) -> None:
+        click.echo(line, err=True)
+
+    with one_thread():
+        measured = measure_draws(robot, seeds, settings, runs_dir() / "bench_sim2real", say, sys.stderr.isatty())
+    about = {"robot": robot.name, "recipe": settings.recipe.name, "first_seed": seeds[0], "frames": settings.frames}
+    return about | draw_figures(measured)

@@ -37,7 +37,7 @@ def run(shapes: int = 20, seed: int = 0) -> dict[str, object]:
 
     Args:
         shapes: Number of random actuations for our solver; the reference solves the first three of them.
-        seed: Of the actuations.
+        seed: Seed of the actuations.
 
     Returns:
         JSON-ready figures: ours, the reference's, their ratio, the paper's. `core_seconds` are processor time, which
@@ -47,13 +47,13 @@ def run(shapes: int = 20, seed: int = 0) -> dict[str, object]:
     body = robot.body.simulator()
     span = robot.actuation_max - robot.actuation_min
     actuations = robot.actuation_min + np.random.default_rng(seed).random((shapes, len(span))) * span
-    pressures = robot.actuators_of(actuations)
-    compared = pressures[:_REFERENCE_SHAPES]
+    commands = robot.actuators_of(actuations)
+    compared = commands[:_REFERENCE_SHAPES]
     with threadpool_limits(1):
-        find_equilibria(body, pressures[:1])  # compiles the kernels
+        find_equilibria(body, commands[:1])  # compiles the kernels
         core_seconds, ours = [], []
         begin = time.perf_counter()
-        for values in pressures:
+        for values in commands:
             core_begin = time.process_time()
             ours.append(find_equilibria(body, values[None]))
             core_seconds.append(time.process_time() - core_begin)
@@ -91,8 +91,8 @@ def run(shapes: int = 20, seed: int = 0) -> dict[str, object]:
     }
 
 
-def _first_order(body: Any, pressures: Array) -> _FirstOrder:
-    values = pressures[None]
+def _first_order(body: Any, commands: Array) -> _FirstOrder:
+    values = commands[None]
     load = float(np.linalg.norm(body.gradient(body.rest[None], values)))
 
     def gradient(unknowns: Array) -> Array:

@@ -55,7 +55,7 @@ def test_a_failing_section_does_not_take_the_others_with_it():
 
 
 @pytest.mark.usefixtures("registered")
-def test_help_teaches_the_sections_and_a_wrong_name_is_refused_before_anything_runs():
+def test_help_teaches_the_sections_and_a_wrong_name_is_rejected_before_anything_runs():
     assert "Figures that hold." in run("--help").output
     result = run("--only", "plain", "--only", "lunch")
     assert result.exit_code == 2 and "plain" in result.stderr and not result.stdout

@@ -11,11 +11,11 @@ from softform_core.inverse.closest_points import closest_points_on
 from softform_core.networks.sim_to_real import ShapeInput
 from softform_core.shapes.target import TargetShape
 from softform_core.surface.bspline import evaluate
-from softform_core.surface.patch import SHEET, Patch
+from softform_core.surface.patch_set import SHEET, PatchSet
 from softform_studies.sim_to_real.confidence import area_under_curve, confidence_map, holes_auc
 from softform_studies.sim_to_real.floors import fitted_surface, warped_onto
 
-GRID = Patch(9, 9)
+GRID = PatchSet.of(9, 9)
 
 
 def control(height: float) -> np.ndarray:

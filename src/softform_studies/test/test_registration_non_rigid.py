@@ -5,12 +5,14 @@ import pytest
 
 from softform_core.errors import SoftformError
 from softform_core.surface.bspline import evaluate, normals
-from softform_core.surface.patch import SHEET
+from softform_core.surface.patch_set import SHEET, PatchSet
 from softform_studies.sim_to_real.non_rigid import register_surface
 from softform_studies.sim_to_real.warp_fit import WarpSpace
 
 SIDE = 12
 HOLE = np.array([0.6, 0.4])
+
+GRID = PatchSet.of(12, 12)
 
 
 def sheet(height: float) -> np.ndarray:
@@ -33,7 +35,7 @@ def captured(height: float) -> tuple[np.ndarray, np.ndarray]:
 def test_the_surface_goes_where_the_cloud_is_and_holes_are_known() -> None:
     uv = SHEET.samples(900)
     cloud, normal = captured(36.0)
-    found = register_surface(sheet(30.0), uv, SHEET, cloud, normal)
+    found = register_surface(sheet(30.0).reshape(-1, 3), uv, GRID, cloud, normal)
     true = evaluate(sheet(36.0), uv)
     off = np.abs(np.einsum("px,px->p", found.points - true, normals(sheet(36.0), uv)))
     before = np.abs(np.einsum("px,px->p", evaluate(sheet(30.0), uv) - true, normals(sheet(36.0), uv)))
@@ -45,10 +47,10 @@ def test_the_surface_goes_where_the_cloud_is_and_holes_are_known() -> None:
     assert shown[distance > 0.2].mean() > 0.98
 
 
-def test_a_cloud_of_a_few_points_is_refused() -> None:
+def test_a_cloud_of_a_few_points_is_rejected() -> None:
     cloud, normal = captured(36.0)
     with pytest.raises(SoftformError, match="registered"):
-        register_surface(sheet(30.0), SHEET.samples(100), SHEET, cloud[:20], normal[:20])
+        register_surface(sheet(30.0).reshape(-1, 3), SHEET.samples(100), GRID, cloud[:20], normal[:20])
 
 
 def test_the_fit_finds_a_warp_of_its_own_space_and_the_ridge_holds_it() -> None:

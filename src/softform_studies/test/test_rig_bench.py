@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from softform_core.cli.main import main
 from softform_core.errors import SoftformError
-from softform_core.networks.layers import extract_mlp
+from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.paths import reality_file
 from softform_core.robots import Robot, load_robot
@@ -20,7 +20,7 @@ from softform_studies.sim_to_real.bench_sim_to_real import BenchSettings, bench
 from softform_studies.sim_to_real.judge import Judge
 from softform_studies.sim_to_real.make_frames import make_frames
 
-TINY = replace(DEFAULT, epochs=20, patience=20, members=1, kernels=25, surface_points=225)
+TINY = replace(DEFAULT, epochs=20, patience=20, members=1, kernels=25, surface_points=225, confidence="learned")
 SEED = 100
 
 
@@ -96,14 +96,14 @@ def test_the_same_seed_gives_the_same_figures_from_a_file_and_only_json_is_print
         (["--reality", "default", "--recipe", "magic"], "none of default, paper"),
     ],
 )
-def test_bad_arguments_are_refused_before_anything_is_done(arguments: list[str], reason: str) -> None:
+def test_bad_arguments_are_rejected_before_anything_is_done(arguments: list[str], reason: str) -> None:
     result = CliRunner().invoke(main, ["bench", "sim2real", *arguments])
     assert result.exit_code == 2
     assert reason in result.output
     assert not result.stdout
 
 
-def test_a_reality_that_is_no_description_is_refused(tmp_path) -> None:
+def test_a_reality_that_is_no_description_is_rejected(tmp_path) -> None:
     broken = tmp_path / "broken.yaml"
     broken.write_text("name: broken\ntitle: x\nbody: {kind: membrane, cells: 3}\n", encoding="utf-8")
     result = CliRunner().invoke(main, ["bench", "sim2real", "--reality", str(broken)])

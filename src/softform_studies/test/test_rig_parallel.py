@@ -8,7 +8,7 @@ import pytest
 from softform_core.errors import SoftformError
 from softform_core.frames.frames import Frames
 from softform_core.networks.mlp_weights import MlpWeights
-from softform_core.surface.patch import Patch
+from softform_core.surface.patch_set import PatchSet
 from softform_studies.sim_to_real.direct_learning import AS_PRINTED
 from softform_studies.sim_to_real.learners import Learners
 from softform_studies.sim_to_real.parallel import Lesson, learn_all
@@ -20,7 +20,7 @@ def learners() -> Learners:
     u, v = np.meshgrid(np.linspace(0, 1, 5), np.linspace(0, 1, 5), indexing="ij")
     rest = np.stack([200 * u, 200 * v, 20 * np.sin(np.pi * u)], axis=-1).ravel()
     ends = (np.full(1, 500.0), np.full(1, 500.0), rest, np.ones(rest.size))
-    return Learners(MlpWeights([np.zeros((rest.size, 1))], [np.zeros(rest.size)], "relu", *ends), Patch(5, 5), 0)
+    return Learners(MlpWeights([np.zeros((rest.size, 1))], [np.zeros(rest.size)], "relu", *ends), PatchSet.of(5, 5), 0)
 
 
 def frames(count: int) -> Frames:

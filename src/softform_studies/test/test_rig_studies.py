@@ -15,10 +15,10 @@ from softform_core.errors import SoftformError
 from softform_core.robots import load_robot
 from softform_rig.reality import load_reality
 from softform_studies.cli_study import _NAMES
+from softform_studies.sim_to_real.ledger import Ledger
 from softform_studies.studies import laboratory
 from softform_studies.studies.catalogue import STUDIES, Scale
 from softform_studies.studies.drawing import Row, draw
-from softform_studies.studies.ledger import Ledger
 from softform_studies.studies.study import carry_out
 
 
@@ -108,7 +108,7 @@ def test_a_study_stopped_between_trainings_goes_on_and_a_repeated_one_trains_not
     assert (tmp_path / "surrogate.csv").read_bytes() == before
 
 
-def test_an_unknown_study_is_refused_with_the_names() -> None:
+def test_an_unknown_study_is_rejected_with_the_names() -> None:
     result = CliRunner().invoke(main, ["study", "colours"])
     assert result.exit_code == 2
     assert "surrogate" in result.output

@@ -10,8 +10,8 @@ from softform_core.networks.tip_store import load_tip_kinematics
 from softform_core.paths import models_dir
 from softform_core.robots import load_robot
 from softform_core.simulation.simulated_body import equilibrium_points
-from softform_studies.waypoints.baselines import FkGradients, gradient_iteration, learn_direct_ik
-from softform_studies.waypoints.waypoints import EIGHTS, largest_jump_percent, tracking_percent
+from softform_studies.waypoints.baselines import ExactGradients, FkGradients, gradient_iteration, learn_direct_ik
+from softform_studies.waypoints.waypoints import EIGHTS, compare_jacobians, largest_jump_percent, tracking_percent
 
 ROBOTS = {name: load_robot(name, "tip") for name in EIGHTS}
 
@@ -112,7 +112,7 @@ def test_through_the_singular_stretched_pose_and_beyond_reach_the_fingers_move_s
         (np.zeros((2, 3)), np.array([0.0, np.inf, 0.0]), "no actuation of 3 values"),
     ],
 )
-def test_what_is_no_path_is_refused(points, start, complaint):
+def test_what_is_no_path_is_rejected(points, start, complaint):
     with pytest.raises(SoftformError, match=complaint):
         follow_path(load_tip_model("three_chamber"), points, start)
     with pytest.raises(SoftformError, match=complaint):
@@ -131,15 +131,28 @@ def test_the_papers_iteration_ends_below_its_own_tolerance(model, points):
 
 
 def test_gradients_of_n_fk_agree_with_n_j(robot, model):
-    network = load_tip_kinematics(robot, models_dir() / robot.name)[0].forward_kinematics
-    gradients = FkGradients(network, model.actuation_min, model.actuation_max, model.workspace_width_mm)
+    network = load_tip_kinematics(robot, models_dir() / robot.name)[0].script().forward_kinematics
+    limits = model.actuation_min, model.actuation_max, model.workspace_width_mm
+    gradients, of_numpy = FkGradients(network, *limits), ExactGradients(model.forward_kinematics, *limits)
     for actuation in np.random.default_rng(4).uniform(model.actuation_min, model.actuation_max, (20, 3)):
         tip, jacobian = model.tip_and_jacobian(actuation)
         other_tip, other = gradients.tip_and_jacobian(actuation)
         np.testing.assert_allclose(tip, other_tip, atol=1e-9)
         np.testing.assert_allclose(jacobian, other, atol=0.05 * np.abs(other).max())
+        exact_tip, exact = of_numpy.tip_and_jacobian(actuation)
+        np.testing.assert_allclose(exact_tip, of_numpy.tip(actuation), atol=1e-12)
+        np.testing.assert_allclose(exact_tip, other_tip, atol=1e-9)
+        np.testing.assert_allclose(exact, other, atol=1e-9 * np.abs(other).max())
         difference = (gradients.tip(actuation + [50.0, 0, 0]) - gradients.tip(actuation - [50.0, 0, 0])) / 100.0
         np.testing.assert_allclose(other[:, 0], difference, atol=1e-3 * np.abs(other).max())
+
+
+def test_the_cost_of_jacobians_is_told_with_their_difference(robot, model):
+    network = load_tip_kinematics(robot, models_dir() / robot.name)[0].script().forward_kinematics
+    limits = model.actuation_min, model.actuation_max, model.workspace_width_mm
+    figures = compare_jacobians(model, ExactGradients(model.forward_kinematics, *limits), FkGradients(network, *limits))
+    assert min(figures[f"{name}_core_us"] for name in ("n_j", "exact", "backward")) > 0.0
+    assert figures["backward_difference_percent"] < 1e-6 < figures["n_j_difference_percent"] < 3.0
 
 
 def test_direct_ik_inverts_a_robot_without_redundancy():

@@ -10,7 +10,7 @@ from softform_core.robots import load_robot
 from softform_core.units import MM_PER_M
 from softform_interfaces.msg import ServoState
 from softform_ros.conversions import points_from_cloud, stamp_from_nanoseconds
-from softform_studies.streaming.streamed_path import StreamedPath, pressure_path
+from softform_studies.streaming.streamed_path import StreamedPath, actuation_path
 from softform_studies.streaming.streaming_record import StateSeen, StreamingRecord, punctuality, surface_error_mm
 
 MS = 1_000_000
@@ -19,16 +19,16 @@ START = 1_700_000_000 * 10**9
 
 def test_the_path_is_closed_within_the_range_and_slower_than_the_robot():
     robot = load_robot("membrane")
-    path = pressure_path(robot, 600, seed=0)
+    path = actuation_path(robot, 600, seed=0)
     assert (path > robot.actuation_min).all() and (path < robot.actuation_max).all()
     steps = np.abs(np.diff(np.vstack([path, path[:1]]), axis=0)).max()
     assert (0.2 * robot.actuation_slew < steps * 50.0).all() and (steps * 50.0 < robot.actuation_slew).all()
-    assert (pressure_path(robot, 600, seed=0) == path).all() and (pressure_path(robot, 600, seed=1) != path).any()
+    assert (actuation_path(robot, 600, seed=0) == path).all() and (actuation_path(robot, 600, seed=1) != path).any()
 
 
 def test_the_messages_hold_the_predicted_shapes():
     robot = load_robot("membrane")
-    pipeline, path = load_pipeline(robot), pressure_path(robot, 5, seed=0)
+    pipeline, path = load_pipeline(robot), actuation_path(robot, 5, seed=0)
     streamed = StreamedPath(pipeline, path, len(pipeline.uv), "base_link")
     stamp = stamp_from_nanoseconds(START)
     message = streamed.message(7, stamp)

@@ -12,7 +12,7 @@ from softform_core.errors import SoftformError
 from softform_core.frames.frames import Frames
 from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.surface.bspline import basis_matrix
-from softform_core.surface.patch import SHEET, Patch
+from softform_core.surface.patch_set import SHEET, PatchSet
 from softform_core.training.ensemble import TrainingRun
 from softform_core.training.sim_to_real_losses import Clouds
 from softform_studies.sim_to_real.direct_learning import AS_PRINTED, direct_loss, train_direct
@@ -59,7 +59,7 @@ def test_the_loss_is_hausdorff_plus_five_chamfer() -> None:
 
 
 def test_it_learns_a_dome_and_the_surface_passes_through_the_points() -> None:
-    trained = train_direct(kinematics(10.0), frames(10), TINY, TrainingRun(0, Patch(SIDE, SIDE)))
+    trained = train_direct(kinematics(10.0), frames(10), TINY, TrainingRun(0, PatchSet.of(SIDE, SIDE)))
     actuation, uv = np.array([[150.0], [850.0]]), SHEET.samples(225)
     true = np.array([basis_matrix(uv, SIDE, SIDE) @ s.reshape(-1, 3) for s in kinematics(40.0).forward(actuation)])
     mean = basis_matrix(uv, SIDE, SIDE) @ kinematics(10.0).output_offset.reshape(-1, 3)
@@ -69,15 +69,15 @@ def test_it_learns_a_dome_and_the_surface_passes_through_the_points() -> None:
     assert np.allclose(trained.points(actuation, trained.handle_uv), trained.handles(actuation), atol=1e-6)
 
 
-def test_the_same_seed_learns_the_same_and_too_few_frames_are_refused() -> None:
+def test_the_same_seed_learns_the_same_and_too_few_frames_are_rejected() -> None:
     short = replace(TINY, steps=5)
     first, second = (
-        train_direct(kinematics(10.0), frames(6), short, TrainingRun(3, Patch(SIDE, SIDE))) for _ in range(2)
+        train_direct(kinematics(10.0), frames(6), short, TrainingRun(3, PatchSet.of(SIDE, SIDE))) for _ in range(2)
     )
     actuation = np.array([[400.0]])
     assert np.array_equal(first.handles(actuation), second.handles(actuation))
     with pytest.raises(SoftformError, match="folds"):
-        train_direct(kinematics(10.0), frames(4), TINY, TrainingRun(0, Patch(SIDE, SIDE)))
+        train_direct(kinematics(10.0), frames(4), TINY, TrainingRun(0, PatchSet.of(SIDE, SIDE)))
 
 
 def test_the_loss_is_eq_20():

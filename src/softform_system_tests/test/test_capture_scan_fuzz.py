@@ -43,13 +43,13 @@ def damaged(draw, seeds):
 @pytest.mark.parametrize("name", list(TARGETS))
 @CHEAP
 @given(st.data())
-def test_what_is_damaged_is_refused_or_read_consistently(name, data):
+def test_what_is_damaged_is_rejected_or_read_consistently(name, data):
     TARGETS[name](data.draw(damaged(SEEDS[name])))
 
 
 @CHEAP
 @given(st.binary(max_size=200))
-def test_any_bytes_are_refused_or_read_consistently(data):
+def test_any_bytes_are_rejected_or_read_consistently(data):
     fuzz_one(data)
 
 

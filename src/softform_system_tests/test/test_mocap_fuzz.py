@@ -33,10 +33,10 @@ def test_damaged_packets(target):
 def test_whole_packets_are_read(target, monkeypatch):
     """So that the tests above do not pass because nothing is ever accepted."""
 
-    class RefusedError(Exception):
+    class RejectedError(Exception):
         pass
 
-    monkeypatch.setattr(fuzz_targets, "MalformedPacketError", RefusedError)
+    monkeypatch.setattr(fuzz_targets, "MalformedPacketError", RejectedError)
     for packet in SEEDS[target]:
         target(packet)
 

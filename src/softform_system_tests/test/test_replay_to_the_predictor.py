@@ -23,7 +23,7 @@ from softform_ros.background_node import BackgroundNode
 from softform_ros.conversions import stamp_from_seconds
 
 ROBOT = load_robot("membrane")
-PRESSURES, TEXT = "softform_interfaces/msg/ActuatorState", "std_msgs/msg/String"
+ACTUATOR_STATE_TYPE, TEXT = "softform_interfaces/msg/ActuatorState", "std_msgs/msg/String"
 
 
 def wait_for(condition, seconds=30.0):
@@ -33,7 +33,7 @@ def wait_for(condition, seconds=30.0):
         time.sleep(0.02)
 
 
-def pressures(number):
+def actuator_state(number):
     header = Header(stamp=stamp_from_seconds(1000.0 + 0.1 * number))
     values = [5000.0 * ((7 * number + 3 * chamber) % 11) / 11 for chamber in range(9)]
     return ActuatorState(header=header, name=ROBOT.actuators, value=values, status=[3] * 9)
@@ -49,7 +49,7 @@ def contents(folder):
 
 
 def is_measured(message):
-    """Whether a message, CDR with a header at its beginning, is stamped within the seconds of `pressures`."""
+    """Whether a message, CDR with a header at its beginning, is stamped within the seconds of `actuator_state`."""
     return 1000 <= int.from_bytes(message[4:8], "little") < 1010
 
 
@@ -84,11 +84,11 @@ def test_the_predictor_sees_a_replay_as_it_saw_the_robot(tmp_path, bench):
             driver.create_publisher(DriverState, "driver_state", qos.LATCHED_STATE).publish(DriverState(state=2))
             wait_for(lambda: states.get_subscription_count() == 2 and not live.awaited)
             for number in range(14):
-                states.publish(pressures(number))
-                commands.publish(pressures(number))
+                states.publish(actuator_state(number))
+                commands.publish(actuator_state(number))
                 time.sleep(0.1)
-            refused = replay(tmp_path / "live", "--topics", "driver_state")
-        assert "is being recorded" in str(refused.exception)
+            rejected = replay(tmp_path / "live", "--topics", "driver_state")
+        assert "is being recorded" in str(rejected.exception)
         assert live.counts.is_complete and live.counts.received == live.counts.written
         with recording_into(tmp_path / "again"):
             wait_for(lambda: bench.count_publishers(f"{name}/driver_state") == 0)
@@ -104,9 +104,9 @@ def test_the_predictor_sees_a_replay_as_it_saw_the_robot(tmp_path, bench):
     assert replayed[state][-1][0] - replayed[state][0][0] > 0.9 * (recorded[state][-1][0] - recorded[state][0][0])
     assert f"{name}/driver_state" in replayed and f"{name}/actuator_command" not in replayed
     for topic in (f"{name}/predicted_surface", f"{name}/predicted_cloud"):
-        # The stamp in a prediction is that of its pressures; the rest shape of a silent driver has that of its moment.
+        # The stamp in a prediction is that of its values; the rest shape of a silent driver has that of its moment.
         once, twice = ({message for _, message in one[topic] if is_measured(message)} for one in (recorded, replayed))
-        # A busy machine may leave some pressures unpredicted.
+        # A busy machine may leave some values unpredicted.
         assert len(once & twice) >= 7 and len(once ^ twice) <= 28 - len(once) - len(twice)
     with Reader(tmp_path / "live") as one, Reader(tmp_path / "again") as two:
         profiles = [{c.topic: c.ext.offered_qos_profiles for c in bag.connections} for bag in (one, two)]

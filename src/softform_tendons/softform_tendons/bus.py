@@ -54,7 +54,7 @@ class Bus:
         return self._reader.damaged
 
     def send(self, packet: bytes) -> None:
-        """Send what nobody answers.
+        """Send a packet that gets no reply.
 
         Raises:
             DeviceLostError: If the connection is gone.

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from softform_actuation.device import Device, DeviceFamily, ServedActuators
-from softform_actuation.ports import names_of_port
+from softform_actuation.serial_family import SerialFamily
 from softform_actuation.serial_link import SerialLink
 from softform_actuation.state_files import state_file
 from softform_ros.parameters import Parameter
@@ -16,14 +16,10 @@ PARAMETERS = (
 )
 
 
-class TendonFamily:
+class TendonFamily(SerialFamily):
     """Dynamixel motors that pull tendons."""
 
     parameters = PARAMETERS
-
-    def adapters(self, values: Mapping[str, Any]) -> list[str]:
-        """Names of the bus's port."""
-        return names_of_port(values["port"])
 
     def make(self, served: ServedActuators, values: Mapping[str, Any], interrupted: Callable[[], bool]) -> Device:
         """Return the bus; nothing is opened.
@@ -31,7 +27,7 @@ class TendonFamily:
         Raises:
             SoftformError: If the description's settings are wrong, or the calibrated homes cannot be read.
         """
-        homes = state_file(names_of_port(values["port"])[-1], f"{served.robot}.{served.device}.homes")
+        homes = state_file(self.adapter(values), f"{served.robot}.{served.device}.homes")
         return TendonBus(served, SerialLink(values["port"]), values["baud_rate"], homes)
 
 

@@ -47,7 +47,7 @@ def instruction(motor: int, code: int, parameters: bytes = b"") -> bytes:
     Args:
         motor: Id of the motor, or `EVERYBODY`.
         code: Such as `READ`.
-        parameters: Of the instruction.
+        parameters: Parameters of the instruction.
     """
     body = (bytes([code]) + parameters).replace(_STUFFED, _STUFFING)
     packet = _HEADER + bytes([motor]) + (len(body) + _CRC_BYTES).to_bytes(2, "little") + body
@@ -79,7 +79,7 @@ def sync_write(values: Sequence[tuple[int, bytes]], address: int) -> bytes:
 
     Args:
         values: Id and data of each, all data of one length.
-        address: Of the first register.
+        address: Address of the first register.
     """
     length = len(values[0][1])
     return instruction(
@@ -95,9 +95,9 @@ class Status(NamedTuple):
     """Answer of a motor.
 
     Attributes:
-        motor: Its id.
+        motor: Id of the motor.
         error: 0 if all is well; see `ALERT`.
-        parameters: What was asked for.
+        parameters: The requested bytes.
     """
 
     motor: int
@@ -141,7 +141,7 @@ class StatusReader:
         return found
 
     def _next(self) -> bytes | None:
-        """The next sound packet, taken from the bytes; None if there is none yet."""
+        """The next valid packet, taken from the bytes; None if there is none yet."""
         while True:
             start = self._bytes.find(_HEADER)
             if start < 0:

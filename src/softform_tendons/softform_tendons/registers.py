@@ -34,7 +34,7 @@ class Model:
     """A type of motor.
 
     Attributes:
-        name: As ROBOTIS calls it.
+        name: Model name of ROBOTIS.
         current_unit: A.
     """
 

@@ -22,8 +22,8 @@ class TendonSettings(Description):
     Attributes:
         drum_radius: m; negative where larger positions pay the tendon out.
         home: Position at which the tendon is taut at rest, ticks, until the motors are calibrated.
-        current_limit: Of each motor, A: no tendon is pulled harder.
-        calibration_current: At which a tendon counts as taut when the motors are calibrated, A.
+        current_limit: Current limit of each motor, A.
+        calibration_current: Current at which a tendon counts as taut during calibration, A.
         safe_action: Whether the tendons are slackened or held to make the robot safe.
         slacken_speed: m/s.
         hottest: Temperature beyond which the robot is made safe, degrees Celsius.

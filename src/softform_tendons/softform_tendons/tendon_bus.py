@@ -51,9 +51,9 @@ class TendonBus:
 
     Args:
         served: The actuators; their channels are the motors' ids, in their order along the cable.
-        line: To the bus.
-        baud_rate: Of the motors.
-        homes_file: Where calibrated homes are kept.
+        line: Serial line to the bus.
+        baud_rate: Baud rate of the motors.
+        homes_file: File of the calibrated home positions.
 
     Raises:
         SoftformError: If the description's settings are wrong, or the file cannot be read.
@@ -171,7 +171,7 @@ class TendonBus:
         The tendons are slack within `SLACKENED_WITHIN`; then the motors are without power, which `check` sees to.
         """
         wanted = self._safe_ticks()
-        self._bus.send(self._emergency() + self._goals(wanted))  # nobody acknowledges a request to all
+        self._bus.send(self._emergency() + self._goals(wanted))  # a broadcast is not acknowledged
         self._driven = False
         self._safe_since = self.clock.now()
         states = self._read_states()

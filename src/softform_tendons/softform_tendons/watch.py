@@ -16,8 +16,8 @@ class LoadWatch:
     """Watches pulls and currents of all motors.
 
     Args:
-        settings: Of the bus.
-        served: Its actuators.
+        settings: Settings of the bus.
+        served: Actuators that it serves.
     """
 
     def __init__(self, settings: TendonSettings, served: ServedActuators) -> None:

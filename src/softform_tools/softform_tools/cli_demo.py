@@ -14,30 +14,24 @@ import click
 
 from softform_core.errors import SoftformError
 from softform_core.files import write_atomically
+from softform_tools.poses import POSE_OPTION
+from softform_tools.target_options import target_options
 
 
 @click.command()
-@click.option(
-    "--target",
-    default="dem",
-    show_default=True,
-    metavar="FILE|dem|random",
-    help="A mesh or cloud (PLY, OBJ, STL; see --unit), a measured terrain model, or a random reachable shape.",
-)
-@click.option("--unit", type=click.Choice(["m", "mm"]), default=None, help="Unit of FILE; needed with a FILE.")
-@click.option("--robot", default="membrane", show_default=True, help="A robot of config/robots.")
-@click.option("--reality", default="default", show_default=True, metavar="NAME", help="A reality of config/realities.")
+@target_options
+@POSE_OPTION
 @click.option(
     "--sim-to-real",
     metavar="FOLDER|none",
     help="A trained sim-to-real model, or none. Without it: the model that ships for the default reality, else none.",
 )
-@click.option("--seed", default=0, show_default=True, help="Of --target random and of the virtual scanner's noise.")
 @click.option("--headless", is_flag=True, help="Do not open the report at the end.")
 @click.option("--json", "json_path", metavar="FILE", help="Write the figures as one JSON object; - is standard output.")
 def demo(
     target: str,
     unit: Literal["m", "mm"] | None,
+    pose: str,
     robot: str,
     reality: str,
     sim_to_real: str | None,
@@ -47,14 +41,14 @@ def demo(
 ) -> None:
     """Launch the whole stack on a virtual rig, reach a target shape in three ways, scan the robot, and report.
 
-    The target goes through the reach_shape action: inverse kinematics finds the pressures, the driver brings the
+    The target goes through the reach_shape action: inverse kinematics finds the actuation, the driver brings the
     emulated board there, the virtual scanner captures the settled robot. First the simulation alone plans, then the
     simulation with the sim-to-real model, then a closed loop corrects the plan by what was scanned. `--reality ideal`
     shows the chain without a gap.
     """
     from softform_tools.demo import DemoRequest, run_demo
 
-    request = DemoRequest(target, unit, robot, reality, seed, sim_to_real)
+    request = DemoRequest(target, unit, robot, reality, seed, sim_to_real, pose)
     to_stdout = json_path == "-"
     if json_path and not Path(json_path).absolute().parent.is_dir():
         raise click.ClickException(f"The folder of {json_path} does not exist. Make it, or give another --json.")

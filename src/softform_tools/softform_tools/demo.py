@@ -10,26 +10,34 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
-from softform_client.client import Mode, ShapeClient
+from softform_client.client import Code, GoalFailedError, Mode, ShapeClient
+from softform_client.reach_messages import pose_from_message
 from softform_core.errors import SoftformError
 from softform_core.forward.live_pipeline import NONE
 from softform_core.forward.sim_to_real_store import load_sim_to_real
 from softform_core.networks.store import FORWARD_KINEMATICS
-from softform_core.paths import models_dir, reality_file
+from softform_core.paths import models_of
+from softform_core.registration.rigid import centroid
 from softform_core.robots import Robot, load_robot
 from softform_core.run_folder import new_run_folder
 from softform_core.shapes.dem import dem_target
+from softform_core.shapes.placing import placement
 from softform_core.shapes.random import random_target
 from softform_core.shapes.read import Unit, read_shape
 from softform_core.shapes.target import TargetShape
 from softform_core.shapes.validate import check_target
+from softform_core.shapes.write import write_ply
 from softform_core.units import MM_PER_M
 from softform_interfaces.action import ReachShape
 from softform_launch.launched_stack import LaunchedStack
 from softform_launch.ros_domains import enter_domain_of_its_own
+from softform_rig.best_fit import find_best_fit
+from softform_rig.reality import load_reality
 from softform_ros.stack_state import wait_until_active
 from softform_tools.demo_report import DemoResult, DemoRun, draw_run, summarise_run, table
+from softform_tools.poses import FIXED, FREE, POSE_ADVICE
 
 START_TIMEOUT = 60.0
 """Seconds that the stack may take to come up; it takes about ten on two cores."""
@@ -53,8 +61,9 @@ class DemoRequest:
         unit: Unit of the file, `m` or `mm`; None for the others.
         robot: Name or description of the robot.
         reality: Name or description of the virtual rig's reality.
-        seed: Of a random target and of the scanner's noise.
+        seed: Seed of a random target and of the scanner's noise.
         sim_to_real: Folder of a model, `none`, or None for the reality's own if there is one.
+        pose: Where the target lies: one of `poses.POSES`.
     """
 
     target: str
@@ -63,6 +72,7 @@ class DemoRequest:
     reality: str
     seed: int
     sim_to_real: str | None = None
+    pose: str = FIXED
 
 
 def choose_target(request: DemoRequest, robot: Robot) -> TargetShape:
@@ -100,7 +110,7 @@ def choose_sim_to_real(request: DemoRequest, robot: Robot) -> str:
     if request.sim_to_real is not None:
         load_sim_to_real(robot, Path(request.sim_to_real))
         return str(Path(request.sim_to_real).absolute())
-    shipped = models_dir() / robot.name / f"rig_{request.reality}"
+    shipped = models_of(robot.name) / f"rig_{request.reality}"
     return str(shipped) if shipped.is_dir() else NONE
 
 
@@ -108,15 +118,15 @@ def run_demo(request: DemoRequest, say: Say) -> DemoResult:
     """Launch the stack, reach the target in three ways, write the report, and take the stack down.
 
     Args:
-        request: What to show.
+        request: Target and options of the demo.
         say: Takes one line of progress at a time.
 
     Raises:
         SoftformError: If the target, a node or the motion fails; the folder of the run keeps the logs and the bag.
     """
     robot = load_robot(request.robot, "surface")
-    reality_file(request.reality, robot.body.kind)
-    FORWARD_KINEMATICS.read_card(models_dir() / robot.name, robot)
+    reality = load_reality(request.reality, robot)
+    FORWARD_KINEMATICS.read_card(models_of(robot.name), robot)
     target = choose_target(request, robot)
     model = choose_sim_to_real(request, robot)
     folder = new_run_folder("demo")
@@ -143,13 +153,20 @@ def run_demo(request: DemoRequest, say: Say) -> DemoResult:
             wait_until_active("softform", START_TIMEOUT, lambda: stack.exit_code is not None)
             tell(f"all nodes are active; the target is '{request.target}'")
             with ShapeClient("/softform") as client:
-                run = reach_in_three_ways(client, target, model != NONE, tell)
+                target, pose = _put_where_it_lies(client, target, robot, request.pose, tell)
+                run = reach_in_three_ways(client, target, pose, model != NONE, tell)
+        except GoalFailedError as error:
+            advice = POSE_ADVICE[request.pose] if error.code == Code.UNREACHABLE else f"See {folder / 'launch.log'}."
+            raise SoftformError(str(error), advice) from error
         except SoftformError as error:
             raise SoftformError(str(error), f"See {folder / 'launch.log'}.") from error
         tell("taking the stack down")
+    tell("searching the rig's true physics for the closest shape that it can take")
+    write_ply(folder / "target.ply", run.target)
+    best_fit = find_best_fit(robot, reality, run.target)
     name = NONE if model == NONE else Path(model).name
-    figures = summarise_run(run, request.target, name, robot, target, folder / "report.png", bag)
-    draw_run(run, figures, robot, request.reality, target)
+    figures = summarise_run(run, best_fit.mean_mm, request.target, name, robot, folder / "report.png", bag)
+    draw_run(run, figures, robot, request.reality)
     tell(f"report: {figures.report}")
     tell(f"bag:    {bag}")
     for line in table(figures):
@@ -157,7 +174,25 @@ def run_demo(request: DemoRequest, say: Say) -> DemoResult:
     return figures
 
 
-def reach_in_three_ways(client: ShapeClient, target: TargetShape, has_model: bool, tell: Say) -> DemoRun:
+def _put_where_it_lies(
+    client: ShapeClient, target: TargetShape, robot: Robot, pose: str, tell: Say
+) -> tuple[TargetShape, str]:
+    """The target where it is to be reached, m, and how it came there; all ways have the same place."""
+    if pose == FIXED:
+        return target, pose
+    if pose == FREE:
+        tell("planning where the target fits best")
+        motion = pose_from_message(client.reach(target, Mode.PLAN_ONLY, fix_pose=False).solve.target_pose)
+    else:
+        motion = placement(target, robot)
+    x, y, z = MM_PER_M * (motion.apply(centroid(target.points)) - centroid(target.points))
+    angle = np.degrees(Rotation.from_matrix(motion.rotation).magnitude())
+    told = f"{pose}: moved by ({x:.0f}, {y:.0f}, {z:.0f}) mm, turned by {angle:.0f} degrees"
+    tell(f"the target's pose is {told}")
+    return target.transformed(motion.rotation, motion.translation), told
+
+
+def reach_in_three_ways(client: ShapeClient, target: TargetShape, pose: str, has_model: bool, tell: Say) -> DemoRun:
     """Plan by the simulation alone, with sim-to-real if there is a model, and in a closed loop; move and measure each.
 
     Raises:
@@ -180,11 +215,11 @@ def reach_in_three_ways(client: ShapeClient, target: TargetShape, has_model: boo
     )
     means = ", ".join(f"{error * MM_PER_M:.2f}" for error in closed_loop.round_mean_errors)
     tell(f"measured mean error of each round {means} mm")
-    return DemoRun(simulated, learned, closed_loop)
+    return DemoRun(simulated, learned, closed_loop, target, pose)
 
 
 class _StageTeller:
-    """Tells each stage of the action once."""
+    """Prints each stage of the action once."""
 
     def __init__(self, tell: Say) -> None:
         self._tell = tell

@@ -1,18 +1,17 @@
-"""What a demo's run came to: figures for people and for `--json`, a table, a picture. Millimetres and milliseconds."""
+"""Results of a demo: figures for people and for `--json`, a table, a picture. Millimetres and milliseconds."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from softform_client.reach_messages import pose_from_message
-from softform_core.evaluation.errors import distances_to_shape, summarise_errors
-from softform_core.evaluation.measured_errors import measure_errors
+from softform_core.evaluation.measured_errors import MeasuredErrors, measure_errors
 from softform_core.evaluation.reach_picture import MeasuredShape, write_picture
+from softform_core.registration.rigid import RigidTransform
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
-from softform_core.units import MM_PER_M, PA_PER_KPA
+from softform_core.units import MM_PER_M
 from softform_interfaces.action import ReachShape
 from softform_ros.conversions import points_from_cloud
 
@@ -27,19 +26,23 @@ class DemoRun:
         simulated: The plan of the simulation alone, moved and measured.
         learned: The plan with sim-to-real, moved and measured; None without a model.
         closed_loop: The closed loop, from the better of both.
+        target: What was asked for, where it lay in the robot's frame, m.
+        pose: How it came there, for people.
     """
 
     simulated: ReachShape.Result
     learned: ReachShape.Result | None
     closed_loop: ReachShape.Result
+    target: TargetShape
+    pose: str
 
 
 @dataclass(frozen=True)
 class DemoResult:
     """Figures of a run; `predicted` and `measured` are those of the closed loop's best round.
 
-    `best_fit_mean_mm` is what the closed loop's last plan promised: by the model and all that was measured, no shape of
-    the robot is closer to the target.
+    `best_fit_mean_mm` is the least that the reality's true physics allows (`softform_rig.best_fit`): no model and no
+    loop had a part in it.
     """
 
     target: str
@@ -59,6 +62,7 @@ class DemoResult:
     best_fit_mean_mm: float
     rounds: int
     round_mean_mm: list[float]
+    pose: str
 
     def figures(self) -> dict[str, object]:
         """Return what `--json` promises, as JSON takes it."""
@@ -72,28 +76,27 @@ class DemoResult:
 
 
 def summarise_run(
-    run: DemoRun, name: str, sim_to_real: str, robot: Robot, target: TargetShape, report: Path, bag: Path
+    run: DemoRun, best_fit_mm: float, name: str, sim_to_real: str, robot: Robot, report: Path, bag: Path
 ) -> DemoResult:
     """The figures of a run.
 
     Args:
-        run: What the stack answered.
-        name: Of the target.
+        run: Results of the stack.
+        best_fit_mm: The least mean error that the reality allows.
+        name: Name of the target.
         sim_to_real: Name of the model, or `none`.
         robot: Robot that took the shape.
-        target: Target shape, m.
-        report: Where the picture will be.
-        bag: Where the recording is.
+        report: Path of the picture.
+        bag: Path of the recording.
     """
     best, open_loop = run.closed_loop, run.learned or run.simulated
-    rest = distances_to_shape(resting_surface(robot), _posed(target, best))
     return DemoResult(
         target=name,
         predicted_mean_mm=best.solve.mean_error * MM_PER_M,
         predicted_max_mm=best.solve.max_error * MM_PER_M,
         measured_mean_mm=best.measured.mean_error * MM_PER_M,
         measured_max_mm=best.measured.max_error * MM_PER_M,
-        rest_mean_mm=summarise_errors(rest).mean_mm,
+        rest_mean_mm=resting_errors(robot, run.target).mean * MM_PER_M,
         ik_ms=open_loop.solve.solve_time * 1e3,
         ik_iterations=open_loop.solve.iterations,
         report=report,
@@ -102,13 +105,14 @@ def summarise_run(
         measured_without_sim_to_real_mean_mm=run.simulated.measured.mean_error * MM_PER_M,
         measured_open_loop_mean_mm=open_loop.measured.mean_error * MM_PER_M,
         measured_closed_loop_mean_mm=best.measured.mean_error * MM_PER_M,
-        best_fit_mean_mm=best.promised_mean_error * MM_PER_M,
+        best_fit_mean_mm=best_fit_mm,
         rounds=len(best.round_mean_errors) - 1,
         round_mean_mm=[error * MM_PER_M for error in best.round_mean_errors],
+        pose=run.pose,
     )
 
 
-def draw_run(run: DemoRun, figures: DemoResult, robot: Robot, reality: str, target: TargetShape) -> None:
+def draw_run(run: DemoRun, figures: DemoResult, robot: Robot, reality: str) -> None:
     """Write the picture of a run to `figures.report`.
 
     Raises:
@@ -119,29 +123,40 @@ def draw_run(run: DemoRun, figures: DemoResult, robot: Robot, reality: str, targ
     for name, result in ways:
         if result is not None:
             cloud = points_from_cloud(result.measured.shape)
-            measured = measure_errors(cloud, target, pose_from_message(result.solve.target_pose))
+            measured = measure_errors(cloud, run.target, RigidTransform())
             shapes.append(MeasuredShape(name, measured.points, measured.errors * MM_PER_M, measured.even))
-    posed = _posed(target, run.closed_loop)
-    per_row = len({outline.x for outline in robot.body.outlines()})
-    kilopascals = [f"{pressure / PA_PER_KPA:.2f}" for pressure in run.closed_loop.actuators.value]
-    rows = ["  ".join(kilopascals[i : i + per_row]) for i in range(0, len(kilopascals), per_row)]
+    rest = resting_errors(robot, run.target)
     write_picture(
         figures.report,
-        posed,
+        run.target,
         shapes,
-        distances_to_shape(resting_surface(robot), posed),
+        rest.errors[rest.even] * MM_PER_M,
         figures.round_mean_mm,
         figures.best_fit_mean_mm,
         {
             "target": figures.target,
+            "pose": run.pose.replace(": ", "\n").replace(" mm, ", " mm\n"),
             "robot": robot.name,
             "reality": reality,
             "sim-to-real": figures.sim_to_real,
             "best fit": f"{figures.best_fit_mean_mm:.2f} mm",
             "IK": f"{figures.ik_ms:.0f} ms, {figures.ik_iterations} iterations",
-            "kPa": "\n".join(rows),
+            robot.unit: values_in_rows(robot, run.closed_loop.actuators.value),
         },
+        robot.extent,
     )
+
+
+def values_in_rows(robot: Robot, values: Sequence[float]) -> str:
+    """Actuator values in the robot's unit, in as many columns as the drawing of its body has.
+
+    Args:
+        robot: Robot whose values they are.
+        values: (k,), as commanded.
+    """
+    columns = len({outline.x for outline in robot.body.outlines()})
+    words = [f"{value:.4g}" for value in values]
+    return "\n".join("  ".join(words[i : i + columns]) for i in range(0, len(words), columns))
 
 
 def table(figures: DemoResult) -> list[str]:
@@ -164,22 +179,21 @@ def table(figures: DemoResult) -> list[str]:
     return [
         *rows,
         line(f"closed loop, {rounds}", figures.measured_closed_loop_mean_mm),
-        f"  {'best fit of the corrected model':<34}{figures.best_fit_mean_mm:6.2f} mm",
+        f"  {'best fit of the true robot':<34}{figures.best_fit_mean_mm:6.2f} mm",
         f"  {'robot at rest, for scale':<34}{figures.rest_mean_mm:6.2f} mm",
         f"  {'inverse kinematics':<34}{figures.ik_ms:6.0f} ms in {figures.ik_iterations} iterations",
     ]
 
 
-def resting_surface(robot: Robot) -> NDArray[np.float64]:
-    """Points of the unpressurised membrane, (n, 3) m."""
-    width, length = robot.extent
-    x, y = np.meshgrid(
-        np.linspace(-width / 2, width / 2, _REST_SAMPLES_PER_SIDE),
-        np.linspace(-length / 2, length / 2, _REST_SAMPLES_PER_SIDE),
-    )
-    return np.stack([x.ravel(), y.ravel(), np.zeros(x.size)], axis=1)
+def resting_errors(robot: Robot, target: TargetShape) -> MeasuredErrors:
+    """Errors of the unpressurised membrane where the target is, as those of a capture.
 
+    Args:
+        robot: Robot that rests in the plane z = 0.
+        target: In the robot's frame, m.
 
-def _posed(target: TargetShape, result: ReachShape.Result) -> TargetShape:
-    pose = pose_from_message(result.solve.target_pose)
-    return target.transformed(pose.rotation, pose.translation)
+    Raises:
+        SoftformError: If the target lies nowhere over the robot.
+    """
+    x, y = np.meshgrid(*(np.linspace(-side / 2, side / 2, _REST_SAMPLES_PER_SIDE) for side in robot.extent))
+    return measure_errors(np.stack([x.ravel(), y.ravel(), np.zeros(x.size)], axis=1), target, RigidTransform())

@@ -19,7 +19,7 @@ from pathlib import Path
 import click
 
 from softform_core.errors import SoftformError
-from softform_core.paths import data_dir, home, models_dir
+from softform_core.paths import data_dir, described_names, home, models_of, places
 from softform_core.robots import load_robot
 
 PYTHON_VERSIONS = ((3, 11), (3, 12), (3, 13))
@@ -201,12 +201,12 @@ def check_disk() -> Iterator[Finding]:
 
 def check_models() -> Iterator[Finding]:
     """Trained models: their cards, that the weights are the card's, and that the robot is."""
-    cards = sorted(models_dir().glob("**/*.json"))
+    cards = [(place, card) for place in places() for card in sorted((place / "models").glob("**/*.json"))]
     if not cards:
         mend = "Train one: ./softform train fk --robot membrane"
-        yield Finding("models", Level.FAIL, f"there is no model in {models_dir()}", mend)
-    for card_file in cards:
-        name = card_file.relative_to(models_dir()).with_suffix("")
+        yield Finding("models", Level.FAIL, f"there is no model in {home() / 'models'}", mend)
+    for place, card_file in cards:
+        name = card_file.relative_to(place / "models").with_suffix("")
         command = "s2r" if card_file.stem == "sim_to_real" else "fk"
         mend = f"Train it again (./softform train {command} --robot {name.parts[0]}), or: git checkout -- models"
         try:
@@ -214,11 +214,11 @@ def check_models() -> Iterator[Finding]:
             weights = card_file.with_suffix(".pt").read_bytes()
             if hashlib.sha256(weights).hexdigest() != card["weights_sha256"]:
                 raise ValueError("the weights are not those that its card describes")
-            described = (home() / "config" / "robots" / f"{card['robot']}.yaml").exists()
+            described = card["robot"] in described_names("robots")
             if described and load_robot(card["robot"]).fingerprint() != card["robot_fingerprint"]:
                 raise ValueError(f"it was trained for another description of '{card['robot']}'")
             if command == "s2r":
-                simulated = models_dir() / card["robot"] / "forward_kinematics.json"
+                simulated = models_of(card["robot"]) / "forward_kinematics.json"
                 if card["forward_kinematics"]["weights_sha256"] != json.loads(simulated.read_text())["weights_sha256"]:
                     raise ValueError("it was trained with another N_fk than the one in models")
             fits = "and robot" if described else "(its robot is not checked: no description of it is in config/robots)"
@@ -245,22 +245,27 @@ def check_serial() -> Iterator[Finding]:
         yield Finding("serial port", Level.WARN, found, mend)
 
 
-def check_motors() -> Iterator[Finding]:
-    """Motors of the drivers that run here, and their bus."""
+def check_drivers() -> Iterator[Finding]:
+    """Drivers that run here: who holds their leases, their motors, and the bus of these."""
     try:
         # Imported here: without ROS, the other checks must still run.
-        from softform_tools.motors_heard import motors_heard
+        from softform_tools.drivers_heard import drivers_heard
 
-        drivers = motors_heard()
+        drivers = drivers_heard()
     except (ImportError, RuntimeError) as error:
-        yield Finding("motors", Level.FAIL, f"ROS cannot be started: {error}", "See the lines above.")
+        yield Finding("driver", Level.FAIL, f"ROS cannot be started: {error}", "See the lines above.")
         return
     if not drivers:
-        yield Finding("motors", Level.OK, "no driver with motors runs (./softform launch starts one)")
-    for driver, motors in drivers.items():
-        for name, told in motors.items():
-            broken = "does not answer" in told or (name == "bus" and told != ALL_ANSWER)
-            mend = told if name == "bus" else "See what is said of the bus."
+        yield Finding("driver", Level.OK, "none runs (./softform launch starts one)")
+    for driver, heard in drivers.items():
+        if heard.status is not None:
+            fault = heard.status.state == "fault"
+            told = f"{driver} is {heard.status.state}: {heard.status.reason}; lease: {heard.status.lease}"
+            yield Finding("driver", Level.WARN if fault else Level.OK, told, "Remove the cause, then reset." * fault)
+        for name, told in heard.motors.items():
+            is_bus = name.startswith("bus")
+            broken = "does not answer" in told or (is_bus and told != ALL_ANSWER)
+            mend = told if is_bus else "See the line of the bus."
             yield Finding("motors", Level.FAIL if broken else Level.OK, f"{driver}: {name}: {told}", mend * broken)
 
 
@@ -292,7 +297,7 @@ CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
     check_disk,
     check_models,
     check_serial,
-    check_motors,
+    check_drivers,
     check_data,
 )
 

@@ -36,7 +36,7 @@ WELL = StackStatus(
     namespace="/softform",
     domain=0,
     bringup="active",
-    driver=DriverStatus("running", "follows commands"),
+    driver=DriverStatus("running", "follows commands", "planner", 12.0),
     motors={"motor 1 (t1)": "XC330-T288, 11.1 V, 30 °C, 20 mA", "bus": "all motors answer"},
     robots=("membrane",),
     models={"shape_predictor": "rig_default"},
@@ -53,6 +53,7 @@ def test_a_healthy_stack_is_told_with_rates_and_ages():
     for said in (
         "ROS_DOMAIN_ID 0: active",
         "driver    running: follows commands",
+        "lease     'planner' has held it for 12 s",
         "motor 1 (t1) XC330-T288, 11.1 V, 30 °C, 20 mA",
         "bus       all motors answer",
         "membrane; sim-to-real model: rig_default",
@@ -62,6 +63,8 @@ def test_a_healthy_stack_is_told_with_rates_and_ages():
         assert said in text
     assert re.search(r"actuator_state +50\.0  12 ms ago", text) and re.search(r"target_shape +-  none yet", text)
     json.dumps(WELL.as_dict())
+    waiting = replace(WELL, driver=DriverStatus("safe", "ready"))
+    assert "lease     nobody holds it" in click.unstyle(screen(waiting, 100))
 
 
 @pytest.mark.parametrize(
@@ -135,7 +138,9 @@ def test_a_running_stack_is_observed(tmp_path):
             driver, "openpneu", lambda: Health(ERROR, faults[0]) if faults else Health(OK, "running", MOTORS)
         )
         states = driver.create_publisher(DriverState, "driver_state", qos.LATCHED_STATE)
-        states.publish(DriverState(state=DriverState.RUNNING, reason="follows commands"))
+        states.publish(
+            DriverState(state=DriverState.RUNNING, reason="follows commands", holder="planner", held_for=7.0)
+        )
         pressures = driver.create_publisher(ActuatorState, "actuator_state", qos.ACTUATOR_STATE)
         driver.create_timer(0.02, lambda: pressures.publish(ActuatorState()))
         scanner = Silent("scanner", namespace=name, context=driver.context)
@@ -153,10 +158,16 @@ def test_a_running_stack_is_observed(tmp_path):
             wait_for(lambda: "unconfigured" in {one.state for one in observer.status().nodes})
             seen = observer.status()
         nodes = {one.name: one for one in seen.nodes}
-        assert seen.driver == DriverStatus("running", "follows commands") and name in observer.namespaces()
+        assert (
+            seen.driver == DriverStatus("running", "follows commands", "planner", 7.0) and name in observer.namespaces()
+        )
         assert seen.motors == {"motor 1 (t1)": "XC330-T288", "bus": BROKEN}
-        told = [finding.message for finding in doctor.check_motors() if finding.level is doctor.Level.FAIL]
-        assert told == [f"{name}/actuation: bus: {BROKEN}"]
+        found = list(doctor.check_drivers())
+        assert [one.message for one in found if one.level is doctor.Level.FAIL] == [f"{name}/actuation: bus: {BROKEN}"]
+        assert any(
+            f"{name}/actuation is running" in one.message and "'planner' has held it for 7 s" in one.message
+            for one in found
+        )
         assert nodes["actuation"] == NodeStatus("actuation", "", "OK", "running")
         (topic,) = [one for one in seen.topics if one.name == "actuator_state"]
         assert 5.0 < topic.rate < 60.0 and topic.age < 5.0 and topic.publishers == 1

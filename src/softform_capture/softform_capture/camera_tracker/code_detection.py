@@ -37,8 +37,8 @@ class CodeDetector:
     """Finds the codes of one sheet.
 
     Args:
-        sheet: Its layout.
-        ruler_length: Of its ruler as measured on paper, m.
+        sheet: Layout of the printed sheet.
+        ruler_length: Length of the printed ruler as measured on paper, m.
     """
 
     def __init__(self, sheet: CodeSheet, ruler_length: float = RULER_LENGTH) -> None:

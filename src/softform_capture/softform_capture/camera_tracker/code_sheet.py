@@ -20,7 +20,7 @@ from softform_core.units import MM_PER_M
 
 DICTIONARY = cv2.aruco.getPredefinedDictionary(cv2.aruco.DICT_4X4_50)
 RULER_LENGTH = 0.2
-"""m between the ends of the printed ruler; measured on paper it tells how far the printer has scaled the sheet."""
+"""m between the ends of the printed ruler; its length on paper shows how far the printer has scaled the sheet."""
 
 _PIXELS_PER_MM = 10
 """254 dpi: every edge lies on a pixel."""
@@ -36,8 +36,8 @@ class CodeSheet:
         paper: Width and height of the paper, mm.
         columns: Codes along x.
         rows: Codes along y.
-        code_side: Of a code, mm; a multiple of the six modules that a code is wide.
-        gap: Between codes, mm, at least a module: white that a code needs around itself.
+        code_side: Side of a code, mm; a multiple of the six modules that a code is wide.
+        gap: White gap between codes, mm; at least one module.
     """
 
     paper: tuple[int, int]
@@ -50,7 +50,7 @@ class CodeSheet:
         """Corners of every code, clockwise from its top left as seen, (codes, 4, 3) m with z = 0.
 
         Args:
-            ruler_length: Of the ruler as measured on paper, m.
+            ruler_length: Length of the printed ruler as measured on paper, m.
         """
         pitch = self.code_side + self.gap
         column, row = np.meshgrid(np.arange(self.columns), np.arange(self.rows))

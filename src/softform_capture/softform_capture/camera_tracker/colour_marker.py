@@ -26,11 +26,11 @@ class ColourMarker:
     """A disc of one colour.
 
     Attributes:
-        hue: On the colour circle, degrees: red 0, yellow 60, green 120, blue 240.
+        hue: Hue of the marker, degrees: red 0, yellow 60, green 120, blue 240.
         hue_tolerance: Degrees.
         least_saturation: 0 grey to 1.
         least_value: 0 black to 1.
-        diameter: m.
+        diameter: Diameter of the marker, m.
     """
 
     hue: float = 0.0
@@ -84,8 +84,8 @@ def find_marker(image: Picture, marker: ColourMarker, view: PlaneView) -> Array:
 
     Args:
         image: (height, width, 3), blue, green, red.
-        marker: What to look for.
-        view: How the plane appears in the image.
+        marker: Colour and size of the marker.
+        view: Map from the plane to the image.
 
     Returns:
         (2,) m.

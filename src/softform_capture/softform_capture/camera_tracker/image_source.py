@@ -80,7 +80,7 @@ class CapturedImages:
         return None
 
     def _set_up(self) -> None:
-        """Tell the device what it must be told at each opening: its images' size, and to hand out the newest one."""
+        """Set the image size, and that the device hands out the newest image; needed at each opening."""
         if self._is_live and self._size is not None:
             self._capture.set(cv2.CAP_PROP_FRAME_WIDTH, self._size[0])
             self._capture.set(cv2.CAP_PROP_FRAME_HEIGHT, self._size[1])

@@ -24,7 +24,7 @@ class SheetPlacement:
         x: m.
         y: m.
         yaw: rad.
-        marker_height: Of the robot's marker above the sheet, m; other than 0 it takes a lens to correct the parallax.
+        marker_height: Height of the robot's marker above the sheet, m; parallax is corrected only if a lens is given.
     """
 
     x: float = 0.0

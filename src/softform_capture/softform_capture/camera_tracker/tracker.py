@@ -22,9 +22,9 @@ class TrackerOptions:
 
     Attributes:
         marker: The robot's.
-        placement: Of the sheet of codes.
+        placement: Pose of the sheet of codes in the robot's frame.
         lens: None for one that draws straight.
-        hold_codes: How long the last view of the codes counts after the robot has hidden them, s.
+        hold_codes: Time for which the last view of the codes is used while they are hidden, s.
     """
 
     marker: ColourMarker = field(default_factory=ColourMarker)
@@ -55,10 +55,10 @@ class CameraTracker:
     """Finds the codes and the marker in image after image.
 
     Attributes:
-        view: How the plane appeared last; None before the codes were seen.
+        view: Last map from the plane to the image; None before the codes were seen.
 
     Args:
-        detector: Of the sheet's codes.
+        detector: Detector of the sheet's codes.
         options: See there.
     """
 
@@ -72,7 +72,7 @@ class CameraTracker:
 
         Args:
             image: (height, width, 3), blue, green, red.
-            time: Of capture, s.
+            time: Capture time, s.
         """
         try:
             if self._options.lens is not None:
@@ -81,7 +81,7 @@ class CameraTracker:
             return Sighting(np.full(3, np.nan), str(error))
         grey = np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2GRAY), dtype=np.uint8)
         problem = self._renew_view(grey, time)
-        # Less than 0 where the clock was set back: nobody knows how old the view is.
+        # Less than 0 where the clock was set back: the age of the view is unknown.
         if self.view is None or not 0.0 <= time - self._viewed_at <= self._options.hold_codes:
             return Sighting(np.full(3, np.nan), problem)
         try:

@@ -67,8 +67,8 @@ class CameraCalibration(Description):
 
         Args:
             robot: Name of the robot that is scanned.
-            largest_residual: Of any camera, m.
-            longest_age: s.
+            largest_residual: Largest residual allowed for any camera, m.
+            longest_age: Largest age, s.
 
         Raises:
             SoftformError: If it is of another robot, too old, from the future, or a camera's residual is too large.
@@ -102,7 +102,7 @@ def made_calibration(
 
     Args:
         robot: Name.
-        command: By which it was made.
+        command: Command line that made it.
         found: The cameras' poses.
         clouds: Topic and frame of each camera's clouds.
     """

@@ -18,9 +18,9 @@ class CloudWatcher(PeriodicThread):
 
     Args:
         merger: Knows where the cameras are.
-        cameras: Their names.
-        period: Between two merged clouds at least, s.
-        longest_silence: Of a camera, s, before it is reported.
+        cameras: Names of the cameras.
+        period: Shortest time between two merged clouds, s.
+        longest_silence: Time without a cloud after which a camera is reported, s.
         on_merged: Called in the thread with each merged cloud; a `SoftformError` from it rejects the cloud.
         on_rejected: Called in the thread with the reason for which clouds cannot be used.
         on_silence: Called in the thread after each look with which cameras are silent, or "".

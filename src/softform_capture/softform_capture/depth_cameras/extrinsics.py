@@ -30,9 +30,9 @@ class CameraExtrinsics:
     Attributes:
         motion: Takes the camera's frame into the robot's.
         residual: Root of the mean squared distance of its points from their places, m.
-        largest: Of these distances, m.
+        largest: Largest of these distances, m.
         worst: The name of that point.
-        points: How many were used.
+        points: Number of points used.
     """
 
     motion: RigidTransform

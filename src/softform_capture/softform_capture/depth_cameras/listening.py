@@ -17,8 +17,8 @@ def listen(topics: Mapping[str, str], count: int, time_limit: float, namespace: 
     Args:
         topics: Camera -> topic, relative to the namespace.
         count: Clouds wanted of each.
-        time_limit: s.
-        namespace: Where the topics are.
+        time_limit: Time limit, s.
+        namespace: ROS namespace of the topics.
 
     Raises:
         SoftformError: If a camera does not send so many in time.

@@ -35,8 +35,8 @@ class CameraCloud:
 
     Attributes:
         points: (N, 3) m in the camera's frame; not finite where nothing was measured.
-        frame_id: Of the points.
-        captured_at: s since the epoch.
+        frame_id: Frame of the points.
+        captured_at: Capture time, s since the epoch.
     """
 
     points: Array
@@ -64,11 +64,11 @@ class CloudMerger:
     """Brings clouds into the robot's frame by the cameras' calibration, segments the robot, and concatenates.
 
     Args:
-        calibration: Of the cameras.
+        calibration: Calibration of the cameras.
         robot: Robot that the cameras see.
         options: The workspace.
-        largest_gap: Between the times of capture of clouds that are merged, s.
-        largest_disagreement: Between two cameras, m: beyond, one was moved since it was calibrated.
+        largest_gap: Largest difference of the capture times of merged clouds, s.
+        largest_disagreement: Largest distance between the surfaces of two cameras, m; beyond it one has been moved.
     """
 
     def __init__(

@@ -28,15 +28,15 @@ class CaptureSettings:
 
     Attributes:
         robot: Robot whose base markers align the system.
-        max_residual: Of the alignment, m.
-        limits: What a marker can do.
+        max_residual: Largest residual of the alignment, m.
+        limits: Plausibility limits of a marker's motion.
         renames: The system's names -> ours.
         markers: Names that are expected; empty for those of the first frame.
         labeller: Names unlabelled markers; None if the system does.
         stale_after: Without a frame for so long something is wrong, s.
         max_gap: A marker that is missing for longer is named, s.
         max_latency: Frames that are older have a wrong stamp, s.
-        max_rate: Of the frames that are used, 1/s; those between are passed over.
+        max_rate: Highest rate of processed frames, Hz; others are skipped.
     """
 
     robot: Robot
@@ -52,10 +52,10 @@ class CaptureSettings:
 
 
 class CaptureRun:
-    """Takes frames from whichever thread reads them, and tells another how it goes.
+    """Takes frames from the thread that reads them, and reports its state to another.
 
     Attributes:
-        stream: What has come so far.
+        stream: The marker stream.
     """
 
     def __init__(self, settings: CaptureSettings) -> None:
@@ -105,7 +105,7 @@ class CaptureRun:
         self._arrivals.append((self._last_arrival, time.time() - frame.time))
         return self.stream.names, believed
 
-    def refuse(self, error: Exception) -> str:
+    def reject(self, error: Exception) -> str:
         """Count a frame that could not even be read; returns the reason."""
         with self._lock:
             self.stream.reject(reason_of(error))

@@ -34,7 +34,7 @@ class DeviceClock:
         Args:
             device_time: s, of a packet; if it goes back by more than a second, the device was started anew, and nothing
                 before counts; by less, the packet was overtaken by a later one.
-            arrival: Of this packet, s of this machine's steady clock.
+            arrival: Arrival time of this packet on the steady clock, s.
         """
         if device_time < self._last - _OVERTAKEN_SECONDS:
             self._offsets.clear()

@@ -13,7 +13,7 @@ class FrameOrder:
 
     Attributes:
         lost: Frames that the numbering shows to be missing.
-        clock_steps: How often the clock of the system was set back.
+        clock_steps: Number of times the system's clock was set back.
     """
 
     def __init__(self) -> None:
@@ -26,8 +26,8 @@ class FrameOrder:
         """Take note of a frame.
 
         Args:
-            time: Of capture, s.
-            number: Of the frame.
+            time: Capture time, s.
+            number: Frame number.
 
         Returns:
             Whether the clock was set back before it: then nothing that was reckoned from earlier times holds.

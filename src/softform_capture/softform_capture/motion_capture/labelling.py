@@ -93,7 +93,7 @@ class Labeller:
         base_markers: Name -> place on the robot's base, m.
         rest_markers: Name -> place on the resting robot, m, robot frame; empty for m01, m02, ... in the first frame's
             order: rows of rising x, within them rising y.
-        limit: Of the base markers' error, m.
+        limit: Largest error of the base markers, m.
         reach: m, that a marker may be from where it is expected; less than half the least distance of two markers.
     """
 

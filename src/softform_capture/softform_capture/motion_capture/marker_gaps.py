@@ -11,7 +11,7 @@ class MarkerGaps:
 
     Attributes:
         count: Gaps so far: a marker that was seen and is missing begins one.
-        longest: Of those that have ended, and of those that last, s.
+        longest: Longest gap so far, s.
     """
 
     def __init__(self, markers: int) -> None:

@@ -13,7 +13,7 @@ Indices = NDArray[np.int64]
 _NOISE = 0.003
 """m that a marker at rest may seem to move from frame to frame."""
 _FARTHEST = 1e5
-"""m; a coordinate beyond is garbage. Far beyond any room, as a system that sends millimetres must be told so."""
+"""m; larger coordinates are invalid. Far larger than a room, so that millimetres are reported as such."""
 
 
 def is_measured(positions: Array) -> NDArray[np.bool_]:
@@ -59,7 +59,7 @@ class MarkerPlausibility:
 
         Args:
             positions: (M, 3) m, NaN where missing.
-            time: Of capture, s, after that of the frame before.
+            time: Capture time, s; later than that of the previous frame.
 
         Returns:
             Markers that have jumped, and markers whose labels seem to be exchanged.
@@ -72,7 +72,7 @@ class MarkerPlausibility:
         with_neighbours = neighbours_motion(displacement, layout)
         moved, apart = (np.linalg.norm(d, axis=1) for d in (displacement, displacement - with_neighbours))
         if len(layout) == 1:
-            apart[:] = 0.0  # a marker alone departs from nobody
+            apart[:] = 0.0  # one marker alone has no neighbours
         reach = self._limits.speed * (time - self._believed_at) + _NOISE
         doubtful = visible & known & ((moved > reach) | (apart > self._limits.departure))
         doubtful[exchanged] = False

@@ -23,8 +23,8 @@ class MarkerStrangers:
         """Take note of a frame.
 
         Args:
-            names: In it that were not expected.
-            time: Of capture, s; what was seen after it is forgotten, as the clock was set back.
+            names: Unexpected marker names of the frame.
+            time: Capture time, s; sightings later than it are dropped, since the clock was set back.
         """
         self._seen_at.update(dict.fromkeys(names, time))
         lately = [name for name in self.names if 0.0 <= time - self._seen_at[name] <= _LATELY]

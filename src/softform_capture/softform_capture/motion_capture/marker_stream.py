@@ -28,11 +28,11 @@ class StreamRecord:
         rejected: Frames that were not, and why the last one was not.
         rejection: See there.
         jumps: Markers hidden as they moved as none can.
-        jumped: Their names in the last frame.
+        jumped: Names of markers that jumped in the last frame.
         exchanges: Markers hidden as their labels seem to be exchanged.
-        exchanged: Their names in the last frame.
+        exchanged: Names of markers that were exchanged in the last frame.
         missing: Mean share of missing markers over the last frames.
-        residual: Of the last alignment, m; NaN before there is one.
+        residual: Residual of the last alignment, m; NaN before the first.
         misalignment: Why the last frame was not aligned by its own base markers; empty if it was.
     """
 
@@ -58,17 +58,17 @@ class MarkerStream:
     """State of one run of frames.
 
     Attributes:
-        record: What has come so far.
-        order: Of the frames: late and lost ones, steps of the clock.
-        gaps: How long markers are missing; None before the first frame.
+        record: Counts and faults of the stream.
+        order: Late and lost frames, steps of the clock.
+        gaps: Gaps of the markers; None before the first frame.
         strangers: Names that were not expected.
-        names: Of the surface's markers: those expected, else those of the first frame; empty before it.
+        names: Names of the surface's markers: the expected ones, else those of the first frame; empty before it.
 
     Args:
         base_markers: Name -> place on the robot's base, m.
-        max_residual: Of the alignment, m.
-        limits: What a marker can do.
-        names: Of the surface's markers that are expected; empty for those of the first frame.
+        max_residual: Largest residual of the alignment, m.
+        limits: Plausibility limits of a marker's motion.
+        names: Expected names of the surface's markers; empty: those of the first frame.
     """
 
     def __init__(
@@ -99,8 +99,8 @@ class MarkerStream:
         Args:
             names: M names, base markers among them.
             positions: (M, 3) m in the capture system's frame; missing where `is_measured` says so.
-            time: Of capture, s.
-            number: Of the frame.
+            time: Capture time, s.
+            number: Frame number.
 
         Returns:
             Positions of `names`, (len(self.names), 3) m in the robot's frame, NaN where missing.

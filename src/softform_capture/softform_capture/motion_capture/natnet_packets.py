@@ -45,8 +45,8 @@ class Server:
     """What a NatNet server says of itself.
 
     Attributes:
-        version: Of the protocol.
-        ticks: Of its clock in a second.
+        version: Protocol version.
+        ticks: Clock ticks per second.
     """
 
     version: Version
@@ -58,7 +58,7 @@ class Labels:
     """Names of the markers of all assets.
 
     Attributes:
-        names: Of all, in the order of the descriptions.
+        names: Names of all markers, in the order of the descriptions.
         row: Asset and member -> index into `names`.
     """
 
@@ -71,7 +71,7 @@ class Frame:
     """One frame of data.
 
     Attributes:
-        number: Of the frame.
+        number: Frame number.
         exposed, transmitted: When, s of the server's clock.
         positions: (number of labels, 3) m, NaN where missing.
         unlabelled: (U, 3) m.
@@ -112,7 +112,7 @@ def read_server(buffer: PacketBuffer) -> Server:
     """What the server says of itself.
 
     Raises:
-        MalformedPacketError: If it makes no sense, or the protocol is of a version that is not read here.
+        MalformedPacketError: If it is malformed, or the protocol is of a version that is not read here.
     """
     try:
         version = ServerInfo.read_from_buffer(buffer, None).nat_net_protocol_version.truncate(2)

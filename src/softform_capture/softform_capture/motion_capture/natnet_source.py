@@ -23,9 +23,9 @@ class NatNetSettings:
 
     Attributes:
         server: Address of Motive's computer.
-        local_address: Of this machine's interface towards it.
+        local_address: Address of this machine's network interface.
         command_port, data_port: As set in Motive.
-        multicast_group: As set in Motive; empty for unicast.
+        multicast_group: Multicast group set in Motive; empty for unicast.
         patience: s to wait for an answer when connecting.
     """
 

@@ -51,7 +51,7 @@ def check_packet(packet: bytes) -> None:
     """Check that a packet's parts fill it exactly.
 
     Args:
-        packet: With its header, as cut from the stream.
+        packet: Packet with its header.
 
     Raises:
         MalformedPacketError: If they do not.

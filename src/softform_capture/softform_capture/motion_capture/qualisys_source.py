@@ -28,7 +28,7 @@ class QualisysSettings:
 
     Attributes:
         server: Address of QTM's computer.
-        port: Of the little-endian real-time server.
+        port: Port of the little-endian real-time server.
         patience: s to wait for an answer.
     """
 
@@ -57,7 +57,7 @@ class _CheckedProtocol(QTMProtocol):
         try:
             check_packet(packet)
             super().data_received(packet)
-        except Exception:  # whatever the client makes of an answer that nobody asked for
+        except Exception:  # the client fails in any way on an unexpected packet
             self.malformed += 1
 
 
@@ -105,7 +105,7 @@ class QualisysSource:
         """The next frame, or None.
 
         Raises:
-            SourceLostError: If QTM closed the connection or its answers make no sense.
+            SourceLostError: If QTM closed the connection or its answers are malformed.
         """
         if not self._frames:
             if self._loop is None or self._protocol is None or self._protocol.transport is None:

@@ -17,8 +17,8 @@ class ConnectionRecord:
 
     Attributes:
         connected: Whether frames can come.
-        opened: How often it was opened.
-        lost: How often it was lost.
+        opened: Number of times it was opened.
+        lost: Number of times it was lost.
         failure: Why it is not connected, or was lost last; empty if it never was.
     """
 
@@ -32,7 +32,7 @@ class SourceThread:
     """Reads a source in a thread of its own.
 
     Attributes:
-        record: What has become of the connection.
+        record: State of the connection.
 
     Args:
         source: The system.

@@ -1,6 +1,6 @@
 """The process that reads a Vicon DataStream; its arguments are the server and the descriptor of a pipe for frames.
 
-Ends when nobody reads the pipe any more, and with the process that started it, whatever ended that.
+Ends when the pipe's reader closes it, and with the process that started it, whatever ended that.
 """
 
 import ctypes
@@ -44,7 +44,7 @@ class ViconFrame:
     Attributes:
         number: Counted by the server.
         arrival: s of the steady clock.
-        latency: From the capture to the arrival as the server and the client measure it, s.
+        latency: Time from capture to arrival as reported by server and client, s.
         names: M labels.
         positions: (M, 3) m, NaN where occluded.
         unlabelled: (U, 3) m.

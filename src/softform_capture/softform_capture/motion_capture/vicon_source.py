@@ -36,7 +36,7 @@ class ViconSource:
     """One connection to a DataStream server.
 
     Attributes:
-        malformed: Frames dropped because the client gave no sense.
+        malformed: Frames dropped because the client returned invalid data.
     """
 
     def __init__(self, settings: ViconSettings) -> None:
@@ -92,7 +92,7 @@ class ViconSource:
         return CapturedFrame(frame.number, captured_at, frame.names, frame.positions, frame.unlabelled)
 
     def close(self) -> None:
-        """End the client, whatever it is at."""
+        """End the client at any time."""
         if self._frames is not None:
             self._frames.close()
         if self._process is not None:

@@ -46,7 +46,7 @@ class CapturedCloud:
     Attributes:
         points: (N, 3) m in `base_link`, `MIN_CLOUD_POINTS` <= N <= `CloudOptions.max_points`.
         normals: (N, 3) unit vectors, or None if they were not asked for.
-        quality: Of the scan.
+        quality: Quality of the scan.
     """
 
     points: Array
@@ -60,7 +60,7 @@ def captured_cloud(scan: TargetShape, registration: Registration, robot: Robot, 
     Args:
         scan: Mesh or cloud in the scanner's frame, m.
         registration: Pose of the scanner.
-        robot: Who was scanned.
+        robot: The scanned robot.
         options: Crop, outliers, size.
 
     Raises:
@@ -77,7 +77,7 @@ def cloud_on_robot(points: Array, robot: Robot, options: CloudOptions) -> Captur
 
     Args:
         points: (N, 3) m in the robot's frame.
-        robot: Who was scanned.
+        robot: The scanned robot.
         options: Crop, outliers, size.
 
     Raises:

@@ -28,7 +28,7 @@ class ScanFile:
 
     Attributes:
         path: The file.
-        shape: In metres, in the scanner's frame.
+        shape: The scan in the scanner's frame, m.
         captured_at: When the surface was seen, s since the epoch.
     """
 
@@ -121,7 +121,7 @@ class FolderSource:
             if _signature(path.stat()) != signature:
                 return None  # another export took its name meanwhile: this shape has not that time; it comes next
         except SoftformError as error:
-            # Scanners tidy up after themselves: a file that is gone by now is no fault.
+            # Scanner software may delete its exports: a file that is gone by now is no fault.
             return RejectedFile(path, str(error)) if os.path.exists(path) else None
         except FileNotFoundError:
             return None

@@ -11,8 +11,8 @@ class FolderWatcher(PeriodicThread):
     """Polls a `FolderSource` until stopped.
 
     Args:
-        source: Where exports appear.
-        period: Between polls, s.
+        source: Folder in which exports appear.
+        period: Time between two polls, s.
         on_scan: Called in the thread for each export that was read; a `SoftformError` from it rejects the export.
         on_rejected: Called in the thread for each export that cannot be used.
         on_folder: Called in the thread after each poll, with what is wrong with the folder, or "" if it can be read.

@@ -19,7 +19,7 @@ class ScanQuality:
     Attributes:
         coverage: Share of the robot's area, seen from above, on which there are points.
         density: Points on a square metre of that area, median over what is covered.
-        outlier_share: Of the points on the robot, how many belonged to no surface and were dropped.
+        outlier_share: Share of the points on the robot that were dropped as outliers.
     """
 
     coverage: float
@@ -40,7 +40,7 @@ def scan_quality(points: Array, robot: Robot, outlier_share: float) -> ScanQuali
 
     Args:
         points: (N, 3) m in the robot's frame.
-        robot: Who was scanned.
+        robot: The scanned robot.
         outlier_share: Share of the points that cleaning dropped.
     """
     half = robot.extent / 2.0

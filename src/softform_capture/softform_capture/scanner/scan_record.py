@@ -11,7 +11,7 @@ class ScanRecord:
     """Counts scans from now on.
 
     Attributes:
-        fault: What is wrong with the source now; empty if nothing is.
+        fault: Present fault of the source; empty if there is none.
 
     Args:
         doubt: Question to ask the user if no scan comes.
@@ -36,10 +36,10 @@ class ScanRecord:
         """Count a scan that was published.
 
         Args:
-            name: Of the scan.
+            name: Name of the scan.
             points: It has.
-            captured_at: s since the epoch.
-            quality: Of it.
+            captured_at: Capture time, s since the epoch.
+            quality: Quality of the scan.
             figures: More of it that is worth knowing.
         """
         self._published += 1
@@ -57,7 +57,7 @@ class ScanRecord:
         """Reading for diagnostics.
 
         Args:
-            source: Where scans come from.
+            source: Name of the scan source.
             stale_after: Without a scan for so long it warns, s.
             least_coverage: A scan that shows less of the robot makes it warn.
         """

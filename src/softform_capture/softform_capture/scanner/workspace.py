@@ -23,7 +23,7 @@ def inside_workspace(points: Array, robot: Robot, workspace: Workspace, margin: 
 
     Args:
         points: See above.
-        robot: Who was scanned.
+        robot: The scanned robot.
         workspace: `box` is close around every shape that a membrane takes. `hemisphere` is that of paper 004, Sec. V-A:
             about the base, above it, of the robot's reach, here half the membrane's diagonal.
         margin: Added on every side, m; the paper's epsilon.

@@ -59,7 +59,7 @@ def frame(number, version=(4, 1), hidden=(), loose=(), positions=None, now=None)
     Args:
         hidden: Indices of markers that are occluded; Motive then gives a made-up place.
         loose: Places of unlabelled markers.
-        positions: Of all, or None for the scene's.
+        positions: Positions of all markers, or None for the scene's.
         now: s of the server's clock at transmission.
     """
     positions = seen(number) if positions is None else positions

@@ -79,13 +79,13 @@ def test_a_base_that_the_system_labels_is_taken_as_it_says():
 @pytest.mark.parametrize(
     "points, complaint", [(seen()[2:], "not among the 11 points"), (np.ones((201, 3)), "Send the markers only")]
 )
-def test_what_cannot_be_labelled_is_refused(points, complaint):
+def test_what_cannot_be_labelled_is_rejected(points, complaint):
     with pytest.raises(SoftformError, match=complaint):
         Labeller(BASE, {}, LIMIT, REACH).label(points_only(points))
 
 
 @pytest.mark.parametrize("text", ["", "- 1", "a: [1, 2]", "a: [1, 2, .nan]", "a: b", "a: [", "a: 3"])
-def test_rest_markers_that_are_none_are_refused(tmp_path, text):
+def test_rest_markers_that_are_none_are_rejected(tmp_path, text):
     (tmp_path / "rest.yaml").write_text(text)
     with pytest.raises(SoftformError, match="rest markers"):
         read_rest_markers(tmp_path / "rest.yaml")

@@ -95,7 +95,7 @@ def test_a_server_that_is_not_there_is_an_error_with_advice():
         NatNetSource(NatNetSettings("127.0.0.1", "192.0.2.1")).open()
 
 
-def test_an_old_protocol_is_refused_by_its_number(serve):
+def test_an_old_protocol_is_rejected_by_its_number(serve):
     server = serve(version=(2, 7))
     source = NatNetSource(NatNetSettings("127.0.0.1", "127.0.0.1", server.port, patience=0.4))
     with pytest.raises(SoftformError, match=r"speaks NatNet 2\.7"):

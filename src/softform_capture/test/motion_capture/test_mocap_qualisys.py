@@ -117,12 +117,12 @@ def test_the_stream_may_be_cut_anywhere():
 
 
 @pytest.mark.parametrize("size", [0, 7, 5_000_000, 2**32 - 1])
-def test_sizes_that_no_packet_has_are_refused_at_once(size):
+def test_sizes_that_no_packet_has_are_rejected_at_once(size):
     with pytest.raises(MalformedPacketError):
         list(PacketCutter().cut(struct.pack("<II", size, 3)))
 
 
-def test_settings_with_entities_are_refused():
+def test_settings_with_entities_are_rejected():
     bomb = b'<!DOCTYPE x [<!ENTITY a "aaaa">]><x><The_3D><Label><Name>&a;</Name></Label></The_3D></x>'
     with pytest.raises(MalformedPacketError, match="declarations"):
         read_labels(bomb)

@@ -95,6 +95,6 @@ def test_clouds_without_labels_are_labelled_from_frame_to_frame():
     assert sheet(59)[4, 2] != sheet(0)[4, 2]
 
 
-def test_a_cloud_without_a_stamp_is_refused():
+def test_a_cloud_without_a_stamp_is_rejected():
     with pytest.raises(SoftformError, match="no stamp"):
         frame_topic("point_cloud").read(cloud_from_points(SHEET, "cameras", stamp_from_seconds(0.0)))

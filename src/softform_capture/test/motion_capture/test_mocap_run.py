@@ -74,7 +74,7 @@ def test_steady_moments_on_the_wall_clock():
     assert abs(epoch_nanoseconds(time.monotonic() - 5.0) - (time.time_ns() - 5_000_000_000)) < 50_000_000
 
 
-def test_a_clock_that_is_set_back_is_followed_after_one_frame_and_late_frames_are_refused():
+def test_a_clock_that_is_set_back_is_followed_after_one_frame_and_late_frames_are_rejected():
     order = FrameOrder()
     assert not order.accept(100.0, 1)
     with pytest.raises(SoftformError, match="no later"):
@@ -165,7 +165,7 @@ def test_clocks_that_differ_are_reported(age, complaint):
     assert complaint in run.health()[0] and "NTP" in run.health()[0]
 
 
-def test_a_frame_from_the_future_is_refused_and_the_next_is_used():
+def test_a_frame_from_the_future_is_rejected_and_the_next_is_used():
     run, start = capture_run(), time.time_ns()
     run.take(frame(0, 1.0, start=start))
     with pytest.raises(SoftformError, match="frame 1 lies .* in the future"):
@@ -191,7 +191,7 @@ def test_garbage_from_a_system_does_not_end_the_run(labelled):
     assert run.stream.record.rejected == 0
 
 
-def test_a_frame_that_raises_what_nobody_thought_of_is_refused(monkeypatch):
+def test_a_frame_that_raises_what_nobody_thought_of_is_rejected(monkeypatch):
     def fail(*arguments):
         raise ValueError("cost matrix is infeasible")
 
@@ -201,8 +201,8 @@ def test_a_frame_that_raises_what_nobody_thought_of_is_refused(monkeypatch):
         with pytest.raises(SoftformError, match="Frame 0 cannot be used: ValueError: cost matrix is infeasible"):
             run.take(frame(0, 1.0))
     assert run.health()[1]["last_rejection"] == "ValueError: cost matrix is infeasible"
-    assert run.refuse(KeyError("x")) == "KeyError: 'x'"
-    assert run.refuse(SoftformError("No stamp.", "Stamp it.")) == "No stamp. Stamp it."
+    assert run.reject(KeyError("x")) == "KeyError: 'x'"
+    assert run.reject(SoftformError("No stamp.", "Stamp it.")) == "No stamp. Stamp it."
     assert run.stream.record.rejected == 3
     assert run.take(frame(1, 1.0)) is not None
 

@@ -14,9 +14,9 @@ class Spread(Description):
     """Values for any number of things: either drawn or dealt out.
 
     Attributes:
-        mean: Of normally distributed draws.
-        deviation: Their standard deviation.
-        seed: Of the draws.
+        mean: Mean of the normal distribution.
+        deviation: Standard deviation.
+        seed: Seed of the draws.
         in_turn: Values dealt out from the first thing on, beginning again at their end.
     """
 
@@ -40,10 +40,10 @@ def spread_values(given: Values, count: int, field: str, accepts: Callable[[Arra
     """The value of each of `count` things, (count,).
 
     Args:
-        given: From the reality.
-        count: How many there are.
+        given: Number, list or spread from the reality.
+        count: Number of values.
         field: Name of the field, for messages.
-        accepts: Which values are possible.
+        accepts: Whether a value is possible.
 
     Raises:
         ValueError: If a list has another number of entries, or a value is impossible.

@@ -14,8 +14,32 @@ class _Commands(RegisteredCommands):
     entry_point_group = "softform.commands"
     # The steps of a lab's work, in the order in which they are taken.
     order = (
-        *("demo", "doctor", "robot", "channels", "identify-plant", "simulate", "train", "launch", "status", "rig"),
-        *("calibrate-cameras", "print-code", "collect", "evaluate", "record", "replay", "bench", "study", "convert"),
+        *(
+            "demo",
+            "doctor",
+            "robot",
+            "channels",
+            "identify-plant",
+            "simulate",
+            "import",
+            "train",
+            "launch",
+            "status",
+            "rig",
+        ),
+        *("reach", "follow", "plan", "stream", "capture", "stop", "reset"),
+        *(
+            "calibrate-cameras",
+            "print-code",
+            "collect",
+            "evaluate",
+            "record",
+            "replay",
+            "bench",
+            "study",
+            "figures",
+            "convert",
+        ),
     )
 
     def invoke(self, ctx: click.Context) -> object:

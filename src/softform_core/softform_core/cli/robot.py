@@ -16,6 +16,7 @@ def robot(name_or_path: str, has: str | None) -> None:
       softform robot membrane
       softform robot mine.yaml --has surface         as launch files ask
     """  # noqa: D301
+    from softform_core.paths import models_of
     from softform_core.robots import TIP, load_robot
 
     described = load_robot(name_or_path)
@@ -44,3 +45,8 @@ def robot(name_or_path: str, has: str | None) -> None:
         served = zip(device.actuators or described.actuators, device.channels, strict=True)
         click.echo(f"device      {device.name}: " + ", ".join(f"{name} on {channel}" for name, channel in served))
     click.echo(f"fingerprint {described.fingerprint()}")
+    models = models_of(described.name)
+    if models.is_dir():
+        click.echo(f"models      {models}")
+    else:
+        click.echo(f"models      none yet. Begin with: softform simulate --robot {described.given_as}")

@@ -47,10 +47,10 @@ def simulate(
     path = data_dir() / robot.name / "simulation.zarr" if output is None else output
     try:
         if not robot.surfaces:
-            _refuse(samples, "--samples", robot.name, "--segments")
+            _reject(samples, "--samples", robot.name, "--segments")
             sampling, what = grid(robot, segments or robot.tip.segments), "tips"
         else:
-            _refuse(segments, "--segments", robot.name, "--samples")
+            _reject(segments, "--segments", robot.name, "--samples")
             sampling, what = inflations(robot, samples or 1000, seed), "shapes"
         if sampling.remark:
             click.echo(sampling.remark)
@@ -67,8 +67,10 @@ def simulate(
         click.echo(f"  sample {sample} failed: {reason}")
     if len(store.failures) > _FAILURES_SHOWN:
         click.echo(f"  and {len(store.failures) - _FAILURES_SHOWN} more.")
+    data = "" if output is None else f" --data {output}"
+    click.echo(f"Learn them: softform train fk --robot {robot.given_as}{data}")
 
 
-def _refuse(value: int | None, option: str, robot: str, instead: str) -> None:
+def _reject(value: int | None, option: str, robot: str, instead: str) -> None:
     if value is not None:
         raise click.UsageError(f"{option} does not fit the robot '{robot}'; give {instead}.")

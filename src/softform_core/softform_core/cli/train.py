@@ -2,14 +2,18 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from softform_core.cli.train_tip import refuse_options, train_tip_kinematics, train_tip_sim_to_real
-from softform_core.paths import data_dir, models_dir, runs_dir
+from softform_core.cli.train_tip import reject_options, train_tip_kinematics, train_tip_sim_to_real
+from softform_core.paths import data_dir, models_of, runs_dir
 from softform_core.robots import Robot, load_robot
 
-EXIT_REFUSED = 1
+if TYPE_CHECKING:
+    from softform_core.training.learn_sim_to_real import Learned, LearnRequest
+
+EXIT_REJECTED = 1
 
 
 @click.group()
@@ -40,7 +44,7 @@ def train() -> None:
 def fk(
     robot_name: str, recipe_name: str, data: Path | None, output: Path | None, epochs: int | None, seed: int
 ) -> None:
-    """Learn the forward kinematics: chamber pressures to control points of the surface.
+    """Learn the forward kinematics: actuation to control points of the surface.
 
     Seven in ten simulated shapes train the network, the rest test it; errors are printed beside the floor that the
     B-spline fit sets. The model replaces the one in models/ROBOT, which every node loads. Press Ctrl-C, or lose the
@@ -54,18 +58,18 @@ def fk(
       softform train fk --robot three_chamber        N_fk and N_J of a tip (paper 001)
     """  # noqa: D301
     robot = load_robot(robot_name)
-    folder = models_dir() / robot.name if output is None else output
+    folder = models_of(robot.name) if output is None else output
     store = data_dir() / robot.name / "simulation.zarr" if data is None else data
     if not robot.surfaces:
-        refuse_options(robot.name, {"--recipe": recipe_name != "default", "--epochs": epochs is not None})
+        reject_options(robot.name, {"--recipe": recipe_name != "default", "--epochs": epochs is not None})
         train_tip_kinematics(robot, store, folder, seed)
     else:
         _surface_fk(robot, store, folder, recipe_name, epochs, seed)
 
 
 def _surface_fk(robot: Robot, store: Path, folder: Path, recipe_name: str, epochs: int | None, seed: int) -> None:
-    from softform_core.networks.model_files import export
     from softform_core.networks.store import FORWARD_KINEMATICS
+    from softform_core.networks.torchscript import export
     from softform_core.training.forward_kinematics import RECIPES, forget_run, train_forward_kinematics
     from softform_core.training.model_card import make_card
     from softform_core.training.shapes import load_training_shapes
@@ -98,6 +102,8 @@ def _surface_fk(robot: Robot, store: Path, folder: Path, recipe_name: str, epoch
         click.echo(f"  {part:<12}{count:>5}   {mean:7.3f}    {largest:7.2f}")
     click.echo(f"mean shape alone       {errors.mean_shape_mean:.2f}")
     click.echo(f"{folder}: {card.weights_bytes / 1e6:.2f} MB after {card.training.seconds:.0f} s.")
+    if folder == models_of(robot.name):
+        click.echo(f"Try it: softform demo --robot {robot.given_as} --target random")
 
 
 @train.command()
@@ -119,7 +125,22 @@ def _surface_fk(robot: Robot, store: Path, folder: Path, recipe_name: str, epoch
     is_flag=True,
     help="Go on from the model that is there, with the frames that the store has got since; kept only if better.",
 )
-def s2r(robot_name: str, store: Path | None, recipe: str | None, output: Path | None, seed: int, goes_on: bool) -> None:
+@click.option(
+    "--frames-needed", "asks", is_flag=True, help="Instead: say when more frames stop paying; no model is written."
+)
+@click.option(
+    "--json", "json_path", metavar="FILE", help="With --frames-needed: figures to FILE; - is standard output."
+)
+def s2r(
+    robot_name: str,
+    store: Path | None,
+    recipe: str | None,
+    output: Path | None,
+    seed: int,
+    goes_on: bool,
+    asks: bool,
+    json_path: str | None,
+) -> None:
     """Learn the sim-to-real transfer: where the real surface is, from captured frames, without correspondences.
 
     One frame in eight judges the model and is never trained on; errors are printed beside those of the simulation
@@ -130,22 +151,38 @@ def s2r(robot_name: str, store: Path | None, recipe: str | None, output: Path | 
     Examples:
       softform collect && softform train s2r         40 frames, then about a minute
       softform collect --frames 60 && softform train s2r --continue      20 more, while the stack runs
+      softform train s2r --frames-needed             have enough been captured?
       softform train s2r --frames worn.zarr --output /tmp/worn --recipe paper
       softform train s2r --robot three_chamber       of a tip (paper 001), from data/three_chamber/tips.zarr
     """  # noqa: D301
     robot = load_robot(robot_name)
-    folder = models_dir() / robot.name if output is None else output
+    folder = models_of(robot.name) if output is None else output
+    if json_path is not None and not asks:
+        raise click.UsageError("--json goes with --frames-needed; a model's figures are in its sim_to_real.json.")
     if not robot.surfaces:
-        refuse_options(robot.name, {"--recipe": recipe is not None, "--continue": goes_on})
+        reject_options(robot.name, {"--recipe": recipe is not None, "--continue": goes_on, "--frames-needed": asks})
         train_tip_sim_to_real(robot, data_dir() / robot.name / "tips.zarr" if store is None else store, folder, seed)
+    elif asks:
+        _surface_frames_needed(robot, store, seed, json_path)
     else:
         _surface_s2r(robot, store, folder, recipe, output, seed, goes_on)
+
+
+def _surface_frames_needed(robot: Robot, store: Path | None, seed: int, json_path: str | None) -> None:
+    from softform_core.cli.figures import report_figures
+    from softform_core.training.frames_needed import measure_frames_needed
+
+    found = measure_frames_needed(robot, data_dir() / robot.name / "frames.zarr" if store is None else store, seed)
+    if json_path != "-":
+        click.echo(found.text)
+    if json_path is not None:
+        report_figures(found.as_dict(), json_path)
 
 
 def _surface_s2r(
     robot: Robot, store: Path | None, folder: Path, recipe: str | None, output: Path | None, seed: int, goes_on: bool
 ) -> None:
-    from softform_core.training.learn_sim_to_real import LearnRequest, learn_sim_to_real
+    from softform_core.training.learn_sim_to_real import LearnRequest
 
     options = [f"--robot {robot.given_as}"]
     options += [] if store is None else [f"--frames {store.name}"]
@@ -161,10 +198,25 @@ def _surface_s2r(
         goes_on,
         f"softform train s2r {' '.join(options)}",
     )
+    learn_and_report(request)
+
+
+def learn_and_report(request: "LearnRequest") -> None:
+    """Make the model, and print how good it is; exits with 1 if it is no better than what was there.
+
+    Raises:
+        SoftformError: If frames or models cannot be used.
+    """
+    from softform_core.training.learn_sim_to_real import learn_sim_to_real
+
     try:
-        learned = learn_sim_to_real(request, runs_dir() / "train" / f"{robot.name}-s2r", click.echo)
+        learned = learn_sim_to_real(request, runs_dir() / "train" / f"{request.robot.name}-s2r", click.echo)
     except KeyboardInterrupt:
         raise click.ClickException("stopped. The same command goes on from the last checkpoint.") from None
+    _report(learned, request.output)
+
+
+def _report(learned: "Learned", folder: Path) -> None:
     card, errors, earlier = learned.card, learned.card.errors_mm, learned.earlier_errors
     click.echo(f"held-out frames, mm      mean    99 % below   ({errors.frames} frames)")
     click.echo(f"  simulation alone    {errors.before_mean:7.3f}      {errors.before_99_percentile:7.2f}")
@@ -177,13 +229,13 @@ def _surface_s2r(
         f"uncertainty: {errors.within_one_sigma:.0%} within one standard deviation, "
         f"{errors.within_two_sigma:.0%} within two."
     )
-    if learned.refusal:
+    if learned.rejection:
         click.echo(
-            f"softform: {learned.refusal} The model in {folder} stays as it is; this one is kept aside in "
+            f"softform: {learned.rejection} The model in {folder} stays as it is; this one is kept aside in "
             f"{learned.folder}. Look at the new frames: softform evaluate",
             err=True,
         )
-        raise SystemExit(EXIT_REFUSED)
+        raise SystemExit(EXIT_REJECTED)
     click.echo(
         f"{learned.folder}: {card.weights_bytes / 1e6:.2f} MB after {card.training.seconds:.0f} s. Nodes that use "
         "this folder take it up within two seconds."

@@ -7,7 +7,7 @@ import click
 from softform_core.robots import Robot
 
 
-def refuse_options(robot: str, given: dict[str, bool]) -> None:
+def reject_options(robot: str, given: dict[str, bool]) -> None:
     """Reject options that only a robot with a surface has.
 
     Args:

@@ -13,7 +13,7 @@ def simulated_control_points(actuation: Array, n_fk: Callable[[Array], Array], g
 
     Args:
         actuation: a, (k,) Pa.
-        n_fk: From (k,) Pa to flattened control points (M_u * M_v * 3,) mm.
+        n_fk: Network (k,) -> control points (M_u * M_v * 3,) mm.
         grid: M_u and M_v.
 
     Returns:

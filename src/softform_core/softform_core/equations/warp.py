@@ -51,7 +51,7 @@ def warp_coefficients(control_points: Array, n_rbf: Network) -> Array:
 
     Args:
         control_points: S^c, (M_u, M_v, 3) mm.
-        n_rbf: From flattened control points (M_u * M_v * 3,) mm to flattened gamma ((N + 4) * 3,).
+        n_rbf: Network, flattened control points (M_u * M_v * 3,) mm -> flattened gamma ((N + 4) * 3,).
 
     Returns:
         (N + 4, 3).
@@ -65,7 +65,7 @@ def corrected_points(uv: Array, control_points: Array, n_rbf: Network, kernel_uv
     Args:
         uv: (P, 2) in the unit square.
         control_points: S^c, (M_u, M_v, 3) mm.
-        n_rbf: As for Eq. 3.
+        n_rbf: Network of Eq. 3.
         kernel_uv: (N, 2), where the kernels' centers q_i lie on the surface.
         width: c, 1/mm^2.
 
@@ -84,8 +84,8 @@ def corrected_points_of_actuation(
     Args:
         uv: (P, 2) in the unit square.
         actuation: a, (k,) Pa.
-        n_fk: As for Eq. 14.
-        n_rbf: As for Eq. 3.
+        n_fk: Network of Eq. 14.
+        n_rbf: Network of Eq. 3.
         kernel_uv: (N, 2), where the kernels' centers lie on the surface.
         width: c, 1/mm^2.
         grid: M_u and M_v.

@@ -20,7 +20,7 @@ class Capture:
 
     Attributes:
         number: Index of the frame in the recording.
-        actuation: (k,) Pa, commanded.
+        actuation: (k,), commanded.
         points: (M, 3) m in the robot's frame; of markers all, NaN where one is missing.
         trained_on: Whether the model that is judged has learned from it.
     """
@@ -36,9 +36,9 @@ class Captures:
     """The usable frames of a recording.
 
     Attributes:
-        path: Of the recording.
-        via: What captured, `scanner` or `mocap`.
-        source: What was captured: hardware, or a reality of the rig.
+        path: Path of the recording.
+        via: Capture device, `scanner` or `mocap`.
+        source: Hardware, or a reality of the rig.
         created: When the recording was begun.
         frames: Those that can be compared.
         uv: (M, 2) places of the markers on the surface; None for scans.
@@ -58,9 +58,9 @@ def read_captures(path: Path, robot: Robot, card: SurfaceSimToRealCard | None) -
     """Read a recording of scans or of markers.
 
     Args:
-        path: Of the store.
+        path: Path of the store.
         robot: Robot that must have been captured.
-        card: Of the model that is judged: frames that it was trained on are marked.
+        card: Card of the evaluated model; its training frames are marked.
 
     Raises:
         SoftformError: If there is no recording of this robot, or no frame in it that can be compared.

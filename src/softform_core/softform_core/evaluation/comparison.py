@@ -14,7 +14,7 @@ from softform_core.evaluation.uncertainty import measurement_noise
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.inverse.closest_points import closest_points_on
 from softform_core.shapes.target import TargetShape
-from softform_core.surface.patch import SHEET, Patch
+from softform_core.surface.patch_set import SHEET, PatchSet
 from softform_core.units import MM_PER_M
 
 _BESIDE_PART = 0.01
@@ -23,49 +23,49 @@ _BESIDE_PART = 0.01
 
 @dataclass(frozen=True)
 class PredictedSurface:
-    """A surface predicted for one actuation, sampled on an even grid of parameters.
+    """A surface predicted for one actuation, sampled on even grids of parameters.
 
     Attributes:
-        points: (g, g, 3) mm over `patch.samples(g * g)`, first index along u.
-        sigma: (g, g) mm, one standard deviation along the normal; None without an uncertainty.
-        patch: Parametrisation of the surface.
+        points: (P, 3) mm over `patches.samples(P)`.
+        sigma: (P,) mm, one standard deviation along the normal; None without an uncertainty.
+        patches: Parametrisation of the surface.
     """
 
     points: Array
     sigma: Array | None = None
-    patch: Patch = SHEET
+    patches: PatchSet = SHEET
 
     @classmethod
     def of(cls, pipeline: ForwardPipeline, actuation: Array, sigma: Array | None = None) -> "PredictedSurface":
-        """Surface that a pipeline over `patch.samples` predicts.
+        """Surface that a pipeline over `patches.samples` predicts.
 
         Args:
             pipeline: Forward kinematics.
             actuation: (m,) in the units of the actuations.
-            sigma: (g * g,) mm, standard deviations of its points, or None.
+            sigma: (P,) mm, standard deviations of its points, or None.
         """
-        points = pipeline.points(actuation)
-        side = round(float(np.sqrt(len(points))))
-        grid = points.reshape(side, side, 3)
-        return cls(grid, None if sigma is None else sigma.reshape(side, side), pipeline.patch)
+        return cls(pipeline.points(actuation), sigma, pipeline.patches)
 
     @cached_property
     def mesh(self) -> TargetShape:
-        """The grid as triangles with vertex normals du x dv; metres."""
-        flat = self.points.reshape(-1, 3) / MM_PER_M
-        return TargetShape.from_mesh(flat, self.patch.triangles(len(flat)))
+        """The grids as triangles with vertex normals du x dv; metres."""
+        return TargetShape.from_mesh(self.points / MM_PER_M, self.patches.triangles(len(self.points)))
 
     @property
     def normals(self) -> Array:
-        """Unit normals du x dv, (g * g, 3)."""
+        """Unit normals du x dv, (P, 3)."""
         normals = self.mesh.normals
         assert normals is not None
         return normals
 
     def at(self, uv: Array, values: Array) -> Array:
-        """Values (g, g, ...) of the grid, interpolated at parameters (M, 2): (M, ...)."""
-        flat = values.reshape(-1, *values.shape[2:])
-        return np.asarray(RegularGridInterpolator(self.patch.grid_lines(len(flat)), self.patch.grid(flat))(uv))
+        """Values (P, ...) of the samples, interpolated at parameters (M, 2): (M, ...)."""
+        place, local = self.patches.split(uv)
+        found = np.empty((len(local), *values.shape[1:]))
+        for i, (patch, grid) in enumerate(zip(self.patches.patches, self.patches.grids(values), strict=True)):
+            lines = patch.grid_lines(len(values) // len(self.patches))
+            found[place == i] = RegularGridInterpolator(lines, grid)(local[place == i])
+        return found
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,9 @@ class Comparison:
         along_normal: (M,) mm, the same along the surface's normal, signed.
         sigma: (M,) mm, predicted standard deviation there; None if the model does not tell.
         noise_mm: Standard deviation of the measurement; None for markers, too few to tell it from errors.
-        surface: What was predicted.
-        error_map: (g, g) mm, distance of each predicted point to the captured surface; NaN where it was not seen.
-        normal_errors: (g, g), Eq. 21; NaN where it was not seen.
+        surface: Predicted surface.
+        error_map: (P,) mm, distance of each predicted point to the captured surface; NaN where it was not seen.
+        normal_errors: (P,), Eq. 21; NaN where it was not seen.
         chamfer_mm2: Eq. 19 over the captured points and the predicted ones that are seen; None for markers.
         hausdorff_mm: Eq. 18 over the same; None for markers.
         beside: Captured points left out because they lie beside the surface.
@@ -100,13 +100,15 @@ class Comparison:
 
     @property
     def seen(self) -> NDArray[np.bool_]:
-        """Which predicted points have a captured counterpart, (g, g)."""
+        """Which predicted points have a captured counterpart, (P,)."""
         return np.isfinite(self.error_map)
 
     @cached_property
     def folded(self) -> int:
-        """Number of cells of the grid at whose border the normal flips."""
-        return int(folded_cells(self.surface.points, self.surface.patch.periodic).sum())
+        """Number of cells of the grids at whose border the normal flips."""
+        patches = self.surface.patches
+        grids = zip(patches.patches, np.split(self.surface.points, len(patches)), strict=True)
+        return sum(int(folded_cells(patch.square(points), patch.periodic).sum()) for patch, points in grids)
 
     def within(self, deviations: float) -> float | None:
         """Share of captured points within so many standard deviations, the measurement's noise included."""
@@ -126,7 +128,7 @@ def compare_scan(surface: PredictedSurface, cloud: Array) -> Comparison:
         SoftformError: If the cloud cannot be compared with.
     """
     points = np.asarray(cloud, dtype=np.float64) * MM_PER_M
-    predicted = surface.points.reshape(-1, 3)
+    predicted = surface.points
     back = closest_points_on(surface.mesh).query(points)
     offset = points - back.points
     along = np.einsum("mx,mx->m", offset, back.normals)
@@ -139,9 +141,8 @@ def compare_scan(surface: PredictedSurface, cloud: Array) -> Comparison:
     forth = closest_points_on(TargetShape.from_cloud(points / MM_PER_M)).query(predicted)
     seen = ~forth.on_border
     normals = forth.normals
-    if surface.patch.periodic:  # the normals of a cloud point upwards, those of a tube also downwards
+    if surface.patches.has_tube:  # the normals of a cloud point upwards, those of a tube also downwards
         normals = np.copysign(1.0, np.einsum("px,px->p", normals, surface.normals))[:, None] * normals
-    grid = surface.points.shape[:2]
     nearest = cKDTree(predicted).query(on_surface)[1]
     # A distance to an edge is larger than its part along either normal; with the sign of that, noise averages out.
     signed = np.copysign(distances, along)
@@ -149,12 +150,12 @@ def compare_scan(surface: PredictedSurface, cloud: Array) -> Comparison:
         captured=points,
         distances=distances,
         along_normal=signed,
-        sigma=None if surface.sigma is None else surface.sigma.ravel()[nearest],
+        sigma=None if surface.sigma is None else surface.sigma[nearest],
         # Neighbours on the surface: in space the nearest one tends to be the one with the same noise.
         noise_mm=measurement_noise(on_surface, signed),
         surface=surface,
-        error_map=np.where(seen, forth.distances, np.nan).reshape(grid),
-        normal_errors=np.where(seen, normal_errors(surface.normals, normals), np.nan).reshape(grid),
+        error_map=np.where(seen, forth.distances, np.nan),
+        normal_errors=np.where(seen, normal_errors(surface.normals, normals), np.nan),
         chamfer_mm2=chamfer_distance(predicted[seen], points),
         hausdorff_mm=hausdorff_distance(predicted[seen], points),
         beside=int(beside.sum()),
@@ -172,9 +173,9 @@ def compare_markers(surface: PredictedSurface, markers: Array, uv: Array) -> Com
     visible = np.isfinite(markers).all(axis=1)
     points, places = markers[visible] * MM_PER_M, uv[visible]
     offset = points - surface.at(places, surface.points)
-    normals = surface.at(places, surface.normals.reshape(surface.points.shape))
+    normals = surface.at(places, surface.normals)
     normals /= np.linalg.norm(normals, axis=1, keepdims=True)
-    nowhere = np.full(surface.points.shape[:2], np.nan)
+    nowhere = np.full(len(surface.points), np.nan)
     return Comparison(
         captured=points,
         distances=np.linalg.norm(offset, axis=1),

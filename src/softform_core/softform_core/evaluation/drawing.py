@@ -28,7 +28,7 @@ def draw_histogram(axes: Axes, series: Sequence[Series], end: float) -> None:
 
     Args:
         axes: Axes to draw in.
-        series: What to compare; empty ones are left out.
+        series: Series to compare; empty ones are left out.
         end: Larger values are counted in the last bin.
     """
     edges = np.linspace(0.0, end if end > 0.0 else 1.0, _BINS + 1).tolist()

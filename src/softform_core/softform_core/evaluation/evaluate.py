@@ -15,9 +15,11 @@ SURFACE_POINTS = 10_000
 """Of the grid that stands for the surface: 3.2 mm apart on the membrane, its triangles 0.02 mm off the surface."""
 
 _STANDS_OUT = 5.0
+_DRIFTED = 1.5
+"""Times its error on its own held-out frames, above which a model does not fit the robot any more."""
 
 Predict = Callable[[Array], tuple[PredictedSurface, PredictedSurface | None]]
-"""From (k,) Pa: the simulated surface, and the corrected one if there is a sim-to-real model."""
+"""From (k,): the simulated surface, and the corrected one if there is a sim-to-real model."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class JudgedFrame:
         trained_on: Whether the model has learned from it.
         missing: Share of the predicted surface, or of the markers, that was not captured.
         before: Simulation alone.
-        after: With sim-to-real; None without a model.
+        after: Errors with sim-to-real; None without a model.
     """
 
     number: int
@@ -101,6 +103,22 @@ def worst_median_best(frames: Sequence[JudgedFrame]) -> list[JudgedFrame]:
     return [ranked[place] for place in places]
 
 
+def drift(frames: Sequence[JudgedFrame], promised_mm: float) -> str:
+    """What to say of frames captured after a model was made; empty if it is still as good as it was.
+
+    Args:
+        frames: Captured since.
+        promised_mm: Mean error on the model's own held-out frames.
+    """
+    error = float(np.median([mean_error(frame) for frame in frames]))
+    if error <= _DRIFTED * promised_mm:
+        return ""
+    return (
+        f"The robot has drifted from its model: {error:.2f} mm in the mean, {promised_mm:.2f} mm when it was made. "
+        "Five scans mend it: softform refresh"
+    )
+
+
 def findings(frames: Sequence[JudgedFrame], left_out: dict[int, str]) -> list[str]:
     """What a person should look at, each with the number of its frame."""
     found = [f"Frame {number} is left out: {reason}" for number, reason in left_out.items()]
@@ -117,7 +135,7 @@ def findings(frames: Sequence[JudgedFrame], left_out: dict[int, str]) -> list[st
         if error > max(2.0 * median, median + _STANDS_OUT * spread):
             found.append(
                 f"Frame {frame.number} stands out: {error:.2f} mm in the mean, {median:.2f} mm is usual. Was it "
-                "captured under other pressures, unregistered, or is its actuation far from all that was learned?"
+                "captured under another actuation, unregistered, or is its actuation far from all that was learned?"
             )
         if frame.after is not None and error > before:
             found.append(f"Frame {frame.number}: sim-to-real makes it worse, {before:.2f} to {error:.2f} mm.")

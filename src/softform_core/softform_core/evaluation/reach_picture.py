@@ -35,7 +35,7 @@ class MeasuredShape:
     """A captured surface and its errors.
 
     Attributes:
-        name: How the robot got there.
+        name: Label of the method.
         points: (M, 3) m.
         errors_mm: (M,) mm, distances to the target.
         even: (E,) indices of points that are spread evenly over what was seen; figures are taken over these.
@@ -60,17 +60,19 @@ def write_picture(
     rounds_mm: Sequence[float],
     best_fit_mm: float,
     summary: Mapping[str, str],
+    robot_size: Array,
 ) -> None:
     """Write the picture as a PNG file.
 
     Args:
         path: The file; an existing one is replaced.
-        target: What was asked for, m, as it was compared (after a pose, if one was solved).
+        target: Target shape, m, in the solved pose.
         shapes: One to three, from the worst way to the best.
         rest_errors_mm: (R,) mm, distances of the resting robot to the target, for scale.
         rounds_mm: Measured mean error of each round of the closed loop, mm; the first is the open loop's.
-        best_fit_mm: Mean error of the closest shape that the robot is thought to be able to take, mm.
-        summary: What to print beside the figures, in order: name and value; a value may have several lines.
+        best_fit_mm: Mean error of the closest shape that the robot can take, mm.
+        summary: Name and value of each printed line, in order; a value may have several lines.
+        robot_size: (2,) m along x and y, of the robot about the origin; its outline is drawn.
 
     Raises:
         SoftformError: If there are no errors to show, or the file cannot be written.
@@ -81,12 +83,15 @@ def write_picture(
     figure = Figure(figsize=(17.0, 9.2), dpi=100, layout="constrained")
     figure.suptitle("Softform: target shape reached", fontsize=15, fontweight="bold", x=0.01, ha="left")
     grid = figure.add_gridspec(2, 4, height_ratios=[1.0, 0.85])
-    limits = _limits([target.points, *(shape.points for shape in shapes)])
+    outline = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1], [-1, -1]]) * 0.5 * robot_size
+    limits = _limits([target.points, outline, *(shape.points for shape in shapes)])
 
     maps = [figure.add_subplot(grid[0, column]) for column in range(1 + len(shapes))]
     surface = target.sample(_DRAWN_POINTS).points
     heights = _map(maps[0], surface, surface[:, 2] * MM_PER_M, limits, HEIGHT_MAP, None)
-    maps[0].set_title("Target")
+    maps[0].set_title("Target (dashed: the robot)")
+    for axes in maps:
+        axes.plot(*(outline * MM_PER_M).T, color=REST_COLOUR, linestyle="--", linewidth=1.5, zorder=3.0)
     figure.colorbar(heights, ax=maps[0], label="height z (mm)", location="bottom", shrink=0.9)
     for axes, shape, colour in zip(maps[1:], shapes, COLOURS, strict=False):
         errors = _map(axes, shape.points, shape.errors_mm, limits, ERROR_MAP, scale)

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import Normalize
+from matplotlib.colors import Colormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from mpl_toolkits.mplot3d import Axes3D
@@ -47,7 +47,7 @@ class ReportFigure:
     """A figure and what is said below it.
 
     Attributes:
-        name: For files and links.
+        name: Name in files and links.
         title: Above it.
         caption: Below it.
         figure: The drawing.
@@ -224,16 +224,36 @@ def _series(frames: Sequence[JudgedFrame], values_of: Callable[[Comparison], Arr
 
 
 def _map(axes: Axes3D, comparison: Comparison, values: Array, scale: float, colours: str) -> None:
-    """The predicted surface in perspective, coloured by values (g, g) mm; without any, markers by their errors."""
-    patch = comparison.surface.patch
-    points = patch.grid(comparison.surface.points.reshape(-1, 3))
+    """The predicted surface in perspective, coloured by values (P,) mm; without any, markers by their errors."""
+    surface = comparison.surface
+    grids = zip(surface.patches.grids(surface.points), surface.patches.grids(values), strict=True)
+    for points, grid in grids:
+        _map_patch(axes, points, colormaps[colours].with_extremes(bad=HOLE_COLOUR), grid / scale)
+    axes.computed_zorder = False  # markers lie on the surface: they are drawn after it, wherever the viewer stands
+    if not np.isfinite(values).any():
+        axes.scatter(
+            *comparison.captured.T, c=comparison.distances, cmap=colours, vmin=0.0, vmax=scale, s=30.0,
+            edgecolors="black", linewidths=0.5, depthshade=False, clip_on=False, zorder=3,
+        )  # fmt: skip
+    low, high = surface.points.min(axis=0), surface.points.max(axis=0)
+    size, middle = np.maximum(high - low, 0.2 * (high - low).max()), 0.5 * (low + high)
+    low, high = middle - 0.5 * size, middle + 0.5 * size
+    axes.set_box_aspect(size / size.max(), zoom=_ZOOM)
+    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(low[2], high[2]))
+    axes.view_init(**_VIEW)
+    axes.patch.set_visible(False)  # it would cover what reaches out of the row above
+    axes.set_axis_off()
+
+
+def _map_patch(axes: Axes3D, points: Array, colours: Colormap, values: Array) -> None:
+    """One patch: the grid of its points (m, n, 3) mm, coloured by values (m, n) of which 1 is the end of the scale."""
     along_u, along_v = (
         np.unique(np.linspace(0, count - 1, _DRAWN_CELLS + 1).round().astype(int)) for count in points.shape[:2]
     )
     drawn = np.ix_(along_u, along_v)
-    points, values = points[drawn], patch.grid(values.ravel())[drawn]
+    points, values = points[drawn], values[drawn]
     cells = 0.25 * (values[1:, 1:] + values[:-1, 1:] + values[1:, :-1] + values[:-1, :-1])
-    cell_colours = colormaps[colours].with_extremes(bad=HOLE_COLOUR)(np.ma.masked_invalid(cells) / scale)
+    cell_colours = colours(np.ma.masked_invalid(cells))
     corners = np.stack([points[:-1, :-1], points[1:, :-1], points[1:, 1:], points[:-1, 1:]], axis=2).reshape(-1, 4, 3)
     # What plot_surface draws, which converts the colours one by one and takes seconds.
     axes.add_collection3d(
@@ -242,22 +262,8 @@ def _map(axes: Axes3D, comparison: Comparison, values: Array, scale: float, colo
             clip_on=False,
         )
     )  # fmt: skip
-    axes.computed_zorder = False  # markers lie on the surface: they are drawn after it, wherever the viewer stands
     # Lines of equal u and v show the shape where the colour is even.
     lines = max(1, len(points) // _DRAWN_LINES)
     axes.plot_wireframe(
         *np.moveaxis(points, 2, 0), rstride=lines, cstride=lines, color="white", linewidth=0.5, alpha=0.3, clip_on=False
     )
-    if not np.isfinite(values).any():
-        axes.scatter(
-            *comparison.captured.T, c=comparison.distances, cmap=colours, vmin=0.0, vmax=scale, s=30.0,
-            edgecolors="black", linewidths=0.5, depthshade=False, clip_on=False, zorder=3,
-        )  # fmt: skip
-    low, high = points.min(axis=(0, 1)), points.max(axis=(0, 1))
-    size, middle = np.maximum(high - low, 0.2 * (high - low).max()), 0.5 * (low + high)
-    low, high = middle - 0.5 * size, middle + 0.5 * size
-    axes.set_box_aspect(size / size.max(), zoom=_ZOOM)
-    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(low[2], high[2]))
-    axes.view_init(**_VIEW)
-    axes.patch.set_visible(False)  # it would cover what reaches out of the row above
-    axes.set_axis_off()

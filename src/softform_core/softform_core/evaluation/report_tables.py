@@ -13,8 +13,8 @@ class Table:
     """Text in rows.
 
     Attributes:
-        header: Of the columns.
-        rows: As many cells each.
+        header: Column names.
+        rows: One cell per column in each row.
     """
 
     header: list[str]
@@ -26,10 +26,10 @@ class Report:
     """All of a report.
 
     Attributes:
-        title: What was judged.
-        facts: Where it comes from, name and value.
+        title: Title of the report.
+        facts: Origin of the data, name and value.
         headline: The few figures that a reader wants first, name and value.
-        findings: What a person should look at.
+        findings: Remarks for the reader.
         overall: Figures of all frames together.
         frames: Figures of each frame.
         figures: The drawings.

@@ -11,6 +11,7 @@ from softform_core.evaluation.captures import Capture, Captures, read_captures
 from softform_core.evaluation.evaluate import (
     SURFACE_POINTS,
     JudgedFrame,
+    drift,
     findings,
     judge,
     predict_with,
@@ -40,10 +41,10 @@ class Evaluation:
     Attributes:
         robot: Robot of the model.
         captures: The recording.
-        card: Of the sim-to-real model; None for the simulation alone.
+        card: Card of the sim-to-real model; None for the simulation alone.
         judged: Frames that count: the held-out ones, or all if there are no other.
         others: Frames that the model was trained on, if they were asked for, too.
-        findings: What a person should look at.
+        findings: Remarks for the reader.
     """
 
     robot: Robot
@@ -87,6 +88,8 @@ def evaluate(
     found = findings(frames, captures.left_out)
     if not held_out:
         found.insert(0, "The model was trained on every judged frame: its errors elsewhere are larger.")
+    if card is not None and captures.created != card.frames.created:
+        found = [*filter(None, [drift(frames, card.errors_mm.after_mean)]), *found]
     if card is None and sim_to_real != NONE:
         found.insert(
             0,
@@ -100,8 +103,8 @@ def metrics(evaluation: Evaluation, command: str) -> Figures:
     """What `metrics.json` holds; distances in mm.
 
     Args:
-        evaluation: From `evaluate`.
-        command: How it was called.
+        evaluation: Result of `evaluate`.
+        command: Command line.
     """
     captures, card = evaluation.captures, evaluation.card
     ranked = worst_median_best(evaluation.judged)
@@ -134,8 +137,8 @@ def write_report(folder: Path, evaluation: Evaluation, figures: Figures) -> None
 
     Args:
         folder: Made if missing.
-        evaluation: From `evaluate`.
-        figures: From `metrics`.
+        evaluation: Result of `evaluate`.
+        figures: Result of `metrics`.
 
     Raises:
         SoftformError: If they cannot be written.
@@ -159,7 +162,7 @@ def _report(evaluation: Evaluation, figures: Figures) -> Report:
         "robot": f"{robot.name} ({robot.fingerprint()})",
         "frames": f"{captures.path}: {captures.source}, by {captures.via}, begun {captures.created}",
         "judged": ", ".join(str(frame.number) for frame in judged),
-        "trained on": ", ".join(trained_on) or "none of these frames",
+        "trained on": ", ".join(trained_on) or "no evaluated frame",
         "left out": ", ".join(str(number) for number in captures.left_out) or "none",
         "sim-to-real": "none",
         "command": str(figures["command"]),

@@ -17,7 +17,7 @@ class CorrectedPipeline(ForwardModel):
 
     Args:
         pipeline: The model.
-        displacement: Of the points of a pipeline over the same surface, (P, 3) mm; added to them.
+        displacement: Returns the displacement (P, 3) mm of a pipeline's points, which is added to them.
     """
 
     def __init__(self, pipeline: ForwardPipeline, displacement: Callable[[ForwardPipeline], Array]) -> None:
@@ -38,7 +38,7 @@ class CorrectedPipeline(ForwardModel):
         return CorrectedPipeline(self._pipeline.at(uv), self._displacement_of)
 
     def forward(self, actuation: Array) -> Any:
-        """Evaluate (n, k) Pa; the result has `points` (n, P, 3) mm."""
+        """Evaluate (n, k); the result has `points` (n, P, 3) mm."""
         state = self._pipeline.forward(actuation)
         return replace(state, points=state.points + self._displacement)
 

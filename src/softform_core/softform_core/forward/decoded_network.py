@@ -5,8 +5,7 @@ from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.forward.mlp import AffineLayers
-from softform_core.surface.bspline import basis_matrix
-from softform_core.surface.patch import Patch
+from softform_core.surface.patch_set import PatchSet
 
 Floats = NDArray[np.floating]
 
@@ -18,15 +17,15 @@ class DecodedNetwork:
     points (exact), so that no control point is ever formed.
 
     Args:
-        network: N_fk, folded, (k,) Pa -> flattened control points (rows * cols * 3,) mm.
-        uv: (Q, 2) surface parameters in the unit square.
-        patch: The robot's surface.
-        precision: Of the derivatives, and of points that are decoded from activations of this precision.
+        network: N_fk, folded, (k,) -> flattened control points (C * 3,) mm of all patches.
+        uv: (Q, 2) surface parameters.
+        patches: The robot's surface.
+        precision: Type of the derivatives and of the decoded points.
     """
 
-    def __init__(self, network: AffineLayers, uv: Array, patch: Patch, precision: type[np.floating]) -> None:
+    def __init__(self, network: AffineLayers, uv: Array, patches: PatchSet, precision: type[np.floating]) -> None:
         weight, bias = network.weights[-1], network.biases[-1]
-        basis = basis_matrix(uv, *patch)
+        basis = patches.basis(uv)
         control_points = basis.shape[1]
         # (hidden, 3 * Q), points last: Eq. 1 applied to the last layer's columns.
         decode = (basis @ weight.reshape(control_points, -1)).reshape(len(uv), 3, -1)

@@ -7,21 +7,27 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from softform_core.arrays import Array
+from softform_core.errors import SoftformError
 
-_COARSE_SIDE = 10
 
+def batch_of(actuation: ArrayLike, degrees_of_freedom: int) -> tuple[Array, tuple[int, ...]]:
+    """Actuations (..., k) as a batch (n, k), and their leading shape.
 
-def coarse_uv() -> Array:
-    """Surface parameters of `ForwardModel.coarse`: the centres of equal cells, and the corners, (104, 2).
-
-    Means over them are means over the surface, which a small grid with its many points on the rim would not give; and
-    they span it.
+    Raises:
+        SoftformError: If k is not the number of degrees of freedom, or a value is not finite.
     """
-    centres = (np.arange(_COARSE_SIDE) + 0.5) / _COARSE_SIDE
-    cells = np.stack(np.meshgrid(centres, centres, indexing="ij"), axis=-1).reshape(-1, 2)
-    return np.concatenate([cells, [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]])
+    values = np.asarray(actuation, dtype=np.float64)
+    if values.ndim == 0 or values.shape[-1] != degrees_of_freedom:
+        raise SoftformError(
+            f"The actuation has shape {values.shape}, the model takes {degrees_of_freedom} values.",
+            "Give one value for each degree of freedom.",
+        )
+    if not np.isfinite(values).all():
+        raise SoftformError("The actuation has NaN or infinite values.", "Give finite values.")
+    return values.reshape(-1, degrees_of_freedom), values.shape[:-1]
 
 
 class ForwardModel(ABC):
@@ -37,7 +43,7 @@ class ForwardModel(ABC):
 
     @abstractmethod
     def forward(self, actuation: Array) -> Any:
-        """Evaluate (n, k), each input in its own unit (Pa for a pressure)."""
+        """Evaluate (n, k), each input in the robot's unit (Pa for pressures)."""
 
     @abstractmethod
     def jacobian(self, state: Any) -> Array:

@@ -10,11 +10,11 @@ from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.robot_pipeline import SURFACE_POINTS, pipeline_of
 from softform_core.forward.sim_to_real_store import SIM_TO_REAL, load_sim_to_real
 from softform_core.forward.surface_uncertainty import SurfaceUncertainty
-from softform_core.networks.layers import extract_mlp
+from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.model_files import ModelError
 from softform_core.networks.sim_to_real_card import SurfaceSimToRealCard
 from softform_core.networks.store import load_forward_kinematics
-from softform_core.paths import models_dir
+from softform_core.paths import models_of
 from softform_core.robots import Robot
 
 AUTO = "auto"
@@ -25,12 +25,12 @@ _Signature = tuple[tuple[int, int, int] | None, ...]
 
 @dataclass(frozen=True)
 class LiveModels:
-    """What is in use at one moment; it never changes, so whoever holds it may compute with it as long as it likes.
+    """What is in use at one moment; it never changes, and may be used as long as needed.
 
     Attributes:
-        pipeline: With sim-to-real, if there is a model.
-        uncertainty: Of its points; None without sim-to-real.
-        card: Of the sim-to-real model; None without one.
+        pipeline: Forward kinematics, with sim-to-real if there is a model.
+        uncertainty: Uncertainty of the points; None without sim-to-real.
+        card: Card of the sim-to-real model; None without one.
         since: When it was taken into use.
     """
 
@@ -64,12 +64,12 @@ class LivePipeline:
         sim_to_real: str = AUTO,
     ) -> None:
         network, self._simulated_card = load_forward_kinematics(robot, forward_kinematics)
-        self._robot, self._uv, self._weights = robot, robot.patch.samples(points), extract_mlp(network)
+        self._robot, self._uv, self._weights = robot, robot.patches.samples(points), extract_mlp(network)
         self._simulated = pipeline_of(robot, self._weights, self._uv)
         self._models = LiveModels(self._simulated, None, None, datetime.now(UTC))
         self._folder: Path | None = None
         if sim_to_real != NONE:
-            self._folder = models_dir() / robot.name if sim_to_real == AUTO else Path(sim_to_real)
+            self._folder = models_of(robot.name) if sim_to_real == AUTO else Path(sim_to_real)
         self._fault = self._unreported = ""
         self._seen = self._signature()
         if sim_to_real not in (AUTO, NONE):
@@ -108,7 +108,7 @@ class LivePipeline:
         return self._fault
 
     def uncertainty(self, actuation: Array) -> Array | None:
-        """One standard deviation along the normals, (..., k) Pa -> (..., P) mm; None without sim-to-real."""
+        """One standard deviation along the normals, (..., k) -> (..., P) mm; None without sim-to-real."""
         uncertainty = self._models.uncertainty
         return None if uncertainty is None else uncertainty.along_normals(actuation)
 

@@ -53,7 +53,7 @@ class AffineLayers:
         """Derivative of the last hidden layer's activations.
 
         Args:
-            hidden: From `hidden`, at least one layer.
+            hidden: Result of `hidden`, at least one layer.
             dx: (n, k, in), derivative of the input with respect to k variables; None: these are the inputs themselves.
 
         Returns:

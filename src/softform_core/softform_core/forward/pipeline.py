@@ -1,6 +1,6 @@
 """Forward kinematics: actuation to the points of the predicted shape, with its analytic Jacobian.
 
-Paper 000, Algorithm 1 (Eqs. 14, 3, 1, 2, 4) and Eqs. 16-17, 23-31. Pa in, millimetres out. Exact shortcuts: N_fk's last
+Paper 000, Algorithm 1 (Eqs. 14, 3, 1, 2, 4) and Eqs. 16-17, 23-31. Millimetres out. Exact shortcuts: N_fk's last
 layer is multiplied with the B-spline decoder (`DecodedNetwork`) and with N_rbf's first layer once, so that the control
 points are never formed while solving.
 """
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.decoded_network import DecodedNetwork
-from softform_core.forward.forward_model import ForwardModel, coarse_uv
+from softform_core.forward.forward_model import ForwardModel, batch_of
 from softform_core.forward.mlp import AffineLayers, fold
 from softform_core.forward.rbf_warp import (
     SimToReal,
@@ -27,8 +27,8 @@ from softform_core.forward.rbf_warp import (
     warp_tangents,
 )
 from softform_core.networks.mlp_weights import MlpWeights
-from softform_core.surface.bspline import apply, derivative_matrices, unit_normals
-from softform_core.surface.patch import SHEET, Patch
+from softform_core.surface.bspline import apply, unit_normals
+from softform_core.surface.patch_set import SHEET, PatchSet
 
 Floats = NDArray[np.floating]
 
@@ -38,7 +38,7 @@ class Forward:
     """One evaluation of the pipeline, from which derivatives are taken without repeating it.
 
     Attributes:
-        actuation: (n, k) Pa.
+        actuation: (n, k).
         points: (n, P, 3) mm, p* of Eq. 4.
         simulated: (n, P, 3) mm, the points before the warp.
         centers: (n, N, 3) mm, the kernels', empty without sim-to-real.
@@ -62,13 +62,13 @@ class ForwardPipeline(ForwardModel):
     """Algorithm 1 for a fixed set of surface points.
 
     Args:
-        forward_kinematics: N_fk (Eq. 14), (k,) Pa -> flattened control points (rows * cols * 3,) mm.
-        uv: (P, 2) surface parameters in the unit square.
+        forward_kinematics: N_fk (Eq. 14), (k,) -> flattened control points (C * 3,) mm of all patches.
+        uv: (P, 2) surface parameters.
         sim_to_real: N_s2r, or None for the simulated shape itself.
-        patch: The robot's surface.
+        patches: The robot's surface.
         inputs: Names of the k actuations; by default they are numbered.
-        precision: Of the kernels, and of all that a solver evaluates (`forward`, `jacobian`). Single is right to 1e-5
-            of a Jacobian's largest value, and for points to 5e-5 mm, which no solver needs better, in half the time.
+        precision: Type of the kernels and of all that a solver evaluates (`forward`, `jacobian`). Single takes half
+            the time, and is right to 1e-5 of a Jacobian's largest value and to 5e-5 mm of points.
 
     Raises:
         SoftformError: If network, parameters and control grid do not fit together.
@@ -79,25 +79,26 @@ class ForwardPipeline(ForwardModel):
         forward_kinematics: MlpWeights,
         uv: Array,
         sim_to_real: SimToReal | None = None,
-        patch: Patch = SHEET,
+        patches: PatchSet = SHEET,
         inputs: Sequence[str] | None = None,
         precision: type[np.floating] = np.float32,
     ) -> None:
         """Fold the networks and multiply them with the decoder."""
-        self.patch = patch
-        rows, cols = patch.rows, patch.cols
+        self.patches = patches
+        numbers = patches.control_points * 3
+        if sim_to_real is not None and sim_to_real.actuation is not None:
+            forward_kinematics = sim_to_real.actuation.before(forward_kinematics)
         self._network = fold(forward_kinematics)
         self._network_in_precision = self._network.in_precision(precision)
         self._inputs = tuple(inputs or (f"actuation_{number + 1}" for number in range(self._network.inputs)))
         if len(self._inputs) != self._network.inputs:
             raise SoftformError(
-                f"N_fk takes {self._network.inputs} pressures, the robot has {len(self._inputs)}.",
+                f"N_fk takes {self._network.inputs} values, the robot has {len(self._inputs)}.",
                 "Use the model that was trained for this robot.",
             )
-        if self._network.weights[-1].shape[0] != rows * cols * 3:
+        if self._network.weights[-1].shape[0] != numbers:
             raise SoftformError(
-                f"N_fk gives {self._network.weights[-1].shape[0]} numbers, {rows} x {cols} control points need "
-                f"{rows * cols * 3}.",
+                f"N_fk gives {self._network.weights[-1].shape[0]} numbers, {patches} control points need {numbers}.",
                 "Use the model that was trained for this robot's surface.",
             )
         self.sim_to_real, self._precision = sim_to_real, precision
@@ -106,9 +107,9 @@ class ForwardPipeline(ForwardModel):
         self._coefficients_in_precision: AffineLayers | None = None
         if sim_to_real is not None:
             network = fold(sim_to_real.coefficients)
-            if network.inputs != rows * cols * 3:
+            if network.inputs != numbers:
                 raise SoftformError(
-                    f"N_rbf takes {network.inputs} numbers, {rows} x {cols} control points are {rows * cols * 3}.",
+                    f"N_rbf takes {network.inputs} numbers, {patches} control points are {numbers}.",
                     "Use the sim-to-real model that was trained for this robot's surface.",
                 )
             self._coefficients = network.after(self._network.weights[-1], self._network.biases[-1])
@@ -118,17 +119,14 @@ class ForwardPipeline(ForwardModel):
 
     def _sample(self, uv: Array) -> None:
         """Set the surface points."""
-        uv = np.asarray(uv, dtype=np.float64)
-        if uv.ndim != 2 or uv.shape[1] != 2 or len(uv) == 0:
-            raise SoftformError(f"Surface parameters have shape {uv.shape}.", "Give (P, 2) with P > 0.")
-        if not np.isfinite(uv).all() or uv.min() < 0.0 or uv.max() > 1.0:
-            raise SoftformError("Surface parameters must lie in the unit square.", "Clip them to 0 … 1.")
-        self.uv = uv
-        self._surface = self._decoded(uv)
-        self._derivatives = derivative_matrices(uv, *self.patch)
+        self.uv = np.asarray(uv, dtype=np.float64)
+        if len(self.uv) == 0:
+            raise SoftformError(f"Surface parameters have shape {self.uv.shape}.", "Give (P, 2) with P > 0.")
+        self._surface = self._decoded(self.uv)
+        self._derivatives = self.patches.derivatives(self.uv)
 
     def _decoded(self, uv: Array) -> DecodedNetwork:
-        return DecodedNetwork(self._network, uv, self.patch, self._precision)
+        return DecodedNetwork(self._network, uv, self.patches, self._precision)
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -138,7 +136,7 @@ class ForwardPipeline(ForwardModel):
     @cached_property
     def coarse(self) -> "ForwardPipeline":
         """The same shape at about a hundred points, where a solve of inverse kinematics makes its first steps."""
-        return self.at(coarse_uv())
+        return self.at(self.patches.coarse())
 
     def at(self, uv: Array) -> "ForwardPipeline":
         """The same shape at other surface parameters (M, 2); the networks are shared, so that it is built quickly."""
@@ -147,20 +145,20 @@ class ForwardPipeline(ForwardModel):
         return other
 
     def control_points(self, actuation: Array) -> Array:
-        """Control points of the simulated surface (Eq. 14), (..., k) Pa -> (..., rows, cols, 3) mm."""
-        batch, lead = self._batch(actuation)
-        return self._network.values(batch).reshape(*lead, self.patch.rows, self.patch.cols, 3)
+        """Control points of the simulated surface (Eq. 14), (..., k) -> (..., C, 3) mm, of all patches."""
+        batch, lead = batch_of(actuation, self.degrees_of_freedom)
+        return self._network.values(batch).reshape(*lead, -1, 3)
 
     def warp_coefficients(self, actuation: Array) -> Array:
-        """Coefficients gamma of the warp (Eq. 3), (..., k) Pa -> (..., N + 4, 3); N + 4 is 0 without sim-to-real."""
-        batch, lead = self._batch(actuation)
+        """Coefficients gamma of the warp (Eq. 3), (..., k) -> (..., N + 4, 3); N + 4 is 0 without sim-to-real."""
+        batch, lead = batch_of(actuation, self.degrees_of_freedom)
         if self._coefficients is None:
             return np.zeros((*lead, 0, 3))
         return self._coefficients.values(self._network.hidden(batch)[-1]).reshape(*lead, -1, 3)
 
     def kernel_centers(self, actuation: Array) -> Array:
-        """Centers q_i of the warp's kernels on the simulated surface, (..., k) Pa -> (..., N, 3) mm."""
-        batch, lead = self._batch(actuation)
+        """Centers q_i of the warp's kernels on the simulated surface, (..., k) -> (..., N, 3) mm."""
+        batch, lead = batch_of(actuation, self.degrees_of_freedom)
         return self._predicted(batch).centers.reshape(*lead, -1, 3)
 
     @property
@@ -169,15 +167,15 @@ class ForwardPipeline(ForwardModel):
         return 0.0 if self.sim_to_real is None else self.sim_to_real.width
 
     def points(self, actuation: Array) -> Array:
-        """Predicted shape (Algorithm 1), (..., k) Pa -> (..., P, 3) mm."""
-        batch, lead = self._batch(actuation)
+        """Predicted shape (Algorithm 1), (..., k) -> (..., P, 3) mm."""
+        batch, lead = batch_of(actuation, self.degrees_of_freedom)
         return self._predicted(batch).points.reshape(*lead, -1, 3)
 
     def normals(self, actuation: Array) -> Array:
-        """Unit normals du x dv of the predicted shape, (..., k) Pa -> (..., P, 3)."""
-        batch, lead = self._batch(actuation)
+        """Unit normals du x dv of the predicted shape, (..., k) -> (..., P, 3)."""
+        batch, lead = batch_of(actuation, self.degrees_of_freedom)
         state, control = self._predicted(batch), self.control_points(batch)
-        along_u, along_v = (apply(matrix, control) for matrix in self._derivatives)
+        along_u, along_v = (apply(matrix, control[:, None]) for matrix in self._derivatives)
         if self.sim_to_real is not None:
             along_u, along_v = (
                 warp_tangents(
@@ -191,22 +189,22 @@ class ForwardPipeline(ForwardModel):
         """Predicted shape and dp*/da (Eq. 17).
 
         Args:
-            actuation: (..., k) Pa.
+            actuation: (..., k).
 
         Returns:
             (..., P, 3) mm and (..., P, 3, k) mm/Pa.
         """
-        batch, lead = self._batch(actuation)
+        batch, lead = batch_of(actuation, self.degrees_of_freedom)
         state = self._predicted(batch)
         jacobian = self.jacobian(state)
         return state.points.reshape(*lead, -1, 3), jacobian.reshape(*lead, *jacobian.shape[1:])
 
     def forward(self, actuation: Array) -> Forward:
-        """Algorithm 1 for a batch, (n, k) Pa, in the pipeline's precision, keeping what derivatives need."""
+        """Algorithm 1 for a batch, (n, k), in the pipeline's precision, keeping what derivatives need."""
         return self._evaluated(actuation, self._network_in_precision, self._coefficients_in_precision)
 
     def _predicted(self, actuation: Array) -> Forward:
-        """Algorithm 1 for a batch, (n, k) Pa, in double precision but for the kernels."""
+        """Algorithm 1 for a batch, (n, k), in double precision but for the kernels."""
         return self._evaluated(actuation, self._network, self._coefficients)
 
     def _evaluated(self, actuation: Array, network: AffineLayers, coefficients: AffineLayers | None) -> Forward:
@@ -249,7 +247,7 @@ class ForwardPipeline(ForwardModel):
         """Derivative of each point along a direction of its own, d . dp*/da, for a batch of one.
 
         Args:
-            state: From `forward`, (1, k) Pa.
+            state: Result of `forward` for (1, k).
             directions: (P, 3).
 
         Returns:
@@ -284,14 +282,3 @@ class ForwardPipeline(ForwardModel):
             gamma.reshape(*motion.shape[:2], -1, 3),
             self.sim_to_real.width,
         )
-
-    def _batch(self, actuation: Array) -> tuple[Array, tuple[int, ...]]:
-        actuation = np.asarray(actuation, dtype=np.float64)
-        if actuation.ndim == 0 or actuation.shape[-1] != self.degrees_of_freedom:
-            raise SoftformError(
-                f"The actuation has shape {actuation.shape}, the model takes {self.degrees_of_freedom} pressures.",
-                "Give one pressure in Pa for each chamber.",
-            )
-        if not np.isfinite(actuation).all():
-            raise SoftformError("The actuation has NaN or infinite pressures.", "Give finite pressures in Pa.")
-        return actuation.reshape(-1, self.degrees_of_freedom), actuation.shape[:-1]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.forward.actuation_correction import ActuationCorrection
 from softform_core.networks.mlp_weights import MlpWeights
 
 Floats = NDArray[np.floating]
@@ -27,11 +28,13 @@ class SimToReal:
         coefficients: N_rbf, flattened control points (rows * cols * 3,) mm -> gamma ((N + 4) * 3,), Eq. 3; gamma in
             the order alpha_0, alpha_1, alpha_2, alpha_3, beta_1 ... beta_N.
         width: c of Eq. 2, 1/mm^2.
+        actuation: Comes before N_fk; None if the simulated shapes are those of the commanded actuations.
     """
 
     kernel_uv: Array
     coefficients: MlpWeights
     width: float = KERNEL_WIDTH
+    actuation: ActuationCorrection | None = None
 
     def __post_init__(self) -> None:
         """Check that network and kernels fit together."""
@@ -51,7 +54,7 @@ def gaussians(points: Array, centers: Array, width: float, precision: type[np.fl
         points: (n, P, 3) mm.
         centers: (n, N, 3) mm.
         width: c, 1/mm^2.
-        precision: Of the result.
+        precision: Type of the result.
 
     Returns:
         (n, P, N), a view of (n, N, P).

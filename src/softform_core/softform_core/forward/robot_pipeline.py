@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.rbf_warp import SimToReal
-from softform_core.networks.mlp_weights import MlpWeights
+from softform_core.networks.mlp_weights import MlpWeights, extract_mlp
+from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import Robot
 
 SURFACE_POINTS = 1000
@@ -22,7 +23,7 @@ def pipeline_of(
     Raises:
         SoftformError: If the networks are not of the robot's surface.
     """
-    return ForwardPipeline(forward_kinematics, uv, sim_to_real, robot.patch, robot.actuation_names)
+    return ForwardPipeline(forward_kinematics, uv, sim_to_real, robot.patches, robot.actuation_names)
 
 
 def load_pipeline(robot: Robot, points: int = SURFACE_POINTS, model: Path | None = None) -> ForwardPipeline:
@@ -36,7 +37,7 @@ def load_pipeline(robot: Robot, points: int = SURFACE_POINTS, model: Path | None
     Raises:
         SoftformError: If the model is missing, corrupt, of another format or made for another robot.
     """
-    return simulated_shapes(robot, robot.patch.samples(points), model)
+    return simulated_shapes(robot, robot.patches.samples(points), model)
 
 
 def simulated_shapes(robot: Robot, uv: NDArray[np.float64], model: Path | None = None) -> ForwardPipeline:
@@ -44,14 +45,11 @@ def simulated_shapes(robot: Robot, uv: NDArray[np.float64], model: Path | None =
 
     Args:
         robot: Robot whose model is loaded.
-        uv: (P, 2) surface parameters in the unit square.
+        uv: (P, 2) surface parameters.
         model: Folder of the trained N_fk; None for the robot's own in `models/`.
 
     Raises:
         SoftformError: As `load_pipeline` does.
     """
-    from softform_core.networks.layers import extract_mlp
-    from softform_core.networks.store import load_forward_kinematics
-
     network, _ = load_forward_kinematics(robot, model)
     return pipeline_of(robot, extract_mlp(network), uv)

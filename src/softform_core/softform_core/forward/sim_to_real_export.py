@@ -4,16 +4,17 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from torch import Tensor, nn
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.rbf_warp import SimToReal
-from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.networks.sim_to_real import kernels
 from softform_core.surface.bspline import basis_matrix, derivative_matrices
-from softform_core.surface.patch import SHEET, Patch
+from softform_core.surface.patch import Patch
+from softform_core.surface.patch_set import SHEET, PatchSet
 
 _NEGLIGIBLE = 1e-12
 """Singular values of the first layers below this share of the largest are rounding."""
@@ -38,6 +39,60 @@ class MembersLayer(nn.Module):
         return x @ self.weight.transpose(1, 2) + self.bias
 
 
+class PatchFactors(nn.Module):
+    """Eq. 1 of one patch as products along u and v: kernels on it, and an even grid with its tangents.
+
+    Args:
+        patch: The patch.
+        start: Number of the first of its control points.
+        kernel_uv: (M, 2) parameters of the kernels on it, in its unit square.
+        numbers: (M,) their numbers among all.
+        kernels: Number of all.
+    """
+
+    center_u: Tensor
+    center_v: Tensor
+    sample_u: Tensor
+    sample_v: Tensor
+    slope_u: Tensor
+    slope_v: Tensor
+
+    def __init__(self, patch: Patch, start: int, kernel_uv: Array, numbers: NDArray[np.int64], kernels: int) -> None:
+        super().__init__()
+        self.rows, self.cols, self.start = patch.rows, patch.cols, start
+        center_u, center_v = np.zeros((kernels, patch.rows)), np.zeros((kernels, patch.cols))
+        if len(numbers):
+            center_u[numbers], center_v[numbers] = _along(basis_matrix(kernel_uv, *patch), patch.rows)
+        line = np.repeat(np.linspace(0.0, 1.0, _SAMPLES)[:, None], 2, axis=1)
+        sample_u, sample_v = _along(basis_matrix(line, *patch), patch.rows)
+        by_u, by_v = derivative_matrices(line, *patch)
+        for name, value in {
+            "center_u": center_u,
+            "center_v": center_v,
+            "sample_u": sample_u,
+            "sample_v": sample_v,
+            "slope_u": _along(by_u, patch.rows)[0],
+            "slope_v": _along(by_v, patch.rows)[1],
+        }.items():
+            self.register_buffer(name, torch.from_numpy(np.ascontiguousarray(value)))
+
+    def forward(self, control_points: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Kernels (n, N, 3), zero for those of other patches, grid points and tangents (n, G, 3) each."""
+        own = control_points[:, self.start : self.start + self.rows * self.cols]
+        control = own.reshape(-1, self.rows, self.cols, 3)
+        return (
+            torch.einsum("ir,ic,nrcx->nix", self.center_u, self.center_v, control),
+            self.samples(self.sample_u, self.sample_v, control),
+            self.samples(self.slope_u, self.sample_v, control),
+            self.samples(self.sample_u, self.slope_v, control),
+        )
+
+    def samples(self, along_u: Tensor, along_v: Tensor, control: Tensor) -> Tensor:
+        """Eq. 1 on a grid of parameters, from factors (G, rows), (G, cols) and control (n, rows, cols, 3)."""
+        rows = torch.einsum("ur,nrcx->nucx", along_u, control)
+        return torch.einsum("vc,nucx->nuvx", along_v, rows).flatten(1, 2)
+
+
 class SimToRealNetwork(nn.Module):
     """The whole transfer in double precision, exported as it stands.
 
@@ -45,10 +100,10 @@ class SimToRealNetwork(nn.Module):
     rounding): a network whose input are a few principal components of the control points stays small on disk.
 
     Args:
-        members: Of one ensemble: kernels, depth, activation and normalisation are equal.
+        members: Members of one ensemble, equal in kernels, depth, activation and normalisation.
         spread_factor: See `forward.surface_uncertainty`.
         spread_floor_mm: See there.
-        patch: Parametrisation of the surface.
+        patches: The robot's surface.
 
     Raises:
         SoftformError: If there are no members, or they are not of one ensemble.
@@ -60,19 +115,15 @@ class SimToRealNetwork(nn.Module):
     output_offset: Tensor
     output_scale: Tensor
     kernel_uv: Tensor
-    center_u: Tensor
-    center_v: Tensor
-    sample_u: Tensor
-    sample_v: Tensor
-    slope_u: Tensor
-    slope_v: Tensor
+    actuation_gain: Tensor
+    actuation_offset: Tensor
 
     def __init__(
         self,
         members: Sequence[SimToReal],
         spread_factor: float,
         spread_floor_mm: float,
-        patch: Patch = SHEET,
+        patches: PatchSet = SHEET,
     ) -> None:
         super().__init__()
         _check_one_ensemble(members)
@@ -80,7 +131,7 @@ class SimToRealNetwork(nn.Module):
         self.activation = nets[0].activation
         self.width = first.width
         self.spread_factor, self.spread_floor_mm = spread_factor, spread_floor_mm
-        rows, self.rows, self.cols = patch.rows, patch.rows, patch.cols
+        self.control_points = patches.control_points
 
         stacked = np.vstack([net.weights[0] for net in nets])
         left, singular, projection = np.linalg.svd(stacked, full_matrices=False)
@@ -90,10 +141,11 @@ class SimToRealNetwork(nn.Module):
         biases = [np.array(layer) for layer in zip(*(net.biases for net in nets), strict=True)]
         self.layers = nn.ModuleList(MembersLayer(w, b) for w, b in zip(weights, biases, strict=True))
 
-        line = np.repeat(np.linspace(0.0, 1.0, _SAMPLES)[:, None], 2, axis=1)
-        center_u, center_v = _along(basis_matrix(first.kernel_uv, *patch), rows)
-        sample_u, sample_v = _along(basis_matrix(line, *patch), rows)
-        by_u, by_v = derivative_matrices(line, *patch)
+        place, kernel_uv = patches.split(first.kernel_uv)
+        self.patches = nn.ModuleList(
+            PatchFactors(patch, int(start), kernel_uv[place == i], np.flatnonzero(place == i), len(place))
+            for i, (patch, start) in enumerate(zip(patches.patches, patches.starts, strict=True))
+        )
         for name, value in {
             "input_offset": nets[0].input_offset,
             "input_scale": nets[0].input_scale,
@@ -101,12 +153,8 @@ class SimToRealNetwork(nn.Module):
             "output_offset": nets[0].output_offset,
             "output_scale": nets[0].output_scale,
             "kernel_uv": first.kernel_uv,
-            "center_u": center_u,
-            "center_v": center_v,
-            "sample_u": sample_u,
-            "sample_v": sample_v,
-            "slope_u": _along(by_u, rows)[0],
-            "slope_v": _along(by_v, rows)[1],
+            "actuation_gain": np.ones(0) if first.actuation is None else first.actuation.gain,
+            "actuation_offset": np.zeros(0) if first.actuation is None else first.actuation.offset,
         }.items():
             self.register_buffer(name, torch.from_numpy(np.ascontiguousarray(value, dtype=np.float64)))
 
@@ -114,7 +162,8 @@ class SimToRealNetwork(nn.Module):
         """Warp points of simulated surfaces (Eq. 4).
 
         Args:
-            control_points: (n, rows * cols * 3) mm, of N_fk.
+            control_points: (n, C * 3) mm, of N_fk at `actuation_gain` * actuation + `actuation_offset`, or at the
+                actuation itself if these are empty.
             points: (n, P, 3) mm, on the surfaces.
 
         Returns:
@@ -125,16 +174,25 @@ class SimToRealNetwork(nn.Module):
         control_points, points = control_points.to(torch.float64), points.to(torch.float64)
         gamma = self.coefficients(control_points)
         mean = gamma.mean(dim=0)
-        control = control_points.reshape(-1, self.rows, self.cols, 3)
-        centers = torch.einsum("ir,ic,nrcx->nix", self.center_u, self.center_v, control)
+        control = control_points.reshape(-1, self.control_points, 3)
+        centers = torch.zeros([], dtype=torch.float64)
+        samples: list[Tensor] = []
+        slopes_u: list[Tensor] = []
+        slopes_v: list[Tensor] = []
+        for patch in self.patches:
+            on_patch, sample, slope_u, slope_v = patch(control)
+            centers = centers + on_patch
+            samples.append(sample)
+            slopes_u.append(slope_u)
+            slopes_v.append(slope_v)
         difference = points[:, :, None] - centers[:, None]
-        gaussian = kernels(difference, self.width)
+        gaussian = kernels(points, centers, self.width)
         basis = torch.cat([torch.ones_like(points[:, :, :1]), points, gaussian], dim=2)
 
-        nearest = torch.cdist(points, self.samples(self.sample_u, self.sample_v, control)).argmin(dim=2)
+        nearest = torch.cdist(points, torch.cat(samples, dim=1)).argmin(dim=2)
         index = nearest[:, :, None].expand(-1, -1, 3)
-        along_u = torch.gather(self.samples(self.slope_u, self.sample_v, control), 1, index)
-        along_v = torch.gather(self.samples(self.sample_u, self.slope_v, control), 1, index)
+        along_u = torch.gather(torch.cat(slopes_u, dim=1), 1, index)
+        along_v = torch.gather(torch.cat(slopes_v, dim=1), 1, index)
         along_u = self.warped_tangents(along_u, difference, gaussian, mean)
         along_v = self.warped_tangents(along_v, difference, gaussian, mean)
         normals = torch.nn.functional.normalize(torch.linalg.cross(along_u, along_v), dim=-1)
@@ -144,7 +202,7 @@ class SimToRealNetwork(nn.Module):
         return (basis @ mean).to(given), sigma.to(given)
 
     def coefficients(self, control_points: Tensor) -> Tensor:
-        """Coefficients gamma (k, n, N + 4, 3) of every member (Eq. 3), from control points (n, rows * cols * 3) mm."""
+        """Coefficients gamma (k, n, N + 4, 3) of every member (Eq. 3), from control points (n, C * 3) mm."""
         shape = ((control_points - self.input_offset) / self.input_scale) @ self.projection.T
         last = len(self.layers) - 1
         x = shape[None]
@@ -155,44 +213,10 @@ class SimToRealNetwork(nn.Module):
         gamma = self.output_offset + self.output_scale * x
         return gamma.reshape(x.shape[0], x.shape[1], -1, 3)
 
-    def samples(self, along_u: Tensor, along_v: Tensor, control: Tensor) -> Tensor:
-        """Eq. 1 on a grid of parameters, from factors (G, rows), (G, cols) and control (n, rows, cols, 3)."""
-        rows = torch.einsum("ur,nrcx->nucx", along_u, control)
-        return torch.einsum("vc,nucx->nuvx", along_v, rows).flatten(1, 2)
-
     def warped_tangents(self, tangents: Tensor, difference: Tensor, gaussian: Tensor, gamma: Tensor) -> Tensor:
         """Tangents (n, P, 3) carried along by the warp (Eq. 26)."""
         along = (difference * tangents[:, :, None]).sum(-1)
         return tangents @ gamma[:, 1:4] + (-2.0 * self.width * gaussian * along) @ gamma[:, 4:]
-
-
-def members_of(network: nn.Module) -> list[SimToReal]:
-    """The members of an exported transfer, for kinematics in numpy.
-
-    Args:
-        network: A `SimToRealNetwork`, or what `torch.jit.load` made of one.
-
-    Raises:
-        SoftformError: If it is no such network.
-    """
-    state = {name: tensor.detach().cpu().numpy().astype(np.float64) for name, tensor in network.state_dict().items()}
-    try:
-        depth = len({name.split(".")[1] for name in state if name.startswith("layers.")})
-        weights = [state[f"layers.{place}.weight"] for place in range(depth)]
-        biases = [state[f"layers.{place}.bias"][:, 0] for place in range(depth)]
-        weights[0] = weights[0] @ state["projection"]
-        activation, width = str(network.activation), float(network.width)  # type: ignore[arg-type]
-        ends = [state[name] for name in ("input_offset", "input_scale", "output_offset", "output_scale")]
-        return [
-            SimToReal(
-                state["kernel_uv"],
-                MlpWeights([layer[k] for layer in weights], [layer[k] for layer in biases], activation, *ends),
-                width,
-            )
-            for k in range(len(weights[0]))
-        ]
-    except (AttributeError, KeyError, IndexError, ValueError) as error:
-        raise SoftformError(f"This network is no sim-to-real transfer: {error}.", "Export the model again.") from error
 
 
 def _check_one_ensemble(members: Sequence[SimToReal]) -> None:

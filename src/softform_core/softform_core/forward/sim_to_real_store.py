@@ -1,16 +1,16 @@
 """The model file of N_s2r and its card."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from softform_core.forward.rbf_warp import SimToReal
-from softform_core.forward.sim_to_real_export import members_of
+from softform_core.forward.sim_to_real_members import members_of
 from softform_core.networks.card import ModelCard
+from softform_core.networks.mlp_weights import mean_of
 from softform_core.networks.model_files import ModelError, ModelFiles
-from softform_core.networks.sim_to_real import mean_of
 from softform_core.networks.sim_to_real_card import SurfaceSimToRealCard
 from softform_core.networks.store import FORWARD_KINEMATICS
-from softform_core.paths import models_dir
+from softform_core.paths import models_of
 from softform_core.robots import Robot, load_robot
 
 SIM_TO_REAL = ModelFiles(
@@ -29,7 +29,7 @@ class SimToRealModel:
 
     Attributes:
         sim_to_real: The mean of the members, for the pipelines of kinematics.
-        members: Of the ensemble.
+        members: Members of the ensemble.
         spread_factor: See `forward.surface_uncertainty`.
         spread_floor_mm: See there.
         card: Card of the model.
@@ -57,7 +57,7 @@ def load_sim_to_real(
             another N_fk.
     """
     robot = load_robot(robot) if isinstance(robot, str) else robot
-    own = models_dir() / robot.name
+    own = models_of(robot.name)
     folder = own if folder is None else Path(folder)
     network, card = SIM_TO_REAL.load(folder, robot)
     simulated = FORWARD_KINEMATICS.read_card(own, robot) if forward_kinematics is None else forward_kinematics
@@ -68,5 +68,5 @@ def load_sim_to_real(
             SIM_TO_REAL.train_again(robot),
         )
     members = members_of(network)
-    mean = SimToReal(members[0].kernel_uv, mean_of([one.coefficients for one in members]), members[0].width)
+    mean = replace(members[0], coefficients=mean_of([one.coefficients for one in members]))
     return SimToRealModel(mean, members, float(network.spread_factor), float(network.spread_floor_mm), card)

@@ -34,9 +34,9 @@ class SurfaceUncertainty:
     """Uncertainty of the points of a pipeline.
 
     Args:
-        pipeline: With the mean of the members as its sim-to-real.
-        members: Of the ensemble; kernels as those of the pipeline.
-        factor: Of the members' spread.
+        pipeline: Forward kinematics whose sim-to-real is the mean of the members.
+        members: Members of the ensemble, with the kernels of the pipeline.
+        factor: Factor on the members' spread.
         floor_mm: Added to it in the root of the sum of squares.
 
     Raises:
@@ -61,7 +61,7 @@ class SurfaceUncertainty:
         return other
 
     def along_normals(self, actuation: Array) -> Array:
-        """One standard deviation along the normals, (..., k) Pa -> (..., P) mm."""
+        """One standard deviation along the normals, (..., k) -> (..., P) mm."""
         actuation = np.asarray(actuation, dtype=np.float64)
         batch = actuation.reshape(-1, actuation.shape[-1])
         state, normals = self._pipeline.forward(batch), self._pipeline.normals(batch)

@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from softform_core.arrays import Array
-from softform_core.errors import SoftformError
+from softform_core.forward.forward_model import batch_of
 from softform_core.forward.live_pipeline import AUTO, NONE
 from softform_core.forward.mlp import AffineLayers, fold
-from softform_core.networks.layers import extract_mlp
+from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.tip_store import TIP_SIM_TO_REAL, load_tip_kinematics, load_tip_sim_to_real
-from softform_core.paths import models_dir
+from softform_core.paths import models_of
 from softform_core.robots import Robot, load_robot
 
 
@@ -21,13 +21,13 @@ class TipModel:
     """Where the tip is and how it moves, by the networks alone.
 
     Attributes:
-        forward_kinematics: N_fk, Pa -> mm.
-        jacobian_network: N_J, Pa -> mm/Pa, flattened row by row.
-        sim_to_real: N_s2r, from the simulated tip, mm, and, if it takes it, the actuation, Pa, to the real tip, mm;
+        forward_kinematics: N_fk, actuation -> mm.
+        jacobian_network: N_J, actuation -> mm per unit, flattened row by row.
+        sim_to_real: N_s2r, from the simulated tip, mm, and, if it takes it, the actuation, to the real tip, mm;
             None if the simulated tip is meant.
-        actuation_min: (m,) Pa.
-        actuation_max: (m,) Pa.
-        workspace_width_mm: Of the simulated data.
+        actuation_min: (m,).
+        actuation_max: (m,).
+        workspace_width_mm: Width of the simulated workspace, mm.
     """
 
     forward_kinematics: AffineLayers
@@ -53,19 +53,19 @@ class TipModel:
         return replace(self, sim_to_real=None)
 
     def tip(self, actuation: ArrayLike) -> Array:
-        """Tips r(p^s(c)) (…, n) mm at actuations (…, m) Pa.
+        """Tips r(p^s(c)) (…, n) mm at actuations (…, m).
 
         Raises:
             SoftformError: If the actuation has another number of values.
         """
-        flat, batch = self._flat(actuation)
+        flat, batch = batch_of(actuation, self.actuations)
         tips = self.forward_kinematics.values(flat)
         if self.sim_to_real is not None:
             tips = self.sim_to_real.values(self._transfer_inputs(tips, flat))
         return tips.reshape(*batch, self.dimensions)
 
     def jacobian(self, actuation: ArrayLike) -> Array:
-        """Jacobians diff(N_s2r) J^s (…, n, m) mm/Pa at actuations (…, m) Pa (Eq. 4).
+        """Jacobians diff(N_s2r) J^s (…, n, m) mm/Pa at actuations (…, m) (Eq. 4).
 
         Of an N_s2r that takes the actuation too, the total derivative.
 
@@ -80,7 +80,7 @@ class TipModel:
         Raises:
             SoftformError: If the actuation has another number of values.
         """
-        flat, batch = self._flat(actuation)
+        flat, batch = batch_of(actuation, self.actuations)
         tips = self.forward_kinematics.values(flat)
         jacobians = self.jacobian_network.values(flat).reshape(-1, self.dimensions, self.actuations)
         if self.sim_to_real is not None:
@@ -97,15 +97,6 @@ class TipModel:
         assert self.sim_to_real is not None
         return tips if self.sim_to_real.inputs == self.dimensions else np.concatenate([tips, actuations], axis=1)
 
-    def _flat(self, actuation: ArrayLike) -> tuple[Array, tuple[int, ...]]:
-        values = np.asarray(actuation, dtype=np.float64)
-        if values.ndim == 0 or values.shape[-1] != self.actuations:
-            raise SoftformError(
-                f"The actuation has shape {values.shape}, the model takes {self.actuations} values.",
-                "Give one value in Pa for each actuation of the robot.",
-            )
-        return values.reshape(-1, self.actuations), values.shape[:-1]
-
 
 def load_tip_model(
     robot: Robot | str, folder: Path | str | None = None, sim_to_real: Path | str | None = None
@@ -121,7 +112,7 @@ def load_tip_model(
         ModelError: If a model is missing, corrupt, made for another robot, or N_s2r was trained with another N_fk.
     """
     robot = load_robot(robot, "tip") if isinstance(robot, str) else robot
-    place = models_dir() / robot.name if folder is None else Path(folder)
+    place = models_of(robot.name) if folder is None else Path(folder)
     kinematics, card = load_tip_kinematics(robot, place)
     real = None
     if sim_to_real is not None:
@@ -147,7 +138,7 @@ def tip_model_in_use(robot: Robot, folder: str, sim_to_real: str) -> TipModel:
     Raises:
         ModelError: As `load_tip_model`.
     """
-    own = models_dir() / robot.name
+    own = models_of(robot.name)
     chosen: Path | str | None
     if sim_to_real == AUTO:
         chosen = own if (own / TIP_SIM_TO_REAL.weights_file).exists() else None

@@ -14,21 +14,21 @@ class TipMap(Protocol):
 
     @property
     def actuation_min(self) -> Array:
-        """Lowest actuation, (m,) Pa."""
+        """Lowest actuation, (m,)."""
 
     @property
     def actuation_max(self) -> Array:
-        """Highest actuation, (m,) Pa."""
+        """Highest actuation, (m,)."""
 
     @property
     def workspace_width_mm(self) -> float:
         """Unit of tolerances."""
 
     def tip(self, actuation: ArrayLike) -> Array:
-        """Tips (…, n) mm at actuations (…, m) Pa."""
+        """Tips (…, n) mm at actuations (…, m)."""
 
     def tip_and_jacobian(self, actuation: ArrayLike) -> tuple[Array, Array]:
-        """Tip (n,) mm and Jacobian (n, m) mm/Pa at one actuation (m,) Pa."""
+        """Tip (n,) mm and Jacobian (n, m) mm/Pa at one actuation (m,)."""
 
 
 class TipState(NamedTuple):
@@ -56,11 +56,11 @@ class TipPoint(ForwardModel):
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Names of the m actuations, Pa."""
+        """Names of the m actuations."""
         return self._inputs
 
     def forward(self, actuation: Array) -> TipState:
-        """Evaluate (1, m) Pa; N_J gives the Jacobian (paper 001, Eq. 4) for little more."""
+        """Evaluate (1, m); N_J gives the Jacobian (paper 001, Eq. 4) for little more."""
         tip, jacobian = self._model.tip_and_jacobian(actuation[0])
         points, slope = np.zeros((1, 1, 3)), np.zeros((1, 1, 3, len(self._inputs)))
         points[0, 0, : len(tip)], slope[0, 0, : len(tip)] = tip, jacobian

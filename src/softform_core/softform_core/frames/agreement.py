@@ -7,7 +7,7 @@ import numpy as np
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.geometry.triangle_tree import TriangleTree
-from softform_core.surface.patch import Patch
+from softform_core.surface.patch_set import PatchSet
 
 MAX_MISFIT_PART = 0.05
 """A cloud whose mean distance from the prediction is a larger part of the robot's size shows something else. The gap
@@ -24,18 +24,18 @@ their 225 images 202 are found, the others belong to nearly symmetric shapes."""
 _EXAMINED_POINTS = 1000
 
 
-def check_agreement(captured: Array, predicted: Array, patch: Patch) -> None:
+def check_agreement(captured: Array, predicted: Array, patches: PatchSet) -> None:
     """Reject a cloud that is too far from the prediction, or that would fit if it were mirrored or turned.
 
     Args:
         captured: (N, 3) mm, finite, in the robot's frame.
-        predicted: (P, 3) mm over `patch.samples(P)`, in the robot's frame.
-        patch: The robot's surface.
+        predicted: (P, 3) mm over `patches.samples(P)`, in the robot's frame.
+        patches: The robot's surface.
 
     Raises:
         SoftformError: If the cloud is not of the predicted shape.
     """
-    tree = TriangleTree(predicted[patch.triangles(len(predicted))])
+    tree = TriangleTree(predicted[patches.triangles(len(predicted))])
     size = float(np.linalg.norm(np.ptp(predicted, axis=0)))
     examined = captured[:: max(1, len(captured) // _EXAMINED_POINTS)]
 

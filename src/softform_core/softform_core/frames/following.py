@@ -1,6 +1,6 @@
-"""Whether a captured cloud is of the robot under the pressures that it was given: neither stuck, mirrored nor deaf.
+"""Whether a captured cloud shows the robot under the commanded actuation: not stuck, not mirrored, no actuator dead.
 
-The simulated shape tells what the pressures should have made; reality differs from it by millimetres, a stuck robot or
+The simulated shape is what the actuation should have made; reality differs from it by millimetres, a stuck robot or
 chamber by much more. Compared are mean heights above the resting surface over the cells of its parameters, which holes
 leave out.
 """
@@ -26,7 +26,7 @@ STUCK_RATIO = 0.3
 """A captured change that is a smaller part of the simulated one is none; in the shipped realities it is above 0.9."""
 
 TOO_LOW, TOO_HIGH = -0.35, 0.6
-"""Of the working range: how far the pressure that a chamber's shape tells may lie off the command. In the shipped
+"""Of the working range: how far the actuation that the shape shows may lie off the command. In the shipped
 realities, whose sheets are softer than the simulated one, it lies at -0.15 … 0.42."""
 
 _POINTS = 48 * 48
@@ -57,35 +57,35 @@ class ShapeJudge:
         self.fault(middle, self.expected(middle))
 
     def keep(self, number: int, actuation: Array, points: NDArray[np.floating]) -> None:
-        """Note a frame that is kept: (k,) Pa and (M, 3) m; later ones must differ from it."""
+        """Note a frame that is kept: (k,) and (M, 3) m; later ones must differ from it."""
         self._numbers.append(number)
         self._expected.append(self._simulated_heights(actuation)[0])
         self._heights.append(self._mean_heights(np.asarray(points, dtype=np.float64)))
 
     def expected(self, actuation: Array) -> Array:
-        """Simulated shape (P, 3) m over `Patch.samples(P)` at an actuation (m,)."""
+        """Simulated shape (P, 3) m over `PatchSet.samples(P)` at an actuation (m,)."""
         return self._simulated.points(actuation) / MM_PER_M
 
     def fault(self, actuation: Array, points: NDArray[np.floating]) -> str:
         """Say why a cloud cannot be of this actuation; empty if it can.
 
         Args:
-            actuation: (k,) Pa.
+            actuation: (k,).
             points: (M, 3) m, a cloud that `assess_cloud` finds fit.
         """
         captured = np.asarray(points, dtype=np.float64)
         heights = self._mean_heights(captured)
         return self._stuck(actuation, heights) or self._misfit(actuation, captured) or self._deaf(actuation, heights)
 
-    def apparent_pressures(self, actuation: Array, heights: Array) -> Array:
-        """Pressures whose simulated shape is nearest to captured heights.
+    def apparent_actuation(self, actuation: Array, heights: Array) -> Array:
+        """Actuation whose simulated shape is nearest to captured heights.
 
         Args:
-            actuation: (k,) Pa, commanded; where holes hide a chamber, its pressure stays at the command.
+            actuation: (k,), commanded; where holes hide a chamber, its value stays at the command.
             heights: (g * g,) mm, NaN where nothing was captured.
 
         Returns:
-            (k,) Pa.
+            (k,).
         """
         low, high = self._robot.actuation_min, self._robot.actuation_max
         span = high - low
@@ -94,7 +94,7 @@ class ShapeJudge:
         for _ in range(_ITERATIONS):
             expected, slope = self._simulated_heights(found)
             seen = np.isfinite(heights) & np.isfinite(expected)
-            # The last rows keep a pressure that the heights say nothing of.
+            # The last rows keep a value that the heights do not determine.
             matrix = np.concatenate([slope[seen] * span / _HEIGHT_NOISE_MM, np.eye(len(span))])
             offset = np.concatenate([(heights - expected)[seen] / _HEIGHT_NOISE_MM, (actuation - found) / span])
             # Bounds with an inside, also where the start lies on one of them.
@@ -107,16 +107,16 @@ class ShapeJudge:
         points, slope = self._simulated.points_and_jacobian(actuation)
         feet = self._feet(points / MM_PER_M)
         risen = np.einsum("px,pxk->pk", feet.normals, slope)
-        means = _cell_means(np.concatenate([MM_PER_M * feet.along_normal[:, None], risen], axis=1), feet, self._size)
+        means = self._cell_means(np.concatenate([MM_PER_M * feet.along_normal[:, None], risen], axis=1), feet)
         return means[:, 0], means[:, 1:]
 
     def _mean_heights(self, points: Array) -> Array:
         """Mean heights (g * g,) mm of points (M, 3) m above the resting surface, NaN in empty cells."""
         feet = self._feet(points)
-        return _cell_means(MM_PER_M * feet.along_normal[:, None], feet, self._size)[:, 0]
+        return self._cell_means(MM_PER_M * feet.along_normal[:, None], feet)[:, 0]
 
     def _feet(self, points: Array) -> Feet:
-        return feet_on(self._rest, self._robot.patch, points)
+        return feet_on(self._rest, self._robot.patches, points)
 
     def _stuck(self, actuation: Array, heights: Array) -> str:
         if not self._numbers:
@@ -134,33 +134,33 @@ class ShapeJudge:
         alike = int(same[-1])
         return (
             f"it shows the shape of frame {self._numbers[alike]} (they differ by {change[alike]:.1f} mm, for these "
-            f"pressures {expected[alike]:.1f} mm are expected): does the robot move, and does the scanner see it?"
+            f"actuations {expected[alike]:.1f} mm are expected): does the robot move, and does the scanner see it?"
         )
 
     def _misfit(self, actuation: Array, points: Array) -> str:
         try:
-            check_agreement(MM_PER_M * points, self._simulated.points(actuation), self._simulated.patch)
+            check_agreement(MM_PER_M * points, self._simulated.points(actuation), self._simulated.patches)
         except SoftformError as error:
             return f"{error.message} {error.next_step}"
         return ""
 
     def _deaf(self, actuation: Array, heights: Array) -> str:
-        apparent = self.apparent_pressures(actuation, heights)
+        apparent = self.apparent_actuation(actuation, heights)
         off = (apparent - actuation) / (self._robot.actuation_max - self._robot.actuation_min)
         wrong = np.flatnonzero((off < TOO_LOW) | (off > TOO_HIGH))
         if not len(wrong):
             return ""
+        names, unit = self._robot.actuation_names, self._robot.unit
         listed = ", ".join(
-            f"{self._robot.actuators[c]} is at {actuation[c]:.0f} Pa and looks like {apparent[c]:.0f} Pa" for c in wrong
+            f"{names[c]} is at {actuation[c]:.4g} {unit} and looks like {apparent[c]:.4g} {unit}" for c in wrong
         )
-        return f"the shape does not follow the pressures: {listed}. Check tubes and valves, and the chambers' order."
+        return f"the shape does not follow the actuation: {listed}. Check the devices, and the order of the actuators."
 
-
-def _cell_means(values: Array, feet: Feet, size: float) -> Array:
-    """Mean of values (M, q) over the cells in which their feet lie, (g * g, q), NaN in empty cells."""
-    cells, inside = cells_of(feet, size)
-    flat = cells[inside, 0] * COVERAGE_CELLS + cells[inside, 1]
-    total = COVERAGE_CELLS * COVERAGE_CELLS
-    count = np.bincount(flat, minlength=total)
-    sums = np.stack([np.bincount(flat, weights=column[inside], minlength=total) for column in values.T], axis=1)
-    return np.where(count[:, None] > 0, sums / np.maximum(count, 1)[:, None], np.nan)
+    def _cell_means(self, values: Array, feet: Feet) -> Array:
+        """Mean of values (M, q) over the cells in which their feet lie, (n g g, q), NaN in empty cells."""
+        cells, inside = cells_of(feet, self._size, self._robot.patches)
+        flat = cells[inside, 0] * COVERAGE_CELLS + cells[inside, 1]
+        total = len(self._robot.surfaces) * COVERAGE_CELLS * COVERAGE_CELLS
+        count = np.bincount(flat, minlength=total)
+        sums = np.stack([np.bincount(flat, weights=column[inside], minlength=total) for column in values.T], axis=1)
+        return np.where(count[:, None] > 0, sums / np.maximum(count, 1)[:, None], np.nan)

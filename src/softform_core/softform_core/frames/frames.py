@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.surface.bspline import checked_uv
+from softform_core.surface.patch_set import on_patches
 from softform_core.units import MM_PER_M
 
 _LEAST_POINTS = 100
@@ -20,7 +20,7 @@ class Frames:
     """Actuations with the clouds captured under them; robot frame.
 
     Attributes:
-        actuation: (n, k) Pa, commanded.
+        actuation: (n, k), commanded.
         clouds: n captured surfaces S_j^p, (m_j, 3) m each.
         normals: n arrays (m_j, 3) of unit normals, oriented out of the surface.
     """
@@ -62,7 +62,7 @@ class MarkerFrames:
     Whether labels are right is judged against the simulated shapes, by `training.marker_checks`.
 
     Attributes:
-        actuation: (n, k) Pa, commanded.
+        actuation: (n, k), commanded.
         names: M names, the same in every frame.
         uv: (M, 2) surface parameters (u_i, v_i) of the markers, from `registration.markers.register_markers`.
         positions: (n, M, 3) m, NaN in all three coordinates where a marker is missing.
@@ -89,7 +89,8 @@ class MarkerFrames:
             )
         if len(set(self.names)) != markers:
             raise SoftformError("Two markers have one name.", "Give every marker a name of its own.")
-        checked_uv(self.uv)
+        if not on_patches(self.uv).all():
+            raise SoftformError("Surface parameters of markers must lie in the unit square.", "Register them again.")
         for number, (actuation, positions) in enumerate(zip(self.actuation, self.positions, strict=True)):
             if fault := _marker_fault(actuation, positions, self.names):
                 raise SoftformError(f"Frame {number}: {fault}.", "Capture this frame again or leave it out.")

@@ -41,7 +41,7 @@ class LabelledMarkers:
 
 
 def rest_frame(taken: Sequence[LabelledMarkers], robot: Robot) -> tuple[list[str], Array]:
-    """Names and rest positions from marker frames of the robot without pressure.
+    """Names and rest positions from marker frames of the robot at rest.
 
     Args:
         taken: Some marker frames, at least one.
@@ -144,9 +144,9 @@ class MarkerJudge:
         """Judge one frame.
 
         Args:
-            actuation: (k,) Pa.
+            actuation: (k,).
             positions: (M, 3) m, NaN where missing.
-            kept_actuation: (n, k) Pa of frames that were kept before.
+            kept_actuation: (n, k) of frames that were kept before.
             kept_positions: (n, M, 3) m of them.
         """
         coverage = float(np.isfinite(positions).all(axis=1).mean())

@@ -48,8 +48,8 @@ class MarkerRecording:
 
     Attributes:
         numbers: (n,) of the frames in the store.
-        actuation: (n, k) Pa as commanded.
-        measured: (n, k) Pa at the capture.
+        actuation: (n, k) as commanded.
+        measured: (n, k) at the capture.
         names: M names.
         rest: (M, 3) m at rest.
         positions: (n, M, 3) m, NaN where a marker is missing.
@@ -109,14 +109,14 @@ class MarkerStore(Recording):
         """Keep a frame; it is rejected, with its positions, if its quality has a fault.
 
         Args:
-            number: Which frame.
+            number: Number of the frame.
             positions: (M, 3) m in the robot's frame, in the order of `names`; NaN where a marker is missing.
-            measured: (k,) Pa at the capture.
-            captured_at: s since the epoch.
-            quality: From `assess_markers`.
+            measured: (k,) at the capture.
+            captured_at: Capture time, s since the epoch.
+            quality: Result of `assess_markers`.
 
         Raises:
-            SoftformError: If pressures or time are not finite, or the disk is full or cannot be written.
+            SoftformError: If actuation or time are not finite, or the disk is full or cannot be written.
         """
         if not (np.isfinite(measured).all() and np.isfinite(captured_at)) or np.isinf(positions).any():
             raise SoftformError(f"Frame {number} holds values that are not finite.", "Drop them before it is stored.")
@@ -157,7 +157,7 @@ def create_marker_frames(
     Args:
         path: Directory of the store, which must not exist.
         robot: Robot that is captured.
-        actuations: (n, k) Pa.
+        actuations: (n, k).
         names: M names of the markers.
         rest: (M, 3) m, where they are at rest.
         provenance: `seed, source, via, git_revision, created`.

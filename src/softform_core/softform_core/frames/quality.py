@@ -12,6 +12,7 @@ from softform_core.registration.rest_surface import rest_surface
 from softform_core.robots import Robot
 from softform_core.shapes.validate import check_target
 from softform_core.surface.feet import Feet, feet_on
+from softform_core.surface.patch_set import PatchSet
 
 COVERAGE_CELLS = 16
 """Cells along u and along v on which coverage is counted."""
@@ -41,7 +42,7 @@ class FrameQuality:
 
     Attributes:
         coverage: Share of the cells of the surface's parameters that hold a point, 0 … 1.
-        covered: (g, g) those cells, first index along u, second along v; False is a missing region.
+        covered: (n g, g) those cells, patch by patch, first index along u, second along v; False is a missing region.
         outliers: Estimated share of points off the surface of their neighbours.
         fault: Why the frame must not be learned from; empty if it may.
     """
@@ -71,13 +72,13 @@ def assess_cloud(points: NDArray[np.floating], robot: Robot, expected: Array | N
     Args:
         points: (M, 3) m in the robot's frame, all finite.
         robot: Robot that was captured.
-        expected: (P, 3) m over `robot.patch.samples(P)`, the shape that the robot should have; its rest shape by
+        expected: (P, 3) m over `robot.patches.samples(P)`, the shape that the robot should have; its rest shape by
             default, over which a clamped sheet stays and from which a tube may bend away.
     """
     surface = rest_surface(robot).points if expected is None else expected
-    feet = feet_on(surface, robot.patch, np.asarray(points, dtype=np.float64))
+    feet = feet_on(surface, robot.patches, np.asarray(points, dtype=np.float64))
     size = float(np.ptp(surface, axis=0).max())
-    covered = covered_cells(feet, size)
+    covered = covered_cells(feet, size, robot.patches)
     coverage = float(covered.mean())
     try:
         values = check_target(points, robot)
@@ -98,22 +99,25 @@ def assess_cloud(points: NDArray[np.floating], robot: Robot, expected: Array | N
     return FrameQuality(coverage, covered, outliers, fault)
 
 
-def covered_cells(feet: Feet, size: float) -> NDArray[np.bool_]:
-    """Which cells of a surface's parameters hold a point, (g, g).
+def covered_cells(feet: Feet, size: float, patches: PatchSet) -> NDArray[np.bool_]:
+    """Which cells of a surface's parameters hold a point, (n g, g) of n patches.
 
     Args:
-        feet: Of the points.
-        size: Of the surface, in the unit of the feet.
+        feet: Closest surface points of the captured points.
+        size: Size of the surface, in the unit of the feet.
+        patches: Patches of the surface.
     """
-    cells, inside = cells_of(feet, size)
-    covered = np.zeros((COVERAGE_CELLS, COVERAGE_CELLS), dtype=bool)
+    cells, inside = cells_of(feet, size, patches)
+    covered = np.zeros((len(patches) * COVERAGE_CELLS, COVERAGE_CELLS), dtype=bool)
     covered[cells[inside, 0], cells[inside, 1]] = True
     return covered
 
 
-def cells_of(feet: Feet, size: float) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Cell of each of N feet in the grid over a surface's parameters, (N, 2), and whether its point lies over it."""
-    cells = np.minimum((feet.uv * COVERAGE_CELLS).astype(np.int64), COVERAGE_CELLS - 1)
+def cells_of(feet: Feet, size: float, patches: PatchSet) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Cell of each of N feet in the grids over a surface's parameters, (N, 2), and whether its point lies over it."""
+    place, local = patches.split(feet.uv)
+    cells = np.minimum((local * COVERAGE_CELLS).astype(np.int64), COVERAGE_CELLS - 1)
+    cells[:, 0] += COVERAGE_CELLS * place
     return cells, feet.beyond_rim <= _OVER_RIM * size
 
 

@@ -1,6 +1,6 @@
-"""What every data set of captured frames holds, whatever captured them: one Zarr v3 group, SI units.
+"""What every data set of captured frames holds: one Zarr v3 group, SI units.
 
-Arrays with a row a frame: `actuation` (n, k) Pa as commanded, `measured` (n, k) Pa at the capture, `captured_at` (n,) s
+Arrays with a row a frame: `actuation` (n, k) as commanded, `measured` (n, k) at the capture, `captured_at` (n,) s
 since the epoch, `coverage` (n,) share of the robot that is seen, `status` (n,). Attributes: schema, provenance,
 `sessions` (one entry each time collecting began) and `rejections` (frame -> reason). A frame's status is written last,
 so whatever stops a run leaves a store in which every frame that is marked as captured is there.
@@ -62,7 +62,7 @@ def fill_new_group(group: zarr.Group, rows: Rows, actuations: NDArray[np.float64
     Args:
         group: The new store.
         rows: Arrays of the store, except `actuation`.
-        actuations: (n, k) Pa.
+        actuations: (n, k).
     """
     group.attrs.update({"sessions": [], "rejections": {}})
     frames, chambers = actuations.shape
@@ -101,7 +101,7 @@ class Recording(ActuationStore):
 
     @property
     def measured(self) -> NDArray[np.float64]:
-        """Pressures measured at every capture, (n, k) Pa, NaN without one."""
+        """Actuation measured at every capture, (n, k), NaN without one."""
         return self._read("measured")[: len(self)]
 
     @property
@@ -134,7 +134,7 @@ class Recording(ActuationStore):
             self._group.attrs["sessions"] = [*self.sessions, session]
 
     def extend(self, actuations: NDArray[np.float64]) -> None:
-        """Grow to the frames of `actuations`, (m, k) Pa, which must begin with those that the store has.
+        """Grow to the frames of `actuations`, (m, k), which must begin with those that the store has.
 
         Raises:
             SoftformError: If it does not, or the disk is full or cannot be written.
@@ -171,6 +171,6 @@ class Recording(ActuationStore):
             self._group.attrs["rejections"] = rejections | {str(number): fault}
         self._array("status")[number] = FrameStatus.REJECTED if fault else FrameStatus.CAPTURED
 
-    def _refuse_unless_captured(self, number: int) -> None:
+    def _check_captured(self, number: int) -> None:
         if not 0 <= number < len(self) or self.status[number] != FrameStatus.CAPTURED:
             raise SoftformError(f"Frame {number} of {self.path} is not captured.", "See `captured` for those that are.")

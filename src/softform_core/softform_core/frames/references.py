@@ -1,8 +1,8 @@
 """Captures of one and the same pose over the hours of a data set: whether robot, markers or cameras have drifted.
 
-A group `references` in the data set: `positions` (r, M, 3) m, NaN where a marker is missing; `measured` (r, k) Pa;
+A group `references` in the data set: `positions` (r, M, 3) m, NaN where a marker is missing; `measured` (r, k);
 `frames_done` (r,), frames that were captured or rejected before; `captured_at` (r,) s since the epoch, written last: a
-capture that was cut short has none, and does not count. Attribute `actuation`, (k,) Pa, is the pose.
+capture that was cut short has none, and does not count. Attribute `actuation`, (k,), is the pose.
 """
 
 from pathlib import Path
@@ -20,7 +20,7 @@ _GROUP = "references"
 
 
 def reference_actuation(robot: Robot) -> Array:
-    """The pose that is captured again and again: every chamber at the middle of its range, (k,) Pa."""
+    """The pose that is captured again and again: every chamber at the middle of its range, (k,)."""
     return np.asarray(0.5 * (robot.actuation_min + robot.actuation_max))
 
 
@@ -35,7 +35,7 @@ class ReferenceCaptures:
     Args:
         path: Path of the data set.
         group: Zarr group of the data set.
-        kind: What it is, for messages.
+        kind: Name of the store in messages.
     """
 
     def __init__(self, path: Path, group: zarr.Group, kind: StoreKind) -> None:
@@ -58,7 +58,7 @@ class ReferenceCaptures:
 
     @property
     def measured(self) -> Array:
-        """Pressures, (r, k) Pa."""
+        """Measured actuation, (r, k)."""
         return self._whole("measured", (0, 0))
 
     @property
@@ -75,10 +75,10 @@ class ReferenceCaptures:
         """Keep one capture.
 
         Args:
-            actuation: (k,) Pa, that of the first one.
+            actuation: (k,), that of the first one.
             positions: (M, 3) m.
-            measured: (k,) Pa.
-            captured_at: s since the epoch.
+            measured: (k,).
+            captured_at: Capture time, s since the epoch.
             frames_done: Number of frames before this capture.
 
         Raises:

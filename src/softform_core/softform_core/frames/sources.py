@@ -1,4 +1,4 @@
-"""Opens a data set of frames whatever captured them."""
+"""Opens a data set of frames of a scanner or of motion capture."""
 
 from pathlib import Path
 

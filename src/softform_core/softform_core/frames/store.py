@@ -1,7 +1,8 @@
 """Frames captured by a scanner, on disk (see `recording`): clouds and which regions of the robot they miss.
 
 On top of every recording's arrays: `points` (M, 3) f4 m of all frames one after the other, `offsets` (n, 2) a frame's
-first and one past its last point, `covered` (n, g, g) where the robot is seen (False: missing region), `outliers` (n,).
+first and one past its last point, `covered` (n, g, g) where the robot is seen (False: missing region; of
+several patches one below the other), `outliers` (n,).
 Points behind the last frame that is marked as captured or rejected are overwritten.
 """
 
@@ -29,17 +30,18 @@ from softform_core.stores.zarr_stores import Shapes, StoreKind, disk_errors, new
 _POINTS_PER_CHUNK = 16384
 
 
-def _rows(chambers: int) -> Rows:
+def _rows(chambers: int, patches: int) -> Rows:
     return common_rows(chambers) | {
         "offsets": ((2,), "i8"),
-        "covered": ((COVERAGE_CELLS, COVERAGE_CELLS), "bool"),
+        "covered": ((patches * COVERAGE_CELLS, COVERAGE_CELLS), "bool"),
         "outliers": ((), "f8"),
     }
 
 
 def _misshapen(shapes: Shapes) -> list[str]:
     chambers = shapes.get("actuation", (0, 0))[-1]
-    return misshapen_rows(shapes, _rows(chambers)) + ["points"] * (shapes.get("points", ())[1:] != (3,))
+    patches = max(1, shapes.get("covered", (0, 0))[1] // COVERAGE_CELLS)
+    return misshapen_rows(shapes, _rows(chambers, patches)) + ["points"] * (shapes.get("points", ())[1:] != (3,))
 
 
 FRAMES = StoreKind(
@@ -58,12 +60,12 @@ class Frame:
 
     Attributes:
         number: Index of the frame in the store.
-        actuation: (k,) Pa as commanded.
-        measured: (k,) Pa at the capture.
+        actuation: (k,) as commanded.
+        measured: (k,) at the capture.
         points: (M, 3) m in the robot's frame.
-        captured_at: s since the epoch.
+        captured_at: Capture time, s since the epoch.
         coverage: Share of the robot that is seen.
-        covered: (g, g) where; False is a missing region.
+        covered: (n g, g) where, patch by patch; False is a missing region.
     """
 
     number: int
@@ -81,7 +83,7 @@ class FrameStore(Recording):
     kind = FRAMES
 
     def _rows(self) -> Rows:
-        return _rows(self.actuation.shape[1])
+        return _rows(self.actuation.shape[1], self._array("covered").shape[1] // COVERAGE_CELLS)
 
     def points(self, number: int) -> NDArray[np.float32]:
         """Cloud of one frame, captured or rejected, (M, 3) m; a pending one has no points."""
@@ -94,7 +96,7 @@ class FrameStore(Recording):
         Raises:
             SoftformError: If frame `number` is not captured, or its points are not whole.
         """
-        self._refuse_unless_captured(number)
+        self._check_captured(number)
         points = self.points(number)
         first, end = (int(offset) for offset in np.asarray(self._array("offsets")[number]))
         if len(points) != end - first or not len(points) or not np.isfinite(points).all():
@@ -131,11 +133,11 @@ class FrameStore(Recording):
         """Keep a frame; it is rejected, with its points, if its quality has a fault.
 
         Args:
-            number: Which frame.
+            number: Number of the frame.
             points: (M, 3) m in the robot's frame.
-            measured: (k,) Pa at the capture.
-            captured_at: s since the epoch.
-            quality: From `assess_cloud`.
+            measured: (k,) at the capture.
+            captured_at: Capture time, s since the epoch.
+            quality: Result of `assess_cloud`.
 
         Raises:
             SoftformError: If values are not finite, or the disk is full or cannot be written.
@@ -166,7 +168,7 @@ def create_frames(path: Path, robot: Robot, actuations: NDArray[np.float64], pro
     Args:
         path: Directory of the store, which must not exist.
         robot: Robot that is captured.
-        actuations: (n, k) Pa.
+        actuations: (n, k).
         provenance: `seed, source, via, git_revision, created`.
 
     Raises:
@@ -174,7 +176,7 @@ def create_frames(path: Path, robot: Robot, actuations: NDArray[np.float64], pro
     """
     with new_group(path, FRAMES, robot) as group:
         group.attrs.update(provenance)
-        fill_new_group(group, _rows(robot.degrees_of_freedom), actuations)
+        fill_new_group(group, _rows(robot.degrees_of_freedom, len(robot.surfaces)), actuations)
         group.create_array("points", shape=(0, 3), dtype="f4", chunks=(_POINTS_PER_CHUNK, 3))
     return open_frames(path, robot, writable=True)
 

@@ -136,7 +136,7 @@ def _surroundings(places, points, boxes, leaf, wanted, normals, spacing):  # typ
         for _ in range(_MOST_TRIALS):
             moments = _moments(x, y, z, points, boxes, leaf, limit, stack)
             if moments[0] < _LEAST_PART * wanted:
-                # Nothing around it yet tells how far the others are.
+                # No point around it bounds the distance of the others yet.
                 limit *= 16.0 if moments[0] < 1.5 else 3.0
                 grown = True
             elif moments[0] > _MOST_PART * wanted and not grown:

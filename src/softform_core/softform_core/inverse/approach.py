@@ -25,10 +25,10 @@ _RELATIVE_DECREASE = 0.1
 def start_of(problem: Problem) -> Evaluation:
     """The evaluation where the options say; a free target that lies far away is first brought over the robot."""
     options = problem.options
-    pressures = options.start()
+    actuation = options.start()
     if options.fix_pose:
-        return problem.evaluate(pressures, RigidTransform())
-    given = problem.evaluate(pressures, options.initial_pose)
+        return problem.evaluate(actuation, RigidTransform())
+    given = problem.evaluate(actuation, options.initial_pose)
     shift = problem.centre_of_shape(given) - options.initial_pose.apply(problem.centre_of_target)
     pose = RigidTransform(options.initial_pose.rotation, options.initial_pose.translation + shift)
     centred = problem.reposed(given, pose)

@@ -1,4 +1,4 @@
-"""Minimum of a quadratic function within a box, by an active set: a step under pressure bounds."""
+"""Minimum of a quadratic function within a box, by an active set: a step within actuation bounds."""
 
 import numpy as np
 

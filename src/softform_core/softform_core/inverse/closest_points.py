@@ -96,7 +96,7 @@ class CloudSearch:
         Raises:
             SoftformError: If a point is not finite.
         """
-        # A solve asks for points that have moved a little: the last answers bound the search, whoever asked.
+        # A solve asks for points that have moved a little: the last answers bound the search of any caller.
         last = self._last
         places = self._tree.nearest(_finite(points), last if len(last) == len(points) else None)
         self._last = places

@@ -16,7 +16,7 @@ class FeatureMatches(NamedTuple):
     """Feature points at one actuation and pose.
 
     Attributes:
-        state: Of the pipeline at the feature points.
+        state: State of the pipeline at the feature points.
         points: (M, 3) mm, p(x(u)) of the paper.
         wanted: (M, 3) mm, p' of the paper, posed with the target.
         distances: (M,) mm.
@@ -34,7 +34,7 @@ class FeatureTerm:
 
     Attributes:
         pipeline: Forward kinematics at the feature points.
-        features: Which points are wanted where.
+        features: Feature points and their targets.
     """
 
     pipeline: ForwardModel
@@ -59,7 +59,7 @@ class FeatureTerm:
         return self.features.positions * MM_PER_M
 
     def match(self, actuation: Array, pose: RigidTransform) -> FeatureMatches:
-        """Points and wanted places at an actuation (k,) Pa and a pose of the target."""
+        """Points and wanted places at an actuation (k,) and a pose of the target."""
         state = self.pipeline.forward(actuation[None])
         return self.posed(state, pose)
 

@@ -42,7 +42,7 @@ class TipPath:
     """Actuations that lead the tip along a path.
 
     Attributes:
-        actuations: (w, m) Pa.
+        actuations: (w, m).
         errors_mm: (w,) distance that the model leaves at each waypoint.
         iterations: (w,).
     """
@@ -58,7 +58,7 @@ def follow_path(model: TipMap, points: ArrayLike, start: ArrayLike) -> TipPath:
     Args:
         model: N_fk, N_J and, for a real robot, N_s2r.
         points: (w, n) mm in the robot's frame; one point at a time costs the same.
-        start: (m,) Pa, where the robot is, or a guess for the first point.
+        start: (m,), where the robot is, or a guess for the first point.
 
     Returns:
         The best actuations found. A waypoint that cannot be reached keeps its error.
@@ -80,7 +80,7 @@ def follow_path(model: TipMap, points: ArrayLike, start: ArrayLike) -> TipPath:
         wanted = np.zeros((1, 3))
         wanted[0, : len(target)] = target / MM_PER_M
         term = FeatureTerm(tip, FeaturePoints(_PLACE, wanted, _WEIGHT))
-        problem = Problem(tip, None, replace(options, previous_pressures=actuation), term)
+        problem = Problem(tip, None, replace(options, previous_actuation=actuation), term)
         solver, iterations = LevenbergMarquardt(problem, problem.evaluate(actuation, _IN_PLACE)), 0
         while iterations < _MOST_ITERATIONS and solver.best.mean_error_mm > options.tolerance_mm:
             before, stop = solver.best, solver.iterate(lambda: None)
@@ -94,7 +94,7 @@ def follow_path(model: TipMap, points: ArrayLike, start: ArrayLike) -> TipPath:
 
 
 def start_near(model: TipMap, point: ArrayLike) -> Array:
-    """A start (m,) Pa for a path's first point (n,) mm: of a coarse grid of actuations, the one whose tip is nearest.
+    """A start (m,) for a path's first point (n,) mm: of a coarse grid of actuations, the one whose tip is nearest.
 
     Raises:
         SoftformError: If the point does not fit the model.
@@ -107,7 +107,7 @@ def start_near(model: TipMap, point: ArrayLike) -> Array:
 
 
 def checked_path(model: TipMap, points: ArrayLike, start: ArrayLike) -> tuple[Array, Array]:
-    """Points (w, n) mm and start (m,) Pa, clipped to the working range, as arrays.
+    """Points (w, n) mm and start (m,), clipped to the working range, as arrays.
 
     Raises:
         SoftformError: If they do not fit the model, or are no numbers.
@@ -115,7 +115,7 @@ def checked_path(model: TipMap, points: ArrayLike, start: ArrayLike) -> tuple[Ar
     first, targets = np.asarray(start, dtype=np.float64), np.asarray(points, dtype=np.float64)
     if first.shape != model.actuation_min.shape or not np.isfinite(first).all():
         raise SoftformError(
-            f"The start {first} is no actuation of {len(model.actuation_min)} values.", "Give each of them in Pa."
+            f"The start {first} is no actuation of {len(model.actuation_min)} values.", "Give one number for each."
         )
     dimensions = model.tip(first).shape[-1]
     if targets.ndim != 2 or targets.shape[1] != dimensions or not np.isfinite(targets).all():

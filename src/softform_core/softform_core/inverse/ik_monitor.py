@@ -1,4 +1,4 @@
-"""Watches a solve: its limits, the caller's wish to stop, and its history."""
+"""Watches a solve: its limits, the caller's stop request, and its history."""
 
 import time
 from collections.abc import Callable
@@ -19,7 +19,7 @@ class IkIteration:
 
     Attributes:
         iteration: Counts from 0, the start.
-        pressures: (k,) Pa.
+        actuation: (k,).
         mean_error_mm: Mean of all distances that count, see `Evaluation`.
         max_error_mm: Largest of them.
         objective: D of Eq. 15, mm^2; of a start that lies afar, what few of the points tell of it.
@@ -27,7 +27,7 @@ class IkIteration:
     """
 
     iteration: int
-    pressures: NDArray[np.float64]
+    actuation: NDArray[np.float64]
     mean_error_mm: float
     max_error_mm: float
     objective: float
@@ -35,7 +35,7 @@ class IkIteration:
 
 
 class Monitor:
-    """Watches limits and the caller's wish to stop, and keeps the history."""
+    """Watches limits and the caller's stop request, and keeps the history."""
 
     def __init__(
         self,

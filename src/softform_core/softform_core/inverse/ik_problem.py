@@ -1,4 +1,4 @@
-"""Inverse kinematics as a problem: Eq. 15, with what else is asked of shape and pressures, for any method.
+"""Inverse kinematics as a problem: Eq. 15, with the other costs of shape and actuation, for any method.
 
 The merit that is minimised, mm^2:
 
@@ -6,7 +6,7 @@ The merit that is minimised, mm^2:
   + mean over feature points of w |p - (R p' + t)|^2         paper 002, Sec. II-B
   + sum of weight * ((a - anchor) / range)^2                 preferred posture and smoothness
 
-Millimetres and Pa.
+Millimetres; actuations in the robot's unit.
 """
 
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.forward_model import ForwardModel
+from softform_core.inverse.actuation_cost import ActuationCost
 from softform_core.inverse.closest_points import ClosestPoints, Matches, posed_query
 from softform_core.inverse.feature_term import FeatureMatches, FeatureTerm
 from softform_core.inverse.ik_options import IkOptions
-from softform_core.inverse.pressure_cost import PressureCost
 from softform_core.inverse.robust_loss import tukey_loss, tukey_scale, tukey_weights
 from softform_core.registration.rigid import RigidTransform, centroid
 
@@ -44,15 +44,15 @@ class Evaluation:
     they are wanted.
 
     Attributes:
-        actuation: (k,) Pa.
+        actuation: (k,).
         pose: Applied to the target and the wanted places of feature points.
         state: The pipeline's, for derivatives; None without a target.
         points: (P, 3) mm; P is 0 without a target.
-        matches: Their closest points on the posed target.
+        matches: Closest points on the posed target.
         covered: (P,) points that count.
         weights: (P,) of their squared distances.
         features: Feature points, if there are any.
-        merit: mm^2.
+        merit: Minimised merit, mm^2.
     """
 
     actuation: Array
@@ -132,7 +132,7 @@ class Problem:
         self.pipeline, self.target, self.options, self.features = pipeline, target, options, features
         self.low, self.high = options.bounds()
         self.range = options.range
-        self.cost = PressureCost.of(options)
+        self.cost = ActuationCost.of(options)
         self.trims = False
         self.ignore_uncovered = False
         self.scale = np.inf
@@ -146,9 +146,9 @@ class Problem:
 
     @property
     def size(self) -> float:
-        """Diagonal of the robot's shape at the lowest pressures, mm."""
+        """Diagonal of the robot's shape at the lowest actuation, mm."""
         if self._size is None:
-            shape = self.pipeline.coarse.forward(self.options.pressure_min[None]).points[0]
+            shape = self.pipeline.coarse.forward(self.options.actuation_min[None]).points[0]
             self._size = float(np.linalg.norm(np.ptp(shape, axis=0)))
         return self._size
 
@@ -166,7 +166,7 @@ class Problem:
         return centroid(points)
 
     def evaluate(self, actuation: Array, pose: RigidTransform) -> Evaluation:
-        """The merit at an actuation (k,) Pa and a pose."""
+        """The merit at an actuation (k,) and a pose."""
         features = None if self.features is None else self.features.match(actuation, pose)
         if self.target is None:
             return self._rated(actuation, pose, None, np.zeros((0, 3)), _NO_MATCHES, features)

@@ -1,4 +1,4 @@
-"""What a solve of inverse kinematics found. Millimetres and Pa."""
+"""What a solve of inverse kinematics found. Millimetres; actuations in the robot's unit."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,7 +24,7 @@ class IkResult:
         seconds: Wall-clock time of the solve, without building the search tree of the target.
         prepare_seconds: Time to build that tree.
         termination: Why it stopped.
-        problem: What was solved.
+        problem: The solved problem.
         found: Best evaluation of the solve.
     """
 
@@ -44,8 +44,8 @@ class IkResult:
         return np.asarray(self.problem.pipeline.forward(self.found.actuation[None]).points[0])
 
     @property
-    def pressures(self) -> Array:
-        """(k,) Pa, within the bounds."""
+    def actuation(self) -> Array:
+        """(k,), within the bounds."""
         return self.found.actuation
 
     @property

@@ -1,6 +1,7 @@
 """Inverse kinematics: the actuation, and if wanted the target's pose, that bring the predicted shape onto a target.
 
-Paper 000, Sec. IV-B: argmin over a, R, t of D (Eq. 15), by Levenberg-Marquardt, point to plane. Millimetres and Pa.
+Paper 000, Sec. IV-B: argmin over a, R, t of D (Eq. 15), by Levenberg-Marquardt, point to plane.
+Millimetres; actuations in the robot's unit.
 """
 
 import time
@@ -52,7 +53,7 @@ def solve_inverse_kinematics(
         The best found, whatever ended the solve.
 
     Raises:
-        SoftformError: On a bad target, bad bounds or a wrong number of pressures.
+        SoftformError: On a bad target, bad bounds or an actuation of the wrong size.
     """
     check_options(options, pipeline.degrees_of_freedom)
     started = time.perf_counter()

@@ -1,6 +1,6 @@
-"""Levenberg-Marquardt on the merit of inverse kinematics, with pressure bounds; the pose is solved with the actuation.
+"""Levenberg-Marquardt on the merit of inverse kinematics, with actuation bounds; the pose is solved with the actuation.
 
-The quadratic model is minimised within the box of pressures by an active set.
+The quadratic model is minimised within the actuation bounds by an active set.
 """
 
 from collections.abc import Callable
@@ -24,8 +24,8 @@ class LevenbergMarquardt:
     """A solve under way, one iteration at a time.
 
     Args:
-        problem: What to minimise.
-        start: Where to begin.
+        problem: The problem to minimise.
+        start: Initial evaluation.
 
     Attributes:
         best: The best found so far; a new object after each iteration that lowered the merit.
@@ -33,7 +33,7 @@ class LevenbergMarquardt:
 
     def __init__(self, problem: Problem, start: Evaluation) -> None:
         self.problem, self.best = problem, start
-        # A cost of the pressures makes the Hessian regular by itself, and alone chooses among those of one shape: the
+        # A cost of the actuation makes the Hessian regular by itself, and alone chooses among those of one shape: the
         # damping stays below its curvature, or it would bias that choice.
         has_cost = problem.cost.curvature > 0.0
         self._least_damping = _LEAST_DAMPING_WITH_COST if has_cost else _LEAST_DAMPING
@@ -73,7 +73,7 @@ class LevenbergMarquardt:
             growth *= 2.0
             if self._damping > _MOST_DAMPING:
                 return Termination.STALLED
-        # Nielsen 1999: the damping follows how well the model foretold the decrease.
+        # Nielsen 1999: the damping follows how well the model predicted the decrease.
         self._damping = max(self._damping * max(1.0 / 3.0, 1.0 - (2.0 * gain - 1.0) ** 3), self._least_damping)
         decrease = (best.merit - trial.merit) / max(trial.merit, 1e-300)
         self.best = problem.rated_anew(trial) if problem.trims else trial
@@ -84,9 +84,9 @@ def levenberg_marquardt(problem: Problem, monitor: Monitor, start: Evaluation) -
     """Minimise from a start.
 
     Args:
-        problem: What to minimise.
+        problem: The problem to minimise.
         monitor: Limits and history.
-        start: Where to begin, already in the history.
+        start: Initial evaluation, already in the history.
 
     Returns:
         The best found and why the method stopped.

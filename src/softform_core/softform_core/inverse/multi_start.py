@@ -1,4 +1,4 @@
-"""Global search: many starts over the pressure box, short solves at few points, the promising ones carried on.
+"""Global search: many starts over the actuation range, short solves at few points, the promising ones carried on.
 
 Starts are the caller's own and then a Halton sequence. The search ends early when the best is within the tolerance,
 or when several starts have led to it: more of them would lead there again.
@@ -40,13 +40,13 @@ class Candidate:
     """Where a start led.
 
     Attributes:
-        start: (k,) Pa.
-        pressures: (k,) Pa.
-        merit: At few points, mm^2.
+        start: (k,).
+        actuation: (k,).
+        merit: Merit at a few points, mm^2.
     """
 
     start: Array
-    pressures: Array
+    actuation: Array
     merit: float
 
 
@@ -59,14 +59,13 @@ class GlobalSearch:
         options: Bounds, pose and limits; `max_seconds` is of each solve.
         features: Feature points, or None.
         starts: Most starts.
-        seed: Of the Halton sequence.
 
     Attributes:
         best: The best found; None before the first start.
         candidates: One for each start made.
 
     Raises:
-        SoftformError: On bad options or a number of starts that makes no sense.
+        SoftformError: On bad options or an invalid number of starts.
     """
 
     def __init__(
@@ -76,17 +75,16 @@ class GlobalSearch:
         options: IkOptions,
         features: FeatureTerm | None = None,
         starts: int = 16,
-        seed: int = 0,
     ) -> None:
         if not 1 <= starts <= MAX_STARTS:
-            raise SoftformError(f"A search with {starts} starts makes no sense.", f"Ask for 1 to {MAX_STARTS}.")
+            raise SoftformError(f"{starts} is not a valid number of starts.", f"Ask for 1 to {MAX_STARTS}.")
         check_options(options, pipeline.degrees_of_freedom)
         self._pipeline, self._target, self._features, self._options = pipeline, target, features, options
         self._short = replace(
             options, max_iterations=_SHORT_ITERATIONS, relative_decrease=_SHORT_RELATIVE_DECREASE, tolerance_mm=0.0
         )
         self._starts = starts
-        self._remaining = self._drawn(starts, seed)
+        self._remaining = self._drawn(starts)
         self._cut_short: Array | None = None
         self._shortest = np.inf
         self.best: IkResult | None = None
@@ -144,7 +142,7 @@ class GlobalSearch:
         short = solve_prepared(
             self._pipeline.coarse,
             self._target,
-            replace(self._short, initial_pressures=start, max_seconds=seconds),
+            replace(self._short, initial_actuation=start, max_seconds=seconds),
             should_stop=should_stop,
             features=self._features,
         )
@@ -153,7 +151,7 @@ class GlobalSearch:
         if promising:
             seconds = max(seconds - (time.perf_counter() - begun), 1e-9)
             options = replace(
-                self._options, initial_pressures=short.pressures, initial_pose=short.pose, max_seconds=seconds
+                self._options, initial_actuation=short.actuation, initial_pose=short.pose, max_seconds=seconds
             )
             whole = solve_prepared(
                 self._pipeline, self._target, options, should_stop=should_stop, features=self._features
@@ -163,13 +161,13 @@ class GlobalSearch:
                 self.best = whole
         if finished:
             self._shortest = min(self._shortest, short.merit)
-            self.candidates.append(Candidate(start, short.pressures, short.merit))
+            self.candidates.append(Candidate(start, short.actuation, short.merit))
         return finished
 
-    def _drawn(self, starts: int, seed: int) -> Iterator[Array]:
+    def _drawn(self, starts: int) -> Iterator[Array]:
         yield self._options.start()
         low, high = self._options.bounds()
-        yield from halton_actuations(low, high, starts, seed)
+        yield from halton_actuations(low, high, starts, seed=0)
 
 
 def _was_cut(result: IkResult) -> bool:
@@ -188,7 +186,7 @@ def solve_globally(
     """Find the best solution that many starts lead to, within `options.max_seconds`; arguments as `GlobalSearch`.
 
     Raises:
-        SoftformError: On a bad target, bad options or a number of starts that makes no sense.
+        SoftformError: On a bad target, bad options or an invalid number of starts.
     """
     begun = time.perf_counter()
     check_options(options, pipeline.degrees_of_freedom)

@@ -1,4 +1,4 @@
-"""Whether a plan fits: what it misses its target by, as a share of what the robot can deform. Millimetres and Pa.
+"""Whether a plan fits: what it misses its target by, as a share of what the robot can deform. Millimetres.
 
 A target that lies nowhere near has a nearest shape, too, often with every chamber full. Nobody means that one.
 """
@@ -9,7 +9,6 @@ import numpy as np
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.halton import halton_actuations
 
 _CORNERS = 64
 """Corners of the working range among which the largest deformation is looked for: a robot deforms most at corners."""
@@ -26,12 +25,11 @@ def largest_deformation(points_of: Callable[[Array], Array], low: Array, high: A
     """Largest mean distance between the same points of two shapes over the working range, mm.
 
     Args:
-        points_of: Predicted points (n, ..., d) mm at actuations (n, k) Pa; of a tip (n, d).
-        low: (k,) Pa, lowest actuation.
-        high: (k,) Pa.
+        points_of: Predicted points (n, ..., d) mm at actuations (n, k); of a tip (n, d).
+        low: (k,), lowest actuation.
+        high: (k,).
     """
-    drawn = halton_actuations(low, high, _CORNERS, seed=0)
-    corners = np.where(drawn > 0.5 * (low + high), high, low)
+    corners = np.where(np.random.default_rng(0).random((_CORNERS, len(low))) < 0.5, low, high)
     actuations = np.unique(np.vstack([low, high, corners]), axis=0)
     shapes = np.asarray(points_of(actuations))
     shapes = shapes.reshape(len(actuations), -1, shapes.shape[-1])

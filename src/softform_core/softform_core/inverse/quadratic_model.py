@@ -5,7 +5,7 @@ exactly Eq. 16, for the closest point moves only across that direction; and the 
 point-to-plane registration, which Algorithm 2 must creep along (it is point-to-point). Only d . dp*/da is needed of
 the pipeline (`jacobian_along`).
 
-Variables: pressures as parts of their range; pose as a rotation times half the robot's size, and a translation, mm.
+Variables: actuation as parts of its range; pose as a rotation times half the robot's size, and a translation, mm.
 """
 
 from typing import NamedTuple
@@ -107,15 +107,15 @@ def _surface_rows(problem: Problem, at: Evaluation, pivot: Array) -> tuple[Array
 
 
 def _rows(problem: Problem, along: Array, directions: Array, matched: Array, pivot: Array) -> Array:
-    """Derivatives of d . (p - c) by the pressures as parts of their range, from d . dp*/da (P, k), and by a free pose.
+    """Derivatives of d . (p - c) by the actuation as parts of its range, from d . dp*/da (P, k), and by a free pose.
 
     A small turn w moves c by w x arm, and d . (p - c) the other way.
     """
-    by_pressure = along * problem.range
+    by_actuation = along * problem.range
     if problem.options.fix_pose:
-        return by_pressure
+        return by_actuation
     arms = (matched - pivot) * (2.0 / problem.size)
-    return np.concatenate([by_pressure, np.cross(directions, arms), -directions], axis=1)
+    return np.concatenate([by_actuation, np.cross(directions, arms), -directions], axis=1)
 
 
 def _feature_rows(problem: Problem, term: FeatureTerm, features: FeatureMatches, pivot: Array) -> tuple[Array, Array]:

@@ -1,4 +1,4 @@
-"""How far a solution is from its target, and why it comes no nearer. Millimetres and Pa."""
+"""How far a solution is from its target, and why it comes no nearer. Millimetres; actuations in the robot's unit."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from softform_core.inverse.ik_problem import Evaluation, Problem
 from softform_core.inverse.quadratic_model import weighted_rows
 
 WEAK_PART = 0.01
-"""A change of pressures is weak if it moves the shape less than this part of what the strongest change does."""
+"""A change of the actuation is weak if it moves the shape less than this part of what the strongest change does."""
 
 _AT_BOUND = 1e-6
 _NO_MOTION = 1e-6
@@ -23,9 +23,9 @@ class Reachability:
     Attributes:
         residual_mm: Root of the merit's part of target and feature points; for a target alone, the root mean square of
             the distances.
-        unreachable_mm: Part of it that no small motion reduces: orthogonal to what free pressures and a free pose do.
-        active_bounds: (k,) -1 where a pressure is at its lowest, 1 at its highest, else 0.
-        weak_directions: (n, k) unit vectors of pressures as parts of their range: changes that hardly move the shape
+        unreachable_mm: Part of it orthogonal to the effect of free actuators and pose: no small motion reduces it.
+        active_bounds: (k,) -1 where an actuator is at its lowest, 1 at its highest, else 0.
+        weak_directions: (n, k) unit vectors of the actuation as parts of its range: changes that hardly move the shape
             along the target's normals, or the feature points. What they could improve, they cannot.
     """
 
@@ -51,7 +51,7 @@ def reachability(problem: Problem, at: Evaluation) -> Reachability:
     motions, strengths, _ = np.linalg.svd(rows[:, ~held], full_matrices=False)
     motions = motions[:, strengths > _NO_MOTION * strengths.max(initial=0.0)]
     left = residuals - motions @ (motions.T @ residuals)
-    # Right singular vectors of the pressures' columns, from their small Gram matrix.
+    # Right singular vectors of the actuation's columns, from their small Gram matrix.
     squares, changes = np.linalg.eigh(rows[:, :k].T @ rows[:, :k])
     weak = squares < WEAK_PART**2 * max(float(squares[-1]), 1e-300)
     return Reachability(

@@ -12,13 +12,14 @@ from functools import cache
 
 import numpy as np
 from scipy.interpolate import RectBivariateSpline
+from scipy.linalg import block_diag
 from scipy.sparse import csr_matrix
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.surface.bspline import basis_matrix
 from softform_core.surface.feet import feet_on
-from softform_core.surface.patch import SHEET, Patch
+from softform_core.surface.patch import Patch
+from softform_core.surface.patch_set import SHEET, PatchSet
 
 SIDE = 20
 """Control values a side of the field: 17 mm apart on the 320 mm membrane, fine enough for the edge of a chamber."""
@@ -55,18 +56,19 @@ class SurfaceResiduals:
     along_normal: Array
 
 
-def surface_residuals(predicted: Array, captured: Array, patch: Patch = SHEET) -> SurfaceResiduals:
+def surface_residuals(predicted: Array, captured: Array, patches: PatchSet = SHEET) -> SurfaceResiduals:
     """Feet of captured points on a predicted surface, and how far the points lie from them.
 
     Args:
-        predicted: (P, 3) mm over `Patch.samples(P)`.
+        predicted: (P, 3) mm over `PatchSet.samples(P)`.
         captured: (N, 3) mm, finite.
-        patch: Parametrisation of the predicted surface.
+        patches: Parametrisation of the predicted surface.
 
     Raises:
         SoftformError: If no captured point lies over the surface.
     """
-    feet = feet_on(_refined(predicted, patch), patch, captured)
+    parts = zip(np.split(predicted, len(patches)), patches.patches, strict=True)
+    feet = feet_on(np.concatenate([_refined(points, patch) for points, patch in parts]), patches, captured)
     size = float(np.linalg.norm(np.ptp(predicted, axis=0)))
     kept = feet.beyond_rim <= BEYOND_RIM_PART * size
     if not kept.any():
@@ -92,17 +94,17 @@ class ResidualField:
     """A displacement along the normals as a function of (u, v): a penalised B-spline (Eilers and Marx 1996), mm.
 
     Attributes:
-        coefficients: (SIDE * SIDE,) mm.
-        periodic: Whether u runs around a tube.
+        coefficients: (n * SIDE * SIDE,) mm, of n patches.
+        patches: Parametrisation of the surface; only which patches are tubes counts.
     """
 
     coefficients: Array
-    periodic: bool = False
+    patches: PatchSet = SHEET
 
     @classmethod
-    def zero(cls, patch: Patch = SHEET) -> "ResidualField":
-        """The field over a patch of a prediction that lacks nothing."""
-        return cls(np.zeros(SIDE * SIDE), patch.periodic)
+    def zero(cls, patches: PatchSet = SHEET) -> "ResidualField":
+        """The field over the patches of a prediction that lacks nothing."""
+        return cls(np.zeros(len(patches) * SIDE * SIDE), patches)
 
     def values(self, uv: Array) -> Array:
         """Displacements at parameters (P, 2), (P,) mm."""
@@ -118,7 +120,8 @@ class ResidualField:
             residuals: Offsets of the captured points.
             gain: Share of the way, 0 … 1.
         """
-        basis, penalty = self._basis(residuals.uv), _penalty(self.periodic)
+        basis = self._basis(residuals.uv)
+        penalty = block_diag(*(_penalty(patch.periodic) for patch in self.patches.patches))
         unexplained = residuals.along_normal - basis @ self.coefficients
         weights = np.ones(len(unexplained))
         for _ in range(_REWEIGHTINGS):
@@ -127,10 +130,10 @@ class ResidualField:
             deviation = np.abs(unexplained - basis @ change)
             scale = max(1.4826 * float(np.median(deviation)), _ROUNDING_MM)
             weights = np.minimum(1.0, _HUBER * scale / np.maximum(deviation, _ROUNDING_MM))
-        return ResidualField(self.coefficients + gain * change, self.periodic)
+        return ResidualField(self.coefficients + gain * change, self.patches)
 
     def _basis(self, uv: Array) -> csr_matrix:
-        return basis_matrix(uv, SIDE, SIDE, periodic=self.periodic)
+        return self.patches.with_grids(SIDE).basis(uv)
 
 
 @cache

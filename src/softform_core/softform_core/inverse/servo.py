@@ -1,9 +1,9 @@
-"""A servo: pressures that follow a stream of target shapes, Levenberg-Marquardt iteration by iteration.
+"""A servo: actuations that follow a stream of target shapes, Levenberg-Marquardt iteration by iteration.
 
 Each solve starts where the one before ended (paper 001 takes each waypoint's solution as the start of the next), so
 that one or two iterations follow a target that moves. What is commanded goes towards the solution no faster than the
 robot's slew rate. There is no ROS and no thread here: one thread calls `refine` and `command`, another may call `aim`.
-Millimetres and Pa; seconds of a steady clock.
+Millimetres; actuations in the robot's unit; seconds of a steady clock.
 """
 
 import enum
@@ -50,17 +50,17 @@ class ServoSettings:
     """Limits of a servo.
 
     Attributes:
-        pressure_min: (k,) Pa.
-        pressure_max: (k,) Pa.
-        slew_rate: Fastest change of each degree of freedom, (m,) Pa/s.
+        actuation_min: (k,).
+        actuation_max: (k,).
+        slew_rate: Fastest change of each degree of freedom, (k,) per second.
         period: Longest time between two commands, s.
         stale_after: A target that came longer ago is not followed, s.
         most_error_mm: A solution with a larger mean error is not followed: the target is out of reach.
-        smoothness_mm2: Squared error that a chamber's whole range away from the last solution is worth, mm^2.
+        smoothness_mm2: Squared error that an actuator's whole range away from the last solution is worth, mm^2.
     """
 
-    pressure_min: Array
-    pressure_max: Array
+    actuation_min: Array
+    actuation_max: Array
     slew_rate: NDArray[np.float64]
     period: float = 0.02
     stale_after: float = 0.5
@@ -73,16 +73,16 @@ class ServoCommand:
     """What the robot is to hold.
 
     Attributes:
-        state: What the servo is doing.
-        pressures: (k,) Pa, within the bounds; None if nothing is to be commanded.
-        answers: The newest target that the pressures take into account, if any.
-        errors: Of the predicted shape at these pressures to that target; NaN if not known.
-        converged: Whether these pressures are the solution: no further decrease is possible nearby.
+        state: State of the servo.
+        actuation: (k,), within the bounds; None if nothing is to be commanded.
+        answers: The newest target taken into account, if any.
+        errors: Errors of the predicted shape to that target; NaN if unknown.
+        converged: Whether this is the solution: no further decrease is possible nearby.
         reason: Why the target is not followed, and what to do; empty while all is well.
     """
 
     state: ServoState
-    pressures: Array | None
+    actuation: Array | None
     answers: ServoTarget | None = None
     errors: ServoErrors = _UNKNOWN
     converged: bool = False
@@ -131,9 +131,9 @@ class Servo:
         """Whether `resume_from` said where to go on from."""
         return self._commanded is not None
 
-    def resume_from(self, pressures: Array) -> None:
-        """Go on commanding from (k,) Pa, where something else has left the robot."""
-        held = np.clip(pressures, self._settings.pressure_min, self._settings.pressure_max)
+    def resume_from(self, actuation: Array) -> None:
+        """Go on commanding from (k,), where something else has left the robot."""
+        held = np.clip(actuation, self._settings.actuation_min, self._settings.actuation_max)
         self._reset(np.asarray(held, dtype=np.float64))
 
     def drop(self, is_past: Callable[[ServoTarget], bool]) -> None:
@@ -225,17 +225,17 @@ class Servo:
         Raises:
             SoftformError: If it has.
         """
-        if not (np.isfinite(solve.pressures).all() and np.isfinite(solve.errors.mean_mm)):
+        if not (np.isfinite(solve.actuation).all() and np.isfinite(solve.errors.mean_mm)):
             raise SoftformError("The model predicts a shape with NaN.", "Train it again, or take the one before.")
-        self._solution = solve.pressures
+        self._solution = solve.actuation
 
     def _options(self, start: Array) -> IkOptions:
         settings = self._settings
         return IkOptions(
-            settings.pressure_min,
-            settings.pressure_max,
-            initial_pressures=start,
-            previous_pressures=start,
+            settings.actuation_min,
+            settings.actuation_max,
+            initial_actuation=start,
+            previous_actuation=start,
             smoothness_mm2=settings.smoothness_mm2,
             tolerance_mm=_TOLERANCE_MM,
             relative_decrease=_RELATIVE_DECREASE,

@@ -1,4 +1,7 @@
-"""One solve of a servo under way: the targets of a moment, approached an iteration at a time. Millimetres and Pa."""
+"""One solve of a servo under way: the targets of a moment, approached an iteration at a time.
+
+Millimetres; actuations in the robot's unit.
+"""
 
 import itertools
 from collections.abc import Callable
@@ -36,7 +39,7 @@ class ServoSolve:
 
     Args:
         model: Forward kinematics.
-        targets: What to approach; at least one.
+        targets: Targets to approach, at least one.
         options: Bounds, start and costs.
         before: The solve before, if there was one.
 
@@ -44,8 +47,8 @@ class ServoSolve:
         SoftformError: If the model cannot be asked for these targets.
 
     Attributes:
-        model: As given.
-        targets: As given.
+        model: Forward kinematics.
+        targets: Targets to approach.
         iterations: Number of iterations so far.
         is_finished: Whether nothing nearby is better.
     """
@@ -73,8 +76,8 @@ class ServoSolve:
         self._solver = LevenbergMarquardt(self._problem, start)
 
     @property
-    def pressures(self) -> Array:
-        """The best so far, (k,) Pa."""
+    def actuation(self) -> Array:
+        """The best so far, (k,)."""
         return self._solver.best.actuation
 
     @property
@@ -119,7 +122,7 @@ class ServoSolve:
             else:
                 problem.ignore_uncovered = False
 
-    def errors_at(self, pressures: Array) -> ServoErrors:
-        """Of other pressures, (k,) Pa, against the same targets."""
-        place = self._problem.evaluate(pressures, RigidTransform())
+    def errors_at(self, actuation: Array) -> ServoErrors:
+        """Errors at another actuation, (k,), against the same targets."""
+        place = self._problem.evaluate(actuation, RigidTransform())
         return ServoErrors(place.mean_error_mm, place.max_error_mm)

@@ -9,7 +9,7 @@ from softform_core.errors import SoftformError
 from softform_core.shapes.target import TargetShape
 from softform_core.shapes.validate import check_points
 from softform_core.surface.bspline import evaluate
-from softform_core.surface.patch import SHEET
+from softform_core.surface.patch_set import SHEET
 
 _SAMPLES = 121**2
 """Vertices of the mesh. Over a membrane of 320 mm the chords then lie within 0.01 mm of the tightest

@@ -1,7 +1,7 @@
-"""When each waypoint of a path of pressures is due: as fast as the slew rate and the settling allow, or as wanted.
+"""When each waypoint of a path of actuations is due: as fast as slew rate and settling allow, or at given times.
 
-A soft body follows its pressures late (paper 001, Sec. III-C: a marker becomes stable after seconds), and a command
-must not change faster than the robot's slew rate. Pa and seconds.
+A soft body follows its actuation late (paper 001, Sec. III-C: a marker becomes stable after seconds), and a command
+must not change faster than the robot's slew rate. The robot's unit and seconds.
 """
 
 from dataclasses import dataclass
@@ -16,17 +16,17 @@ _ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
-class PressureSchedule:
-    """Pressures over time, on straight lines between knots.
+class Schedule:
+    """Actuation over time, on straight lines between knots.
 
     Attributes:
         moments: (n,) s, strictly ascending from 0.
-        pressures: (n, k) Pa at these moments.
+        actuations: (n, k) at these moments.
         due: (m,) s, ascending: when each waypoint is due; the last knot is no earlier than the last of them.
     """
 
     moments: Array
-    pressures: Array
+    actuations: Array
     due: Array
 
     @property
@@ -35,30 +35,30 @@ class PressureSchedule:
         return float(self.moments[-1])
 
     def at(self, moment: float) -> Array:
-        """Pressures (k,) Pa at `moment` s after the start; before and after the schedule, those of its ends."""
-        return np.array([np.interp(moment, self.moments, chamber) for chamber in self.pressures.T])
+        """Actuation (k,) at `moment` s after the start; before and after the schedule, those of its ends."""
+        return np.array([np.interp(moment, self.moments, values) for values in self.actuations.T])
 
 
 def slew_durations(start: Array, waypoints: Array, slew_rate: Array) -> Array:
     """Shortest time from each waypoint's predecessor to it, (m,) s.
 
     Args:
-        start: (k,) Pa.
-        waypoints: (m, k) Pa.
-        slew_rate: Fastest change of each degree of freedom, (m,) Pa/s.
+        start: (k,).
+        waypoints: (m, k).
+        slew_rate: Fastest change of each degree of freedom, (k,) per second.
     """
     legs = np.diff(np.vstack([start, waypoints]), axis=0)
     return np.asarray((np.abs(legs) / slew_rate).max(axis=1))
 
 
-def fastest_schedule(start: Array, waypoints: Array, slew_rate: Array, settle_time: float) -> PressureSchedule:
+def fastest_schedule(start: Array, waypoints: Array, slew_rate: Array, settle_time: float) -> Schedule:
     """Each waypoint as soon as the slew rate allows, and held there until the robot has settled.
 
     Args:
-        start: (k,) Pa, where the robot is.
-        waypoints: (m, k) Pa.
-        slew_rate: Fastest change of each degree of freedom, (m,) Pa/s.
-        settle_time: How long each waypoint is held, s; it is due at the end.
+        start: (k,), where the robot is.
+        waypoints: (m, k).
+        slew_rate: Fastest change of each degree of freedom, (k,) per second.
+        settle_time: Time for which each waypoint is held, s; it is due at the end.
     """
     legs = slew_durations(start, waypoints, slew_rate)
     due = np.cumsum(legs + settle_time)
@@ -68,16 +68,16 @@ def fastest_schedule(start: Array, waypoints: Array, slew_rate: Array, settle_ti
 
 def timed_schedule(
     start: Array, waypoints: Array, times: Array, slew_rate: Array, settle_time: float, nearness: float = 0.0
-) -> PressureSchedule:
+) -> Schedule:
     """Each waypoint at its time, on straight lines between them; the last one is held until the robot has settled.
 
     Args:
-        start: (k,) Pa, where the robot is.
-        waypoints: (m, k) Pa.
+        start: (k,), where the robot is.
+        waypoints: (m, k).
         times: (m,) s after the start, strictly ascending, not negative (`check_times`).
-        slew_rate: Fastest change of each degree of freedom, (m,) Pa/s.
-        settle_time: How long the last waypoint is held, s.
-        nearness: A robot that is so near to the first waypoint, Pa, may begin there whatever its time: the schedule is
+        slew_rate: Fastest change of each degree of freedom, (k,) per second.
+        settle_time: Time for which the last waypoint is held, s.
+        nearness: A robot that is so near to the first waypoint may begin there whatever its time: the schedule is
             then late by what the robot needs to come there.
 
     Raises:
@@ -131,8 +131,8 @@ def check_times(times: Array, count: int) -> None:
         )
 
 
-def _schedule(start: Array, moments: Array, pressures: Array, due: Array) -> PressureSchedule:
-    moments, pressures = np.concatenate([[0.0], moments]), np.vstack([start, pressures])
-    # A leg or a hold of no length has two knots at one moment and the same pressures.
+def _schedule(start: Array, moments: Array, actuations: Array, due: Array) -> Schedule:
+    moments, actuations = np.concatenate([[0.0], moments]), np.vstack([start, actuations])
+    # A leg or a hold of no length has two knots at one moment and the same actuation.
     distinct = np.diff(moments, prepend=-1.0) > 0.0
-    return PressureSchedule(moments[distinct], pressures[distinct], due)
+    return Schedule(moments[distinct], actuations[distinct], due)

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from softform_core.robots import Robot
 
@@ -33,7 +33,7 @@ class Split(Entry):
 
 
 class SurfaceEntry(Entry):
-    """The B-spline surface (Eq. 1) that a model predicts or corrects."""
+    """The B-spline surface (Eq. 1) over one patch that a model predicts or corrects."""
 
     patch: str
     rows: Count
@@ -113,6 +113,27 @@ Made by `{self.command}`, which makes it again. Do not edit: this page is genera
         return f"Revision {self.git_revision}, torch {self.torch_version}, {self.created}."
 
 
+class SurfaceCard(ModelCard):
+    """What the cards of models of surfaces say, too.
+
+    Attributes:
+        surfaces: Of each patch; a card of before robots could have several has one as `surface`.
+    """
+
+    surfaces: list[SurfaceEntry]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_surface(cls, content: Any) -> Any:
+        if isinstance(content, dict) and "surface" in content:
+            return {"surfaces": [content["surface"]]} | {k: v for k, v in content.items() if k != "surface"}
+        return content
+
+    def _surface(self) -> str:
+        """The surfaces in words."""
+        return ", ".join(map(str, self.surfaces))
+
+
 def actuation_fields(robot: Robot) -> dict[str, Any]:
     """What a card says of the actuations of a robot."""
     ranges = zip(robot.actuation_names, robot.actuation_min.tolist(), robot.actuation_max.tolist(), strict=True)
@@ -124,6 +145,7 @@ def actuation_fields(robot: Robot) -> dict[str, Any]:
     }
 
 
-def surface_fields(robot: Robot) -> dict[str, Any]:
-    """What a card says of the surface of a robot."""
-    return {"patch": robot.surface.patch} | robot.patch._asdict()
+def surface_entries(robot: Robot) -> list[SurfaceEntry]:
+    """What a card says of the surfaces of a robot."""
+    pairs = zip(robot.surfaces, robot.patches.patches, strict=True)
+    return [SurfaceEntry(patch=one.patch, **patch._asdict()) for one, patch in pairs]

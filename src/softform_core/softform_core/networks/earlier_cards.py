@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from softform_core.networks.card import actuation_fields, surface_fields
+from softform_core.networks.card import actuation_fields, surface_entries
 from softform_core.robots import Robot
 
 _MODELS = {
@@ -32,7 +32,7 @@ def card_in_new_form(content: dict[str, Any], robot: Robot) -> dict[str, Any]:
     new |= actuation_fields(robot)
     new |= {name: value for name, value in content.items() if name not in gone}
     if new["model"].startswith("surface"):
-        new["surface"] = surface_fields(robot)
+        new["surfaces"] = surface_entries(robot)
     if new["model"] == "surface kinematics":
         new["architecture"] = {k: v for k, v in content["architecture"].items() if k not in ("inputs", "outputs")}
     elif new["model"] == "surface sim-to-real":

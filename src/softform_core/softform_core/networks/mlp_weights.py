@@ -1,11 +1,21 @@
-"""The weights of a trained perceptron in numpy."""
+"""The weights of a trained perceptron in numpy, and how they are taken out of a network."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg import block_diag
 
 from softform_core.arrays import Array
+from softform_core.errors import SoftformError
+from softform_core.networks.saved_network import SavedNetwork, arrays_of
+
+if TYPE_CHECKING:
+    from torch import nn
+
+BATCH_NORM_EPSILON = 1e-5
 
 
 @dataclass(frozen=True)
@@ -39,3 +49,59 @@ class MlpWeights:
             y = y @ weight.T + bias
             y = np.maximum(y, 0.0) if self.activation == "relu" else np.tanh(y)
         return self.output_offset + self.output_scale * (y @ self.weights[-1].T + self.biases[-1])
+
+
+def extract_mlp(network: "SavedNetwork | nn.Module") -> MlpWeights:
+    """Weights of a network built of one `perceptron` named `layers` between an input and an output normalisation.
+
+    Args:
+        network: The network, or what was read of its export.
+
+    Raises:
+        SoftformError: If it is not such a network.
+    """
+    state = arrays_of(network)
+    try:
+        activation = str(network.activation)
+        buffers = [state[name].ravel() for name in ("input_offset", "input_scale", "output_offset", "output_scale")]
+    except (AttributeError, KeyError) as error:
+        raise SoftformError(
+            f"This network is not a Softform perceptron: {error}.", "Export the model again."
+        ) from error
+    weights: list[Array] = []
+    biases: list[Array] = []
+    for place in sorted({int(name.split(".")[1]) for name in state if name.startswith("layers.")}):
+        weight, bias = state[f"layers.{place}.weight"], state[f"layers.{place}.bias"]
+        if weight.ndim == 2:
+            weights.append(weight)
+            biases.append(bias)
+            continue
+        gain = weight / np.sqrt(state[f"layers.{place}.running_var"] + BATCH_NORM_EPSILON)
+        weights[-1] = weights[-1] * gain[:, None]
+        biases[-1] = (biases[-1] - state[f"layers.{place}.running_mean"]) * gain + bias
+    if not weights:
+        raise SoftformError("This network has no layers.", "Export the model again.")
+    return MlpWeights(weights, biases, activation, *buffers)
+
+
+def mean_of(members: Sequence[MlpWeights]) -> MlpWeights:
+    """One wide perceptron whose output is the mean of the members' outputs (exact).
+
+    All members need equal depth, activation and normalisations, as members of one ensemble have.
+    """
+    first, count = members[0], len(members)
+    depth = len(first.weights)
+    weights = [np.vstack([member.weights[0] for member in members])]
+    weights += [block_diag(*(member.weights[place] for member in members)) for place in range(1, depth - 1)]
+    weights.append(np.hstack([member.weights[-1] for member in members]) / count)
+    biases = [np.concatenate([member.biases[place] for member in members]) for place in range(depth - 1)]
+    biases.append(np.mean([member.biases[-1] for member in members], axis=0))
+    return MlpWeights(
+        weights,
+        biases,
+        first.activation,
+        first.input_offset,
+        first.input_scale,
+        first.output_offset,
+        first.output_scale,
+    )

@@ -1,21 +1,18 @@
 """A model on disk: TorchScript weights, a card for programs and a page for people, checked whenever they are read."""
 
 import hashlib
-import io
 import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
-import torch
 from pydantic import ValidationError
-from torch import nn
-from torch.jit import ScriptModule
 
 from softform_core.errors import SoftformError
 from softform_core.files import write_atomically
 from softform_core.networks.card import ModelCard
 from softform_core.networks.earlier_cards import is_earlier_card
+from softform_core.networks.saved_network import SavedNetwork
 from softform_core.robots import Robot
 from softform_core.robots.earlier_form import conversion, step_for_other_robot
 
@@ -24,13 +21,6 @@ AnyCard = TypeVar("AnyCard", bound=ModelCard)
 
 class ModelError(SoftformError):
     """A model file cannot be used."""
-
-
-def export(network: nn.Module) -> bytes:
-    """TorchScript of a trained network, in evaluation mode on the CPU."""
-    buffer = io.BytesIO()
-    torch.jit.save(torch.jit.script(network.cpu().eval()), buffer)
-    return buffer.getvalue()
 
 
 def sha256(weights: bytes) -> str:
@@ -43,8 +33,8 @@ class ModelFiles(Generic[AnyCard]):
     """The files of one kind of model, and how they are written and read.
 
     Attributes:
-        kind: What the model is, for messages.
-        card_type: Of its card.
+        kind: Name of the model in messages.
+        card_type: Type of the card.
         weights_file: Name of the weights.
         card_file: Name of the card.
         page_file: Name of the page.
@@ -63,7 +53,7 @@ class ModelFiles(Generic[AnyCard]):
 
         Args:
             folder: Made if missing.
-            weights: From `export`.
+            weights: Result of `torchscript.export`.
             card: Card whose sha256 and size are those of `weights`.
 
         Raises:
@@ -124,8 +114,8 @@ class ModelFiles(Generic[AnyCard]):
             )
         return card
 
-    def load(self, folder: Path, robot: Robot) -> tuple[ScriptModule, AnyCard]:
-        """Network and card in a model folder, ready to evaluate on the CPU.
+    def load(self, folder: Path, robot: Robot) -> tuple[SavedNetwork, AnyCard]:
+        """Network and card in a model folder.
 
         Raises:
             ModelError: If the model is missing, corrupt, of another schema, or made for another robot.
@@ -145,13 +135,11 @@ class ModelFiles(Generic[AnyCard]):
                 f"Fetch both files again, or: {self.train_again(robot)}",
             )
         try:
-            network = torch.jit.load(io.BytesIO(weights), map_location="cpu")
-        except RuntimeError as error:
+            return SavedNetwork(weights), card
+        except ValueError as error:
             raise ModelError(
-                f"The model file {path} is no TorchScript that torch {torch.__version__} can read.",
-                self.train_again(robot),
+                f"The model file {path} is no TorchScript that Softform exported: {error}.", self.train_again(robot)
             ) from error
-        return network.eval(), card
 
     def train_again(self, robot: Robot) -> str:
         """What to do about a model that cannot be used."""

@@ -19,9 +19,15 @@ def identity_coefficients(kernels: int) -> Array:
     return np.vstack([np.zeros((1, 3)), np.eye(3), np.zeros((kernels, 3))])
 
 
-def kernels(offsets: Tensor, width: float) -> Tensor:
-    """Kernels e^(-c |p - q_i|^2) of Eq. 2 from p - q_i (n, P, N, 3) mm and c in 1/mm^2; (n, P, N)."""
-    return torch.exp(-width * offsets.square().sum(-1))
+def kernels(points: Tensor, centers: Tensor, width: float) -> Tensor:
+    """Kernels e^(-c |p - q_i|^2) of Eq. 2 of points (n, P, 3) and centers (n, N, 3), mm, with c in 1/mm^2; (n, P, N).
+
+    With |p - q|^2 = |p|^2 - 2 p . q + |q|^2 they are a matrix product; about a center its terms round less.
+    """
+    origin = centers[:, :1]
+    p, q = points - origin, centers - origin
+    squared = p.square().sum(-1)[:, :, None] + q.square().sum(-1)[:, None] - 2.0 * p @ q.transpose(1, 2)
+    return torch.exp(-width * squared.clamp(min=0.0))
 
 
 def warp_basis(points: Tensor, centers: Tensor, width: float) -> Tensor:
@@ -35,7 +41,7 @@ def warp_basis(points: Tensor, centers: Tensor, width: float) -> Tensor:
     Returns:
         (n, P, N + 4), for gamma in the order alpha_0, alpha_1, alpha_2, alpha_3, beta_1 ... beta_N.
     """
-    gaussian = kernels(points[:, :, None] - centers[:, None], width)
+    gaussian = kernels(points, centers, width)
     return torch.cat([torch.ones_like(points[..., :1]), points, gaussian], dim=2)
 
 
@@ -51,8 +57,8 @@ def warp_basis_slope(points: Tensor, tangents: Tensor, centers: Tensor, width: f
     Returns:
         (n, P, N + 4).
     """
-    difference = points[:, :, None] - centers[:, None]
-    slope = -2.0 * width * kernels(difference, width) * (difference * tangents[:, :, None]).sum(-1)
+    along = (points * tangents).sum(-1)[:, :, None] - tangents @ centers.transpose(1, 2)
+    slope = -2.0 * width * kernels(points, centers, width) * along
     return torch.cat([torch.zeros_like(points[..., :1]), tangents, slope], dim=2)
 
 
@@ -199,29 +205,6 @@ class FunctionPrediction(nn.Module):
             for layer, matrix, bias in zip(linear, matrices, biases, strict=True):
                 layer.weight.copy_(torch.from_numpy(matrix))
                 layer.bias.copy_(torch.from_numpy(bias))
-
-
-def mean_of(members: Sequence[MlpWeights]) -> MlpWeights:
-    """One wide perceptron whose output is the mean of the members' outputs (exact).
-
-    All members need equal depth, activation and normalisations, as members of one ensemble have.
-    """
-    first, count = members[0], len(members)
-    depth = len(first.weights)
-    weights = [np.vstack([member.weights[0] for member in members])]
-    weights += [block_diag(*(member.weights[place] for member in members)) for place in range(1, depth - 1)]
-    weights.append(np.hstack([member.weights[-1] for member in members]) / count)
-    biases = [np.concatenate([member.biases[place] for member in members]) for place in range(depth - 1)]
-    biases.append(np.mean([member.biases[-1] for member in members], axis=0))
-    return MlpWeights(
-        weights,
-        biases,
-        first.activation,
-        first.input_offset,
-        first.input_scale,
-        first.output_offset,
-        first.output_scale,
-    )
 
 
 class Confidence(nn.Module):

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from softform_core.networks.card import Count, Entry, KinematicsReference, Millimetres, ModelCard, SurfaceEntry
+from softform_core.networks.card import Count, Entry, KinematicsReference, Millimetres, SurfaceCard
 
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
@@ -66,11 +66,10 @@ class HeldOutErrors(Entry):
     within_two_sigma: Share
 
 
-class SurfaceSimToRealCard(ModelCard):
+class SurfaceSimToRealCard(SurfaceCard):
     """Everything about N_s2r of a surface that is not in its weights."""
 
     model: Literal["surface sim-to-real"] = "surface sim-to-real"
-    surface: SurfaceEntry
     forward_kinematics: KinematicsReference
     transfer: Transfer
     frames: FramesUsed
@@ -92,7 +91,7 @@ class SurfaceSimToRealCard(ModelCard):
 
 | | |
 |---|---|
-| takes | {self.surface}, simulated, and points on it, mm |
+| takes | {self._surface()}, simulated, and points on it, mm |
 | gives | those points of the real surface (paper 000, Eqs. 2-4) and one standard deviation along its normal, mm |
 | network | N_rbf (Eq. 3): {t.members} member(s), hidden layers {t.hidden}, {t.activation}; {t.kernels} kernels, \
 c = {t.kernel_width_per_mm2:g} / mm^2 |

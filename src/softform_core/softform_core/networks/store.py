@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-from torch.jit import ScriptModule
-
 from softform_core.networks.model_files import ModelFiles
+from softform_core.networks.saved_network import SavedNetwork
 from softform_core.networks.surface_card import SurfaceKinematicsCard
-from softform_core.paths import models_dir
+from softform_core.paths import models_of
 from softform_core.robots import Robot, load_robot
 
 FORWARD_KINEMATICS = ModelFiles(
@@ -21,18 +20,18 @@ FORWARD_KINEMATICS = ModelFiles(
 
 def load_forward_kinematics(
     robot: Robot | str, path: Path | str | None = None
-) -> tuple[ScriptModule, SurfaceKinematicsCard]:
-    """N_fk of a robot, ready to evaluate on the CPU.
+) -> tuple[SavedNetwork, SurfaceKinematicsCard]:
+    """N_fk of a robot.
 
     Args:
         robot: The robot or its name.
         path: Folder that holds the model; `models/<robot>` by default.
 
     Returns:
-        The network, (n, k) Pa -> (n, rows, cols, 3) mm, and its card.
+        The network, (n, k) -> control points (n, ..., 3) mm of all patches, and its card.
 
     Raises:
         ModelError: If the model is missing, corrupt, of another schema, or made for another robot.
     """
     robot = load_robot(robot) if isinstance(robot, str) else robot
-    return FORWARD_KINEMATICS.load(models_dir() / robot.name if path is None else Path(path), robot)
+    return FORWARD_KINEMATICS.load(models_of(robot.name) if path is None else Path(path), robot)

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from softform_core.networks.card import Count, Entry, Millimetres, ModelCard, Split, SurfaceEntry
+from softform_core.networks.card import Count, Entry, Millimetres, Split, SurfaceCard
 
 
 class Architecture(Entry):
@@ -20,7 +20,7 @@ class TrainingData(Entry):
     store: str
     samples: Count
     symmetric_images: Count
-    simulation_seed: int
+    simulation_seed: int | None
     simulation_command: str
     simulation_git_revision: str
     simulation_created: str
@@ -54,11 +54,10 @@ class Errors(Entry):
     fit_max: Millimetres
 
 
-class SurfaceKinematicsCard(ModelCard):
+class SurfaceKinematicsCard(SurfaceCard):
     """Everything about N_fk of a surface that is not in its weights."""
 
     model: Literal["surface kinematics"] = "surface kinematics"
-    surface: SurfaceEntry
     architecture: Architecture
     data: TrainingData
     split: Split
@@ -68,12 +67,13 @@ class SurfaceKinematicsCard(ModelCard):
     def to_markdown(self) -> str:
         """The card for people."""
         a, d, t, e = self.architecture, self.data, self.training, self.errors_mm
+        seed = "" if d.simulation_seed is None else f"seed {d.simulation_seed}, "
         return f"""{self._head("Forward kinematics")}
 
 | | |
 |---|---|
 | takes | {self._takes()} |
-| gives | {self.surface}, mm |
+| gives | {self._surface()}, mm |
 | network | N_fk (Eq. 14): hidden layers {a.hidden}, {a.activation}, batch norm {"yes" if a.batch_norm else "no"}, \
 {a.parameters} parameters |
 {self._files()}
@@ -96,7 +96,7 @@ shapes.
 
 ## Data and training
 
-{d.samples} simulated shapes from `{d.store}`, made by `{d.simulation_command}` (seed {d.simulation_seed}, revision
+{d.samples} simulated shapes from `{d.store}`, made by `{d.simulation_command}` ({seed}revision
 {d.simulation_git_revision}, {d.simulation_created}); {d.symmetric_images} image(s) of each by the robot's symmetry.
 Recipe `{t.recipe}`, seed {t.seed}, {t.epochs} epochs (best: {t.best_epoch}), batches of {t.batch_size}, learning rate
 {t.learning_rate:g}; {t.seconds:.0f} s on {t.threads} thread(s). {self._made()}

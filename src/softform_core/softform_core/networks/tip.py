@@ -1,4 +1,4 @@
-"""N_fk, N_J and N_s2r of paper 001, Sec. II-B: perceptrons with Tan-Sigmoid; Pa and millimetres outside."""
+"""N_fk, N_J and N_s2r of paper 001, Sec. II-B: perceptrons with Tan-Sigmoid; robot's unit and millimetres outside."""
 
 from collections.abc import Sequence
 
@@ -51,8 +51,8 @@ class TipKinematics(nn.Module):
     """N_fk and N_J of one robot, which ship together.
 
     Attributes:
-        forward_kinematics: actuation (s, m) Pa -> tip (s, n) mm.
-        jacobian: actuation (s, m) Pa -> flattened Jacobian (s, n m) mm/Pa, row by row.
+        forward_kinematics: actuation (s, m) -> tip (s, n) mm.
+        jacobian: actuation (s, m) -> flattened Jacobian (s, n m) mm/Pa, row by row.
     """
 
     def __init__(self, forward_kinematics: TipNetwork, jacobian: TipNetwork) -> None:
@@ -61,5 +61,5 @@ class TipKinematics(nn.Module):
         self.jacobian = jacobian
 
     def forward(self, actuation: Tensor) -> Tensor:
-        """Tips (s, n) mm at actuations (s, m) Pa."""
+        """Tips (s, n) mm at actuations (s, m)."""
         return self.forward_kinematics(actuation)

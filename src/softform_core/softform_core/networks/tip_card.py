@@ -29,11 +29,14 @@ class NetworkEntry(Entry):
 
 
 class SimulatedData(Entry):
-    """Where the tips and Jacobians came from; the store's own provenance is repeated."""
+    """Where the tips and Jacobians came from; the store's own provenance is repeated.
+
+    `segments` is None of imported tips, which lie on no grid and have no Jacobians: N_J learnt the derivative of N_fk.
+    """
 
     store: str
     samples: Count
-    segments: Count
+    segments: Count | None
     simulation_command: str
     simulation_git_revision: str
     simulation_created: str
@@ -62,6 +65,8 @@ class TipKinematicsCard(ModelCard):
     def to_markdown(self) -> str:
         """The card for people."""
         d, f, j = self.data, self.forward_kinematics, self.jacobian
+        derivatives = "with Jacobians by Eq. 3" if d.segments else "(Jacobians: the derivative of N_fk)"
+        grid = f" ({d.segments} values of each actuation)" if d.segments else ""
         rows = "\n".join(
             f"| {name} | {n.inputs} → {n.hidden} → {n.outputs}, {n.activation}, {n.parameters} parameters "
             f"| {n.test_mean_percent:.3f} | {n.test_max_percent:.3f} "
@@ -89,7 +94,7 @@ root mean square Jacobian.
 
 ## Data
 
-{d.samples} simulated tips with Jacobians by Eq. 3 from `{d.store}` ({d.segments} values of each actuation), made by
+{d.samples} simulated tips {derivatives} from `{d.store}`{grid}, made by
 `{d.simulation_command}` (revision {d.simulation_git_revision}, {d.simulation_created}); {self.split.train} train,
 {self.split.validation} select, {self.split.test} test. Seed {self.seed}.
 {self._made()}

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from torch.jit import ScriptModule
-
 from softform_core.networks.model_files import ModelError, ModelFiles
+from softform_core.networks.saved_network import SavedNetwork
 from softform_core.networks.tip_card import TipKinematicsCard, TipSimToRealCard
 from softform_core.robots import Robot
 
@@ -27,7 +26,7 @@ TIP_SIM_TO_REAL = ModelFiles(
 )
 
 
-def load_tip_kinematics(robot: Robot, folder: Path) -> tuple[ScriptModule, TipKinematicsCard]:
+def load_tip_kinematics(robot: Robot, folder: Path) -> tuple[SavedNetwork, TipKinematicsCard]:
     """N_fk and N_J (`networks.TipKinematics`) with their card.
 
     Raises:
@@ -38,7 +37,7 @@ def load_tip_kinematics(robot: Robot, folder: Path) -> tuple[ScriptModule, TipKi
 
 def load_tip_sim_to_real(
     robot: Robot, folder: Path, kinematics: TipKinematicsCard
-) -> tuple[ScriptModule, TipSimToRealCard]:
+) -> tuple[SavedNetwork, TipSimToRealCard]:
     """N_s2r (`networks.TipNetwork`) with its card.
 
     Raises:

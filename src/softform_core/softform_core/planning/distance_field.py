@@ -16,7 +16,7 @@ class DistanceField:
 
     Args:
         low: (3,) mm, a corner of the grid.
-        spacing: mm.
+        spacing: Spacing of the grid, mm.
         distances: (nx, ny, nz) mm at the nodes.
     """
 

@@ -24,7 +24,7 @@ def lies_within_body(obstacle: Obstacle, surface: Array, resting: Array, faces: 
     Args:
         obstacle: Obstacle whose vertices are tested.
         surface: (P, 3) mm.
-        resting: (P, 3) mm, the same points at the lowest pressures.
+        resting: (P, 3) mm, the same points at the lowest actuation.
         faces: (F, 3) triangles over both.
     """
     both = np.concatenate([surface, resting])

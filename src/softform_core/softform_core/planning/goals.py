@@ -1,4 +1,4 @@
-"""Pressures at which the robot takes a target shape: several solutions, for one of them may lie in an obstacle."""
+"""Actuations at which the robot takes a target shape: several, since one of them may lie in an obstacle."""
 
 import time
 from collections.abc import Callable
@@ -29,17 +29,17 @@ SAME_PART = 0.02
 
 @dataclass(frozen=True)
 class GoalSolution:
-    """Pressures that bring the surface to the target.
+    """An actuation that brings the surface to the target.
 
     Attributes:
-        pressures: (k,) Pa.
-        mean_error_mm: To the target; NaN where there is none.
+        actuation: (k,).
+        mean_error_mm: Mean distance to the target, mm; NaN without a target.
         max_error_mm: Largest distance to the target, mm.
         miss_mm: (3,) mean vector from the surface to the target.
         cut_short: Whether the solver's time was up.
     """
 
-    pressures: Array
+    actuation: Array
     mean_error_mm: float = float("nan")
     max_error_mm: float = float("nan")
     miss_mm: Array = field(default_factory=lambda: np.zeros(3))
@@ -62,10 +62,10 @@ def goal_solutions(
         pipeline: Forward kinematics.
         robot: Robot whose range bounds the solve.
         target: Target shape, m.
-        near: (k,) Pa, the first start.
+        near: (k,), the first start.
         starts: Solves; from `near`, then from a Halton sequence over the range.
         max_seconds: Time for each solve, s.
-        together_seconds: For all of them; the first has `_LEAST_SECONDS` at least.
+        together_seconds: Time limit of all solves, s; the first has at least `_LEAST_SECONDS`.
         should_stop: Ends the search with what there is.
 
     Raises:
@@ -80,15 +80,15 @@ def goal_solutions(
         if should_stop() or (found and time.monotonic() > deadline):
             break
         left = max(_LEAST_SECONDS, min(max_seconds, deadline - time.monotonic()))
-        tried = replace(options, initial_pressures=start, max_seconds=left)
+        tried = replace(options, initial_actuation=start, max_seconds=left)
         result = solve_prepared(pipeline, search, tried, should_stop=should_stop)
         cut_short = result.termination is Termination.TIME_LIMIT
-        found.append(GoalSolution(result.pressures, result.mean_error_mm, result.max_error_mm, result.miss, cut_short))
+        found.append(GoalSolution(result.actuation, result.mean_error_mm, result.max_error_mm, result.miss, cut_short))
     found.sort(key=lambda one: one.mean_error_mm)
     distinct: list[GoalSolution] = []
     for one in found:
         good = one.mean_error_mm <= (1.0 + WORSE_BY) * found[0].mean_error_mm + WORSE_BY_MM
-        if good and not any(_same(one.pressures, other.pressures, robot) for other in distinct):
+        if good and not any(_same(one.actuation, other.actuation, robot) for other in distinct):
             distinct.append(one)
     return distinct
 

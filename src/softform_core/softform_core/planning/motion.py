@@ -1,4 +1,4 @@
-"""Plan a motion of the whole surface from given pressures to a target, clear of an obstacle (paper 000, Sec. V-E2)."""
+"""Plan a motion of the whole surface from an actuation to a target, clear of an obstacle (paper 000, Sec. V-E2)."""
 
 import time
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from softform_core.planning.motion_plan import (
     MotionSettings,
     NoMotionError,
     Progress,
-    Refusal,
+    Rejection,
 )
 from softform_core.planning.planner import find_path
 from softform_core.planning.planner_settings import PlannerSettings
@@ -50,9 +50,9 @@ def plan_motion(
 
     Args:
         surface: The prediction to trust.
-        robot: Robot whose pressures are planned.
+        robot: The robot.
         request: Request to plan for.
-        settings: How; None for the defaults.
+        settings: Settings of the planner; None for the defaults.
         should_stop: Asked between states.
         on_progress: Called with each stage and the number of states checked.
 
@@ -92,18 +92,18 @@ class _Planning:
             goals = self._goals()
             search = find_path(
                 self._request.start,
-                [goal.pressures for goal in goals],
+                [goal.actuation for goal in goals],
                 (self._robot.actuation_min, self._robot.actuation_max),
                 self._checker,
                 self._planner_settings(),
                 self._tell,
             )
         except StoppedError:
-            raise NoMotionError(Refusal.STOPPED, "Planning was stopped.", "Send the goal again.") from None
+            raise NoMotionError(Rejection.STOPPED, "Planning was stopped.", "Send the goal again.") from None
         if search.path is None:
             planner = self._settings.planner
             raise NoMotionError(
-                Refusal.NO_PATH,
+                Rejection.NO_PATH,
                 f"No path was found in {search.seconds:.1f} s: {planner.algorithm}, seed {planner.seed}, tried "
                 f"{search.motions_checked} motions ({self._checker.states_checked} surfaces) towards {len(goals)} "
                 f"solution{'s' if len(goals) > 1 else ''} of the goal. There may be none.",
@@ -120,10 +120,10 @@ class _Planning:
     def _plan(self, path: Array, goals: list[GoalSolution]) -> MotionPlan:
         spacing = self._settings.waypoint_spacing * MM_PER_M
         trajectory = trajectory_along(path, self._surface, self._robot.actuation_slew, spacing)
-        distances, margins = self._clearances(trajectory.pressures)
-        ends = [np.abs(goal.pressures - path[-1]).max() for goal in goals]
+        distances, margins = self._clearances(trajectory.actuations)
+        ends = [np.abs(goal.actuation - path[-1]).max() for goal in goals]
         return MotionPlan(
-            trajectory.pressures,
+            trajectory.actuations,
             trajectory.times,
             distances / MM_PER_M,
             margins / MM_PER_M,
@@ -139,21 +139,21 @@ class _Planning:
         obstacle = self._request.obstacle
         if encloses(obstacle, points):
             raise NoMotionError(
-                Refusal.OBSTACLE_ENCLOSES,
+                Rejection.OBSTACLE_ENCLOSES,
                 "The obstacle contains the robot: its whole surface lies inside.",
                 "Leave rooms and housings out, or send their walls as a cloud or an open mesh.",
             )
         if lies_within_body(obstacle, points, resting, self._surface.faces):
             raise NoMotionError(
-                Refusal.START_IN_COLLISION,
+                Rejection.START_IN_COLLISION,
                 "A part of the obstacle lies under the robot's surface, inside its body.",
                 "Check the obstacle's frame.",
             )
         if self._checker.spare(start[None])[0] < 0.0:
             raise NoMotionError(
-                Refusal.START_IN_COLLISION,
+                Rejection.START_IN_COLLISION,
                 f"The robot does not keep clear where it is: {self._shortfall(start)}.",
-                "Lower the pressures first, move the obstacle, or ask for less clearance.",
+                "Bring the robot closer to rest first, move the obstacle, or ask for less clearance.",
             )
 
     def _goals(self) -> list[GoalSolution]:
@@ -174,18 +174,18 @@ class _Planning:
                 self._check_reach(found[0])
         else:
             found = [GoalSolution(goal)]
-        spare = self._checker.spare(np.array([one.pressures for one in found]))
+        spare = self._checker.spare(np.array([one.actuation for one in found]))
         clear = [one for one, room in zip(found, spare, strict=True) if room >= 0.0]
         if not clear:
             best = found[int(np.argmax(spare))]
             solutions = (
                 f"none of the {len(found)} solutions of the target"
                 if isinstance(goal, TargetShape)
-                else "the robot at the goal pressures does not"
+                else "the robot at the goal actuation does not"
             )
             raise NoMotionError(
-                Refusal.GOAL_IN_COLLISION,
-                f"At the goal {solutions} keeps clear: {self._shortfall(best.pressures)}.",
+                Rejection.GOAL_IN_COLLISION,
+                f"At the goal {solutions} keeps clear: {self._shortfall(best.actuation)}.",
                 "Choose a target further from the obstacle, move the obstacle, or ask for less clearance.",
             )
         return clear
@@ -194,20 +194,20 @@ class _Planning:
         try:
             check_reach(best.mean_error_mm, best.miss_mm, self._settings.most_error_mm, cut_short=best.cut_short)
         except OutOfReachError as error:
-            raise NoMotionError(Refusal.UNREACHABLE, error.message, error.next_step) from error
+            raise NoMotionError(Rejection.UNREACHABLE, error.message, error.next_step) from error
 
-    def _clearances(self, pressures: Array) -> tuple[Array, Array]:
+    def _clearances(self, actuations: Array) -> tuple[Array, Array]:
         """Distances to the obstacle and the margins that are kept at the closest places, (n,) mm each."""
         distances, margins = [], []
-        for first in range(0, len(pressures), 32):
-            states = self._surface.at(pressures[first : first + 32])
+        for first in range(0, len(actuations), 32):
+            states = self._surface.at(actuations[first : first + 32])
             apart = self._gauge.distances(states)
             distances.append(apart)
             margins.append(np.minimum(apart, apart - self._gauge.spare(states)))
         return np.concatenate(distances), np.concatenate(margins)
 
-    def _shortfall(self, pressures: Array) -> str:
-        states = self._surface.at(pressures[None])
+    def _shortfall(self, actuations: Array) -> str:
+        states = self._surface.at(actuations[None])
         distance = float(self._gauge.distances(states)[0])
         margin = self._gauge.clearance + float(states.allowance.max())
         return (

@@ -11,7 +11,7 @@ from softform_core.planning.planner_settings import PlannerSettings
 from softform_core.shapes.target import TargetShape
 
 
-class Refusal(enum.Enum):
+class Rejection(enum.Enum):
     """Reasons for which no motion was found."""
 
     OBSTACLE_ENCLOSES = enum.auto()
@@ -26,14 +26,14 @@ class NoMotionError(SoftformError):
     """There is no motion.
 
     Args:
-        refusal: Kind of the reason.
-        message: What is wrong.
-        next_step: What to do about it.
+        rejection: Kind of the reason.
+        message: The error.
+        next_step: Remedy.
     """
 
-    def __init__(self, refusal: Refusal, message: str, next_step: str) -> None:
+    def __init__(self, rejection: Rejection, message: str, next_step: str) -> None:
         super().__init__(message, next_step)
-        self.refusal = refusal
+        self.rejection = rejection
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,9 @@ class MotionRequest:
     """What is asked.
 
     Attributes:
-        start: (k,) Pa, where the robot is.
-        goal: Target shape, m; or (k,) Pa.
-        obstacle: What to keep clear of.
+        start: (k,), where the robot is.
+        goal: Target shape, m; or (k,).
+        obstacle: Obstacle to keep clear of.
         clearance: m that stays between surface and obstacle beside the allowance.
     """
 
@@ -60,7 +60,7 @@ class MotionSettings:
     Attributes:
         planner: Algorithm that found the path.
         goal_starts: Inverse kinematics is solved from so many starts.
-        goal_seconds: For each at most.
+        goal_seconds: Time limit of each goal solve, s.
         waypoint_spacing: No point of the surface moves further between waypoints, m.
         most_error_mm: A target whose nearest shape misses it by more, in the mean, is out of reach.
     """
@@ -92,17 +92,17 @@ class MotionPlan:
     """A motion whose predicted surfaces keep their margin everywhere.
 
     Attributes:
-        pressures: (n, k) Pa, the start first.
+        actuations: (n, k), the start first.
         times: (n,) s after the start.
         clearances: (n,) m between predicted surface and obstacle; at most 40 mm are reported.
         margins: (n,) m that were kept: the clearance asked for and the largest allowance around the closest place.
         goal: Shape at which the motion ends.
-        corners: (m, k) Pa between which the motion is straight.
+        corners: (m, k) between which the motion is straight.
         states_checked: Surfaces measured.
         seconds: Duration, s.
     """
 
-    pressures: Array
+    actuations: Array
     times: Array
     clearances: Array
     margins: Array

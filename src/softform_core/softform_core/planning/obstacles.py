@@ -129,7 +129,7 @@ class CloudObstacle:
         points: (N, 3) mm.
 
     Attributes:
-        radius: Of the balls, mm.
+        radius: Radius of the balls, mm.
     """
 
     def __init__(self, points: Array) -> None:

@@ -1,7 +1,7 @@
-"""Sampling-based planning in actuation space by OMPL: paths of pressures whose every state and motion is checked.
+"""Sampling-based planning in actuation space by OMPL: paths of actuations whose every state and motion is checked.
 
 Paper 000, Sec. V-E2 names the sampling-based algorithms of Karaman and Frazzoli (its [44]), of which RRT* is one.
-Pressures are scaled to the unit box, so that every chamber counts alike.
+Actuations are scaled to the unit box, so that all actuators count alike.
 """
 
 import time
@@ -28,7 +28,7 @@ class Search:
     """What came of a search.
 
     Attributes:
-        path: (n, k) Pa, the corners of a path that is clear; None if none was found.
+        path: (n, k), the corners of a path that is clear; None if none was found.
         motions_checked: Straight motions that were tried.
         seconds: Duration, s.
     """
@@ -49,20 +49,20 @@ def find_path(
     """Find a clear path from `start` to any of `goals`.
 
     Args:
-        start: (k,) Pa, clear.
-        goals: (k,) Pa each, clear.
-        bounds: Lowest and highest pressures, (k,) Pa each.
-        checker: Of motions; its `StoppedError` passes through.
+        start: (k,), clear.
+        goals: (k,) each, clear.
+        bounds: Lowest and highest actuation, (k,) each.
+        checker: Checker of motions; its `StoppedError` passes through.
         settings: Settings of the planner.
         on_stage: Called with `planning` and `smoothing` as they begin.
 
     Raises:
         StoppedError: If the checker was asked to stop.
-        SoftformError: If the settings make no sense.
+        SoftformError: If the settings are invalid.
     """
     if settings.algorithm not in ALGORITHMS or settings.seed < 1 or not settings.max_seconds > 0.0:
         raise SoftformError(
-            f"A planner '{settings.algorithm}' with seed {settings.seed} and {settings.max_seconds} s makes no sense.",
+            f"Invalid planner settings: '{settings.algorithm}', seed {settings.seed}, {settings.max_seconds} s.",
             f"Use one of {', '.join(ALGORITHMS)}, a seed of 1 or more, and a positive time.",
         )
     started = time.monotonic()
@@ -88,11 +88,11 @@ class _Validator(base.MotionValidator):
         self.has_failed = False
         self._error: Exception | None = None
 
-    def pressures(self, state: base.State) -> Array:
+    def actuation(self, state: base.State) -> Array:
         return np.asarray(self._low + self._range * np.array([state[i] for i in range(len(self._low))]))
 
-    def place(self, pressures: Array, state: base.State) -> None:
-        for index, value in enumerate(np.clip((pressures - self._low) / self._range, 0.0, 1.0)):
+    def place(self, actuation: Array, state: base.State) -> None:
+        for index, value in enumerate(np.clip((actuation - self._low) / self._range, 0.0, 1.0)):
             state[index] = float(value)
 
     def passes(self, start: Array, end: Array) -> bool:
@@ -112,7 +112,7 @@ class _Validator(base.MotionValidator):
             raise error
 
     def checkMotion(self, one: base.State, other: base.State, *last_valid: object) -> bool:  # noqa: N802 (OMPL's name)
-        return self.passes(self.pressures(one), self.pressures(other))
+        return self.passes(self.actuation(one), self.actuation(other))
 
 
 class _Problem:
@@ -182,10 +182,10 @@ class _Problem:
         planner.setRange(RANGE)
         return planner
 
-    def _state(self, pressures: Array) -> base.State:
+    def _state(self, actuation: Array) -> base.State:
         state = self._information.allocState()
-        self.validator.place(pressures, state)
+        self.validator.place(actuation, state)
         return state
 
     def _array(self, path: geometric.PathGeometric) -> Array:
-        return np.array([self.validator.pressures(state) for state in path.getStates()])
+        return np.array([self.validator.actuation(state) for state in path.getStates()])

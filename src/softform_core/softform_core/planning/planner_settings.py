@@ -15,9 +15,9 @@ class PlannerSettings:
 
     Attributes:
         algorithm: Name of the algorithm.
-        seed: Of its samples, at least 1.
+        seed: Seed of the samples, at least 1.
         max_seconds: Time for finding goals and path and for smoothing, together.
-        improve_seconds: Of it for `rrt_star` after its first path.
+        improve_seconds: Part of it for `rrt_star` after its first path, s.
     """
 
     algorithm: Algorithm = "rrt_connect"

@@ -5,7 +5,7 @@ The margin that is kept at a surface point, beside the clearance that was asked 
     allowance = SIGMAS * sigma + chord
 
 with one standard deviation sigma of the prediction along the normal (`SurfaceUncertainty`) and the greatest distance
-`chord` between the smooth surface and its triangles there. Millimetres and Pa.
+`chord` between the smooth surface and its triangles there. Millimetres.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,6 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.surface_uncertainty import SurfaceUncertainty
-from softform_core.surface.bspline import basis_matrix
 
 SIGMAS = 2.0
 """Standard deviations of the prediction that are kept free: 95 % of the points, were their errors Gaussian."""
@@ -29,7 +28,7 @@ UNCERTAINTY_SIDE = 20
 _CHORD_FACTOR = 2.0
 _CHORD_REACH = 5
 """Second differences miss detail finer than the grid, and the clamped rim: over the shapes of random and extreme
-pressures the true distance is at most 1.6 times what those of the neighbourhood show."""
+actuations the true distance is at most 1.6 times what those of the neighbourhood show."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class SurfaceStates:
     """Predicted surfaces at n actuations.
 
     Attributes:
-        points: (n, P, 3) mm over `Patch.samples(P)`.
+        points: (n, P, 3) mm over `PatchSet.samples(P)`.
         allowance: (n, P) mm.
     """
 
@@ -53,29 +52,33 @@ class MarginedSurface:
     """Surfaces of one model; a newer one does not change it.
 
     Args:
-        pipeline: Over an even grid (`Patch.samples`).
-        uncertainty: Of the same model; None where there is none: the simulated surface is then taken for exact.
+        pipeline: Over even grids (`PatchSet.samples`).
+        uncertainty: Uncertainty of the model; None: the simulated surface is taken as exact.
 
     Raises:
-        SoftformError: If the pipeline's points are no even grid.
+        SoftformError: If the pipeline's points are no even grids.
     """
 
     def __init__(self, pipeline: ForwardPipeline, uncertainty: SurfaceUncertainty | None) -> None:
-        self.pipeline = pipeline
+        self.pipeline, patches = pipeline, pipeline.patches
         count = len(pipeline.uv)
-        self.side = round(float(np.sqrt(count)))
-        if self.side**2 != count or not np.array_equal(pipeline.uv, pipeline.patch.samples(count)):
+        self.side = round(float(np.sqrt(count / len(patches))))
+        if not np.array_equal(pipeline.uv, patches.samples(count)):
             raise SoftformError(
-                "The surface's points are no even grid.", "Make the pipeline over the samples of its patch."
+                "The surface's points are no even grids.", "Make the pipeline over the samples of its patches."
             )
-        self.faces = pipeline.patch.triangles(count)
-        self._coarse = None if uncertainty is None else uncertainty.at(pipeline.patch.samples(UNCERTAINTY_SIDE**2))
-        self._interpolation = basis_matrix(pipeline.uv, UNCERTAINTY_SIDE, UNCERTAINTY_SIDE, 1, pipeline.patch.periodic)
+        self.faces = patches.triangles(count)
+        self._coarse = (
+            None if uncertainty is None else uncertainty.at(patches.samples(len(patches) * UNCERTAINTY_SIDE**2))
+        )
+        self._interpolation = patches.with_grids(UNCERTAINTY_SIDE, 1).basis(pipeline.uv)
 
     def at(self, actuation: Array) -> SurfaceStates:
-        """Surfaces at (n, k) Pa."""
+        """Surfaces at (n, k)."""
         points = self.pipeline.points(actuation)
-        allowance = chords(points, self.side, self.pipeline.patch.periodic)
+        patches = self.pipeline.patches.patches
+        parts = zip(np.split(points, len(patches), axis=1), patches, strict=True)
+        allowance = np.concatenate([chords(own, self.side, patch.periodic) for own, patch in parts], axis=1)
         if self._coarse is not None:
             allowance += SIGMAS * (self._interpolation @ self._coarse.along_normals(actuation).T).T
         return SurfaceStates(points, allowance)
@@ -88,7 +91,7 @@ def chords(points: Array, side: int, periodic: bool = False) -> Array:
     derivatives are taken from differences over the grid.
 
     Args:
-        points: (n, side * side, 3) mm over `Patch.samples`.
+        points: (n, side * side, 3) mm over `Patch.samples` of one patch.
         side: Points a side.
         periodic: Whether u runs around a tube.
 

@@ -30,7 +30,7 @@ _BATCH = 4
 
 
 class StoppedError(Exception):
-    """The wish to stop was met in the middle of a check."""
+    """A stop was requested during a check."""
 
 
 class MotionChecker:
@@ -38,8 +38,8 @@ class MotionChecker:
 
     Args:
         surface: The prediction.
-        gauge: Of the obstacle.
-        ranges: (k,) Pa, working range of each chamber.
+        gauge: Distances to the obstacle.
+        ranges: (k,), working range of each chamber.
         should_stop: Asked before every batch of states.
 
     Attributes:
@@ -53,18 +53,18 @@ class MotionChecker:
         self.states_checked = 0
 
     def spare(self, actuation: Array) -> Array:
-        """Room beside the margin at (n, k) Pa, (n,) mm; a state may be passed if it is not negative.
+        """Room beside the margin at (n, k), (n,) mm; a state may be passed if it is not negative.
 
         Raises:
-            StoppedError: If the wish to stop came.
+            StoppedError: If a stop was requested.
         """
         return self._measured(actuation)[1]
 
     def is_clear(self, start: Array, end: Array) -> bool:
-        """Whether nothing is met on the straight line between two actuations (k,) Pa, ends included.
+        """Whether nothing is met on the straight line between two actuations (k,), ends included.
 
         Raises:
-            StoppedError: If the wish to stop came.
+            StoppedError: If a stop was requested.
         """
         pieces = max(1, int(np.ceil(np.abs((end - start) / self._ranges).max() / STEP_PART)))
         places = np.linspace(0.0, 1.0, pieces + 1)

@@ -17,11 +17,11 @@ class Trajectory:
     """Waypoints, the start first.
 
     Attributes:
-        pressures: (n, k) Pa.
+        actuations: (n, k).
         times: (n,) s after the start.
     """
 
-    pressures: Array
+    actuations: Array
     times: Array
 
 
@@ -29,9 +29,9 @@ def trajectory_along(path: Array, surface: MarginedSurface, slew_rate: Array, sp
     """Waypoints along a path of straight motions, as fast as the slew rate allows.
 
     Args:
-        path: (n, k) Pa, its corners.
+        path: (n, k), its corners.
         surface: The prediction.
-        slew_rate: Fastest change of each degree of freedom, (m,) Pa/s.
+        slew_rate: Fastest change of each degree of freedom, (k,) per second.
         spacing_mm: No point of the surface moves further from one waypoint to the next.
     """
     pieces = [path[:1]]
@@ -43,9 +43,9 @@ def trajectory_along(path: Array, surface: MarginedSurface, slew_rate: Array, sp
         steps = max(1, int(np.ceil(gone[-1] / (_RESERVE * spacing_mm))))
         even = np.interp(np.linspace(0.0, gone[-1], steps + 1)[1:], gone, places)
         pieces.append(start + even[:, None] * (end - start))
-    pressures = np.concatenate(pieces)
-    legs = slew_durations(pressures[0], pressures[1:], slew_rate)
+    actuations = np.concatenate(pieces)
+    legs = slew_durations(actuations[0], actuations[1:], slew_rate)
     # A leg on which nothing moves: two waypoints at one place and one moment.
     moving = np.concatenate([[True], legs > 0.0])
     times = np.concatenate([[0.0], np.cumsum(legs)])
-    return Trajectory(pressures[moving], times[moving])
+    return Trajectory(actuations[moving], times[moving])

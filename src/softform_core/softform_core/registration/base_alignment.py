@@ -19,7 +19,7 @@ def base_alignment(
     """Least-squares motion that brings the visible base markers to their places on the robot (Kabsch).
 
     Args:
-        names: Of the captured markers.
+        names: Names of the captured markers.
         positions: (M, 3) m in the capture system's frame, NaN where missing.
         base_markers: Name -> place in the robot's frame, m.
         largest_residual: Root of the mean squared distance, m, beyond which markers were moved or mixed up.

@@ -12,6 +12,7 @@ from softform_core.registration.rest_surface import rest_surface
 from softform_core.robots import Robot
 from softform_core.surface.bspline import basis_matrix, derivative_matrices
 from softform_core.surface.patch import Patch
+from softform_core.surface.patch_set import PatchSet
 
 _FEWEST_MARKERS = 4
 _LARGEST_DISTANCE = 0.05
@@ -29,7 +30,7 @@ def register_markers(rest: Array, robot: Robot) -> Array:
         robot: Robot that carries them.
 
     Returns:
-        (M, 2), u and v in 0 … 1.
+        (M, 2), u and v.
 
     Raises:
         SoftformError: If there are fewer than four markers, one is missing or far from the surface, or two coincide.
@@ -52,7 +53,7 @@ def register_markers(rest: Array, robot: Robot) -> Array:
             f"Markers {_listed(np.sort(pair))} are {gaps.min():.4f} m apart.",
             "Check the labels; take one of two markers that touch off the robot.",
         )
-    uv, distance = closest_parameters(markers, rest_surface(robot).control_points.reshape(-1, 3), robot.patch)
+    uv, distance = closest_parameters(markers, rest_surface(robot).control_points, robot.patches)
     far = np.flatnonzero(distance > _LARGEST_DISTANCE * size)
     if len(far):
         raise SoftformError(
@@ -67,21 +68,32 @@ def _listed(indices: NDArray[np.integer]) -> str:
     return ", ".join(str(int(index) + 1) for index in indices)
 
 
-def closest_parameters(points: Array, control: Array, patch: Patch) -> tuple[Array, Array]:
+def closest_parameters(points: Array, control: Array, patches: PatchSet) -> tuple[Array, Array]:
     """Parameters of the points of a B-spline surface that are closest to given points.
 
-    The nearest point of a dense grid, then Gauss-Newton between the patch's borders.
+    The nearest point of dense grids, then Gauss-Newton between the borders of its patch.
 
     Args:
         points: (M, 3).
-        control: (rows * cols, 3) control points, in the unit of the points.
-        patch: Of the surface.
+        control: (C, 3) control points, in the unit of the points.
+        patches: Patches of the surface.
 
     Returns:
         (M, 2) parameters and (M,) distances.
     """
-    grid = patch.samples(_SEARCH_GRID**2)
-    nearest = cKDTree(basis_matrix(grid, *patch) @ control).query(points)[1]
+    grid = patches.samples(len(patches) * _SEARCH_GRID**2)
+    nearest = cKDTree(patches.basis(grid) @ control).query(points)[1]
+    place, local = patches.split(grid[nearest])
+    uv, distance = np.empty((len(points), 2)), np.empty(len(points))
+    for number, (patch, own) in enumerate(zip(patches.patches, patches.control_grids(control), strict=True)):
+        on = place == number
+        found, distance[on] = _closest_on_patch(points[on], own.reshape(-1, 3), patch, local[on])
+        uv[on] = patches.joined(number, found)
+    return uv, distance
+
+
+def _closest_on_patch(points: Array, control: Array, patch: Patch, starts: Array) -> tuple[Array, Array]:
+    """`closest_parameters` on one patch, from parameters (M, 2) near the closest points."""
     inside, around = 0.5 / _SEARCH_GRID, np.inf if patch.periodic else 0.0
     bounds = (-around, 0.0), (1.0 + around, 1.0)
     uv, distance = np.empty((len(points), 2)), np.empty(len(points))
@@ -89,7 +101,7 @@ def closest_parameters(points: Array, control: Array, patch: Patch) -> tuple[Arr
     def wrapped(at: Array) -> Array:
         return (at % [1.0, np.inf] if patch.periodic else at)[None]
 
-    for place, (point, start) in enumerate(zip(points, np.clip(grid[nearest], inside, 1.0 - inside), strict=True)):
+    for place, (point, start) in enumerate(zip(points, np.clip(starts, inside, 1.0 - inside), strict=True)):
 
         def offset(at: Array, point: Array = point) -> Array:
             return np.asarray(basis_matrix(wrapped(at), *patch) @ control)[0] - point

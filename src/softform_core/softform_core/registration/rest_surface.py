@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from softform_core.arrays import Array
 from softform_core.robots import Robot
 from softform_core.simulation.simulated_body import SimulatedBody, rest_points
-from softform_core.surface.patch import ParametrisedMesh
+from softform_core.surface.patch_set import ParametrisedSurface
 
 _SAMPLES = 65 * 65
 _KEPT = 4
@@ -18,11 +18,11 @@ class RestSurface:
     Attributes:
         mesh: Parametrised mesh of the surface.
         vertices: (V, 3) m of the body's mesh.
-        control_points: (rows, cols, 3) m.
-        points: (P, 3) m over `patch.samples(P)`.
+        control_points: (C, 3) m, of all patches.
+        points: (P, 3) m over `patches.samples(P)`.
     """
 
-    mesh: ParametrisedMesh
+    mesh: ParametrisedSurface
     vertices: Array
     control_points: Array
     points: Array
@@ -51,7 +51,7 @@ def rest_surface_of(robot: Robot, body: SimulatedBody) -> RestSurface:
     Raises:
         SoftformError: As `rest_surface` does.
     """
-    patch, vertices = robot.patch, rest_points(body)
-    mesh = patch.parametrised(vertices, body.faces)
+    patches, vertices = robot.patches, rest_points(body)
+    mesh = robot.parametrised(vertices, body.faces)
     control = mesh.fit(vertices)
-    return RestSurface(mesh, vertices, control, patch.evaluate(control, patch.samples(_SAMPLES)))
+    return RestSurface(mesh, vertices, control, patches.evaluate(control, patches.samples(_SAMPLES)))

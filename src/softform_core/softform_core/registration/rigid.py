@@ -66,29 +66,23 @@ def centroid(points: Array) -> Array:
     return np.full(len(points), 1.0 / len(points)) @ points
 
 
-def kabsch(source: Array, destination: Array, weights: Array | None = None) -> RigidTransform:
+def kabsch(source: Array, destination: Array) -> RigidTransform:
     """Rigid motion that brings paired points together with the least squared error (Kabsch 1976, no mirroring).
 
     Args:
         source: (N, 3), N >= 3.
         destination: (N, 3), the partner of each source point.
-        weights: (N,) not negative, or None for equal weights.
 
     Raises:
-        SoftformError: On fewer than three pairs, or weights that sum to zero.
+        SoftformError: On fewer than three pairs.
     """
     if source.shape != destination.shape or source.ndim != 2 or len(source) < 3:
         raise SoftformError(
             f"A rigid motion needs at least three pairs of points, got {source.shape} and {destination.shape}.",
             "Give two (N, 3) arrays.",
         )
-    weights = np.ones(len(source)) if weights is None else weights
-    total = float(weights.sum())
-    if not total > 0.0:
-        raise SoftformError("No pair of points has any weight.", "Check that the shapes overlap.")
-    source_mean = weights @ source / total
-    destination_mean = weights @ destination / total
-    covariance = (source - source_mean).T @ (weights[:, None] * (destination - destination_mean))
+    source_mean, destination_mean = centroid(source), centroid(destination)
+    covariance = (source - source_mean).T @ (destination - destination_mean)
     u, _, vt = np.linalg.svd(covariance)
     mirror = np.sign(np.linalg.det(vt.T @ u.T)) or 1.0
     rotation = vt.T @ np.diag([1.0, 1.0, mirror]) @ u.T

@@ -108,7 +108,7 @@ class Linear(ActuationMap):
     """Commands are `matrix` times the actuation plus `offsets`, so that 6 degrees of freedom may drive 9 chambers.
 
     Attributes:
-        names: Of the m degrees of freedom.
+        names: Names of the m degrees of freedom.
         matrix: k rows, one for each actuator, of m numbers.
         offsets: One for each actuator, or one number for all.
         minimum: Lowest value of each degree of freedom, or one number for all.

@@ -20,7 +20,7 @@ class Actuators(Description):
 
     Attributes:
         names: One for each input of the body, in its order; the body's own names by default.
-        quantity: What is commanded: gauge pressure, or the displacement at a motor, such as the pull of a tendon.
+        quantity: Commanded quantity: gauge pressure, or the displacement at a motor, such as the pull of a tendon.
         minimum: Lowest command.
         maximum: Highest command.
         slew_rate: Fastest change of a command, per second.
@@ -65,9 +65,9 @@ def check_within(
 
     Args:
         robot: Name of the robot, for messages.
-        quantity: What the values are, for messages.
-        unit: Their unit, for messages.
-        names: What each belongs to.
+        quantity: Name of the values in messages.
+        unit: Unit of the values in messages.
+        names: Actuator or degree of freedom of each value.
         values: One for each name.
         lowest: Least allowed value of each.
         highest: Largest allowed value of each.

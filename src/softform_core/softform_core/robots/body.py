@@ -4,6 +4,7 @@ from abc import abstractmethod
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.robots.description import Description
@@ -48,6 +49,10 @@ class Body(Description):
         """Names of the patches of its surface and whether each is a tube, open at two ends; none by default."""
         return {}
 
+    def faces_of(self, patch: str, vertices: Array, faces: NDArray[np.integer]) -> NDArray[np.bool_]:
+        """Which of the faces (F, 3) of its resting mesh (V, 3) m belong to a patch, (F,); by default all."""
+        return np.ones(len(faces), dtype=bool)
+
     @property
     def frames(self) -> dict[str, int]:
         """Named points and how many coordinates each moves in (2 of a planar body, else 3); none by default."""
@@ -56,6 +61,11 @@ class Body(Description):
     @abstractmethod
     def outlines(self) -> list[Outline]:
         """Where each input lies, in the order of `inputs`."""
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether it has a simulator; a body of which only data are known has none."""
+        return True
 
     @abstractmethod
     def simulator(self) -> Any:
@@ -74,11 +84,15 @@ class Body(Description):
         """As `simulator`, with the differences of a reality (of `reality_type`): the body on the virtual rig."""
         raise TypeError(f"a body of kind '{self.kind}' has no realities")
 
+    def drawn_reality(self, draw: np.random.Generator) -> Description:
+        """A reality (of `reality_type`) at random, from the distribution of this kind of body."""
+        raise TypeError(f"a body of kind '{self.kind}' has no distribution of realities")
+
     def symmetric_images(self, actuation: Array, control_points: Array) -> list[tuple[Array, Array]]:
         """Images of shapes under the symmetries of the resting body; the first is the shapes themselves.
 
         Args:
             actuation: (n, k) values of the inputs.
-            control_points: (n, rows, columns, 3) mm of its one patch.
+            control_points: (n, rows, columns, 3) mm of a surface of one patch.
         """
         return [(actuation, control_points)]

@@ -29,11 +29,11 @@ class Device(Description):
     """One board or bus.
 
     Attributes:
-        name: Of the device.
+        name: Name of the device.
         kind: Family of devices that it is one of (docs/extending.md, A device).
         actuators: Names of those that it serves; all of them by default.
         channels: Channel of each of them, such as the id of a motor.
-        settings: What else its family has to know of it, such as the radius of a drum.
+        settings: Settings of its family, such as the radius of a drum.
     """
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]

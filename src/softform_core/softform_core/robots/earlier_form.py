@@ -17,7 +17,7 @@ def earlier_fingerprint(robot: Robot) -> str | None:
     lowest, highest = robot.drive.minimum, robot.drive.maximum
     if kind not in ("membrane", "rod") or isinstance(lowest, list) or isinstance(highest, list):
         return None
-    if robot.actuation_map.kind not in ("identity", "antagonistic"):
+    if len(robot.surfaces) > 1 or robot.actuation_map.kind not in ("identity", "antagonistic"):
         return None
     body = robot.body.model_dump(mode="json", exclude={"kind"})
     decisive: dict[str, Any] = {"name": robot.name, kind: body}
@@ -25,7 +25,7 @@ def earlier_fingerprint(robot: Robot) -> str | None:
     if kind == "rod":
         decisive["antagonistic"] = robot.actuation_map.kind == "antagonistic"
     else:
-        decisive["surface"] = robot.surface.model_dump(mode="json", exclude={"patch"})
+        decisive["surface"] = robot.surfaces[0].model_dump(mode="json", exclude={"patch"})
     return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:16]
 
 

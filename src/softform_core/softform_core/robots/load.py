@@ -7,7 +7,7 @@ import yaml
 from pydantic import ValidationError
 
 from softform_core.errors import SoftformError
-from softform_core.paths import config_dir, robot_file
+from softform_core.paths import places, robot_file
 from softform_core.robots.robot import Robot
 
 
@@ -15,8 +15,8 @@ def load_robot(name_or_path: str | Path, needs: Literal["surface", "tip"] | None
     """Read a robot by its name in `config/robots` or by the path of a description.
 
     Args:
-        name_or_path: Of the robot.
-        needs: What it must be askable for.
+        name_or_path: Name in `config/robots`, or path of a description.
+        needs: Outputs that the robot must have.
 
     Raises:
         SoftformError: If the description is missing, is not YAML, does not describe a robot, or lacks what is needed.
@@ -27,13 +27,17 @@ def load_robot(name_or_path: str | Path, needs: Literal["surface", "tip"] | None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise SoftformError(f"{path} is not valid YAML: {error}", "Correct the file.") from error
     robot = read_robot(content, path)
-    if str(name_or_path) != robot.name and not path.resolve().is_relative_to(config_dir().resolve()):
+    if str(name_or_path) != robot.name and not _is_found_by_name(path):
         robot._path = str(name_or_path)
     if needs == "surface":
-        _ = robot.surface
+        _ = robot.patches
     elif needs == "tip":
         _ = robot.tip
     return robot
+
+
+def _is_found_by_name(path: Path) -> bool:
+    return any(path.resolve().is_relative_to((place / "config").resolve()) for place in places())
 
 
 def read_robot(content: Any, origin: Path | str) -> Robot:

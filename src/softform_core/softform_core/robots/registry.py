@@ -6,15 +6,10 @@ A package adds a kind by an entry point of the group `softform.bodies`: `kind = 
 from functools import cache
 
 from softform_core.errors import SoftformError
-from softform_core.plugins import load_plugin, plugin_kinds
+from softform_core.plugins import load_plugin
 from softform_core.robots.body import Body
 
 GROUP = "softform.bodies"
-
-
-def body_kinds() -> list[str]:
-    """Names of all kinds that are installed."""
-    return plugin_kinds(GROUP)
 
 
 @cache

@@ -2,9 +2,11 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, PrivateAttr, SerializeAsAny, field_validator, model_validator
 
 from softform_core.arrays import Array
@@ -17,7 +19,7 @@ from softform_core.robots.devices import Device, Tolerances
 from softform_core.robots.registry import body_class
 
 if TYPE_CHECKING:
-    from softform_core.surface.patch import Patch
+    from softform_core.surface.patch_set import ParametrisedSurface, PatchSet
 
 TIP = "tip"
 """Name of the frame whose place is learned and asked for."""
@@ -43,20 +45,20 @@ class TipLearning(Description):
 
 
 class Robot(Description):
-    """One robot, of whatever body.
+    """One robot of any body.
 
     A robot is asked for shapes of its surfaces, or for the place of a frame. An *actuation* has m values, one for each
     degree of freedom; the `actuation_map` turns it into k commands, one for each actuator.
 
     Attributes:
         name: Folder of its models and data.
-        title: For people.
-        source: Where its numbers come from.
+        title: Title in reports.
+        source: Origin of its numbers.
         body: Body; its `kind` chooses the class.
         surfaces: Patches of the body that are measured and asked for.
         frames: Named points of the body that are asked for, and how their kinematics are learned.
-        devices: Which board and channel serves each actuator.
-        tolerances: How the driver judges this robot.
+        devices: Board and channel of each actuator.
+        tolerances: Tolerances of the driver for this robot.
         base_markers: Motion-capture markers on its rigid frame, name -> position in the robot's frame, m: by them the
             captured markers come into that frame.
     """
@@ -105,6 +107,8 @@ class Robot(Description):
             if surface.patch not in self.body.patches:
                 known = ", ".join(self.body.patches) or "none"
                 raise ValueError(f"surfaces: the body has no patch '{surface.patch}' (known: {known})")
+        if len({surface.patch for surface in self.surfaces}) < len(self.surfaces):
+            raise ValueError("surfaces: each patch may be named once")
         for frame in self.frames:
             if frame not in self.body.frames:
                 known = ", ".join(self.body.frames) or "none"
@@ -168,21 +172,13 @@ class Robot(Description):
         """Command of each actuator at which the robot is safe, (k,)."""
         return each(self.drive.safe, len(self.actuators))
 
-    @property
-    def channels(self) -> list[int]:
-        """Channel of each actuator on the one device that serves them all, in their order.
+    def served_by(self, device: Device) -> NDArray[np.int64]:
+        """Indices (c,) of the actuators that one of its devices serves, in the order of the device's channels."""
+        return self.indices_of(device.actuators or self.actuators)
 
-        Raises:
-            SoftformError: If several devices do.
-        """
-        if len(self.devices) > 1:
-            raise SoftformError(
-                f"Robot '{self.name}' is served by {len(self.devices)} devices; the driver drives one.",
-                "Describe one device that serves all actuators.",
-            )
-        device = self.devices[0]
-        channel_of = dict(zip(device.actuators or self.actuators, device.channels, strict=True))
-        return [channel_of[name] for name in self.actuators]
+    def indices_of(self, names: Sequence[str]) -> NDArray[np.int64]:
+        """Indices (c,) of named actuators."""
+        return np.array([self.actuators.index(name) for name in names])
 
     @property
     def actuation_names(self) -> list[str]:
@@ -220,35 +216,31 @@ class Robot(Description):
         return self.body.extent
 
     @property
-    def surface(self) -> SurfaceDescription:
-        """Its one surface.
-
-        Raises:
-            SoftformError: If it has none, or several.
-        """
-        if len(self.surfaces) > 1:
-            names = ", ".join(surface.patch for surface in self.surfaces)
-            raise SoftformError(
-                f"Robot '{self.name}' has {len(self.surfaces)} surfaces ({names}); a model predicts one.",
-                "Describe one surface, or one robot for each of them.",
-            )
-        if not self.surfaces:
-            raise SoftformError(
-                f"Robot '{self.name}' has a tip and no surface.", "Choose a robot with a surface, such as 'membrane'."
-            )
-        return self.surfaces[0]
-
-    @property
-    def patch(self) -> "Patch":
-        """Control grid, samples and borders of its one surface.
+    def patches(self) -> "PatchSet":
+        """Control grids, samples and borders of its surfaces.
 
         Raises:
             SoftformError: If it has none.
         """
         from softform_core.surface.patch import Patch
+        from softform_core.surface.patch_set import PatchSet
 
-        surface = self.surface
-        return Patch(surface.rows, surface.columns, surface.degree, self.body.patches[surface.patch])
+        if not self.surfaces:
+            raise SoftformError(
+                f"Robot '{self.name}' has a tip and no surface.", "Choose a robot with a surface, such as 'membrane'."
+            )
+        return PatchSet(
+            tuple(Patch(one.rows, one.columns, one.degree, self.body.patches[one.patch]) for one in self.surfaces)
+        )
+
+    def parametrised(self, vertices: Array, faces: NDArray[np.integer]) -> "ParametrisedSurface":
+        """The mesh (V, 3), (F, 3) of its resting body, flattened patch by patch.
+
+        Raises:
+            SoftformError: If it has no surface, or the mesh cannot be flattened.
+        """
+        parts = [self.body.faces_of(one.patch, vertices, faces) for one in self.surfaces]
+        return self.patches.parametrised(vertices, faces, parts)
 
     @property
     def tip(self) -> TipLearning:
@@ -291,6 +283,20 @@ class Robot(Description):
             SoftformError: If there is another number of values.
         """
         return np.clip(self.actuation_of(values), self.actuation_min, self.actuation_max)
+
+    def in_order(self, names: Sequence[str], values: Sequence[float]) -> Array:
+        """Values (k,) of named actuators in the order of the robot's.
+
+        Raises:
+            SoftformError: Unless each actuator is named once, with a value.
+        """
+        if len(names) != len(values) or sorted(names) != sorted(self.actuators):
+            raise SoftformError(
+                f"{len(values)} values came for the actuators {', '.join(names) or '(none)'}.",
+                f"Name each actuator of '{self.name}' once: {', '.join(self.actuators)}.",
+            )
+        value_of = dict(zip(names, values, strict=True))
+        return np.array([value_of[name] for name in self.actuators], dtype=np.float64)
 
     def check_commands(self, commands: Array) -> Array:
         """Return `commands` as a (k,) float array if the actuators may be given them.

@@ -3,7 +3,7 @@
 The model is `jacksboro_fault_dem.npz` (SRTM, 344 x 403 heights about the Jacksboro fault, Tennessee). Choices:
 
 - the middle square of about 30 km is laid on the membrane, so the land is shrunk evenly in x and y;
-- a Gaussian of `SMOOTHING` chambers removes what is finer than a chamber, which no pressures could follow;
+- a Gaussian of `SMOOTHING` chambers removes what is finer than a chamber, which no actuation could follow;
 - heights are stretched so that the highest point is `HEIGHT` of the shorter side (32 mm on the 320 mm membrane; the
   membrane's middle rises about twice that at full pressure);
 - `FLOOR` of the height is put under the land, and all of it is multiplied by (1 - (x/a)^2)(1 - (y/b)^2), the shape of a

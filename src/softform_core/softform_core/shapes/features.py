@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.surface.patch_set import on_patches
 
 MAX_FEATURES = 1000
 """More points than this are a shape: give a cloud or a mesh."""
@@ -17,7 +18,7 @@ class FeaturePoints:
     """Sparse targets with correspondence; made by `of`, which checks them.
 
     Attributes:
-        uv: (M, 2) surface parameters of the points, 0 … 1.
+        uv: (M, 2) surface parameters of the points, see `surface.patch_set`.
         positions: (M, 3) m, where each is wanted.
         weights: (M,) of each squared distance.
     """
@@ -31,7 +32,7 @@ class FeaturePoints:
         """Check and keep feature points.
 
         Args:
-            uv: (M, 2) in the unit square, M > 0.
+            uv: (M, 2), M > 0; in the unit square, that of patch i further by 2 i in u.
             positions: (M, 3) m.
             weights: (M,) positive, or None for 1 each.
 
@@ -47,7 +48,7 @@ class FeaturePoints:
             )
         if not (np.isfinite(places).all() and np.isfinite(wanted).all()):
             raise SoftformError("A feature point has NaN or infinite numbers.", "Leave out points that are not known.")
-        if places.min() < 0.0 or places.max() > 1.0:
+        if not on_patches(places).all():
             raise SoftformError(
                 f"The surface parameters of feature points reach from {places.min():g} to {places.max():g}.",
                 "Give u and v between 0 and 1: they are parameters of the robot's surface, not metres.",

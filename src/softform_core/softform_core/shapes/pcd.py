@@ -26,7 +26,7 @@ class _Header:
         columns: Columns of x, y and z in an ascii body.
         width: Number of all columns there.
         encoding: "ascii", "binary" or "binary_compressed".
-        body_offset: Where the body starts in the file.
+        body_offset: Offset of the body in the file, bytes.
     """
 
     points: int

@@ -28,7 +28,7 @@ class PlyHeader:
         comments: Text of each comment line.
         counts: Number of rows of each element, such as "vertex" and "face".
         smallest_body: Least number of bytes that the body can have (lists taken as empty).
-        body_offset: Where the body starts in the file.
+        body_offset: Offset of the body in the file, bytes.
     """
 
     encoding: str

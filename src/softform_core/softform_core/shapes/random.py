@@ -1,4 +1,4 @@
-"""Targets that the simulated robot can take: its own shape under pressures that are not shown."""
+"""Targets that the simulated robot can take: its own shape under a hidden actuation."""
 
 import numpy as np
 
@@ -8,17 +8,17 @@ from softform_core.simulation.simulated_body import equilibrium_points
 
 
 def random_target(robot: Robot, seed: int) -> TargetShape:
-    """Shape of the simulated robot under random pressures, uniform within the working range.
+    """Shape of the simulated robot under a random actuation, uniform within the working range.
 
     Args:
         robot: Robot whose shape is drawn at random.
-        seed: Of the pressures; the same seed gives the same shape.
+        seed: Seed of the actuation; the same seed gives the same shape.
 
     Returns:
-        Mesh, m. The pressures stay hidden: the way back to them is what inverse kinematics is for.
+        Mesh, m.
 
     Raises:
-        NoEquilibriumError: If the robot's description has no equilibrium under these pressures.
+        NoEquilibriumError: If the robot's description has no equilibrium under it.
     """
     hidden = np.random.default_rng(seed).uniform(robot.actuation_min, robot.actuation_max)
     body = robot.body.simulator()

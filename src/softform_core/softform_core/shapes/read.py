@@ -28,7 +28,7 @@ MAX_FILE_BYTES = 256 * 1024**2
 """Larger files are rejected unread: an ASCII file of 2 million points with normals is about as large."""
 
 LARGEST_COORDINATE = 1e9
-"""In the file's unit; a number beyond it is a damaged one, whatever was scanned."""
+"""In the file's unit; a larger number is a damaged one."""
 
 STL_HEADER_BYTES = 84
 STL_TRIANGLE_BYTES = 50

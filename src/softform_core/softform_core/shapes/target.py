@@ -85,6 +85,14 @@ class TargetShape:
         """Size of the axis-aligned bounding box, (3,) m."""
         return np.ptp(self.points, axis=0)
 
+    @property
+    def facing(self) -> NDArray[np.float64]:
+        """Mean normal (3,), of a mesh by area; of length 1 if it is flat, 0 if it is closed or has no normals."""
+        if self.faces is not None:
+            doubled_areas = _face_normals(self.points, self.faces)
+            return np.asarray(doubled_areas.sum(axis=0) / np.linalg.norm(doubled_areas, axis=1).sum())
+        return np.zeros(3) if self.normals is None else np.asarray(self.normals.mean(axis=0))
+
     def with_normals(self) -> "TargetShape":
         """This shape with normals; those of a cloud come from `estimate_normals`."""
         if self.normals is not None:
@@ -99,7 +107,7 @@ class TargetShape:
 
         Args:
             count: Points wanted.
-            seed: Of the random choice.
+            seed: Seed of the random choice.
 
         Returns:
             A cloud, with normals if this shape has them.

@@ -24,7 +24,7 @@ def check_points(points: ArrayLike, what: str = "shape") -> NDArray[np.float64]:
 
     Args:
         points: (N, 3), any unit.
-        what: What the points are, for the message.
+        what: Name of the points in the error message.
 
     Raises:
         SoftformError: If there are no points, fewer than `MIN_POINTS` or more than `MAX_POINTS`; on a wrong shape, NaN
@@ -87,8 +87,8 @@ def check_scale(points: NDArray[np.float64], what: str, name: str, size: float) 
     Args:
         points: (N, 3) m, N > 0.
         what: Each of them is, for the message.
-        name: Of the robot.
-        size: Of the robot, m.
+        name: Name of the robot.
+        size: Size of the robot, m.
 
     Raises:
         SoftformError: If one is.

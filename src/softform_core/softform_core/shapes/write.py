@@ -1,4 +1,4 @@
-"""Writes shapes as PLY files that appear whole or not at all."""
+"""Writes shapes as PLY and PCD files that appear whole or not at all."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -43,3 +43,19 @@ def write_ply(path: str | Path, shape: TargetShape, unit: Unit = "m", comments: 
         faces["count"], faces["vertices"] = 3, shape.faces
         body.append(faces.tobytes())
     write_atomically(path, "\n".join([*header, "end_header", ""]).encode("ascii") + b"".join(body))
+
+
+def write_pcd(path: str | Path, shape: TargetShape) -> None:
+    """Write a shape's points as binary PCD 0.7 (float32, m), as `write_ply` does.
+
+    Args:
+        path: The file; an existing one is replaced.
+        shape: Mesh or cloud in metres.
+
+    Raises:
+        SoftformError: If the file cannot be written.
+    """
+    count = len(shape.points)
+    header = ["VERSION 0.7", "FIELDS x y z", "SIZE 4 4 4", "TYPE F F F", "COUNT 1 1 1", f"WIDTH {count}", "HEIGHT 1"]
+    header += ["VIEWPOINT 0 0 0 1 0 0 0", f"POINTS {count}", "DATA binary", ""]
+    write_atomically(path, "\n".join(header).encode("ascii") + shape.points.astype("<f4").tobytes())

@@ -30,7 +30,7 @@ class ProcessPool:
     """Fresh (spawned) processes of one thread each.
 
     Args:
-        jobs: How many.
+        jobs: Number of processes.
     """
 
     def __init__(self, jobs: int) -> None:

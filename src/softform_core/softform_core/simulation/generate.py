@@ -49,8 +49,8 @@ def generate(
     Samples that the store holds already are not simulated again; a larger sampling of the same settings adds to it.
 
     Args:
-        robot: From `load_robot`.
-        sampling: Which actuations (see `simulation.sampling`).
+        robot: The robot to simulate.
+        sampling: Sampled actuations (see `simulation.sampling`).
         output: Directory of the Zarr store.
         jobs: Processes to share the work; one for each core by default.
         progress: Whether to show a progress bar on stderr.

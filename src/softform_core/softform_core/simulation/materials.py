@@ -25,7 +25,7 @@ class Law:
     """One law.
 
     Attributes:
-        positive: Of its coefficients, which must be positive.
+        positive: Coefficients that must be positive.
         shear_modulus: mu at small strain, Pa, of the coefficients, Pa.
         energy: Numba function of the coefficients and j: W, dW/dI1, d2W/dI1^2.
     """

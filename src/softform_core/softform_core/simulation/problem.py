@@ -1,4 +1,4 @@
-"""What a body tells the solver: its total potential over the free unknowns, and how it takes its load."""
+"""What a body gives the solver: its total potential over the free unknowns, and how it takes its load."""
 
 from typing import Protocol
 

@@ -12,7 +12,7 @@ class Solved(NamedTuple):
     """Samples that have been solved.
 
     Attributes:
-        outputs: By name, (b, ...) each; rows that failed are not read.
+        outputs: Outputs by name, (b, ...) each; rows that failed are not read.
         iterations: (b,) of Newton's method.
         failures: (b,) why there is no equilibrium; empty where there is one.
     """

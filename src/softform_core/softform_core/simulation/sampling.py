@@ -30,9 +30,9 @@ class Sampling:
 
     Attributes:
         actuations: (n, m).
-        settings: What must be the same for a store to be continued.
-        attributes: For the store: the settings and what else is known.
-        remark: For people; empty if there is nothing to say.
+        settings: Settings that must be equal for a store to be continued.
+        attributes: Attributes of the store: the settings and more.
+        remark: Remark for the user; empty if there is none.
     """
 
     actuations: Array
@@ -96,7 +96,7 @@ def sample_actuations(minimum: Array, maximum: Array, samples: int, seed: int, r
         minimum: (m,) lowest values.
         maximum: (m,) highest values.
         samples: Number n of actuations; below 2^m, half of them are corners.
-        seed: Of the Halton sequence, and of the corners if they are drawn.
+        seed: Seed of the Halton sequence, and of the corners if they are drawn.
         rest: (m,) where the robot is at rest; by default nought, or what is nearest to it in the range.
 
     Returns:

@@ -15,7 +15,7 @@ def equilibrium_sensitivities(problem: EquilibriumProblem, unknowns: Array, actu
     """Derivative dx/da of equilibria by the actuator values.
 
     Args:
-        problem: Of the body.
+        problem: Equilibrium problem of the body.
         unknowns: (n, m) at equilibrium.
         actuators: (n, k) there.
 

@@ -11,7 +11,7 @@ from softform_core.simulation.problem import EquilibriumProblem
 
 
 class SimulatedBody(EquilibriumProblem, Protocol):
-    """An `EquilibriumProblem` that tells where P points of its body are: of its surface, named frames, or both.
+    """An `EquilibriumProblem` that gives the places of P points of its body: of its surface, named frames, or both.
 
     A body with a surface gives its vertices first, so that `faces` index the points.
     """
@@ -37,6 +37,14 @@ class SimulatedBody(EquilibriumProblem, Protocol):
 
     def moved_points(self, unknowns: Array, moves: Array) -> Array:
         """Derivatives (n, P, 3, k) m of the points as the unknowns (n, m) move by `moves` (n, m, k)."""
+
+
+@runtime_checkable
+class TurningBody(SimulatedBody, Protocol):
+    """A body that gives the rotations of its frames."""
+
+    def turns(self, unknowns: Array) -> Array:
+        """Rotations (n, F, 3, 3) of the F frames, in their order, from rest to unknowns (n, m)."""
 
 
 class TendonLoads(NamedTuple):
@@ -68,8 +76,8 @@ def rest_points(body: SimulatedBody) -> Array:
     return np.asarray(body.points(body.rest[None])[0])
 
 
-def equilibrium_points(body: SimulatedBody, actuators: Array) -> Array:
-    """Points (n, P, 3) m at equilibrium under actuator values (n, k).
+def equilibrium_unknowns(body: SimulatedBody, actuators: Array) -> Array:
+    """Unknowns (n, m) at equilibrium under actuator values (n, k).
 
     Raises:
         NoEquilibriumError: If one of them has no equilibrium.
@@ -77,4 +85,9 @@ def equilibrium_points(body: SimulatedBody, actuators: Array) -> Array:
     found = find_equilibria(body, actuators)
     if reason := next(filter(None, found.failures), ""):
         raise NoEquilibriumError(reason, NO_EQUILIBRIUM_ADVICE)
-    return body.points(found.unknowns)
+    return found.unknowns
+
+
+def equilibrium_points(body: SimulatedBody, actuators: Array) -> Array:
+    """Points (n, P, 3) m at equilibrium; arguments and errors as `equilibrium_unknowns`."""
+    return body.points(equilibrium_unknowns(body, actuators))

@@ -1,12 +1,13 @@
 """Simulated samples on disk: one Zarr v3 group a robot, SI units.
 
 Arrays with a row for each sample: `actuation` (n, m), `status` (n,), `iterations` (n,), `solve_seconds` (n,), and what
-was solved: `vertices` (n, V, 3) m of a surface, or `tip` (n, d) m and `jacobian` (n, d, m) m per unit of the actuation.
-Of a surface, `rest_vertices` (V, 3) m and `faces` (F, 3) beside them. Attributes: schema and provenance, and `failures`
-(sample -> reason). A sample's status is written after its outputs, and each chunk replaces the old one at once, so
-whatever stops a run leaves a store in which everything marked as done is there.
+was solved: `vertices` (n, V, 3) m of a surface, or `tip` (n, d) m and `jacobian` (n, d, m) m per unit of the actuation,
+which imported tips lack. Of a surface, `rest_vertices` (V, 3) m and `faces` (F, 3) beside them. Attributes: schema and
+provenance, and `failures` (sample -> reason). A sample's status is written after its outputs, and each chunk replaces
+the old one at once, so whatever stops a run leaves a store in which everything marked as done is there.
 """
 
+from collections.abc import Mapping
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
@@ -27,22 +28,23 @@ _SURFACE, _TIP = ("vertices",), ("tip", "jacobian")
 
 def _misshapen(shapes: Shapes) -> list[str]:
     expected = {"actuation": 2} | dict.fromkeys(_EACH_SAMPLE, 1)
-    expected |= {"tip": 2, "jacobian": 3} if "tip" in shapes else {"vertices": 3, "rest_vertices": 2, "faces": 2}
+    outputs = _outputs(shapes)
+    tip = {"tip": 2} | dict.fromkeys(outputs[1:], 3)
+    expected |= tip if "tip" in outputs else {"vertices": 3, "rest_vertices": 2, "faces": 2}
     wrong = [name for name, dimensions in expected.items() if len(shapes.get(name, ())) != dimensions]
     if wrong:
         return wrong
     samples, freedoms = shapes["actuation"]
     # An interrupted growth leaves these arrays longer than `actuation`, which counts.
-    outputs = _outputs(shapes)
     wrong = [name for name in (*_EACH_SAMPLE, *outputs) if shapes[name][0] < samples]
-    if outputs == _TIP:
-        return wrong + ["jacobian"] * (shapes["jacobian"][1:] != (shapes["tip"][1], freedoms))
+    if "tip" in outputs:
+        return wrong + [name for name in outputs[1:] if shapes[name][1:] != (shapes["tip"][1], freedoms)]
     wrong += ["vertices"] * (shapes["vertices"][1:] != shapes["rest_vertices"])
     return wrong + [name for name in ("rest_vertices", "faces") if shapes[name][1] != 3]
 
 
 def _outputs(names: Shapes | zarr.Group) -> tuple[str, ...]:
-    return _TIP if "tip" in names else _SURFACE
+    return tuple(name for name in _TIP if name in names) if "tip" in names else _SURFACE
 
 
 SIMULATION = StoreKind(
@@ -68,7 +70,7 @@ class SimulationStore(ActuationStore):
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """Names of what was solved: `vertices`, or `tip` and `jacobian`."""
+        """Names of what was solved: `vertices`, or `tip` and, unless tips were imported, `jacobian`."""
         return _outputs(self._group)
 
     @property
@@ -146,7 +148,7 @@ def create_simulation(
     path: Path,
     robot: Robot,
     actuations: Array,
-    outputs: dict[str, tuple[int, ...]],
+    outputs: Mapping[str, tuple[int, ...]],
     constants: dict[str, NDArray],
     block: int,
     provenance: dict[str, Any],

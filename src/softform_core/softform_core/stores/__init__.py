@@ -1,1 +1,1 @@
-"""Zarr stores, whatever they hold, and the conversion of earlier files."""
+"""Zarr stores, and the conversion of earlier files."""

@@ -26,7 +26,7 @@ class ActuationStore:
 
     @property
     def actuation(self) -> NDArray[np.float64]:
-        """Pressures of every row, (n, k) Pa."""
+        """Actuation of every row, (n, k)."""
         actuation = self._read("actuation")
         return actuation[np.isfinite(actuation).all(axis=1)]  # a growth that was cut short leaves rows of NaN
 

@@ -21,10 +21,10 @@ class StoreKind:
     """One kind of store.
 
     Attributes:
-        name: What it is called in messages, such as "simulation".
+        name: Name in messages, such as "simulation".
         schema: Attribute `schema`.
         version: Attribute `schema_version`.
-        attributes: What else its attributes must hold; `robot` and `robot_fingerprint` always.
+        attributes: Required attributes besides `robot` and `robot_fingerprint`.
         made_by: Command that makes one.
         misshapen: Names the arrays, of the given shapes, that are missing or do not fit.
     """
@@ -42,7 +42,7 @@ def open_group(path: Path, kind: StoreKind, robot: Robot | None, *, writable: bo
 
     Args:
         path: Directory of the store.
-        kind: What it must be.
+        kind: Kind that the store must be of.
         robot: If given, the store must have been made for just this robot.
         writable: Whether it will be written.
 
@@ -50,7 +50,10 @@ def open_group(path: Path, kind: StoreKind, robot: Robot | None, *, writable: bo
         SoftformError: If there is no store, or it is other than expected.
     """
     if not path.exists():
-        raise SoftformError(f"There is no {kind.name} at {path}.", f"Make one with: {kind.made_by} --robot NAME")
+        raise SoftformError(
+            f"There is no {kind.name} at {path}.",
+            f"Make one with: {kind.made_by} --robot {'NAME' if robot is None else robot.given_as}",
+        )
     try:
         group = zarr.open_group(path, mode="r+" if writable else "r")
         attributes = dict(group.attrs)

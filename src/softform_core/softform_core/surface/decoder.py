@@ -16,7 +16,7 @@ class SurfaceDecoder(nn.Module):
         cols: Control points along v.
         degree: Polynomial degree.
         periodic: Whether u runs around a tube.
-        dtype: Of control points and points.
+        dtype: Type of control points and points.
 
     Raises:
         SoftformError: If uv is not (P, 2) finite numbers in the unit square.

@@ -33,7 +33,7 @@ class RepairedMesh:
         vertices: (V, 3).
         faces: (F, 3).
         kept: (V,) which vertex of the mesh before the repair each is: a deformed shape of that mesh is `shape[kept]`.
-        repairs: What was done, one sentence each; empty for a mesh without faults.
+        repairs: Repairs made, one sentence each; empty for a mesh without faults.
     """
 
     vertices: Array

@@ -79,14 +79,14 @@ class Patch(NamedTuple):
         Returns:
             (P, 2), point i * sqrt(P) + j at the i-th u and the j-th v.
         """
-        side = _side(count)
+        side = grid_side(count)
         line = np.linspace(0.0, 1.0, side)
         around = np.arange(side) / side if self.periodic else line
         return np.stack(np.meshgrid(around, line, indexing="ij"), axis=-1).reshape(-1, 2)
 
     def triangles(self, count: int) -> NDArray[np.int64]:
         """Triangles over the points of `samples(count)`, (F, 3), oriented like du x dv; those of a tube go around."""
-        side = _side(count)
+        side = grid_side(count)
         start = np.arange(side if self.periodic else side - 1)
         corner = (start[:, None] * side + np.arange(side - 1)).ravel()
         beyond = ((start[:, None] + 1) % side * side + np.arange(side - 1)).ravel()
@@ -99,13 +99,17 @@ class Patch(NamedTuple):
 
         Of a tube the first line is repeated at u = 1, (g + 1, g, ...), so that the grid is closed at the seam.
         """
-        side = _side(len(values))
-        grid = values.reshape(side, side, *values.shape[1:])
+        grid = self.square(values)
         return np.concatenate([grid, grid[:1]]) if self.periodic else grid
+
+    def square(self, values: Array) -> Array:
+        """Values (P, ...) over `samples(P)` as (g, g, ...), first index along u."""
+        side = grid_side(len(values))
+        return values.reshape(side, side, *values.shape[1:])
 
     def grid_lines(self, count: int) -> tuple[Array, Array]:
         """Values of u and of v on the lines of `grid` over `samples(count)`."""
-        side = _side(count)
+        side = grid_side(count)
         return np.linspace(0.0, 1.0, side + 1 if self.periodic else side), np.linspace(0.0, 1.0, side)
 
     def unwrapped(self, corners: Array) -> Array:
@@ -121,12 +125,12 @@ class Patch(NamedTuple):
 
     def spacing(self, count: int) -> tuple[float, float]:
         """Steps of u and v between the points of `samples(count)`."""
-        side = _side(count)
+        side = grid_side(count)
         return 1.0 / (side if self.periodic else side - 1), 1.0 / (side - 1)
 
     def side_samples(self, count: int, side: Side) -> NDArray[np.int64]:
         """Which of `samples(count)` lie on a side, without its corners; the whole circle of a tube's end."""
-        number = _side(count)
+        number = grid_side(count)
         if side.axis == 1:
             along = np.arange(number) if self.periodic else np.arange(1, number - 1)
             return along * number + side.end * (number - 1)
@@ -145,10 +149,6 @@ class Patch(NamedTuple):
         return np.stack(np.meshgrid(line, line, indexing="ij"), axis=-1).reshape(-1, 2)
 
 
-SHEET = Patch()
-"""A sheet with the control grid of paper 000."""
-
-
 @dataclass(frozen=True)
 class ParametrisedMesh:
     """The rest mesh of a patch, flattened; fits surfaces to its deformed shapes.
@@ -159,7 +159,7 @@ class ParametrisedMesh:
         faces: (F, 3).
         kept: (W,) which vertex of the original mesh each is.
         vertices: Number of vertices of the original mesh.
-        repairs: What was repaired, one sentence each.
+        repairs: Repairs made, one sentence each.
     """
 
     patch: Patch
@@ -201,5 +201,6 @@ class ParametrisedMesh:
         return values[..., self.kept, :]
 
 
-def _side(count: int) -> int:
+def grid_side(count: int) -> int:
+    """Points a side of the grid of `Patch.samples(count)`."""
     return max(2, round(math.sqrt(count)))

@@ -10,11 +10,14 @@ of a captured point from the border, outward and along the surface, sigma its bl
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from scipy.spatial import cKDTree
 from torch import Tensor
 from torch.nn.functional import conv1d, normalize, pad
 
-from softform_core.surface.patch import Patch
+from softform_core.arrays import Array
+from softform_core.surface.patch_set import PatchSet
 from softform_core.training.sim_to_real_losses import Clouds, gathered
 
 BLUR_MM = 0.4
@@ -33,40 +36,65 @@ _WINDOW = 3
 
 @dataclass(frozen=True)
 class Border:
-    """The sides of a patch as samples of its grid, without the corners.
+    """The sides at which the surface ends as samples of its grids, without the corners.
+
+    Along a side where two patches meet the surface goes on: it is left out.
 
     Attributes:
-        index: (R,) place of each sample in the grid, side by side, all sides with the same number of samples.
+        index: (R,) place of each sample in the grids, side by side.
         along_u: (R,) whether the border runs across u, so that u leaves the surface there.
         sign: (R,) direction in which that parameter leaves.
         step: (R,) part of the side that a sample stands for.
-        sides: Number of sides.
-        closed: Whether each side is a circle, an end of a tube.
+        groups: Of each patch: samples on all of its sides, number of sides, and whether each is a circle, an end of a
+            tube.
     """
 
     index: Tensor
     along_u: Tensor
     sign: Tensor
     step: Tensor
-    sides: int
-    closed: bool
+    groups: tuple[tuple[int, int, bool], ...]
 
     @classmethod
-    def of(cls, patch: Patch, count: int) -> "Border":
-        """Of the samples of `patch.samples(count)`."""
-        steps, parts = patch.spacing(count), []
-        for side in patch.sides:
-            index = torch.from_numpy(patch.side_samples(count, side))
-            leaves_by_u, outwards, length = side.axis == 0, 2.0 * side.end - 1.0, steps[1 - side.axis]
-            parts.append([index, *(torch.full(index.shape, value) for value in (leaves_by_u, outwards, length))])
+    def of(cls, patches: PatchSet, points: Array) -> "Border":
+        """Of the samples of `patches.samples(P)`, which lie at points (P, 3) on a typical shape."""
+        own = len(points) // len(patches)
+        none = torch.empty(0)
+        parts, groups = [[none.long(), none.bool(), none, none]], []
+        for place, patch in enumerate(patches.patches):
+            first, steps, before = place * own, patch.spacing(own), len(parts)
+            others = np.delete(points, slice(first, first + own), axis=0)
+            for side in patch.sides:
+                number = first + patch.side_samples(own, side)
+                if _meets(points[number], others):
+                    continue
+                index = torch.from_numpy(number)
+                leaves_by_u, outwards, length = side.axis == 0, 2.0 * side.end - 1.0, steps[1 - side.axis]
+                parts.append([index, *(torch.full(index.shape, value) for value in (leaves_by_u, outwards, length))])
+            if len(parts) > before:
+                samples = sum(len(part[0]) for part in parts[before:])
+                groups.append((samples, len(parts) - before, patch.periodic))
         index, along_u, sign, step = (torch.cat(values) for values in zip(*parts, strict=True))
-        return cls(index, along_u, sign, step, len(patch.sides), patch.periodic)
+        return cls(index, along_u, sign, step, tuple(groups))
 
     def running_sum(self, values: Tensor) -> Tensor:
         """Sum (n, R) over a window along each of the sides."""
-        sides = values.reshape(len(values) * self.sides, 1, -1)
-        padded = pad(sides, (_WINDOW, _WINDOW), mode="circular" if self.closed else "constant")
-        return conv1d(padded, torch.ones(1, 1, 2 * _WINDOW + 1)).reshape(values.shape)
+        sums = []
+        parts = values.split([samples for samples, _, _ in self.groups], dim=1)
+        for part, (_, sides, closed) in zip(parts, self.groups, strict=True):
+            padded = pad(
+                part.reshape(len(part) * sides, 1, -1), (_WINDOW, _WINDOW), "circular" if closed else "constant"
+            )
+            sums.append(conv1d(padded, torch.ones(1, 1, 2 * _WINDOW + 1)).reshape(part.shape))
+        return torch.cat(sums, dim=1)
+
+
+def _meets(side: Array, others: Array) -> bool:
+    """Whether samples (S, 3) of a side lie, in the median, nearer to samples of other patches than to each other."""
+    if not len(others):
+        return False
+    spacing = np.median(np.linalg.norm(np.diff(side, axis=0), axis=1))
+    return bool(np.median(cKDTree(others).query(side)[0]) < spacing)
 
 
 @dataclass(frozen=True)
@@ -78,7 +106,7 @@ class BorderLine:
         along: (n, R, 3) unit tangents of the border.
         outward: (n, R, 3) unit tangents of the surface, out of it.
         length: (n, R) mm of border that a sample stands for.
-        border: Which samples of the surface these are.
+        border: Samples of the surface on its border.
     """
 
     points: Tensor

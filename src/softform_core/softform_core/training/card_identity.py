@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 from softform_core.networks.card import Split as CardSplit
-from softform_core.networks.card import SurfaceEntry, actuation_fields, surface_fields
+from softform_core.networks.card import actuation_fields
 from softform_core.networks.model_files import sha256
 from softform_core.provenance import git_revision, now
 from softform_core.robots import Robot
@@ -24,11 +24,6 @@ def card_identity(robot: Robot, weights: bytes) -> dict[str, Any]:
         "weights_bytes": len(weights),
         "weights_sha256": sha256(weights),
     }
-
-
-def surface_entry(robot: Robot) -> SurfaceEntry:
-    """The surface of a robot."""
-    return SurfaceEntry(**surface_fields(robot))
 
 
 def card_split(split: Split) -> CardSplit:

@@ -1,18 +1,52 @@
-"""N_conf's part of the loss (paper 000, Eqs. 6 and 8), minimised in turns with N_rbf's."""
+"""Which predicted points have a counterpart in the scan: by N_conf (paper 000, Eqs. 6 and 8), or by sight."""
 
+import numpy as np
 import torch
+from scipy.spatial import cKDTree
 from torch import Tensor
 
 from softform_core.networks.sim_to_real import Confidence
 from softform_core.training.recipe import Recipe
-from softform_core.training.sim_to_real_losses import confidence_regularization
+from softform_core.training.sim_to_real_losses import (
+    Clouds,
+    Neighbours,
+    confidence_regularization,
+    gathered,
+    mean_normals,
+)
 
 _FRAMES, _SHARE = 8, 5
 """Frames of a step; one sample in so many of each."""
 _TYPICAL = 0.5
 """Where squared distances are larger than this share of omega_cr in the middle, all of them are scaled down to it."""
+_AROUND = 2.8
+"""Median distances between neighbours of the cloud: of points at random, one in 300 misses all others by more."""
 _FAR = 4.0
 """Squared distances beyond so many omega_cr (w = 0 from two on) say no more than these."""
+
+
+def seen(points: Tensor, normals: Tensor, clouds: Clouds, neighbours: Neighbours) -> Tensor:
+    """1 for predicted points that captured ones lie around, else 0; (n, P), no gradient.
+
+    What counts is how far the nearest captured point lies aside, along the surface, over the spacing of the captured
+    points. How far the surfaces are apart, which is what is being learned, says nothing about holes.
+
+    Args:
+        points: (n, P, 3) mm, predicted.
+        normals: (n, P, 3) of the predicted surfaces.
+        clouds: Captured surfaces.
+        neighbours: Of these.
+    """
+    difference = gathered(clouds.points, neighbours.in_cloud) - points
+    between = mean_normals(normals, gathered(clouds.normals, neighbours.in_cloud))
+    aside = (difference - (difference * between).sum(-1, keepdim=True) * between).norm(dim=-1)
+    spacing = torch.tensor([_spacing(*frame) for frame in zip(clouds.points, clouds.weight, strict=True)])
+    return (aside < _AROUND * spacing[:, None]).float()
+
+
+def _spacing(cloud: Tensor, weight: Tensor) -> float:
+    used = cloud[weight > 0.0].numpy()
+    return float(np.median(cKDTree(used).query(used, k=2)[0][:, 1]))
 
 
 def fit_confidence(network: Confidence, points: Tensor, shape: Tensor, squared: Tensor, recipe: Recipe) -> None:

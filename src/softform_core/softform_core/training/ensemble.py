@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from softform_core.errors import SoftformError
+from softform_core.forward.rbf_warp import SimToReal
 from softform_core.networks.mlp_weights import MlpWeights
-from softform_core.surface.patch import SHEET, Patch
+from softform_core.surface.patch_set import SHEET, PatchSet
 from softform_core.training.checkpoint import remove_checkpoint
 from softform_core.training.loop import cosine, run_batches, train
 from softform_core.training.recipe import EnsembleRecipe
@@ -45,25 +46,25 @@ P_co = TypeVar("P_co", bound=Problem, covariant=True)
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """How networks are trained, whatever they learn from.
+    """How networks are trained.
 
     Attributes:
-        seed: Of the folds, the first weights and the batches.
-        patch: The robot's surface.
-        folder: Where checkpoints are kept, from which the same training goes on after an interruption; None for none.
+        seed: Seed of the folds, the first weights and the batches.
+        patches: The robot's surface.
+        folder: Folder of the checkpoints from which an interrupted training resumes; None: no checkpoints.
         progress: Show a progress bar.
-        start: N_rbf of each member of an earlier model of the same recipe to go on from; None to start as identity.
+        start: Members of an earlier model of the same recipe to go on from; None to start as identity.
     """
 
     seed: int = 0
-    patch: Patch = SHEET
+    patches: PatchSet = SHEET
     folder: Path | None = None
     progress: bool = False
-    start: Sequence[MlpWeights] | None = None
+    start: Sequence[SimToReal] | None = None
 
     def start_of(self, member: int) -> MlpWeights | None:
         """N_rbf that the member of this number goes on from."""
-        return None if self.start is None else self.start[member % len(self.start)]
+        return None if self.start is None else self.start[member % len(self.start)].coefficients
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def fold_of(frames: int, folds: int, seed: int) -> NDArray[np.int64]:
 def _run_name(recipe: EnsembleRecipe, run: TrainingRun, arrays: Iterable[NDArray[Any]]) -> str:
     """A name that only runs of the same settings on the same data share."""
     digest = hashlib.sha256(repr((recipe, run.seed)).encode())
-    earlier = [weight for member in run.start or () for weight in member.weights]
+    earlier = [weight for member in run.start or () for weight in member.coefficients.weights]
     for part in (*arrays, *earlier):
         digest.update(np.ascontiguousarray(part).tobytes())
     return f"{recipe.name}-{digest.hexdigest()[:12]}"
@@ -119,7 +120,7 @@ def train_ensemble(
         frames: Number of frames.
         recipe: Settings.
         run: Seed, checkpoints and the earlier model.
-        arrays: What is learned from: only a run on the same goes on from its checkpoint.
+        arrays: Training data; a checkpoint is resumed only on the same data.
 
     Raises:
         SoftformError: If there are too few frames, or training diverges.
@@ -138,7 +139,7 @@ def train_ensemble(
         title = f"member {number + 1} of {recipe.members}"
         done = train(
             task, title, folder, epochs=recipe.epochs, patience=recipe.patience,
-            validation_epochs=recipe.refresh, progress=run.progress,
+            validation_epochs=recipe.refresh, progress=run.progress, keeps_best=recipe.keeps_best,
         )  # fmt: skip
         members.append(Member(problem, task.validation.numpy(), done.best_error, done.best_epoch, done.seconds))
     for folder in folders:

@@ -11,7 +11,8 @@ from torch import Tensor
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.networks.forward_kinematics import ForwardKinematics
-from softform_core.networks.layers import extract_mlp, perceptron
+from softform_core.networks.layers import perceptron
+from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.robots import Robot
 from softform_core.threads import one_thread
 from softform_core.training.checkpoint import remove_checkpoint
@@ -27,12 +28,12 @@ class ForwardKinematicsRecipe(TrainingRecipe):
     """How N_fk is trained. Left open by the paper: optimiser (Adam here), batch size, input and output scales.
 
     Attributes:
-        batch_norm: As printed in the paper.
+        batch_norm: Batch norm before each activation, as printed in the paper.
         cosine: Whether the learning rate falls to zero along a cosine.
         images: Whether the symmetric images of the training shapes are trained on, too.
         components: Principal components of the offsets that the network learns to predict, None for the offsets
             themselves. The last layer is linear, so both are the same network; components are faster.
-        activation: Between the layers.
+        activation: Activation between the layers.
         hidden: Widths of the hidden layers.
     """
 
@@ -60,9 +61,9 @@ class Trained:
     """A trained network with what a card says about it.
 
     Attributes:
-        network: In evaluation mode, with the weights of the best epoch.
+        network: Network in evaluation mode, with the weights of the best epoch.
         split: Shapes of each part.
-        errors: Distances (n, rows * cols) mm between predicted and true control points of all shapes.
+        errors: Distances (n, C) mm between predicted and true control points of all shapes.
         epochs: Epochs run.
         best_epoch: Epoch of least validation error.
         seconds: Time spent, interrupted runs included.
@@ -91,9 +92,9 @@ def train_forward_kinematics(
 
     Args:
         robot: Robot whose shapes they are.
-        shapes: From `load_training_shapes`.
+        shapes: Result of `load_training_shapes`.
         recipe: One of `RECIPES`, or a variation.
-        seed: Of the split, the first weights and the order of the batches.
+        seed: Seed of the split, the first weights and the order of the batches.
         folder: Holds TensorBoard logs and the checkpoint; runs of different settings use folders of their own in it.
         progress: Whether to show a progress bar on stderr.
 
@@ -204,11 +205,10 @@ class _Regression:
 
     def network(self) -> ForwardKinematics:
         """The layers between their normalisations, components folded into the last layer (exact)."""
-        surface = self._robot.surface
         network = ForwardKinematics(
             torch.from_numpy(self._robot.actuation_min),
             torch.from_numpy(self._robot.actuation_max),
-            torch.from_numpy(self._targets.mean).reshape(surface.rows, surface.columns, 3),
+            torch.from_numpy(self._targets.mean).reshape(-1, 3),
             self._targets.scale,
             self._recipe.hidden,
             self._recipe.activation,
@@ -245,6 +245,6 @@ def _run_name(shapes: TrainingShapes, recipe: ForwardKinematicsRecipe, seed: int
 
 
 def _distances(predicted: Array, control_points: Array) -> Array:
-    """(n, rows * cols) mm between control points given in any layout of the same order."""
+    """(n, C) mm between control points given in any layout of the same order."""
     difference = predicted.reshape(len(control_points), -1, 3) - control_points.reshape(len(control_points), -1, 3)
     return np.linalg.norm(difference, axis=2)

@@ -35,12 +35,12 @@ def held_out_errors(
         robot: Robot that was captured.
         forward_kinematics: N_fk.
         sim_to_real: Mean of the members.
-        members: Of the ensemble.
+        members: Members of the ensemble.
         spread: Factor of the ensemble's spread, and floor in mm.
         captures: Frames that it was not trained on.
         uv: (M, 2) places of the markers; None for scans.
     """
-    grid = robot.patch.samples(SURFACE_POINTS)
+    grid = robot.patches.samples(SURFACE_POINTS)
     before = pipeline_of(robot, forward_kinematics, grid)
     after = pipeline_of(robot, forward_kinematics, grid, sim_to_real)
     uncertainty = SurfaceUncertainty(after, members, *spread)

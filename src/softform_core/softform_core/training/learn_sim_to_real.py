@@ -1,18 +1,20 @@
-"""From a store of captured frames to a sim-to-real model that has been judged: what `softform train s2r` does."""
+"""From a store of captured frames to a sim-to-real model that has been judged.
+
+That is what `softform train s2r` does, and `softform refresh`.
+"""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from softform_core.errors import SoftformError
 from softform_core.forward.sim_to_real_store import SIM_TO_REAL, SimToRealModel, load_sim_to_real
 from softform_core.frames.frames import MarkerFrames
 from softform_core.networks.card import ModelCard
-from softform_core.networks.layers import extract_mlp
-from softform_core.networks.mlp_weights import MlpWeights
-from softform_core.networks.model_files import export
+from softform_core.networks.mlp_weights import MlpWeights, extract_mlp
 from softform_core.networks.sim_to_real_card import FramesUsed, HeldOutErrors, SurfaceSimToRealCard, Training
 from softform_core.networks.store import load_forward_kinematics
+from softform_core.networks.torchscript import export
 from softform_core.robots import Robot
 from softform_core.threads import one_thread
 from softform_core.training.ensemble import TrainingRun
@@ -21,6 +23,7 @@ from softform_core.training.hold_out import hold_out
 from softform_core.training.marker_learning import MARKER_RECIPES, train_sim_to_real_from_markers
 from softform_core.training.recipe import Recipe
 from softform_core.training.recorded_frames import POINTS, RecordedFrames, read_recorded_frames
+from softform_core.training.refresh import refresh
 from softform_core.training.sim_to_real import train_sim_to_real
 from softform_core.training.sim_to_real_model_card import make_sim_to_real_card, network_of
 from softform_core.training.sim_to_real_recipes import RECIPES
@@ -28,6 +31,9 @@ from softform_core.training.trained_sim_to_real import TrainedSimToReal
 
 CANDIDATE = "candidate"
 """Folder beside a model that keeps a new one which was rejected."""
+
+LEAST_USED = 4
+"""Fewer frames than these teach nothing."""
 
 _ROUNDING = 1e-6
 """By which the errors of one and the same model may differ once it has been written and read."""
@@ -42,9 +48,10 @@ class LearnRequest:
         store: Captured frames.
         recipe: Name; None for that of the earlier model, or the one that suits the frames.
         output: Folder of the model.
-        seed: Of the points drawn, the folds and the first weights.
+        seed: Seed of the drawn points, the folds and the first weights.
         goes_on: Whether to begin with the model in `output`.
         command: That makes the same again, for the card.
+        refreshes: Instead: whether only gain and offset of the model in `output` are fitted to the frames.
     """
 
     robot: Robot
@@ -54,6 +61,7 @@ class LearnRequest:
     seed: int
     goes_on: bool
     command: str
+    refreshes: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,13 +71,13 @@ class Learned:
     Attributes:
         card: Card of the model.
         folder: Folder of the model.
-        refusal: Why it lies aside and did not become the robot's model; empty if it did.
-        earlier_errors: Of the model that it goes on from, on the same held-out frames.
+        rejection: Why it lies aside and did not become the robot's model; empty if it did.
+        earlier_errors: Errors of the model that training started from, on the same held-out frames.
     """
 
     card: SurfaceSimToRealCard
     folder: Path
-    refusal: str
+    rejection: str
     earlier_errors: HeldOutErrors | None
 
 
@@ -77,7 +85,7 @@ def learn_sim_to_real(request: LearnRequest, runs: Path, say: Callable[[str], No
     """Read the frames, hold some out, train on the others, judge, and write the model.
 
     Args:
-        request: What to learn.
+        request: Data, recipe and options.
         runs: Folder of checkpoints, from which the same call goes on after an interruption.
         say: Called with each line of the progress report.
 
@@ -98,11 +106,12 @@ def learn_sim_to_real(request: LearnRequest, runs: Path, say: Callable[[str], No
     )
     for number, reason in recorded.left_out.items():
         say(f"  frame {number} is left out: {reason}")
-    if len(used) < recipe.folds:
+    if len(used) < LEAST_USED:
         raise SoftformError(
-            f"{len(used)} frames are left to learn from, recipe '{recipe.name}' needs {recipe.folds}.",
-            f"Collect more: softform collect --robot {robot.given_as} --frames {2 * (recipe.folds + len(held_out))}",
+            f"{len(used)} frames are left to learn from, {LEAST_USED} are needed.",
+            f"Collect more: softform collect --robot {robot.given_as} --frames {2 * (LEAST_USED + len(held_out))}",
         )
+    recipe = replace(recipe, folds=min(recipe.folds, len(used)))
     with one_thread():
         trained = _train(request, weights, recorded, used, recipe, earlier, runs)
         flagged = {used[flag.frame]: flag.reason for flag in trained.flags}
@@ -144,7 +153,7 @@ def learn_sim_to_real(request: LearnRequest, runs: Path, say: Callable[[str], No
             coverage_mean=recorded.coverage,
         ),
         Training(
-            recipe=recipe.name,
+            recipe=recipe.name if earlier is None else earlier.card.training.recipe,
             seed=request.seed,
             best_epochs=trained.best_epochs,
             validation_mm=trained.validation_mm,
@@ -156,15 +165,15 @@ def learn_sim_to_real(request: LearnRequest, runs: Path, say: Callable[[str], No
         exported,
         request.command,
     )
-    refusal = _refusal(errors, earlier_errors)
-    folder = request.output / CANDIDATE if refusal else request.output
+    rejection = _rejection(errors, earlier_errors)
+    folder = request.output / CANDIDATE if rejection else request.output
     SIM_TO_REAL.save(folder, exported, card)
-    return Learned(card, folder, refusal, earlier_errors)
+    return Learned(card, folder, rejection, earlier_errors)
 
 
 def _earlier(request: LearnRequest, simulated: ModelCard, say: Callable[[str], None]) -> SimToRealModel | None:
-    """The model to go on from; without going on, what will be replaced is said."""
-    if request.goes_on:
+    """The model to go on from, or to refresh; without either, what will be replaced is said."""
+    if request.goes_on or request.refreshes:
         return load_sim_to_real(request.robot, request.output, simulated)
     if not (request.output / SIM_TO_REAL.card_file).exists():
         return None
@@ -182,6 +191,13 @@ def _earlier(request: LearnRequest, simulated: ModelCard, say: Callable[[str], N
 
 def _recipe(request: LearnRequest, recorded: RecordedFrames, earlier: SurfaceSimToRealCard | None) -> Recipe:
     recipes = RECIPES if recorded.uv is None else MARKER_RECIPES
+    if request.refreshes:
+        if recorded.uv is not None:
+            raise SoftformError(
+                f"{request.store} holds markers; a model is refreshed from scans.",
+                "Collect with --via scanner, or train anew: softform train s2r",
+            )
+        return RECIPES["default"]  # its number of folds; nothing else is used
     name = request.recipe or (earlier.training.recipe if earlier is not None else next(iter(recipes)))
     if earlier is not None and name != earlier.training.recipe:
         raise SoftformError(
@@ -203,6 +219,13 @@ def _part(
     if earlier is None:
         return hold_out(recorded.numbers)
     card = earlier.card.frames
+    if request.refreshes:
+        if card.created == recorded.origin["created"]:
+            raise SoftformError(
+                f"The model was made from {request.store} itself.",
+                f"Collect a new store: softform collect --robot {request.robot.given_as} --frames 5 --output NEW",
+            )
+        return hold_out(recorded.numbers)
     same = {name: str(getattr(card, name)) for name in ("via", "source", "seed", "created")}
     if same != {name: recorded.origin[name] for name in same}:
         raise SoftformError(
@@ -227,15 +250,18 @@ def _train(
     earlier: SimToRealModel | None,
     runs: Path,
 ) -> TrainedSimToReal:
-    start = None if earlier is None else [member.coefficients for member in earlier.members]
-    run = TrainingRun(request.seed, request.robot.patch, runs, True, start)
+    start = None if earlier is None else earlier.members
+    run = TrainingRun(request.seed, request.robot.patches, runs, True, start)
     frames = recorded.frames.part(recorded.places(used))
     if isinstance(frames, MarkerFrames):
         return train_sim_to_real_from_markers(forward_kinematics, frames, recipe, run)
+    if request.refreshes:
+        assert earlier is not None
+        return refresh(forward_kinematics, earlier, frames, request.robot.patches)
     return train_sim_to_real(forward_kinematics, frames, recipe, run)
 
 
-def _refusal(errors: HeldOutErrors, earlier: HeldOutErrors | None) -> str:
+def _rejection(errors: HeldOutErrors, earlier: HeldOutErrors | None) -> str:
     if earlier is not None and errors.after_mean > (1.0 + _ROUNDING) * earlier.after_mean:
         return (
             f"The new model is worse on the {errors.frames} held-out frames: {errors.after_mean:.3f} mm in the mean, "

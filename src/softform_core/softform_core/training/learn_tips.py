@@ -4,8 +4,7 @@ from pathlib import Path
 
 from softform_core.errors import SoftformError
 from softform_core.networks.card import KinematicsReference
-from softform_core.networks.layers import extract_mlp
-from softform_core.networks.model_files import export
+from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.tip_card import (
     RealData,
     SimulatedData,
@@ -13,7 +12,8 @@ from softform_core.networks.tip_card import (
     TipSimToRealCard,
 )
 from softform_core.networks.tip_store import TIP_KINEMATICS, TIP_SIM_TO_REAL, load_tip_kinematics
-from softform_core.paths import models_dir
+from softform_core.networks.torchscript import export
+from softform_core.paths import models_of
 from softform_core.robots import Robot
 from softform_core.simulation.store import open_simulation
 from softform_core.training.card_identity import card_identity, card_split
@@ -29,8 +29,9 @@ def learn_tip_kinematics(robot: Robot, store: Path, folder: Path, seed: int) -> 
     """
     tips = open_simulation(store, robot)
     if len(tips.pending):
-        raise SoftformError(f"The tip simulation {store} is not finished.", "Go on with: softform simulate")
-    actuations, places, jacobians = tips.converged()
+        raise SoftformError(f"The tip simulation {store} is not finished.", f"Go on with: {tips.attributes['command']}")
+    actuations, places, *given = tips.converged()
+    jacobians = given[0] if given else None
     trained = train_kinematics(robot, actuations, places, jacobians, seed)
     weights, origin = export(trained.network), tips.attributes
     card = TipKinematicsCard(
@@ -41,7 +42,7 @@ def learn_tip_kinematics(robot: Robot, store: Path, folder: Path, seed: int) -> 
         data=SimulatedData(
             store=store.name,
             samples=sum(map(len, (trained.split.train, trained.split.validation, trained.split.test))),
-            segments=int(str(origin["segments"])),
+            segments=int(str(origin["segments"])) if "segments" in origin else None,
             simulation_command=str(origin["command"]),
             simulation_git_revision=str(origin["git_revision"]),
             simulation_created=str(origin["created"]),
@@ -62,7 +63,7 @@ def learn_tip_sim_to_real(robot: Robot, store: Path, folder: Path, seed: int) ->
         SoftformError: If the store is not this robot's, or a model cannot be read or written.
     """
     actuations, tips, origin = read_tip_samples(store, robot)
-    kinematics, simulated = load_tip_kinematics(robot, models_dir() / robot.name)
+    kinematics, simulated = load_tip_kinematics(robot, models_of(robot.name))
     model = extract_mlp(kinematics.forward_kinematics)
     trained = train_tip_transfer(model.forward(actuations), actuations, tips, simulated.workspace_width_mm, seed)
     weights = export(trained.network)

@@ -20,7 +20,7 @@ _HISTORY = 50
 
 @dataclass(frozen=True)
 class Fit:
-    """What a fit came to.
+    """Result of a fit.
 
     Attributes:
         steps: of L-BFGS.
@@ -51,9 +51,9 @@ def fit(
         inputs: (s, a).
         outputs: (s, b).
         split: Rows of each part.
-        steps: Of L-BFGS at most.
+        steps: Most steps of L-BFGS.
         patience: Steps without a better validation error after which to stop.
-        label: Of the progress bar.
+        label: Label of the progress bar.
         progress: Whether to show one on stderr.
 
     Raises:

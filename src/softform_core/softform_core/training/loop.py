@@ -46,12 +46,12 @@ class Task(Protocol):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What training came to.
+    """Result of training.
 
     Attributes:
         epochs: Number of epochs that were run.
         best_epoch: Epoch of the weights that the networks have now.
-        best_error: Their validation error.
+        best_error: Validation error of these weights.
         seconds: Spent, interrupted runs included.
     """
 
@@ -70,17 +70,19 @@ def train(
     patience: int,
     validation_epochs: int = 1,
     progress: bool = True,
+    keeps_best: bool = True,
 ) -> Outcome:
-    """Train until the epochs or the patience are at their end; the networks end with their best weights.
+    """Train until the epochs or the patience are at their end.
 
     Args:
         task: Task with its networks in their initial state.
-        title: Of the progress bar.
+        title: Title of the progress bar.
         folder: Holds TensorBoard logs and the checkpoint, from which an interrupted run goes on; None keeps neither.
         epochs: Largest number of epochs.
         patience: Training stops after so many epochs without a better validation error.
         validation_epochs: Epochs between validations.
         progress: Whether to show a progress bar on stderr.
+        keeps_best: Whether the networks end with the weights of the least validation error, not with the last.
 
     Raises:
         DivergedError: If the loss is not finite; the last good state stays in the checkpoint.
@@ -118,6 +120,8 @@ def train(
             shown = ", ".join(f"{name.rpartition('/')[2]} {error:.3g}" for name, error in errors.items())
             bar.set_postfix_str(f"loss {loss:.3g}, {shown}", refresh=False)
             bar.update()
+    if not keeps_best:
+        return Outcome(state.epoch, state.epoch, next(iter(errors.values())), state.seconds)
     task.nets.load_state_dict(state.best)
     return Outcome(state.epoch, state.best_epoch, state.best_error, state.seconds)
 
@@ -134,7 +138,7 @@ def run_batches(
         optimiser: Takes the steps.
         loss_of: Mean loss of rows.
         batches: Numbers of the rows of each step.
-        learning_rate: At the share of the epoch that is done.
+        learning_rate: Learning rate as a function of the completed share of the epoch.
     """
     total = 0.0
     for step, batch in enumerate(batches):

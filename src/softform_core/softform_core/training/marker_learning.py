@@ -17,7 +17,6 @@ from softform_core.frames.frames import MarkerFrames
 from softform_core.frames.marker_checks import check_markers
 from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.networks.sim_to_real import FunctionPrediction
-from softform_core.surface.bspline import basis_matrix
 from softform_core.training.ensemble import Member, TrainingRun, train_ensemble
 from softform_core.training.marker_uncertainty import MarkerPrediction, calibrate_at_markers, share_between_markers
 from softform_core.training.recipe import Recipe
@@ -29,7 +28,16 @@ from softform_core.training.warp_data import WarpData, decoded
 from softform_core.units import MM_PER_M
 
 MARKERS = replace(
-    DEFAULT, name="markers", epochs=200, patience=200, batch_size=32, confidence_weight=0.0, normal_weight=0.0
+    DEFAULT,
+    name="markers",
+    epochs=200,
+    patience=200,
+    batch_size=32,
+    kernel_width=3e-4,
+    corrects_actuation=False,
+    keeps_best=True,
+    confidence_weight=0.0,
+    normal_weight=0.0,
 )
 """Recipe for markers; of what concerns scans alone nothing is read."""
 
@@ -51,7 +59,7 @@ def train_sim_to_real_from_markers(
         forward_kinematics: N_fk of the robot, from `extract_mlp`.
         frames: Captured markers, at least as many frames as the recipe's folds.
         recipe: Settings.
-        run: Seed, patch, checkpoints and the earlier model; None for the defaults.
+        run: Seed, patches, checkpoints and the earlier model; None for the defaults.
         kernel_uv: (N, 2) parameters of the kernels; None for the markers' own.
         check_labels: Reject labels that cannot be right. Virtual markers of a registration may slide past each other.
 
@@ -60,11 +68,11 @@ def train_sim_to_real_from_markers(
             or training diverges.
     """
     run = run or TrainingRun()
-    patch = run.patch
+    patches = run.patches
     kernels = frames.uv if kernel_uv is None else kernel_uv
-    data = WarpData.of(forward_kinematics, frames.actuation, frames.uv, kernels, recipe, patch)
+    data = WarpData.of(forward_kinematics, frames.actuation, frames.uv, kernels, recipe, patches)
     if check_labels:
-        simulated = decoded(basis_matrix(frames.uv, *patch), forward_kinematics.forward(frames.actuation))
+        simulated = decoded(patches.basis(frames.uv), forward_kinematics.forward(frames.actuation))
         check_markers(frames, simulated.numpy() / MM_PER_M)
 
     def problem(number: int) -> MarkerProblem:
@@ -74,11 +82,11 @@ def train_sim_to_real_from_markers(
     members = train_ensemble(problem, len(frames), recipe, run, arrays)
     predictions = [prediction_at_markers(member) for member in members]
     factor, floor = calibrate_at_markers(predictions)
-    share = share_between_markers(forward_kinematics, frames.uv, kernels, recipe, patch)
+    share = share_between_markers(forward_kinematics, frames.uv, kernels, recipe, patches)
     gap = MM_PER_M * frames.positions - data.points.numpy()
     floor = float(np.hypot(floor, share * np.sqrt(np.nanmean(np.square(gap).sum(axis=2)))))
     flags = _flags(data, frames, predictions)
-    return model_of(members, data.shape_input, kernels, recipe.kernel_width, (factor, floor), flags)
+    return model_of(members, data.shape_input, kernels, data.kernel_width, (factor, floor), flags)
 
 
 class MarkerProblem:

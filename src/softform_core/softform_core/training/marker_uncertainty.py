@@ -2,7 +2,7 @@
 
 At the markers, the spread of the members is calibrated on frames that they were not trained on, as for scans. The error
 between markers adds to the floor. No frame shows it; gaps that are known everywhere do, those between simulated shapes
-under different pressures: fitted at the markers, they tell which share of a gap is missed between them.
+under different actuations: fitted at the markers, they tell which share of a gap is missed between them.
 """
 
 from collections.abc import Sequence
@@ -15,8 +15,7 @@ from softform_core.arrays import Array
 from softform_core.evaluation.uncertainty import calibrate
 from softform_core.forward.surface_uncertainty import members_spread
 from softform_core.networks.mlp_weights import MlpWeights
-from softform_core.surface.bspline import basis_matrix
-from softform_core.surface.patch import Patch
+from softform_core.surface.patch_set import PatchSet
 from softform_core.training.recipe import Recipe
 from softform_core.training.warp_data import WarpData, decoded
 
@@ -59,18 +58,18 @@ def calibrate_at_markers(members: Sequence[MarkerPrediction]) -> tuple[float, fl
 
 
 def share_between_markers(
-    forward_kinematics: MlpWeights, uv: Array, kernel_uv: Array, recipe: Recipe, patch: Patch
+    forward_kinematics: MlpWeights, uv: Array, kernel_uv: Array, recipe: Recipe, patches: PatchSet
 ) -> float:
     """Error between markers that are themselves fitted, over the gap at them; root mean squares.
 
-    The gaps tried are those between simulated shapes whose pressures differ by tenths.
+    The gaps tried are those between simulated shapes whose actuations differ by tenths.
 
     Args:
         forward_kinematics: N_fk of the robot.
         uv: (M, 2) parameters of the markers.
         kernel_uv: (N, 2) parameters of the kernels.
         recipe: Kernel width, directions and the weight of their amplitudes.
-        patch: The robot's surface.
+        patches: The robot's surface.
     """
     generator = np.random.default_rng(0)
     k = len(forward_kinematics.input_offset)
@@ -82,11 +81,11 @@ def share_between_markers(
     without_components = replace(recipe, components=None)  # no network is fed here
 
     def gap_and_basis(at: Array) -> tuple[Array, Array]:
-        data = WarpData.of(forward_kinematics, actuation, at, kernel_uv, without_components, patch)
-        gap = decoded(basis_matrix(at, *patch), real) - data.points
+        data = WarpData.of(forward_kinematics, actuation, at, kernel_uv, without_components, patches)
+        gap = decoded(patches.basis(at), real) - data.points
         return gap.numpy(), data.basis.double().numpy() @ data.directions
 
-    (gap, basis), (gap_between, basis_between) = gap_and_basis(uv), gap_and_basis(patch.samples(_SURFACE_POINTS))
+    (gap, basis), (gap_between, basis_between) = gap_and_basis(uv), gap_and_basis(patches.samples(_SURFACE_POINTS))
     # What training would find for this gap alone: Eq. 13 and the penalty on the amplitudes.
     directions = basis.shape[2]
     penalty = recipe.amplitude_weight * len(uv) / (3 * directions) * np.eye(directions)

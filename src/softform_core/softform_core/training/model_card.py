@@ -2,10 +2,11 @@
 
 import numpy as np
 
+from softform_core.networks.card import surface_entries
 from softform_core.networks.store import FORWARD_KINEMATICS
 from softform_core.networks.surface_card import Architecture, Errors, SurfaceKinematicsCard, Training, TrainingData
 from softform_core.robots import Robot
-from softform_core.training.card_identity import card_identity, card_split, surface_entry
+from softform_core.training.card_identity import card_identity, card_split
 from softform_core.training.forward_kinematics import ForwardKinematicsRecipe, Trained
 from softform_core.training.shapes import TrainingShapes
 
@@ -20,14 +21,14 @@ def make_card(
         shapes: Trained and tested on.
         recipe: Recipe of the training.
         seed: Seed of the training.
-        trained: From `train_forward_kinematics`.
-        weights: From `networks.model_files.export`.
+        trained: Result of `train_forward_kinematics`.
+        weights: Result of `networks.model_files.export`.
     """
     origin = shapes.provenance
     network = trained.network
     return SurfaceKinematicsCard(
         **card_identity(robot, weights),
-        surface=surface_entry(robot),
+        surfaces=surface_entries(robot),
         architecture=Architecture(
             hidden=list(recipe.hidden),
             activation=recipe.activation,
@@ -38,7 +39,7 @@ def make_card(
             store=shapes.source,
             samples=len(shapes.actuation),
             symmetric_images=trained.images,
-            simulation_seed=int(str(origin["seed"])),
+            simulation_seed=int(str(origin["seed"])) if "seed" in origin else None,
             simulation_command=str(origin["command"]),
             simulation_git_revision=str(origin["git_revision"]),
             simulation_created=str(origin["created"]),

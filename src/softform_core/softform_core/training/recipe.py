@@ -1,6 +1,7 @@
 """How networks are trained: what all recipes have in common, and the settings of sim-to-real training."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -8,10 +9,10 @@ class TrainingRecipe:
     """How long and in which steps a network is trained.
 
     Attributes:
-        name: For logs and cards.
-        epochs: At most; passes over the training data.
+        name: Name in logs and cards.
+        epochs: Most passes over the training data.
         patience: Training stops after so many epochs without a better validation error.
-        learning_rate: Of the optimiser; at the beginning, if it falls.
+        learning_rate: Learning rate of the optimiser; the initial one if it falls.
         batch_size: Samples a step.
     """
 
@@ -27,16 +28,18 @@ class EnsembleRecipe(TrainingRecipe):
     """How the members of an ensemble are trained; epochs are passes over the training frames.
 
     Attributes:
-        weight_decay: Of AdamW, whose learning rate falls to zero along a cosine.
+        weight_decay: Weight decay of AdamW, whose learning rate falls to zero along a cosine.
         refresh: Epochs between validations (with scans: searches for nearest neighbours, too).
-        members: Of the ensemble.
-        folds: Each member is stopped by one of so many parts of the frames.
+        members: Number of members of the ensemble.
+        folds: One of so many parts of the frames is not shown to each member.
+        keeps_best: Whether a member ends with the weights that explain this part best, not with the last.
     """
 
     weight_decay: float
     refresh: int
     members: int
     folds: int
+    keeps_best: bool
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ class Recipe(EnsembleRecipe):
 
     Attributes:
         kernels: N, a square number; centers on an even grid of parameters.
-        kernel_width: c of Eq. 2, 1/mm^2.
+        kernel_width: c of Eq. 2, 1/mm^2; None for that of `kernel_reach`.
         surface_points: Samples of the predicted surface.
         components: Principal components of the control points that enter the networks, None for all control points.
         hidden: Widths of N_rbf's hidden layers.
@@ -58,17 +61,21 @@ class Recipe(EnsembleRecipe):
         confidence_weight: omega_cr of Eq. 12.
         normal_weight: omega_nc.
         geometric_weight: omega_gr.
-        amplitude_weight: Of the mean squared amplitude along the stable directions.
-        slide_weight: Of the mean squared displacement along the surface.
-        rim_slide_weight: Of the same at the border of the surface, in addition.
-        border_weight: Of the border's misfit (`training.border`).
-        confidence_steps: Of N_conf at each refresh.
+        amplitude_weight: Weight of the mean squared amplitude along the stable directions.
+        slide_weight: Weight of the mean squared displacement along the surface.
+        rim_slide_weight: Additional weight of the same at the border of the surface.
+        border_weight: Weight of the border's misfit (`training.border`).
+        confidence_steps: Steps of N_conf at each refresh.
         confidence_rate: Learning rate of N_conf.
-        fixed_confidence: w_c = 1, the paper's baseline.
+        kernel_reach: Standard deviation of the kernels over their spacing.
+        confidence: w_c of Eq. 6: that of N_conf as `learned`; 1 where captured points lie around and 0 elsewhere, as
+            `seen`; or 1 everywhere, as `one`, the paper's baseline.
+        corrects_actuation: Whether gains and offsets of the actuation are fitted first (`training.actuation_fit`).
+        chosen_on: Seeds of the realities and frames on which these settings were chosen; no published figure uses them.
     """
 
     kernels: int
-    kernel_width: float
+    kernel_width: float | None
     surface_points: int
     components: int | None
     hidden: tuple[int, ...]
@@ -87,4 +94,7 @@ class Recipe(EnsembleRecipe):
     border_weight: float = 0.0
     confidence_steps: int = 40
     confidence_rate: float = 3e-3
-    fixed_confidence: bool = False
+    kernel_reach: float = 1.28
+    confidence: Literal["learned", "seen", "one"] = "learned"
+    corrects_actuation: bool = False
+    chosen_on: tuple[int, ...] = ()

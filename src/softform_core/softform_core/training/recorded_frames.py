@@ -69,10 +69,10 @@ def read_recorded_frames(path: Path, robot: Robot, forward_kinematics: MlpWeight
     """Read a store of scans or of markers and check every frame against the simulated shape.
 
     Args:
-        path: Of the store.
+        path: Path of the store.
         robot: Robot that must have been captured.
         forward_kinematics: N_fk of the robot.
-        seed: Of the points drawn from scans.
+        seed: Seed of the points drawn from scans.
 
     Raises:
         SoftformError: If there is no store of this robot, or no frame in it that can be learned from.
@@ -88,7 +88,7 @@ def read_recorded_frames(path: Path, robot: Robot, forward_kinematics: MlpWeight
         expected = pipeline_of(robot, forward_kinematics, captured.uv).points(frames.actuation) / MM_PER_M
         faults = {fault.frame: fault.reason for fault in marker_faults(frames, expected)}
     else:
-        simulated = pipeline_of(robot, forward_kinematics, robot.patch.samples(_SIMULATED_POINTS))
+        simulated = pipeline_of(robot, forward_kinematics, robot.patches.samples(_SIMULATED_POINTS))
         frames = _scans(captures, simulated, seed)
         faults = {flag.frame: flag.reason for flag in unfit_scans(frames, simulated)}
     kept = np.setdiff1d(np.arange(len(captures)), list(faults))

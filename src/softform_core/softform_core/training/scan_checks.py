@@ -1,8 +1,9 @@
 """Scans that must not be learned from unseen: another robot's, mirrored, turned, noise; and predictions that fold.
 
-Before training, each frame's cloud is compared with the simulated surface at its actuation. Simulation and reality
-differ by little beside the robot's size, so a cloud far away, or one that fits much better once it is mirrored or
-turned, is rejected. After training, frames that the model explains far worse than the others are named.
+Before training, each frame's cloud is compared with the simulated surface at its actuation. A cloud that lies farther
+away than the other frames' clouds, by much beside the robot's size, is rejected, and so is one that fits much better
+once it is mirrored or turned. What all clouds have in common is the gap that is to be learned. After training, frames
+that the model explains far worse than the others are named.
 """
 
 import numpy as np
@@ -20,8 +21,10 @@ from softform_core.training.sim_to_real_losses import Clouds
 from softform_core.training.trained_sim_to_real import FrameFlag
 from softform_core.units import MM_PER_M
 
-_ELSEWHERE = 0.1
+_ELSEWHERE = 0.5
 """Of the robot's size: a frame whose median distance to the simulated surface is larger shows something else."""
+_ASIDE = 0.1
+"""So does one beyond this share that lies far outside the other frames: where all lie aside, that is to be learned."""
 _BETTER = 0.6
 """A cloud is a mirror image if its misfit falls below this share once it is mirrored. Right ones keep 0.8 of it;
 with two fifths of the surface missing, one of 80 kept 0.64."""
@@ -64,12 +67,19 @@ def scan_faults(clouds: Clouds, points: Tensor, normals: Tensor) -> list[FrameFl
     corners = simulated.reshape(-1, 3).min(axis=0), simulated.reshape(-1, 3).max(axis=0)
     middle, size = (corners[0] + corners[1]) / 2.0, float(np.max(corners[1] - corners[0]))
     surfaces = [_Surface(*pair) for pair in zip(simulated, normals.numpy().astype(np.float64), strict=True)]
+    captured = [
+        cloud[weight > 0.0].astype(np.float64)
+        for cloud, weight in zip(clouds.points.numpy(), clouds.weight.numpy(), strict=True)
+    ]
+    away = np.array([surface.away(cloud) for surface, cloud in zip(surfaces, captured, strict=True)])
+    limit = min(max(_ASIDE * size, _outlying(away)), _ELSEWHERE * size)
     flags = []
-    for number, (surface, cloud, weight) in enumerate(
-        zip(surfaces, clouds.points.numpy(), clouds.weight.numpy(), strict=True)
-    ):
-        captured = cloud[weight > 0.0].astype(np.float64)
-        if reason := surface.fault(captured, size) or _better_image(captured, surface, middle):
+    for number, (surface, cloud) in enumerate(zip(surfaces, captured, strict=True)):
+        if away[number] > limit:
+            reason = f"it lies {away[number]:.0f} mm from the simulated surface, others {np.median(away):.0f} mm"
+        else:
+            reason = surface.fault(cloud, size, away[number]) or _better_image(cloud, surface, middle)
+        if reason:
             flags.append(FrameFlag(number, reason))
     return flags
 
@@ -100,11 +110,13 @@ class _Surface:
         along = np.maximum(along, distance - 2.0 * float(np.median(distance)))
         return float(np.sqrt(np.mean(np.sort(along)[: int(0.95 * len(along))] ** 2)))
 
-    def fault(self, cloud: Array, size: float) -> str:
-        """What shows that the cloud is of something else, whatever its orientation; empty if nothing does."""
-        distance, nearest = self._tree.query(cloud)
-        if (away := float(np.median(distance))) > _ELSEWHERE * size:
-            return f"it lies {away:.0f} mm from the simulated surface"
+    def away(self, cloud: Array) -> float:
+        """Median distance of the cloud, mm."""
+        return float(np.median(self._tree.query(cloud)[0]))
+
+    def fault(self, cloud: Array, size: float, away: float) -> str:
+        """What shows that a cloud so far away is of something else, whatever its orientation; empty if nothing does."""
+        nearest = self._tree.query(cloud)[1]
         along = np.sum((cloud - self._points[nearest]) * self._normals[nearest], axis=1)
         noise = measurement_noise(self._points[nearest], along)
         if noise > _NOISE * size:
@@ -130,13 +142,18 @@ def _better_image(cloud: Array, surface: _Surface, middle: Array) -> str:
 
 def residual_flags(residual: Array) -> list[FrameFlag]:
     """Frames that a trained model explains far worse than the others, from each frame's mean residual (n,) mm."""
-    middle = float(np.median(residual))
-    spread = 1.4826 * float(np.median(np.abs(residual - middle)))
-    limit = max(middle + _OUTLYING * spread, 2.0 * middle)
+    middle, limit = float(np.median(residual)), _outlying(residual)
     return [
         FrameFlag(int(number), f"the model explains it to {residual[number]:.2f} mm, others to {middle:.2f} mm")
         for number in np.flatnonzero(residual > limit)
     ]
+
+
+def _outlying(values: Array) -> float:
+    """Beyond what one of the frames' values (n,) lies far outside the others."""
+    middle = float(np.median(values))
+    spread = 1.4826 * float(np.median(np.abs(values - middle)))
+    return max(middle + _OUTLYING * spread, 2.0 * middle)
 
 
 def fold_flags(normals: Tensor, simulated: Tensor) -> list[FrameFlag]:

@@ -15,7 +15,7 @@ from softform_core.surface.fit import FitReport
 from softform_core.units import MM_PER_M
 
 # Fewer shapes than this leave a part of the split empty.
-_FEWEST_SHAPES = 20
+_FEWEST_SHAPES = 16
 
 _JUDGED_BETWEEN = 8
 _SAMPLES = 10_000
@@ -26,8 +26,8 @@ class TrainingShapes:
     """Pairs of actuation and shape.
 
     Attributes:
-        actuation: (n, k) Pa.
-        control_points: (n, rows, cols, 3) mm.
+        actuation: (n, k).
+        control_points: (n, C, 3) mm, of all patches.
         fit: Distances between the surfaces and the simulated vertices, mm.
         between: Largest distance of a dense grid on the surfaces from the simulated mesh, of the worst shapes, mm.
         source: Name of the store.
@@ -57,15 +57,15 @@ def load_training_shapes(robot: Robot, path: Path) -> TrainingShapes:
     if len(actuation) < _FEWEST_SHAPES:
         raise SoftformError(
             f"{path} holds {len(actuation)} converged shapes, training needs {_FEWEST_SHAPES} at least.",
-            f"Simulate more: softform simulate --robot {robot.given_as} --samples 1000",
+            f"Import or simulate more: softform simulate --robot {robot.given_as} --samples 1000",
         )
-    patch = robot.patch
-    mesh = patch.parametrised(store.rest_vertices, store.faces)
+    patches = robot.patches
+    mesh = robot.parametrised(store.rest_vertices, store.faces)
     vertices = vertices * MM_PER_M
     control_points = mesh.fit(vertices)
     fit = mesh.report(vertices, control_points)
     worst = np.argsort(fit.max)[-_JUDGED_BETWEEN:]
-    points = patch.evaluate(control_points[worst], patch.samples(_SAMPLES))
+    points = patches.evaluate(control_points[worst], patches.samples(_SAMPLES))
     between = max(
         distances_from_mesh(surface, vertices[shape], store.faces).max()
         for shape, surface in zip(worst, points, strict=True)

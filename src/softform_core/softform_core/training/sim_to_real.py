@@ -14,12 +14,14 @@ from torch import Tensor, nn
 
 from softform_core.arrays import Array
 from softform_core.evaluation.uncertainty import calibrate, measurement_noise
+from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.surface_uncertainty import members_spread
 from softform_core.frames.frames import Frames
 from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.networks.sim_to_real import Confidence, FunctionPrediction
+from softform_core.training.actuation_fit import fit_actuation
 from softform_core.training.border import Border, BorderLine, BorderNeighbours, border_misfit, border_neighbours
-from softform_core.training.confidence import fit_confidence
+from softform_core.training.confidence import fit_confidence, seen
 from softform_core.training.ensemble import Member, TrainingRun, train_ensemble
 from softform_core.training.recipe import Recipe
 from softform_core.training.scan_checks import check_scans, fold_flags, residual_flags
@@ -56,18 +58,26 @@ def train_sim_to_real(
         forward_kinematics: N_fk of the robot, from `extract_mlp`.
         frames: Captured frames, at least as many as the recipe's folds.
         recipe: Settings.
-        run: Seed, patch, checkpoints and the earlier model; None for the defaults.
+        run: Seed, patches, checkpoints and the earlier model; None for the defaults.
 
     Raises:
         SoftformError: If frames, N_fk and start do not fit together, there are too few frames, or training diverges.
     """
     run = run or TrainingRun()
-    uv, kernel_uv = run.patch.samples(recipe.surface_points), run.patch.kernels(recipe.kernels)
-    data = WarpData.of(forward_kinematics, frames.actuation, uv, kernel_uv, recipe, run.patch)
+    uv, kernel_uv = run.patches.samples(recipe.surface_points), run.patches.kernels(recipe.kernels)
+    simulated = ForwardPipeline(forward_kinematics, uv, None, run.patches)
     clouds = Clouds.of([MM_PER_M * cloud for cloud in frames.clouds], frames.normals)
+    check_scans(
+        clouds, *(torch.from_numpy(of(frames.actuation)).float() for of in (simulated.points, simulated.normals))
+    )
+    actuation = None if run.start is None else run.start[0].actuation
+    if run.start is None and recipe.corrects_actuation:
+        actuation = fit_actuation(simulated, frames)
+    if actuation is not None:
+        forward_kinematics = actuation.before(forward_kinematics)
+    data = WarpData.of(forward_kinematics, frames.actuation, uv, kernel_uv, recipe, run.patches)
     simulated_normals = surface_normals(*(slope @ data.identity for slope in (data.slope_u, data.slope_v)))
-    check_scans(clouds, data.points, simulated_normals)
-    border = Border.of(run.patch, recipe.surface_points)
+    border = Border.of(run.patches, data.points[0].numpy())
 
     def problem(number: int) -> ScanProblem:
         return ScanProblem(data, clouds, recipe, border, run.start_of(number))
@@ -77,8 +87,9 @@ def train_sim_to_real(
     held_out = _held_out(members, clouds)
     calibration = calibrate(held_out.distance, held_out.spread, held_out.noise)
     flags = residual_flags(held_out.residual) + fold_flags(held_out.normals, simulated_normals)
-    confidence = [member.problem.confidence for member in members]
-    return model_of(members, data.shape_input, kernel_uv, recipe.kernel_width, calibration, flags, confidence)
+    learned = recipe.confidence == "learned"
+    confidence = [member.problem.confidence for member in members] if learned else []
+    return model_of(members, data.shape_input, kernel_uv, data.kernel_width, calibration, flags, confidence, actuation)
 
 
 class ScanProblem:
@@ -91,7 +102,7 @@ class ScanProblem:
         data: Simulated shapes and kernels.
         clouds: Captured surfaces, mm.
         recipe: Settings.
-        border: Of the samples.
+        border: Samples on the border.
         start: N_rbf to go on from, or None.
     """
 
@@ -134,10 +145,12 @@ class ScanProblem:
             self._used = replace(self._clouds, weight=weight * (distance <= limit))
             neighbours = nearest_neighbours(points, self._used)
         self._neighbours = neighbours
-        if self._recipe.border_weight > 0.0:
+        if self._recipe.border_weight > 0.0 and len(self._border.index):
             line = BorderLine.of(self._border, points, slope_u, slope_v)
             self._border_neighbours = border_neighbours(line, self._used)
-        if not self._recipe.fixed_confidence:
+        if self._recipe.confidence == "seen":
+            self._confidence = seen(points, normals, self._used, neighbours)
+        elif self._recipe.confidence == "learned":
             along = normals if self._recipe.to_plane else None
             squared, _ = chamfer_parts(points, self._used, neighbours, along, self._recipe.tangential)
             fit_confidence(self.confidence, self._data.points, self._data.shape, squared, self._recipe)
@@ -164,7 +177,8 @@ class ScanProblem:
         shift = predicted - data.points[batch]
         slide = (shift - (shift * normals).sum(-1, keepdim=True) * normals).square().sum(-1)
         loss = loss + recipe.slide_weight * slide.mean(dim=1)
-        loss = loss + recipe.rim_slide_weight * slide[:, self._border.index].mean(dim=1)
+        if len(self._border.index):
+            loss = loss + recipe.rim_slide_weight * slide[:, self._border.index].mean(dim=1)
         if self._border_neighbours is not None:
             line = BorderLine.of(self._border, predicted, slope_u, slope_v)
             misfit = border_misfit(line, clouds, self._border_neighbours.part(batch))

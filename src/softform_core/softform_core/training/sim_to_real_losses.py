@@ -42,7 +42,7 @@ class Clouds:
         return cls(padded[0], padded[1], weight)
 
     def part(self, chosen: Tensor) -> "Clouds":
-        """The clouds of these frames."""
+        """Clouds of the selected frames."""
         return Clouds(self.points[chosen], self.normals[chosen], self.weight[chosen])
 
 
@@ -59,7 +59,7 @@ class Neighbours:
     on_surface: Tensor
 
     def part(self, chosen: Tensor) -> "Neighbours":
-        """Select the rows of these frames."""
+        """Select the rows of some frames."""
         return Neighbours(self.in_cloud[chosen], self.on_surface[chosen])
 
 
@@ -110,7 +110,7 @@ def chamfer_parts(
     Args:
         predicted: (n, P, 3) mm, p*.
         clouds: Captured surfaces.
-        neighbours: Of these.
+        neighbours: Nearest neighbours of these.
         normals: (n, P, 3) unit normals of the predicted surface, to measure along the normals (`mean_normals`), which
             has no floor from sparse samples; None for full distances, as printed.
         tangential: Share of the full squared distance that is added to the point-to-plane one.

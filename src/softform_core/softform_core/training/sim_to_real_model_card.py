@@ -2,7 +2,7 @@
 
 from softform_core.forward.sim_to_real_export import SimToRealNetwork
 from softform_core.forward.sim_to_real_store import SIM_TO_REAL
-from softform_core.networks.card import KinematicsReference, ModelCard
+from softform_core.networks.card import KinematicsReference, ModelCard, surface_entries
 from softform_core.networks.sim_to_real_card import (
     FramesUsed,
     HeldOutErrors,
@@ -11,13 +11,13 @@ from softform_core.networks.sim_to_real_card import (
     Transfer,
 )
 from softform_core.robots import Robot
-from softform_core.training.card_identity import card_identity, surface_entry
+from softform_core.training.card_identity import card_identity
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
 
 
 def network_of(robot: Robot, trained: TrainedSimToReal) -> SimToRealNetwork:
     """What is exported of a trained transfer."""
-    return SimToRealNetwork(trained.members, trained.spread_factor, trained.spread_floor_mm, robot.patch)
+    return SimToRealNetwork(trained.members, trained.spread_factor, trained.spread_floor_mm, robot.patches)
 
 
 def make_sim_to_real_card(
@@ -37,15 +37,15 @@ def make_sim_to_real_card(
         forward_kinematics: Card of the N_fk that it corrects.
         trained: Result of training.
         frames: Frames that were learned from.
-        training: How it was trained.
-        errors: On held-out frames.
+        training: Settings of the training.
+        errors: Errors on held-out frames.
         weights: Exported weights.
         command: Makes it again.
     """
     network = trained.members[0].coefficients
     return SurfaceSimToRealCard(
         **card_identity(robot, weights),
-        surface=surface_entry(robot),
+        surfaces=surface_entries(robot),
         forward_kinematics=KinematicsReference(weights_sha256=forward_kinematics.weights_sha256),
         transfer=Transfer(
             members=len(trained.members),

@@ -5,6 +5,9 @@ from dataclasses import replace
 from softform_core.forward.rbf_warp import KERNEL_WIDTH
 from softform_core.training.recipe import Recipe
 
+CHOSEN_ON = (*range(4), 100, 101, 102, 111, 175, 209)
+"""Seeds of the realities, and of the frames of `default`, on which settings of ours were chosen."""
+
 PAPER = Recipe(
     name="paper",
     epochs=300,
@@ -16,6 +19,7 @@ PAPER = Recipe(
     confidence_steps=5,
     members=1,
     folds=5,
+    keeps_best=True,
     kernels=100,
     kernel_width=KERNEL_WIDTH,
     surface_points=1000,
@@ -31,12 +35,12 @@ PAPER = Recipe(
 DEFAULT = replace(
     PAPER,
     name="default",
-    epochs=80,
-    patience=80,
+    epochs=40,
+    patience=40,
     learning_rate=1e-2,
     weight_decay=2.0,
     refresh=5,
-    kernel_width=3e-4,
+    kernel_width=None,
     components=9,
     hidden=(64, 64),
     activation="tanh",
@@ -53,5 +57,9 @@ DEFAULT = replace(
     rim_slide_weight=0.1,
     border_weight=0.03,
     members=4,
+    keeps_best=False,
+    confidence="seen",
+    corrects_actuation=True,
+    chosen_on=CHOSEN_ON,
 )
 RECIPES = {recipe.name: recipe for recipe in (DEFAULT, PAPER)}

@@ -25,7 +25,7 @@ def split_shapes(orbit: NDArray[np.int64], seed: int) -> Split:
 
     Args:
         orbit: (n,) label of each shape, from `symmetry.orbits`.
-        seed: Of the shuffle.
+        seed: Seed of the shuffle.
     """
     shuffled = np.random.default_rng(seed).permutation(orbit.max() + 1)
     order = np.argsort(shuffled[orbit], kind="stable")

@@ -12,29 +12,33 @@ _ROUNDING = 1e-9  # of the range: an image that the actuation map reaches comes 
 def symmetric_images(robot: Robot, actuation: Array, control_points: Array) -> list[tuple[Array, Array]]:
     """All images of shapes under the symmetries of the resting body; the first is the shapes themselves.
 
-    A symmetry counts if the actuation map reaches the image of every actuation.
+    A symmetry counts if the actuation map reaches the image of every actuation. It may bring one patch to another,
+    which bodies do not tell: of several patches only the shapes themselves are taken.
 
     Args:
         robot: Robot whose body and actuation map have the symmetries.
-        actuation: (n, m) Pa.
-        control_points: (n, rows, columns, 3) mm.
+        actuation: (n, m).
+        control_points: (n, C, 3) mm.
 
     Returns:
         Pairs like the arguments.
     """
+    if len(robot.surfaces) > 1:
+        return [(actuation, control_points)]
     values = robot.actuators_of(actuation)
+    (grid,) = robot.patches.control_grids(control_points.reshape(len(control_points), -1, 3))
     slack = _ROUNDING * (robot.actuator_max - robot.actuator_min)
     images = []
-    for image, shapes in robot.body.symmetric_images(values, control_points):
+    for image, shapes in robot.body.symmetric_images(values, grid):
         found = robot.actuation_of(image)
         if (np.abs(robot.actuators_of(found) - image) <= slack).all():
-            images.append((found, shapes))
+            images.append((found, shapes.reshape(control_points.shape)))
     return images
 
 
 def orbits(robot: Robot, actuation: Array) -> NDArray[np.int64]:
     """Label of each actuation (n, m), equal for those that are images of each other, (n,)."""
-    nothing = np.zeros((len(actuation), robot.surface.rows, robot.surface.columns, 3))
+    nothing = np.zeros((len(actuation), robot.patches.control_points, 3))
     images = np.stack([image for image, _ in symmetric_images(robot, actuation, nothing)])
     # The smallest of the images, in lexicographic order, names the orbit.
     order = np.round(images, 6).transpose(1, 0, 2)

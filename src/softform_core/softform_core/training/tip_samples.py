@@ -1,6 +1,6 @@
 """Captured tips on disk: what the sim-to-real transfer of a tip is learned from. One Zarr v3 group, SI units.
 
-Arrays: `actuation` (n, m) Pa as commanded, `tip` (n, d) m as captured, in the robot's frame. Attributes: schema and
+Arrays: `actuation` (n, m) as commanded, `tip` (n, d) m as captured, in the robot's frame. Attributes: schema and
 provenance.
 """
 
@@ -35,7 +35,7 @@ def write_tip_samples(path: Path, robot: Robot, actuations: Array, tips: Array, 
     Args:
         path: Directory of the store, which must not exist.
         robot: Robot that was captured.
-        actuations: (n, m) Pa, commanded.
+        actuations: (n, m), commanded.
         tips: (n, d) m in the robot's frame.
         provenance: `source, created`.
 
@@ -51,7 +51,7 @@ def write_tip_samples(path: Path, robot: Robot, actuations: Array, tips: Array, 
 
 
 def read_tip_samples(path: Path, robot: Robot) -> tuple[Array, Array, dict[str, str]]:
-    """Actuations (n, m) Pa, tips (n, d) m, and provenance.
+    """Actuations (n, m), tips (n, d) m, and provenance.
 
     Raises:
         SoftformError: If there is no store, it is of another robot, or holds too few tips or what is no number.

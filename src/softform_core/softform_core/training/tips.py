@@ -8,7 +8,7 @@ import torch
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.networks.layers import extract_mlp
+from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.tip import ACTIVATION, TipKinematics, TipNetwork
 from softform_core.networks.tip_card import NetworkEntry
 from softform_core.robots import Robot
@@ -60,7 +60,7 @@ def train_kinematics(
     robot: Robot,
     actuations: Array,
     tips: Array,
-    jacobians: Array,
+    jacobians: Array | None,
     seed: int,
     *,
     forward_kinematics_steps: int = FORWARD_KINEMATICS_STEPS,
@@ -71,12 +71,12 @@ def train_kinematics(
 
     Args:
         robot: Gives the layers.
-        actuations: (s, m) Pa.
+        actuations: (s, m).
         tips: (s, n) m.
-        jacobians: (s, n, m) m/Pa.
-        seed: Of the split and the first weights.
-        forward_kinematics_steps: Of L-BFGS at most.
-        jacobian_steps: Of L-BFGS at most.
+        jacobians: (s, n, m) m/Pa, or None: those of N_fk then.
+        seed: Seed of the split and the first weights.
+        forward_kinematics_steps: Most steps of L-BFGS for N_fk.
+        jacobian_steps: Most steps of L-BFGS for N_J.
         progress: Whether to show progress bars on stderr.
 
     Raises:
@@ -86,13 +86,13 @@ def train_kinematics(
     split = split_rows(len(actuations), seed)
     millimetres = MM_PER_M * tips
     width = workspace_width(millimetres)
-    flattened = MM_PER_M * jacobians.reshape(len(jacobians), -1)
-    norm = float(np.sqrt((flattened**2).sum(axis=1).mean()))
     layers = robot.tip
     fk, fk_entry = _fitted(
         "N_fk", actuations, millimetres, layers.forward_kinematics, split, seed, forward_kinematics_steps,
         True, width, progress,
     )  # fmt: skip
+    flattened = (_derivatives(fk, actuations) if jacobians is None else MM_PER_M * jacobians).reshape(len(tips), -1)
+    norm = float(np.sqrt((flattened**2).sum(axis=1).mean()))
     jacobian, jacobian_entry = _fitted(
         "N_J", actuations, flattened, layers.jacobian, split, seed, jacobian_steps, False, norm, progress
     )
@@ -116,10 +116,10 @@ def train_tip_transfer(
 
     Args:
         simulated: (s, n) mm, of N_fk.
-        actuations: (s, m) Pa, commanded.
+        actuations: (s, m), commanded.
         tips: (s, n) m, captured.
-        workspace_width_mm: Of the simulated tips.
-        seed: Of the split and the first weights.
+        workspace_width_mm: Width of the simulated workspace, mm.
+        seed: Seed of the split and the first weights.
         by_tip_alone: Whether N_s2r takes the simulated tip alone, as in the paper.
         progress: Whether to show a progress bar on stderr.
 
@@ -170,6 +170,13 @@ def _fitted(
         test_mean_percent=float(errors.mean()),
         test_max_percent=float(errors.max()),
     )
+
+
+def _derivatives(network: TipNetwork, inputs: Array) -> Array:
+    """Exact derivatives (s, n, m) of a network's outputs by its inputs (s, m)."""
+    x = torch.from_numpy(inputs).requires_grad_()
+    outputs = network(x).sum(dim=0)
+    return torch.stack([torch.autograd.grad(one, x, retain_graph=True)[0] for one in outputs], dim=1).numpy()
 
 
 def _require_samples(count: int) -> None:

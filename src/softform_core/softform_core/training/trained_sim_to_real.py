@@ -7,8 +7,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from softform_core.forward.actuation_correction import ActuationCorrection
 from softform_core.forward.rbf_warp import SimToReal
-from softform_core.networks.sim_to_real import Confidence, FunctionPrediction, ShapeInput, mean_of
+from softform_core.networks.mlp_weights import mean_of
+from softform_core.networks.sim_to_real import Confidence, FunctionPrediction, ShapeInput
 from softform_core.training.ensemble import Member, Problem
 
 
@@ -32,8 +34,8 @@ class TrainedSimToReal:
     Attributes:
         sim_to_real: The mean of the ensemble, for the pipelines of kinematics.
         members: Each member; their spread tells how sure the prediction is.
-        confidence: N_conf of each member; empty if it was learned from markers.
-        shape_input: How control points enter N_conf.
+        confidence: N_conf of each member; empty if none was learned.
+        shape_input: Encoding of the control points for N_conf.
         validation_mm: Mean distance of captured points to the predicted surface in each member's validation frames.
         best_epochs: Epoch of each member's weights.
         seconds: Time spent, interrupted runs included.
@@ -68,22 +70,24 @@ def model_of(
     calibration: tuple[float, float],
     flags: Sequence[FrameFlag],
     confidence: Sequence[Confidence] = (),
+    actuation: ActuationCorrection | None = None,
 ) -> TrainedSimToReal:
     """Make one model of the trained members: their mean, and their spread with its calibration.
 
     Args:
         members: Trained members of the ensemble.
-        shape_input: How control points enter their networks.
+        shape_input: Encoding of the control points for the networks.
         kernel_uv: (N, 2) parameters of the kernels.
         kernel_width: c of Eq. 2, 1/mm^2.
         calibration: Factor and floor (mm) of the spread, see `training.uncertainty`.
-        flags: What people should know of the frames.
+        flags: Remarks on the frames for the user.
         confidence: N_conf of each member.
+        actuation: Correction under which they were learned.
     """
     nets = [member.problem.network.weights(shape_input) for member in members]
     return TrainedSimToReal(
-        sim_to_real=SimToReal(kernel_uv, mean_of(nets), kernel_width),
-        members=[SimToReal(kernel_uv, net, kernel_width) for net in nets],
+        sim_to_real=SimToReal(kernel_uv, mean_of(nets), kernel_width, actuation),
+        members=[SimToReal(kernel_uv, net, kernel_width, actuation) for net in nets],
         confidence=list(confidence),
         shape_input=shape_input,
         validation_mm=[member.error for member in members],

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy.spatial import cKDTree
 from torch import Tensor
 
 from softform_core.arrays import Array
@@ -17,11 +18,12 @@ from softform_core.networks.sim_to_real import (
     warp_basis,
     warp_basis_slope,
 )
-from softform_core.surface.bspline import basis_matrix, derivative_matrices
-from softform_core.surface.patch import Patch
+from softform_core.surface.patch_set import PatchSet
 from softform_core.training.recipe import Recipe
 
 _TYPICAL_SHAPES = 512
+_NEIGHBOURS = 4
+"""Of a kernel, whose distances are the spacing: those of a square grid."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,8 @@ class WarpData:
 
     Attributes:
         kernel_uv: (N, 2) parameters of the kernels.
-        shape_input: How control points enter the networks.
+        kernel_width: c of Eq. 2, 1/mm^2.
+        shape_input: Encoding of the control points for the networks.
         directions: (N + 4, d) of gamma along which N_rbf predicts.
         shape: (n, r) normalised shapes.
         points: (n, P, 3) mm, simulated.
@@ -41,6 +44,7 @@ class WarpData:
     """
 
     kernel_uv: Array
+    kernel_width: float
     shape_input: ShapeInput
     directions: Array
     shape: Tensor
@@ -63,43 +67,45 @@ class WarpData:
         uv: Array,
         kernel_uv: Array,
         recipe: Recipe,
-        patch: Patch,
+        patches: PatchSet,
     ) -> "WarpData":
         """Evaluate N_fk, spline and kernels.
 
         Args:
             forward_kinematics: N_fk of the robot.
-            actuation: (n, k) Pa, of the frames.
+            actuation: (n, k), of the frames.
             uv: (P, 2) parameters of the surface's samples: a grid for scans, the markers' for markers.
             kernel_uv: (N, 2) parameters of the kernels.
             recipe: Kernel width, input and directions.
-            patch: The robot's surface.
+            patches: The robot's surface.
 
         Raises:
             SoftformError: If actuations or spline do not fit N_fk.
         """
         if actuation.shape[1] != len(forward_kinematics.input_offset):
             raise SoftformError(
-                f"The frames have {actuation.shape[1]} pressures, N_fk takes {len(forward_kinematics.input_offset)}.",
+                f"The frames have {actuation.shape[1]} actuation values, "
+                f"N_fk takes {len(forward_kinematics.input_offset)}.",
                 "Use frames of the robot that N_fk was trained for.",
             )
         control = forward_kinematics.forward(actuation)
-        if control.shape[1] != patch.rows * patch.cols * 3:
+        if control.shape[1] != patches.control_points * 3:
             raise SoftformError(
-                f"N_fk gives {control.shape[1]} numbers, not {patch.rows} x {patch.cols} control points.",
+                f"N_fk gives {control.shape[1]} numbers, not {patches} control points.",
                 "Use the surface that N_fk was trained for.",
             )
         typical = forward_kinematics.forward(_typical_actuations(forward_kinematics))
         shape_input = ShapeInput.of(typical, recipe.components)
         points, along_u, along_v = (
-            decoded(decoder, control) for decoder in (basis_matrix(uv, *patch), *derivative_matrices(uv, *patch))
+            decoded(decoder, control) for decoder in (patches.basis(uv), *patches.derivatives(uv))
         )
-        centers = decoded(basis_matrix(kernel_uv, *patch), control)
-        width = recipe.kernel_width
+        centers = decoded(patches.basis(kernel_uv), control)
+        width = kernel_width(shape_input.mean, kernel_uv, recipe, patches)
         return cls(
             kernel_uv,
+            width,
             shape_input,
-            _directions(shape_input.mean, kernel_uv, recipe, patch),
+            _directions(shape_input.mean, kernel_uv, width, recipe, patches),
             torch.from_numpy(shape_input.normalised(control)).float(),
             points.float(),
             centers.float(),
@@ -110,22 +116,38 @@ class WarpData:
 
 
 def decoded(decoder: Any, control_points: Array) -> Tensor:
-    """Eq. 1 for control points (n, rows * cols * 3): (n, P, 3)."""
+    """Eq. 1 for control points (n, C * 3): (n, P, 3)."""
     return torch.from_numpy(np.stack([decoder @ shape.reshape(-1, 3) for shape in control_points]))
 
 
-def _directions(mean_shape: Array, kernel_uv: Array, recipe: Recipe, patch: Patch) -> Array:
+def kernel_width(mean_shape: Array, kernel_uv: Array, recipe: Recipe, patches: PatchSet) -> float:
+    """C of Eq. 2, 1/mm^2: the recipe's own, or what lets kernels reach its share of the distance between them.
+
+    Args:
+        mean_shape: (C * 3,) mm, control points.
+        kernel_uv: (N, 2) parameters of the kernels.
+        recipe: Settings.
+        patches: The robot's surface.
+    """
+    if recipe.kernel_width is not None:
+        return recipe.kernel_width
+    centers = patches.basis(kernel_uv) @ mean_shape.reshape(-1, 3)
+    nearest = cKDTree(centers).query(centers, k=_NEIGHBOURS + 1)[0][:, 1:]
+    return float(0.5 / (recipe.kernel_reach * np.median(nearest)) ** 2)
+
+
+def _directions(mean_shape: Array, kernel_uv: Array, width: float, recipe: Recipe, patches: PatchSet) -> Array:
     """`stable_directions` on the mean shape, sampled evenly whatever the frames' samples are."""
     if recipe.smallest_direction is None:
         return np.eye(len(kernel_uv) + 4)
     points, centers = (
-        decoded(basis_matrix(uv, *patch), mean_shape[None]) for uv in (patch.samples(recipe.surface_points), kernel_uv)
+        decoded(patches.basis(uv), mean_shape[None]) for uv in (patches.samples(recipe.surface_points), kernel_uv)
     )
-    basis = warp_basis(points, centers, recipe.kernel_width)[0].numpy()
+    basis = warp_basis(points, centers, width)[0].numpy()
     return stable_directions(basis, centers[0].numpy(), recipe.smallest_direction)
 
 
 def _typical_actuations(forward_kinematics: MlpWeights) -> Array:
-    """Random pressures of N_fk's working range: what a robot can look like, whatever the frames happen to show."""
+    """Random actuations of N_fk's working range."""
     relative = np.random.default_rng(0).uniform(-1.0, 1.0, (_TYPICAL_SHAPES, len(forward_kinematics.input_offset)))
     return forward_kinematics.input_offset + relative * forward_kinematics.input_scale

@@ -12,7 +12,7 @@ from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.sim_to_real_export import SimToRealNetwork
 from softform_core.networks.sim_to_real import Confidence, FunctionPrediction, ShapeInput, warp_basis, warp_basis_slope
 from softform_core.surface.bspline import evaluate
-from softform_core.surface.patch import Patch
+from softform_core.surface.patch_set import PatchSet
 
 GRID = (30, 30)
 
@@ -88,7 +88,7 @@ def test_the_forward_pipeline_is_eq_5_and_its_jacobian_eq_17(
 
 def test_the_exported_sim_to_real_is_eq_4(random, random_forward_kinematics, random_sim_to_real):
     n_fk, sim_to_real = random_forward_kinematics(2), random_sim_to_real(3, 16)
-    exported = SimToRealNetwork([sim_to_real], 1.0, 0.0, Patch(*GRID))
+    exported = SimToRealNetwork([sim_to_real], 1.0, 0.0, PatchSet.of(*GRID))
     uv, actuation = random.uniform(size=(25, 2)), random.uniform(0.0, 5000.0, 9)
     control = inverse_kinematics.simulated_control_points(actuation, n_fk.forward, GRID)
     found, _ = exported(torch.from_numpy(control.reshape(1, -1)), torch.from_numpy(surface_points(uv, control))[None])

@@ -32,10 +32,10 @@ def own_models(robot, tmp_path, monkeypatch):
     """The robot's own folder in `models/`, with its N_fk and no sim-to-real model."""
     folder = tmp_path / "models" / robot.name
     folder.mkdir(parents=True)
-    for file in (live_pipeline.models_dir() / robot.name).iterdir():
+    for file in live_pipeline.models_of(robot.name).iterdir():
         if file.is_file() and not file.name.startswith("sim_to_real"):
             (folder / file.name).write_bytes(file.read_bytes())
-    monkeypatch.setattr(live_pipeline, "models_dir", lambda: tmp_path / "models")
+    monkeypatch.setattr(live_pipeline, "models_of", lambda robot: tmp_path / "models" / robot)
     return folder
 
 
@@ -81,7 +81,7 @@ def test_auto_says_why_the_robots_own_model_is_not_used(robot, own_models, save_
     assert live.refresh() is None
 
 
-def test_a_folder_without_a_usable_model_is_refused(robot, tmp_path, model):
+def test_a_folder_without_a_usable_model_is_rejected(robot, tmp_path, model):
     with pytest.raises(SoftformError, match="no sim-to-real model"):
         LivePipeline(robot, POINTS, sim_to_real=str(tmp_path / "nothing"))
     (model / SIM_TO_REAL.weights_file).write_bytes(b"half")

@@ -9,7 +9,7 @@ from softform_core.errors import SoftformError
 from softform_core.forward.mlp import fold
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.rbf_warp import SimToReal
-from softform_core.surface.patch import SHEET, Patch
+from softform_core.surface.patch_set import SHEET, PatchSet
 
 GRID = 30
 CHAMBERS = 9
@@ -53,15 +53,15 @@ def test_points_and_jacobian_agree_with_autograd(
     warp = random_sim_to_real(seed + 100) if corrected else None
     uv = np.random.default_rng(seed).uniform(size=(150, 2))
     pipeline = ForwardPipeline(network, uv, warp, precision=precision)
-    pressures = np.random.default_rng(seed + 7).uniform(0.0, 5000.0, CHAMBERS)
+    actuation = np.random.default_rng(seed + 7).uniform(0.0, 5000.0, CHAMBERS)
 
-    points, jacobian = pipeline.points_and_jacobian(pressures)
+    points, jacobian = pipeline.points_and_jacobian(actuation)
 
     def reference(actuation):
         return torch_points(network, warp, uv, actuation)
 
-    expected = reference(torch.tensor(pressures)).numpy()
-    expected_jacobian = torch.autograd.functional.jacobian(reference, torch.tensor(pressures), vectorize=True).numpy()
+    expected = reference(torch.tensor(actuation)).numpy()
+    expected_jacobian = torch.autograd.functional.jacobian(reference, torch.tensor(actuation), vectorize=True).numpy()
     assert points.shape == (150, 3) and jacobian.shape == (150, 3, CHAMBERS)
     points_tolerance = 1e-9 if precision is np.float64 else 1e-7
     assert np.abs(points - expected).max() <= points_tolerance * np.abs(expected).max()
@@ -69,7 +69,7 @@ def test_points_and_jacobian_agree_with_autograd(
     assert np.abs(jacobian - expected_jacobian).max() <= tolerance * np.abs(expected_jacobian).max()
     assert np.abs(expected_jacobian).max() > 0.0
     if corrected:
-        simulated = ForwardPipeline(network, uv).points(pressures)
+        simulated = ForwardPipeline(network, uv).points(actuation)
         assert np.abs(points - simulated).max() > 1.0  # the warp does something
 
 
@@ -79,20 +79,20 @@ def test_narrow_kernels_and_a_smooth_activation(random_forward_kinematics, rando
     warp = random_sim_to_real(5, kernels)
     warp = SimToReal(warp.kernel_uv, warp.coefficients, width=3e-4)
     pipeline = ForwardPipeline(network, SHEET.samples(49), warp, precision=np.float64)
-    pressures = np.full(CHAMBERS, 1234.0)
+    actuation = np.full(CHAMBERS, 1234.0)
     expected = torch.autograd.functional.jacobian(
-        lambda a: torch_points(network, warp, pipeline.uv, a), torch.tensor(pressures), vectorize=True
+        lambda a: torch_points(network, warp, pipeline.uv, a), torch.tensor(actuation), vectorize=True
     ).numpy()
-    assert np.abs(pipeline.points_and_jacobian(pressures)[1] - expected).max() <= 1e-9 * np.abs(expected).max()
+    assert np.abs(pipeline.points_and_jacobian(actuation)[1] - expected).max() <= 1e-9 * np.abs(expected).max()
 
 
 def test_jacobian_agrees_with_finite_differences(exact_membrane):
-    pressures = np.linspace(500.0, 4500.0, CHAMBERS)
+    actuation = np.linspace(500.0, 4500.0, CHAMBERS)
     step = 1.0
-    moved = pressures + step * np.eye(CHAMBERS)
-    back = pressures - step * np.eye(CHAMBERS)
+    moved = actuation + step * np.eye(CHAMBERS)
+    back = actuation - step * np.eye(CHAMBERS)
     numeric = (exact_membrane.points(moved) - exact_membrane.points(back)) / (2.0 * step)
-    _, jacobian = exact_membrane.points_and_jacobian(pressures)
+    _, jacobian = exact_membrane.points_and_jacobian(actuation)
     assert np.abs(np.moveaxis(numeric, 0, -1) - jacobian).max() <= 1e-6 * np.abs(jacobian).max()
 
 
@@ -113,15 +113,15 @@ def test_jacobian_along_directions_is_the_jacobian_times_them(
 
 
 def test_gradient_of_the_objective_is_eq_16(exact_membrane):
-    pressures = np.linspace(500.0, 4500.0, CHAMBERS)
-    closest = exact_membrane.points(pressures[::-1])
-    state = exact_membrane.forward(pressures[None])
+    actuation = np.linspace(500.0, 4500.0, CHAMBERS)
+    closest = exact_membrane.points(actuation[::-1])
+    state = exact_membrane.forward(actuation[None])
     gradient = exact_membrane.objective_gradient(state, state.points[0] - closest)
 
     def objective(actuation):
         return float(((exact_membrane.points(actuation) - closest) ** 2).sum())
 
-    numeric = [(objective(pressures + e) - objective(pressures - e)) / 2.0 for e in np.eye(CHAMBERS)]
+    numeric = [(objective(actuation + e) - objective(actuation - e)) / 2.0 for e in np.eye(CHAMBERS)]
     assert gradient == pytest.approx(numeric, rel=1e-5)
 
 
@@ -144,21 +144,21 @@ def test_batches_are_their_members(corrected_membrane):
     one_points, one_jacobian = corrected_membrane.points_and_jacobian(actuations[1, 2])
     assert np.allclose(points[1, 2], one_points, atol=1e-10)
     assert np.allclose(jacobian[1, 2], one_jacobian, atol=1e-14)
-    assert corrected_membrane.control_points(actuations).shape == (2, 3, GRID, GRID, 3)
+    assert corrected_membrane.control_points(actuations).shape == (2, 3, GRID * GRID, 3)
     assert corrected_membrane.warp_coefficients(actuations).shape == (2, 3, 104, 3)
 
 
 def test_control_points_and_coefficients_rebuild_the_points(random_forward_kinematics, random_sim_to_real):
     warp = random_sim_to_real(1, 25)
     pipeline = ForwardPipeline(random_forward_kinematics(1), SHEET.samples(100), warp)
-    pressures = np.full(CHAMBERS, 3000.0)
-    control_points = torch.tensor(pipeline.control_points(pressures))
-    gamma = pipeline.warp_coefficients(pressures)
+    actuation = np.full(CHAMBERS, 3000.0)
+    control_points = torch.tensor(pipeline.control_points(actuation))
+    gamma = pipeline.warp_coefficients(actuation)
     points = torch_decoder(pipeline.uv, control_points).numpy()
     centers = torch_decoder(warp.kernel_uv, control_points).numpy()
     kernels = np.exp(-warp.width * ((points[:, None] - centers) ** 2).sum(-1))
-    assert np.allclose(gamma[0] + points @ gamma[1:4] + kernels @ gamma[4:], pipeline.points(pressures), atol=1e-9)
-    assert ForwardPipeline(random_forward_kinematics(1), SHEET.samples(9)).warp_coefficients(pressures).shape == (0, 3)
+    assert np.allclose(gamma[0] + points @ gamma[1:4] + kernels @ gamma[4:], pipeline.points(actuation), atol=1e-9)
+    assert ForwardPipeline(random_forward_kinematics(1), SHEET.samples(9)).warp_coefficients(actuation).shape == (0, 3)
 
 
 def test_grid_faces_cover_the_square_once():
@@ -168,27 +168,27 @@ def test_grid_faces_cover_the_square_once():
     assert len(uv) == 100 and (doubled > 0.0).all() and doubled.sum() / 2.0 == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("pressures", [np.zeros(8), np.zeros((2, 10)), np.float64(3.0), np.full(9, np.nan)])
-def test_bad_actuations_are_refused(membrane, pressures):
-    with pytest.raises(SoftformError, match="pressures"):
-        membrane.points(pressures)
+@pytest.mark.parametrize("actuation", [np.zeros(8), np.zeros((2, 10)), np.float64(3.0), np.full(9, np.nan)])
+def test_bad_actuations_are_rejected(membrane, actuation):
+    with pytest.raises(SoftformError, match="values"):
+        membrane.points(actuation)
 
 
 @pytest.mark.parametrize("uv", [np.zeros((0, 2)), np.zeros((4, 3)), np.full((4, 2), 1.5), np.full((4, 2), np.nan)])
-def test_bad_surface_parameters_are_refused(random_forward_kinematics, uv):
+def test_bad_surface_parameters_are_rejected(random_forward_kinematics, uv):
     with pytest.raises(SoftformError, match="[Ss]urface parameters"):
         ForwardPipeline(random_forward_kinematics(0), uv)
 
 
-def test_networks_of_another_surface_are_refused(random_forward_kinematics, random_sim_to_real):
+def test_networks_of_another_surface_are_rejected(random_forward_kinematics, random_sim_to_real):
     with pytest.raises(SoftformError, match="control points need"):
-        ForwardPipeline(random_forward_kinematics(0), SHEET.samples(9), patch=Patch(20, 30))
+        ForwardPipeline(random_forward_kinematics(0), SHEET.samples(9), patches=PatchSet.of(20, 30))
     warp = random_sim_to_real(0, 16)
     with pytest.raises(SoftformError, match="kernels need"):
         SimToReal(SHEET.samples(25), warp.coefficients)
 
 
-def test_layers_that_do_not_follow_each_other_are_refused(random_forward_kinematics):
+def test_layers_that_do_not_follow_each_other_are_rejected(random_forward_kinematics):
     network = random_forward_kinematics(0)
     network.weights[1] = network.weights[1][:, :-1]
     with pytest.raises(SoftformError, match="do not follow"):
@@ -200,15 +200,15 @@ def test_normals_are_those_of_the_predicted_surface(random_forward_kinematics, r
     network = random_forward_kinematics(3)
     warp = random_sim_to_real(4, 25) if corrected else None
     uv = np.random.default_rng(5).uniform(0.1, 0.9, size=(40, 2))
-    pressures = np.random.default_rng(6).uniform(0.0, 5000.0, (2, CHAMBERS))
+    actuation = np.random.default_rng(6).uniform(0.0, 5000.0, (2, CHAMBERS))
     step = 1e-6
     along_u, along_v = (
         (
-            ForwardPipeline(network, uv + step * axis, warp, precision=np.float64).points(pressures)
-            - ForwardPipeline(network, uv - step * axis, warp, precision=np.float64).points(pressures)
+            ForwardPipeline(network, uv + step * axis, warp, precision=np.float64).points(actuation)
+            - ForwardPipeline(network, uv - step * axis, warp, precision=np.float64).points(actuation)
         )
         for axis in np.eye(2)
     )
     expected = np.cross(along_u, along_v)
     expected /= np.linalg.norm(expected, axis=-1, keepdims=True)
-    assert np.abs(ForwardPipeline(network, uv, warp).normals(pressures) - expected).max() < 1e-4
+    assert np.abs(ForwardPipeline(network, uv, warp).normals(actuation) - expected).max() < 1e-4

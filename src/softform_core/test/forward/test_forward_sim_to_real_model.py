@@ -1,19 +1,20 @@
 """The sim-to-real model file: the same function in TorchScript and in kinematics; rejected where it does not fit."""
 
-import io
-
 import numpy as np
 import pytest
 import torch
 
 from softform_core.errors import SoftformError
 from softform_core.forward.pipeline import ForwardPipeline
-from softform_core.forward.sim_to_real_export import SimToRealNetwork, members_of
+from softform_core.forward.sim_to_real_export import SimToRealNetwork
+from softform_core.forward.sim_to_real_members import members_of
 from softform_core.forward.sim_to_real_store import SIM_TO_REAL, load_sim_to_real
 from softform_core.forward.surface_uncertainty import SurfaceUncertainty, members_spread, uncertainty
-from softform_core.networks.layers import extract_mlp
-from softform_core.networks.model_files import ModelError, export
+from softform_core.networks.mlp_weights import extract_mlp
+from softform_core.networks.model_files import ModelError
+from softform_core.networks.saved_network import SavedNetwork
 from softform_core.networks.store import load_forward_kinematics
+from softform_core.networks.torchscript import export
 from softform_core.robots import load_robot
 
 
@@ -45,15 +46,15 @@ def test_the_file_warps_like_the_pipeline_of_kinematics(robot, model_folder):
     uv = np.concatenate([on_samples, np.random.default_rng(0).uniform(size=(200, 2))])
     pipeline = ForwardPipeline(weights, uv, model.sim_to_real)
     simulated = ForwardPipeline(weights, uv)
-    pressures = np.random.default_rng(1).uniform(0.0, 5000.0, (4, 9))
+    actuation = np.random.default_rng(1).uniform(0.0, 5000.0, (4, 9))
     warped, sigma = script(
-        torch.from_numpy(simulated.control_points(pressures).reshape(4, -1)),
-        torch.from_numpy(simulated.points(pressures)),
+        torch.from_numpy(simulated.control_points(actuation).reshape(4, -1)),
+        torch.from_numpy(simulated.points(actuation)),
     )
-    assert np.abs(warped.numpy() - simulated.points(pressures)).max() > 1.0
-    assert np.abs(warped.numpy() - pipeline.points(pressures)).max() < 1e-6
+    assert np.abs(warped.numpy() - simulated.points(actuation)).max() > 1.0
+    assert np.abs(warped.numpy() - pipeline.points(actuation)).max() < 1e-6
     exact = SurfaceUncertainty(pipeline, model.members, model.spread_factor, model.spread_floor_mm)
-    relative = np.abs(sigma.numpy() / exact.along_normals(pressures) - 1.0)
+    relative = np.abs(sigma.numpy() / exact.along_normals(actuation) - 1.0)
     assert relative[:, :200].max() < 1e-6
     assert np.median(relative[:, 200:]) < 0.05
 
@@ -66,14 +67,14 @@ def test_single_precision_in_gives_single_precision_out(model_folder):
 
 def test_members_come_back_as_they_were(random_sim_to_real):
     members = [random_sim_to_real(seed, kernels=16) for seed in range(2)]
-    back = members_of(torch.jit.load(io.BytesIO(export(SimToRealNetwork(members, 1.0, 0.1)))))
+    back = members_of(SavedNetwork(export(SimToRealNetwork(members, 1.0, 0.1))))
     shapes = np.random.default_rng(0).normal(0.0, 50.0, (3, 2700))
     for one, other in zip(members, back, strict=True):
         assert np.abs(one.coefficients.forward(shapes) - other.coefficients.forward(shapes)).max() < 1e-9
         assert one.width == other.width
 
 
-def test_members_of_different_ensembles_are_refused(random_sim_to_real):
+def test_members_of_different_ensembles_are_rejected(random_sim_to_real):
     with pytest.raises(SoftformError, match="differ"):
         SimToRealNetwork([random_sim_to_real(0, 16), random_sim_to_real(1, 25)], 1.0, 0.1)
     with pytest.raises(SoftformError, match="without members"):
@@ -99,7 +100,7 @@ def test_the_card_speaks_to_people(model_folder, robot):
         assert word in page
 
 
-def test_a_model_beside_another_n_fk_is_refused(robot, tmp_path, save_random_model):
+def test_a_model_beside_another_n_fk_is_rejected(robot, tmp_path, save_random_model):
     save_random_model(tmp_path, seed=0, fk="another")
     with pytest.raises(ModelError, match=r"another N_fk .another.*softform train s2r --robot membrane"):
         load_sim_to_real(robot, tmp_path)
@@ -114,13 +115,13 @@ def test_a_model_beside_another_n_fk_is_refused(robot, tmp_path, save_random_mod
         (lambda folder: (folder / "sim_to_real.json").write_text("{"), "cannot be read"),
     ],
 )
-def test_missing_and_damaged_files_are_refused(robot, copied, spoil, reason):
+def test_missing_and_damaged_files_are_rejected(robot, copied, spoil, reason):
     spoil(copied)
     with pytest.raises(ModelError, match=reason):
         load_sim_to_real(robot, copied)
 
 
-def test_a_model_of_another_robot_is_refused(robot, model_folder):
+def test_a_model_of_another_robot_is_rejected(robot, model_folder):
     thicker = robot.model_copy(update={"body": robot.body.model_copy(update={"thickness": 0.003})})
     with pytest.raises(ModelError, match="trained for robot 'membrane'"):
         load_sim_to_real(thicker, model_folder)

@@ -16,16 +16,16 @@ from softform_core.units import MM_PER_M
 CHAMBERS = 9
 
 
-def hidden_pressures(seed):
+def hidden_actuation(seed):
     return np.random.default_rng(seed).uniform(500.0, 4500.0, CHAMBERS)
 
 
 def is_honest(result, pipeline, options):
-    """Within the bounds, no worse than the start, and the error is that of the shape at these pressures."""
-    low, high = options.pressure_min, options.pressure_max
-    assert (result.pressures >= low).all() and (result.pressures <= high).all()
+    """Within the bounds, no worse than the start, and the error is that of the shape at that actuation."""
+    low, high = options.actuation_min, options.actuation_max
+    assert (result.actuation >= low).all() and (result.actuation <= high).all()
     assert result.mean_error_mm <= result.history[0].mean_error_mm
-    assert result.points == pytest.approx(pipeline.points(result.pressures))
+    assert result.points == pytest.approx(pipeline.points(result.actuation))
     assert np.isfinite(result.reachability.unreachable_mm)
     assert result.reachability.unreachable_mm <= result.reachability.residual_mm * (1.0 + 1e-9)
     return True
@@ -44,7 +44,7 @@ def test_an_unreachable_target_says_what_holds_it_up(membrane, shape_of, options
 
 
 def test_detail_finer_than_a_chamber_is_what_no_motion_lowers(membrane, shape_of, options):
-    shape = shape_of(membrane, hidden_pressures(0))
+    shape = shape_of(membrane, hidden_actuation(0))
     ripples = 0.002 * np.sin(300.0 * shape.points[:, :1]) * [0.0, 0.0, 1.0]
     result = solve_inverse_kinematics(membrane, TargetShape(shape.points + ripples, None, shape.faces), options)
     assert is_honest(result, membrane, options)
@@ -55,19 +55,19 @@ def test_detail_finer_than_a_chamber_is_what_no_motion_lowers(membrane, shape_of
 
 def test_feature_points_leave_weak_directions(membrane, options):
     uv = np.array([[0.5, 0.5]])
-    features = FeaturePoints.of(uv, membrane.at(uv).points(hidden_pressures(1)) / MM_PER_M)
+    features = FeaturePoints.of(uv, membrane.at(uv).points(hidden_actuation(1)) / MM_PER_M)
     result = solve_inverse_kinematics(membrane, None, options, features=features)
     weak = result.reachability.weak_directions
     assert 6 <= len(weak) <= 8 and np.linalg.norm(weak, axis=1) == pytest.approx(np.ones(len(weak)))
     point = membrane.at(uv)
-    along = point.points(result.pressures + 200.0 * weak[0]) - point.points(result.pressures)
+    along = point.points(result.actuation + 200.0 * weak[0]) - point.points(result.actuation)
     strong = np.linalg.svd(weak)[2][-1]
-    across = point.points(result.pressures + 200.0 * strong) - point.points(result.pressures)
+    across = point.points(result.actuation + 200.0 * strong) - point.points(result.actuation)
     assert np.linalg.norm(along) < 0.1 * np.linalg.norm(across)
 
 
 def test_a_target_in_millimetres_is_named_and_solved_for_honestly(membrane, shape_of, options):
-    shape = shape_of(membrane, hidden_pressures(2))
+    shape = shape_of(membrane, hidden_actuation(2))
     scaled = TargetShape(shape.points * 1000.0, None, shape.faces)
     with pytest.raises(SoftformError, match="millimetres"):
         check_target(scaled.points, load_robot("membrane"))
@@ -88,7 +88,7 @@ def test_a_mirrored_target_is_not_reached_by_turning_it(membrane, shape_of, opti
 
 
 def test_a_target_half_outside_counts_where_it_covers_the_robot(membrane, shape_of, options):
-    shape = shape_of(membrane, hidden_pressures(3))
+    shape = shape_of(membrane, hidden_actuation(3))
     aside = TargetShape(shape.points + [0.16, 0.0, 0.0], None, shape.faces)
     result = solve_inverse_kinematics(membrane, aside, options)
     assert is_honest(result, membrane, options)
@@ -99,17 +99,17 @@ def test_a_target_half_outside_counts_where_it_covers_the_robot(membrane, shape_
 
 
 def test_of_two_surfaces_the_nearer_counts(membrane, shape_of, options):
-    hidden = hidden_pressures(4)
+    hidden = hidden_actuation(4)
     shape = shape_of(membrane, hidden)
     above = shape.points + [0.0, 0.0, 0.12]
     two = TargetShape(np.concatenate([shape.points, above]))
     result = solve_inverse_kinematics(membrane, two, options)
     assert is_honest(result, membrane, options)
-    assert result.mean_error_mm < 0.3 and result.pressures == pytest.approx(hidden, abs=100.0)
+    assert result.mean_error_mm < 0.3 and result.actuation == pytest.approx(hidden, abs=100.0)
 
 
 def test_a_target_that_meets_itself_is_fitted_as_it_is(membrane, shape_of, options):
-    shape = shape_of(membrane, hidden_pressures(5))
+    shape = shape_of(membrane, hidden_actuation(5))
     count = len(shape.points)
     crossing = shape.points * [1.0, 1.0, -1.0] + [0.0, 0.0, 0.03]
     both = TargetShape(
@@ -119,13 +119,13 @@ def test_a_target_that_meets_itself_is_fitted_as_it_is(membrane, shape_of, optio
 
 
 def test_a_seed_out_of_bounds_is_brought_within_them(membrane, shape_of, options):
-    hidden = hidden_pressures(6)
+    hidden = hidden_actuation(6)
     for wild in (-1e6, 1e6):
-        seeded = replace(options, initial_pressures=np.full(CHAMBERS, wild))
+        seeded = replace(options, initial_actuation=np.full(CHAMBERS, wild))
         result = solve_inverse_kinematics(membrane, shape_of(membrane, hidden), seeded)
-        start = result.history[0].pressures
+        start = result.history[0].actuation
         assert (start >= 0.0).all() and (start <= 5000.0).all()
-        assert is_honest(result, membrane, options) and result.pressures == pytest.approx(hidden, abs=5.0)
+        assert is_honest(result, membrane, options) and result.actuation == pytest.approx(hidden, abs=5.0)
 
 
 def test_feature_points_out_of_reach_are_missed_by_what_is_missing(membrane, options):

@@ -24,26 +24,26 @@ GRID_3X3 = np.stack(np.meshgrid([1 / 6, 0.5, 5 / 6], [1 / 6, 0.5, 5 / 6], indexi
 MOVED = RigidTransform().moved(np.array([0.1, -0.05, 0.15]), np.array([0.012, -0.007, 0.02]), np.zeros(3))
 
 
-def hidden_pressures(seed):
+def hidden_actuation(seed):
     return np.random.default_rng(seed).uniform(0.0, 5000.0, CHAMBERS)
 
 
-def features_at(pipeline, pressures, uv=GRID_3X3, weights=None):
-    return FeaturePoints.of(uv, pipeline.at(uv).points(pressures) / MM_PER_M, weights)
+def features_at(pipeline, actuation, uv=GRID_3X3, weights=None):
+    return FeaturePoints.of(uv, pipeline.at(uv).points(actuation) / MM_PER_M, weights)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_feature_point_over_each_chamber_finds_the_hidden_pressures(corrected_membrane, options, seed):
-    hidden = hidden_pressures(seed)
+def test_a_feature_point_over_each_chamber_finds_the_hidden_actuation(corrected_membrane, options, seed):
+    hidden = hidden_actuation(seed)
     features = features_at(corrected_membrane, hidden)
     result = solve_inverse_kinematics(corrected_membrane, None, options, features=features)
-    assert result.pressures == pytest.approx(hidden, abs=1.0)
+    assert result.actuation == pytest.approx(hidden, abs=1.0)
     assert result.max_error_mm < 0.01 and len(result.found.features.distances) == 9 and len(result.distances) == 0
-    assert result.points == pytest.approx(corrected_membrane.points(result.pressures), abs=5e-5)
+    assert result.points == pytest.approx(corrected_membrane.points(result.actuation), abs=5e-5)
 
 
 def test_feature_points_pull_a_target_apart_from_where_it_lies_by_their_weight(membrane, shape_of, options):
-    hidden = hidden_pressures(1)
+    hidden = hidden_actuation(1)
     target = shape_of(membrane, hidden)
     centre = np.array([[0.5, 0.5]])
     higher = membrane.at(centre).points(hidden) / MM_PER_M + [0.0, 0.0, 0.01]
@@ -57,7 +57,7 @@ def test_feature_points_pull_a_target_apart_from_where_it_lies_by_their_weight(m
 
 def test_feature_points_say_how_a_target_lies_on_the_robot(membrane, shape_of, options):
     """Chambers in a square: a quarter turn has its own exact solution, which is not what the corners say."""
-    hidden = hidden_pressures(3)
+    hidden = hidden_actuation(3)
     quarter = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
     target = shape_of(membrane, hidden).transformed(quarter, np.array([0.01, 0.02, 0.03]))
     corners = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
@@ -65,28 +65,28 @@ def test_feature_points_say_how_a_target_lies_on_the_robot(membrane, shape_of, o
     free = replace(options, fix_pose=False, max_iterations=300)
     alone = solve_inverse_kinematics(membrane, target, free)
     guided = solve_inverse_kinematics(membrane, target, free, features=FeaturePoints.of(corners, wanted))
-    assert np.abs(alone.pressures - hidden).max() > 500.0
-    assert guided.mean_error_mm < 0.01 and guided.pressures == pytest.approx(hidden, abs=5.0)
+    assert np.abs(alone.actuation - hidden).max() > 500.0
+    assert guided.mean_error_mm < 0.01 and guided.actuation == pytest.approx(hidden, abs=5.0)
     assert guided.pose.rotation @ quarter == pytest.approx(np.eye(3), abs=1e-3)
 
 
 @pytest.mark.parametrize("fix_pose", [True, False])
 def test_the_model_is_the_merits_gradient(corrected_membrane, shape_of, options, fix_pose):
     """Central differences of the merit, closest points and all, with every term in it."""
-    target = shape_of(corrected_membrane, hidden_pressures(4)).transformed(MOVED.rotation, MOVED.translation)
+    target = shape_of(corrected_membrane, hidden_actuation(4)).transformed(MOVED.rotation, MOVED.translation)
     term = FeatureTerm.of(
-        corrected_membrane, features_at(corrected_membrane, hidden_pressures(5), weights=np.arange(1.0, 10.0))
+        corrected_membrane, features_at(corrected_membrane, hidden_actuation(5), weights=np.arange(1.0, 10.0))
     )
     wishes = replace(
         options,
         fix_pose=fix_pose,
-        preferred_pressures=np.full(CHAMBERS, 4000.0),
+        preferred_actuation=np.full(CHAMBERS, 4000.0),
         preference_mm2=20.0,
-        previous_pressures=np.full(CHAMBERS, 1000.0),
+        previous_actuation=np.full(CHAMBERS, 1000.0),
         smoothness_mm2=5.0,
     )
     problem = Problem(corrected_membrane, search_of(target), wishes, term)
-    at = problem.evaluate(hidden_pressures(6), RigidTransform())
+    at = problem.evaluate(hidden_actuation(6), RigidTransform())
     gradient, hessian, pivot = quadratic_model(problem, at)
     assert np.linalg.eigvalsh(hessian).min() > 0.0
     for variable in range(len(gradient)):
@@ -98,7 +98,7 @@ def test_the_model_is_the_merits_gradient(corrected_membrane, shape_of, options,
 
 
 def test_a_part_of_a_target_with_strays_is_fitted_where_it_shows_the_shape(membrane, shape_of, options):
-    hidden = hidden_pressures(6)
+    hidden = hidden_actuation(6)
     shape = shape_of(membrane, hidden)
     part = shape.points[shape.points[:, 0] < 0.06]
     rng = np.random.default_rng(0)
@@ -109,7 +109,7 @@ def test_a_part_of_a_target_with_strays_is_fitted_where_it_shows_the_shape(membr
     )
 
     def error(result):
-        difference = membrane.points(result.pressures) - membrane.points(hidden)
+        difference = membrane.points(result.actuation) - membrane.points(hidden)
         return np.linalg.norm(difference, axis=1)[membrane.points(hidden)[:, 0] < 60.0].mean()
 
     assert error(wary) < 0.1 and error(wary) < 0.3 * error(trusting)
@@ -118,12 +118,12 @@ def test_a_part_of_a_target_with_strays_is_fitted_where_it_shows_the_shape(membr
 
 @pytest.mark.parametrize("fix_pose", [True, False])
 def test_a_whole_exact_target_is_no_worse_when_called_partial(membrane, shape_of, options, fix_pose):
-    hidden = hidden_pressures(7)
+    hidden = hidden_actuation(7)
     result = solve_inverse_kinematics(
         membrane, shape_of(membrane, hidden), replace(options, partial=True, fix_pose=fix_pose, max_iterations=300)
     )
     assert result.mean_error_mm < 0.02 and result.covered.mean() > 0.95
-    assert result.pressures == pytest.approx(hidden, abs=10.0)
+    assert result.actuation == pytest.approx(hidden, abs=10.0)
 
 
 def test_tukeys_weights_are_the_slope_of_his_loss():
@@ -137,48 +137,49 @@ def test_tukeys_weights_are_the_slope_of_his_loss():
 
 
 def test_of_many_solutions_the_one_near_the_preferred_posture_is_found(membrane, options):
-    """One feature point leaves eight of nine pressures open."""
-    features = features_at(membrane, hidden_pressures(8), np.array([[0.5, 0.5]]))
+    """One feature point leaves eight of nine values open."""
+    features = features_at(membrane, hidden_actuation(8), np.array([[0.5, 0.5]]))
     posture = np.linspace(500.0, 4500.0, CHAMBERS)
     free, postured = (
         solve_inverse_kinematics(
             membrane,
             None,
-            replace(options, preferred_pressures=posture, preference_mm2=weight, relative_decrease=1e-8),
+            replace(options, preferred_actuation=posture, preference_mm2=weight, relative_decrease=1e-8),
             features=features,
         )
         for weight in (0.0, 1e-3)
     )
     assert free.max_error_mm < 0.01 and postured.max_error_mm < 0.5
-    away = [np.abs(one.pressures - posture).mean() for one in (free, postured)]
+    away = [np.abs(one.actuation - posture).mean() for one in (free, postured)]
     assert away[1] < 0.5 * away[0]
 
 
-def test_smoothness_and_slew_limit_keep_a_solution_near_the_previous_pressures(membrane, shape_of, options):
-    hidden, held = hidden_pressures(9), np.full(CHAMBERS, 2500.0)
-    target, started = shape_of(membrane, hidden), replace(options, previous_pressures=held)
+def test_smoothness_and_slew_limit_keep_a_solution_near_the_previous_actuation(membrane, shape_of, options):
+    hidden, held = hidden_actuation(9), np.full(CHAMBERS, 2500.0)
+    target, started = shape_of(membrane, hidden), replace(options, previous_actuation=held)
     free = solve_inverse_kinematics(membrane, target, started)
     smooth = solve_inverse_kinematics(membrane, target, replace(started, smoothness_mm2=50.0))
     slewed = solve_inverse_kinematics(membrane, target, replace(started, most_change=np.full(CHAMBERS, 100.0)))
-    assert (free.history[0].pressures == held).all()
-    assert np.linalg.norm(smooth.pressures - held) < np.linalg.norm(free.pressures - held)
-    changes = slewed.pressures - held
+    assert (free.history[0].actuation == held).all()
+    assert np.linalg.norm(smooth.actuation - held) < np.linalg.norm(free.actuation - held)
+    changes = slewed.actuation - held
     assert np.abs(changes).max() <= 100.0 and (np.abs(changes) == 100.0).sum() >= 5
     assert ((hidden - held) * changes > 0.0).sum() >= 8
     assert (np.sign(changes) == slewed.reachability.active_bounds)[np.abs(changes) == 100.0].all()
 
 
 def test_a_b_spline_surface_is_a_target(corrected_membrane, membrane, options):
-    hidden = hidden_pressures(10)
-    target = SurfaceTarget.of(membrane.control_points(hidden) / MM_PER_M)
+    hidden = hidden_actuation(10)
+    (grid,) = membrane.patches.control_grids(membrane.control_points(hidden))
+    target = SurfaceTarget.of(grid / MM_PER_M)
     result = solve_inverse_kinematics(membrane, target, options)
-    assert result.mean_error_mm < 0.01 and result.pressures == pytest.approx(hidden, abs=5.0)
+    assert result.mean_error_mm < 0.01 and result.actuation == pytest.approx(hidden, abs=5.0)
     mesh = target.as_mesh()
     assert mesh.points[0] == pytest.approx(target.control_points[0, 0]) and len(mesh.faces) == 2 * 120**2
 
 
 def test_one_iteration_at_a_time_is_the_whole_solve(membrane, shape_of, options):
-    problem = Problem(membrane, search_of(shape_of(membrane, hidden_pressures(11))), options)
+    problem = Problem(membrane, search_of(shape_of(membrane, hidden_actuation(11))), options)
     solver = LevenbergMarquardt(problem, problem.evaluate(options.start(), RigidTransform()))
     merits = [solver.best.merit]
     while (stop := solver.iterate(lambda: None)) is None:
@@ -202,7 +203,7 @@ def test_one_iteration_at_a_time_is_the_whole_solve(membrane, shape_of, options)
         ((np.zeros((0, 2)), np.zeros((0, 3))), "1 to 1000"),
     ],
 )
-def test_bad_feature_points_are_refused(arguments, message):
+def test_bad_feature_points_are_rejected(arguments, message):
     with pytest.raises(SoftformError, match=message):
         FeaturePoints.of(*arguments)
 
@@ -210,15 +211,15 @@ def test_bad_feature_points_are_refused(arguments, message):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"preferred_pressures": np.zeros(8)}, "Preferred"),
-        ({"previous_pressures": np.full(CHAMBERS, np.nan)}, "Previous"),
+        ({"preferred_actuation": np.zeros(8)}, "Preferred"),
+        ({"previous_actuation": np.full(CHAMBERS, np.nan)}, "Previous"),
         ({"preference_mm2": -1.0}, "preference"),
         ({"smoothness_mm2": np.inf}, "smoothness"),
-        ({"most_change": np.full(CHAMBERS, 10.0)}, "no pressures that it starts from"),
-        ({"previous_pressures": np.zeros(CHAMBERS), "most_change": np.zeros(CHAMBERS)}, "slew limit"),
+        ({"most_change": np.full(CHAMBERS, 10.0)}, "without a previous actuation"),
+        ({"previous_actuation": np.zeros(CHAMBERS), "most_change": np.zeros(CHAMBERS)}, "slew limit"),
     ],
 )
-def test_wishes_that_make_no_sense_are_refused(membrane, shape_of, options, change, message):
+def test_wishes_that_make_no_sense_are_rejected(membrane, shape_of, options, change, message):
     with pytest.raises(SoftformError, match=message):
         solve_inverse_kinematics(membrane, shape_of(membrane, np.zeros(CHAMBERS)), replace(options, **change))
 
@@ -234,8 +235,8 @@ def test_a_problem_needs_something_to_reach(membrane, options):
             SurfaceTarget.of(control_points, degree)
 
 
-def test_options_start_from_the_seed_then_from_the_previous_pressures(bounds):
+def test_options_start_from_the_seed_then_from_the_previous_actuation(bounds):
     held, seed = np.full(CHAMBERS, 9e9), np.full(CHAMBERS, 100.0)
     assert (IkOptions(**bounds).start() == 2500.0).all()
-    assert (IkOptions(**bounds, previous_pressures=held).start() == 5000.0).all()
-    assert (IkOptions(**bounds, previous_pressures=held, initial_pressures=seed).start() == 100.0).all()
+    assert (IkOptions(**bounds, previous_actuation=held).start() == 5000.0).all()
+    assert (IkOptions(**bounds, previous_actuation=held, initial_actuation=seed).start() == 100.0).all()

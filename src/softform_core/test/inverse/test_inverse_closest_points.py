@@ -12,7 +12,7 @@ from softform_core.geometry.point_tree import PointTree
 from softform_core.geometry.triangle_tree import TriangleTree
 from softform_core.inverse.closest_points import CloudSearch, MeshSearch, closest_points_on
 from softform_core.shapes.target import TargetShape
-from softform_core.surface.patch import SHEET
+from softform_core.surface.patch_set import SHEET
 
 
 def wavy_sheet(count=400, amplitude=20.0):
@@ -166,7 +166,7 @@ def test_planes_of_a_cloud_do_not_depend_on_what_was_asked_before():
 
 @pytest.mark.parametrize("search", [CloudSearch(wavy_sheet()[0]), MeshSearch(*wavy_sheet())])
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_points_that_are_not_finite_are_refused(search, value):
+def test_points_that_are_not_finite_are_rejected(search, value):
     points = np.zeros((10, 3))
     points[3, 1] = value
     with pytest.raises(SoftformError, match="not finite"):
@@ -174,6 +174,6 @@ def test_points_that_are_not_finite_are_refused(search, value):
 
 
 @pytest.mark.parametrize("points", [np.zeros((0, 3)), np.zeros((3, 3)), np.zeros((5, 2)), np.full((5, 3), np.nan)])
-def test_bad_targets_are_refused(points):
+def test_bad_targets_are_rejected(points):
     with pytest.raises(SoftformError, match="target"):
         closest_points_on(TargetShape(points))

@@ -67,7 +67,7 @@ def test_a_shape_is_found_on_the_simulation_itself(simulation):
     options = IkOptions(robot.actuation_min, robot.actuation_max, relative_decrease=1e-6)
     result = solve_inverse_kinematics(simulation, target, options)
     assert result.mean_error_mm < 0.01
-    np.testing.assert_allclose(result.pressures, hidden, atol=10.0)
+    np.testing.assert_allclose(result.actuation, hidden, atol=10.0)
 
 
 def _faces(cells):
@@ -93,4 +93,4 @@ def test_a_servo_follows_waypoints_of_a_tip():
         command = servo.step(tip, now[0] + 0.01)
     assert command.state is ServoState.TRACKING and command.converged
     assert command.errors.mean_mm < 0.02
-    np.testing.assert_allclose(tip_model.tip(command.pressures), point[0, : tip_model.dimensions], atol=0.05)
+    np.testing.assert_allclose(tip_model.tip(command.actuation), point[0, : tip_model.dimensions], atol=0.05)

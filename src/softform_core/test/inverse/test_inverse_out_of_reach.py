@@ -10,7 +10,7 @@ from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.inverse.out_of_reach import OutOfReachError, check_reach, largest_deformation
 from softform_core.robots import load_robot
 from softform_core.shapes.target import TargetShape
-from softform_core.surface.patch import SHEET
+from softform_core.surface.patch_set import SHEET
 from softform_core.units import MM_PER_M
 
 SHARE = 0.4
@@ -24,7 +24,7 @@ def robot():
 @pytest.fixture(scope="module")
 def pipeline(robot):
     whole = load_pipeline(robot)
-    return whole.at(robot.patch.samples(400))
+    return whole.at(robot.patches.samples(400))
 
 
 @pytest.fixture(scope="module")

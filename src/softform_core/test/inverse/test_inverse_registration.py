@@ -30,16 +30,6 @@ def test_kabsch_does_not_mirror():
     assert np.linalg.det(found.rotation) == pytest.approx(1.0)
 
 
-def test_weights_leave_outliers_out():
-    rng = np.random.default_rng(1)
-    points = rng.normal(size=(40, 3))
-    motion = RigidTransform().moved(np.array([0.3, 0.1, -0.2]), np.array([1.0, 2.0, 3.0]), np.zeros(3))
-    moved = motion.apply(points)
-    moved[:5] += 50.0
-    weights = np.ones(40)
-    weights[:5] = 0.0
-    assert np.allclose(kabsch(points, moved, weights).rotation, motion.rotation, atol=1e-9)
-    with pytest.raises(SoftformError, match="weight"):
-        kabsch(points, moved, np.zeros(40))
+def test_two_pairs_are_too_few():
     with pytest.raises(SoftformError, match="three pairs"):
-        kabsch(points[:2], moved[:2])
+        kabsch(np.eye(3)[:2], np.eye(3)[:2])

@@ -10,7 +10,7 @@ from softform_core.inverse.servo import Servo, ServoSettings, ServoState
 from softform_core.inverse.servo_target import ServoTarget
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
-from softform_core.surface.patch import SHEET
+from softform_core.surface.patch_set import SHEET
 from softform_core.units import MM_PER_M
 
 REST, FULL = np.zeros(9), np.full(9, 5000.0)
@@ -50,13 +50,13 @@ def model(membrane):
 
 @pytest.fixture(scope="module")
 def cloud_of(membrane):
-    """The predicted cloud of pressures, changed if the test says so."""
+    """The predicted cloud of actuation, changed if the test says so."""
     dense, known = membrane.at(SHEET.samples(6000)), {}
 
-    def cloud(pressures, change=None):
-        key = (tuple(pressures), change)
+    def cloud(actuation, change=None):
+        key = (tuple(actuation), change)
         if key not in known:
-            points = dense.points(np.asarray(pressures, dtype=float))
+            points = dense.points(np.asarray(actuation, dtype=float))
             known[key] = closest_points_on(TargetShape((points if change is None else change(points)) / MM_PER_M))
         return known[key]
 
@@ -66,7 +66,7 @@ def cloud_of(membrane):
 @pytest.fixture
 def target_of(cloud_of, clock):
     """As `cloud_of`, arriving now."""
-    return lambda pressures, change=None: ServoTarget(round(clock.now * 1e9), clock.now, cloud_of(pressures, change))
+    return lambda actuation, change=None: ServoTarget(round(clock.now * 1e9), clock.now, cloud_of(actuation, change))
 
 
 def follow(servo, model, clock, periods, deadline=10.0):
@@ -81,7 +81,7 @@ def follow(servo, model, clock, periods, deadline=10.0):
 def test_without_a_target_nothing_is_commanded(servo, model, clock):
     assert {one.state for one in follow(servo, model, clock, 3)} == {ServoState.WAITING}
     stranger = Servo(SETTINGS, clock)
-    assert stranger.command().pressures is None and not stranger.is_running
+    assert stranger.command().actuation is None and not stranger.is_running
 
 
 def test_a_jump_is_followed_at_the_slew_rate_until_it_is_reached(servo, model, clock, target_of):
@@ -89,9 +89,9 @@ def test_a_jump_is_followed_at_the_slew_rate_until_it_is_reached(servo, model, c
     for _ in range(50):
         servo.aim(target_of(HIDDEN))
         commands += follow(servo, model, clock, 1)
-        assert np.abs(commands[-1].pressures - last).max() <= SLEW * PERIOD * (1.0 + 1e-9)
-        last = commands[-1].pressures
-    steps = np.abs(np.diff([REST, *(one.pressures for one in commands)], axis=0)).max(axis=1)
+        assert np.abs(commands[-1].actuation - last).max() <= SLEW * PERIOD * (1.0 + 1e-9)
+        last = commands[-1].actuation
+    steps = np.abs(np.diff([REST, *(one.actuation for one in commands)], axis=0)).max(axis=1)
     assert steps[:40] == pytest.approx(SLEW * PERIOD), "as fast as allowed, and evenly"
     assert last == pytest.approx(HIDDEN, abs=30.0)
     assert commands[-1].converged and not commands[0].converged
@@ -103,7 +103,7 @@ def test_the_errors_are_those_of_the_command_not_of_the_solution(servo, model, c
     target = target_of(HIDDEN)
     servo.aim(target)
     command = follow(servo, model, clock, 1)[0]
-    distances = target.shape.query(model.points(command.pressures)).distances
+    distances = target.shape.query(model.points(command.actuation)).distances
     assert command.errors.mean_mm == pytest.approx(distances.mean())
     assert command.errors.max_mm == pytest.approx(distances.max())
 
@@ -114,7 +114,7 @@ def test_a_moving_target_is_followed_with_few_iterations(servo, model, clock, ta
         wanted = HIDDEN + 500.0 * np.sin(2.0 * np.pi * moment) * np.cos(np.arange(9))
         servo.aim(target_of(wanted))
         command = follow(servo, model, clock, 1)[0]
-        assert command.pressures == pytest.approx(wanted, abs=40.0)
+        assert command.actuation == pytest.approx(wanted, abs=40.0)
         assert command.answers.arrived == pytest.approx(clock.now - PERIOD)
         assert servo._solve.iterations <= 3
 
@@ -151,7 +151,7 @@ def test_what_is_commanded_names_the_target_it_comes_from(servo, model, clock, t
     servo.refine(model, clock.now + 10.0)
     servo.aim(target_of(HIDDEN[::-1]))
     command = servo.command()
-    assert command.answers is first and (command.pressures != REST).any()
+    assert command.answers is first and (command.actuation != REST).any()
 
 
 def test_no_iteration_begins_that_would_end_after_the_deadline(model, target_of):
@@ -179,7 +179,7 @@ def test_a_slow_model_follows_more_coarsely_instead_of_not_at_all(model, target_
     for _ in range(100):
         servo.aim(ServoTarget(0, clock.now, target_of(HIDDEN).shape))
         last = servo.step(model, clock.now + PERIOD)
-    assert last.pressures == pytest.approx(HIDDEN, abs=30.0)
+    assert last.actuation == pytest.approx(HIDDEN, abs=30.0)
 
 
 def test_one_slow_iteration_is_not_the_last(model, target_of):
@@ -195,7 +195,7 @@ def test_one_slow_iteration_is_not_the_last(model, target_of):
         servo.refine(model, clock.now + 0.4 * PERIOD)  # less than half a period is left, as at high rates
         last = servo.command()
         clock.now += PERIOD
-    assert last.pressures == pytest.approx(0.5 * HIDDEN, abs=30.0)
+    assert last.actuation == pytest.approx(0.5 * HIDDEN, abs=30.0)
 
 
 def test_stale_targets_hold_the_last_command_with_a_reason(servo, model, clock, target_of):
@@ -204,12 +204,12 @@ def test_stale_targets_hold_the_last_command_with_a_reason(servo, model, clock, 
     clock.now += SETTINGS.stale_after
     held = follow(servo, model, clock, 3)
     assert {one.state for one in held} == {ServoState.HOLDING}
-    assert all((one.pressures == before.pressures).all() for one in held)
+    assert all((one.actuation == before.actuation).all() for one in held)
     assert "No target came for 0.5 s" in held[0].reason
     servo.aim(target_of(HIDDEN))
     again = follow(servo, model, clock, 1)[0]
     assert again.state is ServoState.TRACKING and not again.reason
-    assert np.abs(again.pressures - before.pressures).max() <= SLEW * PERIOD * (1.0 + 1e-9), "no bump after the pause"
+    assert np.abs(again.actuation - before.actuation).max() <= SLEW * PERIOD * (1.0 + 1e-9), "no bump after the pause"
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_a_target_out_of_reach_holds_the_last_command_with_a_reason(servo, model
     servo.aim(target_of(HIDDEN, change))
     held = follow(servo, model, clock, 3)[-1]
     assert held.state is ServoState.HOLDING and "out of reach" in held.reason and "mm away" in held.reason
-    assert (held.pressures == before.pressures).all()
+    assert (held.actuation == before.actuation).all()
     servo.aim(target_of(HIDDEN))
     assert follow(servo, model, clock, 1)[0].state is ServoState.TRACKING
 
@@ -237,7 +237,7 @@ def test_no_command_leaves_the_bounds(servo, model, clock, target_of):
     for _ in range(40):
         servo.aim(target_of(random.uniform(-4000.0, 9000.0, 9)))
         for one in follow(servo, model, clock, 4):
-            assert (one.pressures >= REST).all() and (one.pressures <= FULL).all()
+            assert (one.actuation >= REST).all() and (one.actuation <= FULL).all()
 
 
 def test_a_target_with_a_hole_is_followed_where_it_is(servo, model, clock, target_of):
@@ -247,7 +247,7 @@ def test_a_target_with_a_hole_is_followed_where_it_is(servo, model, clock, targe
     for _ in range(60):
         servo.aim(target_of(HIDDEN, punched))
         last = follow(servo, model, clock, 1)[0]
-    assert last.pressures == pytest.approx(HIDDEN, abs=60.0) and servo._solve.leaves_points_out
+    assert last.actuation == pytest.approx(HIDDEN, abs=60.0) and servo._solve.leaves_points_out
     servo.aim(target_of(HIDDEN))
     follow(servo, model, clock, 2)
     assert not servo._solve.leaves_points_out
@@ -263,16 +263,16 @@ def test_feature_points_are_followed_alone_and_beside_a_shape(servo, model, memb
     for _ in range(60):
         servo.aim(features())
         last = follow(servo, model, clock, 1)[0]
-    assert last.pressures == pytest.approx(HIDDEN, abs=30.0) and last.converged
+    assert last.actuation == pytest.approx(HIDDEN, abs=30.0) and last.converged
     clock.now += SETTINGS.stale_after
     for _ in range(60):
         servo.aim(target_of(HIDDEN[::-1]))
         last = follow(servo, model, clock, 1)[0]
-    assert last.pressures == pytest.approx(HIDDEN[::-1], abs=30.0), "stale feature points no longer count"
+    assert last.actuation == pytest.approx(HIDDEN[::-1], abs=30.0), "stale feature points no longer count"
     servo.aim(features())
     both = follow(servo, model, clock, 30)[-1]
     assert both.answers.features is not None
-    assert np.abs(both.pressures - HIDDEN[::-1]).max() > 100.0, "both are weighed against each other"
+    assert np.abs(both.actuation - HIDDEN[::-1]).max() > 100.0, "both are weighed against each other"
 
 
 def test_a_new_model_is_used_from_the_next_step_on(servo, model, clock, target_of):
@@ -292,7 +292,7 @@ def test_a_new_model_is_used_from_the_next_step_on(servo, model, clock, target_o
         for _ in range(60):
             servo.aim(target_of(HIDDEN))
             last = follow(servo, used, clock, 1)[0]
-        assert last.pressures == pytest.approx(expected, abs=30.0)
+        assert last.actuation == pytest.approx(expected, abs=30.0)
 
 
 def test_a_model_that_predicts_nan_holds_the_last_command(servo, model, clock, target_of):
@@ -308,7 +308,7 @@ def test_a_model_that_predicts_nan_holds_the_last_command(servo, model, clock, t
     before = follow(servo, model, clock, 5)[-1]
     held = follow(servo, Broken(), clock, 2)[-1]
     assert held.state is ServoState.HOLDING and held.reason
-    assert (held.pressures == before.pressures).all()
+    assert (held.actuation == before.actuation).all()
     servo.aim(target_of(HIDDEN))
     assert follow(servo, model, clock, 1)[0].state is ServoState.TRACKING
 
@@ -318,12 +318,12 @@ def test_after_another_commander_it_goes_on_from_what_is_held(servo, model, cloc
     follow(servo, model, clock, 60)
     past = round(clock.now * 1e9)
     servo.drop(lambda target: target.stamp <= past)
-    assert follow(servo, model, clock, 1)[0].pressures is None and not servo.is_running and not servo.is_aimed
+    assert follow(servo, model, clock, 1)[0].actuation is None and not servo.is_running and not servo.is_aimed
     clock.now += 5.0
     servo.aim(target_of(HIDDEN))
     servo.resume_from(FULL + 300.0)
     first = follow(servo, model, clock, 1)[0]
-    assert np.abs(first.pressures - FULL).max() <= SLEW * PERIOD * (1.0 + 1e-9)
+    assert np.abs(first.actuation - FULL).max() <= SLEW * PERIOD * (1.0 + 1e-9)
     servo.drop(lambda target: target.stamp <= past)
     assert servo.is_aimed and servo.is_running, "a target from after the other's turn is kept"
     servo.pause()

@@ -30,8 +30,8 @@ def feasible_times(start, waypoints, seed):
 
 def assert_obeys_the_robot(schedule, start, waypoints):
     assert schedule.moments[0] == 0.0 and (np.diff(schedule.moments) > 0.0).all()
-    assert (schedule.pressures[0] == start).all()
-    rates = np.abs(np.diff(schedule.pressures, axis=0)).max(axis=1, initial=0.0) / np.diff(schedule.moments)
+    assert (schedule.actuations[0] == start).all()
+    rates = np.abs(np.diff(schedule.actuations, axis=0)).max(axis=1, initial=0.0) / np.diff(schedule.moments)
     assert rates.max(initial=0.0) <= SLEW_RATE * (1.0 + 1e-9)
     assert len(schedule.due) == len(waypoints) and (np.diff(schedule.due) > 0.0).all()
     for due, waypoint in zip(schedule.due, waypoints, strict=True):
@@ -67,7 +67,7 @@ def test_a_timed_schedule_obeys_the_robot_and_the_times(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_times_that_are_too_short_anywhere_are_refused(seed):
+def test_times_that_are_too_short_anywhere_are_rejected(seed):
     start, waypoints = random_path(seed)
     shortest = slew_durations(start, waypoints, SLEW_RATE)
     long_legs = np.flatnonzero(shortest > 1e-3)
@@ -98,10 +98,10 @@ def test_a_robot_near_the_first_waypoint_may_begin_there_and_is_late_by_what_it_
         ([3.0, 2.0, 1.0], "no later than time 1"),
     ],
 )
-def test_times_that_are_none_are_refused(times, reason):
-    with pytest.raises(SoftformError, match=reason) as refusal:
+def test_times_that_are_none_are_rejected(times, reason):
+    with pytest.raises(SoftformError, match=reason) as rejection:
         check_times(np.array(times), 3)
-    assert refusal.value.next_step
+    assert rejection.value.next_step
 
 
 def test_times_from_zero_are_times():

@@ -11,7 +11,7 @@ from softform_core.planning.obstacles import MeshObstacle
 from softform_core.planning.surface_margins import MarginedSurface
 from softform_core.planning.sweep import MotionChecker
 from softform_core.robots import load_robot
-from softform_core.surface.patch import SHEET
+from softform_core.surface.patch_set import SHEET
 
 RANGE = 5000.0
 
@@ -19,7 +19,7 @@ RANGE = 5000.0
 class SlidingPlate:
     """A plate of 20 mm x 20 mm in the plane z = 0 that two pressures push along x and y, 100 mm each over the range."""
 
-    patch = SHEET
+    patches = SHEET
 
     def __init__(self, points=25):
         self.uv = SHEET.samples(points)
@@ -74,7 +74,7 @@ def simulated(models):
 
 @pytest.fixture(scope="session")
 def actuations(robot):
-    """Random ones, and corners of the box of pressures."""
+    """Random ones, and corners of the box of actuations."""
     generator = np.random.default_rng(5)
     corners = np.where(generator.random((6, robot.degrees_of_freedom)) < 0.5, robot.actuation_min, robot.actuation_max)
     return np.concatenate([generator.uniform(robot.actuation_min, robot.actuation_max, (6, len(corners[0]))), corners])

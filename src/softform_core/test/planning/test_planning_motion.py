@@ -4,7 +4,7 @@ import trimesh
 
 from softform_core.planning.clearance import ClearanceGauge
 from softform_core.planning.motion import plan_motion
-from softform_core.planning.motion_plan import MotionRequest, MotionSettings, NoMotionError, Refusal
+from softform_core.planning.motion_plan import MotionRequest, MotionSettings, NoMotionError, Rejection
 from softform_core.planning.obstacles import CloudObstacle, MeshObstacle
 from softform_core.planning.planner_settings import PlannerSettings
 from softform_core.shapes.target import TargetShape
@@ -23,7 +23,7 @@ def ball_over(surface, actuation, gap, radius=10.0):
     return MeshObstacle(mesh.vertices + top + [0.0, 0.0, radius + gap], mesh.faces)
 
 
-def refusal(*arguments, **options):
+def rejection(*arguments, **options):
     with pytest.raises(NoMotionError) as caught:
         plan_motion(*arguments, **options)
     return caught.value
@@ -33,12 +33,12 @@ def test_a_plan_keeps_its_margin_and_the_slew_rate(surface, robot):
     stages = []
     request = MotionRequest(START, GOAL, ball_over(surface, 0.5 * (START + GOAL), 20.0), 0.001)
     plan = plan_motion(surface, robot, request, SETTINGS, on_progress=lambda one: stages.append(one.stage))
-    assert plan.pressures[0] == pytest.approx(START) and plan.pressures[-1] == pytest.approx(GOAL)
+    assert plan.actuations[0] == pytest.approx(START) and plan.actuations[-1] == pytest.approx(GOAL)
     assert (plan.clearances >= plan.margins).all() and (plan.margins >= 0.001).all()
     assert plan.times[0] == 0.0
-    slew = (np.abs(np.diff(plan.pressures, axis=0)) / robot.actuation_slew).max(axis=1) / np.diff(plan.times)
+    slew = (np.abs(np.diff(plan.actuations, axis=0)) / robot.actuation_slew).max(axis=1) / np.diff(plan.times)
     assert slew == pytest.approx(1.0)
-    moved = np.linalg.norm(np.diff(surface.pipeline.points(plan.pressures), axis=0), axis=2).max()
+    moved = np.linalg.norm(np.diff(surface.pipeline.points(plan.actuations), axis=0), axis=2).max()
     assert moved < 1.0  # mm
     assert stages[0] == "goal" and plan.states_checked > 0
     assert np.isnan(plan.goal.mean_error_mm)
@@ -48,7 +48,7 @@ def test_a_target_shape_is_reached(surface, robot):
     target = TargetShape(surface.pipeline.points(GOAL) / MM_PER_M, None, surface.faces)
     request = MotionRequest(START, target, ball_over(surface, GOAL, 20.0), 0.001)
     plan = plan_motion(surface, robot, request, SETTINGS)
-    assert plan.pressures[-1] == pytest.approx(GOAL, abs=20.0)
+    assert plan.actuations[-1] == pytest.approx(GOAL, abs=20.0)
     assert plan.goal.mean_error_mm < 0.05 and plan.goal.max_error_mm < 0.5
 
 
@@ -85,34 +85,34 @@ def test_the_margin_grows_with_the_uncertainty(surface, simulated, robot):
     assert unsure > sure + 0.0003
 
 
-def test_a_start_in_the_margin_is_refused(surface, robot):
-    error = refusal(surface, robot, MotionRequest(START, GOAL, ball_over(surface, START, 1.5), 0.001), SETTINGS)
-    assert error.refusal is Refusal.START_IN_COLLISION and "1.5" in str(error) and "clearance" in str(error)
+def test_a_start_in_the_margin_is_rejected(surface, robot):
+    error = rejection(surface, robot, MotionRequest(START, GOAL, ball_over(surface, START, 1.5), 0.001), SETTINGS)
+    assert error.rejection is Rejection.START_IN_COLLISION and "1.5" in str(error) and "clearance" in str(error)
 
 
 @pytest.mark.parametrize("as_shape", [True, False])
-def test_a_goal_in_the_obstacle_is_refused_and_not_replaced(surface, robot, as_shape):
+def test_a_goal_in_the_obstacle_is_rejected_and_not_replaced(surface, robot, as_shape):
     goal = TargetShape(surface.pipeline.points(GOAL) / MM_PER_M, None, surface.faces) if as_shape else GOAL
     request = MotionRequest(np.zeros(9), goal, ball_over(surface, GOAL, -3.0), 0.001)
-    error = refusal(surface, robot, request, SETTINGS)
-    assert error.refusal is Refusal.GOAL_IN_COLLISION and "keep" in str(error)
+    error = rejection(surface, robot, request, SETTINGS)
+    assert error.rejection is Rejection.GOAL_IN_COLLISION and "keep" in str(error)
 
 
-def test_an_obstacle_around_the_robot_is_refused(surface, robot):
+def test_an_obstacle_around_the_robot_is_rejected(surface, robot):
     room = trimesh.creation.box(extents=(1000.0, 1000.0, 1000.0))
-    error = refusal(
+    error = rejection(
         surface, robot, MotionRequest(START, GOAL, MeshObstacle(room.vertices, room.faces), 0.001), SETTINGS
     )
-    assert error.refusal is Refusal.OBSTACLE_ENCLOSES
+    assert error.rejection is Rejection.OBSTACLE_ENCLOSES
 
 
 @pytest.mark.parametrize("kind", [MeshObstacle, lambda vertices, faces: CloudObstacle(vertices)])
-def test_an_obstacle_under_the_sheet_is_refused(surface, robot, kind):
+def test_an_obstacle_under_the_sheet_is_rejected(surface, robot, kind):
     mesh = trimesh.creation.icosphere(2, 5.0)
     obstacle = kind(mesh.vertices + [0.0, 0.0, 22.0], mesh.faces)
     start = np.full(9, 4000.0)
-    error = refusal(surface, robot, MotionRequest(start, GOAL, obstacle, 0.001), SETTINGS)
-    assert error.refusal is Refusal.START_IN_COLLISION and "inside its body" in str(error)
+    error = rejection(surface, robot, MotionRequest(start, GOAL, obstacle, 0.001), SETTINGS)
+    assert error.rejection is Rejection.START_IN_COLLISION and "inside its body" in str(error)
 
 
 def test_a_stop_ends_planning(surface, robot):
@@ -123,4 +123,4 @@ def test_a_stop_ends_planning(surface, robot):
         return len(asked) > 1
 
     request = MotionRequest(START, GOAL, ball_over(surface, START, 30.0), 0.001)
-    assert refusal(surface, robot, request, SETTINGS, should_stop).refusal is Refusal.STOPPED
+    assert rejection(surface, robot, request, SETTINGS, should_stop).rejection is Rejection.STOPPED

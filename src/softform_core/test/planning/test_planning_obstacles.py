@@ -25,13 +25,13 @@ def ball(center, radius, subdivisions=4):
     ],
 )
 @pytest.mark.parametrize("faces", [True, False])
-def test_points_that_are_no_obstacle_are_refused(robot, spoil, reason, faces):
+def test_points_that_are_no_obstacle_are_rejected(robot, spoil, reason, faces):
     vertices, triangles = ball((0.0, 0.0, 0.1), 0.02, 1)
     with pytest.raises(SoftformError, match=reason):
         check_obstacle(spoil(vertices), triangles if faces else None, robot)
 
 
-def test_triangles_that_are_none_are_refused(robot):
+def test_triangles_that_are_none_are_rejected(robot):
     vertices, triangles = ball((0.0, 0.0, 0.1), 0.02, 1)
     with pytest.raises(SoftformError, match="names vertex"):
         check_obstacle(vertices, triangles + len(vertices), robot)

@@ -4,7 +4,7 @@ import pytest
 from softform_core.errors import SoftformError
 from softform_core.geometry.triangle_tree import TriangleTree
 from softform_core.planning.surface_margins import SIGMAS, MarginedSurface, chords
-from softform_core.surface.patch import SHEET, Patch
+from softform_core.surface.patch_set import SHEET, PatchSet
 
 REFINED = 4
 
@@ -39,14 +39,14 @@ def test_the_allowance_is_chord_and_two_standard_deviations(models, surface, sim
     assert without.allowance == pytest.approx(chords(without.points, surface.side))
 
 
-def test_points_that_are_no_even_grid_are_refused(models):
+def test_points_that_are_no_even_grid_are_rejected(models):
     with pytest.raises(SoftformError, match="even grid"):
         MarginedSurface(models.current.at(np.random.default_rng(0).random((100, 2))), None)
 
 
 def test_chords_of_a_tube_do_not_know_where_its_seam_is():
     side = 24
-    u, v = Patch(periodic=True).samples(side**2).T
+    u, v = PatchSet.of(periodic=True).samples(side**2).T
     radius, angle = 40.0 + 5.0 * np.cos(6.0 * np.pi * u + 4.0 * v), 2.0 * np.pi * u
     points = np.stack([radius * np.cos(angle), radius * np.sin(angle), 260.0 * v], axis=1).reshape(1, side, side, 3)
     bounds = chords(points, side, periodic=True).reshape(side, side)

@@ -44,7 +44,11 @@ def test_an_earlier_robot_names_the_command_that_converts_it(tmp_path: Path) -> 
         load_robot(path)
     assert "robot converted" in run(path)
     robot = load_robot(path, "surface")
-    assert (robot.channels, robot.actuators, robot.surface.rows) == ([3, 2, 1, 0], ["c1", "c2", "c3", "c4"], 6)
+    assert (robot.devices[0].channels, robot.actuators, robot.surfaces[0].rows) == (
+        [3, 2, 1, 0],
+        ["c1", "c2", "c3", "c4"],
+        6,
+    )
     assert "nothing to convert" in run(path)
     assert (tmp_path / "little.yaml.old").read_text() == EARLIER
 

@@ -70,11 +70,11 @@ import sys
 from pathlib import Path
 from softform_core.robots import load_robot
 from softform_core.robots.description import SurfaceDescription
-from softform_core.robots.registry import body_kinds
-from softform_core.surface.patch import Patch
+from softform_core.plugins import plugin_kinds
+from softform_core.surface.patch_set import PatchSet
 
 robot = load_robot(sys.argv[1], "tip")
-assert body_kinds() == ["membrane", "piston", "rod", "tendon_rod"], body_kinds()
+assert plugin_kinds("softform.bodies") == ["imported", "membrane", "piston", "rod", "tendon_rod"]
 from softform_core.simulation.generate import generate
 from softform_core.simulation.sampling import grid
 store = generate(robot, grid(robot, 3), Path(sys.argv[2]), jobs=1, progress=False)
@@ -82,7 +82,7 @@ actuation, tips, jacobians = store.converged()
 assert len(actuation) == 3 and abs(tips[:, 2] - 1e-6 * actuation[:, 0]).max() < 1e-12
 assert abs(jacobians[:, 2, 0] - 1e-6).max() < 1e-15
 hose = SurfaceDescription(patch="hose", rows=12, columns=9, degree=3)
-assert robot.model_copy(update={"surfaces": [hose]}).patch == Patch(12, 9, 3, periodic=True)
+assert robot.model_copy(update={"surfaces": [hose]}).patches == PatchSet.of(12, 9, 3, periodic=True)
 print(robot.body.kind, robot.actuators, robot.degrees_of_freedom, robot.body.simulator()(5e4))
 """
 

@@ -61,7 +61,7 @@ def test_six_degrees_of_freedom_drive_nine_actuators_and_are_found_again(actuati
     commands = robot.actuators_of(values)
     robot.check_commands(commands)
     assert len(commands) == 9
-    np.testing.assert_allclose(commands[3], 0.5 * (values[0] + values[3]))
+    np.testing.assert_allclose(commands[3], 0.5 * (values[0] + values[3]), atol=1e-9)
     np.testing.assert_allclose(robot.actuation_of(commands), values, atol=1e-6)
 
 

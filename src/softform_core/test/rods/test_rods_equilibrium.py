@@ -98,6 +98,9 @@ def test_pressure_alone_bends_an_even_finger_into_a_circle_of_the_beams_curvatur
         length * (1.0 - np.cos(angle)) / angle + straight * np.sin(angle),
     ]
     np.testing.assert_allclose(found.tips[0, :2], expected, atol=1e-6)
+    problem = RodProblem(build_rod(robot.body))
+    turn = Rotation.from_matrix(problem.turns(problem.unknowns(found.strains))[0, 0]).as_rotvec()
+    np.testing.assert_allclose(turn, [0.0, 0.0, angle], atol=1e-9)
 
 
 @pytest.mark.parametrize("robot", [THREE_CHAMBER, FINGERS], ids=lambda robot: robot.name)
@@ -169,7 +172,7 @@ def test_weight_makes_the_actuator_lean_further_than_its_mirror_image_upside_dow
     assert tips[0][0] < tips[1][0] - 5e-4 < tips[2][0] - 1e-3
 
 
-def test_pressures_that_do_not_fit_are_refused_and_a_crushed_rod_has_no_tip():
+def test_pressures_that_do_not_fit_are_rejected_and_a_crushed_rod_has_no_tip():
     problem = THREE_CHAMBER.body.simulator()
     with pytest.raises(SoftformError, match="no finite values of 3 actuators"):
         solve_equilibria(problem, np.zeros((2, 6)))
@@ -181,7 +184,7 @@ def test_pressures_that_do_not_fit_are_refused_and_a_crushed_rod_has_no_tip():
     assert np.isnan(beyond.tips).all()
 
 
-def test_a_chamber_outside_the_body_is_refused():
+def test_a_chamber_outside_the_body_is_rejected():
     described = yaml.safe_load(robot_file("three_chamber").read_text())
     described["body"]["section"]["chambers"][0]["centre"] = [0.02, 0.0]
     with pytest.raises(SoftformError, match="outside its section's outline"):

@@ -89,7 +89,7 @@ def test_a_run_that_was_cut_short_goes_on_where_it_stopped(tmp_path):
     assert {"strategy", "segments", "command", "git_revision", "created"} <= set(again.attributes)
 
 
-def test_a_store_of_another_grid_or_robot_is_refused(tmp_path):
+def test_a_store_of_another_grid_or_robot_is_rejected(tmp_path):
     path = tmp_path / "tips.zarr"
     _generate(THREE_CHAMBER, path, 2)
     with pytest.raises(SoftformError, match="segments 2, not 4"):
@@ -106,9 +106,9 @@ def test_the_command_takes_segments_for_a_tip_and_samples_for_a_surface(tmp_path
     assert done.exit_code == 0, done.output
     assert "8 of 8 tips converged" in done.output
     for wrong in (["--robot", "three_chamber", "--samples", "9"], ["--robot", "membrane", "--segments", "3"]):
-        refused = CliRunner().invoke(simulate, [*wrong, "--output", path])
-        assert refused.exit_code == 2
-        assert "does not fit the robot" in refused.output
+        rejected = CliRunner().invoke(simulate, [*wrong, "--output", path])
+        assert rejected.exit_code == 2
+        assert "does not fit the robot" in rejected.output
 
 
 def test_an_actuation_without_equilibrium_is_kept_as_failed_and_left_out(tmp_path):

@@ -13,7 +13,7 @@ from softform_core.bodies.rod.model import build_rod
 from softform_core.cli.train import train
 from softform_core.errors import SoftformError
 from softform_core.forward.tip_model import load_tip_model
-from softform_core.networks.layers import extract_mlp
+from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.model_files import ModelError
 from softform_core.networks.tip import TipNetwork
 from softform_core.networks.tip_store import load_tip_kinematics
@@ -70,7 +70,7 @@ def test_a_fit_ends_with_the_weights_of_least_validation_error():
     assert done.best_step < done.steps < 1000  # it would go on to fit the noise
 
 
-def test_the_commands_write_models_that_fit_and_refuse_others(tmp_path, small, monkeypatch):
+def test_the_commands_write_models_that_fit_and_reject_others(tmp_path, small, monkeypatch):
     store = small[0]
     monkeypatch.setattr("softform_core.training.tips.FORWARD_KINEMATICS_STEPS", 50)
     folder = tmp_path / "models"
@@ -87,9 +87,9 @@ def test_the_commands_write_models_that_fit_and_refuse_others(tmp_path, small, m
     assert np.linalg.norm(predicted - 1000.0 * small[1][1], axis=1).mean() < 0.0034 * model.workspace_width_mm
     with pytest.raises(ModelError, match="trained for robot 'three_chamber'"):
         load_tip_model("planar_fingers", folder)
-    refused = CliRunner().invoke(train, ["fk", *options, "--recipe", "paper"])
-    assert refused.exit_code == 2
-    assert "--recipe does not fit the robot" in refused.output
+    rejected = CliRunner().invoke(train, ["fk", *options, "--recipe", "paper"])
+    assert rejected.exit_code == 2
+    assert "--recipe does not fit the robot" in rejected.output
 
 
 def test_sim_to_real_learns_a_turned_and_stretched_reality_from_few_tips(tmp_path):
@@ -121,7 +121,7 @@ def test_sim_to_real_learns_a_turned_and_stretched_reality_from_few_tips(tmp_pat
     np.testing.assert_array_equal(real.without_sim_to_real.tip(fresh), simulated.tip(fresh))
 
 
-def test_a_transfer_beside_another_n_fk_is_refused(tmp_path, small, monkeypatch):
+def test_a_transfer_beside_another_n_fk_is_rejected(tmp_path, small, monkeypatch):
     monkeypatch.setattr("softform_core.training.learn_tips.train_kinematics", lambda *args: small[2])
     other = tmp_path / "other"
     CliRunner().invoke(train, ["fk", "--robot", "three_chamber", "--data", str(small[0].path), "--output", str(other)])
@@ -133,7 +133,7 @@ def test_a_transfer_beside_another_n_fk_is_refused(tmp_path, small, monkeypatch)
         load_tip_model(ROBOT, other, sim_to_real=other)
 
 
-def test_captured_tips_that_are_few_or_of_another_robot_are_refused(tmp_path):
+def test_captured_tips_that_are_few_or_of_another_robot_are_rejected(tmp_path):
     path = tmp_path / "tips.zarr"
     write_tip_samples(path, ROBOT, np.zeros((5, 3)), np.zeros((5, 3)), {"source": "a test", "created": "now"})
     with pytest.raises(SoftformError, match="5 samples are too few"):

@@ -1,31 +1,21 @@
-"""Carries out goals of `capture_shape`, one at a time in a worker thread; nothing moves, and nothing escapes it."""
+"""Carries out goals of `capture_shape`, one at a time in a worker thread; moves nothing, raises nothing."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 from softform_client.shared_codes import in_codes_of_capturing
 from softform_core.arrays import Array
-from softform_core.errors import SoftformError
-from softform_core.evaluation.measured_errors import MeasuredErrors, measure_errors
-from softform_core.forward.pipeline import ForwardPipeline
-from softform_core.registration.rigid import RigidTransform
-from softform_core.robots import Robot
+from softform_core.evaluation.measured_errors import MeasuredErrors
 from softform_core.shapes.target import TargetShape
-from softform_core.units import MM_PER_M
-from softform_ik.reach.capture_checks import check_capture
+from softform_ik.capture.devices import Device, Seen
 from softform_ik.robot.hardware import Hardware
-from softform_ik.robot.stop_request import StopRequest
+from softform_ik.robot.stop_request import StopRequest, stop_messages
 from softform_interfaces.action import CaptureShape
-from softform_ros.goal_error import GoalError
+from softform_ros.goal_error import failure
 
 Code = CaptureShape.Result
 
-_STOPPED = {
-    Code.CANCELLED: "The goal was cancelled.",
-    Code.PREEMPTED: "A newer goal took its place.",
-    Code.NODE_DEACTIVATED: "The node was deactivated. Activate it and send the goal again.",
-}
+_STOPPED = stop_messages(Code)
 
 
 @dataclass(frozen=True)
@@ -33,12 +23,14 @@ class CaptureGoal:
     """A checked goal.
 
     Attributes:
-        target: What is compared with the capture, in the robot's frame, m; None: the prediction.
-        captures: Clouds that make one capture; 0: the node's default.
+        target: Shape to compare with the capture, in the robot's frame, m; None: the prediction.
+        captures: Clouds or frames of markers that make one capture; 0: the node's default.
+        via: Device that captures; empty: the robot's first.
     """
 
     target: TargetShape | None
     captures: int = 0
+    via: str = ""
 
 
 @dataclass(frozen=True)
@@ -48,69 +40,52 @@ class CaptureOutcome:
     Attributes:
         code: One of the action's error codes; `NONE` is success.
         message: What went wrong and what to do; empty on success.
-        points: (N, 3) m in the robot's frame, what was captured and can be true; None if nothing was.
+        seen: What was captured and can be true; None if nothing was.
         values: (k,) of the actuators, measured before the capture; None if the robot did not stand still.
-        measured: How the capture fits.
+        measured: Errors of the capture.
     """
 
     code: int
     message: str = ""
-    points: Array | None = None
+    seen: Seen | None = None
     values: Array | None = None
     measured: MeasuredErrors | None = None
-
-
-class Pipelines(Protocol):
-    """The models of a robot; `LivePipeline` is the one that ships."""
-
-    @property
-    def current(self) -> ForwardPipeline:
-        """Of the real robot: with sim-to-real, if there is a model."""
 
 
 class Capture:
     """Captures one robot as it stands.
 
     Args:
-        robot: The robot.
-        pipelines: Its forward kinematics.
-        hardware: Driver and scanner; only looked at.
+        hardware: The driver; only looked at.
+        devices: What can look at the robot, by name; the first one looks if a goal names none.
     """
 
-    def __init__(self, robot: Robot, pipelines: Pipelines, hardware: Hardware) -> None:
-        self._robot, self._pipelines, self._hardware = robot, pipelines, hardware
+    def __init__(self, hardware: Hardware, devices: Mapping[str, Device]) -> None:
+        self._hardware, self.devices = hardware, devices
 
     def run(self, goal: CaptureGoal, stop: StopRequest, on_stage: Callable[[str], None]) -> CaptureOutcome:
         """Carry out a goal; returns an outcome whatever happens.
 
         Args:
-            goal: What is asked.
-            stop: The wish to end it.
-            on_stage: Told `settling` and `capturing`.
+            goal: The goal.
+            stop: Request to end it.
+            on_stage: Called with `settling` and `capturing`.
         """
-        points = values = measured = None
+        seen = values = measured = None
         code, message = Code.NONE, ""
+        device = self.devices[goal.via or next(iter(self.devices))]
         try:
             with in_codes_of_capturing():
                 on_stage("settling")
                 still = self._hardware.wait_until_still(stop)
                 if still is not None:
-                    values = still.pressures
+                    values = still.values
                     on_stage("capturing")
-                    seen = self._hardware.look_on(still, goal.captures, stop)
+                    seen = device.see(still, goal.captures, stop)
                     if seen is not None:
-                        predicted = self._pipelines.current.points(self._robot.nearest_actuation(values))
-                        points = check_capture(seen, predicted, self._robot)
-                        measured = measure_errors(points, goal.target or self._shape(predicted), RigidTransform())
-        except GoalError as error:
-            code, message = error.code, str(error)
-        except SoftformError as error:
-            code, message = Code.CAPTURE_INVALID, str(error)
-        except Exception as error:  # the worker must live on for the next goal
-            code, message = Code.INTERNAL_ERROR, f"{type(error).__name__}: {error}"
+                        measured = device.compare(seen, still, goal.target)
+        except Exception as error:
+            code, message = failure(error, Code.CAPTURE_INVALID, Code.INTERNAL_ERROR)
         if measured is None and code == Code.NONE:
             code, message = stop.code, _STOPPED[stop.code]
-        return CaptureOutcome(code, message, points, values, measured)
-
-    def _shape(self, predicted: Array) -> TargetShape:
-        return TargetShape.from_mesh(predicted / MM_PER_M, self._robot.patch.triangles(len(predicted)))
+        return CaptureOutcome(code, message, seen, values, measured)

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 from softform_client.actuator_values import values_to_message
-from softform_client.goal_frames import bring_into
 from softform_client.reach_messages import target_from_message
 from softform_client.shared_codes import in_codes_of_capturing
 from softform_core.robots import Robot
@@ -14,7 +13,7 @@ from softform_ik.reach.messages import fit_to_message
 from softform_ik.robot.stop_request import StopRequest
 from softform_interfaces.action import CaptureShape
 from softform_ros.action_goals import GoalLedger
-from softform_ros.conversions import cloud_from_points
+from softform_ros.conversions import cloud_from_points, marker_message
 from softform_ros.goal_error import GoalError
 from softform_ros.lifecycle import SoftformLifecycleNode
 
@@ -23,21 +22,27 @@ MAX_CAPTURES = 20
 
 
 class CaptureServer(GoalServer[CaptureGoal, CaptureOutcome]):
-    """Serves `capture_shape`; it moves nothing, and so takes the robot from nobody.
+    """Serves `capture_shape`; it moves nothing, and interrupts no goal that does.
 
     Args:
         node: Node that serves the action and has parameters and clock.
         robot: Robot that is captured.
         capture: Carries out goals.
-        ledger: What became of the node's goals.
+        ledger: Outcomes of the node's goals.
     """
 
     def __init__(self, node: SoftformLifecycleNode, robot: Robot, capture: Capture, ledger: GoalLedger) -> None:
-        self._robot, self._capture = robot, capture
-        super().__init__(node, CaptureShape, "capture_shape", ledger)
+        self._capture = capture
+        super().__init__(node, robot, CaptureShape, "capture_shape", ledger)
 
     def read(self, message: CaptureShape.Goal) -> CaptureGoal:
         """Check and unpack."""
+        if message.via and message.via not in self._capture.devices:
+            raise GoalError(
+                CaptureShape.Result.INVALID_DEVICE,
+                f"'{self.robot.name}' is not captured via '{message.via}'.",
+                f"Give {' or '.join(self._capture.devices)}, or nothing.",
+            )
         if message.captures > MAX_CAPTURES:
             raise GoalError(
                 CaptureShape.Result.INVALID_CAPTURES,
@@ -45,12 +50,16 @@ class CaptureServer(GoalServer[CaptureGoal, CaptureOutcome]):
                 f"Give at most {MAX_CAPTURES}, or 0 for the default.",
             )
         if message.target.width * message.target.height == 0:
-            return CaptureGoal(None, message.captures)
-        now = self.node.get_clock().now().nanoseconds * 1e-9
-        frame, max_age = self._robot.base_frame, self.node.parameters["max_target_age"]
-        bring_into(frame, message, self.node.frames)
+            return CaptureGoal(None, message.captures, message.via)
+        if not self.robot.surfaces:
+            raise GoalError(
+                CaptureShape.Result.INVALID_TARGET,
+                f"Robot '{self.robot.name}' has a tip and no surface to compare with a target.",
+                "Send no target: the tip is compared with its predicted place.",
+            )
         with in_codes_of_capturing():
-            return CaptureGoal(target_from_message(message, self._robot, frame, now, max_age), message.captures)
+            target = self.unpacked(message, target_from_message)
+        return CaptureGoal(target, message.captures, message.via)
 
     def run(
         self, goal: CaptureGoal, stop: StopRequest, send_feedback: Callable[[CaptureShape.Feedback], None]
@@ -61,17 +70,20 @@ class CaptureServer(GoalServer[CaptureGoal, CaptureOutcome]):
     def result(self, outcome: CaptureOutcome) -> CaptureShape.Result:
         """Pack."""
         result = CaptureShape.Result(error_code=outcome.code, error_msg=outcome.message)
-        frame, stamp = self._robot.base_frame, self.node.get_clock().now().to_msg()
+        frame, stamp = self.robot.base_frame, self.node.get_clock().now().to_msg()
         if outcome.values is not None:
-            result.actuators = values_to_message(outcome.values, self._robot)
-        if outcome.points is not None:
-            result.cloud = cloud_from_points(outcome.points, frame, stamp)
+            result.actuators = values_to_message(outcome.values, self.robot)
+        if (seen := outcome.seen) is not None:
+            if seen.names:
+                result.markers = marker_message(seen.names, seen.points, frame, stamp, 0)
+            else:
+                result.cloud = cloud_from_points(seen.points, frame, stamp)
         if outcome.measured is not None:
             result.measured = fit_to_message(outcome.measured, frame, stamp)
         return result
 
     def summary(self, outcome: CaptureOutcome) -> str:
         """Number of points and mean error."""
-        if outcome.points is None or outcome.measured is None:
+        if outcome.seen is None or outcome.measured is None:
             return ""
-        return f"{len(outcome.points)} points captured, mean error {outcome.measured.mean * MM_PER_M:.3f} mm"
+        return f"{len(outcome.seen.points)} points captured, mean error {outcome.measured.mean * MM_PER_M:.3f} mm"

@@ -1,4 +1,4 @@
-"""Follows paths, one at a time in a worker thread: solve, time, move, measure; nothing escapes it."""
+"""Follows paths, one at a time in a worker thread: solve, time, move, measure; raises nothing."""
 
 import time
 from collections.abc import Callable
@@ -9,21 +9,16 @@ import numpy as np
 from softform_client.follow_goal import ActuatorPath, Code, FollowGoal, PointPath
 from softform_client.shared_codes import in_codes_of_following
 from softform_core.arrays import Array
-from softform_core.errors import SoftformError
-from softform_core.inverse.timing import PressureSchedule, fastest_schedule, timed_schedule
+from softform_core.inverse.timing import Schedule, fastest_schedule, timed_schedule
 from softform_core.units import MM_PER_M
 from softform_ik.follow.motion import Motion, PathMover
 from softform_ik.follow.solver import PathSolver
 from softform_ik.follow.tip_record import TipRecord
-from softform_ik.goals.reach_limit import refuse_unreachable
-from softform_ik.robot.stop_request import StopRequest
-from softform_ros.goal_error import GoalError, in_code
+from softform_ik.goals.reach_limit import check_reachable
+from softform_ik.robot.stop_request import StopRequest, stop_messages
+from softform_ros.goal_error import failure, in_code
 
-_STOPPED = {
-    Code.CANCELLED: "The goal was cancelled.",
-    Code.PREEMPTED: "A newer goal took its place.",
-    Code.NODE_DEACTIVATED: "The node was deactivated. Activate it and send the goal again.",
-}
+_STOPPED = stop_messages(Code)
 _SEEN_WITHIN = 0.1
 """s between the moment at which a waypoint was reached and the frame that shows the tip there."""
 
@@ -34,7 +29,7 @@ class FollowSettings:
 
     Attributes:
         settle_time: Planned for each waypoint at which the robot settles, s.
-        nearness: A path with times may begin at its first waypoint if the robot is so near to it, Pa.
+        nearness: A path with times may begin at its first waypoint if the robot is so near to it, in the robot's unit.
         most_error_mm: A waypoint that is missed by more is out of reach.
     """
 
@@ -51,13 +46,13 @@ class FollowProgress:
         stage: `solving` or `moving`.
         waypoint: Number of those solved or reached.
         error_mm: Predicted at the last of them.
-        pressures: (k,) Pa there; while it moves, those commanded.
+        values: (k,) actuator values there; while it moves, the commanded ones.
     """
 
     stage: str
     waypoint: int
     error_mm: float
-    pressures: Array
+    values: Array
 
 
 @dataclass(frozen=True)
@@ -67,17 +62,17 @@ class FollowOutcome:
     Attributes:
         code: One of the action's error codes; `NONE` is success.
         message: What went wrong and what to do; empty on success.
-        pressures: (s, k) Pa of the waypoints that were solved.
+        values: (s, k) of the waypoints that were solved.
         due: (s,) s after the start: when each was reached or would have been due; empty if they were not timed.
         errors_mm: (s,) predicted.
         measured_errors_mm: (r,) of the waypoints that were reached, NaN where the tip was not seen.
-        solve_seconds: For all.
+        solve_seconds: Time to solve all waypoints, s.
         used_sim_to_real: Whether the plan saw the learned reality.
     """
 
     code: int
     message: str
-    pressures: Array
+    values: Array
     due: Array
     errors_mm: Array
     measured_errors_mm: Array
@@ -87,12 +82,12 @@ class FollowOutcome:
 
 @dataclass
 class _Course:
-    """A goal under way; what was found so far can be read whatever ends it."""
+    """A goal under way; what was found so far can be read after any end."""
 
     actuations: list[Array] = field(default_factory=list)
     errors_mm: list[float] = field(default_factory=list)
     solve_seconds: float = 0.0
-    schedule: PressureSchedule | None = None
+    schedule: Schedule | None = None
     motion: Motion = field(default_factory=Motion)
 
 
@@ -100,10 +95,10 @@ class Follow:
     """Follows paths with one robot, one at a time.
 
     Args:
-        solver: Of its paths.
-        settings: How they are timed.
+        solver: Solver of the robot's paths.
+        settings: Timing of the paths.
         mover: Moves it.
-        tip: Where motion capture sees its tip; of a robot without one it stays empty.
+        tip: Tip positions seen by motion capture; empty for a robot without a tip.
     """
 
     def __init__(self, solver: PathSolver, settings: FollowSettings, mover: PathMover, tip: TipRecord) -> None:
@@ -112,7 +107,7 @@ class Follow:
     def run(self, goal: FollowGoal, stop: StopRequest, on_progress: Callable[[FollowProgress], None]) -> FollowOutcome:
         """Carry out a goal; returns an outcome whatever happens.
 
-        A goal that is cancelled while the robot moves leaves it where it is: the pressures measured then are held.
+        A goal that is cancelled while the robot moves leaves it where it is: the values measured then are held.
         """
         course = _Course()
         code, message = self._carry_out(goal, course, stop, on_progress)
@@ -125,7 +120,7 @@ class Follow:
         return FollowOutcome(
             code,
             message,
-            self._solver.pressures(goal, actuations) if len(actuations) else np.empty((0, 0)),
+            self._solver.values(goal, actuations) if len(actuations) else np.empty((0, 0)),
             due,
             np.array(course.errors_mm),
             self._measured_errors_mm(goal, course.motion),
@@ -145,12 +140,8 @@ class Follow:
                     course.schedule = self._time(goal, here, course.actuations)
                     if not goal.plan_only:
                         self._move(goal, course.schedule, course, stop, on_progress)
-        except GoalError as error:
-            return error.code, str(error)
-        except SoftformError as error:
-            return Code.SOLVER_FAILED, str(error)
-        except Exception as error:  # the worker must live on for the next goal
-            return Code.INTERNAL_ERROR, f"{type(error).__name__}: {error}"
+        except Exception as error:
+            return failure(error, Code.SOLVER_FAILED, Code.INTERNAL_ERROR)
         return (stop.code, _STOPPED[stop.code]) if stop() else (Code.NONE, "")
 
     def _solve(
@@ -168,14 +159,14 @@ class Follow:
                 return
             course.actuations.append(solved.actuation)
             course.errors_mm.append(solved.error_mm)
-            pressures = self._solver.pressures(goal, solved.actuation)
-            on_progress(FollowProgress("solving", len(course.actuations), solved.error_mm, pressures))
+            values = self._solver.values(goal, solved.actuation)
+            on_progress(FollowProgress("solving", len(course.actuations), solved.error_mm, values))
             if not (goal.accept_unreachable or isinstance(goal.path, ActuatorPath)):
                 what = f"waypoint {len(course.actuations)}"
                 most_mm = self._settings.most_error_mm
-                refuse_unreachable(solved.error_mm, solved.miss_mm, most_mm, Code.UNREACHABLE, what, solved.cut_short)
+                check_reachable(solved.error_mm, solved.miss_mm, most_mm, Code.UNREACHABLE, what, solved.cut_short)
 
-    def _time(self, goal: FollowGoal, here: Array | None, actuations: list[Array]) -> PressureSchedule:
+    def _time(self, goal: FollowGoal, here: Array | None, actuations: list[Array]) -> Schedule:
         """The schedule of the waypoints, from where the robot is; planned without a driver, from the first of them."""
         waypoints = np.array(actuations)
         start = waypoints[0] if here is None else self._solver.start(goal, here)
@@ -189,18 +180,18 @@ class Follow:
     def _move(
         self,
         goal: FollowGoal,
-        schedule: PressureSchedule,
+        schedule: Schedule,
         course: _Course,
         stop: StopRequest,
         on_progress: Callable[[FollowProgress], None],
     ) -> None:
-        def report(reached: int, pressures: Array) -> None:
-            on_progress(FollowProgress("moving", reached, course.errors_mm[reached - 1], pressures))
+        def report(reached: int, values: Array) -> None:
+            on_progress(FollowProgress("moving", reached, course.errors_mm[reached - 1], values))
 
-        def pressures_of(actuation: Array) -> Array:
-            return self._solver.pressures(goal, actuation)
+        def values_of(actuation: Array) -> Array:
+            return self._solver.values(goal, actuation)
 
-        self._mover.follow(schedule, pressures_of, goal.times is None, stop, course.motion, report)
+        self._mover.follow(schedule, values_of, goal.times is None, stop, course.motion, report)
 
     def _measured_errors_mm(self, goal: FollowGoal, motion: Motion) -> Array:
         """Distance of the tip to the points that were reached, NaN where it was not seen or no point was asked for."""

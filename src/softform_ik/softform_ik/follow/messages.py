@@ -16,7 +16,7 @@ def feedback_to_message(progress: FollowProgress, robot: Robot) -> FollowWaypoin
         stage=progress.stage,
         waypoint=progress.waypoint,
         error=progress.error_mm / MM_PER_M,
-        actuators=values_to_message(progress.pressures, robot),
+        actuators=values_to_message(progress.values, robot),
     )
 
 
@@ -24,7 +24,7 @@ def result_to_message(outcome: FollowOutcome, robot: Robot) -> FollowWaypoints.R
     """Pack the outcome of a goal."""
     errors = outcome.errors_mm[np.isfinite(outcome.errors_mm)] / MM_PER_M
     return FollowWaypoints.Result(
-        actuators=values_to_message(outcome.pressures, robot),
+        actuators=values_to_message(outcome.values, robot),
         times=outcome.due.tolist(),
         errors=(outcome.errors_mm / MM_PER_M).tolist(),
         measured_errors=(outcome.measured_errors_mm / MM_PER_M).tolist(),

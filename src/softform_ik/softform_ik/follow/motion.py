@@ -1,4 +1,4 @@
-"""Moves the robot along a schedule, and knows when each waypoint was reached. Whatever goes wrong, it stops there."""
+"""Moves the robot along a schedule, and notes when each waypoint was reached. At any error it stops where it is."""
 
 import time
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from softform_client.driver_watch import DriverWatch
 from softform_client.follow_goal import Code
 from softform_client.shared_codes import in_codes_of_following
 from softform_core.arrays import Array
-from softform_core.inverse.timing import PressureSchedule
+from softform_core.inverse.timing import Schedule
 from softform_ik.robot.commander import Commander
 from softform_ik.robot.hardware import Hardware
 from softform_ik.robot.stop_request import StopRequest
@@ -23,9 +23,9 @@ class MotionSettings:
     """How the robot is moved; SI units.
 
     Attributes:
-        command_period: Between two commands, s.
-        settle_tolerance: Of settled pressures to their command, Pa.
-        settle_timeout: For each waypoint, s.
+        command_period: Time between two commands, s.
+        settle_tolerance: Largest difference of a settled value from its command, in the robot's unit.
+        settle_timeout: Time allowed to settle at each waypoint, s.
     """
 
     command_period: float = 0.1
@@ -44,7 +44,7 @@ class MotionSettings:
 
 @dataclass
 class Motion:
-    """What has become of a motion; it can be read whatever ends it.
+    """Progress of a motion; it can be read after any end.
 
     Attributes:
         times: s after the start at which each waypoint was reached.
@@ -60,8 +60,8 @@ class PathMover:
 
     Args:
         settings: Period, tolerances.
-        driver: What the driver says.
-        commander: Who commands the robot.
+        driver: State of the driver.
+        commander: Owner of the held command.
         hardware: Holds the robot where it is.
         clock: Steady time, s.
         wall_clock: s since the epoch, the clock of stamps.
@@ -83,31 +83,31 @@ class PathMover:
 
     @property
     def here(self) -> Array | None:
-        """Pressures (k,) Pa that the robot holds or, if it holds none, those measured; None if they are not known."""
-        held = self._commander.pressures
-        return held if held is not None else self._driver.pressures
+        """Held actuator values (k,), else the measured ones; None if neither is known."""
+        held = self._commander.values
+        return held if held is not None else self._driver.values
 
     def follow(
         self,
-        schedule: PressureSchedule,
-        pressures_of: Callable[[Array], Array],
+        schedule: Schedule,
+        values_of: Callable[[Array], Array],
         settles: bool,
         stop: StopRequest,
         motion: Motion,
         on_moved: Callable[[int, Array], None],
     ) -> None:
-        """Move along a schedule until its end, or until a wish to stop.
+        """Move along a schedule until its end, or until a stop request.
 
-        The last waypoint is held. Cancelled, the robot stays where it is: the pressures measured then are held.
+        The last waypoint is held. Cancelled, the robot stays where it is: the values measured then are held.
 
         Args:
-            schedule: From where the robot is.
-            pressures_of: (k,) Pa of the chambers at a point (d,) of the schedule.
+            schedule: Schedule that starts at the robot's present values.
+            values_of: Actuator values (k,) at a point (d,) of the schedule.
             settles: Whether the robot waits at each waypoint until the driver calls it settled; the rest of the
                 schedule is then late by what it waited. At the end it always waits.
-            stop: The wish to end the motion, of a goal that the commander has given the robot.
+            stop: Request to end the motion, of the goal that has the robot.
             motion: Each waypoint that was reached is noted there.
-            on_moved: Told how many waypoints are reached, and what is commanded, (k,) Pa.
+            on_moved: Called with the number of waypoints reached and the commanded values (k,).
 
         Raises:
             GoalError: If the driver does not follow, or a waypoint does not settle in time.
@@ -116,27 +116,27 @@ class PathMover:
         moment = 0.0
 
         def command(at: Array) -> None:
-            self._command(pressures_of(at), stop)
+            self._command(values_of(at), stop)
 
         for due in schedule.due:
             moment, before = self._play(schedule, moment, before, due, command, stop)
             if settles:
-                self._settle(pressures_of(schedule.at(due)), stop)
+                self._settle(values_of(schedule.at(due)), stop)
                 moment, before = due, self._clock()
             if stop():
                 break
             motion.times.append(self._clock() - begun)
             motion.stamps.append(self._wall_clock())
-            on_moved(len(motion.times), pressures_of(schedule.at(due)))
+            on_moved(len(motion.times), values_of(schedule.at(due)))
         if not stop() and not settles:
-            self._settle(pressures_of(schedule.at(schedule.duration)), stop)
+            self._settle(values_of(schedule.at(schedule.duration)), stop)
         if stop.code == Code.CANCELLED:
             with in_codes_of_following():
                 self._hardware.stay(stop)
 
     def _play(
         self,
-        schedule: PressureSchedule,
+        schedule: Schedule,
         moment: float,
         before: float,
         until: float,
@@ -146,12 +146,12 @@ class PathMover:
         """Command the schedule from one of its moments until another, s.
 
         Args:
-            schedule: What is commanded.
-            moment: Of the schedule; it may lie after `until` already.
-            before: When that moment was, steady time, s.
-            until: Of the schedule; commanded last.
+            schedule: The schedule to command.
+            moment: Time in the schedule, s; may already lie after `until`.
+            before: Steady time of that moment, s.
+            until: Time in the schedule that is commanded last, s.
             command: Takes a point of the schedule.
-            stop: The wish to end.
+            stop: Request to end.
 
         Returns:
             `moment` and `before` as they are then: what a sleep took too long is not lost, or it would add up.
@@ -165,26 +165,26 @@ class PathMover:
             moment, before = moment + min(now - before, self._settings.longest_step), now
         return moment, before
 
-    def _command(self, pressures: Array, stop: StopRequest) -> None:
+    def _command(self, values: Array, stop: StopRequest) -> None:
         with in_codes_of_following():
-            if not self._commander.hold(pressures, stop, self._is_ready) and not stop():
+            if not self._commander.hold(values, stop, self._is_ready) and not stop():
                 raise GoalError(
                     Code.DRIVER_FAULT,
                     "The driver stopped following, and nothing is held any longer.",
                     "Its last driver_state says why; then send the rest of the path.",
                 )
 
-    def _settle(self, pressures: Array, stop: StopRequest) -> None:
+    def _settle(self, values: Array, stop: StopRequest) -> None:
         with in_codes_of_following():
             self._driver.wait_until_settled(
-                pressures,
+                values,
                 self._settings.settle_tolerance,
                 self._settings.settle_timeout,
                 self._wall_clock(),
                 lambda: self._commander.is_over(stop),
             )
-            self._hardware.refuse_unless_held(stop)
+            self._hardware.check_held(stop)
 
     def _is_ready(self) -> bool:
-        self._driver.refuse_unless_ready()
+        self._driver.check_ready()
         return True

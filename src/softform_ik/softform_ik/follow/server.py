@@ -1,7 +1,6 @@
 """The action `follow_waypoints`; the work is done in `follow`."""
 
 from collections.abc import Callable
-from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,12 +8,10 @@ from numpy.typing import NDArray
 from softform_client.driver_watch import DriverWatch
 from softform_client.follow_goal import FollowGoal
 from softform_client.follow_messages import goal_from_message
-from softform_client.goal_frames import bring_into
 from softform_client.shared_codes import in_codes_of_following
 from softform_core.robots import Robot
 from softform_ik.follow.follow import Follow, FollowOutcome
 from softform_ik.follow.messages import feedback_to_message, result_to_message
-from softform_ik.goals.feedback_throttle import FeedbackThrottle
 from softform_ik.goals.goal_server import MovingGoalServer
 from softform_ik.robot.commander import Commander
 from softform_ik.robot.stop_request import StopRequest
@@ -30,9 +27,9 @@ class FollowServer(MovingGoalServer[FollowGoal, FollowOutcome]):
         node: Node that serves the action and has parameters and clock.
         robot: Robot that follows the path.
         follow: Carries out goals.
-        driver: What the driver says.
-        commander: Who commands the robot.
-        ledger: What became of the node's goals.
+        driver: State of the driver.
+        commander: Owner of the held command.
+        ledger: Outcomes of the node's goals.
     """
 
     def __init__(
@@ -44,18 +41,15 @@ class FollowServer(MovingGoalServer[FollowGoal, FollowOutcome]):
         commander: Commander,
         ledger: GoalLedger,
     ) -> None:
-        self._robot, self._follow, self._driver = robot, follow, driver
-        super().__init__(node, FollowWaypoints, "follow_waypoints", commander, ledger)
+        self._follow, self._driver = follow, driver
+        super().__init__(node, robot, FollowWaypoints, "follow_waypoints", commander, ledger)
 
     def read(self, message: FollowWaypoints.Goal) -> FollowGoal:
         """Check and unpack."""
-        parameters = self.node.parameters
-        now = self.node.get_clock().now().nanoseconds * 1e-9
-        bring_into(self._robot.base_frame, message, self.node.frames)
-        goal = goal_from_message(message, self._robot, self._robot.base_frame, now, parameters["max_target_age"])
+        goal = self.unpacked(message, goal_from_message)
         if self.moves(goal):
             with in_codes_of_following():
-                self._driver.refuse_unless_ready()
+                self._driver.check_ready()
         return goal
 
     def moves(self, goal: FollowGoal) -> bool:
@@ -66,20 +60,16 @@ class FollowServer(MovingGoalServer[FollowGoal, FollowOutcome]):
         self, goal: FollowGoal, stop: StopRequest, send_feedback: Callable[[FollowWaypoints.Feedback], None]
     ) -> FollowOutcome:
         """Solve, time, move, measure."""
-        throttle = FeedbackThrottle(
-            lambda progress: send_feedback(feedback_to_message(progress, self._robot)),
-            self.node.parameters["feedback_rate"],
-            phase_of=attrgetter("stage"),
-        )
-        return self._follow.run(goal, stop, throttle)
+        tell = self.throttled(lambda progress: send_feedback(feedback_to_message(progress, self.robot)))
+        return self._follow.run(goal, stop, tell)
 
     def result(self, outcome: FollowOutcome) -> FollowWaypoints.Result:
         """Pack."""
-        return result_to_message(outcome, self._robot)
+        return result_to_message(outcome, self.robot)
 
     def summary(self, outcome: FollowOutcome) -> str:
         """Number of waypoints, time and errors."""
-        count = len(outcome.pressures)
+        count = len(outcome.values)
         if count == 0:
             return ""
         summary = f"{count} waypoints solved in {outcome.solve_seconds * 1e3:.0f} ms"

@@ -16,8 +16,8 @@ class SolvedWaypoint:
     """What brings the robot to a waypoint.
 
     Attributes:
-        actuation: (d,) Pa.
-        error_mm: Predicted distance there: of the point, or the mean of the shape; NaN for pressures that were given.
+        actuation: (d,).
+        error_mm: Predicted distance there: of the point, or the mean of the shape; NaN for given actuator values.
         miss_mm: (d,) mean vector from what is predicted to the waypoint.
         cut_short: Whether the solver's time was up.
     """
@@ -29,7 +29,10 @@ class SolvedWaypoint:
 
 
 class PathSolver(ABC):
-    """Solves the paths of one robot. An actuation has d values: those of the actuators if pressures are given, else m.
+    """Solves the paths of one robot.
+
+    An actuation has d values: k if actuator values are given, else one for each of the m degrees of freedom.
+
 
     Args:
         robot: Robot that follows the path.
@@ -44,7 +47,7 @@ class PathSolver(ABC):
 
         Args:
             goal: Goal that holds the path.
-            here: (k,) Pa of the actuators now, or None if they are not known.
+            here: (k,) of the actuators now, or None if they are not known.
             should_stop: Ends the waypoint under way early; it is then not to be used.
 
         Raises:
@@ -56,20 +59,20 @@ class PathSolver(ABC):
         """Whether the plan of a goal sees the learned reality."""
 
     def start(self, goal: FollowGoal, here: Array) -> Array:
-        """Actuation (d,) Pa from which the path begins, when the actuators are at (k,) Pa."""
+        """Actuation (d,) from which the path begins, when the actuators are at (k,)."""
         if isinstance(goal.path, ActuatorPath):
             return np.clip(here, self._robot.actuator_min, self._robot.actuator_max)
         return self._robot.nearest_actuation(here)
 
-    def pressures(self, goal: FollowGoal, actuations: Array) -> Array:
-        """Commands (..., k) Pa of the actuators under actuations (..., d) Pa of a goal."""
+    def values(self, goal: FollowGoal, actuations: Array) -> Array:
+        """Actuator values (..., k) under actuations (..., d) of a goal."""
         return actuations if isinstance(goal.path, ActuatorPath) else self._robot.actuators_of(actuations)
 
     def slew_rate(self, goal: FollowGoal) -> Array:
-        """Fastest change of each of the d values, Pa/s."""
+        """Fastest change of each of the d values, per second."""
         return self._robot.slew_rate if isinstance(goal.path, ActuatorPath) else self._robot.actuation_slew
 
 
-def given_pressures(path: ActuatorPath) -> Iterator[SolvedWaypoint]:
-    """Waypoints that are pressures already."""
-    return (SolvedWaypoint(pressures, float("nan")) for pressures in path.pressures)
+def given_values(path: ActuatorPath) -> Iterator[SolvedWaypoint]:
+    """Waypoints that are actuator values already."""
+    return (SolvedWaypoint(values, float("nan")) for values in path.values)

@@ -1,7 +1,7 @@
 """Paths of a robot with a surface: of shapes, or of one of its points; each solved from the one before.
 
 Paper 001, Sec. II-B, takes each waypoint's actuation as the first guess of the next; here it is also kept near it, as
-many pressures lead one point to its place.
+many actuations lead one point to its place.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.robots import Robot
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
-from softform_ik.follow.solver import PathSolver, SolvedWaypoint, given_pressures
+from softform_ik.follow.solver import PathSolver, SolvedWaypoint, given_values
 from softform_ik.reach.course import SolveSettings
 from softform_ik.reach.reach import Pipelines
 
@@ -24,10 +24,10 @@ class SurfacePathSolver(PathSolver):
 
     Args:
         robot: The robot.
-        pipelines: Its forward kinematics, with sim-to-real and without.
+        pipelines: Forward kinematics of the robot, with and without sim-to-real.
         settings: Limits of each solve.
-        smoothness_mm2: Squared error that a chamber's whole range away from the waypoint before is worth, mm^2: of the
-            many pressures that lead one point to its place, those nearby are chosen.
+        smoothness_mm2: Squared error that an actuator's whole range away from the last waypoint is worth, mm^2: of the
+            many actuations that lead one point to its place, the nearest is chosen.
     """
 
     def __init__(self, robot: Robot, pipelines: Pipelines, settings: SolveSettings, smoothness_mm2: float) -> None:
@@ -38,7 +38,7 @@ class SurfacePathSolver(PathSolver):
     def solve(self, goal: FollowGoal, here: Array | None, should_stop: Callable[[], bool]) -> Iterator[SolvedWaypoint]:
         """As `PathSolver.solve`."""
         if isinstance(goal.path, ActuatorPath):
-            yield from given_pressures(goal.path)
+            yield from given_values(goal.path)
             return
         pipeline = self._pipeline(goal)
         given = goal.seed if goal.seed is not None else here
@@ -48,8 +48,8 @@ class SurfacePathSolver(PathSolver):
                 pipeline, target, self._options(before), features=features, should_stop=should_stop
             )
             cut_short = solution.termination is Termination.TIME_LIMIT
-            yield SolvedWaypoint(solution.pressures, solution.mean_error_mm, solution.miss, cut_short)
-            before = solution.pressures
+            yield SolvedWaypoint(solution.actuation, solution.mean_error_mm, solution.miss, cut_short)
+            before = solution.actuation
 
     def uses_sim_to_real(self, goal: FollowGoal) -> bool:
         """As `PathSolver.uses_sim_to_real`."""
@@ -60,9 +60,9 @@ class SurfacePathSolver(PathSolver):
 
     def _options(self, before: Array | None) -> IkOptions:
         return IkOptions(
-            pressure_min=self._robot.actuation_min,
-            pressure_max=self._robot.actuation_max,
-            previous_pressures=before,
+            actuation_min=self._robot.actuation_min,
+            actuation_max=self._robot.actuation_max,
+            previous_actuation=before,
             smoothness_mm2=0.0 if before is None else self._smoothness_mm2,
             max_iterations=self._settings.max_iterations,
             max_seconds=self._settings.max_time,

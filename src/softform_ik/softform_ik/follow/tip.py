@@ -9,7 +9,7 @@ from softform_core.halton import halton_actuations
 from softform_core.inverse.follow_path import follow_path, start_near
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
-from softform_ik.follow.solver import PathSolver, SolvedWaypoint, given_pressures
+from softform_ik.follow.solver import PathSolver, SolvedWaypoint, given_values
 
 
 class TipPathSolver(PathSolver):
@@ -30,7 +30,7 @@ class TipPathSolver(PathSolver):
     def solve(self, goal: FollowGoal, here: Array | None, should_stop: Callable[[], bool]) -> Iterator[SolvedWaypoint]:
         """As `PathSolver.solve`."""
         if isinstance(goal.path, ActuatorPath):
-            yield from given_pressures(goal.path)
+            yield from given_values(goal.path)
             return
         assert isinstance(goal.path, PointPath)  # shapes are rejected with the goal
         model = self._model.without_sim_to_real if goal.without_sim_to_real else self._model

@@ -7,6 +7,9 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from rclpy.action.server import ServerGoalHandle
 
+from softform_client.goal_frames import bring_into
+from softform_core.robots import Robot
+from softform_ik.goals.feedback_throttle import FeedbackThrottle
 from softform_ik.robot.commander import Commander
 from softform_ik.robot.stop_request import StopRequest
 from softform_ros.action_goals import GoalLedger, in_worker
@@ -27,6 +30,7 @@ class Outcome(Protocol):
 
 
 Goal = TypeVar("Goal")
+Unpacked = TypeVar("Unpacked")
 Ended = TypeVar("Ended", bound=Outcome)
 
 
@@ -34,14 +38,15 @@ class GoalServer(ABC, Generic[Goal, Ended]):
     """Serves one action; works in a worker thread so that the executor answers cancels and feeds the driver.
 
     Args:
-        node: Node that serves the action.
-        action: Its type; the constants of its result are its error codes.
-        name: Its name.
-        ledger: What became of the node's goals.
+        node: Node that serves the action and has parameters and clock.
+        robot: Robot of the goals.
+        action: Action type; the constants of its result are the error codes.
+        name: Name of the action.
+        ledger: Outcomes of the node's goals.
     """
 
-    def __init__(self, node: SoftformLifecycleNode, action: Any, name: str, ledger: GoalLedger) -> None:
-        self.node = node
+    def __init__(self, node: SoftformLifecycleNode, robot: Robot, action: Any, name: str, ledger: GoalLedger) -> None:
+        self.node, self.robot = node, robot
         self._codes = action.Result
         self._ledger = ledger
         self._stop = StopRequest()
@@ -68,6 +73,21 @@ class GoalServer(ABC, Generic[Goal, Ended]):
     @abstractmethod
     def summary(self, outcome: Ended) -> str:
         """What was achieved, in a line for the log; empty if nothing was."""
+
+    def unpacked(self, message: Any, unpack: Callable[[Any, Robot, str, float, float], Unpacked]) -> Unpacked:
+        """A goal message in the robot's frame, unpacked.
+
+        Args:
+            message: Goal with a header.
+            unpack: Called with message, robot, its frame, the time (s since the epoch) and `max_target_age`.
+        """
+        bring_into(self.robot.base_frame, message, self.node.frames)
+        now, oldest = self.node.get_clock().now().nanoseconds * 1e-9, self.node.parameters["max_target_age"]
+        return unpack(message, self.robot, self.robot.base_frame, now, oldest)
+
+    def throttled(self, send: Callable[[Any], None]) -> FeedbackThrottle[Any]:
+        """What takes progress as often as it comes, and calls `send` at `feedback_rate` at most."""
+        return FeedbackThrottle(send, self.node.parameters["feedback_rate"])
 
     def begun(self, goal: Goal, stop: StopRequest) -> None:
         """Called with a good goal, before it is carried out."""
@@ -106,18 +126,25 @@ class MovingGoalServer(GoalServer[Goal, Ended]):
     """Serves an action whose goals may command the robot.
 
     Args:
-        node: Node that serves the action.
-        action: Its type; the constants of its result are its error codes.
-        name: Its name.
-        commander: Who commands the robot.
-        ledger: What became of the node's goals.
+        node: Node that serves the action and has parameters and clock.
+        robot: Robot of the goals.
+        action: Action type; the constants of its result are the error codes.
+        name: Name of the action.
+        commander: Owner of the held command.
+        ledger: Outcomes of the node's goals.
     """
 
     def __init__(
-        self, node: SoftformLifecycleNode, action: Any, name: str, commander: Commander, ledger: GoalLedger
+        self,
+        node: SoftformLifecycleNode,
+        robot: Robot,
+        action: Any,
+        name: str,
+        commander: Commander,
+        ledger: GoalLedger,
     ) -> None:
         self._commander = commander
-        super().__init__(node, action, name, ledger)
+        super().__init__(node, robot, action, name, ledger)
 
     @abstractmethod
     def moves(self, goal: Goal) -> bool:

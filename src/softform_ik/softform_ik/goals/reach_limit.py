@@ -18,10 +18,21 @@ REACH_PARAMETER = Parameter(
 stay below, of those that are upside down, turned by 45 degrees or a robot's length away above: see
 `test_inverse_out_of_reach.py`."""
 
+TIP_REACH_PARAMETER = Parameter(
+    "most_tip_miss",
+    0.05,
+    "a waypoint that a tip misses by more than this share of the largest distance between two of its places is out of "
+    "reach",
+    0.001,
+    10.0,
+)
+"""A tip reaches a place or not: there is no mean over many points that a poor fit could raise. See
+`test_ik_follow_tip.py`."""
+
 OVERRIDE = "A goal with accept_unreachable takes the nearest shape nevertheless."
 
 
-def refuse_unreachable(
+def check_reachable(
     mean_error_mm: float,
     miss_mm: NDArray[np.float64],
     most_mm: float,

@@ -29,7 +29,7 @@ def result_to_message(outcome: PlanOutcome, robot: Robot) -> PlanToShape.Result:
     )
     plan = outcome.plan
     if plan is not None:
-        result.actuators = values_to_message(robot.actuators_of(plan.pressures), robot)
+        result.actuators = values_to_message(robot.actuators_of(plan.actuations), robot)
         result.times = plan.times.tolist()
         result.clearances = plan.clearances.tolist()
         result.margins = plan.margins.tolist()

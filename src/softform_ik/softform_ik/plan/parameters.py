@@ -18,6 +18,6 @@ PARAMETERS = (
     Parameter("goal_time", 2.0, "time for each of them, s", 0.01, 60.0),
     Parameter("waypoint_spacing", 0.001, "furthest way of any surface point between waypoints, m", 0.0001, 0.05),
     Parameter("max_target_age", 60.0, "targets and obstacles stamped longer ago than this are rejected, s", 0.1, 1e6),
-    Parameter("state_timeout", 1.0, "pressures measured longer ago than this are no start, s", 0.1, 10.0),
+    Parameter("state_timeout", 1.0, "values measured longer ago than this are not taken as start, s", 0.1, 10.0),
     Parameter("feedback_rate", 10.0, "most feedback messages a second, Hz", 1.0, 20.0),
 )

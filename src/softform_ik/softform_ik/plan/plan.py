@@ -1,4 +1,4 @@
-"""Carries out goals of `plan_to_shape`, one at a time in a worker thread; nothing moves, and nothing escapes it."""
+"""Carries out goals of `plan_to_shape`, one at a time in a worker thread; moves nothing, raises nothing."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -6,7 +6,6 @@ from typing import Protocol
 
 from softform_client.plan_goal import Code, PlanGoal
 from softform_core.arrays import Array
-from softform_core.errors import SoftformError
 from softform_core.forward.live_pipeline import LiveModels
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.planning.motion import plan_motion
@@ -16,29 +15,25 @@ from softform_core.planning.motion_plan import (
     MotionSettings,
     NoMotionError,
     Progress,
-    Refusal,
+    Rejection,
 )
 from softform_core.planning.obstacles import obstacle_of
 from softform_core.planning.surface_margins import MarginedSurface
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_ik.goals.reach_limit import OVERRIDE
-from softform_ik.robot.stop_request import StopRequest
-from softform_ros.goal_error import GoalError
+from softform_ik.robot.stop_request import StopRequest, stop_messages
+from softform_ros.goal_error import GoalError, failure
 
 CODE_OF = {
-    Refusal.OBSTACLE_ENCLOSES: Code.INVALID_OBSTACLES,
-    Refusal.START_IN_COLLISION: Code.START_IN_COLLISION,
-    Refusal.GOAL_IN_COLLISION: Code.GOAL_IN_COLLISION,
-    Refusal.UNREACHABLE: Code.UNREACHABLE,
-    Refusal.NO_PATH: Code.NO_PATH,
+    Rejection.OBSTACLE_ENCLOSES: Code.INVALID_OBSTACLES,
+    Rejection.START_IN_COLLISION: Code.START_IN_COLLISION,
+    Rejection.GOAL_IN_COLLISION: Code.GOAL_IN_COLLISION,
+    Rejection.UNREACHABLE: Code.UNREACHABLE,
+    Rejection.NO_PATH: Code.NO_PATH,
 }
 
-_STOPPED = {
-    Code.CANCELLED: "The goal was cancelled.",
-    Code.PREEMPTED: "A newer goal took its place.",
-    Code.NODE_DEACTIVATED: "The node was deactivated. Activate it and send the goal again.",
-}
+_STOPPED = stop_messages(Code)
 
 
 class Models(Protocol):
@@ -79,9 +74,9 @@ class Plan:
 
     Args:
         robot: The robot.
-        models: Its forward kinematics, with sim-to-real and without.
-        settings: How it is planned, where the goal does not say.
-        here: Measured pressures, (k,) Pa, or None if they are not known.
+        models: Forward kinematics of the robot, with and without sim-to-real.
+        settings: Defaults where the goal gives none.
+        here: Measured actuator values, (k,), or None if unknown.
     """
 
     def __init__(
@@ -108,17 +103,13 @@ class Plan:
                 else MarginedSurface(self._models.simulated, None)
             )
             plan = self._plan(surface, goal, stop, note)
-        except GoalError as error:
-            code, message = error.code, str(error)
         except NoMotionError as error:
-            stopped = error.refusal is Refusal.STOPPED
-            code, message = (stop.code, _STOPPED[stop.code]) if stopped else (CODE_OF[error.refusal], str(error))
-            if error.refusal is Refusal.UNREACHABLE:
+            stopped = error.rejection is Rejection.STOPPED
+            code, message = (stop.code, _STOPPED[stop.code]) if stopped else (CODE_OF[error.rejection], str(error))
+            if error.rejection is Rejection.UNREACHABLE:
                 message = f"{message} {OVERRIDE}"
-        except SoftformError as error:
-            code, message = Code.SOLVER_FAILED, str(error)
-        except Exception as error:  # the worker must live on for the next goal
-            code, message = Code.INTERNAL_ERROR, f"{type(error).__name__}: {error}"
+        except Exception as error:
+            code, message = failure(error, Code.SOLVER_FAILED, Code.INTERNAL_ERROR)
         seconds, states = (
             (latest.seconds, latest.states_checked) if plan is None else (plan.seconds, plan.states_checked)
         )
@@ -138,7 +129,7 @@ class Plan:
         return plan_motion(surface, self._robot, request, settings, stop, on_progress)
 
     def _start(self) -> Array:
-        """Where the robot is, (m,) Pa.
+        """Where the robot is, (m,).
 
         Raises:
             GoalError: If that is not known.

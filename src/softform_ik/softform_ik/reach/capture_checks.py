@@ -19,7 +19,7 @@ def check_capture(points: Array, predicted: Array, robot: Robot) -> Array:
     Args:
         points: (N, 3) m in the robot's frame; NaN rows are points without a return.
         predicted: (P, 3) mm over `Patch.samples(P)`, where the surface was expected.
-        robot: Who was captured.
+        robot: The captured robot.
 
     Returns:
         (M, 3) m, finite.
@@ -35,5 +35,5 @@ def check_capture(points: Array, predicted: Array, robot: Robot) -> Array:
     if fault:
         raise GoalError(Code.CAPTURE_INVALID, f"The captured cloud cannot be true: {fault}", _NEXT_STEP)
     with in_code(Code.CAPTURE_INVALID):
-        check_agreement(finite * MM_PER_M, predicted, robot.patch)
+        check_agreement(finite * MM_PER_M, predicted, robot.patches)
     return finite

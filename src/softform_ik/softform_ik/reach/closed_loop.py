@@ -23,7 +23,7 @@ from softform_core.units import MM_PER_M
 from softform_ros.goal_error import GoalError
 
 _RELAXATION = 0.5
-"""A round that is worse than the best was led astray: the model answers pressures otherwise than the robot. The gain
+"""A round that is worse than the best was led astray: the model's response differs from the robot's. The gain
 is lowered by this factor."""
 
 
@@ -49,7 +49,7 @@ class Round:
     Attributes:
         solution: The plan.
         captured: (N, 3) m.
-        measured: Its errors to the target.
+        measured: Errors of the capture to the target.
     """
 
     solution: IkResult
@@ -97,7 +97,7 @@ def close_loop(
         GoalError: If driver or scanner fail. After a capture that is missing or unusable the robot is first sent back
             to the best round.
     """
-    field, gain = ResidualField.zero(model.patch), settings.gain
+    field, gain = ResidualField.zero(model.patches), settings.gain
     for number in range(settings.max_rounds + 1):
         visited = _visit(robot, plan, number, rounds)
         if visited is None:
@@ -107,9 +107,9 @@ def close_loop(
             break
         if visited is not best_of(rounds):
             gain *= _RELAXATION
-        predicted = model.points(plan.pressures)
-        field = field.towards(surface_residuals(predicted, visited.captured * MM_PER_M, model.patch), gain)
-        better = robot.solve(CorrectedPipeline(model, _along_normals(field, plan.pressures)), plan, number + 1)
+        predicted = model.points(plan.actuation)
+        field = field.towards(surface_residuals(predicted, visited.captured * MM_PER_M, model.patches), gain)
+        better = robot.solve(CorrectedPipeline(model, _along_normals(field, plan.actuation)), plan, number + 1)
         if better is None:
             return
         if better.mean_error_mm > (1.0 - settings.least_improvement) * better.history[0].mean_error_mm:
@@ -119,9 +119,9 @@ def close_loop(
         robot.go_back(best_of(rounds).solution, len(rounds) - 1)
 
 
-def _along_normals(field: ResidualField, pressures: Array) -> Callable[[ForwardPipeline], Array]:
-    """What the field adds to a pipeline's points, along the normals of the shape at these pressures."""
-    return lambda model: field.values(model.uv)[:, None] * model.normals(pressures)
+def _along_normals(field: ResidualField, actuation: Array) -> Callable[[ForwardPipeline], Array]:
+    """Displacement of a pipeline's points by the field, along the normals at an actuation."""
+    return lambda model: field.values(model.uv)[:, None] * model.normals(actuation)
 
 
 def _visit(robot: SteeredRobot, plan: IkResult, number: int, rounds: list[Round]) -> Round | None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from softform_client.driver_watch import MeasuredPressures
+from softform_client.driver_watch import MeasuredValues
 from softform_client.reach_goal import Code, Mode, ReachGoal
 from softform_core.arrays import Array
 from softform_core.evaluation.measured_errors import MeasuredErrors, measure_errors
@@ -17,7 +17,7 @@ from softform_core.inverse.multi_start import solve_globally
 from softform_core.registration.rigid import RigidTransform
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
-from softform_ik.goals.reach_limit import refuse_unreachable
+from softform_ik.goals.reach_limit import check_reachable
 from softform_ik.reach.capture_checks import check_capture
 from softform_ik.reach.closed_loop import ClosedLoopSettings, Round, best_of, close_loop
 from softform_ik.robot.hardware import Hardware
@@ -35,10 +35,10 @@ class SolveSettings:
 
     Attributes:
         tolerance: Mean error at which a solve may stop, m.
-        max_time: s.
-        max_iterations: Of a solve.
-        starts: Of a global search; 1: none.
-        preference: Squared error worth the whole range of a chamber when pressures are preferred, mm^2.
+        max_time: Time limit of a solve, s.
+        max_iterations: Most iterations of a solve.
+        starts: Number of starts of a global search; 1: no search.
+        preference: Squared error worth an actuator's whole range from the preferred values, mm^2.
         most_error_mm: A target that is missed by more, in the mean, is out of reach.
     """
 
@@ -56,36 +56,36 @@ class Progress:
 
     Attributes:
         stage: `solving`, `moving`, `settling` or `verifying`.
-        iteration: Of the solver.
+        iteration: Iteration of the solver.
         mean_error: m, of the plan's best so far.
-        max_error: m.
-        pressures: (k,) Pa, commands of the plan's best so far.
-        round: Of the closed loop; 0 is the open loop.
+        max_error: Largest error, m.
+        commands: (k,) commands of the plan's best so far.
+        round: Round of the closed loop; 0 is the open loop.
     """
 
     stage: str
     iteration: int
     mean_error: float
     max_error: float
-    pressures: Array
+    commands: Array
     round: int = 0
 
 
 @dataclass
 class Course:
-    """One goal under way; what was found so far can be read whatever ends it.
+    """One goal under way; what was found so far can be read after any end.
 
     Attributes:
         robot: Robot that takes the shape.
-        pipeline: Its forward kinematics; a newer model does not change a goal that runs.
+        pipeline: Forward kinematics of the robot; a newer model does not change a running goal.
         hardware: Driver and scanner.
-        goal: What is asked.
-        stop: The wish to end it.
-        on_progress: Told each step.
+        goal: The goal.
+        stop: Request to end it.
+        on_progress: Called with the progress at each step.
         solving: Limits of a solve.
         looping: Limits of the closed loop.
         plan: The open-loop plan, once there is one.
-        rounds: What was measured, in order.
+        rounds: Measured rounds, in order.
         promised: Mean error that the closed loop's last plan promises, m, of the same kind as the measured ones.
     """
 
@@ -108,7 +108,7 @@ class Course:
 
     @property
     def was_cut_short(self) -> bool:
-        """Whether the wish to stop came before the goal was done; asked after `run`."""
+        """Whether the stop request came before the goal was done; asked after `run`."""
         if not self.stop():
             return False
         return self.goal.mode.moves or self.plan is None or self.plan.termination is Termination.CANCELLED
@@ -129,7 +129,7 @@ class Course:
         if not self.goal.accept_unreachable:
             plan, most_mm = self.plan, self.solving.most_error_mm
             cut_short = plan.termination is Termination.TIME_LIMIT
-            refuse_unreachable(plan.mean_error_mm, plan.miss, most_mm, Code.UNREACHABLE, cut_short=cut_short)
+            check_reachable(plan.mean_error_mm, plan.miss, most_mm, Code.UNREACHABLE, cut_short=cut_short)
         if mode is Mode.PLAN_ONLY:
             return
         if mode is Mode.PLAN_AND_MOVE:
@@ -145,7 +145,7 @@ class Course:
 
     def solve(self, model: ForwardModel, start: IkResult, number: int) -> IkResult | None:
         """Plan a round of the closed loop from where another plan ended; None if stopped."""
-        solution = self._solve(model, start.pressures, start.pose, number)
+        solution = self._solve(model, start.actuation, start.pose, number)
         if self.stop():
             return None
         self.promised = self._promise(model, solution)
@@ -169,7 +169,7 @@ class Course:
         return Round(solution, captured, self._measure(captured, solution))
 
     def _promise(self, model: ForwardModel, solution: IkResult) -> float:
-        points = model.at(self.robot.patch.samples(_PROMISE_POINTS)).forward(solution.pressures[None]).points[0]
+        points = model.at(self.robot.patches.samples(_PROMISE_POINTS)).forward(solution.actuation[None]).points[0]
         return self._measure(points / MM_PER_M, solution).mean
 
     def _measure(self, points: Array, solution: IkResult) -> MeasuredErrors:
@@ -183,10 +183,10 @@ class Course:
         """Move to where the robot has been, and settle."""
         self._move(solution, number)
 
-    def _move(self, solution: IkResult, number: int) -> MeasuredPressures | None:
+    def _move(self, solution: IkResult, number: int) -> MeasuredValues | None:
         self._tell("moving", solution, number)
         return self.hardware.move(
-            self.robot.actuators_of(solution.pressures), self.stop, lambda: self._tell("settling", solution, number)
+            self.robot.actuators_of(solution.actuation), self.stop, lambda: self._tell("settling", solution, number)
         )
 
     def _actuation(self, commands: Array | None) -> Array | None:
@@ -195,21 +195,21 @@ class Course:
     def _solve(self, model: ForwardModel, start: Array | None, pose: RigidTransform, number: int) -> IkResult:
         def report(iteration: int, best: IkIteration | IkResult) -> None:
             errors = best.mean_error_mm / MM_PER_M, best.max_error_mm / MM_PER_M
-            commands = self.robot.actuators_of(best.pressures)
+            commands = self.robot.actuators_of(best.actuation)
             self.on_progress(Progress("solving", iteration, *errors, commands, number))
 
         goal = self.goal
         options = IkOptions(
-            pressure_min=self.robot.actuation_min,
-            pressure_max=self.robot.actuation_max,
-            initial_pressures=start,
+            actuation_min=self.robot.actuation_min,
+            actuation_max=self.robot.actuation_max,
+            initial_actuation=start,
             fix_pose=goal.fix_pose,
             initial_pose=pose,
             tolerance_mm=(goal.tolerance or self.solving.tolerance) * MM_PER_M,
             max_iterations=self.solving.max_iterations,
             max_seconds=goal.max_time or self.solving.max_time,
             partial=goal.partial,
-            preferred_pressures=self._actuation(goal.preferred),
+            preferred_actuation=self._actuation(goal.preferred),
             preference_mm2=goal.preference or self.solving.preference,
         )
         starts = goal.starts or self.solving.starts
@@ -233,14 +233,14 @@ class Course:
                 solution.iterations,
                 solution.mean_error_mm / MM_PER_M,
                 solution.max_error_mm / MM_PER_M,
-                self.robot.actuators_of(solution.pressures),
+                self.robot.actuators_of(solution.actuation),
                 number,
             )
         )
 
 
 def _check_improved(solution: IkResult) -> None:
-    """Do not move to where the solver started: that is nobody's target."""
+    """Do not move to where the solver started: it has solved nothing."""
     if solution.iterations == 0 and solution.termination is Termination.TIME_LIMIT:
         raise GoalError(
             Code.SOLVER_FAILED,

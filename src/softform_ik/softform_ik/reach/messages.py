@@ -23,7 +23,7 @@ def feedback_to_message(progress: Progress, robot: Robot) -> ReachShape.Feedback
         iteration=progress.iteration,
         mean_error=progress.mean_error,
         max_error=progress.max_error,
-        actuators=values_to_message(progress.pressures, robot),
+        actuators=values_to_message(progress.commands, robot),
         round=progress.round,
     )
 
@@ -32,9 +32,9 @@ def result_to_message(outcome: ReachOutcome, robot: Robot, frame: str, stamp: Ti
     """Pack the outcome of a goal.
 
     Args:
-        outcome: What became of it.
+        outcome: Outcome of the goal.
         robot: Robot whose actuators take the commands.
-        frame: Of the predicted and measured shapes.
+        frame: Frame of the predicted and measured shapes.
         stamp: When the goal ended.
     """
     result = ReachShape.Result(
@@ -46,7 +46,7 @@ def result_to_message(outcome: ReachOutcome, robot: Robot, frame: str, stamp: Ti
     )
     if outcome.solution is not None:
         result.solve = report_to_message(outcome.solution, frame, stamp)
-        result.actuators = values_to_message(robot.actuators_of(outcome.solution.pressures), robot)
+        result.actuators = values_to_message(robot.actuators_of(outcome.solution.actuation), robot)
     result.solve.used_sim_to_real, result.solve.reachable = outcome.used_sim_to_real, outcome.reachable
     if outcome.measured is not None:
         result.measured = fit_to_message(outcome.measured, frame, stamp)

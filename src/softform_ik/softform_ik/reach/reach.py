@@ -1,11 +1,10 @@
-"""Carries out goals, from target to verified shape, one at a time in a worker thread; nothing escapes it."""
+"""Carries out goals, from target to verified shape, one at a time in a worker thread; raises nothing."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from softform_client.reach_goal import Code, ReachGoal
-from softform_core.errors import SoftformError
 from softform_core.evaluation.measured_errors import MeasuredErrors
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.inverse.ik_result import IkResult
@@ -14,8 +13,10 @@ from softform_core.units import MM_PER_M
 from softform_ik.reach.closed_loop import ClosedLoopSettings, Round, best_of
 from softform_ik.reach.course import Course, Progress, SolveSettings
 from softform_ik.robot.hardware import Hardware
-from softform_ik.robot.stop_request import STOP_MESSAGES, StopRequest
-from softform_ros.goal_error import GoalError
+from softform_ik.robot.stop_request import StopRequest, stop_messages
+from softform_ros.goal_error import failure
+
+_STOPPED = stop_messages(Code, "; the result is the best found until then")
 
 
 class Pipelines(Protocol):
@@ -54,7 +55,7 @@ class ReachOutcome:
         code: One of the action's error codes; `NONE` is success.
         message: What went wrong and what to do; empty on success.
         solution: The best found, or None if nothing was solved: of the plans that were measured, the best of these.
-        rounds: What was measured, in order; the first is the open loop's.
+        rounds: Measured rounds, in order; the first is the open loop's.
         used_sim_to_real: Whether the plans saw the learned reality.
         promised: Mean error that the closed loop's last plan promises, m; NaN without one.
         reachable: Whether the solution is within the tolerance, or the model's own error, of what is wanted.
@@ -79,7 +80,7 @@ class Reach:
 
     Args:
         robot: The robot.
-        pipelines: Its forward kinematics, with sim-to-real and without.
+        pipelines: Forward kinematics of the robot, with and without sim-to-real.
         settings: Defaults and limits.
         hardware: Driver and scanner.
     """
@@ -90,7 +91,7 @@ class Reach:
     def run(self, goal: ReachGoal, stop: StopRequest, on_progress: Callable[[Progress], None]) -> ReachOutcome:
         """Carry out a goal; returns an outcome whatever happens.
 
-        A goal that is cancelled while the robot moves leaves it where it is: the pressures measured then are held.
+        A goal that is cancelled while the robot moves leaves it where it is: the values measured then are held.
         """
         simulated = self._pipelines.simulated
         pipeline = simulated if goal.without_sim_to_real else self._pipelines.current
@@ -112,11 +113,7 @@ class Reach:
 
         try:
             course.run()
-        except GoalError as error:
-            return outcome(error.code, str(error))
-        except SoftformError as error:
-            return outcome(Code.SOLVER_FAILED, str(error))
-        except Exception as error:  # the worker must live on for the next goal
-            return outcome(Code.INTERNAL_ERROR, f"{type(error).__name__}: {error}")
+        except Exception as error:
+            return outcome(*failure(error, Code.SOLVER_FAILED, Code.INTERNAL_ERROR))
         # A goal that ended before it was asked to has done what it was sent for.
-        return outcome(stop.code, STOP_MESSAGES[stop.code]) if course.was_cut_short else outcome(Code.NONE, "")
+        return outcome(stop.code, _STOPPED[stop.code]) if course.was_cut_short else outcome(Code.NONE, "")

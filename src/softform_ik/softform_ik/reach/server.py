@@ -3,14 +3,11 @@
 from collections.abc import Callable
 
 from softform_client.driver_watch import DriverWatch
-from softform_client.goal_frames import bring_into
 from softform_client.reach_goal import ReachGoal
 from softform_client.reach_messages import goal_from_message
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
-from softform_ik.goals.feedback_throttle import FeedbackThrottle
 from softform_ik.goals.goal_server import MovingGoalServer
-from softform_ik.reach.course import Progress
 from softform_ik.reach.messages import feedback_to_message, result_to_message
 from softform_ik.reach.reach import Reach, ReachOutcome
 from softform_ik.robot.commander import Commander
@@ -27,9 +24,9 @@ class ReachServer(MovingGoalServer[ReachGoal, ReachOutcome]):
         node: Node that serves the action and has parameters and clock.
         robot: Robot that takes the shapes.
         reach: Carries out goals.
-        driver: What the driver says.
-        commander: Who commands the robot.
-        ledger: What became of the node's goals.
+        driver: State of the driver.
+        commander: Owner of the held command.
+        ledger: Outcomes of the node's goals.
     """
 
     def __init__(
@@ -41,17 +38,14 @@ class ReachServer(MovingGoalServer[ReachGoal, ReachOutcome]):
         commander: Commander,
         ledger: GoalLedger,
     ) -> None:
-        self._robot, self._reach, self._driver = robot, reach, driver
-        super().__init__(node, ReachShape, "reach_shape", commander, ledger)
+        self._reach, self._driver = reach, driver
+        super().__init__(node, robot, ReachShape, "reach_shape", commander, ledger)
 
     def read(self, message: ReachShape.Goal) -> ReachGoal:
         """Check and unpack."""
-        parameters = self.node.parameters
-        now = self.node.get_clock().now().nanoseconds * 1e-9
-        bring_into(self._robot.base_frame, message, self.node.frames)
-        goal = goal_from_message(message, self._robot, self._robot.base_frame, now, parameters["max_target_age"])
+        goal = self.unpacked(message, goal_from_message)
         if self.moves(goal):
-            self._driver.refuse_unless_ready()
+            self._driver.check_ready()
         return goal
 
     def moves(self, goal: ReachGoal) -> bool:
@@ -62,15 +56,12 @@ class ReachServer(MovingGoalServer[ReachGoal, ReachOutcome]):
         self, goal: ReachGoal, stop: StopRequest, send_feedback: Callable[[ReachShape.Feedback], None]
     ) -> ReachOutcome:
         """Plan, move, verify."""
-        throttle = FeedbackThrottle[Progress](
-            lambda progress: send_feedback(feedback_to_message(progress, self._robot)),
-            self.node.parameters["feedback_rate"],
-        )
-        return self._reach.run(goal, stop, throttle)
+        tell = self.throttled(lambda progress: send_feedback(feedback_to_message(progress, self.robot)))
+        return self._reach.run(goal, stop, tell)
 
     def result(self, outcome: ReachOutcome) -> ReachShape.Result:
         """Pack."""
-        return result_to_message(outcome, self._robot, self._robot.base_frame, self.node.get_clock().now().to_msg())
+        return result_to_message(outcome, self.robot, self.robot.base_frame, self.node.get_clock().now().to_msg())
 
     def summary(self, outcome: ReachOutcome) -> str:
         """Iterations, time and errors."""

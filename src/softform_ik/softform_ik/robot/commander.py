@@ -2,7 +2,7 @@
 
 Goals and stream set the one held command through here. A goal of any action takes the robot from the stream, and from a
 goal of another action. The stream has it again with the first target that is stamped after the goal ended; likewise
-after a stop, a fault or a deactivation, so that nothing moves for a wish that was meant before.
+after a stop, a fault or a deactivation, so that nothing moves for an earlier request.
 """
 
 import threading
@@ -29,7 +29,7 @@ class Lease(Protocol):
         """Whether it is held."""
 
     def acquire(self) -> None:
-        """Ask for it, unless it is held; SoftformError if it is refused."""
+        """Acquire the lease unless it is held; raises SoftformError if it is rejected."""
 
     def release(self) -> bool:
         """Give it up; returns whether it was held."""
@@ -39,7 +39,7 @@ class Commander:
     """Gives the held command to one commander at a time; a goal is known by its `StopRequest`.
 
     Args:
-        held: What the robot holds.
+        held: The held command.
         lease: The right to command.
         stream_pause: s without targets after which a stream that was released is a new one.
         wall_clock: ns since the epoch, the clock of stamps.
@@ -71,9 +71,9 @@ class Commander:
         self.on_change: Callable[[], None] = lambda: None
 
     @property
-    def pressures(self) -> Array | None:
-        """What is held, (k,) Pa, or None."""
-        return self._held.pressures
+    def values(self) -> Array | None:
+        """What is held, (k,), or None."""
+        return self._held.values
 
     @property
     def is_moved_by_goal(self) -> bool:
@@ -85,8 +85,8 @@ class Commander:
         """Give the robot to a goal that will move it, until `end`.
 
         Args:
-            goal: The wish to end it.
-            preempted_code: With which it is asked to stop when a newer goal takes the robot: its action's `PREEMPTED`.
+            goal: Request to end it.
+            preempted_code: Error code if a newer goal takes the robot: the action's `PREEMPTED`.
         """
         with self._lock:
             if self._goal is not None:
@@ -104,16 +104,16 @@ class Commander:
             self._renewed = self._clock()
         self.on_change()
 
-    def hold(self, pressures: Array, goal: StopRequest, permitted: Callable[[], bool] = lambda: True) -> bool:
-        """Hold (k,) Pa for a goal; returns whether it is held: only if the goal has the robot and `permitted` says so.
+    def hold(self, values: Array, goal: StopRequest, permitted: Callable[[], bool] = lambda: True) -> bool:
+        """Hold (k,) for a goal; returns whether it is held: only if the goal has the robot and `permitted` says so.
 
         Args:
-            pressures: What to hold.
-            goal: Who asks.
+            values: What to hold.
+            goal: The goal that asks.
             permitted: As in `HeldCommand.hold`.
 
         Raises:
-            GoalError: If the lease is refused, which is asked for with the goal's first hold.
+            GoalError: If the lease, which is acquired with the goal's first hold, is rejected.
         """
         with self._lock:
             asks, self._asked = self._goal is goal and self._asked is not goal, goal
@@ -124,15 +124,15 @@ class Commander:
                 self._lease.acquire()
             except SoftformError as error:
                 raise GoalError(Code.DRIVER_NOT_READY, error.message, error.next_step) from error
-        held = self._held.hold(pressures, lambda: self.has_robot(goal) and self._lease.is_held and permitted())
+        held = self._held.hold(values, lambda: self.has_robot(goal) and self._lease.is_held and permitted())
         self._renewed = self._clock()
         return held
 
     def take_for_stream(self) -> None:
-        """Ask for the lease for a stream that begins, unless it is held; a stream that is refused is not followed.
+        """Acquire the lease for a stream that begins, unless it is held.
 
         Raises:
-            SoftformError: If it is refused.
+            SoftformError: If it is rejected; the stream is not followed then.
         """
         try:
             self._lease.acquire()
@@ -140,11 +140,11 @@ class Commander:
             self.release(str(error))
             raise
 
-    def hold_for_stream(self, pressures: Array, target_stamp: int) -> bool:
-        """Hold (k,) Pa for the stream, as an answer to a target of that stamp (see `admits`); returns whether it is."""
+    def hold_for_stream(self, values: Array, target_stamp: int) -> bool:
+        """Hold (k,) for the stream, as an answer to a target of that stamp (see `admits`); returns whether it is."""
         if target_stamp != self._stream_stamp:
             self._stream_stamp, self._renewed = target_stamp, self._clock()
-        return self._held.hold(pressures, lambda: self.admits(target_stamp) and self._lease.is_held)
+        return self._held.hold(values, lambda: self.admits(target_stamp) and self._lease.is_held)
 
     def admits(self, target_stamp: int) -> bool:
         """Whether the stream may follow a target stamped so many ns since the epoch."""
@@ -168,8 +168,8 @@ class Commander:
 
     @property
     def held_for(self) -> float:
-        """S for which a shape has been held that nobody has renewed; 0 if none is held, or a goal has the robot."""
-        if self._held.pressures is None or self.is_moved_by_goal:
+        """How long a shape has been held without renewal, s; 0 if none is held, or a goal moves the robot."""
+        if self._held.values is None or self.is_moved_by_goal:
             return 0.0
         return self._clock() - self._renewed
 

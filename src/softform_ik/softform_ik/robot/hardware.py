@@ -1,20 +1,25 @@
-"""The robot as a goal sees it: sent to pressures, waited for, looked at."""
+"""The robot as a goal uses it: move, settle, capture."""
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from softform_client.capture_watch import Capture, CaptureWatch, Moment
-from softform_client.driver_watch import DriverWatch, MeasuredPressures
+from softform_client.driver_watch import DriverWatch, MeasuredValues
 from softform_client.reach_goal import Code
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_ik.robot.commander import Commander
 from softform_ik.robot.stop_request import StopRequest
+from softform_interfaces.msg import MarkerFrame
 from softform_ros.goal_error import GoalError
+
+Captured = TypeVar("Captured")
+Seen = TypeVar("Seen")
 
 
 @dataclass(frozen=True)
@@ -22,9 +27,9 @@ class HardwareSettings:
     """How long to wait for what; SI units.
 
     Attributes:
-        settle_tolerance: Of settled pressures to their command, Pa.
-        settle_timeout: s.
-        capture_timeout: For each cloud, s.
+        settle_tolerance: Largest difference of a settled value from its command, in the robot's unit.
+        settle_timeout: Time allowed to settle, s.
+        capture_timeout: Time to wait for each cloud, s.
         captures: Clouds that make one look at the robot: a hole in one may be seen in another.
     """
 
@@ -40,9 +45,9 @@ class Hardware:
     Args:
         robot: The robot.
         settings: Time limits.
-        driver: What the driver says.
+        driver: State of the driver.
         captures: Captured clouds.
-        commander: Who commands the robot.
+        commander: Owner of the held command.
         read_points: (N, 3) m of a captured cloud.
         wall_clock: s since the epoch, the clock of stamps.
     """
@@ -62,15 +67,15 @@ class Hardware:
         self._read_points, self._wall_clock = read_points, wall_clock
 
     def move(
-        self, pressures: Array, stop: StopRequest, on_commanded: Callable[[], None] = lambda: None
-    ) -> MeasuredPressures | None:
-        """Hold (k,) Pa and wait until the robot has settled there.
+        self, values: Array, stop: StopRequest, on_commanded: Callable[[], None] = lambda: None
+    ) -> MeasuredValues | None:
+        """Hold actuator values (k,) and wait until the robot has settled there.
 
-        Cancelled meanwhile, it stays where it is: the pressures measured then are held.
+        Cancelled meanwhile, it stays where it is: the values measured then are held.
 
         Args:
-            pressures: Within the robot's range.
-            stop: The wish to end the wait, of a goal that the commander has given the robot.
+            values: Within the robot's range.
+            stop: Request to end the wait, of the goal that has the robot.
             on_commanded: Called when the command is out.
 
         Returns:
@@ -80,35 +85,35 @@ class Hardware:
             GoalError: If the driver does not follow, or has stopped following since the goal began, or the time is up.
         """
         commanded_at = self._wall_clock()
-        if not self._commander.hold(pressures, stop, lambda: self._is_ready() and not stop()):
+        if not self._commander.hold(values, stop, lambda: self._is_ready() and not stop()):
             if stop():
                 return None
             raise self._lost()
         on_commanded()
         settled = self._driver.wait_until_settled(
-            pressures,
+            values,
             self._settings.settle_tolerance,
             self._settings.settle_timeout,
             commanded_at,
             lambda: self._commander.is_over(stop),
         )
-        self.refuse_unless_held(stop)
+        self.check_held(stop)
         if settled is None and stop.code == Code.CANCELLED:
             self.stay(stop)
         return settled
 
     def stay(self, goal: StopRequest) -> None:
-        """Hold the pressures that are measured now, if they are known and the goal still has the robot.
+        """Hold the present measured values, if they are known and the goal still has the robot.
 
         Raises:
             GoalError: If the driver does not follow.
         """
-        here = self._driver.pressures
+        here = self._driver.values
         if here is not None:
             here = np.clip(here, self._robot.actuator_min, self._robot.actuator_max)
             self._commander.hold(here, goal, self._is_ready)
 
-    def refuse_unless_held(self, goal: StopRequest) -> None:
+    def check_held(self, goal: StopRequest) -> None:
         """See to it that a goal that goes on still has the robot: the driver may have vented it and be ready again.
 
         Raises:
@@ -119,20 +124,20 @@ class Hardware:
 
     def _lost(self) -> GoalError:
         try:
-            self._driver.refuse_unless_ready()
+            self._driver.check_ready()
         except GoalError as error:
             return error
         return GoalError(
             Code.DRIVER_FAULT,
-            "The pneumatic driver has stopped following in the meantime.",
+            "The driver has stopped following in the meantime.",
             "Remove the cause, reset the driver if it is at fault, and send the goal again.",
         )
 
     def _is_ready(self) -> bool:
-        self._driver.refuse_unless_ready()
+        self._driver.check_ready()
         return True
 
-    def look(self, settled: MeasuredPressures, stop: StopRequest) -> Array | None:
+    def look(self, settled: MeasuredValues, stop: StopRequest) -> Array | None:
         """Wait for the clouds that are captured after the robot had settled.
 
         Returns:
@@ -141,15 +146,19 @@ class Hardware:
         Raises:
             GoalError: If one does not come in time, or cannot be read, or the driver has stopped following meanwhile.
         """
-        return self._capture(
+        clouds = self._capture(
             settled,
+            self._captures,
+            self._points_of,
             self._settings.captures,
             stop,
             lambda: self._commander.is_over(stop),
-            lambda: self.refuse_unless_held(stop),
+            lambda: self.check_held(stop),
+            "cloud",
         )
+        return None if clouds is None else np.concatenate(clouds)
 
-    def wait_until_still(self, stop: StopRequest) -> MeasuredPressures | None:
+    def wait_until_still(self, stop: StopRequest) -> MeasuredValues | None:
         """Wait until the robot stands still, whoever commands it; None if stopped.
 
         Raises:
@@ -158,16 +167,34 @@ class Hardware:
         settings = self._settings
         return self._driver.wait_until_still(settings.settle_tolerance, settings.settle_timeout, stop)
 
-    def look_on(self, still: MeasuredPressures, captures: int, stop: StopRequest) -> Array | None:
+    def look_on(self, still: MeasuredValues, captures: int, stop: StopRequest) -> Array | None:
         """As `look`, for a goal that does not command the robot: it must stand still until it is captured.
 
         Args:
-            still: What was measured before.
+            still: Values measured when the robot had settled.
             captures: Clouds that make one look; 0: as the settings say.
-            stop: The wish to end the wait.
+            stop: Request to end the wait.
         """
+        captures = captures or self._settings.captures
+        clouds = self._look_on(still, self._captures, self._points_of, captures, stop, "cloud")
+        return None if clouds is None else np.concatenate(clouds)
 
-        def refuse_if_moved() -> None:
+    def look_on_markers(
+        self, still: MeasuredValues, watch: CaptureWatch[MarkerFrame], captures: int, stop: StopRequest
+    ) -> list[MarkerFrame] | None:
+        """As `look_on`, frames of markers as `watch` reads them."""
+        return self._look_on(still, watch, lambda frame: frame.cloud, captures, stop, "frame of markers")
+
+    def _look_on(
+        self,
+        still: MeasuredValues,
+        watch: CaptureWatch[Captured],
+        read: Callable[[Capture[Captured]], Seen],
+        captures: int,
+        stop: StopRequest,
+        what: str,
+    ) -> list[Seen] | None:
+        def check_still() -> None:
             if not stop() and not self._stands_at(still):
                 raise GoalError(
                     Code.CAPTURE_INVALID,
@@ -175,37 +202,40 @@ class Hardware:
                     "Wait until what moves it has ended, and capture again.",
                 )
 
-        return self._capture(still, captures or self._settings.captures, stop, stop, refuse_if_moved)
+        return self._capture(still, watch, read, captures, stop, stop, check_still, what)
 
-    def _stands_at(self, still: MeasuredPressures) -> bool:
-        self._driver.refuse_unless_measured()
-        here = self._driver.pressures
-        return here is not None and float(np.abs(here - still.pressures).max()) <= self._settings.settle_tolerance
+    def _stands_at(self, still: MeasuredValues) -> bool:
+        self._driver.check_measured()
+        here = self._driver.values
+        return here is not None and float(np.abs(here - still.values).max()) <= self._settings.settle_tolerance
 
     def _capture(
         self,
         moment: Moment,
+        watch: CaptureWatch[Captured],
+        read: Callable[[Capture[Captured]], Seen],
         captures: int,
         stop: StopRequest,
         is_over: Callable[[], bool],
-        refuse_if_lost: Callable[[], None],
-    ) -> Array | None:
-        """Points of so many clouds captured after a moment; the check follows each wait."""
-        clouds: list[Array] = []
+        check: Callable[[], None],
+        what: str,
+    ) -> list[Seen] | None:
+        """What is read of so many captures after a moment; the check follows each wait."""
+        taken: list[Seen] = []
         for _ in range(captures):
-            capture = self._captures.wait_for_one_after(moment, self._settings.capture_timeout, is_over)
-            refuse_if_lost()
+            capture = watch.wait_for_one_after(moment, self._settings.capture_timeout, is_over)
+            check()
             if capture is None:
                 if stop():
                     return None
                 raise GoalError(
                     Code.CAPTURE_TIMEOUT,
-                    f"No cloud captured after the robot settled came within {self._settings.capture_timeout:g} s.",
-                    "Check the scanner; the robot was left as it is.",
+                    f"No {what} captured after the robot settled came within {self._settings.capture_timeout:g} s.",
+                    "Check the device that captures; the robot was left as it is.",
                 )
-            clouds.append(self._points_of(capture))
+            taken.append(read(capture))
             moment = capture
-        return np.concatenate(clouds)
+        return taken
 
     def _points_of(self, capture: Capture) -> Array:
         try:

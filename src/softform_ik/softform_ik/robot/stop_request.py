@@ -1,18 +1,27 @@
-"""The wish to end a goal, and what it is called when it is granted."""
+"""A request to end a goal, and its error code and message."""
 
 import threading
+from typing import Any
 
 from softform_client.reach_goal import Code
 
-STOP_MESSAGES = {
-    Code.CANCELLED: "The goal was cancelled; the pressures are the best found until then.",
-    Code.PREEMPTED: "A newer goal took its place; the pressures are the best found until then.",
-    Code.NODE_DEACTIVATED: "The node was deactivated. Activate it and send the goal again.",
-}
+
+def stop_messages(codes: Any, result: str = "") -> dict[int, str]:
+    """Messages of goals that were asked to end, by code.
+
+    Args:
+        codes: Result of the action, which has the codes.
+        result: What the result holds, if it holds something.
+    """
+    return {
+        codes.CANCELLED: f"The goal was cancelled{result}.",
+        codes.PREEMPTED: f"A newer goal took its place{result}.",
+        codes.NODE_DEACTIVATED: "The node was deactivated. Activate it and send the goal again.",
+    }
 
 
 class StopRequest:
-    """A wish to end a goal, with its reason; the first one counts."""
+    """A request to end a goal, with its reason; the first one counts."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

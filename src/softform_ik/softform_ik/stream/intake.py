@@ -7,7 +7,7 @@ from sensor_msgs.msg import PointCloud2
 from shape_msgs.msg import Mesh
 from std_msgs.msg import Header
 
-from softform_client.reach_goal import check_header
+from softform_client.reach_goal import check_header, check_upright
 from softform_client.reach_messages import features_from_message
 from softform_core.errors import SoftformError
 from softform_core.inverse.closest_points import closest_points_on
@@ -49,7 +49,9 @@ class ServoIntake:
         check_count(len(mesh.vertices), "target")
         points = check_target(np.array([[point.x, point.y, point.z] for point in mesh.vertices]), self._robot)
         faces = np.array([triangle.vertex_indices for triangle in mesh.triangles], dtype=np.int64).reshape(-1, 3)
-        return ServoTarget(stamp, arrived, closest_points_on(TargetShape.from_mesh(points, faces)))
+        target = TargetShape.from_mesh(points, faces)
+        check_upright(target, self._robot)
+        return ServoTarget(stamp, arrived, closest_points_on(target))
 
     def of_points(self, message: TargetPoints) -> ServoTarget:
         """Target of feature points; raises as `of_cloud` does."""

@@ -1,8 +1,8 @@
-"""The thread of the servo: on deadlines it follows the newest targets and hands the pressures to the commander.
+"""The thread of the servo: on deadlines it follows the newest targets and hands the commands to the commander.
 
 A new target is solved for at once, and its answer is sent as soon as it is found. Without one a command is sent a
-period after the one before, so that slewing goes on and the driver sees that its commander lives. While somebody else
-has the robot, or nobody may have it, the thread sleeps.
+period after the one before, so that slewing goes on and the driver sees that its commander lives. While another
+program commands the robot, or commands are not allowed, the thread sleeps.
 """
 
 import gc
@@ -42,14 +42,14 @@ class ServoReport:
     """The servo at one moment.
 
     Attributes:
-        state: What it is doing: OFF, TRACKING, HOLDING or YIELDED of `ServoState`.
+        state: OFF, TRACKING, HOLDING or YIELDED of `ServoState`.
         reason: Why, and what to do about it; empty while all is well.
-        target_stamp: Of the target that the command answers, ns since the epoch; 0 if there is none.
+        target_stamp: Stamp of the target that the command answers, ns since the epoch; 0 if there is none.
         latency: s from the arrival of that target to the first command that answered it; NaN if there is none.
-        errors: Of the predicted surface to it, at the command.
+        errors: Errors of the predicted surface to that target at the command.
         converged: Whether no further decrease is possible nearby.
         commands: Sent so far.
-        deadlines_missed: Of these, sent later than one period after the one before.
+        deadlines_missed: Commands sent later than one period after the one before.
     """
 
     state: int = ServoState.OFF
@@ -70,9 +70,9 @@ class ServoLoop:
         servo: Follows targets.
         period: Longest time between two commands, s.
         model: Forward kinematics of the moment; asked once for each command.
-        commander: Who commands the robot.
-        driver: What the driver says.
-        on_report: Told, in this thread, after each command and at each change of state.
+        commander: Owner of the held command.
+        driver: State of the driver.
+        on_report: Called in this thread after each command and at each change of state.
 
     Attributes:
         report: The last one.
@@ -132,9 +132,9 @@ class ServoLoop:
             self._give_way(self._without_target(), None)
             return
         try:
-            self._driver.refuse_unless_ready()
+            self._driver.check_ready()
         except SoftformError as error:
-            holds = self._commander.pressures is not None
+            holds = self._commander.values is not None
             state = ServoState.HOLDING if holds else ServoState.OFF
             self._give_way(replace(self.report, state=state, reason=str(error)), self._period)
             return
@@ -167,8 +167,8 @@ class ServoLoop:
 
     def _follow(self) -> None:
         if not self._servo.is_running:
-            start = self._commander.pressures
-            start = self._driver.pressures if start is None else start
+            start = self._commander.values
+            start = self._driver.values if start is None else start
             if start is None:
                 return  # lost just now; the next look at the driver says so
             try:
@@ -185,8 +185,8 @@ class ServoLoop:
                 return
         command = self._servo.command()
         moment = time.monotonic()
-        if command.pressures is not None and command.answers is not None:
-            if not self._commander.hold_for_stream(self._robot.actuators_of(command.pressures), command.answers.stamp):
+        if command.actuation is not None and command.answers is not None:
+            if not self._commander.hold_for_stream(self._robot.actuators_of(command.actuation), command.answers.stamp):
                 self._servo.pause()
                 self._news.wait(self._period)
                 return
@@ -194,7 +194,7 @@ class ServoLoop:
             self._resumes = False
             self._tell(self._reported(command, command.answers, moment, is_late))
         elif command.reason and command.reason != self.report.reason:  # it never came to an answer
-            state = ServoState.OFF if self._commander.pressures is None else ServoState.HOLDING
+            state = ServoState.OFF if self._commander.values is None else ServoState.HOLDING
             self._tell(replace(self.report, state=state, reason=command.reason))
         self._sent_at = moment
 

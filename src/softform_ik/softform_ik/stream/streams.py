@@ -37,11 +37,11 @@ class ServoStreams:
 
     Args:
         node: Node that has the topics, parameters and clock.
-        robot: Who follows the targets.
-        model: Its forward kinematics of the moment.
+        robot: The robot that follows the targets.
+        model: Returns the robot's present forward kinematics.
         most_error_mm: A target that is missed by more, in the mean, is not followed.
-        driver: What the driver says.
-        commander: Who commands the robot.
+        driver: State of the driver.
+        commander: Owner of the held command.
     """
 
     def __init__(
@@ -55,9 +55,9 @@ class ServoStreams:
     ) -> None:
         values = node.parameters
         self._node, self._commander, self._frame = node, commander, robot.base_frame
-        self._targets = self._refused = 0
-        self._last_refusal = ""
-        self._refusal_told_at = -_TELL_SECONDS
+        self._targets = self._rejected = 0
+        self._last_rejection = ""
+        self._rejection_told_at = -_TELL_SECONDS
         settings = ServoSettings(
             robot.actuation_min,
             robot.actuation_max,
@@ -108,13 +108,13 @@ class ServoStreams:
             "servo deadlines missed": report.deadlines_missed,
             "servo latency (ms)": f"{1e3 * report.latency:.1f}",
             "targets": self._targets,
-            "rejected targets": self._refused,
-            "last rejected target": self._last_refusal,
+            "rejected targets": self._rejected,
+            "last rejected target": self._last_rejection,
         }
         if not self._loop.is_alive:
             return Health(ERROR, "the servo's thread has ended: restart the node", values)
-        if self._last_refusal:
-            return Health(WARN, f"target rejected: {self._last_refusal}", values)
+        if self._last_rejection:
+            return Health(WARN, f"target rejected: {self._last_rejection}", values)
         if report.state == ServoState.HOLDING:
             return Health(WARN, f"the stream is not followed: {report.reason}", values)
         return Health(OK, "", values)
@@ -130,33 +130,33 @@ class ServoStreams:
             try:
                 self._loop.aim(prepare(self._node.frames.into(self._frame, message)))
             except (SoftformError, ValueError) as error:
-                self._refuse(str(error))
+                self._reject(str(error))
                 return
-            self._last_refusal = ""
+            self._last_rejection = ""
 
         return take
 
     def _take_model(self) -> None:
         """Use the model of the moment, at the servo's points, from the next command on."""
         self._made_of = self._current()
-        self._model = self._made_of.at(self._made_of.patch.samples(self._points))
+        self._model = self._made_of.at(self._made_of.patches.samples(self._points))
 
-    def _refuse(self, reason: str) -> None:
+    def _reject(self, reason: str) -> None:
         """Note a target that cannot be followed; the one before is followed until it is stale."""
-        self._refused += 1
-        self._last_refusal = reason
+        self._rejected += 1
+        self._last_rejection = reason
         now = time.monotonic()
-        if now - self._refusal_told_at > _TELL_SECONDS:  # rclpy's own throttle takes milliseconds to say no
-            self._refusal_told_at = now
+        if now - self._rejection_told_at > _TELL_SECONDS:  # rclpy's own throttle takes milliseconds to say no
+            self._rejection_told_at = now
             self._node.get_logger().warning(f"target rejected: {reason}")
             self._node.diagnostics.publish()
 
     def _on_report(self, report: ServoReport) -> None:
         """Publish a state; called in the servo's thread."""
-        refusal = f"The newest target was rejected: {self._last_refusal}" if self._last_refusal else ""
+        rejection = f"The newest target was rejected: {self._last_rejection}" if self._last_rejection else ""
         message = ServoState(
             state=report.state,
-            reason=" ".join(filter(None, (report.reason, refusal))),
+            reason=" ".join(filter(None, (report.reason, rejection))),
             target=stamp_from_nanoseconds(report.target_stamp),
             latency=report.latency,
             mean_error=report.errors.mean_mm / MM_PER_M,
@@ -165,7 +165,7 @@ class ServoStreams:
             commands=report.commands,
             deadlines_missed=report.deadlines_missed,
             targets=self._targets,
-            targets_refused=self._refused,
+            targets_rejected=self._rejected,
         )
         message.header.stamp = self._node.get_clock().now().to_msg()
         self._states.publish(message)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from softform_actuation.clock import Clock
 from softform_actuation.device import DeviceError, DeviceLostError, never
+from softform_actuation.guardian import SILENCE_SECONDS
 from softform_actuation.serial_link import SerialLink
 from softform_core.units import PA_PER_KPA
 from softform_pneumatics.boards.interface import Measurement, WireCounters
@@ -20,9 +21,11 @@ CHANNELS = 10
 BAUD_RATE = 115200
 BOOT_SECONDS = 1.5
 REPLY_SECONDS = 0.3
+STANDSTILL_SECONDS = 0.5 * SILENCE_SECONDS
+"""A confirmation that took longer: this process stood still, and its guardian may have vented since the request."""
 ATTEMPTS = 3
 _FIRST_VENT_SECONDS = 0.1
-"""A board that was not heard to vent by then is asked again: the wish is to be on the wire within 250 ms."""
+"""Without a reply by then the vent is requested again; it must be on the wire within 250 ms."""
 _DEAF_SECONDS = 0.5
 _DEAF_REQUESTS = 5
 """So many in a row besides: over half a second in which this process did not run says nothing of the board."""
@@ -53,8 +56,8 @@ class AsciiBoard(ABC, Generic[Message]):
 
         Args:
             link: The line to it.
-            parser: Of its protocol.
-            boot_seconds: How long the board boots once its port is opened.
+            parser: Parser of its protocol.
+            boot_seconds: Boot time after the port is opened, s.
         """
         self._link = link
         self._parser = parser

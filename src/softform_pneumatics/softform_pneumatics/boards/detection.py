@@ -22,9 +22,9 @@ class BoardSettings:
 
     Args:
         channels: Those that the robot's chambers are on.
-        vent_threshold: How far (Pa) above its target a channel is vented, where that can be set.
+        vent_threshold: Excess over the target at which a channel is vented, Pa, where that can be set.
         highest_pressure: Pa; beyond it a board that watches over that vents by itself.
-        boot_seconds: How long an ASCII board boots once its port is opened.
+        boot_seconds: Boot time of an ASCII board after its port is opened, s.
     """
 
     channels: Sequence[int]

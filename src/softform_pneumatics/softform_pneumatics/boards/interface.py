@@ -1,4 +1,4 @@
-"""What the driver needs of a pneumatic board, whatever is spoken on its wire."""
+"""What the driver needs of a pneumatic board of any protocol."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ class PressureBoard(Protocol):
 
     @property
     def clock(self) -> Clock:
-        """The clock of its measurements, and of whoever drives it."""
+        """The clock of its measurements and of its driver."""
         ...
 
     @property
@@ -88,8 +88,8 @@ class PressureBoard(Protocol):
 
         NaN leaves a channel at the target it has.
 
-        Stops early once `interrupted` says so; what was left comes first the next time. Returns whether the board has
-        been told all that changed.
+        Stops early once `interrupted` says so; what was left comes first the next time. Returns whether all changed
+        targets were sent.
         """
         ...
 

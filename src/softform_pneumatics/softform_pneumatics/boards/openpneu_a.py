@@ -8,7 +8,14 @@ from numpy.typing import NDArray
 from softform_actuation.device import DeviceError, DeviceLostError, never
 from softform_actuation.serial_link import SerialLink
 from softform_pneumatics.boards import protocol_a as protocol
-from softform_pneumatics.boards.ascii_board import ATTEMPTS, BAUD_RATE, BOOT_SECONDS, CHANNELS, AsciiBoard
+from softform_pneumatics.boards.ascii_board import (
+    ATTEMPTS,
+    BAUD_RATE,
+    BOOT_SECONDS,
+    CHANNELS,
+    STANDSTILL_SECONDS,
+    AsciiBoard,
+)
 from softform_pneumatics.boards.interface import Measurement
 from softform_pneumatics.boards.protocol_a import Message, Reply, ReplyKind, StreamLine, StreamParser
 
@@ -31,9 +38,9 @@ class OpenPneuBoardA(AsciiBoard[Message]):
 
         Args:
             link: The line to it.
-            vent_threshold: By how much (Pa) a channel may lie above its target before the board vents it. The board's
+            vent_threshold: Excess over the target at which the board vents a channel, Pa. The board's
                 own 2 kPa are two fifths of a soft membrane's range.
-            boot_seconds: How long the board boots once its port is opened.
+            boot_seconds: Boot time after the port is opened, s.
         """
         super().__init__(link, StreamParser(), boot_seconds)
         self._vent_threshold = vent_threshold
@@ -173,6 +180,8 @@ class OpenPneuBoardA(AsciiBoard[Message]):
         if confirmed is None:
             self._count_as_deaf(request, asked)
             return False
+        if self.clock.now() > asked + STANDSTILL_SECONDS:
+            return False  # a target now would inflate what the guardian has vented
         self._link.write(protocol.target_request(pressure))
         self._sent[channel] = pressure
         return True

@@ -2,6 +2,9 @@
 
 The board speaks only when it is asked, and does not say of which channel a pressure is: so one pressure is asked for at
 a time, and after an answer that did not come everything is dropped up to the answer to `AT+ADD`.
+
+It lets no air out of a channel that it regulates unless that is 2 kPa above its target. So a robot at rest is not
+regulated at all: its channels stay off, open to the atmosphere, until one is to have pressure.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,13 +15,15 @@ from numpy.typing import NDArray
 from softform_actuation.device import DeviceError, DeviceLostError, never
 from softform_actuation.serial_link import SerialLink
 from softform_pneumatics.boards import protocol_b as protocol
-from softform_pneumatics.boards.ascii_board import BAUD_RATE, BOOT_SECONDS, CHANNELS, AsciiBoard
+from softform_pneumatics.boards.ascii_board import BAUD_RATE, BOOT_SECONDS, CHANNELS, STANDSTILL_SECONDS, AsciiBoard
 from softform_pneumatics.boards.interface import Measurement
 from softform_pneumatics.boards.protocol_b import Reply, ReplyKind, ReplyParser
 
 _READ_SECONDS = 0.1
 _ROUND_TRIP_SECONDS = 0.005
 _SET_SECONDS = 0.1
+_AT_REST = 500.0
+"""Pa: targets of a robot at rest are zero but for what its sensors are off by."""
 
 
 class OpenPneuBoardB(AsciiBoard[Reply]):
@@ -31,15 +36,16 @@ class OpenPneuBoardB(AsciiBoard[Reply]):
 
         Args:
             link: The line to it.
-            channels: Whose pressures are asked for.
-            boot_seconds: How long the board boots once its port is opened.
+            channels: Channels to read.
+            boot_seconds: Boot time after the port is opened, s.
         """
         super().__init__(link, ReplyParser(), boot_seconds)
         self._channels = list(channels)
         self._address: int | None = None
         self._measures = False
         self._in_step = True
-        self._targets = np.zeros(CHANNELS)
+        self._targets = self._rest = np.zeros(CHANNELS)
+        self._regulates = False
         self._pressures = np.zeros(CHANNELS)
         self._unread = list(self._channels)
         self._round_started = 0.0
@@ -52,7 +58,7 @@ class OpenPneuBoardB(AsciiBoard[Reply]):
 
     @property
     def vent_threshold(self) -> None:
-        """Not known: Protocol B tells its readings only now and then."""
+        """Not known: Protocol B sends its readings only now and then."""
         return None
 
     def _shake_hands(self, interrupted: Callable[[], bool]) -> None:
@@ -69,17 +75,21 @@ class OpenPneuBoardB(AsciiBoard[Reply]):
             ) from error
 
     def start(self, targets: NDArray[np.float64]) -> None:
-        """Set all ten targets (Pa), then regulate all channels; pressures are asked for from now on.
+        """Set all ten targets (Pa); pressures are asked for from now on.
+
+        Channels are regulated at once if one of the targets is not that of a robot at rest, else once others are given.
 
         Raises:
             DeviceError: If a request is not confirmed; the board is vented then.
         """
         self._forget_deafness()  # what it did not confirm before it was vented says nothing of now
         try:
-            self._targets = targets.copy()
+            self._targets, self._rest = targets.copy(), targets.copy()
             self._request(protocol.targets_request(targets.tolist()), _of_kind(ReplyKind.DONE))
-            self._is_vented = False
-            self._request(protocol.CONTROL_ALL_REQUEST, _of_kind(ReplyKind.CONTROL_ALL))
+            if np.abs(targets).max() > _AT_REST:
+                self._is_vented = False
+                self._request(protocol.CONTROL_ALL_REQUEST, _of_kind(ReplyKind.CONTROL_ALL))
+                self._regulates = True
         except DeviceLostError:
             raise
         except DeviceError:
@@ -93,20 +103,30 @@ class OpenPneuBoardB(AsciiBoard[Reply]):
 
     def vent(self) -> bool:
         """Send `COFF:ALL`, at most three times, until the board says `ALL OFF`."""
-        self._measures = False
+        self._measures = self._regulates = False
         return super().vent()
 
     def set_targets(self, targets: NDArray[np.float64], interrupted: Callable[[], bool] = never) -> bool:
-        """Send all targets in one request, each time; see `PressureBoard`.
+        """Send all targets in one request, each time, and regulate from the first on that is not at rest.
+
+        See `PressureBoard`.
 
         Raises:
             DeviceError: If the board has confirmed none for half a second.
         """
         refused = self._refused_requests
         self._targets = np.where(np.isnan(targets), self._targets, targets)
+        if not self._regulates and np.array_equal(self._targets, self._rest):
+            return True
         request = protocol.targets_request(self._targets.tolist())
         asked = self.clock.now()
         done = self._ask(request, _of_kind(ReplyKind.DONE), asked + _SET_SECONDS, interrupted) is not None
+        # To regulate now would inflate what the guardian has vented, had this process stood still.
+        done = done and self.clock.now() < asked + STANDSTILL_SECONDS
+        if done and not self._regulates:
+            self._is_vented, request = False, protocol.CONTROL_ALL_REQUEST
+            reply = self._ask(request, _of_kind(ReplyKind.CONTROL_ALL), asked + _SET_SECONDS, interrupted)
+            done = self._regulates = reply is not None
         if done and refused == self._refused_requests:
             return True
         self._in_step = False

@@ -60,9 +60,9 @@ class Answer:
     """One packet of a module.
 
     Args:
-        module: Its address, 1 … 4.
-        command: What it answers.
-        argument: Its status, or to WHO the version of the definition.
+        module: Address of the module, 1 … 4.
+        command: The answered command.
+        argument: Status of the module, or to WHO the version of the definition.
         words: Two numbers of 0 … 65535.
         sequence: Number of the request.
     """

@@ -8,12 +8,12 @@ import torch
 from torch import Tensor, nn
 
 from softform_core.arrays import Array
-from softform_core.forward.forward_model import ForwardModel, coarse_uv
+from softform_core.forward.forward_model import ForwardModel
 from softform_core.forward.rbf_warp import SimToReal
 from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.networks.sim_to_real import warp_basis
 from softform_core.surface.decoder import SurfaceDecoder
-from softform_core.surface.patch import SHEET, Patch
+from softform_core.surface.patch_set import SHEET, PatchSet
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class AutogradState:
 
     Attributes:
         points: (1, P, 3) mm.
-        actuation: (1, k) Pa, the leaf of the graph.
+        actuation: (1, k), the leaf of the graph.
         output: (1, P, 3) mm, the root of the graph.
     """
 
@@ -67,10 +67,10 @@ class AutogradPipeline(ForwardModel):
     """The networks as they were trained (float32); gradients by back-propagation through the whole of Algorithm 1.
 
     Args:
-        forward_kinematics: N_fk, (k,) Pa -> flattened control points (rows * cols * 3,) mm.
+        forward_kinematics: N_fk, (k,) -> flattened control points (rows * cols * 3,) mm.
         uv: (P, 2) surface parameters.
         sim_to_real: N_s2r, or None for the simulated shape itself.
-        patch: The robot's surface.
+        patches: The robot's surface, of one patch.
     """
 
     def __init__(
@@ -78,31 +78,44 @@ class AutogradPipeline(ForwardModel):
         forward_kinematics: MlpWeights,
         uv: Array,
         sim_to_real: SimToReal | None = None,
-        patch: Patch = SHEET,
+        patches: PatchSet = SHEET,
     ) -> None:
-        self._forward_kinematics, self._sim_to_real, self._patch = forward_kinematics, sim_to_real, patch
-        self._network, self._count = TorchPerceptron(forward_kinematics), len(uv)
+        self._forward_kinematics, self._sim_to_real, self._patches = forward_kinematics, sim_to_real, patches
+        corrected = None if sim_to_real is None else sim_to_real.actuation
+        network = forward_kinematics if corrected is None else corrected.before(forward_kinematics)
+        self._network, self._count = TorchPerceptron(network), len(uv)
         self._coefficients = None if sim_to_real is None else TorchPerceptron(sim_to_real.coefficients)
         sampled = uv if sim_to_real is None else np.concatenate([uv, sim_to_real.kernel_uv])
-        self._decoder = SurfaceDecoder(sampled, *patch)
+        self._decoder = SurfaceDecoder(sampled, *patches.only)
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Names of the k chambers' pressures, Pa."""
+        """Names of the k inputs."""
         return tuple(f"actuation_{number + 1}" for number in range(self._forward_kinematics.weights[0].shape[1]))
 
     @cached_property
     def coarse(self) -> "AutogradPipeline":
         """The same shape at about a hundred points."""
-        return self.at(coarse_uv())
+        return self.at(self._patches.coarse())
 
     def at(self, uv: Array) -> "AutogradPipeline":
         """The same shape at other surface parameters (M, 2)."""
-        return AutogradPipeline(self._forward_kinematics, uv, self._sim_to_real, self._patch)
+        return AutogradPipeline(self._forward_kinematics, uv, self._sim_to_real, self._patches)
 
     def _points(self, actuation: Tensor) -> Tensor:
         control_points = self._network(actuation)
-        simulated: Tensor = self._decoder(control_points.reshape(1, self._patch.rows, self._patch.cols, 3))
+        return self._warped(control_points, self._decoder(control_points.reshape(1, -1, 1, 3)))
+
+    def _points_of_dense(self, actuation: Tensor) -> Tensor:
+        """As `_points`: torch knows no forward mode of sparse products."""
+        control_points = self._network(actuation)
+        return self._warped(control_points, (self._dense @ control_points.reshape(-1, 3))[None])
+
+    @cached_property
+    def _dense(self) -> Tensor:
+        return self._decoder.basis.to_dense()
+
+    def _warped(self, control_points: Tensor, simulated: Tensor) -> Tensor:
         if self._coefficients is None or self._sim_to_real is None:
             return simulated
         points, centers = simulated[:, : self._count], simulated[:, self._count :]
@@ -110,7 +123,7 @@ class AutogradPipeline(ForwardModel):
         return warp_basis(points, centers, self._sim_to_real.width) @ gamma
 
     def forward(self, actuation: Array) -> AutogradState:
-        """Evaluate (1, k) Pa and keep the graph."""
+        """Evaluate (1, k) and keep the graph."""
         leaf = torch.tensor(actuation, dtype=torch.float32, requires_grad=True)
         output = self._points(leaf)
         return AutogradState(output.detach().numpy().astype(np.float64), leaf, output)
@@ -122,6 +135,9 @@ class AutogradPipeline(ForwardModel):
         return gradient[0].numpy().astype(np.float64)
 
     def jacobian(self, state: AutogradState) -> Array:
-        """Derivative of the points, (1, P, 3, k) mm/Pa."""
-        jacobian = torch.autograd.functional.jacobian(self._points, state.actuation.detach())
-        return jacobian[:, :, :, 0].detach().numpy().astype(np.float64)
+        """Derivative of the points, (1, P, 3, k) mm/Pa.
+
+        In forward mode, a pass for each input: backward it were one for each coordinate of each point.
+        """
+        jacobian = torch.func.jacfwd(self._points_of_dense)(state.actuation.detach())
+        return np.asarray(jacobian[:, :, :, 0].detach().numpy().astype(np.float64))

@@ -1,6 +1,6 @@
 """Algorithm 2 of paper 000: gradient descent with line search, alternating with ICP for the pose.
 
-Left open by the paper and chosen here: pressures are steered as parts of their range (otherwise the step would have the
+Left open by the paper and chosen here: the actuation is varied as parts of its range (otherwise the step would have the
 unit Pa^2/mm^2); the line search is Armijo's backtracking with the projection on the bounds (Nocedal and Wright, Alg.
 3.1), started at twice the last accepted step.
 """
@@ -23,7 +23,7 @@ from softform_core.registration.rigid import RigidTransform, kabsch
 
 _ARMIJO = 1e-4
 _FIRST_MOVE = 0.1
-"""The first step moves the steepest pressure by this part of its range."""
+"""The first step moves the steepest value by this part of its range."""
 
 _SHORTEST = 1e-12
 
@@ -34,10 +34,14 @@ def solve_by_algorithm2(
     options: IkOptions,
     on_iteration: Callable[[IkIteration], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
+    prepared: Callable[[Target], ClosestPoints] = search_of,
 ) -> IkResult:
-    """As `solve_inverse_kinematics`, for a target alone: the algorithm knows no features and no costs of pressures."""
+    """As `solve_inverse_kinematics`, for a target alone: there are neither features nor costs of the actuation.
+
+    `prepared` makes the search for closest points.
+    """
     started = time.perf_counter()
-    search = search_of(target)
+    search = prepared(target)
     prepare_seconds = time.perf_counter() - started
     problem, monitor = Problem(model, search, options), Monitor(options, on_iteration, should_stop)
     start = start_of(problem)
@@ -55,8 +59,8 @@ def gradient_descent(problem: Problem, monitor: Monitor, start: Evaluation) -> t
             pose, _ = icp(best.points[best.covered], problem.target, best.pose)
             posed = problem.reposed(best, pose)
             best = posed if posed.merit < best.merit else best
-        by_pressure = problem.pipeline.objective_gradient(best.state, best.residuals)  # Eq. 16
-        slope = by_pressure / max(1, int(best.covered.sum())) * problem.range
+        by_actuation = problem.pipeline.objective_gradient(best.state, best.residuals)  # Eq. 16
+        slope = by_actuation / max(1, int(best.covered.sum())) * problem.range
         steepest = float(np.abs(slope).max())
         if steepest == 0.0:
             return best, Termination.CONVERGED
@@ -96,7 +100,7 @@ def icp(
     Args:
         points: (P, 3) mm, points of the predicted shape.
         target: The target before any pose.
-        pose: Where to start.
+        pose: Initial pose.
         max_iterations: Most matchings.
         relative_decrease: Stop when the squared error falls by less than this part of itself.
 

@@ -1,4 +1,4 @@
-"""Property run: solves from every corner of the pressure box, for targets that are noisy, lag, lack parts or lie afar.
+"""Property run: solves from every corner of the actuation range, for noisy, lagging, partial and far targets.
 
 None may leave the bounds in any iteration. None may end where the merit is larger than where it began, both by the
 rules that hold at the end: points that turned out to have no counterpart on the target count neither here nor there.
@@ -33,7 +33,7 @@ _NOISE = 0.003
 """Standard deviation of a noisy target's points, m: twenty times that of a scanner."""
 
 _LAG_PART = 0.2
-"""A target that lags is the shape of pressures which most of the way were lower by this part of their range."""
+"""A target that lags is the shape of an actuation most of which was lower by this part of its range."""
 
 _SLEW_PART = 0.06
 _AFAR = RigidTransform().moved(np.array([0.3, -0.2, 0.5]), np.array([0.2, -0.3, 0.4]), np.zeros(3))
@@ -45,9 +45,9 @@ class PropertyCounts:
 
     Attributes:
         solves: Made.
-        bounds_violated: Of these, with a pressure out of bounds in any iteration.
-        diverged: Of these, with a larger merit than at the start, or an error that is not finite.
-        iterations: Of each.
+        bounds_violated: Solves with an actuation out of bounds in any iteration.
+        diverged: Solves with a larger merit than at the start, or an error that is not finite.
+        iterations: Iterations of each solve.
     """
 
     solves: int = 0
@@ -61,9 +61,9 @@ class Disturbed:
     """A target, what disturbs it, and how it is asked for.
 
     Attributes:
-        kind: What disturbs it.
-        shape: m.
-        options: Bounds and wishes.
+        kind: Kind of disturbance.
+        shape: Target shape, m.
+        options: Options of the solve.
         slew_limited: Whether each solve may only go a part of the range away from its start.
     """
 
@@ -74,7 +74,7 @@ class Disturbed:
 
 
 def bounds(targets: int = TARGETS) -> dict[str, object]:
-    """Solves from every corner of the pressure box, noisy, lagging and partial targets: bounds violated, diverged."""
+    """Solves from every corner of the actuation range: bounds violated, diverged."""
     robot = load_robot("membrane")
     with one_thread():
         pipeline = load_pipeline(robot, POINTS)
@@ -106,24 +106,24 @@ def bounds(targets: int = TARGETS) -> dict[str, object]:
 
 
 def corners_of(options: IkOptions) -> Iterator[Array]:
-    """All 2^k corners of the pressure box, (k,) Pa each."""
+    """All 2^k corners of the actuation range, (k,) each."""
     for choice in itertools.product((False, True), repeat=len(options.range)):
-        yield np.where(choice, options.pressure_max, options.pressure_min)
+        yield np.where(choice, options.actuation_max, options.actuation_min)
 
 
 def disturbed_targets(pipeline: ForwardPipeline, options: IkOptions, count: int, seed: int) -> Iterator[Disturbed]:
-    """Targets of every kind in turn, each from other hidden pressures.
+    """Targets of every kind in turn, each from another hidden actuation.
 
     Args:
-        pipeline: Of the robot, at any points.
+        pipeline: Forward kinematics of the robot, at any points.
         options: Bounds.
-        count: Of targets.
-        seed: Of pressures and noise.
+        count: Number of targets.
+        seed: Seed of actuations and noise.
     """
     rng = np.random.default_rng(seed)
-    fine, faces = pipeline.at(pipeline.patch.samples(_TARGET_POINTS)), pipeline.patch.triangles(_TARGET_POINTS)
+    fine, faces = pipeline.at(pipeline.patches.samples(_TARGET_POINTS)), pipeline.patches.triangles(_TARGET_POINTS)
     for number in range(count):
-        hidden = rng.uniform(options.pressure_min, options.pressure_max)
+        hidden = rng.uniform(options.actuation_min, options.actuation_max)
         points = fine.points(hidden) / MM_PER_M
         mesh = TargetShape(points, None, faces)
         match number % 7:
@@ -132,7 +132,7 @@ def disturbed_targets(pipeline: ForwardPipeline, options: IkOptions, count: int,
             case 1:
                 yield Disturbed("noisy", TargetShape(points + rng.normal(0.0, _NOISE, points.shape)), options)
             case 2:
-                lower = np.maximum(hidden - _LAG_PART * options.range, options.pressure_min)
+                lower = np.maximum(hidden - _LAG_PART * options.range, options.actuation_min)
                 lagging = 0.7 * fine.points(lower) / MM_PER_M + 0.3 * points
                 yield Disturbed("lagging", TargetShape(lagging, None, faces), options)
             case 3:
@@ -150,17 +150,17 @@ def disturbed_targets(pipeline: ForwardPipeline, options: IkOptions, count: int,
 
 
 def solve_from(starts: list[Array], pipeline: ForwardPipeline, target: Disturbed, counts: PropertyCounts) -> None:
-    """Solve for a target from each start (k,) Pa, and count what happens."""
+    """Solve for a target from each start (k,), and count what happens."""
     search = search_of(target.shape)
     for start in starts:
-        options = replace(target.options, initial_pressures=start)
+        options = replace(target.options, initial_actuation=start)
         if target.slew_limited:
-            options = replace(options, previous_pressures=start, most_change=_SLEW_PART * options.range)
+            options = replace(options, previous_actuation=start, most_change=_SLEW_PART * options.range)
         result = solve_prepared(pipeline, search, options)
         low, high = options.bounds()
-        seen = np.array([step.pressures for step in result.history] + [result.pressures])
+        seen = np.array([step.actuation for step in result.history] + [result.actuation])
         counts.solves += 1
         counts.bounds_violated += bool((seen < low).any() or (seen > high).any())
-        begun = result.problem.evaluate(result.history[0].pressures, options.initial_pose)
+        begun = result.problem.evaluate(result.history[0].actuation, options.initial_pose)
         counts.diverged += not (result.merit <= begun.merit and np.isfinite(result.mean_error_mm))
         counts.iterations.append(result.iterations)

@@ -22,7 +22,7 @@ from softform_core.units import MM_PER_M
 from softform_studies.ik.ik_prediction import shipped_pipeline
 from softform_studies.ik.ik_solver import from_rest
 from softform_studies.ik.ik_targets import reachable_targets
-from softform_studies.ik.library_search import LibraryCloudSearch, LibraryMeshSearch
+from softform_studies.ik.library_search import library_search
 
 TARGETS = 20
 _REPEATS = 5
@@ -43,23 +43,16 @@ def compiled(points: int = SURFACE_POINTS) -> dict[str, object]:
     def solve_with(search: Callable[[TargetShape], ClosestPoints]) -> Solve:
         return lambda target: solve_prepared(pipeline, search(target), options)
 
-    def mesh_search(mesh: TargetShape) -> LibraryMeshSearch:
-        assert mesh.faces is not None
-        return LibraryMeshSearch(MM_PER_M * mesh.points, mesh.faces)
-
-    def cloud_search(cloud: TargetShape) -> LibraryCloudSearch:
-        return LibraryCloudSearch(MM_PER_M * cloud.points)
-
     targets = list(reachable_targets(robot, pipeline, TARGETS))
-    patch = pipeline.patch
-    dense, faces = pipeline.at(patch.samples(_MESH_POINTS)), patch.triangles(_MESH_POINTS)
-    meshes = [TargetShape(dense.points(target.pressures) / MM_PER_M, None, faces) for target in targets]
-    ours = solve_with(search_of)
+    patches = pipeline.patches
+    dense, faces = pipeline.at(patches.samples(_MESH_POINTS)), patches.triangles(_MESH_POINTS)
+    meshes = [TargetShape(dense.points(target.actuation) / MM_PER_M, None, faces) for target in targets]
+    ours, library = solve_with(search_of), solve_with(library_search)
     figures: dict[str, object] = {
-        "cloud_search_and_scipy": _compared(ours, solve_with(cloud_search), [target.cloud for target in targets])
+        "cloud_search_and_scipy": _compared(ours, library, [target.cloud for target in targets])
     }
     if find_spec("open3d") is not None:
-        figures["mesh_search_and_open3d"] = _compared(ours, solve_with(mesh_search), meshes)
+        figures["mesh_search_and_open3d"] = _compared(ours, library, meshes)
     return figures
 
 

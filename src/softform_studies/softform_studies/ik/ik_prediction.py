@@ -3,7 +3,7 @@
 from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.robot_pipeline import SURFACE_POINTS
-from softform_core.paths import models_dir
+from softform_core.paths import models_of
 from softform_core.robots import Robot, load_robot
 from softform_core.threads import one_thread
 from softform_studies.ik.timing import median_ms
@@ -19,7 +19,7 @@ def shipped_pipeline(robot: Robot, points: int = SURFACE_POINTS) -> ForwardPipel
         robot: Robot that is solved for.
         points: Wanted number of surface points.
     """
-    return LivePipeline(robot, points, sim_to_real=str(models_dir() / robot.name / SHIPPED)).current
+    return LivePipeline(robot, points, sim_to_real=str(models_of(robot.name) / SHIPPED)).current
 
 
 def prediction(points: int = SURFACE_POINTS) -> dict[str, object]:

@@ -16,7 +16,7 @@ from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.ik_problem import Problem
 from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.shapes.target import TargetShape
-from softform_core.surface.patch import SHEET
+from softform_core.surface.patch_set import SHEET
 from softform_core.threads import one_thread
 from softform_core.units import MM_PER_M
 from softform_studies.ik.ik_solver import iteration_ms
@@ -30,7 +30,7 @@ _USUAL = {"points": 1000, "kernels": 100, "degrees_of_freedom": 9}
 _GRID = 30
 _HIDDEN = 128
 _ENSEMBLE = 256
-_PRESSURE = 5000.0
+_ACTUATION_MAX = 5000.0
 _SIDE_MM = 320.0
 _LIFT_MM = 20.0
 """How far the chambers lift the made-up surface."""
@@ -59,7 +59,7 @@ def _series(name: str, sizes: Iterable[int]) -> dict[str, object]:
 def fastest_iteration_ms(points: int, kernels: int, degrees_of_freedom: int) -> float:
     """Time of one iteration near the target, the least of some: what else the machine does only adds to it."""
     pipeline = random_pipeline(points, kernels, degrees_of_freedom)
-    low, high = np.zeros(degrees_of_freedom), np.full(degrees_of_freedom, _PRESSURE)
+    low, high = np.zeros(degrees_of_freedom), np.full(degrees_of_freedom, _ACTUATION_MAX)
     dense = pipeline.at(SHEET.samples(10_000))
     mesh = TargetShape(dense.points(0.5 * high) / MM_PER_M, None, SHEET.triangles(10_000))
     search = closest_points_on(TargetShape(mesh.sample(CLOUD_POINTS).points))
@@ -77,7 +77,7 @@ def random_pipeline(points: int, kernels: int, degrees_of_freedom: int) -> Forwa
         rng,
         "relu",
         np.zeros(degrees_of_freedom),
-        np.full(degrees_of_freedom, _PRESSURE),
+        np.full(degrees_of_freedom, _ACTUATION_MAX),
         flat,
         np.tile([0.05 * _LIFT_MM, 0.05 * _LIFT_MM, _LIFT_MM], _GRID * _GRID),
     )

@@ -44,7 +44,7 @@ def run_sections(
 
     Args:
         names: Names of the sections that are run.
-        options: What a section may ask for by a parameter of the same name.
+        options: Arguments of the sections, by parameter name.
         report: Called with a line when a section begins or fails.
 
     Returns:

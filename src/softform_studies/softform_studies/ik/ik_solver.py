@@ -1,7 +1,7 @@
 """Section `solver` of `bench ik`: whole solves from rest for random reachable targets, against the best error known.
 
-The best error known of a target is the least of many solves from starts spread over the pressure box, carried further
-than the solve that is timed, and of the pressures that the target was made with.
+The best error known of a target is the least of many solves from starts over the actuation range, carried further
+than the solve that is timed, and of the actuation that the target was made with.
 """
 
 import time
@@ -43,10 +43,10 @@ class TimedSolve:
     """A solve from rest.
 
     Attributes:
-        milliseconds: Of all of it.
-        prepare_milliseconds: Of these, to prepare the target.
-        iteration_milliseconds: Of one iteration at all points near the solution.
-        iterations: At all points.
+        milliseconds: Time of the whole solve, ms.
+        prepare_milliseconds: Part of it to prepare the target, ms.
+        iteration_milliseconds: Time of one iteration at all points near the solution, ms.
+        iterations: Iterations at all points.
         coarse_iterations: Made before, at few points.
         mean_error_mm: Reached.
         best_error_mm: The best known.
@@ -78,7 +78,7 @@ def solver(points: int = SURFACE_POINTS, targets: int = 200) -> dict[str, object
 
     Args:
         points: Surface points of Eq. 15.
-        targets: How many.
+        targets: Number of targets.
     """
     robot = load_robot("membrane")
     pipeline = shipped_pipeline(robot, points)
@@ -114,10 +114,10 @@ def solver(points: int = SURFACE_POINTS, targets: int = 200) -> dict[str, object
 
 
 def from_rest(robot: Robot) -> IkOptions:
-    """Options of a solve that starts with no pressure."""
+    """Options of a solve that starts at the lowest actuation."""
     rest = np.clip(np.zeros(robot.degrees_of_freedom), robot.actuation_min, robot.actuation_max)
     return IkOptions(
-        robot.actuation_min, robot.actuation_max, initial_pressures=rest, relative_decrease=RELATIVE_DECREASE
+        robot.actuation_min, robot.actuation_max, initial_actuation=rest, relative_decrease=RELATIVE_DECREASE
     )
 
 
@@ -136,7 +136,7 @@ def _solve(robot: Robot, pipeline: ForwardPipeline, target: ReachableTarget, opt
     return TimedSolve(
         milliseconds=milliseconds,
         prepare_milliseconds=result.prepare_seconds * 1e3,
-        iteration_milliseconds=iteration_ms(Problem(pipeline, search, options), result.pressures),
+        iteration_milliseconds=iteration_ms(Problem(pipeline, search, options), result.actuation),
         iterations=result.iterations - bool(result.coarse_iterations),
         coarse_iterations=result.coarse_iterations,
         mean_error_mm=result.mean_error_mm,
@@ -149,7 +149,7 @@ def iteration_ms(problem: Problem, solution: NDArray[np.float64]) -> float:
 
     Args:
         problem: Problem at all points.
-        solution: (k,) Pa; the iteration begins a little off it.
+        solution: (k,); the iteration begins a little off it.
     """
     off = problem.clip(solution - _OFF_PART * problem.range)
     iterations = LevenbergMarquardt(problem, problem.evaluate(off, RigidTransform()))
@@ -163,9 +163,9 @@ def _best_error_mm(
 ) -> float:
     further = replace(options, relative_decrease=_REFERENCE_DECREASE)
     starts: list[NDArray[np.float64]] = [
-        target.pressures,
+        target.actuation,
         *halton_actuations(robot.actuation_min, robot.actuation_max, REFERENCE_STARTS, seed=0),
     ]
     return min(
-        solve_prepared(pipeline, search, replace(further, initial_pressures=start)).mean_error_mm for start in starts
+        solve_prepared(pipeline, search, replace(further, initial_actuation=start)).mean_error_mm for start in starts
     )

@@ -1,4 +1,4 @@
-"""Targets that the robot can reach: its own predicted shapes at random pressures, as clouds."""
+"""Targets that the robot can reach: its own predicted shapes at random actuations, as clouds."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,27 +23,27 @@ class ReachableTarget:
     """A shape that the robot can take.
 
     Attributes:
-        pressures: (k,) Pa, of the shape.
+        actuation: (k,), of the shape.
         cloud: Points of the target, without normals.
     """
 
-    pressures: NDArray[np.float64]
+    actuation: NDArray[np.float64]
     cloud: TargetShape
 
 
 def reachable_targets(
     robot: Robot, pipeline: ForwardPipeline, count: int, points: int = CLOUD_POINTS
 ) -> Iterator[ReachableTarget]:
-    """Shapes at pressures drawn evenly from the working range; the first ones are the same for any count.
+    """Shapes at actuations drawn uniformly from the working range; the first ones are the same for any count.
 
     Args:
         robot: Robot whose working range is used.
         pipeline: Predicts the shapes.
-        count: How many.
-        points: Of each cloud.
+        count: Number of targets.
+        points: Number of points of each cloud.
     """
-    dense, faces = pipeline.at(pipeline.patch.samples(_MESH_POINTS)), pipeline.patch.triangles(_MESH_POINTS)
+    dense, faces = pipeline.at(pipeline.patches.samples(_MESH_POINTS)), pipeline.patches.triangles(_MESH_POINTS)
     for number in range(count):
-        pressures = np.random.default_rng([SEED, number]).uniform(robot.actuation_min, robot.actuation_max)
-        mesh = TargetShape(dense.points(pressures) / MM_PER_M, None, faces)
-        yield ReachableTarget(pressures, TargetShape.from_cloud(mesh.sample(points, seed=number).points))
+        actuation = np.random.default_rng([SEED, number]).uniform(robot.actuation_min, robot.actuation_max)
+        mesh = TargetShape(dense.points(actuation) / MM_PER_M, None, faces)
+        yield ReachableTarget(actuation, TargetShape.from_cloud(mesh.sample(points, seed=number).points))

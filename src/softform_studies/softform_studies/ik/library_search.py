@@ -8,7 +8,10 @@ from scipy.spatial import cKDTree
 
 from softform_core.arrays import Array
 from softform_core.inverse.closest_points import Matches, border_edges
+from softform_core.inverse.inverse import Target
+from softform_core.inverse.surface_target import SurfaceTarget
 from softform_core.shapes.target import NEIGHBOURS, upwards
+from softform_core.units import MM_PER_M
 
 _SPACING_OF = 6
 """Nearest neighbours whose mean distance is a point's spacing."""
@@ -16,6 +19,14 @@ _SPACING_OF = 6
 
 _ON_EDGE = 1e-6
 """Barycentric coordinates below this are zero in single precision."""
+
+
+def library_search(target: Target) -> "LibraryCloudSearch | LibraryMeshSearch":
+    """The library's closest points on a target, m."""
+    shape = target.as_mesh() if isinstance(target, SurfaceTarget) else target
+    if shape.faces is None:
+        return LibraryCloudSearch(MM_PER_M * shape.points)
+    return LibraryMeshSearch(MM_PER_M * shape.points, shape.faces)
 
 
 class LibraryCloudSearch:

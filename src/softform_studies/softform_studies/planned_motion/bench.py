@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from softform_core.forward.live_pipeline import LivePipeline
-from softform_core.paths import models_dir
+from softform_core.paths import models_of
 from softform_core.planning.motion_plan import MotionSettings
 from softform_core.planning.planner_settings import Algorithm, PlannerSettings
 from softform_core.planning.surface_margins import MarginedSurface
@@ -25,10 +25,10 @@ class Comparison:
     """One scene, planned both ways.
 
     Attributes:
-        seed: Of the scene.
+        seed: Seed of the scene.
         scene: The task.
-        without: By the simulated surface alone, which is taken for exact.
-        with_sim_to_real: By the learned reality, with its uncertainty.
+        without: Trial with the simulated surface alone, taken as exact.
+        with_sim_to_real: Trial with the learned reality and its uncertainty.
     """
 
     seed: int
@@ -56,10 +56,10 @@ def compare(
 
     Args:
         robot: The robot.
-        reality_name: In which it moves: a name in `config/realities`, or a path.
+        reality_name: Name of the reality in `config/realities`, or its path.
         seeds: Number of scenes; none is left out.
         sim_to_real: Folder of the model of this reality; None for the one that ships for the default.
-        algorithm: Of the planner.
+        algorithm: Algorithm of the planner.
         gap: m between target shape and stick.
         say: Called with a line for each scene.
 
@@ -67,7 +67,7 @@ def compare(
         SoftformError: If a model is missing, or the reality has no shape somewhere.
     """
     reality: Reality = load_reality(reality_name, robot)
-    folder = models_dir() / robot.name / SHIPPED if sim_to_real is None else sim_to_real
+    folder = models_of(robot.name) / SHIPPED if sim_to_real is None else sim_to_real
     models = LivePipeline(robot, SURFACE_POINTS, sim_to_real=str(folder))
     simulated = MarginedSurface(models.simulated, None)
     learned = MarginedSurface(models.current, models.models.uncertainty)
@@ -112,6 +112,6 @@ def _summary(trials: list[Trial]) -> dict[str, object]:
 
 def _said(trial: Trial) -> str:
     if trial.execution is None:
-        return f"rejected ({trial.refusal.split(':')[0]})"
+        return f"rejected ({trial.rejection.split(':')[0]})"
     least = 1000.0 * trial.execution.clearances.min()
     return f"{'collides' if trial.execution.collides else 'clear'}, {least:+.2f} mm"

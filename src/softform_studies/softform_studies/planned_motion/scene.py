@@ -14,7 +14,7 @@ from softform_rig.reality import Reality
 
 START_PART = (0.0, 0.3)
 TARGET_PART = (0.4, 1.0)
-"""Of the working range, from which start and target pressures are drawn, uniform for every chamber."""
+"""Part of the working range from which start and target are drawn, uniform for every actuator."""
 
 GAP = 0.005
 """m between the target shape and the stick, unless it is said otherwise: more than the learned surface is off, and
@@ -35,7 +35,7 @@ class Stick:
 
     Attributes:
         ends: (2, 3) m, of its axis.
-        radius: m.
+        radius: Radius, m.
     """
 
     ends: Array
@@ -65,7 +65,7 @@ class Scene:
 
     Attributes:
         start: (k,) Pa, where the robot is.
-        target: Shape that it shall take, m: one that it really takes, under pressures that the planner does not know.
+        target: Shape to take, m: one that it really takes, under an actuation unknown to the planner.
         stick: Over the target shape.
     """
 
@@ -79,12 +79,12 @@ def scene_of(robot: Robot, reality: Reality, seed: int, gap: float = GAP) -> Sce
 
     Args:
         robot: The robot.
-        reality: Where the target shape is one of the robot's.
+        reality: Reality in which the robot takes the target shape.
         seed: The same seed gives the same scene.
         gap: m between target shape and stick.
 
     Raises:
-        SoftformError: If the reality has no shape at the drawn pressures.
+        SoftformError: If the reality has no shape at the drawn actuation.
     """
     generator = np.random.default_rng(seed)
     low, span = robot.actuation_min, robot.actuation_max - robot.actuation_min

@@ -55,7 +55,7 @@ class Drawable:
         plan: The motion.
         predicted: (n, P, 3) m, the surfaces that it was planned with.
         predicted_faces: (F, 3) triangles over them.
-        execution: In reality.
+        execution: Motion in the reality.
     """
 
     plan: MotionPlan
@@ -71,13 +71,13 @@ class Trial:
     Attributes:
         surface: The model.
         plan: The motion; None if it was rejected.
-        refusal: Why it was rejected; empty if it was not.
-        execution: In reality; None if there is no plan.
+        rejection: Why it was rejected; empty if it was not.
+        execution: Motion in the reality; None if there is no plan.
     """
 
     surface: MarginedSurface
     plan: MotionPlan | None
-    refusal: str = ""
+    rejection: str = ""
     execution: Execution | None = None
 
     def drawable(self) -> Drawable:
@@ -87,19 +87,19 @@ class Trial:
             SoftformError: If the motion was rejected.
         """
         if self.plan is None or self.execution is None:
-            raise SoftformError(f"The motion was rejected: {self.refusal}", "Draw another scene.")
-        predicted = self.surface.pipeline.points(self.plan.pressures) / MM_PER_M
+            raise SoftformError(f"The motion was rejected: {self.rejection}", "Draw another scene.")
+        predicted = self.surface.pipeline.points(self.plan.actuations) / MM_PER_M
         return Drawable(self.plan, predicted, self.surface.faces, self.execution)
 
     def figures(self) -> dict[str, object]:
         """For the report, mm."""
         if self.plan is None or self.execution is None:
-            return {"planned": False, "refusal": self.refusal}
+            return {"planned": False, "rejection": self.rejection}
         spare = self.plan.clearances - self.plan.margins
         return {
             "planned": True,
             "corners": len(self.plan.corners),
-            "waypoints": len(self.plan.pressures),
+            "waypoints": len(self.plan.actuations),
             "duration_s": round(float(self.plan.times[-1]), 2),
             "goal_mean_error_mm": round(self.plan.goal.mean_error_mm, 3),
             "least_predicted_clearance_mm": _mm(self.plan.clearances.min()),
@@ -123,9 +123,9 @@ def carry_out(
     try:
         plan = plan_motion(surface, robot, request, settings)
     except NoMotionError as error:
-        return Trial(surface, None, f"{error.refusal.name}: {error}")
+        return Trial(surface, None, f"{error.rejection.name}: {error}")
     live = LiveBody(robot, reality)
-    shapes = np.array([live.commanded_shape(pressures) for pressures in plan.pressures])
+    shapes = np.array([live.commanded_shape(actuation) for actuation in plan.actuations])
     clearances = np.array([scene.stick.distances(spread_over(shape, live.faces)).min() for shape in shapes])
     return Trial(surface, plan, "", Execution(shapes, live.faces, clearances))
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from softform_core.frames.frames import Frames
-from softform_core.networks.layers import extract_mlp
+from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import Robot
 from softform_core.training.recipe import Recipe
@@ -41,8 +41,8 @@ class BenchSettings:
         frames: Number of captured frames to learn from.
         held_out: Number of other actuations to judge at.
         points: Points of each scan.
-        seed: Of actuations, scanner and training.
-        recipe: Of our training.
+        seed: Seed of actuations, scanner and training.
+        recipe: Recipe of the training.
         baselines: Whether the paper's baselines and markers are learned from too.
         jobs: Processes that train baselines and markers; ours is trained first and alone, so that its time counts.
         progress: Whether progress bars are shown, on standard error.
@@ -63,8 +63,8 @@ def bench(robot: Robot, reality: Reality, settings: BenchSettings, say: Say) -> 
 
     Args:
         robot: The robot; its trained N_fk must be there.
-        reality: What the frames are captured from.
-        settings: What is measured.
+        reality: Reality of the captured frames.
+        settings: Settings of the benchmark.
         say: Called with a line for each step.
 
     Returns:
@@ -81,7 +81,7 @@ def bench(robot: Robot, reality: Reality, settings: BenchSettings, say: Say) -> 
     )
     judge = Judge(robot, forward_kinematics, held_out)
     recipe, seed = settings.recipe, settings.seed
-    learners = Learners(forward_kinematics, judge.patch, seed, settings.progress)
+    learners = Learners(forward_kinematics, judge.patches, seed, settings.progress)
     frames, unfit = learners.fit_frames(frames, recipe)
     for flag in unfit:
         say(f"  frame {flag.frame} is left out: {flag.reason}")
@@ -89,7 +89,7 @@ def bench(robot: Robot, reality: Reality, settings: BenchSettings, say: Say) -> 
     trained = learners.from_scans(frames, recipe)
     after = judge.errors(judge.predicted(trained.sim_to_real))
     reduction = judge.figures(after)
-    auc = _confidence_auc(robot, reality, judge, trained, settings)
+    auc = _confidence_auc(robot, reality, judge, trained, settings) if trained.confidence else math.nan
     say("  floors")
     measured_floors = floors(robot, reality, judge, trained.sim_to_real)
     baselines: Figures = {"simulation_only": judge.figures(judge.before)}

@@ -21,7 +21,7 @@ from softform_core.errors import SoftformError
 from softform_core.frames.frames import Frames
 from softform_core.networks.layers import perceptron
 from softform_core.networks.mlp_weights import MlpWeights
-from softform_core.surface.patch import Patch
+from softform_core.surface.patch_set import PatchSet
 from softform_core.training.ensemble import TrainingRun
 from softform_core.training.loop import cosine, run_batches, train
 from softform_core.training.sim_to_real_losses import Clouds, gathered, nearest_neighbours
@@ -43,8 +43,8 @@ class DirectRecipe:
 
     Attributes:
         hidden: Widths of its hidden layers.
-        steps: Of the optimiser, whatever the number of frames.
-        learning_rate: Of Adam; falls to zero along a cosine.
+        steps: Steps of the optimiser, whatever the number of frames.
+        learning_rate: Learning rate of Adam; falls to zero along a cosine.
         batch_size: Frames a step.
         folds: One of so many parts of the frames chooses the weights that are kept.
     """
@@ -67,8 +67,8 @@ class DirectLearning:
         network: Normalised actuation -> offsets of the handles, in units of the output scale.
         actuation_offset: (k,) Pa.
         actuation_scale: (k,) Pa.
-        mean_shape: (rows, cols, 3) mm, control points of the shape that the handles deform.
-        patch: Patch of the control points.
+        mean_shape: (C, 3) mm, control points of the shape that the handles deform.
+        patches: Of the control points.
         handle_uv: (H, 2).
         seconds: Time spent.
     """
@@ -77,13 +77,13 @@ class DirectLearning:
     actuation_offset: Array
     actuation_scale: Array
     mean_shape: Array
-    patch: Patch
+    patches: PatchSet
     handle_uv: Array
     seconds: float
 
     def handles(self, actuation: Array) -> Array:
         """The 200 predicted points, (n, k) Pa -> (n, H, 3) mm."""
-        start = self.patch.evaluate(self.mean_shape, self.handle_uv)
+        start = self.patches.evaluate(self.mean_shape, self.handle_uv)
         inputs = torch.from_numpy((actuation - self.actuation_offset) / self.actuation_scale).float()
         with torch.no_grad():
             offsets: Tensor = self.network(inputs).reshape(len(inputs), -1, 3)
@@ -99,8 +99,8 @@ class DirectLearning:
         Returns:
             (n, P, 3) mm.
         """
-        source = self.patch.evaluate(self.mean_shape, self.handle_uv)
-        surface = self.patch.evaluate(self.mean_shape, uv)
+        source = self.patches.evaluate(self.mean_shape, self.handle_uv)
+        surface = self.patches.evaluate(self.mean_shape, uv)
         moved = self.handles(actuation) - source
         columns = moved.transpose(1, 0, 2).reshape(len(source), -1)
         deformation = RBFInterpolator(source, columns, kernel="linear", degree=0)(surface)
@@ -148,7 +148,7 @@ def train_direct(
         forward_kinematics: N_fk of the robot.
         frames: Captured frames.
         recipe: Settings.
-        run: Seed and patch; None for the defaults. It keeps no checkpoint and begins anew.
+        run: Seed and patches, one; None for the defaults. It keeps no checkpoint and begins anew.
 
     Raises:
         SoftformError: If there are fewer frames than folds, or training diverges.
@@ -156,11 +156,12 @@ def train_direct(
     if len(frames) < recipe.folds:
         raise SoftformError(f"{len(frames)} frames cannot be split into {recipe.folds} folds.", "Capture more frames.")
     run = run or TrainingRun()
+    _ = run.patches.only
     lines = [np.linspace(0.0, 1.0, count) for count in _HANDLES]
     handle_uv = np.stack(np.meshgrid(*lines, indexing="ij"), axis=-1).reshape(-1, 2)
     offset, scale = forward_kinematics.input_offset, forward_kinematics.input_scale
-    mean_shape = forward_kinematics.output_offset.reshape(run.patch.rows, run.patch.cols, 3)
-    start = torch.from_numpy(run.patch.evaluate(mean_shape, handle_uv)).float()
+    mean_shape = forward_kinematics.output_offset.reshape(-1, 3)
+    start = torch.from_numpy(run.patches.evaluate(mean_shape, handle_uv)).float()
     inputs = torch.from_numpy((frames.actuation - offset) / scale).float()
     clouds = Clouds.of([MM_PER_M * cloud for cloud in frames.clouds], frames.normals)
     with torch.random.fork_rng(devices=[]):
@@ -174,7 +175,7 @@ def train_direct(
     epochs = -(-recipe.steps // _EPOCH_STEPS)
     task = _DirectTask(network, loss_of, len(frames), recipe, run.seed)
     done = train(task, "direct learning", epochs=epochs, patience=epochs, progress=run.progress)
-    return DirectLearning(network, offset, scale, mean_shape, run.patch, handle_uv, done.seconds)
+    return DirectLearning(network, offset, scale, mean_shape, run.patches, handle_uv, done.seconds)
 
 
 class _DirectTask:

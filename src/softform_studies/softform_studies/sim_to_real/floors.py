@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from softform_core.arrays import Array
 from softform_core.inverse.closest_points import ClosestPoints
 from softform_core.surface.fit import SurfaceFitter
-from softform_core.surface.patch import Patch
+from softform_core.surface.patch_set import PatchSet
 from softform_studies.sim_to_real.warp_fit import WarpSpace
 
 _SAMPLES_PER_CONTROL_POINT = 3
@@ -22,7 +22,7 @@ _TANGENTIAL = 0.03
 """Less lowers the mean of the warp floor a little and lets points slide past the rim, which raises its maximum."""
 
 
-def fitted_surface(rest: Array, shapes: Array, faces: NDArray[np.integer], patch: Patch, uv: Array) -> Array:
+def fitted_surface(rest: Array, shapes: Array, faces: NDArray[np.integer], patches: PatchSet, uv: Array) -> Array:
     """Points of B-spline surfaces fitted to meshes that share their triangles; the spline floor.
 
     Each triangle gives more points than its corners, so that a mesh coarser than the control grid can be fitted.
@@ -31,7 +31,7 @@ def fitted_surface(rest: Array, shapes: Array, faces: NDArray[np.integer], patch
         rest: (V, 3) the mesh at rest, whose flattening gives the parameters.
         shapes: (n, V, 3) mm.
         faces: (F, 3).
-        patch: Of the surface.
+        patches: Patch set of the surface, of one patch.
         uv: (P, 2) parameters to evaluate.
 
     Returns:
@@ -40,6 +40,7 @@ def fitted_surface(rest: Array, shapes: Array, faces: NDArray[np.integer], patch
     Raises:
         SoftformError: If the rest mesh cannot be flattened, or does not determine the control points.
     """
+    patch = patches.only
     cells = math.sqrt(len(faces) / 2.0)
     barycentric = _barycentric(math.ceil(_SAMPLES_PER_CONTROL_POINT * max(patch.rows, patch.cols) / cells))
     mesh = patch.parametrised(rest, faces)

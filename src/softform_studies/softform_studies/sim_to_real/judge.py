@@ -49,14 +49,14 @@ class Judge:
         held_out: True surfaces there.
 
     Attributes:
-        patch: The robot's surface.
+        patches: The robot's surface.
         uv: (P, 2) parameters of the judged points.
         before: Errors of N_fk alone: the gap between simulation and reality.
     """
 
     def __init__(self, robot: Robot, forward_kinematics: MlpWeights, held_out: TrueSurfaces) -> None:
-        self.patch = robot.patch
-        self.uv = self.patch.samples(JUDGED_POINTS)
+        self.patches = robot.patches
+        self.uv = self.patches.samples(JUDGED_POINTS)
         self.held_out = held_out
         self.truths = [search_tree(shape, held_out.faces) for shape in held_out.vertices]
         self._forward_kinematics = forward_kinematics
@@ -64,7 +64,7 @@ class Judge:
 
     def pipeline(self, sim_to_real: SimToReal | None) -> ForwardPipeline:
         """Forward kinematics to the judged points."""
-        return ForwardPipeline(self._forward_kinematics, self.uv, sim_to_real, self.patch)
+        return ForwardPipeline(self._forward_kinematics, self.uv, sim_to_real, self.patches)
 
     def predicted(self, sim_to_real: SimToReal | None) -> Array:
         """Points (n, P, 3) mm that the pipeline predicts at the held-out actuations."""
@@ -80,8 +80,8 @@ class Judge:
 
         The paper compares with the scan's normals; these are the true surface's.
         """
-        side = math.isqrt(len(self.uv))
-        grids = predicted.reshape(len(predicted), side, side, 3)
+        side = math.isqrt(len(self.uv) // len(self.patches))
+        grids = predicted.reshape(-1, side, side, 3)
         normals = np.cross(np.gradient(grids, axis=1), np.gradient(grids, axis=2)).reshape(predicted.shape)
         normals /= np.maximum(np.linalg.norm(normals, axis=-1, keepdims=True), 1e-12)
         true = np.array([truth.query(points).normals for truth, points in zip(self.truths, predicted, strict=True)])

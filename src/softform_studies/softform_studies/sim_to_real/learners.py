@@ -9,7 +9,7 @@ import numpy as np
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.frames.frames import Frames, MarkerFrames
 from softform_core.networks.mlp_weights import MlpWeights
-from softform_core.surface.patch import Patch
+from softform_core.surface.patch_set import PatchSet
 from softform_core.training.ensemble import TrainingRun
 from softform_core.training.marker_learning import MARKERS, train_sim_to_real_from_markers
 from softform_core.training.recipe import Recipe
@@ -27,14 +27,14 @@ class Learners:
 
     Attributes:
         forward_kinematics: N_fk.
-        patch: Patch of the surface.
-        seed: Of folds, first weights and batches.
+        patches: Patches of the surface.
+        seed: Seed of folds, first weights and batches.
         progress: Show progress bars.
         checkpoints: Folder from which an interrupted training goes on, or None.
     """
 
     forward_kinematics: MlpWeights
-    patch: Patch
+    patches: PatchSet
     seed: int
     progress: bool = False
     checkpoints: Path | None = None
@@ -42,8 +42,8 @@ class Learners:
     def fit_frames(self, frames: Frames, recipe: Recipe) -> tuple[Frames, list[FrameFlag]]:
         """Frames that can be learned from, and why the others are left out, as `train s2r` does."""
         # Over the points that training samples, so that its own check agrees.
-        uv = self.patch.samples(recipe.surface_points)
-        simulated = ForwardPipeline(self.forward_kinematics, uv, None, self.patch)
+        uv = self.patches.samples(recipe.surface_points)
+        simulated = ForwardPipeline(self.forward_kinematics, uv, None, self.patches)
         unfit = unfit_scans(frames, simulated)
         return frames.part(np.setdiff1d(np.arange(len(frames)), [flag.frame for flag in unfit])), unfit
 
@@ -53,7 +53,7 @@ class Learners:
 
     def with_fixed_confidence(self, frames: Frames, recipe: Recipe) -> TrainedSimToReal:
         """Ours with w_c = 1 everywhere."""
-        return self.from_scans(frames, replace(recipe, name=f"{recipe.name}-w1", fixed_confidence=True))
+        return self.from_scans(frames, replace(recipe, name=f"{recipe.name}-w1", confidence="one"))
 
     def from_markers(self, frames: MarkerFrames, recipe: Recipe = MARKERS) -> TrainedSimToReal:
         """Known correspondences, Eq. 13."""
@@ -71,11 +71,11 @@ class Learners:
                 grants this baseline; else all points are markers, bridged holes too.
         """
         begin = time.perf_counter()
-        uv, patch = self.patch.samples(recipe.surface_points), self.patch
-        control_points = self.forward_kinematics.forward(frames.actuation).reshape(-1, patch.rows, patch.cols, 3)
+        uv, patches = self.patches.samples(recipe.surface_points), self.patches
+        control_points = self.forward_kinematics.forward(frames.actuation).reshape(len(frames), -1, 3)
         registered = []
         for simulated, cloud, normals in zip(control_points, frames.clouds, frames.normals, strict=True):
-            found = register_surface(simulated, uv, patch, MM_PER_M * cloud, normals)
+            found = register_surface(simulated, uv, patches, MM_PER_M * cloud, normals)
             is_marker = found.is_supported | (not leave_holes_out)
             registered.append(np.where(is_marker[:, None], found.points, np.nan))
         names = [f"p{number}" for number in range(len(uv))]
@@ -86,7 +86,7 @@ class Learners:
             virtual,
             recipe,
             self._run,
-            kernel_uv=self.patch.kernels(recipe.kernels),
+            kernel_uv=self.patches.kernels(recipe.kernels),
             check_labels=False,
         )
         return replace(trained, seconds=trained.seconds + registration_s)
@@ -97,4 +97,4 @@ class Learners:
 
     @property
     def _run(self) -> TrainingRun:
-        return TrainingRun(self.seed, self.patch, self.checkpoints, self.progress)
+        return TrainingRun(self.seed, self.patches, self.checkpoints, self.progress)

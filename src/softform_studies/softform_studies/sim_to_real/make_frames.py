@@ -12,13 +12,14 @@ from softform_core.frames.frames import Frames, MarkerFrames
 from softform_core.registration.markers import register_markers
 from softform_core.registration.rest_surface import rest_surface_of
 from softform_core.robots import Robot
+from softform_core.shapes.target import estimate_normals
 from softform_rig.device_pose import DevicePose
 from softform_rig.gap import random_actuations
 from softform_rig.live_body import LiveBody
 from softform_rig.markers import MARKERS, glue_markers, marker_layout
 from softform_rig.motion_capture import MotionCapture
 from softform_rig.reality import Reality
-from softform_rig.scanner import Scanner
+from softform_rig.scanner import Scan, Scanner
 
 _SAME_PLACE = np.eye(3), np.zeros(3)
 _NO_REGISTRATION = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
@@ -55,7 +56,7 @@ def make_frames(
         frames: Number of captured frames.
         held_out: Number of actuations after them whose true surface is kept.
         points: Points drawn at random from each scan.
-        seed: Of actuations and scanner.
+        seed: Seed of actuations and scanner.
 
     Returns:
         Captured frames, true surfaces of the held-out actuations, mean fraction of the surface missing in a frame.
@@ -74,9 +75,15 @@ def make_frames(
         missing.append(float((cKDTree(scan.points).query(vertices)[0] > MISSING_M).mean()))
         chosen = draw.choice(len(scan.points), min(points, len(scan.points)), replace=False)
         clouds.append(scan.points[chosen])
-        normals.append(scan.normals[chosen])
+        normals.append(_estimated(scan)[chosen])
     captured = Frames(actuation[:frames], clouds, normals)
     return captured, _true_surfaces(live, actuation[frames:]), float(np.mean(missing))
+
+
+def _estimated(scan: Scan) -> Array:
+    """Normals (N, 3) of a scan's neighbourhoods, towards the side that the scanner looked from."""
+    normals = estimate_normals(scan.points)
+    return np.where(np.einsum("nx,nx->n", normals, scan.normals)[:, None] < 0.0, -normals, normals)
 
 
 def make_marker_frames(
@@ -95,7 +102,7 @@ def make_marker_frames(
         frames: Number of captured frames.
         held_out: Number of actuations after them whose true surface is kept.
         missing: Share of the markers that a frame lacks on average, in place of the reality's own.
-        seed: Of actuations and motion capture.
+        seed: Seed of actuations and motion capture.
 
     Returns:
         Captured frames, true surfaces of the held-out actuations, share of the markers that is missing.

@@ -14,7 +14,7 @@ from scipy.spatial import cKDTree
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.surface.patch import Patch
+from softform_core.surface.patch_set import PatchSet
 from softform_studies.sim_to_real.warp_fit import WarpSpace
 
 _FEWEST_POINTS = 100
@@ -56,13 +56,13 @@ class Registration:
     is_supported: NDArray[np.bool_]
 
 
-def register_surface(control_points: Array, uv: Array, patch: Patch, cloud: Array, normals: Array) -> Registration:
+def register_surface(control_points: Array, uv: Array, patches: PatchSet, cloud: Array, normals: Array) -> Registration:
     """Deform a simulated surface until it lies on a captured cloud.
 
     Args:
-        control_points: (rows, cols, 3) mm, simulated.
+        control_points: (C, 3) mm, simulated.
         uv: (P, 2) parameters of the points to register.
-        patch: Patch of the control points.
+        patches: Of the control points.
         cloud: (M, 3) mm, captured; with holes and outliers.
         normals: (M, 3) unit normals of the cloud.
 
@@ -71,13 +71,13 @@ def register_surface(control_points: Array, uv: Array, patch: Patch, cloud: Arra
     """
     if len(cloud) < _FEWEST_POINTS:
         raise SoftformError(f"A cloud of {len(cloud)} points cannot be registered.", f"Give {_FEWEST_POINTS} or more.")
-    points = patch.evaluate(control_points, uv)
+    points = patches.evaluate(control_points, uv)
     registered = points
     first_scale = max(2.0 * float(np.median(_along_normals(cloud, registered, normals)[1])), _LAST_SCALE_MM)
     total = sum(level.iterations for level in _LEVELS)
     done = 0
     for level in _LEVELS:
-        centers = patch.evaluate(control_points, patch.samples(level.kernels))
+        centers = patches.evaluate(control_points, patches.samples(level.kernels))
         space = WarpSpace(points, centers, level.width)
         for _ in range(level.iterations):
             scale = first_scale * (_LAST_SCALE_MM / first_scale) ** (done / (total - 1))

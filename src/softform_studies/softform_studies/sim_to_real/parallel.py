@@ -31,7 +31,7 @@ def learn_all(learners: Learners, lessons: Mapping[str, Lesson], jobs: int) -> I
 
     Args:
         learners: Learners that are trained; progress bars are shown only with one job.
-        lessons: By name.
+        lessons: Lessons by name.
         jobs: Processes; with one, all is done here, in order.
 
     Raises:

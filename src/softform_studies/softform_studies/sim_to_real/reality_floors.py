@@ -18,8 +18,8 @@ class Floors:
     """What remains if all but one step were perfect.
 
     Attributes:
-        figures: For `spline` (fit of the true surfaces), `forward_kinematics` (N_fk against the simulator) and `warp`
-            (the best warp of each shape by itself) the errors and the cut of the gap that each would mean.
+        figures: Errors and cut of the gap, of `spline` (fit of the true surfaces), `forward_kinematics` (N_fk against
+            the simulator) and `warp` (the best warp of each shape by itself).
         gap: `mean_mm` and `max_mm` (mean over the shapes of each one's largest) between simulator and reality: what
             there is to learn. In a reality without a gap, cuts say nothing.
     """
@@ -34,7 +34,7 @@ def floors(robot: Robot, reality: Reality, judge: Judge, kernels: SimToReal) -> 
     Args:
         robot: The robot.
         reality: Reality of the robot.
-        judge: At the held-out actuations.
+        judge: Judge at the held-out actuations.
         kernels: Transfer whose kernels and width the warp of each frame uses.
 
     Raises:
@@ -42,7 +42,7 @@ def floors(robot: Robot, reality: Reality, judge: Judge, kernels: SimToReal) -> 
     """
     held_out = judge.held_out
     rest = rest_points(robot.body.real_simulator(reality.body))
-    spline = fitted_surface(rest, MM_PER_M * held_out.vertices, held_out.faces, judge.patch, judge.uv)
+    spline = fitted_surface(rest, MM_PER_M * held_out.vertices, held_out.faces, judge.patches, judge.uv)
     predicted = judge.predicted(None)
     centers = judge.pipeline(kernels).kernel_centers(held_out.actuation)
     shapes = zip(predicted, centers, judge.truths, strict=True)

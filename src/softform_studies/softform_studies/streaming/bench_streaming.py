@@ -9,7 +9,7 @@ from sensor_msgs.msg import PointCloud2
 from softform_core import priority
 from softform_core.errors import SoftformError
 from softform_core.forward.live_pipeline import LivePipeline
-from softform_core.paths import models_dir
+from softform_core.paths import models_of
 from softform_core.robots import load_robot
 from softform_core.run_folder import new_run_folder
 from softform_interfaces.msg import ServoState
@@ -21,7 +21,7 @@ from softform_ros.conversions import nanoseconds_from_stamp, points_from_cloud
 from softform_ros.stack_state import wait_until_active
 from softform_studies.ik.ik_prediction import SHIPPED
 from softform_studies.streaming.processor_shares import processor_shares
-from softform_studies.streaming.streamed_path import StreamedPath, pressure_path
+from softform_studies.streaming.streamed_path import StreamedPath, actuation_path
 from softform_studies.streaming.streaming_record import (
     StateSeen,
     StreamingRecord,
@@ -73,8 +73,8 @@ class Controller:
         """Publish targets at `RATE`.
 
         Args:
-            seconds: How long.
-            place: Where on the path to begin.
+            seconds: Duration, s.
+            place: First step on the path.
             pace: Places a target; 0 stays.
 
         Returns:
@@ -111,18 +111,21 @@ def streaming(seconds: float = 60.0) -> dict[str, object]:
     """Streaming servo on the running stack: deadlines, latency, tracking error beside the quasi-static optimum.
 
     Args:
-        seconds: How long the target moves.
+        seconds: Time for which the target moves, s.
     """
     robot = load_robot("membrane")
-    model = str(models_dir() / robot.name / SHIPPED)
+    model = str(models_of(robot.name) / SHIPPED)
     models = LivePipeline(robot, sim_to_real=model)
     path = StreamedPath(
-        models.current, pressure_path(robot, round(ROUND_SECONDS * RATE), _SEED), POINTS, robot.base_frame
+        models.current, actuation_path(robot, round(ROUND_SECONDS * RATE), _SEED), POINTS, robot.base_frame
     )
     folder = new_run_folder("bench-streaming")
     enter_domain_of_its_own()
     arguments = {"robot": robot.name, "run_dir": str(folder), "sim_to_real": model}
-    with (folder / "launch.log").open("wb") as log, LaunchedStack("softform", arguments, output=log) as stack:
+    with (
+        (folder / "launch.log").open("wb") as log,
+        LaunchedStack("softform", arguments, output=log) as stack,
+    ):
         try:
             wait_until_active("softform", _START_TIMEOUT, lambda: stack.exit_code is not None)
             with Controller("/softform", path) as controller:

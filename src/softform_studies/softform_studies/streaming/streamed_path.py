@@ -1,4 +1,4 @@
-"""A target that moves: predicted shapes along a smooth closed path of pressures, as messages that only need a stamp."""
+"""A moving target: predicted shapes along a smooth closed path of actuations, as messages that only need a stamp."""
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -12,18 +12,18 @@ from softform_ros.conversions import cloud_from_points
 
 HARMONICS = 3
 _MIDDLE, _SWING = 0.5, 0.35
-"""Parts of the working range: the mean pressure of each chamber, and the largest deviation from it."""
+"""Parts of the working range: the mean of each actuator, and the largest deviation from it."""
 
 _BATCH = 20
 
 
-def pressure_path(robot: Robot, steps: int, seed: int) -> Array:
-    """A closed path through the working range, each chamber a random sum of a few harmonics, (steps, k) Pa.
+def actuation_path(robot: Robot, steps: int, seed: int) -> Array:
+    """A closed path through the working range, each actuator a random sum of a few harmonics, (steps, k).
 
     Args:
         robot: Robot whose range is used.
         steps: Places along the path, evenly spaced in time.
-        seed: Of amplitudes and phases.
+        seed: Seed of amplitudes and phases.
     """
     random = np.random.default_rng(seed)
     turn = 2.0 * np.pi * np.arange(steps) / steps
@@ -40,17 +40,17 @@ class StreamedPath:
 
     Args:
         pipeline: Forward kinematics that predicts the shapes.
-        path: (steps, k) Pa.
+        path: (steps, k).
         points: Wanted points of each shape; the nearest square number is used.
-        frame: Of the messages.
+        frame: Frame of the messages.
 
     Attributes:
-        path: As given.
+        path: Actuations along the path, (steps, k).
         shapes: (steps, P, 3) m, float32 as on the wire.
     """
 
     def __init__(self, pipeline: ForwardPipeline, path: Array, points: int, frame: str) -> None:
-        dense = pipeline.at(pipeline.patch.samples(points))
+        dense = pipeline.at(pipeline.patches.samples(points))
         self.path = path
         self.shapes = np.concatenate(
             [

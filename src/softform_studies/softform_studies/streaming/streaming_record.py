@@ -67,7 +67,7 @@ def punctuality(record: StreamingRecord, since: int) -> dict[str, object]:
     """How many deadlines were met, and how long targets took to be answered.
 
     Args:
-        record: Of the stream.
+        record: Record of the stream.
         since: ns since the epoch; what was before does not count: the robot was on its way to the path.
 
     Raises:

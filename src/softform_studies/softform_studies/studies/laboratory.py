@@ -10,7 +10,7 @@ import numpy as np
 from softform_core.arrays import Array
 from softform_core.forward.rbf_warp import SimToReal, gaussians, warp
 from softform_core.frames.frames import Frames
-from softform_core.networks.layers import extract_mlp
+from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import Robot
 from softform_core.simulation.simulated_body import equilibrium_points, rest_points
@@ -19,8 +19,8 @@ from softform_core.units import MM_PER_M
 from softform_rig.reality import Reality
 from softform_studies.sim_to_real.judge import Judge
 from softform_studies.sim_to_real.learners import Learners
+from softform_studies.sim_to_real.ledger import Ledger
 from softform_studies.sim_to_real.make_frames import make_frames, make_marker_frames
-from softform_studies.studies.ledger import Ledger
 from softform_studies.studies.run import Run
 
 DISTANCE_EDGES = np.linspace(0.0, 8.0, 161)
@@ -50,8 +50,8 @@ class Laboratory:
         reality: Reality of the robot.
         frames: Captured frames; every run learns from the first of them.
         held_out: Actuations to judge at, the same for all runs.
-        seed: Of actuations, scanner and training.
-        folder: Of the ledger and of checkpoints.
+        seed: Seed of actuations, scanner and training.
+        folder: Folder of the ledger and of checkpoints.
     """
 
     def __init__(self, robot: Robot, reality: Reality, frames: int, held_out: int, seed: int, folder: Path) -> None:
@@ -107,7 +107,7 @@ class Laboratory:
         return self._result(captured, predicted, trained.sim_to_real, trained.seconds)
 
     def _learners(self, judge: Judge) -> Learners:
-        return Learners(self._forward_kinematics, judge.patch, self._seed, checkpoints=self._checkpoints)
+        return Learners(self._forward_kinematics, judge.patches, self._seed, checkpoints=self._checkpoints)
 
     def _train(self, run: Run, captured: Captured) -> TrainedSimToReal:
         """Train, unless the run before was trained just so and only judged otherwise."""
@@ -145,10 +145,12 @@ class Laboratory:
 
     def _from_simulated_shapes(self, judge: Judge, sim_to_real: SimToReal) -> Array:
         """Eq. 4 with control points fitted to the simulator's own shapes (Sec. V-C5), (n, P, 3) mm."""
-        simulator, patch = self._robot.body.simulator(), judge.patch
-        shapes = equilibrium_points(simulator, self._robot.actuators_of(judge.held_out.actuation))
-        control = patch.parametrised(rest_points(simulator), simulator.faces).fit(MM_PER_M * shapes)
-        points, centers = patch.evaluate(control, judge.uv), patch.evaluate(control, sim_to_real.kernel_uv)
+        simulator, patches = self._robot.body.simulator(), judge.patches
+        actuation, correction = judge.held_out.actuation, sim_to_real.actuation
+        corrected = actuation if correction is None else correction.gain * actuation + correction.offset
+        shapes = equilibrium_points(simulator, self._robot.actuators_of(corrected))
+        control = self._robot.parametrised(rest_points(simulator), simulator.faces).fit(MM_PER_M * shapes)
+        points, centers = patches.evaluate(control, judge.uv), patches.evaluate(control, sim_to_real.kernel_uv)
         gamma = sim_to_real.coefficients.forward(control.reshape(len(control), -1)).reshape(len(control), -1, 3)
         return warp(points, gaussians(points, centers, sim_to_real.width), gamma)
 
@@ -173,9 +175,9 @@ def _seconds_of_warps(judge: Judge, sim_to_real: SimToReal) -> float:
     """Seconds for 1e5 evaluations of Eq. 2 on one core, the best of three (Fig. 14)."""
     actuation = judge.held_out.actuation[:1]
     pipeline = judge.pipeline(sim_to_real)
-    uv = judge.patch.samples(_TIMED_WARPS)
+    uv = judge.patches.samples(_TIMED_WARPS)
     control = pipeline.control_points(actuation)
-    points = judge.patch.evaluate(control, uv)
+    points = judge.patches.evaluate(control, uv)
     centers, gamma = pipeline.kernel_centers(actuation), pipeline.warp_coefficients(actuation)
     taken = []
     for _ in range(_REPEATS):

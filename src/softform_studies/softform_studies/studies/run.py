@@ -26,15 +26,15 @@ class Run:
     """One point of a study.
 
     Attributes:
-        series: Which curve or histogram it belongs to.
+        series: Curve or histogram of the run.
         x: Value along the axis; 0 where the study has none.
-        method: How it learns.
+        method: Learning method.
         frames: Captured frames it learns from.
-        recipe: Of sim-to-real learning.
+        recipe: Recipe of sim-to-real learning.
         points: Points of each scan.
         scanner: Fields of the reality's scanner that differ.
         missing: Share of missing markers; for markers only.
-        direct: Of direct learning.
+        direct: Recipe of direct learning.
     """
 
     series: str

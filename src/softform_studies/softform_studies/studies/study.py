@@ -26,10 +26,10 @@ def carry_out(
     Args:
         name: One of `STUDIES`.
         robot: The robot; its N_fk must be trained.
-        reality: What frames are captured from.
+        reality: Reality of the captured frames.
         scale: Full, or quick for a look at the form.
-        seed: Of actuations, scanner and training.
-        folder: Of `runs.jsonl`, where finished trainings are kept, and of the files.
+        seed: Seed of actuations, scanner and training.
+        folder: Folder of `runs.jsonl` with the finished trainings, and of the files.
         progress: Show a progress bar on standard error.
 
     Returns:

@@ -11,7 +11,7 @@ from softform_core.arrays import Array
 from softform_core.forward.mlp import AffineLayers, fold
 from softform_core.forward.tip_point import TipMap
 from softform_core.inverse.follow_path import TipPath, checked_path
-from softform_core.networks.layers import extract_mlp
+from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.tip import TipNetwork
 from softform_core.training.least_squares import fit
 from softform_core.training.split import split_rows
@@ -103,6 +103,36 @@ class FkGradients:
         tip = self.network(c[None])[0]
         rows = [torch.autograd.grad(coordinate, c, retain_graph=True)[0] for coordinate in tip]
         return tip.detach().numpy(), torch.stack(rows).numpy()
+
+
+@dataclass(frozen=True)
+class ExactGradients:
+    """A model whose Jacobian is the derivative of N_fk itself, by the chain rule in numpy: what N_J has to beat.
+
+    Attributes:
+        forward_kinematics: N_fk, actuation -> mm.
+        actuation_min: (m,) Pa.
+        actuation_max: (m,) Pa.
+        workspace_width_mm: Unit of tolerances.
+    """
+
+    forward_kinematics: AffineLayers
+    actuation_min: Array
+    actuation_max: Array
+    workspace_width_mm: float
+
+    def tip(self, actuation: ArrayLike) -> Array:
+        """Tips (…, n) mm at actuations (…, m) Pa."""
+        values = np.asarray(actuation, dtype=np.float64)
+        tips = self.forward_kinematics.values(values.reshape(-1, values.shape[-1]))
+        return tips.reshape(*values.shape[:-1], -1)
+
+    def tip_and_jacobian(self, actuation: ArrayLike) -> tuple[Array, Array]:
+        """Tip (n,) mm and Jacobian (n, m) mm/Pa at one actuation (m,) Pa."""
+        hidden = self.forward_kinematics.hidden(np.asarray(actuation, dtype=np.float64)[None])
+        tips = self.forward_kinematics.output(hidden[-1])
+        unit = np.eye(self.forward_kinematics.inputs)[None]
+        return tips[0], np.asarray(self.forward_kinematics.jacobian(hidden, unit)[0].T, dtype=np.float64)
 
 
 def learn_direct_ik(actuations: Array, tips: Array, hidden: list[int], steps: int, seed: int) -> AffineLayers:

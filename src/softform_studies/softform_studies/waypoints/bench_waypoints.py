@@ -7,7 +7,7 @@ import numpy as np
 from softform_core.forward.mlp import fold
 from softform_core.forward.tip_model import TipModel, load_tip_model
 from softform_core.inverse.follow_path import follow_path, start_near
-from softform_core.networks.layers import extract_mlp
+from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.robots import Robot, load_robot
 from softform_core.threads import one_thread
 from softform_core.training.tips import train_tip_transfer
@@ -33,7 +33,7 @@ def follow_in_reality(robot: Robot, reality_name: str) -> dict[str, object]:
 
     Args:
         robot: One of `EIGHTS`.
-        reality_name: In config/realities.
+        reality_name: Name in `config/realities`.
 
     Raises:
         SoftformError: If a model or the reality cannot be read, or the reality has no equilibrium.

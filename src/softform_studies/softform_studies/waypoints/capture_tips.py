@@ -32,19 +32,19 @@ def real_tips(
 
     Args:
         robot: The robot.
-        reality: Reality of the robot; its sensors decide which pressures the commands lead to.
+        reality: Reality of the robot; its sensors decide which true values the commands lead to.
         live: Body of the robot, with its history.
         actuations: Commanded.
         noise: Standard deviation of a marker's coordinates, m.
-        seed: Of the noise.
+        seed: Seed of the noise.
 
     Raises:
         SoftformError: If an actuation has no equilibrium in this reality.
     """
     tips = np.empty((len(actuations), robot.tip_dimensions))
     tip_point = live.simulated.frames[TIP]
-    for tip, pressures in zip(tips, true_values(reality, robot, robot.actuators_of(actuations)), strict=True):
-        tip[:] = live.shape(pressures)[tip_point, : robot.tip_dimensions]
+    for tip, values in zip(tips, true_values(reality, robot, robot.actuators_of(actuations)), strict=True):
+        tip[:] = live.shape(values)[tip_point, : robot.tip_dimensions]
         if live.failure is not None:
             raise SoftformError(f"Reality '{reality.name}' has no tip: {live.failure}", "Soften its differences.")
     return tips + noise * np.random.default_rng(seed).standard_normal(tips.shape)

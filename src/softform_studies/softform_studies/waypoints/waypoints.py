@@ -17,19 +17,20 @@ from softform_core.arrays import Array
 from softform_core.forward.tip_model import TipModel, load_tip_model
 from softform_core.inverse.follow_path import TipPath, follow_path, start_near
 from softform_core.networks.tip_store import load_tip_kinematics
-from softform_core.paths import models_dir
+from softform_core.paths import models_of
 from softform_core.robots import TIP, Robot
 from softform_core.simulation.sampling import grid_actuations
 from softform_core.simulation.simulated_body import equilibrium_points
 from softform_core.threads import one_thread
 from softform_core.units import MM_PER_M
-from softform_studies.waypoints.baselines import FkGradients, gradient_iteration, learn_direct_ik
+from softform_studies.waypoints.baselines import ExactGradients, FkGradients, gradient_iteration, learn_direct_ik
 
 WAYPOINTS = 200
 """On the '8' (paper 001, Sec. IV-A2)."""
 
 DIRECT_IK_STEPS = 300
 _REPEATS = 5
+_PLACES = 200
 
 
 @dataclass(frozen=True)
@@ -75,8 +76,11 @@ def compare(robot: Robot) -> dict[str, object]:
     """
     with one_thread():
         model, points = load_tip_model(robot), EIGHTS[robot.name].points()
-        network = load_tip_kinematics(robot, models_dir() / robot.name)[0].forward_kinematics
+        network = load_tip_kinematics(robot, models_of(robot.name))[0].script().forward_kinematics
         gradients = FkGradients(network, model.actuation_min, model.actuation_max, model.workspace_width_mm)
+        exact = ExactGradients(
+            model.forward_kinematics, model.actuation_min, model.actuation_max, model.workspace_width_mm
+        )
         start = start_near(model, points[0])
         learned = time.process_time()
         grid = grid_actuations(robot.actuation_min, robot.actuation_max, robot.tip.segments)
@@ -94,10 +98,13 @@ def compare(robot: Robot) -> dict[str, object]:
             "paper_gradient": lambda: gradient_iteration(model, points, start),
             "paper_gradient_by_fk_gradients": lambda: gradient_iteration(gradients, points, start),
             "ours_by_fk_gradients": lambda: follow_path(gradients, points, start),
+            "paper_gradient_by_exact_gradients": lambda: gradient_iteration(exact, points, start),
+            "ours_by_exact_gradients": lambda: follow_path(exact, points, start),
             "direct_ik_network": lambda: answered(np.array([direct.values(point[None])[0] for point in points])),
             "direct_ik_nearest_sample": lambda: answered(np.array([grid[samples.query(point)[1]] for point in points])),
         }
         figures = {name: _figures(robot, model, points, follow) for name, follow in ways.items()}
+        jacobian = compare_jacobians(model, exact, gradients)
     jumps = {name: one["largest_jump_percent"] for name, one in figures.items()}
     return {
         "waypoints": len(points),
@@ -105,8 +112,32 @@ def compare(robot: Robot) -> dict[str, object]:
         "direct_ik_training_core_seconds": learned,
         "jump_over_direct_ik_network": jumps["ours"] / jumps["direct_ik_network"],
         "jump_over_direct_ik_nearest_sample": jumps["ours"] / jumps["direct_ik_nearest_sample"],
+        "jacobian": jacobian,
         **figures,
     }
+
+
+def compare_jacobians(model: TipModel, exact: ExactGradients, gradients: FkGradients) -> dict[str, float]:
+    """N_J beside the exact derivative of N_fk, in numpy and by automatic differentiation: cost and difference.
+
+    The difference is the median over random actuations of |J - J_exact| / |J_exact| (Frobenius).
+    """
+    random = np.random.default_rng(0)
+    places = random.uniform(model.actuation_min, model.actuation_max, (_PLACES, model.actuations))
+    found: dict[str, Array] = {}
+    figures = {}
+    for name, one in (("n_j", model), ("exact", exact), ("backward", gradients)):
+        times = []
+        for _ in range(_REPEATS):
+            began = time.process_time()
+            found[name] = np.array([one.tip_and_jacobian(place)[1] for place in places])
+            times.append(time.process_time() - began)
+        figures[f"{name}_core_us"] = 1e6 * min(times) / len(places)
+    size = np.linalg.norm(found["exact"], axis=(1, 2))
+    for name in ("n_j", "backward"):
+        differences = np.linalg.norm(found[name] - found["exact"], axis=(1, 2)) / size
+        figures[f"{name}_difference_percent"] = float(100.0 * np.median(differences))
+    return figures
 
 
 def _figures(robot: Robot, model: TipModel, points: Array, follow: Callable[[], TipPath]) -> dict[str, float]:

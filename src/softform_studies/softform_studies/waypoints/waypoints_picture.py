@@ -12,7 +12,7 @@ from scipy.spatial import cKDTree
 from softform_core.errors import SoftformError
 from softform_core.forward.tip_model import load_tip_model
 from softform_core.inverse.follow_path import follow_path, start_near
-from softform_core.paths import models_dir, runs_dir
+from softform_core.paths import models_of, runs_dir
 from softform_core.robots import Robot, load_robot
 from softform_core.simulation.sampling import grid_actuations
 from softform_core.units import MM_PER_M, PA_PER_KPA
@@ -28,14 +28,14 @@ def draw_waypoints(robot: Robot, reality_name: str, path: Path) -> None:
 
     Args:
         robot: One of `bench.waypoints.EIGHTS`.
-        reality_name: In config/realities; its N_s2r is the one that ships.
-        path: Of the picture.
+        reality_name: Name in `config/realities`, with a shipped N_s2r.
+        path: Path of the picture.
 
     Raises:
         SoftformError: If a model or the reality cannot be read.
     """
     reality, points = load_reality(reality_name, robot), EIGHTS[robot.name].points()
-    model = load_tip_model(robot, sim_to_real=models_dir() / robot.name / SHIPPED)
+    model = load_tip_model(robot, sim_to_real=models_of(robot.name) / SHIPPED)
     start = start_near(model, points[0])
     grid = grid_actuations(robot.actuation_min, robot.actuation_max, robot.tip.segments)
     nearest = grid[cKDTree(model.tip(grid)).query(points)[1]]

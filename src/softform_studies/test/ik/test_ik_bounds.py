@@ -8,7 +8,7 @@ import pytest
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.inverse.inverse import solve_prepared
 from softform_core.registration.rigid import RigidTransform
-from softform_core.surface.patch import SHEET
+from softform_core.surface.patch_set import SHEET
 from softform_studies.ik.ik_bounds import PropertyCounts, corners_of, disturbed_targets, solve_from
 
 KINDS = 7
@@ -32,18 +32,18 @@ def test_no_corner_leads_out_of_bounds_or_away(small, options, kind):
 
 def test_what_is_counted_is_seen(small, options, monkeypatch):
     """A solver that leaves the bounds, and one that moves away, are caught."""
-    low = replace(options, pressure_max=np.full(9, 1000.0))
+    low = replace(options, actuation_max=np.full(9, 1000.0))
     target = replace(next(disturbed_targets(small, options, 1, seed=102)), options=low)
     counts = PropertyCounts()
     with monkeypatch.context() as leaky:
         leaky.setattr("softform_core.inverse.ik_problem.Problem.clip", lambda self, actuation: actuation + 1.0)
-        solve_from([low.pressure_min], small, target, counts)
+        solve_from([low.actuation_min], small, target, counts)
     assert (counts.solves, counts.bounds_violated) == (1, 1)
 
     def astray(*arguments):
         result = solve_prepared(*arguments)
-        return replace(result, found=result.problem.evaluate(low.pressure_min, RigidTransform()))
+        return replace(result, found=result.problem.evaluate(low.actuation_min, RigidTransform()))
 
     monkeypatch.setattr("softform_studies.ik.ik_bounds.solve_prepared", astray)
-    solve_from([low.pressure_max], small, target, counts)
+    solve_from([low.actuation_max], small, target, counts)
     assert (counts.solves, counts.diverged) == (2, 1)

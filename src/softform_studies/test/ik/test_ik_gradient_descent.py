@@ -10,22 +10,22 @@ from softform_core.inverse.ik_options import Termination
 from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.registration.rigid import RigidTransform
 from softform_core.shapes.target import TargetShape
-from softform_core.surface.patch import SHEET
+from softform_core.surface.patch_set import SHEET
 from softform_studies.ik.gradient_descent import icp, solve_by_algorithm2
 
 MOVED = RigidTransform().moved(np.array([0.1, -0.05, 0.15]), np.array([0.012, -0.007, 0.02]), np.zeros(3))
 
 
-def hidden_pressures(seed):
+def hidden_actuation(seed):
     return np.random.default_rng(seed).uniform(0.0, 5000.0, 9)
 
 
 def test_recovers_the_pose_of_a_moved_target(membrane, shape_of, options):
-    hidden = hidden_pressures(3)
+    hidden = hidden_actuation(3)
     target = shape_of(membrane, hidden).transformed(MOVED.rotation, MOVED.translation)
     result = solve_by_algorithm2(membrane, target, replace(options, fix_pose=False, max_iterations=300))
     assert result.mean_error_mm < 0.01
-    assert result.pressures == pytest.approx(hidden, abs=5.0)
+    assert result.actuation == pytest.approx(hidden, abs=5.0)
     assert np.allclose(result.pose.rotation @ MOVED.rotation, np.eye(3), atol=1e-3)
     assert solve_by_algorithm2(membrane, target, options).mean_error_mm > 1.0
 
@@ -33,7 +33,7 @@ def test_recovers_the_pose_of_a_moved_target(membrane, shape_of, options):
 @pytest.mark.parametrize("reachable", [True, False])
 @pytest.mark.parametrize("fix_pose", [True, False])
 def test_both_methods_agree_on_the_objective(membrane, shape_of, options, reachable, fix_pose):
-    target = shape_of(membrane, hidden_pressures(8))
+    target = shape_of(membrane, hidden_actuation(8))
     if not reachable:
         target = TargetShape(target.points * [1.0, 1.0, 1.4] + [0.0, 0.0, 0.004], None, target.faces)
     exact = replace(options, fix_pose=fix_pose, relative_decrease=1e-7, max_iterations=1000)
@@ -48,7 +48,7 @@ def test_both_methods_agree_on_the_objective(membrane, shape_of, options, reacha
 
 
 def test_objective_never_rises_and_is_eq_15(membrane, shape_of, options):
-    target = shape_of(membrane, hidden_pressures(9))
+    target = shape_of(membrane, hidden_actuation(9))
     result = solve_by_algorithm2(membrane, target, replace(options, fix_pose=False))
     objectives = [step.objective for step in result.history]
     assert all(later <= earlier for earlier, later in zip(objectives[:-1], objectives[1:], strict=True))
@@ -56,15 +56,15 @@ def test_objective_never_rises_and_is_eq_15(membrane, shape_of, options):
 
 
 def test_cancel_and_limits_give_the_best_so_far(membrane, shape_of, options):
-    target, seen = shape_of(membrane, hidden_pressures(12)), []
+    target, seen = shape_of(membrane, hidden_actuation(12)), []
     cancelled = solve_by_algorithm2(membrane, target, options, seen.append, lambda: len(seen) >= 3)
     assert cancelled.termination is Termination.CANCELLED
     assert [step.iteration for step in seen] == [0, 1, 2]
-    assert (cancelled.pressures == seen[-1].pressures).all() and cancelled.mean_error_mm == seen[-1].mean_error_mm
+    assert (cancelled.actuation == seen[-1].actuation).all() and cancelled.mean_error_mm == seen[-1].mean_error_mm
     few = solve_by_algorithm2(membrane, target, replace(options, max_iterations=2))
     assert few.termination is Termination.MAX_ITERATIONS and few.iterations == 2
     short = solve_by_algorithm2(membrane, target, replace(options, max_seconds=1e-9))
-    assert short.termination is Termination.TIME_LIMIT and (short.pressures == 2500.0).all()
+    assert short.termination is Termination.TIME_LIMIT and (short.actuation == 2500.0).all()
 
 
 def test_icp_brings_a_moved_target_back(membrane):

@@ -8,12 +8,12 @@ from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.inverse import solve_inverse_kinematics
-from softform_core.networks.layers import extract_mlp
+from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.model_files import ModelError
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import load_robot
 from softform_core.surface.bspline import basis_matrix
-from softform_core.surface.patch import SHEET
+from softform_core.surface.patch_set import SHEET
 from softform_studies.ik.autograd_pipeline import AutogradPipeline
 from softform_studies.ik.ik_prediction import shipped_pipeline
 
@@ -28,7 +28,7 @@ def shipped(robot):
     return load_pipeline(robot)
 
 
-def random_pressures(robot, seed):
+def random_actuation(robot, seed):
     return np.random.default_rng(seed).uniform(robot.actuation_min, robot.actuation_max)
 
 
@@ -37,16 +37,16 @@ def test_jacobian_agrees_with_autograd(robot, seed):
     network, _ = load_forward_kinematics(robot)
     uv = SHEET.samples(100)
     pipeline = ForwardPipeline(extract_mlp(network), uv, precision=np.float64)
-    pressures = random_pressures(robot, seed)
-    double = network.double()
+    actuation = random_actuation(robot, seed)
+    double = network.script().double()
     basis = torch.tensor(basis_matrix(uv).toarray())
 
     def reference(actuation):
         return basis @ double(actuation[None])[0].reshape(-1, 3)
 
-    expected = torch.autograd.functional.jacobian(reference, torch.tensor(pressures)).numpy()
-    points, jacobian = pipeline.points_and_jacobian(pressures)
-    assert np.abs(points - reference(torch.tensor(pressures)).detach().numpy()).max() < 1e-9
+    expected = torch.autograd.functional.jacobian(reference, torch.tensor(actuation)).numpy()
+    points, jacobian = pipeline.points_and_jacobian(actuation)
+    assert np.abs(points - reference(torch.tensor(actuation)).detach().numpy()).max() < 1e-9
     assert np.abs(jacobian - expected).max() <= 1e-9 * np.abs(expected).max()
 
 
@@ -54,11 +54,11 @@ def test_the_reference_pipeline_of_the_bench_is_the_same_function(robot):
     ours = shipped_pipeline(robot, 100)
     weights = extract_mlp(load_forward_kinematics(robot)[0])
     reference = AutogradPipeline(weights, ours.uv, ours.sim_to_real)
-    pressures = random_pressures(robot, 4)
-    state, reference_state = ours.forward(pressures[None]), reference.forward(pressures[None])
+    actuation = random_actuation(robot, 4)
+    state, reference_state = ours.forward(actuation[None]), reference.forward(actuation[None])
     residuals = np.random.default_rng(5).normal(size=(100, 3))
     assert np.abs(state.points - reference_state.points).max() < 0.01
-    assert np.abs(state.points - ours.forward(pressures[None]).simulated).max() > 0.1
+    assert np.abs(state.points - ours.forward(actuation[None]).simulated).max() > 0.1
     ours_gradient = ours.objective_gradient(state, residuals)
     assert reference.objective_gradient(reference_state, residuals) == pytest.approx(
         ours_gradient, abs=1e-4 * np.abs(ours_gradient).max()
@@ -71,7 +71,7 @@ def test_the_reference_pipeline_of_the_bench_is_the_same_function(robot):
 def test_hidden_pressures_are_found_over_the_whole_range(robot, shipped, shape_of, fix_pose):
     rng = np.random.default_rng(0)
     for trial in range(12):
-        hidden = random_pressures(robot, trial)
+        hidden = random_actuation(robot, trial)
         if trial % 3 == 0:
             hidden = np.where(rng.random(9) < 0.5, robot.actuation_min, robot.actuation_max)
         options = IkOptions(robot.actuation_min, robot.actuation_max, fix_pose=fix_pose)

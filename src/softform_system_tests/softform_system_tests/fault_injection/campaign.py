@@ -11,6 +11,7 @@ from tqdm import tqdm
 
 from softform_core.errors import SoftformError
 from softform_core.robots import load_robot
+from softform_system_tests.fault_injection import tendon_faults
 from softform_system_tests.fault_injection.clock_faults import ClockJumps
 from softform_system_tests.fault_injection.command_faults import TwoCommanders, WrongCommands
 from softform_system_tests.fault_injection.device_faults import SerialFaults, mocap_faults, scan_faults
@@ -25,6 +26,7 @@ from softform_system_tests.fault_injection.process_faults import kill_9, sigterm
 from softform_system_tests.fault_injection.recorded_frames import readable_messages
 from softform_system_tests.fault_injection.rig_stack import RigStack
 from softform_system_tests.fault_injection.stale_bags import StaleBags
+from softform_system_tests.fault_injection.tendon_stack import TendonStack
 
 CLASSES: Mapping[str, FaultClass] = {
     each.name: each
@@ -46,19 +48,20 @@ CLASSES: Mapping[str, FaultClass] = {
     )
 }
 SHARES = {
-    "commands": 33,
-    "two commanders": 12,
-    "held shape": 14,
-    "stale bag": 12,
-    "frozen": 9,
-    "start": 12,
+    tendon_faults.NAME: 8,
+    "commands": 60,
+    "two commanders": 9,
+    "held shape": 7,
+    "stale bag": 6,
+    "frozen": 6,
+    "start": 8,
     "changed runs": 4,
-    "serial": 48,
-    "mocap": 25,
-    "scan": 24,
-    "clock jump": 18,
+    "serial": 52,
+    "mocap": 30,
+    "scan": 28,
+    "clock jump": 6,
     "disk full": 6,
-    "kill -9": 28,
+    "kill -9": 14,
     "SIGTERM": 14,
 }
 """Injections of each class in a script of the default length, cheap ones more often."""
@@ -70,16 +73,16 @@ def script(count: int, only: str | None = None) -> list[tuple[str, str]]:
     """Class and variant of each injection: the classes in turn by their shares, the variants of each in turn.
 
     Args:
-        count: Of injections.
+        count: Number of injections.
         only: The one class to inject; None for all.
 
     Raises:
         SoftformError: If there is no such class.
     """
-    if only is not None and only not in CLASSES:
-        raise SoftformError(f"There is no class '{only}'.", f"Use one of: {', '.join(CLASSES)}.")
+    if only is not None and only not in SHARES:
+        raise SoftformError(f"There is no class '{only}'.", f"Use one of: {', '.join(SHARES)}.")
     shares = SHARES if only is None else {only: 1}
-    variants = {name: itertools.cycle(CLASSES[name].variants) for name in shares}
+    variants = {name: itertools.cycle(variants_of(name)) for name in shares}
     done = dict.fromkeys(shares, 0)
     order = []
     for _ in range(count):
@@ -90,38 +93,54 @@ def script(count: int, only: str | None = None) -> list[tuple[str, str]]:
 
 
 def run(order: Sequence[tuple[str, str]], ledger: Ledger, folder: Path, say: Callable[[str], None]) -> list[Outcome]:
-    """Carry out what the ledger lacks; returns the outcomes of all.
+    """Carry out what the ledger lacks, that of tendons last; returns the outcomes of all.
 
     Args:
         order: Class and variant of each injection.
-        ledger: What was done.
-        folder: Of what this run writes.
+        ledger: Record of the injections.
+        folder: Folder of the run's files.
         say: Takes a line of progress.
 
     Raises:
         SoftformError: If the stack does not come up.
     """
     left = [number for number in range(len(order)) if number not in ledger.outcomes]
-    if left:
-        with (
-            RigStack(load_robot("membrane"), folder) as stack,
-            tqdm(total=len(order), initial=len(order) - len(left), unit="fault", desc="bench rig") as bar,
-        ):
-            for number in left:
-                fault_class, variant = order[number]
-                bar.set_postfix_str(f"{fault_class}: {variant}")
-                outcome = _inject(stack, fault_class, variant)
-                ledger.keep(number, outcome)
-                if not outcome.safe or outcome.hung or outcome.lost_frames:
-                    say(f"  {fault_class}, {variant}: {outcome.found}")
-                bar.update()
+    of_tendons = [number for number in left if order[number][0] == tendon_faults.NAME]
+    of_air = [number for number in left if number not in of_tendons]
+    with tqdm(total=len(order), initial=len(order) - len(left), unit="fault", desc="bench rig") as bar:
+
+        def carry_out(number: int, stack: RigStack | TendonStack) -> None:
+            fault_class, variant = order[number]
+            bar.set_postfix_str(f"{fault_class}: {variant}")
+            outcome = _inject(stack, fault_class, variant)
+            ledger.keep(number, outcome)
+            if not outcome.safe or outcome.hung or outcome.lost_frames:
+                say(f"  {fault_class}, {variant}: {outcome.found}")
+            bar.update()
+
+        if of_air:
+            with RigStack(load_robot("membrane"), folder) as rig_stack:
+                for number in of_air:
+                    carry_out(number, rig_stack)
+        if of_tendons:
+            with TendonStack(folder) as tendon_stack:
+                for number in of_tendons:
+                    carry_out(number, tendon_stack)
     return [ledger.outcomes[number] for number in range(len(order))]
 
 
-def _inject(stack: RigStack, fault_class: str, variant: str) -> Outcome:
+def variants_of(fault_class: str) -> tuple[str, ...]:
+    """What a class injects."""
+    return tendon_faults.VARIANTS if fault_class == tendon_faults.NAME else CLASSES[fault_class].variants
+
+
+def _inject(stack: RigStack | TendonStack, fault_class: str, variant: str) -> Outcome:
     started = time.monotonic()
     try:
-        outcome = CLASSES[fault_class].inject(stack, variant)
+        if isinstance(stack, TendonStack):
+            outcome = tendon_faults.inject(stack, variant)
+        else:
+            outcome = CLASSES[fault_class].inject(stack, variant)
     except SoftformError as error:
         outcome = Outcome(fault_class, variant, False, str(error), hung=True)
     try:

@@ -21,9 +21,9 @@ def rig(count: int | None, only: str | None, resume: Path | None, json_path: str
 
     Serial line, motion capture, scanner, every process killed and terminated, wrong commands, two commanders, a shape
     that is held, a stale bag, frozen processes, a driver that is stopped while it starts, a full disk, a clock that
-    jumps. Prints how many were safe, how long it took to vent after a fault could be observed (on
-    the emulated board's wire), stored frames that were lost, and what hung. The whole script takes half an hour;
-    cut off, `--resume` goes on. docs/steps/bench-rig.md says what is right for each fault.
+    jumps, a pulled bus of tendon motors. Prints how many were safe, how long it took to vent after a fault could be
+    observed (on the emulated board's wire), and to slacken; stored frames that were lost, and what hung. The whole
+    script takes about 25 minutes; cut off, `--resume` goes on. docs/steps/bench-rig.md says what is right for each.
 
     \b
     Examples:

@@ -50,7 +50,7 @@ class ClockJumps:
     def _judge(self, stack: RigStack, variant: str, seconds: float, began: float) -> Outcome:
         followed = wait_for(lambda: abs(stack.watch.stamp_ahead - seconds) < _FOLLOWED_WITHIN, _WATCHED_SECONDS)
         if not followed:
-            found = f"stamps of the pressures are {stack.watch.stamp_ahead:.1f} s ahead"
+            found = f"stamps of the values are {stack.watch.stamp_ahead:.1f} s ahead"
             return Outcome(self.name, variant, False, found)
         if variant.endswith(_DEAF):
             died = stack.silence_commander()

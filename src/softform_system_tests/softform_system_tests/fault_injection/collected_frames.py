@@ -26,9 +26,9 @@ class Collecting:
     """Collects frames of markers into a store of its own while the `with` block lasts.
 
     Attributes:
-        store: Where.
-        stored: How many frames the node says that it stored.
-        end: What the goal came to, once it has ended.
+        store: Path of the data set.
+        stored: Number of frames that the node reports as stored.
+        end: Result of the goal, once it has ended.
     """
 
     def __init__(self, stack: RigStack) -> None:
@@ -91,8 +91,8 @@ def frames_lost_while_collecting(
 
     Args:
         stack: That moves.
-        fault_class: For the outcome.
-        variant: For the outcome.
+        fault_class: Fault class of the outcome.
+        variant: Variant of the outcome.
         fault: Happens; returns its moment, s of `time.monotonic`, and whether nothing hangs.
     """
     with Collecting(stack) as collecting:

@@ -78,9 +78,9 @@ def wrong_command(robot: Robot, variant: str, lease: tuple[str, int], now: float
 
     Args:
         robot: That it is for.
-        variant: What is wrong with it.
-        lease: Who holds the driver's lease, and its id.
-        now: s since the epoch.
+        variant: Kind of wrong command.
+        lease: Holder and id of the driver's lease.
+        now: Present time, s since the epoch.
     """
     names: Sequence[str] = robot.actuators
     units: Sequence[str] = [robot.unit] * len(names)
@@ -147,10 +147,10 @@ class TwoCommanders:
             time.sleep(2.0 * _TOGETHER_SECONDS)  # it takes a second to start
             if (wrong := disturbance(stack, moment) or _followed(stack, moment)) is not None:
                 return Outcome(self.name, variant, False, wrong)
-            if (wrong := not_refused(stack)) is not None:
+            if (wrong := not_rejected(stack)) is not None:
                 return Outcome(self.name, variant, False, wrong)
             if variant == "both ask":
-                return undisturbed(stack, self.name, variant, moment, "the other is refused, the first goes on")
+                return undisturbed(stack, self.name, variant, moment, "the other is rejected, the first goes on")
             if variant == "both die":
                 other.kill()
             died = stack.silence_commander()
@@ -165,13 +165,13 @@ class TwoCommanders:
             other.wait()
 
 
-def not_refused(stack: RigStack) -> str | None:
-    """How one more who asks for the lease was answered, None if it was refused and told who holds it."""
+def not_rejected(stack: RigStack) -> str | None:
+    """Answer to another request for the lease; None if it was rejected with the name of the holder."""
     answer = stack.watch.ask_for_lease("stranger", _REPORTED_SECONDS)
     if answer is None:
         return "the driver does not answer who asks for the lease"
-    refused = not answer.success and answer.error_code == Lease.Response.HELD
-    if refused and answer.holder == COMMANDER and COMMANDER in answer.message:
+    rejected = not answer.success and answer.error_code == Lease.Response.HELD
+    if rejected and answer.holder == COMMANDER and COMMANDER in answer.message:
         return None
     return f"who asked for the lease was told: {answer.message or 'you hold it'}"
 

@@ -10,7 +10,7 @@ import numpy as np
 from softform_core.robots import load_robot
 from softform_interfaces.msg import DriverState
 from softform_ros.background_node import BackgroundNode
-from softform_ros.command_lease import CommandLease, LeaseRefusedError
+from softform_ros.command_lease import CommandLease, LeaseRejectedError
 from softform_ros.qos import LATCHED_STATE
 
 RATE = 20.0
@@ -20,7 +20,7 @@ _PERIOD_SECONDS = 6.0
 
 
 def main() -> None:
-    """Command pressures that swing between two shares of the robot's range, each chamber in its own phase.
+    """Command values that swing between two shares of the robot's range, each actuator in its own phase.
 
     It is as greedy as a commander can be: whenever it has no lease it asks for one.
     """
@@ -37,7 +37,7 @@ def main() -> None:
         deadline = time.monotonic()
         while True:
             if not lease.is_held:
-                with contextlib.suppress(LeaseRefusedError):
+                with contextlib.suppress(LeaseRejectedError):
                     lease.acquire()
             swing = 0.5 + 0.5 * np.sin(2.0 * math.pi * deadline / _PERIOD_SECONDS + phases)
             share = lowest + (highest - lowest) * swing

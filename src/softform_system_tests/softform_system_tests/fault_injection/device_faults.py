@@ -90,7 +90,7 @@ class SerialFaults:
 
 
 def _not_vented_once_back(stack: RigStack, kind: str, shown: float) -> str | None:
-    """What is wrong with a board that was deaf and comes back with its pressures, None if it is vented and stays so."""
+    """What is wrong with a silent board that comes back with its values; None if it is vented and stays so."""
     back = stack.watch.fault_moment(kind, "ends", shown, 2.0 * _LASTING)
     if back is None:
         return "the rig did not end the fault"
@@ -107,7 +107,7 @@ class CaptureFaults:
     """Of a capture device: the robot is held, nothing that is not finite is published, and the node reports it.
 
     Args:
-        name: Of the class.
+        name: Name of the class.
         counters: Faults as the rig takes them, and values of the node's diagnostics of which one must change, unless
             the node warns.
         node: That reads the device.

@@ -42,8 +42,8 @@ def vents(stack: RigStack, fault_class: str, variant: str, began: float, observa
 
     Args:
         stack: Hurt already.
-        fault_class: For the outcome.
-        variant: For the outcome.
+        fault_class: Fault class of the outcome.
+        variant: Variant of the outcome.
         began: When the fault began, s of `time.monotonic`.
         observable: When it could be observed at the latest: a silence only when its time is up.
         latches: Whether the driver must be at fault, until `reset`.
@@ -72,10 +72,10 @@ def undisturbed(stack: RigStack, fault_class: str, variant: str, since: float, r
 
     Args:
         stack: Hurt already.
-        fault_class: For the outcome.
-        variant: For the outcome.
+        fault_class: Fault class of the outcome.
+        variant: Variant of the outcome.
         since: When the fault began, s of `time.monotonic`.
-        reported: What the stack reported of it; None if it reported nothing.
+        reported: Report of the stack; None if there was none.
     """
     wrong = disturbance(stack, since)
     if wrong is None and reported is None:
@@ -89,19 +89,19 @@ def disturbance(stack: RigStack, since: float) -> str | None:
         return "the robot was vented"
     if stack.watch.driver_left_running_since(since):
         return f"the driver did not go on: {stack.watch.driver_reason}"
-    if time.monotonic() - stack.watch.pressures_at > _SILENT_SECONDS:
-        return "no more pressures were measured"
+    if time.monotonic() - stack.watch.values_at > _SILENT_SECONDS:
+        return "no more values were measured"
     return wild_target(stack, since)
 
 
 def wild_target(stack: RigStack, since: float) -> str | None:
     """The first target on the wire that is out of the robot's range or comes too fast; None if there is none."""
-    robot = stack.robot
+    robot, (device,) = stack.robot, stack.robot.devices
     last: dict[int, SentTarget] = {}
     for sent in stack.wire.targets(since):
-        if sent.channel not in robot.channels:
+        if sent.channel not in device.channels:
             continue
-        chamber = robot.channels.index(sent.channel)
+        chamber = robot.served_by(device)[device.channels.index(sent.channel)]
         low, high = robot.actuator_min[chamber] - _ROUNDING, robot.actuator_max[chamber] + _ROUNDING
         if not low <= sent.pressure <= high:
             return f"channel {sent.channel} was sent to {sent.pressure:g} Pa"

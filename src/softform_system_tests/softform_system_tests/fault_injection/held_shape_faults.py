@@ -119,9 +119,9 @@ class HeldShapeFaults:
                     return self._ended(stack, variant, signal.SIGKILL if what == "kill -9" else signal.SIGTERM)
 
     def _collection(self, stack: RigStack, variant: str, held: HeldShape) -> Outcome:
-        """It is refused and told who holds the robot."""
+        """It is rejected with the name of the holder."""
         began = time.monotonic()
-        output = stack.folder / f"refused-{time.monotonic_ns()}.zarr"
+        output = stack.folder / f"rejected-{time.monotonic_ns()}.zarr"
         goal = CollectDataset.Goal(via="mocap", frames=2, seed=0, output=str(output))
         with ActionCaller(CollectDataset, "collect_dataset", "collector", "fault_collect", NAMESPACE) as caller:
             result = caller.call(goal)
@@ -160,9 +160,9 @@ def stays_vented(stack: RigStack, outcome: Outcome, since: float, meanwhile: Cal
 
     Args:
         stack: Hurt already.
-        outcome: Of the vent.
+        outcome: Outcome of the vent.
         since: When the fault began, s of `time.monotonic`.
-        meanwhile: What is tried.
+        meanwhile: Attempt to move the robot.
     """
     if not outcome.safe:
         return outcome

@@ -1,4 +1,4 @@
-"""What one injected fault came to, and the figures of many."""
+"""Outcome of one injected fault, and the figures of many."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -14,15 +14,16 @@ class Outcome:
 
     Attributes:
         fault_class: Such as `serial`.
-        variant: Which fault of the class.
+        variant: Fault of the class.
         safe: Whether the stack came to the state that is right for this fault, and stayed there.
-        found: What was seen, in a sentence.
-        vent_ms: From the moment at which the fault could be observed to the vent request on the board's wire; None
+        found: Observation, in a sentence.
+        vent_ms: Time from the first observable moment of the fault to the vent request on the board's wire, ms; None
             where no vent is due, or nothing is left to vent.
         hung: Whether something did not end, answer or come back in time.
         lost_frames: Frames that were stored before the fault and cannot be read after it.
-        seconds: How long the injection took, with bringing back what it broke.
+        seconds: Duration of the injection and the recovery, s.
         load: Processes that wanted a core of the machine, over its cores: beyond 1, the stack was starved of time.
+        slack_ms: From the request to slacken on the wire of tendon motors until the tendons truly were slack.
     """
 
     fault_class: str
@@ -34,6 +35,7 @@ class Outcome:
     lost_frames: int = 0
     seconds: float = 0.0
     load: float = 0.0
+    slack_ms: float | None = None
 
     def as_dict(self) -> dict[str, object]:
         """As stored in the ledger."""
@@ -59,12 +61,14 @@ def figures(outcomes: Sequence[Outcome]) -> dict[str, object]:
 def _totals(outcomes: Iterable[Outcome]) -> dict[str, object]:
     outcomes = list(outcomes)
     vents = [one.vent_ms for one in outcomes if one.vent_ms is not None]
+    slack = [one.slack_ms for one in outcomes if one.slack_ms is not None]
     return {
         "injected": len(outcomes),
         "safe": sum(one.safe for one in outcomes),
         "vents": len(vents),
         "vented_within_ms_p99": round(float(np.percentile(vents, 99.0)), 1) if vents else None,
         "vented_within_ms_max": max(vents) if vents else None,
+        "slack_within_ms_max": max(slack) if slack else None,
         "data_lost_frames": sum(one.lost_frames for one in outcomes),
         "hung": sum(one.hung for one in outcomes),
         "seconds": round(sum(one.seconds for one in outcomes), 1),

@@ -12,20 +12,13 @@ from softform_system_tests.fault_injection.commander import RATE
 from softform_system_tests.fault_injection.fault_class import disturbance, not_latched, vents
 from softform_system_tests.fault_injection.outcome import Outcome
 from softform_system_tests.fault_injection.recorded_frames import lost_messages
-from softform_system_tests.fault_injection.rig_stack import DRIVER, MANAGER, RECORDER, RIG, RigStack
+from softform_system_tests.fault_injection.rig_stack import DRIVER, LIFECYCLE_NODES, MANAGER, RECORDER, RIG, RigStack
 from softform_system_tests.fault_injection.stack_watch import wait_for
 
 COMMAND_TIMEOUT = 1.0
 """s without a command after which the driver vents: its parameter in config/nodes/actuation.yaml."""
 
-_BYSTANDERS = (
-    "scanner",
-    "motion_capture",
-    "shape_predictor",
-    "inverse_kinematics",
-    "motion_planner",
-    "collector",
-)
+_BYSTANDERS = tuple(name for name in LIFECYCLE_NODES if name not in (DRIVER, RIG))
 _ENDED_SECONDS = 10.0
 _LAUNCH_ENDED_SECONDS = 20.0
 _REPORTED_SECONDS = 10.0
@@ -36,7 +29,7 @@ class EndedProcess:
     """Ends one process with a signal and judges what the others make of it.
 
     Args:
-        name: Of the class.
+        name: Name of the class.
         number: SIGKILL or SIGTERM.
         variants: Processes: nodes, `guardian`, `commander`, `launch`, `collector while collecting`.
     """
@@ -102,7 +95,7 @@ class EndedProcess:
         return Outcome(self.name, "guardian", wrong is None, wrong or "held; a guardian watches")
 
     def _end_rig(self, stack: RigStack) -> Outcome:
-        """The board is gone: nobody can vent it, and the driver must know so and latch."""
+        """The board is gone and cannot be vented: the driver must say so and latch."""
         moment, ended = self._end(stack.required(RIG))
         latched = wait_for(
             lambda: any(at > moment and state == DriverState.FAULT for at, state, _ in stack.watch.driver_states),
@@ -150,7 +143,7 @@ def sigterm() -> EndedProcess:
 
 
 def is_running(process: psutil.Process) -> bool:
-    """Whether it has not ended; a dead one that nobody reaped has."""
+    """Whether it has not ended; a zombie has."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:

@@ -42,6 +42,6 @@ def lost_messages(bag: Path, written: int) -> int:
 
     Args:
         bag: Folder of the bag; its recorder has ended.
-        written: What the recorder had handed to the operating system before the fault.
+        written: Messages handed to the operating system before the fault.
     """
     return max(0, written - readable_messages(bag))

@@ -14,6 +14,7 @@ from softform_bringup.lifecycle_manager import BringUpError, LifecycleManager
 from softform_bringup.remote_lifecycle import RemoteLifecycleNode
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot
+from softform_core.run_folder import own_state
 from softform_interfaces.msg import DriverState
 from softform_launch.middleware_memory import remove_unused
 from softform_launch.ros_domains import enter_domain_of_its_own
@@ -52,17 +53,17 @@ class RigStack:
     """Runs while the `with` block lasts.
 
     Attributes:
-        robot: On the rig.
-        folder: Of what this run writes.
-        watch: What the stack tells.
-        wire: What arrives at the board.
-        clock: Of all its processes.
-        processes: Of the stack.
+        robot: Robot on the rig.
+        folder: Folder of the run's files.
+        watch: State reported by the stack.
+        wire: Log of the requests that arrive at the board.
+        clock: Clock of all its processes.
+        processes: Processes of the stack.
         commander: The process that keeps the robot moving.
 
     Args:
-        robot: On the rig.
-        folder: Where to write; there already.
+        robot: Robot on the rig.
+        folder: Existing folder for the run's files.
     """
 
     def __init__(self, robot: Robot, folder: Path) -> None:
@@ -71,7 +72,9 @@ class RigStack:
         self.watch = StackWatch(NAMESPACE)
         enter_domain_of_its_own()
         self.clock = ShiftedClock(folder)
-        self.processes = StackProcesses(NAMESPACE, folder, {**os.environ, **self.clock.environment}, self.arguments)
+        self.processes = StackProcesses(
+            NAMESPACE, folder, {**os.environ, **self.clock.environment, **own_state(folder)}, self.arguments
+        )
         self.commander: subprocess.Popen[bytes] | None = None
         self._bags = sum(1 for _ in folder.glob("bags/*"))  # of a run that is resumed
 
@@ -162,6 +165,7 @@ class RigStack:
         """
         self._bags += 1
         self.processes.relaunch()
+        self.watch.forget_recording()
 
     def start_over(self) -> None:
         """End and start anew all that ran, commander and watch too, so that nothing of it is left in shared memory.
@@ -184,7 +188,7 @@ class RigStack:
             self.commander = self.start_commander(0.4, 0.8)
 
     def start_commander(self, lowest: float, highest: float, name: str = COMMANDER) -> subprocess.Popen[bytes]:
-        """A process that asks for the lease and commands pressures between two shares of the robot's range."""
+        """A process that asks for the lease and commands values between two shares of the robot's range."""
         words = [sys.executable, "-m", commander.__name__, self.robot.name, str(lowest), str(highest), name]
         return self.processes.start(words)
 
@@ -203,9 +207,9 @@ class RigStack:
             and watch.lease[0] == COMMANDER  # not one that a fault has left, and that is about to be vented
             and self.commander is not None
             and self.commander.poll() is None
-            and watch.pressures is not None
-            and time.monotonic() - watch.pressures_at < _FRESH_SECONDS
-            and np.all(watch.pressures > lowest)
+            and watch.values is not None
+            and time.monotonic() - watch.values_at < _FRESH_SECONDS
+            and np.all(watch.values > lowest)
         )
 
     def _missing(self) -> list[str]:
@@ -222,6 +226,8 @@ class RigStack:
         self._bags += RECORDER in missing
         for name in missing:
             self.processes.replace(name)
+        if RECORDER in missing:
+            self.watch.forget_recording()
         self.bring_up(*(name for name in LIFECYCLE_NODES if name in missing))
 
     def bring_up(self, *names: str) -> None:

@@ -16,7 +16,7 @@ class ShiftedClock:
     """The clock of the processes that are started with `environment`.
 
     Args:
-        folder: Where the library and the shift lie.
+        folder: Folder of the library and of the shift.
 
     Raises:
         SoftformError: If there is no compiler, or it fails.

@@ -26,9 +26,9 @@ class StackProcesses:
     """One launch, and what was started in place of processes that it lost.
 
     Args:
-        namespace: Where the stack runs.
-        folder: Of the launch's log.
-        environment: Of all processes.
+        namespace: ROS namespace of the stack.
+        folder: Folder of the launch log.
+        environment: Environment of all processes.
         arguments: Tells those of the launch.
     """
 

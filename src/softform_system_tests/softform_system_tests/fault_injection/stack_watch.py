@@ -43,15 +43,15 @@ class StackWatch:
 
     Attributes:
         driver_states: Moment (s of `time.monotonic`), state and reason of each change that the driver reported.
-        lease: Who holds the driver's lease, and its id.
-        bringup_state: What the bring-up manager said last.
-        pressures: (k,) Pa measured last, None before that.
-        stamp_ahead: By how much the stamp of the last pressures was later than this program's clock, s.
+        lease: Holder and id of the driver's lease.
+        bringup_state: Last state of the bring-up manager.
+        values: (k,) measured last, None before that.
+        stamp_ahead: Time by which the stamp of the last values was ahead of this program's clock, s.
         clouds: Captured clouds so far.
         marker_frames: Captured frames of markers so far.
         unfit_captures: Captures with a point or a visible marker that is not finite: none may ever come.
         commands: Publisher of commands.
-        node: Of these topics, spun by a thread of its own.
+        node: Node of these topics, spun by a thread of its own.
     """
 
     def __init__(self, namespace: str) -> None:
@@ -63,8 +63,8 @@ class StackWatch:
         self._fault_events: list[tuple[str, str, float]] = []
         self._written: deque[tuple[float, int]] = deque(maxlen=_REMEMBERED)
         self.bringup_state = ""
-        self.pressures: np.ndarray | None = None
-        self.pressures_at = 0.0
+        self.values: np.ndarray | None = None
+        self.values_at = 0.0
         self.clouds = 0
         self.marker_frames = 0
         self.stamp_ahead = 0.0
@@ -76,7 +76,7 @@ class StackWatch:
         node.create_subscription(DriverState, "driver_state", self._on_driver_state, qos.LATCHED_STATE)
         node.create_subscription(BringupState, "bringup_state", self._on_bringup_state, qos.LATCHED_STATE)
         node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, qos.DIAGNOSTICS)
-        node.create_subscription(ActuatorState, "actuator_state", self._on_pressures, qos.ACTUATOR_STATE_READER)
+        node.create_subscription(ActuatorState, "actuator_state", self._on_actuator_state, qos.ACTUATOR_STATE_READER)
         node.create_subscription(PointCloud2, "captured_cloud", self._on_cloud, qos.CAPTURED_CLOUD)
         node.create_subscription(MarkerFrame, "captured_markers", self._on_markers, qos.CAPTURED_MARKERS)
         self.commands = node.create_publisher(ActuatorCommand, "actuator_command", qos.ACTUATOR_COMMAND)
@@ -96,7 +96,7 @@ class StackWatch:
     @property
     def driver_reason(self) -> str:
         """Why."""
-        return self.driver_states[-1][2] if self.driver_states else "nothing was heard of the driver"
+        return self.driver_states[-1][2] if self.driver_states else "no state of the driver came"
 
     def driver_left_running_since(self, moment: float) -> bool:
         """Whether the driver was in another state than RUNNING at any time after `moment`."""
@@ -127,6 +127,10 @@ class StackWatch:
         """Messages that the recorder had written, and handed to the operating system, some time ago."""
         old = [written for at, written in list(self._written) if at < time.monotonic() - _FLUSH_SECONDS]
         return old[-1] if old else 0
+
+    def forget_recording(self) -> None:
+        """Count anew: the recorder was started anew, and writes another bag."""
+        self._written.clear()
 
     def inject(self, fault: str) -> None:
         """Have the rig's devices fail, as `KIND[=VALUE][+DURATION]`; a rejection is raised."""
@@ -186,8 +190,8 @@ class StackWatch:
         at = next(float(pair.value) for pair in message.values if pair.key == "steady time (s)")
         self._fault_events.append((message.name, message.message, at))
 
-    def _on_pressures(self, message: ActuatorState) -> None:
-        self.pressures, self.pressures_at = np.array(message.value), time.monotonic()
+    def _on_actuator_state(self, message: ActuatorState) -> None:
+        self.values, self.values_at = np.array(message.value), time.monotonic()
         self.stamp_ahead = seconds_from_stamp(message.header.stamp) - time.time()
 
     def _on_cloud(self, message: PointCloud2) -> None:

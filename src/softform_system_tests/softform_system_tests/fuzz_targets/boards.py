@@ -27,10 +27,10 @@ def fuzz_protocol_a(data: bytes) -> None:
     """
     for message in _fed(protocol_a.StreamParser, data):
         match message:
-            case protocol_a.StreamLine(pressures):
-                assert len(pressures) == protocol_a.CHANNELS
-                assert all(abs(pressure) < _HIGHEST for pressure in pressures)
-                printed = ",".join(f"{pressure / PA_PER_KPA:.2f}" for pressure in pressures)
+            case protocol_a.StreamLine(values):
+                assert len(values) == protocol_a.CHANNELS
+                assert all(abs(pressure) < _HIGHEST for pressure in values)
+                printed = ",".join(f"{pressure / PA_PER_KPA:.2f}" for pressure in values)
                 assert printed.replace("-0.00", "0.00") in _without_zeros_sign(data)
             case protocol_a.Reply(kind, value):
                 assert kind in protocol_a.ReplyKind

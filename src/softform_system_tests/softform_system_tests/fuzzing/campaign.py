@@ -28,8 +28,8 @@ def fuzz(names: Sequence[str], inputs: int, folder: Path, seed: int, at_once: in
     Args:
         names: Names of the targets.
         inputs: Number of inputs for all targets together.
-        folder: Where failing inputs are kept, a folder a target.
-        seed: Of what is random.
+        folder: Folder of the failing inputs, with one subfolder per target.
+        seed: Seed of the mutations.
         at_once: Processes.
 
     Returns:

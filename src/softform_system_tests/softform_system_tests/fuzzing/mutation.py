@@ -15,7 +15,7 @@ def mutated(seeds: Sequence[bytes], choose: random.Random) -> bytes:
     """One input: a few changes of one of the seeds, or sometimes none of them at all.
 
     Args:
-        seeds: At least one.
+        seeds: Valid inputs, at least one.
         choose: Decides everything.
     """
     if choose.random() < _RANDOM_SHARE:

@@ -28,7 +28,7 @@ class Trial:
 
     Args:
         target: Gets the inputs.
-        folder: Where failing inputs are kept: `KIND-HASH` and `KIND-HASH.txt` with the traceback.
+        folder: Folder of the failing inputs: `KIND-HASH` and `KIND-HASH.txt` with the traceback.
         inputs: After so many the trial is over.
     """
 

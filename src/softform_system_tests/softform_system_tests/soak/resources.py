@@ -29,11 +29,11 @@ class Trend:
     """A straight line by least squares through one quantity.
 
     Attributes:
-        mean: Of the quantity.
-        slope_per_hour: Of the line.
+        mean: Mean of the quantity.
+        slope_per_hour: Slope of the fitted line per hour.
         noise: Standard deviation from the line.
-        growth: Of the line over the run.
-        late_growth: Of a line of its own over the second half of the run.
+        growth: Growth of the line over the run.
+        late_growth: Growth of a line fitted to the second half of the run.
         grows: Whether `growth` is more than three times the noise, and both are more than their part of the quantity's
             floor: what leaks goes on growing; a heap that was once needed larger, and stays so, does not.
     """
@@ -89,7 +89,7 @@ def trends(samples: Mapping[str, Sequence[Usage]], after: float) -> dict[str, di
     """Trends of each process, by quantity.
 
     Args:
-        samples: Of each process.
+        samples: Samples of each process.
         after: Seconds at the beginning that do not count: caches fill, threads start.
     """
     found = {}

@@ -18,6 +18,7 @@ from softform_core import priority
 from softform_core.errors import SoftformError
 from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.robots import load_robot
+from softform_core.run_folder import own_state
 from softform_interfaces.msg import ActuatorCommand, DriverState
 from softform_launch.ros_domains import enter_domain_of_its_own
 from softform_recording.parts import part_folders
@@ -26,7 +27,7 @@ from softform_ros.background_node import BackgroundNode
 from softform_ros.conversions import nanoseconds_from_stamp
 from softform_studies.streaming.bench_streaming import ROUND_SECONDS
 from softform_studies.streaming.processor_shares import processor_shares
-from softform_studies.streaming.streamed_path import StreamedPath, pressure_path
+from softform_studies.streaming.streamed_path import StreamedPath, actuation_path
 from softform_system_tests.fault_injection.recorded_frames import readable_messages
 from softform_system_tests.fault_injection.stack_processes import StackProcesses
 from softform_system_tests.soak.resources import Usage, trends, usage
@@ -127,8 +128,8 @@ def soak(minutes: float, folder: Path, say: Callable[[str], None]) -> dict[str, 
     """Run the stack and measure.
 
     Args:
-        minutes: How long, once it is up.
-        folder: Of what this run writes; the recording is removed if nothing is missing in it.
+        minutes: Duration once the stack is up, min.
+        folder: Folder of the run's files; a complete recording is removed.
         say: Takes a line of progress.
 
     Returns:
@@ -140,7 +141,7 @@ def soak(minutes: float, folder: Path, say: Callable[[str], None]) -> dict[str, 
     robot = load_robot("membrane")
     path = StreamedPath(
         LivePipeline(robot, sim_to_real="none").current,
-        pressure_path(robot, round(ROUND_SECONDS * RATE), 0),
+        actuation_path(robot, round(ROUND_SECONDS * RATE), 0),
         POINTS,
         robot.base_frame,
     )
@@ -153,7 +154,7 @@ def soak(minutes: float, folder: Path, say: Callable[[str], None]) -> dict[str, 
         "motion_capture": "true",
         "sim_to_real": "none",
     }
-    stack = StackProcesses(_NAMESPACE, folder, os.environ, lambda: arguments)
+    stack = StackProcesses(_NAMESPACE, folder, {**os.environ, **own_state(folder)}, lambda: arguments)
     say(f"launching the stack; its log is {folder / 'launch.log'}")
     try:
         stack.relaunch()

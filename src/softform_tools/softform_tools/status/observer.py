@@ -200,7 +200,7 @@ class StackObserver:
             self._note_diagnostics(deserialize_message(message, DiagnosticArray))
         elif topic == self._full("driver_state"):
             told = deserialize_message(message, DriverState)
-            self._driver = DriverStatus(DRIVER_STATES[told.state], told.reason)
+            self._driver = DriverStatus(DRIVER_STATES[told.state], told.reason, told.holder, told.held_for)
         elif topic == self._full("bringup_state"):
             self._bringup = state_in_words(deserialize_message(message, BringupState))
 

@@ -32,13 +32,14 @@ def _headline(status: StackStatus) -> str:
 def _devices(status: StackStatus) -> list[str]:
     lines = []
     if status.driver is None:
-        lines.append("  driver    none is heard")
+        lines.append("  driver    no state received")
     else:
         state = click.style(status.driver.state, fg=_DRIVER_COLOURS[status.driver.state])
         reason = f": {status.driver.reason}" if status.driver.reason else ""
         lines.append(f"  driver    {state}{reason}")
         if status.driver.state == "fault":
             lines.append(f"            it stays safe until you call {status.namespace}/reset")
+        lines.append(f"  lease     {status.driver.lease}")
     lines += [f"  {name:<9} {told}" for name, told in status.motors.items()]
     models = ", ".join(sorted(set(status.models.values()))) or "unknown"
     lines.append(f"  robot     {', '.join(status.robots) or 'unknown'}; sim-to-real model: {models}")

@@ -25,7 +25,7 @@ class NodeStatus:
 
     Attributes:
         name: Relative to the namespace.
-        state: Of its life cycle; `UNMANAGED`, `NO_ANSWER` or `GONE`.
+        state: Life-cycle state; `UNMANAGED`, `NO_ANSWER` or `GONE`.
         level: One of `LEVELS`, or empty if it has reported nothing.
         message: Diagnostics of the node in one sentence.
     """
@@ -51,7 +51,7 @@ class TopicStatus:
 
     Attributes:
         name: Relative to the namespace; absolute outside of it.
-        publishers: How many.
+        publishers: Number of publishers.
         rate: Messages a second over the last seconds; 0 without any.
         age: s since the last message was sent; None if none is known.
     """
@@ -64,10 +64,24 @@ class TopicStatus:
 
 @dataclass(frozen=True)
 class DriverStatus:
-    """The driver: one of `DRIVER_STATES`, and why."""
+    """The driver.
+
+    Attributes:
+        state: One of `DRIVER_STATES`.
+        reason: Why.
+        holder: Holder of the lease; empty without one.
+        held_for: For how long, s.
+    """
 
     state: str
     reason: str
+    holder: str = ""
+    held_for: float = 0.0
+
+    @property
+    def lease(self) -> str:
+        """Who commands, in words."""
+        return f"'{self.holder}' has held it for {self.held_for:.0f} s" if self.holder else "nobody holds it"
 
 
 @dataclass(frozen=True)
@@ -94,17 +108,17 @@ class StackStatus:
     """The whole stack.
 
     Attributes:
-        namespace: Where it runs.
+        namespace: ROS namespace of the stack.
         domain: ROS domain.
-        bringup: What the bring-up manager says; empty without one.
+        bringup: State of the bring-up manager; empty without one.
         driver: None without one.
-        motors: What the driver says of each motor, and of their bus; empty without motors.
+        motors: Diagnostics of each motor and of their bus; empty without motors.
         robots: That the nodes were started for; one, if all is well.
-        models: In use, by node.
-        nodes: By name.
-        topics: By name.
+        models: Models in use, by node.
+        nodes: Nodes by name.
+        topics: Topics by name.
         recorders: Recordings that go on.
-        disks: Of runs and data.
+        disks: Disks of runs and data.
     """
 
     namespace: str
@@ -144,7 +158,7 @@ class StackStatus:
 
 def motors_of(values: Mapping[str, str]) -> dict[str, str]:
     """What a driver's diagnostics say of motors and of their bus: by name."""
-    return {name: told for name, told in values.items() if name == "bus" or name.startswith("motor ")}
+    return {name: told for name, told in values.items() if name.split(" ")[0] in ("bus", "motor")}
 
 
 LEAST_FREE = 1_000_000_000
@@ -159,7 +173,7 @@ def nothing_runs(namespace: str, domain: int, elsewhere: list[str], other_domain
     """What to say, and to do, if no node runs where it was looked for.
 
     Args:
-        namespace: Where.
+        namespace: ROS namespace of the stack.
         domain: ROS domain.
         elsewhere: Namespaces in this domain in which nodes run.
         other_domains: Domains in which stacks of this machine run.

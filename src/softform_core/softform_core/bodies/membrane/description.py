@@ -4,6 +4,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from softform_core.arrays import Array
@@ -14,8 +15,7 @@ if TYPE_CHECKING:
     from softform_core.bodies.membrane.equilibrium import MembraneProblem
     from softform_core.bodies.membrane.sampled import SampledMembrane
 
-PATCH = "sheet"
-"""Name of the one patch: the whole sheet, u along x and v along y."""
+_SHEET, _LEFT, _RIGHT = "sheet", "left", "right"
 
 
 class MembraneBody(Body):
@@ -66,8 +66,15 @@ class MembraneBody(Body):
 
     @property
     def patches(self) -> dict[str, bool]:
-        """The sheet, which is no tube."""
-        return {PATCH: False}
+        """The whole sheet and its halves, which meet along the mesh line next to x = 0; u is along x, v along y."""
+        return {_SHEET: False, _LEFT: False, _RIGHT: False}
+
+    def faces_of(self, patch: str, vertices: Array, faces: NDArray[np.integer]) -> NDArray[np.bool_]:
+        """All faces, or those of a half."""
+        x = vertices[:, 0]
+        line, slack = x[np.abs(x).argmin()], 1e-9 * self.width
+        inside = {_SHEET: np.isfinite(x), _LEFT: x <= line + slack, _RIGHT: x >= line - slack}
+        return np.asarray(inside[patch][faces].all(axis=1))
 
     def outlines(self) -> list[Outline]:
         """The chambers seen from above."""
@@ -111,6 +118,12 @@ class MembraneBody(Body):
         from softform_core.bodies.membrane.reality import build_real_membrane
 
         return MembraneProblem(build_real_membrane(self, reality))
+
+    def drawn_reality(self, draw: np.random.Generator) -> Description:
+        """A membrane of the distribution of realities."""
+        from softform_core.bodies.membrane.reality import draw_real_membrane
+
+        return draw_real_membrane(self, draw)
 
     def symmetric_images(self, actuation: Array, control_points: Array) -> list[tuple[Array, Array]]:
         """Up to eight images of each shape.

@@ -26,7 +26,7 @@ class MembraneProblem:
     """`SimulatedBody` of a membrane; the unknowns are the places of its free vertices, m, in the pattern's order.
 
     Args:
-        membrane: From `build_membrane`.
+        membrane: Result of `build_membrane`.
         held: (V, 3) m; fixed vertices stay where it puts them. The rest shape by default.
     """
 

@@ -1,5 +1,6 @@
 """How a real membrane differs from the simulator's; docs/steps/write-a-reality.md explains every field."""
 
+import math
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
@@ -8,11 +9,25 @@ from pydantic import Field
 
 from softform_core.bodies.membrane.description import MembraneBody
 from softform_core.bodies.membrane.model import build_membrane
+from softform_core.bodies.random_fields import log_uniform, some_of
 from softform_core.bodies.spread import Values, not_negative, spread_values
 from softform_core.robots.description import Description, Material, Place, Positive
+from softform_core.simulation.materials import shear_modulus
 
 if TYPE_CHECKING:
     from softform_core.bodies.membrane.model import Membrane
+
+_GRAVITY = 9.81
+_CHANCES = {
+    "material": 0.8,
+    "prestretch": 0.8,
+    "thickness": 0.8,
+    "wall_stiffness_scale": 0.6,
+    "column_wall_shift": 0.5,
+    "row_wall_shift": 0.5,
+    "clamp_stiffness": 0.6,
+}
+"""That a drawn membrane differs in a field."""
 
 _WAVES = 200
 """Plane waves whose sum makes a thickness field close to Gaussian."""
@@ -84,3 +99,44 @@ def _walls(side: float, chambers: int, shift: Values | None, field: str) -> list
         return None
     inner = np.linspace(-side / 2.0, side / 2.0, chambers + 1)[1:-1]
     return (inner + spread_values(shift, chambers - 1, field)).tolist()
+
+
+def draw_real_membrane(nominal: MembraneBody, draw: np.random.Generator) -> RealMembrane:
+    """A membrane of the distribution that docs/steps/write-a-reality.md describes.
+
+    Args:
+        nominal: As described.
+        draw: Decides; everything is drawn in any case, so that a field's chance changes nothing else.
+    """
+    modulus = shear_modulus(nominal.material) * log_uniform(draw, 0.65, 1.3)
+    gent = [modulus, draw.uniform(6.0, 14.0)]
+    yeoh = [0.5 * modulus, draw.uniform(0.0, 0.01) * modulus, draw.uniform(0.005, 0.02) * modulus]
+    is_gent = draw.random() < 0.5
+    thickness = ThicknessField(
+        scale=draw.uniform(0.85, 1.1),
+        variation=draw.uniform(0.02, 0.12),
+        correlation_length=draw.uniform(0.2, 0.5) * nominal.size,
+        seed=int(draw.integers(2**31)),
+    )
+    walls = np.array([log_uniform(draw, 0.5, 2.0) for _ in nominal.inputs])
+    torn = draw.random(len(walls)) < 0.15
+    walls[torn] = draw.uniform(0.0, 0.2, len(walls))[torn]
+    deviation = 0.01 * nominal.size
+    tilt = draw.normal(size=3)
+    differences = {
+        "material": Material(law="gent", coefficients=gent) if is_gent else Material(law="yeoh", coefficients=yeoh),
+        "prestretch": 1.0 + (nominal.prestretch - 1.0) * draw.uniform(0.6, 1.4),
+        "thickness": thickness,
+        "wall_stiffness_scale": walls.tolist(),
+        "column_wall_shift": draw.normal(0.0, deviation, nominal.columns - 1).tolist(),
+        "row_wall_shift": draw.normal(0.0, deviation, nominal.rows - 1).tolist(),
+        "clamp_stiffness": log_uniform(draw, 1e5, 5e5),
+    }
+    upright = draw.random() < 0.75
+    side = math.lcm(nominal.rows, nominal.columns)
+    return RealMembrane(
+        cells=side * round(draw.uniform(0.8, 1.0) * nominal.cells / side),
+        element="triangle" if draw.random() < 0.5 else "quadrilateral",
+        gravity=(0.0, 0.0, -_GRAVITY) if upright else tuple(_GRAVITY * tilt / np.linalg.norm(tilt)),
+        **some_of(differences, _CHANCES, draw),
+    )

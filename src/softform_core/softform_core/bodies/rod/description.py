@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import numpy as np
 from pydantic import Field
 
 from softform_core.robots.body import Body, Outline
@@ -48,17 +49,17 @@ class RodSection(SolidSection):
 
 
 class RodShape(Body):
-    """Equal sections, each followed by a rigid link, whatever drives them; SI units.
+    """Equal sections, each followed by a rigid link; SI units.
 
     Attributes:
         planar: The rod rests along x and moves in the plane z = 0; width is across, in that plane. If not, it rests
             along z, width lies along x and height along y.
-        sections: How many.
+        sections: Number of sections.
         section: Each of them.
-        link_length: Of the rigid link behind each section, m.
+        link_length: Length of the rigid link behind each section, m.
         link_mass: kg.
         gravity: m/s^2.
-        elements: Of each section.
+        elements: Number of elements of each section.
     """
 
     planar: bool
@@ -140,3 +141,9 @@ class RodBody(RodShape):
         from softform_core.bodies.rod.reality import build_real_rod
 
         return RodProblem(build_real_rod(self, reality))
+
+    def drawn_reality(self, draw: np.random.Generator) -> Description:
+        """A rod of the distribution of realities."""
+        from softform_core.bodies.rod.reality import draw_real_rod
+
+        return draw_real_rod(self, draw)

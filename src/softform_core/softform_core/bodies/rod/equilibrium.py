@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.bodies.rod.energy import derivatives, energies, load_derivatives
-from softform_core.bodies.rod.kinematics import tips_and_derivatives
+from softform_core.bodies.rod.kinematics import place_rod, tips_and_derivatives
 from softform_core.bodies.rod.model import Rod
 from softform_core.errors import SoftformError
 from softform_core.simulation.hessian import BlockHessian
@@ -26,7 +26,7 @@ class RodProblem:
     The unknowns are its free strains, curvatures times the element's length.
 
     Args:
-        rod: From `build_rod`.
+        rod: Result of `build_rod`.
     """
 
     batch = 64
@@ -59,6 +59,11 @@ class RodProblem:
     def points(self, unknowns: Array) -> Array:
         """Tips (n, 1, 3) m of unknowns (n, m)."""
         return np.asarray(tips_and_derivatives(self.rod, self.strains(unknowns))[0][:, None])
+
+    def turns(self, unknowns: Array) -> Array:
+        """As `TurningBody`, of the tip: its directors over those of the straight rod, which are the base's."""
+        directors = [place_rod(self.rod, strains)[0][-1] for strains in self.strains(unknowns)]
+        return np.array([[one @ self.rod.base.T] for one in directors])
 
     def moved_points(self, unknowns: Array, moves: Array) -> Array:
         """As `SimulatedBody`, (n, 1, 3, k) m."""

@@ -91,8 +91,8 @@ def build_rod(
 
     Args:
         body: The description.
-        elements: Of each section.
-        material: Of the wall; or of the wall of each section, by its number. All follow one law.
+        elements: Number of elements of each section.
+        material: Material of the wall, or of each section's wall by its number; all of one law.
         length_scale: Length of each section over the described one, (sections,) or a number.
         chamber_shift: Added to the places of the chambers, (k, 2) m or a number.
         chamber_scale: Area of each chamber over the described one, (k,) or a number.

@@ -1,12 +1,13 @@
 """How a real rod differs from the simulator's; docs/steps/waypoints-001.md explains every field."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from pydantic import Field
 from scipy.spatial.transform import Rotation
 
 from softform_core.arrays import Array
+from softform_core.bodies.random_fields import log_uniform, some_of
 from softform_core.bodies.rod.description import RodBody, RodShape
 from softform_core.bodies.rod.model import build_rod
 from softform_core.robots.description import Description, Finite, Material, NotNegative, Positive
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from softform_core.bodies.rod.model import Rod
 
 Share = Annotated[float, Field(ge=0.0, le=0.2)]
+
+CHANCES = {"wall": 0.8, "base_turn": 0.8, "tilt": 0.8, "fabrication": 0.9}
+"""That a drawn rod differs in a field."""
 
 
 class Specimen(Description):
@@ -57,7 +61,7 @@ class GentWall(Description):
 
 
 class RealShape(Description):
-    """The real rod, whatever drives it. What is left out is as the robot's description says.
+    """The real rod. What is left out is as the robot's description says.
 
     Attributes:
         elements: of each section.
@@ -77,6 +81,41 @@ class RealRod(RealShape):
     """The real rod with chambers; `fabrication` are the errors of this specimen."""
 
     fabrication: Fabrication = Fabrication()
+
+
+def draw_real_rod(nominal: RodBody, draw: np.random.Generator) -> RealRod:
+    """A rod of the distribution that docs/steps/write-a-reality.md describes.
+
+    Args:
+        nominal: As described.
+        draw: Decides.
+    """
+    fields = drawn_shape(draw)
+    width = min(min(chamber.width, chamber.height) for chamber in nominal.chambers)
+    made = Fabrication(
+        **drawn_specimen(draw), chamber_area=draw.uniform(0.01, 0.05), chamber_place=draw.uniform(0.005, 0.03) * width
+    )
+    return RealRod(**some_of(fields | {"fabrication": made}, CHANCES, draw), elements=drawn_elements(nominal, draw))
+
+
+def drawn_shape(draw: np.random.Generator) -> dict[str, Any]:
+    """Fields of `RealShape`, drawn."""
+    return {
+        "wall": GentWall(modulus=log_uniform(draw, 0.8, 1.25), limit=draw.uniform(8.0, 30.0)),
+        "base_turn": tuple(draw.normal(0.0, 0.015, 3)),
+        "tilt": tuple(draw.normal(0.0, 0.005, 2)),
+    }
+
+
+def drawn_specimen(draw: np.random.Generator) -> dict[str, Any]:
+    """Fields of `Specimen`, drawn."""
+    stiffness, length = draw.uniform(0.01, 0.05), draw.uniform(0.003, 0.015)
+    return {"stiffness": stiffness, "length": length, "seed": int(draw.integers(2**31))}
+
+
+def drawn_elements(nominal: RodShape, draw: np.random.Generator) -> int:
+    """Elements of each section, other than the simulator's."""
+    return max(2, round(nominal.elements * draw.uniform(0.6, 0.9)))
 
 
 def build_real_rod(body: RodBody, real: RealRod) -> "Rod":
@@ -103,7 +142,7 @@ def real_shape(
         made: Size of the errors.
         stiffness: (sections,) standard normal draws.
         length: (sections,) standard normal draws.
-        **chambers: Of `build_rod`.
+        **chambers: Passed to `build_rod`.
     """
     moduli = 1.0 + made.stiffness * stiffness
     nominal = body.section.material

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import numpy as np
 from pydantic import Field, model_validator
 
 from softform_core.bodies.rod.description import RodShape
@@ -23,10 +24,10 @@ class Tendon(Description):
     leads it to its motor. Between these it is guided all the way, without friction.
 
     Attributes:
-        place: Where it begins in the cross-section, from the rod's axis, m.
+        place: Position in the cross-section, from the rod's axis, m.
         turns: About the rod's axis on its way, right-handed along the rod; 0 of a straight tendon.
         sections: First and last section that it runs through, from 1; all by default.
-        stiffness: Of the tendon, EA, N.
+        stiffness: Axial stiffness EA, N.
     """
 
     place: tuple[Finite, Finite]
@@ -106,3 +107,9 @@ class TendonRodBody(RodShape):
         from softform_core.bodies.tendon_rod.reality import build_real_tendon_rod
 
         return build_real_tendon_rod(self, reality)
+
+    def drawn_reality(self, draw: np.random.Generator) -> Description:
+        """A rod of the distribution of realities."""
+        from softform_core.bodies.tendon_rod.reality import draw_real_tendon_rod
+
+        return draw_real_tendon_rod(self, draw)

@@ -22,8 +22,8 @@ class TendonRodProblem(RodProblem):
     """`SimulatedBody` of a rod with tendons; its actuator values are the pulls of the tendons, m.
 
     Args:
-        rod: From `build_rod`.
-        tendons: From `build_tendons`.
+        rod: Result of `build_rod`.
+        tendons: Result of `build_tendons`.
     """
 
     def __init__(self, rod: Rod, tendons: Tendons) -> None:

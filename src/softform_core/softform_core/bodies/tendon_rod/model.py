@@ -35,7 +35,7 @@ def build_tendons(
 
     Args:
         body: The description.
-        rod: From `build_rod`, of the same body.
+        rod: Result of `build_rod` of the same body.
         place_shift: Added to where the tendons begin, (k, 2) m or a number.
         stiffness_scale: Stiffness over the described one, (k,) or a number.
     """

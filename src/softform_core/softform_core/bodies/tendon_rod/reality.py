@@ -2,7 +2,17 @@
 
 import numpy as np
 
-from softform_core.bodies.rod.reality import RealShape, Share, Specimen, real_shape
+from softform_core.bodies.random_fields import some_of
+from softform_core.bodies.rod.reality import (
+    CHANCES,
+    RealShape,
+    Share,
+    Specimen,
+    drawn_elements,
+    drawn_shape,
+    drawn_specimen,
+    real_shape,
+)
 from softform_core.bodies.tendon_rod.description import TendonRodBody
 from softform_core.bodies.tendon_rod.equilibrium import TendonRodProblem
 from softform_core.bodies.tendon_rod.model import build_tendons
@@ -25,6 +35,20 @@ class RealTendonRod(RealShape):
     """The real rod with tendons; `fabrication` are the errors of this specimen."""
 
     fabrication: TendonFabrication = TendonFabrication()
+
+
+def draw_real_tendon_rod(nominal: TendonRodBody, draw: np.random.Generator) -> RealTendonRod:
+    """A rod of the distribution that docs/steps/write-a-reality.md describes.
+
+    Args:
+        nominal: As described.
+        draw: Decides.
+    """
+    fields, made = drawn_shape(draw), drawn_specimen(draw)
+    made |= {"tendon_place": draw.uniform(0.01, 0.04) * nominal.section.width}
+    made |= {"tendon_stiffness": draw.uniform(0.02, 0.15)}
+    differences = some_of(fields | {"fabrication": TendonFabrication(**made)}, CHANCES, draw)
+    return RealTendonRod(**differences, elements=drawn_elements(nominal, draw))
 
 
 def build_real_tendon_rod(body: TendonRodBody, real: RealTendonRod) -> TendonRodProblem:

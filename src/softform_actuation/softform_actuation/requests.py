@@ -12,7 +12,7 @@ class Requests:
     """Work that other threads ask of one thread."""
 
     def __init__(self, clock: Clock) -> None:
-        """Hold no request; whoever asks waits by `clock`."""
+        """Hold no request; callers wait by `clock`."""
         self._clock = clock
         self._lock = threading.Lock()
         self._waiting: list[tuple[Callable[[], str], Future[str]]] = []
@@ -27,9 +27,9 @@ class Requests:
         """Have `work` done by the thread that calls `answer`, and return what it returns.
 
         Args:
-            work: What to do.
-            seconds: To wait for it.
-            late: Whether it shall be done, too, when nobody waits for it any longer.
+            work: Function to run.
+            seconds: Time to wait for it, s.
+            late: Whether it is still done after the caller's time is over.
 
         Raises:
             SoftformError: If it does not answer within `seconds`, or has ended.

@@ -1,7 +1,7 @@
-"""What is asked of the pressures beside the shape: to stay near a posture (redundancy), and near where they are.
+"""Cost of the actuation beside the shape's: to stay near a posture (redundancy), and near the previous actuation.
 
 Paper 001 takes each waypoint's solution as the start of the next so that the actuation does not jump; as a cost the
-same wish holds where many pressures make nearly the same shape.
+same holds where many actuations make nearly the same shape.
 """
 
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from softform_core.inverse.ik_options import IkOptions
 
 
 @dataclass(frozen=True)
-class PressureCost:
-    """Sum of weight * ((a - anchor) / range)^2 over anchors and chambers, mm^2.
+class ActuationCost:
+    """Sum of weight * ((a - anchor) / range)^2 over anchors and degrees of freedom, mm^2.
 
     Attributes:
-        range: (k,) Pa.
-        anchors: (n, k) Pa.
+        range: (k,).
+        anchors: (n, k).
         weights: (n,) mm^2.
     """
 
@@ -27,13 +27,13 @@ class PressureCost:
     weights: Array
 
     @classmethod
-    def of(cls, options: IkOptions) -> "PressureCost":
+    def of(cls, options: IkOptions) -> "ActuationCost":
         """Preferred posture and smoothness of a solve."""
         wanted = [
             (anchor, weight)
             for anchor, weight in (
-                (options.preferred_pressures, options.preference_mm2),
-                (options.previous_pressures, options.smoothness_mm2),
+                (options.preferred_actuation, options.preference_mm2),
+                (options.previous_actuation, options.smoothness_mm2),
             )
             if anchor is not None and weight > 0.0
         ]
@@ -41,18 +41,18 @@ class PressureCost:
         return cls(options.range, anchors, np.array([weight for _, weight in wanted], dtype=np.float64))
 
     def value(self, actuation: Array) -> float:
-        """Cost of (k,) Pa, mm^2."""
+        """Cost of (k,), mm^2."""
         if not len(self.weights):
             return 0.0
         return float(self.weights @ (self._offsets(actuation) ** 2).sum(axis=1))
 
     def gradient(self, actuation: Array) -> Array:
-        """Derivative with respect to the pressures as parts of their range, (k,) mm^2."""
+        """Derivative with respect to the actuation as parts of its range, (k,) mm^2."""
         return 2.0 * self.weights @ self._offsets(actuation)
 
     @property
     def curvature(self) -> float:
-        """Second derivative with respect to each pressure as a part of its range, mm^2."""
+        """Second derivative with respect to each value as a part of its range, mm^2."""
         return 2.0 * float(self.weights.sum())
 
     def _offsets(self, actuation: Array) -> Array:

@@ -1,0 +1,1 @@
+"""A body of which only data are known."""

@@ -1,0 +1,101 @@
+"""The imported body as a description."""
+
+from typing import Annotated, Any, Literal, NoReturn
+
+import numpy as np
+from pydantic import Field
+
+from softform_core.arrays import Array
+from softform_core.errors import SoftformError
+from softform_core.robots.body import Body, Outline
+from softform_core.robots.description import Description, NotNegative, Positive
+
+
+class ImportedBody(Body):
+    """A body without physics: its shapes come from elsewhere, by `softform import`. SI units.
+
+    Attributes:
+        inputs_count: Number k of inputs that actuators drive.
+        width: Extent at rest along x, m.
+        length: Extent at rest along y, m.
+        height: Extent at rest along z, m.
+        surface: Form of its surface, and the name of its patch: a sheet, or a tube that is open at two ends.
+        tip_dimensions: Coordinates in which the tip moves: x, y of a planar body, else x, y, z.
+    """
+
+    kind: Literal["imported"]
+    inputs_count: Annotated[int, Field(ge=1, le=64)]
+    width: Positive
+    length: Positive
+    height: NotNegative = 0.0
+    surface: Literal["sheet", "tube"] | None = None
+    tip_dimensions: Literal[2, 3] = 3
+
+    @property
+    def inputs(self) -> list[str]:
+        """Names of the inputs: c1 … ck."""
+        return [f"c{index + 1}" for index in range(self.inputs_count)]
+
+    @property
+    def size(self) -> float:
+        """Largest of the three extents, m."""
+        return max(self.width, self.length, self.height)
+
+    @property
+    def extent(self) -> Array:
+        """Width and length, (2,) m."""
+        return np.array([self.width, self.length])
+
+    @property
+    def patches(self) -> dict[str, bool]:
+        """Its surface, if it has one."""
+        return {} if self.surface is None else {self.surface: self.surface == "tube"}
+
+    @property
+    def frames(self) -> dict[str, int]:
+        """The tip."""
+        return {"tip": self.tip_dimensions}
+
+    def outlines(self) -> list[Outline]:
+        """The inputs in a row, as nothing says where they lie."""
+        side = self.width / self.inputs_count
+        return [
+            Outline("inputs in their order", "rectangle", side * (index + 0.5) - self.width / 2.0, 0.0, side, side)
+            for index in range(self.inputs_count)
+        ]
+
+    @property
+    def is_simulated(self) -> bool:
+        """Never."""
+        return False
+
+    def simulator(self) -> NoReturn:
+        """Rejected.
+
+        Raises:
+            SoftformError: Always.
+        """
+        _reject("There is no simulator of it", "Train on imported data: softform import, then softform train fk.")
+
+    def sampled(self) -> NoReturn:
+        """Rejected, as `simulator` is."""
+        _reject("It cannot be simulated", "Bring its samples: softform import tips (or shapes) TABLE --robot NAME.")
+
+    @classmethod
+    def reality_type(cls) -> type[Description]:
+        """Rejected, as `simulator` is."""
+        _reject("The virtual rig has no such body", "Use the real robot, or describe a body that can be simulated.")
+
+    def real_simulator(self, reality: Any) -> NoReturn:
+        """Rejected, as `simulator` is."""
+        self.reality_type()
+        raise AssertionError
+
+    def drawn_reality(self, draw: np.random.Generator) -> NoReturn:
+        """Rejected, as `simulator` is."""
+        self.reality_type()
+        raise AssertionError
+
+
+def _reject(what: str, instead: str) -> NoReturn:
+    raise SoftformError(f"The body is imported: only data of it are known. {what}.", instead)

@@ -1,0 +1,172 @@
+"""Commands `softform import ...`: simulation data and captures from elsewhere."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import cast
+
+import click
+
+from softform_core.paths import data_dir
+from softform_core.robots import Robot, load_robot
+from softform_core.shapes.read import Unit
+
+
+@click.group("import")
+def import_() -> None:
+    """Bring data of your own: simulations, from which `train fk` learns, and captures, from which `train s2r` does.
+
+    Tables are CSV files with a header, or NPZ files with an array a column. Units are always stated. The body of the
+    robot may be one that Softform simulates, or `kind: imported`, which needs no physics.
+    """
+
+
+_ROBOT = click.option("--robot", "robot_name", required=True, help="Name in config/robots, or a .yaml.")
+_UNIT = click.option("--unit", type=click.Choice(["m", "mm"]), required=True, help="Unit of places.")
+_ACTUATION = click.option("--actuation", help="Columns of the actuations, by commas.  [default: the robot's names]")
+_ACTUATION_UNIT = click.option(
+    "--actuation-unit", type=click.Choice(["Pa", "kPa", "m", "mm"]), required=True, help="Unit of actuations."
+)
+_OUTPUT = click.option(
+    "--output", type=click.Path(path_type=Path), help="Zarr store.  [default: data/ROBOT/simulation.zarr]"
+)
+
+
+def _columns(given: str | None, default: list[str]) -> list[str]:
+    return default if given is None else [name.strip() for name in given.split(",")]
+
+
+@contextmanager
+def _going_on(path: Path) -> Iterator[None]:
+    """Say what goes on with a store whose import is interrupted."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise click.ClickException(f"stopped. The same command goes on with {path}.") from None
+
+
+def _output(robot: Robot, given: Path | None) -> Path:
+    return data_dir() / robot.name / "simulation.zarr" if given is None else given
+
+
+@import_.command()
+@click.argument("table", type=click.Path(path_type=Path))
+@_ROBOT
+@_UNIT
+@_ACTUATION_UNIT
+@_ACTUATION
+@click.option("--tip", help="Columns of the tip, by commas.  [default: x,y,z; x,y of a planar robot]")
+@_OUTPUT
+def tips(
+    table: Path,
+    robot_name: str,
+    unit: str,
+    actuation_unit: str,
+    actuation: str | None,
+    tip: str | None,
+    output: Path | None,
+) -> None:
+    """Import actuations and places of the tip, a row each, in the robot's frame.
+
+    Rows that come twice are left out. The same command again goes on where it was stopped.
+
+    \b
+    Examples:
+      softform import tips fem.csv --robot mine.yaml --unit mm --actuation-unit kPa --actuation p1,p2,p3 --tip x,y,z
+      softform train fk --robot mine.yaml        N_fk, and N_J from the derivative of N_fk
+    """  # noqa: D301
+    from softform_core.importing.tips import import_tips
+
+    robot = load_robot(robot_name, needs="tip")
+    path = _output(robot, output)
+    names = _columns(actuation, robot.actuation_names), _columns(tip, ["x", "y", "z"][: robot.tip_dimensions])
+    with _going_on(path):
+        store = import_tips(robot, table, *names, unit, actuation_unit, path)
+    click.echo(f"{path}: {len(store)} tips; {store.attributes['left_out']} rows that came twice were left out.")
+    click.echo(f"Learn them: softform train fk --robot {robot.given_as}")
+
+
+@import_.command()
+@click.argument("table", type=click.Path(path_type=Path))
+@_ROBOT
+@_UNIT
+@_ACTUATION_UNIT
+@_ACTUATION
+@click.option("--meshes", default="mesh", show_default=True, help="Column of mesh files.")
+@_OUTPUT
+def shapes(
+    table: Path,
+    robot_name: str,
+    unit: str,
+    actuation_unit: str,
+    actuation: str | None,
+    meshes: str,
+    output: Path | None,
+) -> None:
+    """Import actuations and meshes of one topology (OBJ, PLY, STL, VTK or Abaqus), a row each, in the robot's frame.
+
+    The mesh nearest to rest is repaired, and gives the triangles of all. The same command again goes on where it was
+    stopped.
+
+    \b
+    Examples:
+      softform import shapes fem.csv --robot mine.yaml --unit mm --actuation-unit kPa --actuation p1,p2 --meshes file
+      softform train fk --robot mine.yaml
+    """  # noqa: D301
+    from softform_core.importing.shapes import import_shapes
+
+    robot = load_robot(robot_name, needs="surface")
+    path = _output(robot, output)
+    names = _columns(actuation, robot.actuation_names)
+    with _going_on(path):
+        store = import_shapes(robot, table, names, meshes, unit, actuation_unit, path)
+    click.echo(
+        f"{path}: {len(store)} shapes of {len(store.rest_vertices)} vertices, at rest {store.attributes['rest']}; "
+        f"{store.attributes['left_out']} rows that came twice were left out."
+    )
+    for done in cast(list[str], store.attributes["repairs"]):
+        click.echo(f"  repaired: {done}")
+    click.echo(f"Learn them: softform train fk --robot {robot.given_as}")
+
+
+@import_.command()
+@click.argument("table", type=click.Path(path_type=Path))
+@_ROBOT
+@_UNIT
+@_ACTUATION_UNIT
+@_ACTUATION
+@click.option("--scans", default="scan", show_default=True, help="Column of scan files.")
+@click.option("--measured", help="Columns of the measured actuations, by commas.  [default: as commanded]")
+@click.option("--output", type=click.Path(path_type=Path), help="Zarr store.  [default: data/ROBOT/frames.zarr]")
+def frames(
+    table: Path,
+    robot_name: str,
+    unit: Unit,
+    actuation_unit: str,
+    actuation: str | None,
+    scans: str,
+    measured: str | None,
+    output: Path | None,
+) -> None:
+    """Import actuations and scans of the real robot (PLY, PCD, XYZ, OBJ or STL), a row each, in the robot's frame.
+
+    Each scan is judged as one that `softform collect` takes; an unfit one is kept aside with its reason. The robot
+    needs its forward kinematics. The same command again goes on where it was stopped.
+
+    \b
+    Examples:
+      softform import frames captures.csv --robot mine --unit mm --actuation-unit kPa --actuation p1,p2,p3
+      softform train s2r --robot mine
+    """  # noqa: D301
+    from softform_core.importing.frames import import_frames
+
+    robot = load_robot(robot_name, needs="surface")
+    path = data_dir() / robot.name / "frames.zarr" if output is None else output
+    of_measured = None if measured is None else _columns(measured, [])
+    names = _columns(actuation, robot.actuation_names)
+    with _going_on(path):
+        store = import_frames(robot, table, names, scans, unit, actuation_unit, path, measured=of_measured)
+    click.echo(f"{path}: {len(store.captured)} frames, {store.coverage[store.captured].mean():.0%} of the robot seen.")
+    for number, reason in store.rejections.items():
+        click.echo(f"  frame {number} is rejected: {reason}")
+    click.echo(f"Learn them: softform train s2r --robot {robot.given_as}")

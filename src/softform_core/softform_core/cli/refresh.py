@@ -1,0 +1,46 @@
+"""Command `softform refresh`."""
+
+from pathlib import Path
+
+import click
+
+from softform_core.cli.train import learn_and_report
+from softform_core.paths import data_dir, models_of
+from softform_core.robots import load_robot
+
+
+@click.command()
+@click.option("--robot", "robot_name", default="membrane", show_default=True, help="Name in config/robots, or a .yaml.")
+@click.option(
+    "--frames", "store", type=click.Path(path_type=Path), help="Captured since.  [default: data/ROBOT/refresh.zarr]"
+)
+@click.option("--output", type=click.Path(path_type=Path), help="Folder of the model.  [default: models/ROBOT]")
+def refresh(robot_name: str, store: Path | None, output: Path | None) -> None:
+    """Mend the sim-to-real model from five scans, after sensors have drifted or the body has softened.
+
+    Gain and offset of every actuation are fitted anew; what else was learned stays. One of the scans judges the model.
+    It replaces the old one only if it is better; nodes that run take it into use by themselves.
+
+    \b
+    Examples:
+      softform collect --attach --frames 5 --output data/membrane/refresh.zarr && softform refresh
+      softform refresh --frames monday.zarr --output models/membrane/rig_default
+    """  # noqa: D301
+    from softform_core.training.learn_sim_to_real import LearnRequest
+
+    robot = load_robot(robot_name, "surface")
+    options = [f"--robot {robot.given_as}"]
+    options += [] if store is None else [f"--frames {store.name}"]
+    options += [] if output is None else [f"--output {output.name}"]
+    learn_and_report(
+        LearnRequest(
+            robot,
+            data_dir() / robot.name / "refresh.zarr" if store is None else store,
+            None,
+            models_of(robot.name) if output is None else output,
+            0,
+            False,
+            f"softform refresh {' '.join(options)}",
+            refreshes=True,
+        )
+    )

@@ -1,0 +1,97 @@
+"""Checks of imported samples: what a simulator of the robot cannot have said is named before it is learned."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.arrays import Array
+from softform_core.errors import SoftformError
+from softform_core.importing.table import Table
+from softform_core.robots import Robot
+
+_RANGE_SLACK = 1e-6
+_LARGEST = 20.0
+"""Places further from the origin than so many sizes of the robot are in another unit."""
+_SMALLEST = 0.02
+"""Places that all lie within this part of the robot's size are in another unit."""
+_LEAST_RANGE = 0.005
+"""Actuations that use less of the range than this are in another unit."""
+_SAME = 1e-6
+"""Of the robot's size: outputs closer together are one."""
+
+
+def check_columns(robot: Robot, option: str, names: Sequence[str], wanted: Sequence[str]) -> None:
+    """See that an option names one column for each that is wanted.
+
+    Raises:
+        SoftformError: If not.
+    """
+    if len(names) != len(wanted):
+        raise SoftformError(
+            f"{option} names {len(names)} columns, '{robot.name}' has {len(wanted)}: {', '.join(wanted)}.",
+            "Name one column for each, in this order, parted by commas.",
+        )
+
+
+def check_actuations(robot: Robot, table: Table, actuations: Array) -> None:
+    """See that actuations (n, m), in the robot's unit, can be its own.
+
+    Raises:
+        SoftformError: On NaN, a value outside the robot's range, a column that never changes, or a wrong unit.
+    """
+    low, high, names = robot.actuation_min, robot.actuation_max, robot.actuation_names
+    absent = np.flatnonzero(~np.isfinite(actuations).all(axis=1))
+    if len(absent):
+        raise SoftformError(f"{table.path} has no actuation in {table.rows(absent)}.", "Complete or delete these rows.")
+    for place, name in enumerate(names):
+        column, reach = actuations[:, place], high[place] - low[place]
+        slack = _RANGE_SLACK * reach
+        outside = np.flatnonzero((column < low[place] - slack) | (column > high[place] + slack))
+        if len(outside):
+            raise SoftformError(
+                f"{name} is {column[outside[0]]:g} {robot.unit} in {table.rows(outside)}, outside {low[place]:g} … "
+                f"{high[place]:g} {robot.unit} of '{robot.name}'.",
+                "Check --actuation-unit, or the range in the robot's description.",
+            )
+        if np.ptp(column) < _LEAST_RANGE * reach:
+            raise SoftformError(
+                f"{name} runs from {column.min():g} to {column.max():g} {robot.unit}: next to nothing of its range, "
+                f"{low[place]:g} … {high[place]:g} {robot.unit}.",
+                "Check --actuation-unit and the columns of --actuation; each must change.",
+            )
+
+
+def check_scale(robot: Robot, table: Table, places: Array) -> None:
+    """See that places (…, d) m are of the robot's size, not a thousand times off.
+
+    Raises:
+        SoftformError: If they are too far from its origin, or too close together.
+    """
+    size = robot.body.size
+    furthest, nearest = float(np.nanmax(np.abs(places))), _SMALLEST * size
+    if furthest > _LARGEST * size or furthest < nearest:
+        raise SoftformError(
+            f"Places of {table.path} lie up to {furthest:.3g} m from the origin; '{robot.name}' is {size:.3g} m large.",
+            "Check --unit, the columns, and the extents in the robot's description.",
+        )
+
+
+def unique_rows(robot: Robot, table: Table, actuations: Array, outputs: Array) -> NDArray[np.int64]:
+    """Rows that remain when an actuation (n, m) and its outputs (n, …) m come twice.
+
+    Raises:
+        SoftformError: If one actuation has different outputs: a static model can learn one of them only.
+    """
+    step = _RANGE_SLACK * (robot.actuation_max - robot.actuation_min)
+    _, first, group = np.unique(np.round(actuations / step), axis=0, return_index=True, return_inverse=True)
+    apart = np.abs(outputs - outputs[first[group.ravel()]]).reshape(len(outputs), -1).max(axis=1)
+    differing = np.flatnonzero(apart > _SAME * robot.body.size)
+    if len(differing):
+        twin = first[group.ravel()[differing[0]]]
+        raise SoftformError(
+            f"{table.path} gives one actuation different outputs: {table.rows(differing)} against an earlier one "
+            f"({table.rows(np.array([twin]))}).",
+            "Keep one of each: a static model has no history.",
+        )
+    return np.sort(first)

@@ -1,0 +1,107 @@
+"""A table of actuations and mesh files of one topology as a simulation's store."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.errors import SoftformError
+from softform_core.importing.checks import check_actuations, check_columns, check_scale, unique_rows
+from softform_core.importing.meshes import read_mesh
+from softform_core.importing.table import read_table
+from softform_core.importing.units import in_si
+from softform_core.importing.write import write_samples
+from softform_core.robots import Robot
+from softform_core.simulation.sampled_body import Solved
+from softform_core.simulation.store import SimulationStore
+from softform_core.surface.mesh_repair import repair
+
+_BLOCK = 1
+
+
+def import_shapes(
+    robot: Robot,
+    path: Path,
+    actuation: Sequence[str],
+    meshes: str,
+    unit: str,
+    actuation_unit: str,
+    output: Path,
+    *,
+    progress: bool = True,
+) -> SimulationStore:
+    """Bring meshes into a store that `softform train fk` takes.
+
+    The mesh whose actuation is nearest to rest gives the triangles of all. It is repaired (`surface.mesh_repair`);
+    the others must have the same triangles, turned either way.
+
+    Args:
+        robot: A robot with a surface.
+        path: The table (`importing.table.read_table`).
+        actuation: Columns of its m degrees of freedom, in their order.
+        meshes: Column of mesh files (`importing.meshes`), absolute or from the table's folder.
+        unit: Unit of the meshes, m or mm.
+        actuation_unit: Unit of the actuations.
+        output: Directory of the store.
+        progress: Whether to show progress bars on stderr.
+
+    Raises:
+        SoftformError: If table or meshes cannot be this robot's, or the store cannot be written.
+    """
+    check_columns(robot, "--actuation", actuation, robot.actuation_names)
+    table = read_table(path)
+    actuations = in_si(table.numbers(actuation), actuation_unit, robot.unit)
+    check_actuations(robot, table, actuations)
+    files = [path.parent / name for name in table.text(meshes)]
+    absent = np.flatnonzero([not file.is_file() for file in files])
+    if len(absent):
+        raise SoftformError(
+            f"{files[absent[0]]} does not exist: {table.rows(absent)} of {path}.",
+            f"Name files in column '{meshes}' from the folder of the table, or by absolute paths.",
+        )
+    # A mesh that comes twice under one actuation is one; two meshes under one actuation are a contradiction.
+    _, number = np.unique([str(file.resolve()) for file in files], return_inverse=True)
+    kept = unique_rows(robot, table, actuations, number.reshape(-1, 1).astype(np.float64))
+    actuations, files = actuations[kept], [files[row] for row in kept]
+
+    reach = robot.actuation_max - robot.actuation_min
+    at_rest = files[int(np.linalg.norm((actuations - robot.rest_actuation) / reach, axis=1).argmin())]
+    corners, faces = read_mesh(at_rest, unit)
+    check_scale(robot, table, corners)
+    repaired = repair(corners, faces)
+    robot.parametrised(repaired.vertices, repaired.faces)  # what cannot be flattened is said before all is read
+
+    def read(samples: NDArray[np.int64]) -> Solved:
+        vertices = []
+        for sample in samples:
+            points, triangles = read_mesh(files[sample], unit)
+            if len(points) != len(corners) or not _same(triangles, faces):
+                raise SoftformError(
+                    f"{files[sample]} has other triangles ({len(points)} vertices, {len(triangles)} triangles) than "
+                    f"{at_rest} ({len(corners)}, {len(faces)}).",
+                    "Export all shapes of one mesh, without remeshing or reordering.",
+                )
+            check_scale(robot, table, points)
+            vertices.append(points[repaired.kept])
+        return Solved({"vertices": np.array(vertices)}, np.zeros(len(samples), dtype=np.int64), [""] * len(samples))
+
+    settings: dict[str, object] = {
+        "source": path.name,
+        "source_sha256": table.sha256,
+        "columns": [*actuation, meshes],
+        "unit": unit,
+        "actuation_unit": actuation_unit,
+        "rest": at_rest.name,
+        "repairs": list(repaired.repairs),
+        "left_out": len(table.columns[meshes]) - len(kept),
+    }
+    constants: dict[str, NDArray] = {"rest_vertices": repaired.vertices, "faces": repaired.faces.astype(np.int32)}
+    shapes = {"vertices": repaired.vertices.shape}
+    return write_samples(robot, actuations, shapes, constants, read, settings, output, block=_BLOCK, progress=progress)
+
+
+def _same(faces: NDArray[np.int64], others: NDArray[np.int64]) -> bool:
+    """Whether two meshes have the same triangles, in any order and winding."""
+    first, second = (np.sort(each, axis=1) for each in (faces, others))
+    return first.shape == second.shape and bool((first[np.lexsort(first.T)] == second[np.lexsort(second.T)]).all())

@@ -1,0 +1,102 @@
+"""Scans from elsewhere become frames: judged as collected ones, resumed, named where they are unfit."""
+
+import re
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from softform_core.cli.main import main
+from softform_core.errors import SoftformError
+from softform_core.forward.robot_pipeline import load_pipeline
+from softform_core.frames.store import open_frames
+from softform_core.halton import halton_actuations
+from softform_core.importing.frames import import_frames
+from softform_core.networks.mlp_weights import extract_mlp
+from softform_core.networks.store import load_forward_kinematics
+from softform_core.robots import load_robot
+from softform_core.shapes.target import TargetShape
+from softform_core.shapes.write import write_ply
+from softform_core.training.recorded_frames import read_recorded_frames
+from softform_core.units import MM_PER_M, PA_PER_KPA
+
+FRAMES = 4
+COLUMNS = [f"p{number}" for number in range(1, 10)]
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return load_robot("membrane")
+
+
+@pytest.fixture
+def captures(robot, tmp_path):
+    """A table in kPa of scans in mm, a little higher than simulated; the third one is of a robot half a metre away."""
+    pipeline = load_pipeline(robot, 3000)
+    actuations = halton_actuations(robot.actuation_min, robot.actuation_max, FRAMES, 5)
+    rows = [",".join([*COLUMNS, "scan"])]
+    for number, actuation in enumerate(actuations):
+        points = pipeline.points(actuation) / MM_PER_M * [1.0, 1.0, 1.05] + [0.5 * (number == 2), 0.0, 0.0]
+        write_ply(tmp_path / f"scan_{number}.ply", TargetShape.from_cloud(points), "mm")
+        rows.append(",".join([*(f"{value / PA_PER_KPA:.4f}" for value in actuation), f"scan_{number}.ply"]))
+    table = tmp_path / "captures.csv"
+    table.write_text("\n".join(rows) + "\n")
+    return table, actuations
+
+
+def run(table, *arguments):
+    words = ["import", "frames", str(table), "--robot", "membrane", "--actuation", ",".join(COLUMNS)]
+    return CliRunner().invoke(main, [*words, "--output", str(table.parent / "frames.zarr"), *arguments])
+
+
+def test_fit_scans_are_learned_from_and_the_unfit_one_is_named(robot, captures):
+    table, actuations = captures
+    result = run(table, "--unit", "mm", "--actuation-unit", "kPa")
+    assert result.exit_code == 0, result.output
+    assert "3 frames" in result.output and "frame 2 is rejected" in result.output and "beside robot" in result.output
+    assert "train s2r --robot membrane" in result.output
+    store = open_frames(table.parent / "frames.zarr", robot)
+    assert store.captured.tolist() == [0, 1, 3]
+    np.testing.assert_allclose(store.actuation, actuations, atol=0.1)
+    np.testing.assert_array_equal(store.measured, store.actuation)
+    weights = extract_mlp(load_forward_kinematics(robot)[0])
+    recorded = read_recorded_frames(store.path, robot, weights, 0)
+    assert recorded.numbers == [0, 1, 3] and recorded.origin["source"].startswith("captures.csv")
+
+
+def test_an_interrupted_import_goes_on_and_another_table_is_not_added(robot, captures, monkeypatch):
+    table, _ = captures
+    hidden = table.parent / "scan_3.ply"
+    content = hidden.read_bytes()
+    hidden.write_bytes(b"q" * len(content))
+    arguments = robot, table, COLUMNS, "scan", "mm", "kPa", table.parent / "frames.zarr"
+    with pytest.raises(SoftformError, match="scan_3"):
+        import_frames(*arguments, progress=False)
+    assert open_frames(arguments[-1]).pending.tolist() == [3]
+    hidden.write_bytes(content)
+    assert len(import_frames(*arguments, progress=False).captured) == 3
+    table.write_text(table.read_text() + table.read_text().splitlines()[1] + "\n")
+    with pytest.raises(SoftformError, match="other frames.*another --output"):
+        import_frames(*arguments, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--unit", "m", "--actuation-unit", "kPa"], "mm|--unit"),
+        (["--unit", "mm", "--actuation-unit", "Pa"], "--actuation-unit"),
+        (["--unit", "mm", "--actuation-unit", "kPa", "--scans", "mesh"], "no column 'mesh'"),
+        (["--unit", "mm", "--actuation-unit", "kPa", "--measured", "p1,p2"], "--measured names 2 columns"),
+    ],
+)
+def test_what_is_wrong_is_said_with_the_option_that_helps(captures, arguments, said):
+    result = run(captures[0], *arguments)
+    assert result.exit_code == 2
+    assert re.search(said, result.output), result.output
+    assert not (captures[0].parent / "frames.zarr").exists()
+
+
+def test_a_scan_that_is_missing_is_named(captures):
+    (captures[0].parent / "scan_1.ply").unlink()
+    result = run(captures[0], "--unit", "mm", "--actuation-unit", "kPa")
+    assert result.exit_code == 2 and "scan_1.ply does not exist: row 3" in result.output

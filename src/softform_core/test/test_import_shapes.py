@@ -1,0 +1,138 @@
+"""Folders of meshes: what is imported, repaired and rejected, what `train fk` makes of it."""
+
+import itertools
+
+import meshio
+import numpy as np
+import pytest
+import trimesh
+from click.testing import CliRunner
+
+from softform_core.cli.main import main
+from softform_core.networks.store import FORWARD_KINEMATICS
+from softform_core.robots import load_robot
+from softform_core.simulation.store import open_simulation
+
+DESCRIPTION = """
+name: foreign_sheet
+title: A sheet from elsewhere
+source: OBJ files
+body: {kind: imported, inputs_count: 2, width: 0.1, length: 0.1, surface: sheet}
+actuators: {minimum: 0.0, maximum: 5000.0, slew_rate: 4000.0}
+devices: [{name: board, channels: [0, 1]}]
+surfaces: [{patch: sheet, rows: 6, columns: 6, degree: 3}]
+"""
+SIDE = 11
+SAMPLES = list(itertools.product(np.linspace(0.0, 5.0, 6), [0.0, 2.0, 5.0]))
+"""18 pairs of pressures, kPa."""
+
+
+def sheet(pressures):
+    """Vertices (121, 3) mm and faces (200, 3) of a sheet with two bumps."""
+    x, y = (axis.ravel() for axis in np.meshgrid(*[np.linspace(-50.0, 50.0, SIDE)] * 2))
+    height = sum(
+        2.0 * p * np.exp(-((x - at) ** 2 + y**2) / 600.0) for p, at in zip(pressures, (-25.0, 25.0), strict=True)
+    )
+    corner = (np.arange(SIDE - 1)[:, None] * SIDE + np.arange(SIDE - 1)).ravel()
+    below = np.stack([corner, corner + 1, corner + SIDE + 1], axis=1)
+    above = np.stack([corner, corner + SIDE + 1, corner + SIDE], axis=1)
+    return np.stack([x, y, height], axis=1), np.concatenate([below, above])
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """18 shapes as OBJ, a random third of the faces of each turned round, beside the robot's description."""
+    rng = np.random.default_rng(0)
+    (tmp_path / "foreign.yaml").write_text(DESCRIPTION, encoding="utf-8")
+    for number, pressures in enumerate(SAMPLES):
+        vertices, faces = sheet(pressures)
+        turned = rng.random(len(faces)) < 1.0 / 3.0
+        faces = np.where(turned[:, None], faces[:, ::-1], faces)
+        trimesh.Trimesh(vertices, faces, process=False).export(tmp_path / f"{number}.obj")
+    write_table(tmp_path)
+    return tmp_path
+
+
+def write_table(folder, kind="obj"):
+    rows = [f"{a},{b},{number}.{kind}" for number, (a, b) in enumerate(SAMPLES)]
+    (folder / "fem.csv").write_text("\n".join(["p1,p2,file", *rows]), encoding="utf-8")
+
+
+def bring(folder, *options):
+    arguments = ["import", "shapes", str(folder / "fem.csv"), "--robot", str(folder / "foreign.yaml")]
+    arguments += ["--unit", "mm", "--actuation-unit", "kPa", "--actuation", "p1,p2", "--meshes", "file"]
+    return CliRunner().invoke(main, [*arguments, "--output", str(folder / "sheet.zarr"), *options])
+
+
+def test_18_shapes_with_mixed_winding_become_a_store_and_a_model(folder):
+    result = bring(folder)
+    assert result.exit_code == 0, result.output
+    assert "18 shapes of 121 vertices, at rest 0.obj" in result.output and "faces were turned round" in result.output
+    robot = load_robot(folder / "foreign.yaml")
+    store = open_simulation(folder / "sheet.zarr", robot)
+    actuations, vertices = store.converged()
+    np.testing.assert_allclose(actuations, 1e3 * np.array(SAMPLES))
+    np.testing.assert_allclose(vertices, np.array([sheet(p)[0] for p in SAMPLES]) / 1e3, atol=1e-9)
+    a, b, c = store.rest_vertices[store.faces].transpose(1, 0, 2)
+    assert (np.cross(b - a, c - a)[:, 2] > 0.0).all()
+
+    arguments = ["train", "fk", "--robot", str(folder / "foreign.yaml"), "--data", str(store.path)]
+    trained = CliRunner().invoke(main, [*arguments, "--epochs", "50", "--output", str(folder / "model")])
+    assert trained.exit_code == 0, trained.output
+    _, card = FORWARD_KINEMATICS.load(folder / "model", robot)
+    assert card.data.samples == 18 and card.data.simulation_seed is None
+
+
+def test_stl_whose_vertices_have_no_order_is_the_same_sheet(folder):
+    for number, pressures in enumerate(SAMPLES):
+        trimesh.Trimesh(*sheet(pressures), process=False).export(folder / f"{number}.stl")
+    write_table(folder, "stl")
+    assert bring(folder).exit_code == 0
+    store = open_simulation(folder / "sheet.zarr")
+    assert store.rest_vertices.shape == (SIDE**2, 3)
+    corners = store.vertices(17)[store.faces].reshape(-1, 3)
+    expected = sheet(SAMPLES[17])[0] / 1e3
+    assert np.linalg.norm(corners[:, None] - expected, axis=-1).min(axis=1).max() < 1e-7
+
+
+def test_another_topology_is_named_and_the_rest_is_kept(folder):
+    vertices, faces = sheet(SAMPLES[5])
+    trimesh.Trimesh(vertices, faces[:-1], process=False).export(folder / "5.obj")
+    result = bring(folder)
+    assert result.exit_code == 2 and "5.obj has other triangles" in result.output and "199" in result.output
+    assert list(open_simulation(folder / "sheet.zarr").pending) == list(range(5, 18))
+    trimesh.Trimesh(vertices, faces, process=False).export(folder / "5.obj")
+    assert bring(folder).exit_code == 0
+    assert not len(open_simulation(folder / "sheet.zarr").pending)
+
+
+def test_missing_files_and_wrong_units_are_named(folder):
+    assert "Check --unit" in bring(folder, "--unit", "m").output
+    (folder / "7.obj").unlink()
+    result = bring(folder)
+    assert result.exit_code == 2 and "7.obj does not exist: row 9" in result.output
+
+
+@pytest.mark.parametrize("kind", ["vtk", "vtu", "inp"])
+def test_quadrilaterals_of_vtk_and_abaqus_are_split(folder, kind):
+    corner = (np.arange(SIDE - 1)[:, None] * SIDE + np.arange(SIDE - 1)).ravel()
+    quads = np.stack([corner, corner + 1, corner + SIDE + 1, corner + SIDE], axis=1)
+    for number, pressures in enumerate(SAMPLES):
+        meshio.Mesh(sheet(pressures)[0], {"quad": quads}).write(folder / f"{number}.{kind}")
+    write_table(folder, kind)
+    result = bring(folder)
+    assert result.exit_code == 0, result.output
+    store = open_simulation(folder / "sheet.zarr")
+    assert store.faces.shape == (200, 3)
+    np.testing.assert_allclose(store.vertices(17), sheet(SAMPLES[17])[0] / 1e3, atol=1e-9)
+
+
+def test_solid_elements_and_damaged_files_are_rejected(folder):
+    points = np.array([[0.0, 0, 0], [9, 0, 0], [0, 9, 0], [0, 0, 9]])
+    for number in range(len(SAMPLES)):
+        meshio.Mesh(points, {"tetra": np.array([[0, 1, 2, 3]])}).write(folder / f"{number}.vtk")
+    write_table(folder, "vtk")
+    assert "has elements 'tetra'" in bring(folder).output
+    (folder / "0.vtk").write_text("nothing")
+    result = bring(folder)
+    assert result.exit_code == 2 and "0.vtk cannot be read" in result.output

@@ -1,0 +1,161 @@
+"""Tables of tips: what is imported, what is rejected, what `train fk` makes of it."""
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from equilibria import simulate_tips
+
+from softform_core.bodies.rod.equilibrium import RodProblem
+from softform_core.bodies.rod.model import build_rod
+from softform_core.cli.main import main
+from softform_core.errors import SoftformError
+from softform_core.forward.tip_model import load_tip_model
+from softform_core.halton import halton_actuations
+from softform_core.networks.tip_store import load_tip_kinematics
+from softform_core.robots import load_robot
+from softform_core.simulation.store import SampleStatus, open_simulation
+from softform_core.training.tips import train_kinematics
+
+DESCRIPTION = """
+name: foreign
+title: Tips from elsewhere
+source: a table
+body: {kind: imported, inputs_count: 3, width: 0.042, length: 0.042, height: 0.116}
+actuators: {minimum: 0.0, maximum: 60000.0, slew_rate: 20000.0}
+devices: [{name: board, channels: [0, 1, 2]}]
+frames: {tip: {segments: 2, forward_kinematics: [20, 20], jacobian: [20, 20]}}
+"""
+COLUMNS = ["--actuation", "p1,p2,p3", "--tip", "x,y,z", "--unit", "mm", "--actuation-unit", "kPa"]
+
+
+@pytest.fixture(scope="module")
+def samples():
+    """400 actuations, Pa, and tips, m, of the three-chamber actuator."""
+    robot = load_robot("three_chamber")
+    actuations = halton_actuations(robot.actuation_min, robot.actuation_max, 400, 0)
+    return actuations, simulate_tips(RodProblem(build_rod(robot.body)), robot, actuations)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "foreign.yaml").write_text(DESCRIPTION, encoding="utf-8")
+    return tmp_path
+
+
+def write(path, actuations, tips):
+    rows = np.concatenate([actuations / 1e3, tips * 1e3], axis=1)
+    np.savetxt(path, rows, delimiter=",", header="p1,p2,p3,x,y,z", comments="", fmt="%.12g")
+    return path
+
+
+def bring(folder, table, *options):
+    arguments = ["import", "tips", str(table), "--robot", str(folder / "foreign.yaml"), *COLUMNS]
+    return CliRunner().invoke(main, [*arguments, "--output", str(folder / "tips.zarr"), *options])
+
+
+def test_a_table_becomes_a_store_and_a_model_whose_jacobian_is_that_of_n_fk(folder, samples):
+    actuations, tips = samples
+    table = write(folder / "fem.csv", np.concatenate([actuations, actuations[:3]]), np.concatenate([tips, tips[:3]]))
+    result = bring(folder, table)
+    assert result.exit_code == 0, result.output
+    assert "400 tips; 3 rows that came twice" in result.output
+    robot = load_robot(folder / "foreign.yaml")
+    store = open_simulation(folder / "tips.zarr", robot)
+    assert store.outputs == ("tip",) and (store.status == SampleStatus.CONVERGED).all()
+    np.testing.assert_allclose(store.converged()[1], tips, atol=1e-9)
+    assert store.attributes["source"] == "fem.csv" and len(store.attributes["source_sha256"]) == 64
+
+    trained = CliRunner().invoke(
+        main,
+        ["train", "fk", "--robot", str(folder / "foreign.yaml"), "--data", str(store.path)]
+        + ["--output", str(folder / "model")],
+    )
+    assert trained.exit_code == 0, trained.output
+    model = load_tip_model(robot, folder / "model")
+    here, step = actuations[7], 100.0
+    differences = [(model.tip(here + change) - model.tip(here - change)) / (2 * step) for change in step * np.eye(3)]
+    expected = np.stack(differences, axis=1)
+    np.testing.assert_allclose(model.jacobian(here), expected, atol=0.05 * np.abs(expected).max())
+    _, card = load_tip_kinematics(robot, folder / "model")
+    assert card.data.segments is None and "Jacobians: the derivative of N_fk" in card.to_markdown()
+    assert card.forward_kinematics.test_mean_percent < 0.5
+
+
+def test_the_same_command_again_goes_on_and_other_data_are_refused(folder, samples):
+    actuations, tips = samples
+    write(folder / "fem.csv", actuations[:60], tips[:60])
+    assert bring(folder, folder / "fem.csv").exit_code == 0
+    store = open_simulation(folder / "tips.zarr", writable=True)
+    store._array("status")[20:] = SampleStatus.PENDING  # as a kill leaves it
+    assert bring(folder, folder / "fem.csv").exit_code == 0
+    assert not len(open_simulation(folder / "tips.zarr").pending)
+    write(folder / "fem.csv", actuations[:61], tips[:61])
+    assert "holds other data than this import" in bring(folder, folder / "fem.csv").output
+
+
+def _nan(actuations, tips):
+    tips[3, 1] = np.nan
+
+
+def _contradiction(actuations, tips):
+    actuations[5] = actuations[2]
+
+
+def _outside(actuations, tips):
+    actuations[4, 1] = 61e3
+
+
+def _constant(actuations, tips):
+    actuations[:, 2] = 0.0
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (_nan, "no tip in row 5"),
+        (_contradiction, "gives one actuation different outputs: row 7 against an earlier one (row 4)"),
+        (_outside, "c2 is 61000 Pa in row 6, outside 0 … 60000 Pa"),
+        (_constant, "each must change"),
+    ],
+)
+def test_rows_that_cannot_be_are_named(folder, samples, spoil, says):
+    actuations, tips = (array[:40].copy() for array in samples)
+    spoil(actuations, tips)
+    result = bring(folder, write(folder / "fem.csv", actuations, tips))
+    assert result.exit_code == 2 and says in result.output
+    assert not (folder / "tips.zarr").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--unit", "m"], "Check --unit"),
+        (["--actuation-unit", "Pa"], "Check --actuation-unit"),
+        (["--actuation-unit", "mm"], "the robot takes Pa"),
+        (["--tip", "x,y,height"], "has no column 'height'. Its columns are p1, p2, p3, x, y, z"),
+        (["--tip", "x,y"], "--tip names 2 columns, 'foreign' has 3"),
+    ],
+)
+def test_wrong_units_and_columns_are_named(folder, samples, options, says):
+    result = bring(folder, write(folder / "fem.csv", samples[0][:40], samples[1][:40]), *options)
+    assert result.exit_code == 2 and says in result.output
+
+
+def test_arrays_are_read_and_parquet_is_to_be_converted(folder, samples):
+    np.savez(folder / "fem.npz", p=samples[0][:40] / 1e3, **dict(zip("xyz", samples[1][:40].T * 1e3, strict=True)))
+    assert bring(folder, folder / "fem.npz").exit_code == 0
+    assert "to_csv" in bring(folder, folder / "fem.parquet").output
+
+
+def test_what_needs_a_simulator_says_that_the_body_is_imported(folder):
+    result = CliRunner().invoke(main, ["simulate", "--robot", str(folder / "foreign.yaml")])
+    assert result.exit_code == 2 and "The body is imported" in result.output and "softform import" in result.output
+    robot = load_robot(folder / "foreign.yaml")
+    for ask in (robot.body.simulator, robot.body.sampled, robot.body.reality_type):
+        with pytest.raises(SoftformError, match="imported"):
+            ask()
+
+
+def test_too_few_rows_are_rejected(samples):
+    with pytest.raises(SoftformError, match="too few"):
+        train_kinematics(load_robot("three_chamber"), samples[0][:9], samples[1][:9], None, 0, progress=False)

@@ -1,0 +1,183 @@
+"""The devices that `capture_shape` can look with: what each sees of a robot that stands still, and how that fits."""
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from softform_client.capture_watch import CaptureWatch
+from softform_client.driver_watch import MeasuredValues
+from softform_client.reach_goal import Code
+from softform_core.arrays import Array
+from softform_core.evaluation.errors import distances_to_shape
+from softform_core.evaluation.measured_errors import MeasuredErrors, measure_errors
+from softform_core.forward.pipeline import ForwardPipeline
+from softform_core.forward.tip_model import TipModel
+from softform_core.frames.marker_quality import LabelledMarkers, average_markers
+from softform_core.registration.rigid import RigidTransform
+from softform_core.robots import TIP_MARKER, Robot
+from softform_core.shapes.target import TargetShape
+from softform_core.units import MM_PER_M
+from softform_ik.reach.capture_checks import check_capture
+from softform_ik.robot.hardware import Hardware
+from softform_ik.robot.stop_request import StopRequest
+from softform_interfaces.msg import MarkerFrame
+from softform_ros.conversions import positions_from_markers
+from softform_ros.goal_error import GoalError, in_code
+
+SCANNER, MOCAP = "scanner", "mocap"
+
+_AVERAGED_MARKERS = 10
+"""Marker frames whose mean is one capture, where the goal does not say; as of a collected frame."""
+
+_ELSEWHERE = 0.25
+"""Of the robot's size: markers further from the prediction are in another unit or frame, or of another robot."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was captured and can be true.
+
+    Attributes:
+        points: (N, 3) m in the robot's frame.
+        names: Of markers, one for each point; none of a cloud.
+    """
+
+    points: Array
+    names: list[str] = field(default_factory=list)
+
+
+class Device(Protocol):
+    """One way to look at a robot."""
+
+    def see(self, still: MeasuredValues, captures: int, stop: StopRequest) -> Seen | None:
+        """Look at a robot that stands still; None if stopped.
+
+        Args:
+            still: Actuator values measured when the robot had settled.
+            captures: Clouds or frames of markers that make one capture; 0: the default.
+            stop: Request to end the wait.
+
+        Raises:
+            GoalError: If nothing comes in time, the robot moves meanwhile, or what comes cannot be true.
+        """
+
+    def compare(self, seen: Seen, still: MeasuredValues, target: TargetShape | None) -> MeasuredErrors:
+        """Distances to a target in m, or to what is predicted for the measured values.
+
+        Raises:
+            SoftformError: If they cannot be compared.
+        """
+
+
+class Pipelines(Protocol):
+    """The models of a robot with a surface; `LivePipeline` is the one that ships."""
+
+    @property
+    def current(self) -> ForwardPipeline:
+        """Of the real robot: with sim-to-real, if there is a model."""
+
+
+class PredictedSurface:
+    """The surface that is predicted for measured values.
+
+    Args:
+        robot: The robot.
+        pipelines: Its forward kinematics.
+    """
+
+    def __init__(self, robot: Robot, pipelines: Pipelines) -> None:
+        self._robot, self._pipelines = robot, pipelines
+
+    def points_mm(self, still: MeasuredValues) -> Array:
+        """(P, 3) mm over `PatchSet.samples(P)`."""
+        return self._pipelines.current.points(self._robot.nearest_actuation(still.values))
+
+    def shape(self, still: MeasuredValues) -> TargetShape:
+        """The same as a mesh, m."""
+        points = self.points_mm(still)
+        return TargetShape.from_mesh(points / MM_PER_M, self._robot.patches.triangles(len(points)))
+
+
+class Scanner:
+    """Clouds of the surface.
+
+    Args:
+        robot: The robot.
+        predicted: Its surface.
+        hardware: Driver and scanner; only looked at.
+    """
+
+    def __init__(self, robot: Robot, predicted: PredictedSurface, hardware: Hardware) -> None:
+        self._robot, self._predicted, self._hardware = robot, predicted, hardware
+
+    def see(self, still: MeasuredValues, captures: int, stop: StopRequest) -> Seen | None:
+        """As `Device.see`."""
+        points = self._hardware.look_on(still, captures, stop)
+        return None if points is None else Seen(check_capture(points, self._predicted.points_mm(still), self._robot))
+
+    def compare(self, seen: Seen, still: MeasuredValues, target: TargetShape | None) -> MeasuredErrors:
+        """As `Device.compare`."""
+        return measure_errors(seen.points, target or self._predicted.shape(still), RigidTransform())
+
+
+class MotionCapture:
+    """Markers, averaged over some frames.
+
+    Args:
+        robot: The robot.
+        predicted: Its surface, or the model of its tip.
+        hardware: The driver; only looked at.
+        markers: Captured markers, read in the robot's frame.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        predicted: PredictedSurface | TipModel,
+        hardware: Hardware,
+        markers: CaptureWatch[MarkerFrame],
+    ) -> None:
+        self._robot, self._predicted, self._hardware, self._markers = robot, predicted, hardware, markers
+
+    def see(self, still: MeasuredValues, captures: int, stop: StopRequest) -> Seen | None:
+        """As `Device.see`; markers that are seen in half of the frames at least."""
+        taken = self._hardware.look_on_markers(still, self._markers, captures or _AVERAGED_MARKERS, stop)
+        if taken is None:
+            return None
+        with in_code(Code.CAPTURE_INVALID):
+            frames = [LabelledMarkers(list(one.name), positions_from_markers(one)) for one in taken]
+            names = list(dict.fromkeys(name for frame in frames for name in frame.names))
+            positions, fault = average_markers(frames, names, self._robot)
+            visible = np.flatnonzero(np.isfinite(positions).all(axis=1))
+            fault = fault or ("" if len(visible) else "no marker is visible.")
+            if fault:
+                raise GoalError(Code.CAPTURE_INVALID, f"The markers cannot be used: {fault}", "Correct their labels.")
+            seen = Seen(positions[visible], [names[index] for index in visible])
+            off = float(np.median(self.compare(seen, still, None).errors))
+        if off > _ELSEWHERE * self._robot.body.size:
+            raise GoalError(
+                Code.CAPTURE_INVALID,
+                f"The markers lie {off:.3g} m from where the robot is predicted to be.",
+                "Check unit and alignment of motion capture, and that driver and cameras look at the same robot.",
+            )
+        return seen
+
+    def compare(self, seen: Seen, still: MeasuredValues, target: TargetShape | None) -> MeasuredErrors:
+        """As `Device.compare`: of each marker on a surface to the surface; of a tip from its predicted place."""
+        if isinstance(self._predicted, TipModel):
+            points, errors = self._from_tip(self._predicted, seen, still)
+        else:
+            points = seen.points
+            errors = distances_to_shape(points, target or self._predicted.shape(still)) / MM_PER_M
+        return MeasuredErrors(points, errors, np.arange(len(points)))
+
+    def _from_tip(self, model: TipModel, seen: Seen, still: MeasuredValues) -> tuple[Array, Array]:
+        if TIP_MARKER not in seen.names:
+            raise GoalError(
+                Code.CAPTURE_INVALID, f"The marker '{TIP_MARKER}' is not seen.", "Clear the cameras' view of it."
+            )
+        place = np.zeros(3)
+        place[: model.dimensions] = model.tip(self._robot.nearest_actuation(still.values)) / MM_PER_M
+        points = seen.points[[seen.names.index(TIP_MARKER)]]
+        return points, np.linalg.norm(points - place, axis=1)

@@ -1,0 +1,188 @@
+"""The closest to a target that the rig's real body can come: a global search on its true physics.
+
+The search shares neither a network nor a solver with what it judges: scipy's bounded least squares from random starts
+in the working range, on equilibria of the reality and their derivatives by the implicit function theorem. The best of
+them is then led on (L-BFGS-B) to the least mean distance, which is what a scan measures. The body's memory (hysteresis,
+creep) is left out: it shifts which actuation makes a shape, not what shapes there are.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import least_squares, minimize
+
+from softform_core.arrays import Array
+from softform_core.errors import SoftformError
+from softform_core.evaluation.measured_errors import BEYOND_RIM_PART, measure_errors
+from softform_core.inverse.closest_points import closest_points_on
+from softform_core.registration.rigid import RigidTransform
+from softform_core.robots import Robot
+from softform_core.shapes.target import TargetShape
+from softform_core.simulation.newton import find_equilibria
+from softform_core.simulation.sensitivity import equilibrium_sensitivities
+from softform_core.units import MM_PER_M
+from softform_rig.gap import random_actuations
+from softform_rig.reality import Reality, true_values
+
+STARTS = 4
+
+_SMALL_MM = 0.01
+"""Distances below this count by their square, or the derivative of their mean would jump at zero."""
+
+_SAME_MM = 0.01
+
+
+@dataclass(frozen=True)
+class BestFit:
+    """What the search found.
+
+    Attributes:
+        mean_mm: Mean distance as a scan without noise and holes measures it.
+        max_mm: Largest distance, so measured.
+        actuation: (m,) commanded.
+        of_starts_mm: (starts,) mean distance, so measured, that each start led to by least squares.
+        seconds: Of the search.
+    """
+
+    mean_mm: float
+    max_mm: float
+    actuation: Array
+    of_starts_mm: Array
+    seconds: float
+
+    @property
+    def agreeing(self) -> int:
+        """How many starts led to within 0.01 mm of the best of them."""
+        return int((self.of_starts_mm <= self.of_starts_mm.min() + _SAME_MM).sum())
+
+    def figures(self) -> dict[str, object]:
+        """For the report."""
+        return {
+            "best_fit_mean_mm": round(self.mean_mm, 4),
+            "best_fit_max_mm": round(self.max_mm, 4),
+            "starts": len(self.of_starts_mm),
+            "starts_that_agree": self.agreeing,
+            "mean_mm_of_starts": np.round(self.of_starts_mm, 4).tolist(),
+            "actuation": np.round(self.actuation, 3).tolist(),
+            "seconds": round(self.seconds, 1),
+        }
+
+
+def find_best_fit(
+    robot: Robot,
+    reality: Reality,
+    target: TargetShape,
+    starts: int = STARTS,
+    seed: int = 0,
+    on_start: Callable[[int, float], None] | None = None,
+) -> BestFit:
+    """Search the reality of a robot for its shape closest to a target.
+
+    Args:
+        robot: Robot with a surface.
+        reality: Reality of the robot.
+        target: m, in the robot's frame, where it is to be reached.
+        starts: Random starts.
+        seed: Of the starts.
+        on_start: Called after each start with its number and the mean distance that it led to, mm.
+
+    Raises:
+        SoftformError: If the target lies nowhere over the robot, or no start has an equilibrium.
+    """
+    begun = time.perf_counter()
+    distance = _TrueDistance(robot, reality, target)
+    low, span = robot.actuation_min, robot.actuation_max - robot.actuation_min
+    found: list[tuple[float, float, Array]] = []
+    for number, start in enumerate(random_actuations(robot, starts, seed), 1):
+        solution = least_squares(
+            lambda x: distance.of(low + x * span),
+            (start - low) / span,
+            lambda x: distance.derivative(low + x * span) * span,
+            bounds=(0.0, 1.0),
+            ftol=1e-6,
+            xtol=1e-6,
+        )
+        found.append((*distance.measured(low + solution.x * span), solution.x))
+        if on_start is not None:
+            on_start(number, found[-1][0])
+    nearest = min(found, key=lambda one: one[0])
+
+    def mean(x: Array) -> tuple[float, Array]:
+        distances = distance.of(low + x * span)
+        smooth = np.hypot(distances, _SMALL_MM)
+        return float(smooth.mean()), (distances / smooth) @ distance.derivative(low + x * span) * span / len(distances)
+
+    led_on = minimize(mean, nearest[2], jac=True, bounds=[(0.0, 1.0)] * len(low), method="L-BFGS-B").x
+    best = min(nearest, (*distance.measured(low + led_on * span), led_on), key=lambda one: one[0])
+    of_starts = np.array([one[0] for one in found])
+    return BestFit(best[0], best[1], low + best[2] * span, of_starts, time.perf_counter() - begun)
+
+
+class _TrueDistance:
+    """Distances of the true surface, at the middle of each triangle, to the target; each solve starts at the last."""
+
+    def __init__(self, robot: Robot, reality: Reality, target: TargetShape) -> None:
+        self._robot, self._reality, self._target = robot, reality, target
+        self._body = robot.body.real_simulator(reality.body)
+        self._search = closest_points_on(target)
+        self._unknowns: Array | None = None
+        self._last: tuple[Array, tuple[Array, Array, Array, Array]] | None = None
+
+    def of(self, actuation: Array) -> Array:
+        """Distance of each sample, (F,) mm."""
+        return self._look(actuation)[0]
+
+    def derivative(self, actuation: Array) -> Array:
+        """Their derivative by the actuation, (F, m) mm per unit."""
+        distances, away, unknowns, values = self._look(actuation)
+        moves = equilibrium_sensitivities(self._body, unknowns, values[None])
+        moved = MM_PER_M * self._middles(self._body.moved_points(unknowns, moves)[0])  # (F, 3, k)
+        by_value = np.einsum("fx,fxk->fk", away / np.maximum(distances, 1e-9)[:, None], moved)
+        return by_value @ self._values_by_actuation(actuation)
+
+    def measured(self, actuation: Array) -> tuple[float, float]:
+        """Mean and largest distance, mm, of a dense and even look at the surface."""
+        _, _, unknowns, _ = self._look(actuation)
+        corners = self._body.points(unknowns)[0][self._body.faces]
+        shares = np.array([[1, 1, 1], [4, 1, 1], [1, 4, 1], [1, 1, 4]]) / np.array([[3], [6], [6], [6]])
+        errors = measure_errors(
+            np.einsum("sc,fcx->sfx", shares, corners).reshape(-1, 3), self._target, RigidTransform()
+        )
+        return errors.mean * MM_PER_M, errors.maximum * MM_PER_M
+
+    def _look(self, actuation: Array) -> tuple[Array, Array, Array, Array]:
+        """Distances (F,) mm, vectors from the target (F, 3) mm, unknowns (1, n), and true values (k,)."""
+        if self._last is None or not np.array_equal(self._last[0], actuation):  # asked for twice: with its derivative
+            self._last = actuation.copy(), self._solved(actuation)
+        return self._last[1]
+
+    def _solved(self, actuation: Array) -> tuple[Array, Array, Array, Array]:
+        values = self._values(actuation)
+        found = find_equilibria(self._body, values[None], self._unknowns)
+        if found.failures[0]:
+            raise SoftformError(
+                f"Reality '{self._reality.name}' has no shape: {found.failures[0]}", "Soften its differences."
+            )
+        self._unknowns = found.unknowns
+        points = MM_PER_M * self._middles(self._body.points(found.unknowns)[0])
+        matches = self._search.query(points)
+        away = points - matches.points
+        along = np.einsum("fx,fx->f", away, matches.normals)
+        sideways = np.sqrt(np.maximum(matches.distances**2 - along**2, 0.0))
+        size = float(np.linalg.norm(np.ptp(self._search.vertices, axis=0)))
+        counts = ~(matches.on_border & (sideways > BEYOND_RIM_PART * size))
+        return matches.distances * counts, away * counts[:, None], found.unknowns, values
+
+    def _middles(self, of_vertices: Array) -> Array:
+        return np.asarray(of_vertices[self._body.faces].mean(axis=1))
+
+    def _values(self, actuation: Array) -> Array:
+        return true_values(self._reality, self._robot, self._robot.actuators_of(actuation))
+
+    def _values_by_actuation(self, actuation: Array) -> Array:
+        """(k, m); the chain is affine."""
+        step = 1e-6 * (self._robot.actuation_max - self._robot.actuation_min)
+        here = self._values(actuation)
+        return np.stack([(self._values(actuation + one) - here) / one.max() for one in np.diag(step)], axis=1)

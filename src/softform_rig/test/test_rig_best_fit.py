@@ -1,0 +1,49 @@
+"""The closest shape that the true body can take, against a shape that it has taken."""
+
+import numpy as np
+import pytest
+
+from softform_core.bodies.membrane.reality import RealMembrane
+from softform_core.errors import SoftformError
+from softform_core.robots import Robot, load_robot
+from softform_core.shapes.target import TargetShape
+from softform_rig.best_fit import find_best_fit
+from softform_rig.live_body import LiveBody
+from softform_rig.reality import PressureSensors, Reality
+
+REALITY = Reality(
+    name="coarse", title="", body=RealMembrane(cells=12), pressure_sensors=PressureSensors(gain=0.9, offset=300.0)
+)
+
+
+@pytest.fixture(scope="module")
+def robot() -> Robot:
+    return load_robot("membrane")
+
+
+def raised(robot: Robot, height: float) -> tuple[TargetShape, np.ndarray]:
+    """A shape of the true body at an actuation, raised."""
+    actuation = robot.actuation_min + np.linspace(0.3, 0.7, 9) * (robot.actuation_max - robot.actuation_min)
+    live = LiveBody(robot, REALITY)
+    return TargetShape.from_mesh(live.commanded_shape(actuation) + [0.0, 0.0, height], live.faces), actuation
+
+
+def test_a_shape_that_the_body_takes_is_found_from_every_start(robot: Robot) -> None:
+    target, actuation = raised(robot, 0.0)
+    told = []
+    found = find_best_fit(robot, REALITY, target, 3, on_start=lambda number, mean: told.append((number, mean)))
+    assert found.mean_mm < 1e-2 and found.agreeing == 3
+    assert [number for number, _ in told] == [1, 2, 3] and [mean for _, mean in told] == found.of_starts_mm.tolist()
+    np.testing.assert_allclose(found.actuation, actuation, rtol=0.0, atol=5.0)
+
+
+def test_the_mean_is_led_on_below_the_least_squares_and_stays_in_the_range(robot: Robot) -> None:
+    found = find_best_fit(robot, REALITY, raised(robot, 0.003)[0], 1)
+    assert 0.5 < found.mean_mm < found.of_starts_mm[0] - 0.01
+    assert (found.actuation >= robot.actuation_min).all() and (found.actuation <= robot.actuation_max).all()
+
+
+def test_a_target_beside_the_robot_is_refused(robot: Robot) -> None:
+    target, _ = raised(robot, 0.0)
+    with pytest.raises(SoftformError, match="over the target"):
+        find_best_fit(robot, REALITY, TargetShape.from_mesh(target.points + [1.0, 0.0, 0.0], target.faces), 1)

@@ -1,0 +1,79 @@
+"""What the realities of `measure_draws` say together: by which shares errors fall, and by kind of difference."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from softform_core.errors import SoftformError
+
+MUCH_MISSING = 0.3
+"""Share of the surface that scans lack, beyond which confidence has something to tell."""
+
+Draw = dict[str, Any]
+
+
+def draw_figures(draws: Sequence[Draw]) -> dict[str, Any]:
+    """Shares by which the mean error and each shape's largest error fall.
+
+    Args:
+        draws: From `measure_draws`; those that failed do not count.
+
+    Returns:
+        JSON-ready: `draws`, their number; `mean_reduction` and `max_reduction`, each as `median`, `p10` (10th
+        percentile) and `worst`; `above_memory_floor`, the same of (before - after) / (before - floor);
+        `fixed_confidence`, all that with w_c = 1; `missing` and `memory_floor_mm`, medians; `by_kind`, all medians over
+        the realities that differ in a field.
+
+    Raises:
+        SoftformError: If no reality was measured.
+    """
+    measured = [draw for draw in draws if "error" not in draw]
+    if not measured:
+        raise SoftformError("No reality could be measured.", "Look at the reasons above.")
+    kinds = {kind: [draw for draw in measured if kind in draw["kinds"]] for kind in _kinds(measured)}
+    kinds[f"missing_above_{MUCH_MISSING:g}"] = [draw for draw in measured if draw["missing"] > MUCH_MISSING]
+    kinds["no_memory"] = [draw for draw in measured if not draw["memory"]["mean_mm"]]
+    return {
+        "draws": len(measured),
+        **_cuts(measured, "after", _spread),
+        "fixed_confidence": _cuts(measured, "fixed", _spread),
+        "missing": _median([draw["missing"] for draw in measured]),
+        "memory_floor_mm": _median([draw["memory"]["mean_mm"] for draw in measured]),
+        "by_kind": {
+            kind: {
+                "draws": len(those),
+                **_cuts(those, "after", _median),
+                "fixed_confidence": _cuts(those, "fixed", _median),
+            }
+            for kind, those in kinds.items()
+            if those
+        },
+    }
+
+
+def _kinds(draws: Sequence[Draw]) -> list[str]:
+    return sorted({kind for draw in draws for kind in draw["kinds"]})
+
+
+def _cuts(draws: Sequence[Draw], learner: str, say: Callable[[list[float]], Any]) -> dict[str, Any]:
+    """What `say` makes of the cuts of a learner in each of the realities."""
+    cuts: dict[str, list[float]] = {}
+    for error in ("mean", "max"):
+        trios = [[draw[what][f"{error}_mm"] for what in ("before", learner, "memory")] for draw in draws]
+        cuts[error] = [(before - after) / before for before, after, _ in trios]
+        cuts[f"{error}_above"] = [(before - after) / (before - floor) for before, after, floor in trios]
+    return {
+        "mean_reduction": say(cuts["mean"]),
+        "max_reduction": say(cuts["max"]),
+        "above_memory_floor": {"mean_reduction": say(cuts["mean_above"]), "max_reduction": say(cuts["max_above"])},
+    }
+
+
+def _median(values: list[float]) -> float:
+    return round(float(np.median(values)), 4)
+
+
+def _spread(values: list[float]) -> dict[str, float]:
+    worst_tenth = float(np.percentile(values, 10))
+    return {"median": _median(values), "p10": round(worst_tenth, 4), "worst": round(min(values), 4)}

@@ -1,0 +1,103 @@
+"""Sim-to-real learning on realities drawn at random, each by itself; what was measured is kept on disk."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from softform_core.errors import SoftformError
+from softform_core.networks.mlp_weights import MlpWeights, extract_mlp
+from softform_core.networks.store import load_forward_kinematics
+from softform_core.robots import Robot
+from softform_core.training.recipe import Recipe
+from softform_rig.draw_reality import draw_reality
+from softform_rig.reality import Reality
+from softform_studies.sim_to_real.judge import Errors, Judge
+from softform_studies.sim_to_real.learners import Learners
+from softform_studies.sim_to_real.ledger import Ledger
+from softform_studies.sim_to_real.make_frames import make_frames
+from softform_studies.sim_to_real.memory_floor import memory_floor
+
+_FLOOR_SHAPES = 10
+"""Of the held-out actuations, at which the memory floor is measured."""
+
+
+@dataclass(frozen=True)
+class DrawSettings:
+    """How each reality is measured.
+
+    Attributes:
+        frames: Scans to learn from.
+        held_out: Other actuations to judge at.
+        points: Points of each scan.
+        recipe: Of training; each reality is learned with w_c = 1, too.
+    """
+
+    frames: int
+    held_out: int
+    points: int
+    recipe: Recipe
+
+
+def measure_draws(
+    robot: Robot, seeds: Sequence[int], settings: DrawSettings, folder: Path, say: Callable[[str], None], progress: bool
+) -> list[dict[str, Any]]:
+    """Measure the realities of these seeds; those that `folder` holds with the same settings are not measured again.
+
+    Raises:
+        SoftformError: If N_fk is missing, or the folder cannot be used.
+    """
+    network, card = load_forward_kinematics(robot)
+    weights = extract_mlp(network)
+    ledger = Ledger(folder / "draws.jsonl")
+    common = {"robot": robot.fingerprint(), "forward_kinematics": card.weights_sha256, **asdict(settings)}
+    del common["recipe"]["chosen_on"]  # it changes nothing
+    measured = []
+    for seed in tqdm(seeds, desc="realities", unit="reality", disable=not progress):
+        reality = draw_reality(robot, seed)
+        key = {**common, "seed": seed, "reality": reality.model_dump(mode="json")}
+        found = ledger.find(key)
+        if found is None:
+            try:
+                found = _measure(robot, weights, reality, seed, settings)
+            except SoftformError as error:
+                found = {"error": str(error)}
+                say(f"  {reality.name} failed: {error}")
+            ledger.keep(key, found)
+        measured.append({"seed": seed, "kinds": kinds_of(reality), **found})
+    return measured
+
+
+def kinds_of(reality: Reality) -> list[str]:
+    """Names of the fields in which a drawn reality differs, other than those that every one draws."""
+    everywhere = {"cells", "elements", "element", "gravity"}
+    of_devices = reality.model_fields_set & {"pressure_sensors", "motors", "hysteresis", "creep"}
+    return sorted(reality.body.model_fields_set - everywhere | of_devices)
+
+
+def _measure(
+    robot: Robot, forward_kinematics: MlpWeights, reality: Reality, seed: int, settings: DrawSettings
+) -> dict[str, Any]:
+    """Errors in mm (`mean_mm`, and `max_mm`, the mean over the shapes of each one's largest) before and after."""
+    sizes = settings.frames, settings.held_out, settings.points
+    frames, held_out, missing = make_frames(robot, reality, *sizes, seed)
+    judge = Judge(robot, forward_kinematics, held_out)
+    learners = Learners(forward_kinematics, judge.patches, seed)
+    fit, unfit = learners.fit_frames(frames, settings.recipe)
+    found: dict[str, Any] = {
+        "missing": round(missing, 3),
+        "left_out": len(unfit),
+        "before": _pair(judge.before),
+        "memory": _pair(memory_floor(robot, reality, held_out.actuation[:_FLOOR_SHAPES], seed)),
+    }
+    for name, recipe in (("after", settings.recipe), ("fixed", replace(settings.recipe, confidence="one"))):
+        trained = learners.from_scans(fit, recipe)
+        found[name] = _pair(judge.errors(judge.predicted(trained.sim_to_real)))
+        found[f"{name}_s"] = round(trained.seconds, 1)
+    return found
+
+
+def _pair(errors: Errors) -> dict[str, float]:
+    return {"mean_mm": round(errors.mean_mm, 4), "max_mm": round(errors.max_mm, 4)}

@@ -1,0 +1,82 @@
+"""`softform bench sim2real --draws`: its form, that it goes on where it stopped, what memory leaves nobody to know."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from softform_core.bodies.membrane.reality import RealMembrane
+from softform_core.cli.main import main
+from softform_core.robots import load_robot
+from softform_core.training.marker_learning import MARKER_RECIPES
+from softform_core.training.sim_to_real_recipes import DEFAULT, RECIPES
+from softform_rig.draw_reality import HELD_OUT_SEED
+from softform_rig.reality import Reality
+from softform_studies.sim_to_real import draws
+from softform_studies.sim_to_real.draw_figures import draw_figures
+from softform_studies.sim_to_real.memory_floor import memory_floor
+
+TINY = replace(DEFAULT, epochs=5, patience=5, members=1, kernels=25, surface_points=225)
+
+
+def test_no_recipe_was_chosen_on_what_is_published() -> None:
+    for recipe in {**RECIPES, **MARKER_RECIPES}.values():
+        assert all(0 <= seed < HELD_OUT_SEED for seed in recipe.chosen_on), recipe.name
+    assert DEFAULT.chosen_on
+
+
+def test_draws_are_measured_once_and_their_figures_have_the_form(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("SOFTFORM_RUNS", str(tmp_path))
+    monkeypatch.setitem(RECIPES, "default", TINY)
+    sizes = ["--frames", "5", "--held-out", "1", "--points", "200", "--seed", "100", "--json", "-"]
+    command = ["bench", "sim2real", "--draws", "1", *sizes]
+    result = CliRunner().invoke(main, command)
+    assert result.exit_code == 0, result.output
+    figures = json.loads(result.stdout)
+    assert figures["draws"] == 1
+    spread = {"median", "p10", "worst"}
+    cuts = {"mean_reduction", "max_reduction"}
+    for part in (figures, figures["fixed_confidence"]):
+        assert all(set(part[cut]) == spread == set(part["above_memory_floor"][cut]) for cut in cuts)
+    assert figures["by_kind"]
+    assert all(kind["draws"] == 1 for kind in figures["by_kind"].values())
+
+    def never(*_: object) -> None:
+        raise AssertionError("measured again")
+
+    monkeypatch.setattr(draws, "make_frames", never)
+    again = CliRunner().invoke(main, command)
+    assert json.loads(again.stdout) == figures
+
+
+def test_cuts_are_of_each_reality_and_failed_ones_do_not_count() -> None:
+    def draw(after: float, kinds: list[str], missing: float) -> dict:
+        errors = {name: {"mean_mm": mm, "max_mm": 2.0 * mm} for name, mm in (("before", 2.0), ("memory", 1.0))}
+        learned = {name: {"mean_mm": after, "max_mm": 3.0} for name in ("after", "fixed")}
+        return {"kinds": kinds, "missing": missing, **errors, **learned}
+
+    measured = [draw(1.0, ["creep"], 0.1), draw(1.5, ["creep", "prestretch"], 0.4), {"kinds": ["creep"], "error": "no"}]
+    figures = draw_figures(measured)
+    assert figures["draws"] == 2
+    assert figures["mean_reduction"] == {"median": 0.375, "p10": 0.275, "worst": 0.25}
+    assert figures["above_memory_floor"]["mean_reduction"]["median"] == 0.75
+    assert figures["above_memory_floor"]["max_reduction"]["worst"] == 0.5
+    assert figures["by_kind"]["creep"]["draws"] == 2
+    assert figures["by_kind"]["prestretch"]["mean_reduction"] == 0.25
+    assert figures["by_kind"]["missing_above_0.3"]["draws"] == 1
+    assert "no_memory" not in figures["by_kind"]
+
+
+def test_memory_leaves_as_much_unknown_as_shapes_differ_by_their_history() -> None:
+    robot = load_robot("membrane")
+    actuation = np.full((1, 9), 2500.0)
+    elastic = Reality(name="e", title="", body=RealMembrane())
+    assert memory_floor(robot, elastic, actuation, 0).mean_mm == 0.0
+    little, much = (
+        memory_floor(robot, elastic.model_copy(update={"hysteresis": band}), actuation, 0).mean_mm
+        for band in (50.0, 200.0)
+    )
+    assert 0.05 < little < 0.3
+    assert much == pytest.approx(4.0 * little, rel=0.2)

@@ -1,0 +1,1 @@
+"""Commands for a stack that runs: thin shells around `ShapeClient`, with its words."""

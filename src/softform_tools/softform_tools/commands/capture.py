@@ -1,0 +1,76 @@
+"""`softform capture`: what a scanner or motion capture sees of the robot of a running stack."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from softform_core.errors import SoftformError
+from softform_tools.commands.goals import PATIENCE, UNIT_OPTION, Progress, carried_out, stack_options, tell
+
+_VIA = {".ply": "scanner", ".pcd": "scanner", ".csv": "mocap"}
+
+
+@click.command()
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="A cloud of the scanner as .ply or .pcd, or the markers of motion capture as .csv; m, in the robot's frame.",
+)
+@click.option("--target", type=click.Path(path_type=Path), help="Compare with this.  [default: what is predicted]")
+@UNIT_OPTION
+@click.option("--captures", default=0, help="Clouds or frames that make one capture.  [default: the node's]")
+@stack_options
+def capture(
+    output: Path, target: Path | None, unit: Any, captures: int, namespace: str, frame: str, json_path: str | None
+) -> None:
+    """Capture the robot of a running stack as it stands, and say how it fits; moves nothing.
+
+    It waits until the robot stands still. The ending of --output says what captures. Exits with 1 if the capture ends
+    with an error, with 2 if it could not be asked for.
+
+    \b
+    Examples:
+      softform capture --output now.ply
+      softform capture --output now.ply --target target.ply --unit mm --json - | jq .measured.mean_error
+      softform capture --output markers.csv
+    """  # noqa: D301 - click reads the escape as "keep these lines"
+    from softform_client.client import ShapeClient
+    from softform_core.shapes.read import read_shape
+    from softform_core.units import MM_PER_M
+
+    if output.suffix.lower() not in _VIA:
+        raise SoftformError(f"{output} is of no type that is written.", f"End it with {', '.join(_VIA)}.")
+    via = _VIA[output.suffix.lower()]
+    shape = None if target is None else read_shape(target, unit)
+    with ShapeClient(namespace, frame, PATIENCE) as client, Progress() as bar:
+        result = carried_out(
+            lambda: client.capture(
+                shape, via=via, captures=captures, on_feedback=lambda feedback: bar.note(feedback.stage)
+            ),
+            client.cancel,
+        )
+    count = _write(output, result)
+    mean, largest = (MM_PER_M * error for error in (result.measured.mean_error, result.measured.max_error))
+    fit = f"mean error {mean:.2f} mm, largest {largest:.2f} mm"
+    tell([f"{count} {'points' if via == 'scanner' else 'markers'} in {output}", fit], result, json_path)
+
+
+def _write(output: Path, result: Any) -> int:
+    """Write cloud or markers; returns how many points there are."""
+    import numpy as np
+
+    from softform_core.shapes.target import TargetShape
+    from softform_core.shapes.write import write_pcd, write_ply
+    from softform_ros.conversions import points_from_cloud, positions_from_markers
+    from softform_tools.commands.tables import write_table
+
+    if output.suffix.lower() == ".csv":
+        positions = positions_from_markers(result.markers)
+        names = np.array(result.markers.name, dtype=object)
+        write_table(output, ["name", "x", "y", "z"], np.column_stack([names, positions]))
+        return len(names)
+    cloud = TargetShape.from_cloud(points_from_cloud(result.cloud))
+    (write_ply if output.suffix.lower() == ".ply" else write_pcd)(output, cloud)
+    return len(cloud.points)

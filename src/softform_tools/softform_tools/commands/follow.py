@@ -1,0 +1,65 @@
+"""`softform follow`: a path to a running stack."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from softform_tools.commands.goals import (
+    ACCEPT_OPTION,
+    PATIENCE,
+    SIMULATED_OPTION,
+    Progress,
+    carried_out,
+    stack_options,
+    tell,
+    values_option,
+)
+
+
+@click.command()
+@click.argument("path", type=click.Path(path_type=Path), metavar="CSV")
+@click.option("--uv", nargs=2, type=float, default=(0.5, 0.5), show_default=True, help="Surface point that is led.")
+@click.option("--plan-only", is_flag=True, help="Solve, and move nothing.")
+@values_option("--seed", "Where the first solve starts, one value for each actuator.")
+@SIMULATED_OPTION
+@ACCEPT_OPTION
+@stack_options
+def follow(
+    path: Path, uv: tuple[float, float], namespace: str, frame: str, json_path: str | None, **options: Any
+) -> None:
+    """Lead the robot of a running stack along a path; it holds the end.
+
+    The first row of the file names its columns: x,y,z in m for a tip or a point of the surface, or the names of all
+    actuators with values in their unit; and time, in s after the start, if each waypoint is due at its time. Ctrl-C
+    cancels, and the robot stays where it is. Exits with 1 if the goal ends with an error, with 2 if it could not be
+    sent.
+
+    \b
+    Examples:
+      softform follow eight.csv
+      softform follow eight.csv --plan-only --json - | jq .solve.max_error
+      softform follow motion.csv                     as `softform plan --output motion.csv` writes it
+    """  # noqa: D301 - click reads the escape as "keep these lines"
+    import numpy as np
+
+    from softform_client.client import ShapeClient
+    from softform_core.units import MM_PER_M
+    from softform_interfaces.action import FollowWaypoints
+    from softform_tools.commands.tables import read_path
+
+    with ShapeClient(namespace, frame, PATIENCE) as client:
+        points, times = read_path(path, client.robot(), np.array(uv))
+        count = len(points.points if hasattr(points, "points") else points.values)
+        with Progress(count, "waypoint") as bar:
+
+            def note(feedback: FollowWaypoints.Feedback) -> None:
+                bar.note(feedback.stage, feedback.waypoint)
+
+            result = carried_out(lambda: client.follow(points, times=times, on_feedback=note, **options), client.cancel)
+    lines = [f"{len(result.times)} waypoints {'planned' if options['plan_only'] else 'followed'}"]
+    for name, errors in (("predicted", result.errors), ("measured", result.measured_errors)):
+        known = MM_PER_M * np.array([error for error in errors if np.isfinite(error)])
+        if len(known):
+            lines.append(f"{name} error {known.mean():.2f} mm in the mean, {known.max():.2f} mm at most")
+    tell(lines, result, json_path)

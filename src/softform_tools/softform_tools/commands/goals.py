@@ -1,0 +1,163 @@
+"""What the commands for a running stack share: options, Ctrl-C, progress, and messages of the outcome."""
+
+import json
+import math
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from softform_core.files import write_atomically
+
+if TYPE_CHECKING:  # commands are listed without ROS
+    from softform_interfaces.msg import ActuatorValues
+
+Result = TypeVar("Result")
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+EXIT_FAILED, EXIT_INTERRUPTED = 1, 130
+PATIENCE = 20.0
+"""s within which a node of the stack must answer."""
+
+_POLL_SECONDS = 0.2
+_BULKY = {"sensor_msgs/PointCloud2"}
+
+UNIT_OPTION = click.option(
+    "--unit", type=click.Choice(["m", "mm"]), default="m", show_default=True, help="Unit of the files with shapes."
+)
+ACCEPT_OPTION = click.option(
+    "--accept-unreachable", is_flag=True, help="Take the nearest shape even if it misses what is asked widely."
+)
+SIMULATED_OPTION = click.option("--without-sim-to-real", is_flag=True, help="Plan with the simulated robot alone.")
+
+
+def values_option(name: str, text: str) -> Callable[[Command], Command]:
+    """An option with one value for each actuator."""
+
+    def parsed(context: click.Context, option: click.Parameter, given: str | None) -> NDArray[np.float64] | None:
+        try:
+            return None if given is None else np.array([float(word) for word in given.split(",")])
+        except ValueError:
+            raise click.BadParameter(f"'{given}' are no numbers with commas between them.") from None
+
+    return click.option(name, metavar="V,V,…", callback=parsed, help=text)
+
+
+def stack_options(command: Command) -> Command:
+    """Options of every command that sends something to a running stack."""
+    command = click.option("--json", "json_path", metavar="FILE", help="Write the result as JSON; - is stdout.")(
+        command
+    )
+    command = click.option(
+        "--frame", default="", metavar="NAME", help="Frame of the points; any that TF knows.  [default: the robot's]"
+    )(command)
+    return click.option("--namespace", default="softform", show_default=True, help="Where the stack runs.")(command)
+
+
+class Progress:
+    """One line on the terminal, made of feedback; none where standard error is no terminal.
+
+    Args:
+        total: Of what `note` counts; None if that is not known.
+        unit: Of it.
+    """
+
+    def __init__(self, total: int | None = None, unit: str = "") -> None:
+        layout = "{desc}" if total is None else "{desc} {n_fmt}/{total_fmt} |{bar:20}|"
+        self._bar = tqdm(total=total, unit=unit, bar_format=layout, disable=None, leave=False, file=sys.stderr)
+
+    def note(self, text: str, done: int = 0) -> None:
+        """Show where a goal stands."""
+        self._bar.n = done
+        self._bar.set_description_str(text)
+
+    def __enter__(self) -> "Progress":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._bar.close()
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def carried_out(
+    call: Callable[[], Result], cancel: Callable[[], object], advice: Mapping[int, str] | None = None
+) -> Result:
+    """Result of a goal; Ctrl-C and SIGTERM cancel it, and the robot stays where it is.
+
+    Exits with `EXIT_FAILED` if it ends with an error code, which is shown with its text, with `EXIT_INTERRUPTED` if it
+    was cancelled.
+
+    Args:
+        call: Sends the goal and waits for its end.
+        cancel: Cancels it.
+        advice: Remedy by error code; shown after the goal's own text.
+
+    Raises:
+        SoftformError: If the goal could not be sent.
+    """
+    from softform_client.client import GoalFailedError
+
+    signal.signal(signal.SIGTERM, _terminate)
+    is_interrupted = False
+    with ThreadPoolExecutor(max_workers=1) as waiting:
+        ending = waiting.submit(call)
+        while not ending.done():
+            try:
+                if is_interrupted:
+                    cancel()  # a goal that is not accepted yet cannot be cancelled
+                wait([ending], _POLL_SECONDS)
+            except KeyboardInterrupt:
+                is_interrupted = True
+        try:
+            return ending.result()
+        except GoalFailedError as failure:
+            click.echo(f"[{failure.code}] {failure} {(advice or {}).get(failure.code, '')}".strip(), err=True)
+            sys.exit(EXIT_INTERRUPTED if is_interrupted else EXIT_FAILED)
+
+
+def tell(lines: list[str], result: Any, json_path: str | None) -> None:
+    """Tell an outcome: lines for people, and the result as JSON.
+
+    Args:
+        lines: For people; on standard error if the JSON goes to standard output.
+        result: A message.
+        json_path: File for the JSON, - for standard output, or None.
+    """
+    for line in lines:
+        click.echo(line, err=json_path == "-")
+    if json_path is None:
+        return
+    text = json.dumps(as_json(result))
+    if json_path == "-":
+        click.echo(text)
+    else:
+        write_atomically(Path(json_path), (text + "\n").encode())
+
+
+def as_json(value: Any) -> Any:
+    """A message as JSON takes it: without clouds; what is not a number is null."""
+    if hasattr(value, "get_fields_and_field_types"):
+        fields = value.get_fields_and_field_types()
+        return {name: as_json(getattr(value, name)) for name, kind in fields.items() if kind not in _BULKY}
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, str | bool | int):
+        return value
+    return [as_json(one) for one in value]
+
+
+def values_line(values: "ActuatorValues") -> str:
+    """The last set of values of a result for people, such as `c1 1200, c2 800 Pa`."""
+    last = zip(values.name, values.value[-len(values.name) :], strict=True) if values.name else ()
+    return ", ".join(f"{name} {value:.6g}" for name, value in last) + f" {values.unit}"

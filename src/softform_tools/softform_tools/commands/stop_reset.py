@@ -1,0 +1,49 @@
+"""`softform stop` and `softform reset`: the driver's own services from a terminal."""
+
+import os
+import sys
+
+import click
+
+from softform_core.errors import SoftformError
+from softform_tools.commands.goals import EXIT_FAILED, PATIENCE
+
+_NAMESPACE = click.option("--namespace", default="softform", show_default=True, help="Where the stack runs.")
+
+
+@click.command()
+@_NAMESPACE
+def stop(namespace: str) -> None:
+    """Stop the robot of a running stack at once: its driver makes every actuator safe, as by venting all chambers.
+
+    Whatever runs ends with an error, and the driver latches: nothing moves before `softform reset`. Exits with 1 if the
+    driver does not confirm that the robot is safe, with 2 if it does not answer: then open the manual vent valve.
+    """
+    _call("stop", namespace)
+
+
+@click.command()
+@_NAMESPACE
+def reset(namespace: str) -> None:
+    """Let the robot of a running stack be commanded again, after a stop or a fault whose cause is removed.
+
+    Nothing moves by itself: what was held before is forgotten. Exits with 1 if the driver refuses and says why, with 2
+    if it does not answer.
+    """
+    _call("reset", namespace)
+
+
+def _call(service: str, namespace: str) -> None:
+    from softform_ros.background_node import BackgroundNode
+    from softform_ros.service_calls import call_driver
+
+    with BackgroundNode(f"{service}_{os.getpid()}", namespace) as node:
+        answer = call_driver(node, service, PATIENCE)
+    if answer is None:
+        raise SoftformError(
+            f"No driver in /{namespace.strip('/')} answered '{service}' within {PATIENCE:g} s.",
+            "Check that the stack runs, the namespace and ROS_DOMAIN_ID; to be safe, open the manual vent valve.",
+        )
+    click.echo(answer.message, err=not answer.success)
+    if not answer.success:
+        sys.exit(EXIT_FAILED)

@@ -1,0 +1,64 @@
+"""Paths as CSV files: points of a tip or of a surface, or values of the actuators, with or without times."""
+
+import csv
+import io
+from pathlib import Path
+
+import numpy as np
+
+from softform_client.client import ActuatorPath, PointPath
+from softform_core.arrays import Array
+from softform_core.errors import SoftformError
+from softform_core.files import write_atomically
+from softform_core.robots import Robot
+
+_POINT = ["x", "y", "z"]
+_TIME = "time"
+
+
+def read_path(path: Path, robot: Robot, uv: Array) -> tuple[PointPath | ActuatorPath, Array | None]:
+    """A path of the file, and the time at which each waypoint is due, s, or None.
+
+    Args:
+        path: A CSV file whose first row names its columns: `x,y,z` in m, or the robot's actuators in their unit, in any
+            order; and, if wanted, `time` in s after the start.
+        robot: Robot that follows it.
+        uv: (2,) which point of a surface is led.
+
+    Raises:
+        SoftformError: If the file cannot be read, has other columns, or holds anything but numbers.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            names, *rows = [[word.strip() for word in row] for row in csv.reader(file) if row]
+            table = np.array(rows, dtype=np.float64)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else f"it is no table of numbers ({error})"
+        raise SoftformError(f"{path} cannot be read: {reason}.", "Name the columns in its first row.") from error
+    fits = table.ndim == 2 and table.shape[1] == len(names)
+    columns = {name: table[:, index] for index, name in enumerate(names)} if fits else {}
+    times = columns.pop(_TIME, None)
+    for wanted in (_POINT, robot.actuators):
+        if sorted(columns) == sorted(wanted) and len(names) == len(wanted) + (times is not None):
+            values = np.stack([columns[name] for name in wanted], axis=1)
+            return (PointPath(values, uv) if wanted is _POINT else ActuatorPath(values)), times
+    raise SoftformError(
+        f"{path} has the columns {', '.join(names)} and {len(rows)} rows.",
+        f"Give {','.join(_POINT)} (m) or {','.join(robot.actuators)} ({robot.unit}), and {_TIME} (s) if wanted.",
+    )
+
+
+def write_table(path: Path, names: list[str], rows: Array) -> None:
+    """Write a table as CSV.
+
+    Args:
+        path: The file; an existing one is replaced.
+        names: Of its columns.
+        rows: (n, columns).
+
+    Raises:
+        SoftformError: If it cannot be written.
+    """
+    text = io.StringIO()
+    np.savetxt(text, rows, fmt="%s", delimiter=",", header=",".join(names), comments="")
+    write_atomically(path, text.getvalue().encode())

@@ -1,0 +1,33 @@
+"""Options of commands that take a target on a virtual rig."""
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+_OPTIONS = (
+    click.option(
+        "--target",
+        default="dem",
+        show_default=True,
+        metavar="FILE|dem|random",
+        help="A mesh or cloud (PLY, OBJ, STL; see --unit), a measured terrain model, or a random reachable shape.",
+    ),
+    click.option("--unit", type=click.Choice(["m", "mm"]), default=None, help="Unit of FILE; needed with a FILE."),
+    click.option("--robot", default="membrane", show_default=True, help="A robot of config/robots."),
+    click.option(
+        "--reality",
+        default="default",
+        show_default=True,
+        metavar="NAME",
+        help="Of config/realities, a .yaml, or drawn:SEED.",
+    ),
+    click.option("--seed", default=0, show_default=True, help="Of --target random and of the virtual scanner's noise."),
+)
+
+
+def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add `--target --unit --robot --reality --seed`."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command

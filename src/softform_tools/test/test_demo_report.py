@@ -1,0 +1,33 @@
+"""Figures of a demo's report that need no stack."""
+
+import numpy as np
+import pytest
+
+from softform_core.robots import load_robot
+from softform_core.shapes.target import TargetShape
+from softform_tools.demo_report import resting_errors, values_in_rows
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5])
+def test_the_robot_at_rest_counts_only_where_the_target_is(share):
+    """A level target 10 mm above a part of the robot is 10 mm from it, however much of the robot lies beside it."""
+    robot = load_robot("membrane")
+    x, y = np.meshgrid(*(np.linspace(-side / 2, side / 2, 30) for side in robot.extent))
+    points = np.stack([x.ravel() * share, y.ravel(), np.full(x.size, 0.01)], axis=1)
+    grid = np.arange(x.size).reshape(x.shape)
+    a, b, c, d = (part.ravel() for part in (grid[:-1, :-1], grid[:-1, 1:], grid[1:, 1:], grid[1:, :-1]))
+    target = TargetShape.from_mesh(points, np.concatenate([np.stack([a, b, c], 1), np.stack([a, c, d], 1)]))
+    rest = resting_errors(robot, target)
+    assert rest.mean == pytest.approx(0.01, abs=2e-4)
+    assert len(rest.points) == pytest.approx(3600 * share, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "rows"),
+    [
+        ("membrane", [1234.5, 0.0, 3000.0] * 3, "\n".join(["1234  0  3000"] * 3)),
+        ("tendon_rod", [0.0123456] * 4, "0.01235  0.01235  0.01235\n0.01235"),
+    ],
+)
+def test_values_are_shown_in_the_robots_unit(name, values, rows):
+    assert values_in_rows(load_robot(name), values) == rows
