@@ -49,6 +49,7 @@ def ros_domain() -> int:
     domain = 1 + worker + workers * random.SystemRandom().randrange(_HIGHEST_ROS_DOMAIN // workers)
     os.environ["ROS_DOMAIN_ID"] = str(domain)
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+    os.environ["FASTDDS_BUILTIN_TRANSPORTS"] = "UDPv4"
     return domain
 
 

@@ -33,7 +33,7 @@ def client(stack):
         yield client
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def heard(stack):
     """The newest word of the driver, by topic."""
     words = {}
@@ -122,33 +122,37 @@ def test_shapes_are_rejected(client, stack):
         client.reach(TargetShape(np.random.default_rng(0).uniform(-0.1, 0.1, (50, 3))))
 
 
-def wait_until(condition, what, seconds=20.0, but=()):
+def wait_until(condition, what, seconds=20.0, until=lambda: False, but=()):
     deadline = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < deadline and not but, f"waited in vain for {what}, but: {list(but)}"
+        assert time.monotonic() < deadline and not until(), f"waited in vain for {what}: {until()}, {list(but)}"
         time.sleep(0.05)
 
 
 @pytest.mark.ends_stack
-def test_killing_the_node_midway_vents_the_robot(stack, client, path, heard):
-    ended = []
+def test_killing_the_node_midway_vents_the_robot(stack, path, heard):
+    ended, progress = [], []
 
-    def follow():
+    def follow(client):
         try:
-            client.follow(path, times=[20.0, 40.0, 60.0])
+            client.follow(PointPath(path.points[1:]), times=[20.0, 40.0], on_feedback=progress.append)
         except (GoalFailedError, NotConnectedError) as failure:
             ended.append(failure)
 
-    thread = threading.Thread(target=follow)
-    wait_until(lambda: heard["driver_state"].state == DriverState.RUNNING, "the robot to be held")
-    thread.start()
-    values = np.array(heard["actuator_state"].value)
-    wait_until(
-        lambda: np.abs(values - heard["actuator_state"].value).max() > 1000.0, "the path to be under way", but=ended
-    )
-    stack.process("inverse_kinematics_node").kill()
-    wait_until(lambda: heard["driver_state"].state == DriverState.SAFE, "the driver to vent")
-    wait_until(lambda: max(heard["actuator_state"].value) < 1000.0, "the air to leave the chambers")
-    client.close()
+    with ShapeClient("/softform", timeout=30.0) as client:
+        at = np.reshape(client.follow(PointPath(path.points[:1])).actuators.value, -1)
+        wait_until(lambda: np.abs(at - heard["actuator_state"].value).max() < 1000.0, "the first waypoint", but=[heard])
+        assert heard["driver_state"].state == DriverState.RUNNING
+        thread = threading.Thread(target=follow, args=(client,))
+        thread.start()
+        wait_until(
+            lambda: np.abs(at - heard["actuator_state"].value).max() > 2000.0,
+            "the path to be under way",
+            until=lambda: ended,
+            but=[heard, progress, thread],
+        )
+        stack.process("inverse_kinematics_node").kill()
+        wait_until(lambda: heard["driver_state"].state == DriverState.SAFE, "the driver to vent", but=[heard])
+        wait_until(lambda: max(heard["actuator_state"].value) < 1000.0, "the air to leave", but=[heard])
     thread.join(30.0)
     assert isinstance(ended[0], NotConnectedError)

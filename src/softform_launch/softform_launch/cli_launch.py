@@ -63,9 +63,7 @@ def launch(file: str, arguments: tuple[str, ...], show_args: bool, dry_run: bool
     # Imported here: it loads what only running needs.
     from softform_launch.launch_guardian import run_guarded
     from softform_launch.launch_runner import run_launch
-    from softform_launch.middleware_memory import remove_unused
 
-    remove_unused()
     sys.exit(run_guarded(lambda: run_launch(processes)))
 
 

@@ -25,7 +25,6 @@ from softform_core.robots import load_robot
 PYTHON_VERSIONS = ((3, 11), (3, 12), (3, 13))
 ROS_PREFIX = Path("/opt/ros/jazzy")
 OPEN3D_APT = "sudo apt-get install libegl1 libgl1 libidn2-0 libudev1 libusb-1.0-0 libx11-6"
-SHARED_MEMORY_NEEDED = 64_000_000  # bytes; Fast DDS keeps its segments in /dev/shm
 DISK_NEEDED, DISK_WANTED = 500_000_000, 5_000_000_000  # bytes
 ALL_ANSWER = "all motors answer"  # as the driver's health says of their bus
 HIGHEST_DOMAIN = 101  # above it, ports collide with Linux' ephemeral ones
@@ -170,25 +169,10 @@ def check_dds() -> Iterator[Finding]:
         yield Finding("DDS", Level.FAIL, f"ROS cannot be started: {error}", "See the lines above.")
         return
     if took is None:
-        mend = "Let the firewall pass UDP on the loopback device; see /dev/shm above."
+        mend = "Let the firewall pass UDP on the loopback device."
         yield Finding("DDS", Level.FAIL, f"two processes did not find each other in {PATIENCE:.0f} s", mend)
     else:
         yield Finding("DDS", Level.OK, f"a message to another process and back takes {1e3 * took:.1f} ms")
-
-
-def check_shared_memory() -> Iterator[Finding]:
-    """Room in /dev/shm, through which nodes exchange messages."""
-    folder = Path("/dev/shm")
-    if not folder.is_dir() or not os.access(folder, os.W_OK):
-        mend = "Mount it (mount -t tmpfs none /dev/shm); in docker: --ipc=host."
-        yield Finding("shared memory", Level.FAIL, "/dev/shm is not there or not writable", mend)
-        return
-    free = shutil.disk_usage(folder).free
-    if free < SHARED_MEMORY_NEEDED:
-        mend = "Remove what dead processes left (fastdds shm clean); in docker: --shm-size=512m."
-        yield Finding("shared memory", Level.FAIL, f"/dev/shm has {_size(free)} free", mend)
-    else:
-        yield Finding("shared memory", Level.OK, f"/dev/shm has {_size(free)} free")
 
 
 def check_disk() -> Iterator[Finding]:
@@ -292,7 +276,6 @@ CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
     check_workspace,
     check_messages,
     check_ros_environment,
-    check_shared_memory,
     check_dds,
     check_disk,
     check_models,

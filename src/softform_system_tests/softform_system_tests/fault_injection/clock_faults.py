@@ -18,9 +18,8 @@ _DEAF = ", then the commander dies"
 class ClockJumps:
     """Seconds by which all clocks of the stack are set, at once.
 
-    The middleware (Fast DDS) keeps times of day in its shared memory. Once they lie in the future, it does not miss a
-    process that is killed, and a node that is started in its place is not heard. So the stack starts over after each
-    jump.
+    The stack starts over after each jump: what started before it, such as the commander, goes by another time of day
+    than what is started after it.
     """
 
     name = "clock jump"

@@ -16,7 +16,6 @@ from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_core.run_folder import own_state
 from softform_interfaces.msg import DriverState
-from softform_launch.middleware_memory import remove_unused
 from softform_launch.ros_domains import enter_domain_of_its_own
 from softform_system_tests.fault_injection import commander
 from softform_system_tests.fault_injection.shifted_clock import ShiftedClock
@@ -168,7 +167,7 @@ class RigStack:
         self.watch.forget_recording()
 
     def start_over(self) -> None:
-        """End and start anew all that ran, commander and watch too, so that nothing of it is left in shared memory.
+        """End and start anew all that ran, commander and watch too, so that nothing goes by the time of day before.
 
         Raises:
             SoftformError: If it does not come up.
@@ -177,7 +176,6 @@ class RigStack:
             self.silence_commander()
         self.processes.end()
         self.watch.__exit__(None, None, None)
-        remove_unused(youngest=0.0)
         self.watch = StackWatch(NAMESPACE)
         self._start_watching()
         self.relaunch()
