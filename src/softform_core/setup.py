@@ -23,6 +23,11 @@ setup(
             "rod = softform_core.bodies.rod.description:RodBody",
             "tendon_rod = softform_core.bodies.tendon_rod.description:TendonRodBody",
         ],
+        "softform.imports": [
+            "tips = softform_core.cli.import_:tips",
+            "shapes = softform_core.cli.import_:shapes",
+            "frames = softform_core.cli.import_:frames",
+        ],
         "softform.commands": [
             "simulate = softform_core.cli.simulate:simulate",
             "import = softform_core.cli.import_:import_",

@@ -3,16 +3,25 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import click
 
+from softform_core.cli.registered import RegisteredCommands
 from softform_core.paths import data_dir
 from softform_core.robots import Robot, load_robot
 from softform_core.shapes.read import Unit
 
+if TYPE_CHECKING:
+    from softform_core.frames.store import FrameStore
 
-@click.group("import")
+
+class _Imports(RegisteredCommands):
+    entry_point_group = "softform.imports"
+    order = ("tips", "shapes", "frames", "bag")
+
+
+@click.command("import", cls=_Imports)
 def import_() -> None:
     """Bring data of your own: simulations, from which `train fk` learns, and captures, from which `train s2r` does.
 
@@ -37,7 +46,7 @@ def _columns(given: str | None, default: list[str]) -> list[str]:
 
 
 @contextmanager
-def _going_on(path: Path) -> Iterator[None]:
+def going_on(path: Path) -> Iterator[None]:
     """Say what goes on with a store whose import is interrupted."""
     try:
         yield
@@ -49,7 +58,7 @@ def _output(robot: Robot, given: Path | None) -> Path:
     return data_dir() / robot.name / "simulation.zarr" if given is None else given
 
 
-@import_.command()
+@click.command()
 @click.argument("table", type=click.Path(path_type=Path))
 @_ROBOT
 @_UNIT
@@ -80,13 +89,13 @@ def tips(
     robot = load_robot(robot_name, needs="tip")
     path = _output(robot, output)
     names = _columns(actuation, robot.actuation_names), _columns(tip, ["x", "y", "z"][: robot.tip_dimensions])
-    with _going_on(path):
+    with going_on(path):
         store = import_tips(robot, table, *names, unit, actuation_unit, path)
     click.echo(f"{path}: {len(store)} tips; {store.attributes['left_out']} rows that came twice were left out.")
     click.echo(f"Learn them: softform train fk --robot {robot.given_as}")
 
 
-@import_.command()
+@click.command()
 @click.argument("table", type=click.Path(path_type=Path))
 @_ROBOT
 @_UNIT
@@ -118,7 +127,7 @@ def shapes(
     robot = load_robot(robot_name, needs="surface")
     path = _output(robot, output)
     names = _columns(actuation, robot.actuation_names)
-    with _going_on(path):
+    with going_on(path):
         store = import_shapes(robot, table, names, meshes, unit, actuation_unit, path)
     click.echo(
         f"{path}: {len(store)} shapes of {len(store.rest_vertices)} vertices, at rest {store.attributes['rest']}; "
@@ -129,7 +138,7 @@ def shapes(
     click.echo(f"Learn them: softform train fk --robot {robot.given_as}")
 
 
-@import_.command()
+@click.command()
 @click.argument("table", type=click.Path(path_type=Path))
 @_ROBOT
 @_UNIT
@@ -164,8 +173,13 @@ def frames(
     path = data_dir() / robot.name / "frames.zarr" if output is None else output
     of_measured = None if measured is None else _columns(measured, [])
     names = _columns(actuation, robot.actuation_names)
-    with _going_on(path):
+    with going_on(path):
         store = import_frames(robot, table, names, scans, unit, actuation_unit, path, measured=of_measured)
+    report_frames(store, path, robot)
+
+
+def report_frames(store: "FrameStore", path: Path, robot: Robot) -> None:
+    """Say what was imported, what was rejected and why, and the next step."""
     click.echo(f"{path}: {len(store.captured)} frames, {store.coverage[store.captured].mean():.0%} of the robot seen.")
     for number, reason in store.rejections.items():
         click.echo(f"  frame {number} is rejected: {reason}")
