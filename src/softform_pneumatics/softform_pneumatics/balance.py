@@ -36,11 +36,11 @@ class Air:
 
     Args:
         plant: Identified plant.
-        volume: Volume of chambers and tubes, relative to that of the recordings.
+        volumes: Of the chambers with their tubes, (k,) or one for all, relative to that of the recordings.
     """
 
     plant: Plant
-    volume: float = 1.0
+    volumes: NDArray[np.float64] | float = 1.0
 
 
 _CHANGE, _LEAST, _MOST, _FLOW, _MOVEMENT, _EXPECTED, _PRESSURE = range(7)
@@ -120,7 +120,7 @@ class BalanceWatch:
         side = np.where(targets[-1] >= 0.0, 1.0, -1.0)
         nets, flow = [], np.zeros(len(before))
         for extreme in (targets.min(axis=0), targets.max(axis=0)):
-            gained, lost = expected_flows(self._air.plant, self._air.volume, extreme, before, self._vent_threshold)
+            gained, lost = expected_flows(self._air.plant, self._air.volumes, extreme, before, self._vent_threshold)
             nets.append(_CONTROL_SECONDS * np.where(extreme >= 0.0, side, -side) * (gained - lost))
             flow = np.maximum(flow, _CONTROL_SECONDS * (gained + lost))
         change = side * (after - before)
@@ -147,7 +147,7 @@ class BalanceWatch:
         self._refuse(
             rates[_MOVEMENT] > _MANY_TIMES * expected,
             "reacts several times as fast as it should: its sensor seems to be cut off from it",
-            "Check for a kinked tube; if the chamber is that small, set 'chamber_volume'",
+            "Check for a kinked tube; if the chamber is that small, set 'chamber_volumes'",
         )
         leaks = large & (residual < 0.0)
         mean = self._sums[_PRESSURE] / len(self._window)

@@ -17,13 +17,17 @@ _MIDDLE_ERROR, _MIDDLE_FACTOR = 1000.0, 1.6
 
 
 def expected_flows(
-    plant: Plant, volume: float, targets: NDArray[np.float64], readings: NDArray[np.float64], vent_threshold: float
+    plant: Plant,
+    volumes: NDArray[np.float64] | float,
+    targets: NDArray[np.float64],
+    readings: NDArray[np.float64],
+    vent_threshold: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """What the firmware's answer to a reading does to the pressure.
 
     Args:
         plant: Identified plant.
-        volume: Volume of the chambers, relative to that of the recordings.
+        volumes: Of the chambers, (k,) or one for all, relative to that of the recordings.
         targets: (k,) Pa.
         readings: (k,) Pa.
         vent_threshold: Pa beyond the target at which the valve opens.
@@ -41,7 +45,7 @@ def expected_flows(
         for name in ("rate", "stall", "dead_duty")
     )
     turning = np.maximum(0.0, duty - dead_duty) / (1.0 - dead_duty)
-    pumped = rate * PA_PER_KPA * turning * (1.0 - pressure / (stall * PA_PER_KPA)) / volume
+    pumped = rate * PA_PER_KPA * turning * (1.0 - pressure / (stall * PA_PER_KPA)) / volumes
     held = np.where(missing <= 0.0, 1.0 / plant.hold_time, 0.0)
     opened = np.where(-missing > vent_threshold, 1.0 / plant.vent_time, held)
-    return pumped, np.maximum(pressure, 0.0) * (1.0 / plant.leak_time + opened) / volume
+    return pumped, np.maximum(pressure, 0.0) * (1.0 / plant.leak_time + opened) / volumes

@@ -1,11 +1,15 @@
 """Pneumatic boards as a family of devices: what the entry point `pneumatic_board` names."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from softform_actuation.device import Device, DeviceFamily, ServedActuators
 from softform_actuation.serial_family import SerialFamily
 from softform_actuation.state_files import state_file
+from softform_core.errors import SoftformError
 from softform_core.plant import load_plant
 from softform_pneumatics.balance import Air
 from softform_pneumatics.boards.detection import BoardSettings, make_board
@@ -23,16 +27,28 @@ class PneumaticFamily(SerialFamily):
         """Return the board; with `board: auto` its port is opened here, to find out what is on it.
 
         Raises:
-            SoftformError: If the board cannot be found out, or the identified plant cannot be read.
+            SoftformError: If the board cannot be found out, the identified plant cannot be read, or the number of
+                volumes is not that of the chambers.
         """
         limit, tolerances = values["offset_limit"], served.tolerances
-        air = None if values["plant"] == "none" else Air(load_plant(), values["chamber_volume"])
+        volumes = _volumes(values["chamber_volumes"], served)
+        air = None if values["plant"] == "none" else Air(load_plant(), volumes)
         highest = float(served.actuator_max.max()) + tolerances.beyond_range + limit
         settings = BoardSettings(served.channels, tolerances.vent_threshold, highest)
         board = make_board(values["board"], values["port"], settings, interrupted)
         name = self.adapter(values)
         offsets = OffsetStore(state_file(name, f"{served.robot}.offsets"), served, name, limit)
         return PneumaticDevice(board, served, PneumaticSettings(limit, values["response_timeout"]), offsets, air)
+
+
+def _volumes(given: Sequence[float], served: ServedActuators) -> NDArray[np.float64]:
+    """Volume of each chamber, (k,)."""
+    if len(given) not in (1, len(served.actuators)):
+        raise SoftformError(
+            f"Parameter chamber_volumes has {len(given)} numbers; this device serves {', '.join(served.actuators)}.",
+            "Give one for each, in this order, or one for all.",
+        )
+    return np.broadcast_to(np.asarray(given, dtype=np.float64), len(served.actuators)).copy()
 
 
 FAMILY: DeviceFamily = PneumaticFamily()

@@ -17,7 +17,7 @@ PLANT = load_plant()
 class Chambers:
     """Three chambers at 30 Hz: noise of 30 Pa, the firmware's law, and what a test spoils."""
 
-    def __init__(self, seed: int = 0, volume: float = 1.0) -> None:
+    def __init__(self, seed: int = 0, volume: float | NDArray[np.float64] = 1.0) -> None:
         self.pressure = np.zeros(3)
         self.leak = np.zeros(3)  # 1/s
         self.shut = np.zeros(3, dtype=bool)
@@ -51,6 +51,14 @@ def run(chambers: Chambers, seconds: float, goal: float = 3000.0, delay: int = 1
 @pytest.mark.parametrize("volume", [0.67, 1.0, 1.5])
 def test_sound_chambers_are_left_alone(delay: int, volume: float) -> None:
     assert run(Chambers(delay, volume), 18.0, delay=delay).leaks == {}
+
+
+def test_chambers_that_are_unlike_are_left_alone_once_their_volumes_are_told() -> None:
+    volumes = np.array([0.2, 1.0, 3.0])
+    told = BalanceWatch(["c1", "c2", "c3"], Air(PLANT, volumes), THRESHOLD, TOLERANCE, 1.5)
+    assert run(Chambers(0, volumes), 18.0, watch=told).leaks == {}
+    with pytest.raises(UnsafeError, match="Chamber c1 reacts several times as fast.*'chamber_volumes'"):
+        run(Chambers(0, volumes), 18.0)
 
 
 def test_a_leak_that_the_pump_holds_is_named_with_its_time_constant() -> None:

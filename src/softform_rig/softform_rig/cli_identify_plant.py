@@ -41,6 +41,9 @@ def identify_plant(
     Printed are the root mean square errors of the freely simulated pressure: of each step, of each log, of the part of
     each log that a fit has not seen, and, of several logs, of the fit to each on every other.
 
+    Beside each log stands the volume of its chamber with its tube, relative to that of the plant that ships: with a log
+    of each channel these are the driver's `chamber_volumes`.
+
     \b
     Examples:
       softform identify-plant steps.csv
@@ -79,6 +82,10 @@ def _print(report: dict[str, Any]) -> None:
         if log["held_out_rmse_kpa"] is not None:
             click.echo(f"fitted on a part, over the rest: RMSE {log['held_out_rmse_kpa']} kPa")
         click.echo(f"with the plant that ships: RMSE {log['shipped_plant_rmse_kpa']} kPa")
+        click.echo(
+            f"chamber and tube, in those of the plant that ships: volume {log['chamber_volume']} "
+            f"(RMSE {log['chamber_volume_rmse_kpa']} kPa)"
+        )
     for fitted, checked in report["cross_check_rmse_kpa"].items():
         click.echo(
             f"fitted to {fitted} alone: " + ", ".join(f"{value} kPa on {name}" for name, value in checked.items())

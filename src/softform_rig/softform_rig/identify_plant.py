@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import differential_evolution, least_squares
+from scipy.optimize import differential_evolution, least_squares, minimize_scalar
 
 from softform_core.arrays import Array
 from softform_core.plant import Plant, Pump, load_plant
@@ -27,6 +27,8 @@ _QUIET = 2.0  # s after a change of the target, when the pumps only hold
 _LOWEST_QUIET = 10.0  # kPa, above which the pumps' pulsation is in the reading
 _FEWEST_QUIET_ROWS = 30
 _SEARCHED_ROWS = 5000
+_VOLUMES = (0.05, 50.0)
+_VOLUME_STEPS = 120
 
 
 @dataclass(frozen=True)
@@ -206,6 +208,26 @@ def not_identified(logs: Sequence[PlantLog], plant: Plant, drive: Drive) -> dict
         elif not low + _AT_BOUND * (high - low) < found[place] < high - _AT_BOUND * (high - low):
             reasons[name] = f"it ends on its bound ({low:g} … {high:g})"
     return reasons
+
+
+def relative_volume(log: PlantLog, plant: Plant, drive: Drive) -> tuple[float, float]:
+    """Volume of a recorded chamber with its tube, in that for which a plant was identified, and the RMSE (kPa) with it.
+
+    In a chamber twice as large, pumps, valve and leaks are half as fast; pumps stall and start as before.
+    """
+
+    def scaled(volume: float) -> Array:
+        factors = np.array([1.0 / volume, 1.0, 1.0, 1.0] * 2 + [volume] * 3)
+        return np.asarray(plant.coefficients() * factors)
+
+    def error(logarithm: float) -> float:
+        return rmse(errors(log, scaled(float(np.exp(logarithm))), drive))
+
+    grid = np.log(np.geomspace(_VOLUMES[0], _VOLUMES[1], _VOLUME_STEPS))
+    best = int(np.argmin([error(each) for each in grid]))
+    near = grid[max(0, best - 1)], grid[min(len(grid) - 1, best + 1)]
+    found = minimize_scalar(error, bounds=near, method="bounded", options={"xatol": 1e-3})
+    return float(np.exp(found.x)), float(found.fun)
 
 
 def _residual(logs: Sequence[PlantLog], drive: Drive, coefficients: Array) -> Array:

@@ -7,7 +7,16 @@ from typing import Any
 import numpy as np
 
 from softform_core.plant import Plant, load_plant
-from softform_rig.identify_plant import FOLLOWS_LAW, Drive, errors, identify, law_agreement, not_identified, rmse
+from softform_rig.identify_plant import (
+    FOLLOWS_LAW,
+    Drive,
+    errors,
+    identify,
+    law_agreement,
+    not_identified,
+    relative_volume,
+    rmse,
+)
 from softform_rig.plant_log import PlantLog
 
 FITTED_SHARE = 0.6
@@ -87,12 +96,15 @@ def report_plant(logs: Sequence[PlantLog], seed: int, say: Callable[[str], objec
     for name, reason in untold.items():
         say(f"WARNING: {name} is not identified: {reason}")
     for log, found in zip(logs, figures, strict=True):
+        volume, with_volume = relative_volume(log, shipped, drive)
         found |= {
             "rows": len(log),
             "rows_without_reading": log.lost_rows,
             "row_period_s": log.row_period,
             "rmse_kpa": overall(log, plant, drive),
             "shipped_plant_rmse_kpa": overall(log, shipped, drive),
+            "chamber_volume": round(volume, 3),
+            "chamber_volume_rmse_kpa": round(with_volume, 3),
             "steps": [asdict(step) for step in step_errors(log, plant, drive)],
         }
     crossed = {

@@ -16,11 +16,13 @@ from softform_rig.cli_identify_plant import identify_plant
 from softform_rig.control import DEFAULT_THRESHOLD, PUMP_DEFLATE, PUMP_INFLATE, proportional_control
 from softform_rig.identify_plant import (
     Drive,
+    as_plant,
     errors,
     identify,
     law_agreement,
     not_identified,
     quiet_noise,
+    relative_volume,
     rmse,
     simulate_loop,
 )
@@ -62,6 +64,14 @@ def test_a_known_plant_is_found_again() -> None:
     assert plant.vent_time == pytest.approx(KNOWN.vent_time, rel=0.15)
     assert plant.inflation.rate == pytest.approx(KNOWN.inflation.rate, rel=0.15)
     assert plant.deflation.stall == pytest.approx(KNOWN.deflation.stall, rel=0.25)
+
+
+@pytest.mark.parametrize("volume", [0.5, 1.0, 2.5])
+def test_the_volume_of_another_chamber_is_found(volume: float) -> None:
+    scaled = KNOWN.coefficients() * np.array([1.0 / volume, 1.0, 1.0, 1.0] * 2 + [volume] * 3)
+    log = recorded(as_plant(scaled, 0.0), noise=0.03)
+    found, error = relative_volume(log, KNOWN, Drive(True, 0))
+    assert found == pytest.approx(volume, rel=0.02) and error < 0.2
 
 
 def test_commands_of_another_law_drive_the_plant_themselves() -> None:

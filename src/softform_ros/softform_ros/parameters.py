@@ -52,9 +52,11 @@ class Parameter:
         """Raise `SoftformError` if `value` lies outside the table's bounds."""
         if self.choices and value not in self.choices:
             raise SoftformError(f"Parameter {self.name} is '{value}'.", f"Set it to one of: {', '.join(self.choices)}.")
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            too_low = self.minimum is not None and not value >= self.minimum
-            too_high = self.maximum is not None and not value <= self.maximum
+        for number in value if isinstance(value, list) else [value]:
+            if not isinstance(number, int | float) or isinstance(number, bool):
+                continue
+            too_low = self.minimum is not None and not number >= self.minimum
+            too_high = self.maximum is not None and not number <= self.maximum
             if too_low or too_high:
                 raise SoftformError(
                     f"Parameter {self.name} is {value}.",
