@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_client.capture_watch import CaptureWatch
-from softform_client.driver_watch import DriverWatch
+from softform_client.driver_watch import DriverWatch, MeasuredValues
 from softform_client.reach_goal import Code
 from softform_core.robots import Robot
 from softform_ik.follow.follow import Follow, FollowSettings
@@ -40,7 +40,11 @@ class ServerContext:
     ledger: GoalLedger
 
     def hardware(
-        self, robot: Robot, captures: CaptureWatch, read_points: Callable[[object], NDArray[np.float64]]
+        self,
+        robot: Robot,
+        captures: CaptureWatch,
+        read_points: Callable[[object], NDArray[np.float64]],
+        on_look: Callable[[NDArray[np.float64], MeasuredValues], None] = lambda points, settled: None,
     ) -> Hardware:
         """The robot as a goal sees it.
 
@@ -48,6 +52,7 @@ class ServerContext:
             robot: The robot.
             captures: Captured clouds.
             read_points: (N, 3) m of one.
+            on_look: As `Hardware` calls it.
         """
         values = self.node.parameters
         waiting = HardwareSettings(
@@ -56,7 +61,7 @@ class ServerContext:
             capture_timeout=values["capture_timeout"],
             captures=values["captures"],
         )
-        return Hardware(robot, waiting, self.driver, captures, self.commander, read_points)
+        return Hardware(robot, waiting, self.driver, captures, self.commander, read_points, on_look=on_look)
 
     def markers(self, robot: Robot) -> CaptureWatch[MarkerFrame]:
         """Watch of captured markers, in the robot's frame; whoever subscribes to them feeds it."""

@@ -14,6 +14,7 @@ from softform_core.inverse.out_of_reach import largest_deformation
 from softform_core.robots import Robot
 from softform_ik.capture.capture import Capture
 from softform_ik.capture.devices import MOCAP, SCANNER, Device, MotionCapture, PredictedSurface, Scanner
+from softform_ik.capture.drift_watch import DriftWatch
 from softform_ik.capture.server import CaptureServer
 from softform_ik.follow.surface import SurfacePathSolver
 from softform_ik.follow.tip_record import TipRecord
@@ -53,7 +54,8 @@ class SurfaceServers:
         warm_up(models.simulated, robot)
         warm_up(models.current, robot)
         self._captures: CaptureWatch[PointCloud2] = CaptureWatch()
-        hardware = link.hardware(robot, self._captures, self._read_capture)
+        self._drift = DriftWatch(robot, models)
+        hardware = link.hardware(robot, self._captures, self._read_capture, self._drift.note)
         deformation_mm = largest_deformation(models.simulated.points, robot.actuation_min, robot.actuation_max)
         most_error_mm = values["most_miss"] * deformation_mm
         solving = SolveSettings(
@@ -111,6 +113,8 @@ class SurfaceServers:
         values = {**streams.values, **self._models.description()}
         if self._models.fault:
             return Health(WARN, f"sim-to-real model not in use: {self._models.fault}", values)
+        if self._drift.finding:
+            return Health(WARN, self._drift.finding, values)
         return Health(streams.level, streams.message, values)
 
     def _read_capture(self, cloud: PointCloud2) -> NDArray[np.float64]:

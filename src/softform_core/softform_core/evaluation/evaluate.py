@@ -15,8 +15,6 @@ SURFACE_POINTS = 10_000
 """Of the grid that stands for the surface: 3.2 mm apart on the membrane, its triangles 0.02 mm off the surface."""
 
 _STANDS_OUT = 5.0
-_DRIFTED = 1.5
-"""Times its error on its own held-out frames, above which a model does not fit the robot any more."""
 
 Predict = Callable[[Array], tuple[PredictedSurface, PredictedSurface | None]]
 """From (k,): the simulated surface, and the corrected one if there is a sim-to-real model."""
@@ -101,22 +99,6 @@ def worst_median_best(frames: Sequence[JudgedFrame]) -> list[JudgedFrame]:
     ranked = sorted(frames, key=mean_error, reverse=True)
     places = sorted({0, len(ranked) // 2, len(ranked) - 1})
     return [ranked[place] for place in places]
-
-
-def drift(frames: Sequence[JudgedFrame], promised_mm: float) -> str:
-    """What to say of frames captured after a model was made; empty if it is still as good as it was.
-
-    Args:
-        frames: Captured since.
-        promised_mm: Mean error on the model's own held-out frames.
-    """
-    error = float(np.median([mean_error(frame) for frame in frames]))
-    if error <= _DRIFTED * promised_mm:
-        return ""
-    return (
-        f"The robot has drifted from its model: {error:.2f} mm in the mean, {promised_mm:.2f} mm when it was made. "
-        "Five scans mend it: softform refresh"
-    )
 
 
 def findings(frames: Sequence[JudgedFrame], left_out: dict[int, str]) -> list[str]:

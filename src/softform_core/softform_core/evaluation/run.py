@@ -8,12 +8,13 @@ from pathlib import Path
 
 from softform_core.errors import SoftformError
 from softform_core.evaluation.captures import Capture, Captures, read_captures
+from softform_core.evaluation.drift import drift
 from softform_core.evaluation.evaluate import (
     SURFACE_POINTS,
     JudgedFrame,
-    drift,
     findings,
     judge,
+    mean_error,
     predict_with,
     worst_median_best,
 )
@@ -89,7 +90,8 @@ def evaluate(
     if not held_out:
         found.insert(0, "The model was trained on every judged frame: its errors elsewhere are larger.")
     if card is not None and captures.created != card.frames.created:
-        found = [*filter(None, [drift(frames, card.errors_mm.after_mean)]), *found]
+        told = drift([mean_error(frame) for frame in frames], card.errors_mm.after_mean)
+        found = [*filter(None, [told]), *found]
     if card is None and sim_to_real != NONE:
         found.insert(
             0,

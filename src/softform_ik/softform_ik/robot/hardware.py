@@ -50,6 +50,7 @@ class Hardware:
         commander: Owner of the held command.
         read_points: (N, 3) m of a captured cloud.
         wall_clock: s since the epoch, the clock of stamps.
+        on_look: Takes what each look at the robot saw, (N, 3) m, and the values at which it had settled.
     """
 
     def __init__(
@@ -61,10 +62,11 @@ class Hardware:
         commander: Commander,
         read_points: Callable[[object], Array],
         wall_clock: Callable[[], float] = time.time,
+        on_look: Callable[[Array, MeasuredValues], None] = lambda points, settled: None,
     ) -> None:
         self._robot, self._settings = robot, settings
         self._driver, self._captures, self._commander = driver, captures, commander
-        self._read_points, self._wall_clock = read_points, wall_clock
+        self._read_points, self._on_look, self._wall_clock = read_points, on_look, wall_clock
 
     def move(
         self, values: Array, stop: StopRequest, on_commanded: Callable[[], None] = lambda: None
@@ -156,7 +158,7 @@ class Hardware:
             lambda: self.check_held(stop),
             "cloud",
         )
-        return None if clouds is None else np.concatenate(clouds)
+        return self._together(clouds, settled)
 
     def wait_until_still(self, stop: StopRequest) -> MeasuredValues | None:
         """Wait until the robot stands still, whoever commands it; None if stopped.
@@ -177,7 +179,14 @@ class Hardware:
         """
         captures = captures or self._settings.captures
         clouds = self._look_on(still, self._captures, self._points_of, captures, stop, "cloud")
-        return None if clouds is None else np.concatenate(clouds)
+        return self._together(clouds, still)
+
+    def _together(self, clouds: list[Array] | None, settled: MeasuredValues) -> Array | None:
+        if clouds is None:
+            return None
+        points = np.concatenate(clouds)
+        self._on_look(points, settled)
+        return points
 
     def look_on_markers(
         self, still: MeasuredValues, watch: CaptureWatch[MarkerFrame], captures: int, stop: StopRequest
