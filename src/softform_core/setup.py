@@ -28,6 +28,7 @@ setup(
             "shapes = softform_core.cli.import_:shapes",
             "frames = softform_core.cli.import_:frames",
         ],
+        "softform.training": ["fk = softform_core.cli.train:fk", "s2r = softform_core.cli.train:s2r"],
         "softform.commands": [
             "simulate = softform_core.cli.simulate:simulate",
             "import = softform_core.cli.import_:import_",

@@ -21,6 +21,7 @@ setup(
             "figures = softform_studies.cli_figures:figures",
             "study = softform_studies.cli_study:study",
         ],
+        "softform.training": ["prior = softform_studies.cli_prior:prior"],
         "softform.bench": [
             "simulate = softform_studies.cli_bench:simulate",
             "ik = softform_studies.cli_bench:ik",

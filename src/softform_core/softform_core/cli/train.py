@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from softform_core.cli.registered import RegisteredCommands
 from softform_core.cli.train_tip import reject_options, train_tip_kinematics, train_tip_sim_to_real
 from softform_core.paths import data_dir, models_of, runs_dir
 from softform_core.robots import Robot, load_robot
@@ -16,7 +17,12 @@ if TYPE_CHECKING:
 EXIT_REJECTED = 1
 
 
-@click.group()
+class _Training(RegisteredCommands):
+    entry_point_group = "softform.training"
+    order = ("fk", "prior", "s2r")
+
+
+@click.command(cls=_Training)
 def train() -> None:
     """Train a network from data and write it to models/, with a card.
 
@@ -25,7 +31,7 @@ def train() -> None:
     """
 
 
-@train.command()
+@click.command()
 @click.option("--robot", "robot_name", default="membrane", show_default=True, help="Name in config/robots, or a .yaml.")
 @click.option(
     "--recipe",
@@ -106,7 +112,7 @@ def _surface_fk(robot: Robot, store: Path, folder: Path, recipe_name: str, epoch
         click.echo(f"Try it: softform demo --robot {robot.given_as} --target random")
 
 
-@train.command()
+@click.command()
 @click.option("--robot", "robot_name", default="membrane", show_default=True, help="Name in config/robots, or a .yaml.")
 @click.option(
     "--frames", "store", type=click.Path(path_type=Path), help="Captured frames.  [default: data/ROBOT/frames.zarr]"

@@ -124,22 +124,30 @@ class ShapeInput:
 
 
 class FunctionPrediction(nn.Module):
-    """N_rbf (Eq. 3) between fixed linear maps: shape -> coordinates along `directions` -> gamma; starts as identity.
+    """N_rbf (Eq. 3) between fixed linear maps: shape -> coordinates -> amplitudes along `directions` -> gamma.
 
-    The last layer starts at zero: from a random start the warp is far from the identity and training diverges.
+    It starts as the identity, its last layer at zero: from a random start the warp is far from it and training
+    diverges.
 
     Args:
         inputs: r of the `ShapeInput`.
         directions: (N + 4, d), from `stable_directions`, or the unit matrix for gamma itself.
         hidden: Widths of the hidden layers; 2 or 3 of 24 or 64 (Table II).
         activation: `relu` or `tanh`.
+        scaling: (3 d, 3 d) from coordinates to amplitudes, invertible; None if they are the same.
     """
 
     directions: Tensor
     identity: Tensor
+    scaling: Tensor
 
     def __init__(
-        self, inputs: int, directions: Array, hidden: Sequence[int] = (24, 24), activation: str = "relu"
+        self,
+        inputs: int,
+        directions: Array,
+        hidden: Sequence[int] = (24, 24),
+        activation: str = "relu",
+        scaling: Array | None = None,
     ) -> None:
         """Lay the layers; torch's seed decides all but the last."""
         super().__init__()
@@ -151,10 +159,12 @@ class FunctionPrediction(nn.Module):
         nn.init.zeros_(last.bias)
         self.register_buffer("directions", torch.from_numpy(directions).float())
         self.register_buffer("identity", torch.from_numpy(identity_coefficients(len(directions) - 4)).float())
+        scaling = np.eye(3 * directions.shape[1]) if scaling is None else scaling
+        self.register_buffer("scaling", torch.from_numpy(scaling).float())
 
     def amplitudes(self, shape: Tensor) -> Tensor:
-        """Coordinates (n, d, 3) along the directions, from normalised shapes (n, r)."""
-        return self.layers(shape).reshape(len(shape), -1, 3)
+        """Amplitudes (n, d, 3) along the directions, from normalised shapes (n, r)."""
+        return (self.layers(shape) @ self.scaling.T).reshape(len(shape), -1, 3)
 
     def forward(self, shape: Tensor) -> Tensor:
         """Coefficients gamma (n, N + 4, 3), from normalised shapes (n, r)."""
@@ -168,7 +178,7 @@ class FunctionPrediction(nn.Module):
         weights[0] = weights[0] / shape_input.scale
         if shape_input.basis is not None:
             weights[0] = weights[0] @ shape_input.basis
-        unfold = np.kron(self.directions.double().numpy(), np.eye(3))
+        unfold = self._unfold()
         weights[-1], biases[-1] = unfold @ weights[-1], unfold @ biases[-1]
         identity = self.identity.double().numpy().ravel()
         inputs = len(shape_input.mean)
@@ -182,6 +192,10 @@ class FunctionPrediction(nn.Module):
             np.ones(len(identity)),
         )
 
+    def _unfold(self) -> Array:
+        """From coordinates to flattened gamma, (3 (N + 4), 3 d)."""
+        return np.kron(self.directions.double().numpy(), np.eye(3)) @ self.scaling.double().numpy()
+
     def load_weights(self, weights: MlpWeights, shape_input: ShapeInput) -> None:
         """Take over what `weights` gave, of a network of the same layers and fixed maps (exact).
 
@@ -194,7 +208,7 @@ class FunctionPrediction(nn.Module):
             if shape_input.basis is not None:
                 matrices[0] = matrices[0] @ shape_input.basis.T
             matrices[0] = matrices[0] * shape_input.scale
-            fold_back = np.kron(np.linalg.pinv(self.directions.double().numpy()), np.eye(3))
+            fold_back = np.linalg.pinv(self._unfold())
             matrices[-1], biases[-1] = fold_back @ matrices[-1], fold_back @ biases[-1]
         if [matrix.shape for matrix in matrices] != [tuple(layer.weight.shape) for layer in linear]:
             raise SoftformError(

@@ -19,6 +19,7 @@ from softform_core.forward.rbf_warp import SimToReal
 from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.surface.patch_set import SHEET, PatchSet
 from softform_core.training.checkpoint import remove_checkpoint
+from softform_core.training.displacement_prior import DisplacementPrior
 from softform_core.training.loop import cosine, run_batches, train
 from softform_core.training.recipe import EnsembleRecipe
 
@@ -54,6 +55,7 @@ class TrainingRun:
         folder: Folder of the checkpoints from which an interrupted training resumes; None: no checkpoints.
         progress: Show a progress bar.
         start: Members of an earlier model of the same recipe to go on from; None to start as identity.
+        prior: How realities of the robot displace its surface, for learning from scans; None if that is not known.
     """
 
     seed: int = 0
@@ -61,6 +63,7 @@ class TrainingRun:
     folder: Path | None = None
     progress: bool = False
     start: Sequence[SimToReal] | None = None
+    prior: DisplacementPrior | None = None
 
     def start_of(self, member: int) -> MlpWeights | None:
         """N_rbf that the member of this number goes on from."""

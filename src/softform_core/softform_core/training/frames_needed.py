@@ -22,6 +22,7 @@ from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import Robot
 from softform_core.threads import one_thread
+from softform_core.training.displacement_prior import load_displacement_prior
 from softform_core.training.ensemble import TrainingRun
 from softform_core.training.hold_out import hold_out
 from softform_core.training.marker_learning import MARKERS, train_sim_to_real_from_markers
@@ -90,7 +91,8 @@ def measure_frames_needed(robot: Robot, store: Path, seed: int) -> FramesNeeded:
     recorded = read_recorded_frames(store, robot, weights, seed)
     used, held_out = hold_out(recorded.numbers)
     judging = [recorded.captures[place] for place in recorded.places(held_out)]
-    grid, run = robot.patches.samples(SURFACE_POINTS), TrainingRun(seed, robot.patches)
+    grid = robot.patches.samples(SURFACE_POINTS)
+    run = TrainingRun(seed, robot.patches, prior=load_displacement_prior(robot))
 
     def errors(part: Sequence[int]) -> Array:
         frames = recorded.frames.part(recorded.places(part))

@@ -17,6 +17,7 @@ from softform_core.networks.store import load_forward_kinematics
 from softform_core.networks.torchscript import export
 from softform_core.robots import Robot
 from softform_core.threads import one_thread
+from softform_core.training.displacement_prior import load_displacement_prior
 from softform_core.training.ensemble import TrainingRun
 from softform_core.training.held_out_errors import held_out_errors
 from softform_core.training.hold_out import hold_out
@@ -251,7 +252,7 @@ def _train(
     runs: Path,
 ) -> TrainedSimToReal:
     start = None if earlier is None else earlier.members
-    run = TrainingRun(request.seed, request.robot.patches, runs, True, start)
+    run = TrainingRun(request.seed, request.robot.patches, runs, True, start, load_displacement_prior(request.robot))
     frames = recorded.frames.part(recorded.places(used))
     if isinstance(frames, MarkerFrames):
         return train_sim_to_real_from_markers(forward_kinematics, frames, recipe, run)

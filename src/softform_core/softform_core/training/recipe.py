@@ -71,6 +71,8 @@ class Recipe(EnsembleRecipe):
         confidence: w_c of Eq. 6: that of N_conf as `learned`; 1 where captured points lie around and 0 elsewhere, as
             `seen`; or 1 everywhere, as `one`, the paper's baseline.
         corrects_actuation: Whether gains and offsets of the actuation are fitted first (`training.actuation_fit`).
+        prior_scale: mm, typical amplitude of N_rbf's coordinates where the robot has a displacement prior; None leaves
+            the prior out.
         chosen_on: Seeds of the realities and frames on which these settings were chosen; no published figure uses them.
     """
 
@@ -97,4 +99,5 @@ class Recipe(EnsembleRecipe):
     kernel_reach: float = 1.28
     confidence: Literal["learned", "seen", "one"] = "learned"
     corrects_actuation: bool = False
+    prior_scale: float | None = None
     chosen_on: tuple[int, ...] = ()

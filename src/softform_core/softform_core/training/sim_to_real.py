@@ -58,7 +58,7 @@ def train_sim_to_real(
         forward_kinematics: N_fk of the robot, from `extract_mlp`.
         frames: Captured frames, at least as many as the recipe's folds.
         recipe: Settings.
-        run: Seed, patches, checkpoints and the earlier model; None for the defaults.
+        run: Seed, patches, checkpoints, the earlier model and the prior; None for the defaults.
 
     Raises:
         SoftformError: If frames, N_fk and start do not fit together, there are too few frames, or training diverges.
@@ -75,14 +75,15 @@ def train_sim_to_real(
         actuation = fit_actuation(simulated, frames)
     if actuation is not None:
         forward_kinematics = actuation.before(forward_kinematics)
-    data = WarpData.of(forward_kinematics, frames.actuation, uv, kernel_uv, recipe, run.patches)
+    data = WarpData.of(forward_kinematics, frames.actuation, uv, kernel_uv, recipe, run.patches, run.prior)
     simulated_normals = surface_normals(*(slope @ data.identity for slope in (data.slope_u, data.slope_v)))
     border = Border.of(run.patches, data.points[0].numpy())
 
     def problem(number: int) -> ScanProblem:
         return ScanProblem(data, clouds, recipe, border, run.start_of(number))
 
-    arrays = (frames.actuation, *frames.clouds, *frames.normals)
+    scaling = () if data.scaling is None else (data.scaling,)
+    arrays = (frames.actuation, *frames.clouds, *frames.normals, *scaling)
     members = train_ensemble(problem, len(frames), recipe, run, arrays)
     held_out = _held_out(members, clouds)
     calibration = calibrate(held_out.distance, held_out.spread, held_out.noise)
@@ -112,7 +113,7 @@ class ScanProblem:
         """Make the networks; torch's seed decides their first weights."""
         self._data, self._recipe, self._clouds, self._used = data, recipe, clouds, clouds
         inputs = data.shape.shape[1]
-        self.network = FunctionPrediction(inputs, data.directions, recipe.hidden, recipe.activation)
+        self.network = FunctionPrediction(inputs, data.directions, recipe.hidden, recipe.activation, data.scaling)
         self.confidence = Confidence(inputs, float(data.points.std()))
         if start is not None:
             self.network.load_weights(start, data.shape_input)

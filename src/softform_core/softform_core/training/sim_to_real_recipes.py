@@ -5,7 +5,7 @@ from dataclasses import replace
 from softform_core.forward.rbf_warp import KERNEL_WIDTH
 from softform_core.training.recipe import Recipe
 
-CHOSEN_ON = (*range(4), 100, 101, 102, 111, 175, 209)
+CHOSEN_ON = (*range(4), 100, 101, 102, 111, 175, 209, *range(500, 506))
 """Seeds of the realities, and of the frames of `default`, on which settings of ours were chosen."""
 
 PAPER = Recipe(
@@ -60,6 +60,7 @@ DEFAULT = replace(
     keeps_best=False,
     confidence="seen",
     corrects_actuation=True,
+    prior_scale=0.2,
     chosen_on=CHOSEN_ON,
 )
 RECIPES = {recipe.name: recipe for recipe in (DEFAULT, PAPER)}

@@ -19,6 +19,7 @@ from softform_core.networks.sim_to_real import (
     warp_basis_slope,
 )
 from softform_core.surface.patch_set import PatchSet
+from softform_core.training.displacement_prior import DisplacementPrior
 from softform_core.training.recipe import Recipe
 
 _TYPICAL_SHAPES = 512
@@ -35,6 +36,7 @@ class WarpData:
         kernel_width: c of Eq. 2, 1/mm^2.
         shape_input: Encoding of the control points for the networks.
         directions: (N + 4, d) of gamma along which N_rbf predicts.
+        scaling: (3 d, 3 d) from N_rbf's coordinates to amplitudes along them; None if they are the same.
         shape: (n, r) normalised shapes.
         points: (n, P, 3) mm, simulated.
         centers: (n, N, 3) mm, of the kernels.
@@ -47,6 +49,7 @@ class WarpData:
     kernel_width: float
     shape_input: ShapeInput
     directions: Array
+    scaling: Array | None
     shape: Tensor
     points: Tensor
     centers: Tensor
@@ -68,6 +71,7 @@ class WarpData:
         kernel_uv: Array,
         recipe: Recipe,
         patches: PatchSet,
+        prior: DisplacementPrior | None = None,
     ) -> "WarpData":
         """Evaluate N_fk, spline and kernels.
 
@@ -78,6 +82,7 @@ class WarpData:
             kernel_uv: (N, 2) parameters of the kernels.
             recipe: Kernel width, input and directions.
             patches: The robot's surface.
+            prior: How realities displace it, if that is known and the recipe takes it into account.
 
         Raises:
             SoftformError: If actuations or spline do not fit N_fk.
@@ -101,11 +106,17 @@ class WarpData:
         )
         centers = decoded(patches.basis(kernel_uv), control)
         width = kernel_width(shape_input.mean, kernel_uv, recipe, patches)
+        directions = _directions(shape_input.mean, kernel_uv, width, recipe, patches)
+        scaling = None
+        if prior is not None and recipe.prior_scale is not None:
+            there = _mean_basis(shape_input.mean, prior.modes.shape[1], kernel_uv, width, patches)[0]
+            scaling = recipe.prior_scale * prior.scaling(there @ directions)
         return cls(
             kernel_uv,
             width,
             shape_input,
-            _directions(shape_input.mean, kernel_uv, width, recipe, patches),
+            directions,
+            scaling,
             torch.from_numpy(shape_input.normalised(control)).float(),
             points.float(),
             centers.float(),
@@ -140,11 +151,16 @@ def _directions(mean_shape: Array, kernel_uv: Array, width: float, recipe: Recip
     """`stable_directions` on the mean shape, sampled evenly whatever the frames' samples are."""
     if recipe.smallest_direction is None:
         return np.eye(len(kernel_uv) + 4)
-    points, centers = (
-        decoded(patches.basis(uv), mean_shape[None]) for uv in (patches.samples(recipe.surface_points), kernel_uv)
-    )
-    basis = warp_basis(points, centers, width)[0].numpy()
-    return stable_directions(basis, centers[0].numpy(), recipe.smallest_direction)
+    basis, centers = _mean_basis(mean_shape, recipe.surface_points, kernel_uv, width, patches)
+    return stable_directions(basis, centers, recipe.smallest_direction)
+
+
+def _mean_basis(
+    mean_shape: Array, samples: int, kernel_uv: Array, width: float, patches: PatchSet
+) -> tuple[Array, Array]:
+    """`warp_basis` (P, N + 4) at samples of the mean shape, and the kernels' centers (N, 3) there."""
+    points, centers = (decoded(patches.basis(uv), mean_shape[None]) for uv in (patches.samples(samples), kernel_uv))
+    return warp_basis(points, centers, width)[0].numpy(), centers[0].numpy()
 
 
 def _typical_actuations(forward_kinematics: MlpWeights) -> Array:

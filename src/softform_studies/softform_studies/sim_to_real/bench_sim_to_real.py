@@ -12,6 +12,7 @@ from softform_core.frames.frames import Frames
 from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import Robot
+from softform_core.training.displacement_prior import load_displacement_prior
 from softform_core.training.recipe import Recipe
 from softform_core.training.sim_to_real_recipes import DEFAULT
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
@@ -81,7 +82,9 @@ def bench(robot: Robot, reality: Reality, settings: BenchSettings, say: Say) -> 
     )
     judge = Judge(robot, forward_kinematics, held_out)
     recipe, seed = settings.recipe, settings.seed
-    learners = Learners(forward_kinematics, judge.patches, seed, settings.progress)
+    learners = Learners(
+        forward_kinematics, judge.patches, seed, settings.progress, prior=load_displacement_prior(robot)
+    )
     frames, unfit = learners.fit_frames(frames, recipe)
     for flag in unfit:
         say(f"  frame {flag.frame} is left out: {flag.reason}")

@@ -22,7 +22,8 @@ def draw_figures(draws: Sequence[Draw]) -> dict[str, Any]:
     Returns:
         JSON-ready: `draws`, their number; `mean_reduction` and `max_reduction`, each as `median`, `p10` (10th
         percentile) and `worst`; `above_memory_floor`, the same of (before - after) / (before - floor);
-        `fixed_confidence`, all that with w_c = 1; `missing` and `memory_floor_mm`, medians; `by_kind`, all medians over
+        `fixed_confidence`, all that with w_c = 1; `without_prior`, all that without the robot's displacement prior, if
+        it has one; `missing` and `memory_floor_mm`, medians; `by_kind`, all medians over
         the realities that differ in a field.
 
     Raises:
@@ -34,10 +35,12 @@ def draw_figures(draws: Sequence[Draw]) -> dict[str, Any]:
     kinds = {kind: [draw for draw in measured if kind in draw["kinds"]] for kind in _kinds(measured)}
     kinds[f"missing_above_{MUCH_MISSING:g}"] = [draw for draw in measured if draw["missing"] > MUCH_MISSING]
     kinds["no_memory"] = [draw for draw in measured if not draw["memory"]["mean_mm"]]
+    has_prior = all("without_prior" in draw for draw in measured)
     return {
         "draws": len(measured),
         **_cuts(measured, "after", _spread),
         "fixed_confidence": _cuts(measured, "fixed", _spread),
+        **({"without_prior": _cuts(measured, "without_prior", _spread)} if has_prior else {}),
         "missing": _median([draw["missing"] for draw in measured]),
         "memory_floor_mm": _median([draw["memory"]["mean_mm"] for draw in measured]),
         "by_kind": {

@@ -11,6 +11,7 @@ from softform_core.errors import SoftformError
 from softform_core.networks.mlp_weights import MlpWeights, extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import Robot
+from softform_core.training.displacement_prior import DisplacementPrior, load_displacement_prior
 from softform_core.training.recipe import Recipe
 from softform_rig.draw_reality import draw_reality
 from softform_rig.reality import Reality
@@ -32,7 +33,7 @@ class DrawSettings:
         frames: Scans to learn from.
         held_out: Other actuations to judge at.
         points: Points of each scan.
-        recipe: Of training; each reality is learned with w_c = 1, too.
+        recipe: Of training; each reality is learned with w_c = 1, and without the robot's prior, too.
     """
 
     frames: int
@@ -52,7 +53,9 @@ def measure_draws(
     network, card = load_forward_kinematics(robot)
     weights = extract_mlp(network)
     ledger = Ledger(folder / "draws.jsonl")
+    prior = load_displacement_prior(robot)
     common = {"robot": robot.fingerprint(), "forward_kinematics": card.weights_sha256, **asdict(settings)}
+    common["prior"] = None if prior is None else prior.sha256
     del common["recipe"]["chosen_on"]  # it changes nothing
     measured = []
     for seed in tqdm(seeds, desc="realities", unit="reality", disable=not progress):
@@ -61,7 +64,7 @@ def measure_draws(
         found = ledger.find(key)
         if found is None:
             try:
-                found = _measure(robot, weights, reality, seed, settings)
+                found = _measure(robot, weights, prior, reality, seed, settings)
             except SoftformError as error:
                 found = {"error": str(error)}
                 say(f"  {reality.name} failed: {error}")
@@ -78,13 +81,18 @@ def kinds_of(reality: Reality) -> list[str]:
 
 
 def _measure(
-    robot: Robot, forward_kinematics: MlpWeights, reality: Reality, seed: int, settings: DrawSettings
+    robot: Robot,
+    forward_kinematics: MlpWeights,
+    prior: DisplacementPrior | None,
+    reality: Reality,
+    seed: int,
+    settings: DrawSettings,
 ) -> dict[str, Any]:
     """Errors in mm (`mean_mm`, and `max_mm`, the mean over the shapes of each one's largest) before and after."""
     sizes = settings.frames, settings.held_out, settings.points
     frames, held_out, missing = make_frames(robot, reality, *sizes, seed)
     judge = Judge(robot, forward_kinematics, held_out)
-    learners = Learners(forward_kinematics, judge.patches, seed)
+    learners = Learners(forward_kinematics, judge.patches, seed, prior=prior)
     fit, unfit = learners.fit_frames(frames, settings.recipe)
     found: dict[str, Any] = {
         "missing": round(missing, 3),
@@ -92,7 +100,10 @@ def _measure(
         "before": _pair(judge.before),
         "memory": _pair(memory_floor(robot, reality, held_out.actuation[:_FLOOR_SHAPES], seed)),
     }
-    for name, recipe in (("after", settings.recipe), ("fixed", replace(settings.recipe, confidence="one"))):
+    recipes = {"after": settings.recipe, "fixed": replace(settings.recipe, confidence="one")}
+    if prior is not None:
+        recipes["without_prior"] = replace(settings.recipe, prior_scale=None)
+    for name, recipe in recipes.items():
         trained = learners.from_scans(fit, recipe)
         found[name] = _pair(judge.errors(judge.predicted(trained.sim_to_real)))
         found[f"{name}_s"] = round(trained.seconds, 1)

@@ -10,6 +10,7 @@ from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.frames.frames import Frames, MarkerFrames
 from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.surface.patch_set import PatchSet
+from softform_core.training.displacement_prior import DisplacementPrior
 from softform_core.training.ensemble import TrainingRun
 from softform_core.training.marker_learning import MARKERS, train_sim_to_real_from_markers
 from softform_core.training.recipe import Recipe
@@ -31,6 +32,7 @@ class Learners:
         seed: Seed of folds, first weights and batches.
         progress: Show progress bars.
         checkpoints: Folder from which an interrupted training goes on, or None.
+        prior: How realities of the robot displace its surface, or None.
     """
 
     forward_kinematics: MlpWeights
@@ -38,6 +40,7 @@ class Learners:
     seed: int
     progress: bool = False
     checkpoints: Path | None = None
+    prior: DisplacementPrior | None = None
 
     def fit_frames(self, frames: Frames, recipe: Recipe) -> tuple[Frames, list[FrameFlag]]:
         """Frames that can be learned from, and why the others are left out, as `train s2r` does."""
@@ -97,4 +100,4 @@ class Learners:
 
     @property
     def _run(self) -> TrainingRun:
-        return TrainingRun(self.seed, self.patches, self.checkpoints, self.progress)
+        return TrainingRun(self.seed, self.patches, self.checkpoints, self.progress, prior=self.prior)

@@ -14,6 +14,7 @@ from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import Robot
 from softform_core.simulation.simulated_body import equilibrium_points, rest_points
+from softform_core.training.displacement_prior import load_displacement_prior
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
 from softform_core.units import MM_PER_M
 from softform_rig.reality import Reality
@@ -62,12 +63,14 @@ class Laboratory:
         self._forward_kinematics = extract_mlp(network)
         self._ledger = Ledger(folder / "runs.jsonl")
         self._checkpoints = folder / "checkpoints"
+        self._prior = load_displacement_prior(robot)
         # Of the last run only: frames and models of a whole study would fill the memory.
         self._captured: dict[str, Captured] = {}
         self._trained: tuple[str, TrainedSimToReal] | None = None
         self._common = {
             "robot": robot.fingerprint(),
             "forward_kinematics": card.weights_sha256,
+            "prior": None if self._prior is None else self._prior.sha256,
             "reality": reality.model_dump(mode="json"),
             "captured": frames,
             "held_out": held_out,
@@ -107,7 +110,9 @@ class Laboratory:
         return self._result(captured, predicted, trained.sim_to_real, trained.seconds)
 
     def _learners(self, judge: Judge) -> Learners:
-        return Learners(self._forward_kinematics, judge.patches, self._seed, checkpoints=self._checkpoints)
+        return Learners(
+            self._forward_kinematics, judge.patches, self._seed, checkpoints=self._checkpoints, prior=self._prior
+        )
 
     def _train(self, run: Run, captured: Captured) -> TrainedSimToReal:
         """Train, unless the run before was trained just so and only judged otherwise."""
