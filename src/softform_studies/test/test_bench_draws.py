@@ -38,7 +38,7 @@ def test_draws_are_measured_once_and_their_figures_have_the_form(tmp_path, monke
     assert figures["draws"] == 1
     spread = {"median", "p10", "worst"}
     cuts = {"mean_reduction", "max_reduction"}
-    for part in (figures, figures["fixed_confidence"]):
+    for part in (figures, figures["fixed_confidence"], figures["without_prior"]):
         assert all(set(part[cut]) == spread == set(part["above_memory_floor"][cut]) for cut in cuts)
     assert figures["by_kind"]
     assert all(kind["draws"] == 1 for kind in figures["by_kind"].values())
@@ -66,7 +66,7 @@ def test_cuts_are_of_each_reality_and_failed_ones_do_not_count() -> None:
     assert figures["by_kind"]["creep"]["draws"] == 2
     assert figures["by_kind"]["prestretch"]["mean_reduction"] == 0.25
     assert figures["by_kind"]["missing_above_0.3"]["draws"] == 1
-    assert "no_memory" not in figures["by_kind"]
+    assert "no_memory" not in figures["by_kind"] and "without_prior" not in figures
 
 
 def test_memory_leaves_as_much_unknown_as_shapes_differ_by_their_history() -> None:

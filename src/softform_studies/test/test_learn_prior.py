@@ -14,9 +14,9 @@ from softform_core.robots import load_robot
 from softform_core.training.displacement_prior import PRIOR_FILE, load_displacement_prior
 from softform_core.training.sim_to_real_recipes import DEFAULT, PAPER
 from softform_core.training.warp_data import WarpData
-from softform_rig.draw_reality import draw_reality
+from softform_rig.draw_reality import HELD_OUT_SEED, draw_reality
 from softform_studies.sim_to_real import learn_prior as module
-from softform_studies.sim_to_real.learn_prior import PUBLISHED, displacements, learn_prior
+from softform_studies.sim_to_real.learn_prior import displacements, learn_prior
 
 ROBOT = load_robot("membrane")
 
@@ -35,7 +35,7 @@ def test_displacements_are_what_the_simulation_lacks(monkeypatch):
 
 def test_the_shipped_prior_is_of_seeds_that_nothing_is_judged_on_and_is_used():
     prior = load_displacement_prior(ROBOT)
-    assert prior is not None and max(prior.card["seeds"]) < PUBLISHED
+    assert prior is not None and max(prior.card["seeds"]) < HELD_OUT_SEED
     at = np.array([ROBOT.actuation_min, ROBOT.actuation_max])
     uv, kernels = ROBOT.patches.samples(400), ROBOT.patches.kernels(100)
     data = WarpData.of(weights(), at, uv, kernels, DEFAULT, ROBOT.patches, prior)

@@ -16,7 +16,7 @@ from softform_core.training.actuation_fit import fit_actuation
 from softform_core.training.displacement_prior import DisplacementPrior
 from softform_core.training.sim_to_real_recipes import DEFAULT
 from softform_core.training.warp_data import kernel_width
-from softform_rig.draw_reality import draw_reality
+from softform_rig.draw_reality import HELD_OUT_SEED, draw_reality
 from softform_rig.reality import Reality
 from softform_studies.sim_to_real.judge import search_tree
 from softform_studies.sim_to_real.make_frames import make_frames
@@ -28,9 +28,6 @@ _SCANS = 14
 _SHAPES = 10
 _ROUNDS = 3
 """Of closest points and a warp."""
-
-PUBLISHED = 1000
-"""Seeds from here on are judged by; nothing learns from them."""
 
 
 def learn_prior(robot: Robot, seeds: Sequence[int], say: Callable[[str], None], progress: bool) -> DisplacementPrior:
@@ -46,10 +43,10 @@ def learn_prior(robot: Robot, seeds: Sequence[int], say: Callable[[str], None], 
         SoftformError: If N_fk is missing, a seed is one of those that figures are published for, or no reality has
             shapes.
     """
-    if max(seeds) >= PUBLISHED:
+    if max(seeds) >= HELD_OUT_SEED:
         raise SoftformError(
             f"Seed {max(seeds)} belongs to those that published figures are judged on.",
-            f"Keep --seed and --draws below {PUBLISHED}.",
+            f"Keep --seed and --draws below {HELD_OUT_SEED}.",
         )
     network, _ = load_forward_kinematics(robot)
     weights = extract_mlp(network)
