@@ -18,7 +18,9 @@ def test_cards_of_earlier_versions_are_rejected_with_a_command_that_converts_the
     """The cards are those that the shipped models had; today's were made of them."""
     robot, folder = load_robot(name), tmp_path / name
     shutil.copytree(models_dir() / name, folder)
-    today = {path.relative_to(folder): path.read_text() for path in folder.rglob("*.*") if path.suffix in {".json", ".md"}}
+    today = {
+        path.relative_to(folder): path.read_text() for path in folder.rglob("*.*") if path.suffix in {".json", ".md"}
+    }
     for path in folder.rglob("*.json"):
         path.write_text(json.dumps(earlier_form(json.loads(path.read_text()))))
     for page in folder.rglob("*.md"):
