@@ -17,12 +17,12 @@ class ActuationCost:
     """Sum of weight * ((a - anchor) / range)^2 over anchors and degrees of freedom, mm^2.
 
     Attributes:
-        range: (k,).
+        options: Of the solve; an input that it holds costs nothing.
         anchors: (n, k).
         weights: (n,) mm^2.
     """
 
-    range: Array
+    options: IkOptions
     anchors: Array
     weights: Array
 
@@ -38,7 +38,7 @@ class ActuationCost:
             if anchor is not None and weight > 0.0
         ]
         anchors = np.array([anchor for anchor, _ in wanted], dtype=np.float64).reshape(len(wanted), len(options.range))
-        return cls(options.range, anchors, np.array([weight for _, weight in wanted], dtype=np.float64))
+        return cls(options, anchors, np.array([weight for _, weight in wanted], dtype=np.float64))
 
     def value(self, actuation: Array) -> float:
         """Cost of (k,), mm^2."""
@@ -56,4 +56,4 @@ class ActuationCost:
         return 2.0 * float(self.weights.sum())
 
     def _offsets(self, actuation: Array) -> Array:
-        return np.asarray((actuation - self.anchors) / self.range)
+        return self.options.parts(actuation - self.anchors)

@@ -1,6 +1,7 @@
 """What inverse kinematics is asked to solve, within which bounds, and why it may stop.
 
-Millimetres; actuations in the robot's unit.
+An input whose bounds are equal is held: the solve frees the others only. A model of the prior and the current actuation
+(paper 004) is solved so, its prior half held at what the robot had. Millimetres; actuations in the robot's unit.
 """
 
 import enum
@@ -35,7 +36,7 @@ class IkOptions:
 
     Attributes:
         actuation_min: (k,).
-        actuation_max: (k,).
+        actuation_max: (k,), no lower; an input is held where it is equal.
         initial_actuation: (k,), or None: the previous actuation if there is one, else the middle of the range.
         fix_pose: True: the target stays where it is (R = I, t = 0); False: its pose is solved for.
         initial_pose: Initial pose of the target if the pose is solved for.
@@ -70,8 +71,12 @@ class IkOptions:
 
     @property
     def range(self) -> Array:
-        """Width of the working range, (k,)."""
+        """Width of the working range, (k,); 0 of an input that is held."""
         return np.asarray(self.actuation_max - self.actuation_min)
+
+    def parts(self, change: Array) -> Array:
+        """Changes of the actuation (..., k) as parts of the range; none of an input that is held."""
+        return np.divide(change, self.range, out=np.zeros_like(change), where=self.range > 0.0)
 
     def bounds(self) -> tuple[Array, Array]:
         """Lowest and highest actuation of this solve, (k,) each: the working range, narrowed by the slew limit."""
@@ -102,7 +107,7 @@ def check_options(options: IkOptions, degrees_of_freedom: int) -> None:
             f"Actuation bounds have shapes {low.shape} and {high.shape}, expected ({degrees_of_freedom},).",
             "Give one bound for each degree of freedom; check that the model belongs to the robot.",
         )
-    if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
+    if not (np.isfinite(low).all() and np.isfinite(high).all() and (low <= high).all()):
         raise SoftformError("Actuation bounds must be finite and ordered.", "Check actuation_min and actuation_max.")
     if not options.max_seconds > 0.0 or options.max_iterations < 1 or not options.tolerance_mm >= 0.0:
         raise SoftformError(

@@ -131,7 +131,7 @@ class Problem:
             )
         self.pipeline, self.target, self.options, self.features = pipeline, target, options, features
         self.low, self.high = options.bounds()
-        self.range = options.range
+        self.range, self.parts = options.range, options.parts
         self.cost = ActuationCost.of(options)
         self.trims = False
         self.ignore_uncovered = False

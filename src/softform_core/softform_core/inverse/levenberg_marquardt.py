@@ -52,8 +52,8 @@ class LevenbergMarquardt:
         gradient, hessian, pivot = quadratic_model(problem, best)
         diagonal = hessian.diagonal()
         scale = np.maximum(diagonal, 1e-9 * max(float(diagonal.max()), 1e-12))
-        lower = (problem.low - best.actuation) / problem.range
-        upper = (problem.high - best.actuation) / problem.range
+        lower = problem.parts(problem.low - best.actuation)
+        upper = problem.parts(problem.high - best.actuation)
         while True:
             damped = hessian.copy()
             np.fill_diagonal(damped, diagonal + self._damping * scale)

@@ -26,7 +26,8 @@ class Reachability:
         unreachable_mm: Part of it orthogonal to the effect of free actuators and pose: no small motion reduces it.
         active_bounds: (k,) -1 where an actuator is at its lowest, 1 at its highest, else 0.
         weak_directions: (n, k) unit vectors of the actuation as parts of its range: changes that hardly move the shape
-            along the target's normals, or the feature points. What they could improve, they cannot.
+            along the target's normals, or the feature points. What they could improve, they cannot. Inputs that the
+            solve holds do not change.
     """
 
     residual_mm: float
@@ -51,12 +52,15 @@ def reachability(problem: Problem, at: Evaluation) -> Reachability:
     motions, strengths, _ = np.linalg.svd(rows[:, ~held], full_matrices=False)
     motions = motions[:, strengths > _NO_MOTION * strengths.max(initial=0.0)]
     left = residuals - motions @ (motions.T @ residuals)
-    # Right singular vectors of the actuation's columns, from their small Gram matrix.
-    squares, changes = np.linalg.eigh(rows[:, :k].T @ rows[:, :k])
-    weak = squares < WEAK_PART**2 * max(float(squares[-1]), 1e-300)
+    # Right singular vectors of the free actuation's columns, from their small Gram matrix.
+    free = np.flatnonzero(problem.range)
+    squares, changes = np.linalg.eigh(rows[:, free].T @ rows[:, free])
+    weak = squares < WEAK_PART**2 * max(float(squares.max(initial=0.0)), 1e-300)
+    weak_directions = np.zeros((np.count_nonzero(weak), k))
+    weak_directions[:, free] = changes[:, weak].T
     return Reachability(
         float(np.linalg.norm(residuals)),
         float(np.linalg.norm(left)),
         at_high.astype(np.int8) - at_low.astype(np.int8),
-        np.ascontiguousarray(changes[:, weak].T),
+        weak_directions,
     )

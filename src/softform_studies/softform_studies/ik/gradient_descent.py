@@ -70,7 +70,7 @@ def gradient_descent(problem: Problem, monitor: Monitor, start: Evaluation) -> t
             if stop is not None:
                 return best, stop
             actuation = problem.clip(best.actuation - length * slope * problem.range)
-            move = (actuation - best.actuation) / problem.range
+            move = problem.parts(actuation - best.actuation)
             if float(np.abs(move).max()) < _SHORTEST:
                 at_bound = (
                     float(np.abs(problem.clip(best.actuation - slope * problem.range) - best.actuation).max()) == 0.0
