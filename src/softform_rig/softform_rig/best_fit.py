@@ -14,14 +14,12 @@ import numpy as np
 from scipy.optimize import least_squares, minimize
 
 from softform_core.arrays import Array
-from softform_core.errors import SoftformError
 from softform_core.evaluation.measured_errors import BEYOND_RIM_PART, measure_errors
+from softform_core.forward.simulated_model import SimulatedModel, SimulatedState
 from softform_core.inverse.closest_points import closest_points_on
 from softform_core.registration.rigid import RigidTransform
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
-from softform_core.simulation.newton import find_equilibria
-from softform_core.simulation.sensitivity import equilibrium_sensitivities
 from softform_core.units import MM_PER_M
 from softform_rig.gap import random_actuations
 from softform_rig.reality import Reality, true_values
@@ -89,7 +87,7 @@ def find_best_fit(
         on_start: Called after each start with its number and the mean distance that it led to, mm.
 
     Raises:
-        SoftformError: If the target lies nowhere over the robot, or no start has an equilibrium.
+        SoftformError: If the target lies nowhere over the robot, or an actuation has no equilibrium.
     """
     begun = time.perf_counter()
     distance = _TrueDistance(robot, reality, target)
@@ -124,11 +122,10 @@ class _TrueDistance:
     """Distances of the true surface, at the middle of each triangle, to the target; each solve starts at the last."""
 
     def __init__(self, robot: Robot, reality: Reality, target: TargetShape) -> None:
-        self._robot, self._reality, self._target = robot, reality, target
-        self._body = robot.body.real_simulator(reality.body)
-        self._search = closest_points_on(target)
-        self._unknowns: Array | None = None
-        self._last: tuple[Array, tuple[Array, Array, Array, Array]] | None = None
+        body = robot.body.real_simulator(reality.body)
+        self._model = SimulatedModel(robot, body, lambda at: true_values(reality, robot, robot.actuators_of(at)))
+        self._faces, self._target, self._search = body.faces, target, closest_points_on(target)
+        self._last: tuple[Array, tuple[Array, Array, SimulatedState]] | None = None
 
     def of(self, actuation: Array) -> Array:
         """Distance of each sample, (F,) mm."""
@@ -136,53 +133,32 @@ class _TrueDistance:
 
     def derivative(self, actuation: Array) -> Array:
         """Their derivative by the actuation, (F, m) mm per unit."""
-        distances, away, unknowns, values = self._look(actuation)
-        moves = equilibrium_sensitivities(self._body, unknowns, values[None])
-        moved = MM_PER_M * self._middles(self._body.moved_points(unknowns, moves)[0])  # (F, 3, k)
-        by_value = np.einsum("fx,fxk->fk", away / np.maximum(distances, 1e-9)[:, None], moved)
-        return by_value @ self._values_by_actuation(actuation)
+        distances, away, state = self._look(actuation)
+        moved = self._model.jacobian(state)[0][self._faces].mean(axis=1)
+        return np.asarray(np.einsum("fx,fxm->fm", away / np.maximum(distances, 1e-9)[:, None], moved))
 
     def measured(self, actuation: Array) -> tuple[float, float]:
         """Mean and largest distance, mm, of a dense and even look at the surface."""
-        _, _, unknowns, _ = self._look(actuation)
-        corners = self._body.points(unknowns)[0][self._body.faces]
+        corners = self._look(actuation)[2].points[0][self._faces] / MM_PER_M
         shares = np.array([[1, 1, 1], [4, 1, 1], [1, 4, 1], [1, 1, 4]]) / np.array([[3], [6], [6], [6]])
         errors = measure_errors(
             np.einsum("sc,fcx->sfx", shares, corners).reshape(-1, 3), self._target, RigidTransform()
         )
         return errors.mean * MM_PER_M, errors.maximum * MM_PER_M
 
-    def _look(self, actuation: Array) -> tuple[Array, Array, Array, Array]:
-        """Distances (F,) mm, vectors from the target (F, 3) mm, unknowns (1, n), and true values (k,)."""
+    def _look(self, actuation: Array) -> tuple[Array, Array, SimulatedState]:
+        """Distances (F,) mm, vectors from the target (F, 3) mm, and the equilibrium."""
         if self._last is None or not np.array_equal(self._last[0], actuation):  # asked for twice: with its derivative
             self._last = actuation.copy(), self._solved(actuation)
         return self._last[1]
 
-    def _solved(self, actuation: Array) -> tuple[Array, Array, Array, Array]:
-        values = self._values(actuation)
-        found = find_equilibria(self._body, values[None], self._unknowns)
-        if found.failures[0]:
-            raise SoftformError(
-                f"Reality '{self._reality.name}' has no shape: {found.failures[0]}", "Soften its differences."
-            )
-        self._unknowns = found.unknowns
-        points = MM_PER_M * self._middles(self._body.points(found.unknowns)[0])
+    def _solved(self, actuation: Array) -> tuple[Array, Array, SimulatedState]:
+        state = self._model.forward(actuation[None])
+        points = state.points[0][self._faces].mean(axis=1)
         matches = self._search.query(points)
         away = points - matches.points
         along = np.einsum("fx,fx->f", away, matches.normals)
         sideways = np.sqrt(np.maximum(matches.distances**2 - along**2, 0.0))
         size = float(np.linalg.norm(np.ptp(self._search.vertices, axis=0)))
         counts = ~(matches.on_border & (sideways > BEYOND_RIM_PART * size))
-        return matches.distances * counts, away * counts[:, None], found.unknowns, values
-
-    def _middles(self, of_vertices: Array) -> Array:
-        return np.asarray(of_vertices[self._body.faces].mean(axis=1))
-
-    def _values(self, actuation: Array) -> Array:
-        return true_values(self._reality, self._robot, self._robot.actuators_of(actuation))
-
-    def _values_by_actuation(self, actuation: Array) -> Array:
-        """(k, m); the chain is affine."""
-        step = 1e-6 * (self._robot.actuation_max - self._robot.actuation_min)
-        here = self._values(actuation)
-        return np.stack([(self._values(actuation + one) - here) / one.max() for one in np.diag(step)], axis=1)
+        return matches.distances * counts, away * counts[:, None], state

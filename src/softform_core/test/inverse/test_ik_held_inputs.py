@@ -73,7 +73,9 @@ def test_the_current_actuation_is_found_from_the_prior_one(hidden):
     np.testing.assert_allclose(result.actuation, hidden, atol=1e-5)
     assert result.actuation[:3].tobytes() == hidden[:3].tobytes()
     another = solve_inverse_kinematics(MODEL, shape_at(hidden), held_at(-hidden[:3]))
-    assert np.abs(another.actuation[3:] - hidden[3:]).max() > 1e-3  # the same shape takes another pull after another past
+    assert (
+        np.abs(another.actuation[3:] - hidden[3:]).max() > 1e-3
+    )  # the same shape takes another pull after another past
     assert another.mean_error_mm < 0.01
 
 

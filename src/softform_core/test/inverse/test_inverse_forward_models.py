@@ -1,13 +1,11 @@
 """One inverse kinematics for every forward model: a simulation, a tip."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
 from softform_core.bodies.membrane.equilibrium import MembraneProblem
 from softform_core.bodies.membrane.model import build_membrane
-from softform_core.forward.forward_model import ForwardModel
+from softform_core.forward.simulated_model import SimulatedModel
 from softform_core.forward.tip_model import load_tip_model
 from softform_core.forward.tip_point import TipPoint
 from softform_core.inverse.ik_options import IkOptions
@@ -17,37 +15,13 @@ from softform_core.inverse.servo_target import ServoTarget
 from softform_core.robots import load_robot
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
-from softform_core.simulation.newton import find_equilibria
-from softform_core.simulation.sensitivity import equilibrium_sensitivities
 from softform_core.units import MM_PER_M
-
-
-class SimulatedModel(ForwardModel):
-    """The points of a body at equilibrium; each is sought from the one before, as a solve moves in small steps."""
-
-    def __init__(self, body):
-        self._body, self._last = body, None
-
-    @property
-    def inputs(self):
-        return tuple(f"actuation_{number + 1}" for number in range(len(self._body.unloaded)))
-
-    def forward(self, actuation):
-        found = find_equilibria(self._body, actuation, self._last)
-        assert not any(found.failures)
-        self._last = found.unknowns
-        return SimpleNamespace(
-            points=MM_PER_M * self._body.points(found.unknowns), unknowns=found.unknowns, actuation=actuation
-        )
-
-    def jacobian(self, state):
-        moves = equilibrium_sensitivities(self._body, state.unknowns, state.actuation)
-        return MM_PER_M * self._body.moved_points(state.unknowns, moves)
 
 
 @pytest.fixture(scope="module")
 def simulation():
-    return SimulatedModel(MembraneProblem(build_membrane(load_robot("membrane").body, cells=12)))
+    robot = load_robot("membrane")
+    return SimulatedModel(robot, MembraneProblem(build_membrane(robot.body, cells=12)))
 
 
 def test_the_jacobian_of_the_simulation_agrees_with_finite_differences(simulation):
@@ -74,6 +48,19 @@ def _faces(cells):
     """Triangles of the simulation's mesh."""
     elements = build_membrane(load_robot("membrane").body, cells=cells).elements
     return np.concatenate([elements[:, [0, 1, 2]], elements[:, [0, 2, 3]]])
+
+
+@pytest.mark.parametrize("name", ["planar_fingers", "tendon_rod"])
+def test_a_tip_is_found_on_the_simulation_itself(name):
+    robot = load_robot(name)
+    model = SimulatedModel(robot, robot.body.simulator())
+    span = robot.actuation_max - robot.actuation_min
+    hidden = robot.actuation_min + np.linspace(0.35, 0.6, len(span)) * span
+    wanted = model.forward(hidden[None]).points[0] / MM_PER_M
+    features = FeaturePoints.of(np.zeros((len(wanted), 2)), wanted)
+    options = IkOptions(robot.actuation_min, robot.actuation_max, relative_decrease=1e-6)
+    result = solve_inverse_kinematics(model, None, options, features=features)
+    assert result.max_error_mm < 0.01
 
 
 def test_a_servo_follows_waypoints_of_a_tip():
