@@ -7,13 +7,15 @@ from numpy.typing import NDArray
 from sensor_msgs.msg import PointCloud2
 
 from softform_client.capture_watch import CaptureWatch
+from softform_client.driver_watch import MeasuredValues
 from softform_client.reach_goal import Code
 from softform_core.errors import SoftformError
+from softform_core.evaluation.comparison import PredictedSurface
 from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.inverse.out_of_reach import largest_deformation
 from softform_core.robots import Robot
 from softform_ik.capture.capture import Capture
-from softform_ik.capture.devices import MOCAP, SCANNER, Device, MotionCapture, PredictedSurface, Scanner
+from softform_ik.capture.devices import MOCAP, SCANNER, Device, MotionCapture, Scanner
 from softform_ik.capture.drift_watch import DriftWatch
 from softform_ik.capture.server import CaptureServer
 from softform_ik.follow.surface import SurfacePathSolver
@@ -76,10 +78,13 @@ class SurfaceServers:
         self._markers_subscription = node.create_subscription(
             MarkerFrame, "captured_markers", self._on_markers, qos.CAPTURED_MARKERS
         )
-        predicted = PredictedSurface(robot, models)
+
+        def predict(still: MeasuredValues) -> PredictedSurface:
+            return PredictedSurface.of(models.current, robot.nearest_actuation(still.values))
+
         devices: dict[str, Device] = {
-            SCANNER: Scanner(robot, predicted, hardware),
-            MOCAP: MotionCapture(robot, predicted, hardware, self._markers),
+            SCANNER: Scanner(robot, predict, hardware),
+            MOCAP: MotionCapture(robot, predict, hardware, self._markers),
         }
         self._model_refresh = ModelRefresh(node, models)
         self._streams = ServoStreams(node, robot, lambda: models.current, most_error_mm, link.driver, link.commander)

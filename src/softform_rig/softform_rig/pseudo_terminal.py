@@ -19,7 +19,7 @@ from softform_rig.emulated_device import EmulatedDevice
 from softform_rig.fault_schedule import FaultSchedule
 from softform_rig.faults import parse_fault
 from softform_rig.faulty_board import FaultyBoard
-from softform_rig.wire_log import WireLog
+from softform_rig.wire_log_writer import WireLogWriter
 
 _CHUNK = 4096
 _LEAVING_POLL = 0.02  # s
@@ -49,7 +49,7 @@ class PseudoTerminal:
         self.firmware = firmware
         self.board = FaultyBoard(firmware, schedule, seed)
         self.link = link
-        self._wire = WireLog(wire_log)
+        self._wire = WireLogWriter(wire_log)
         self.failure: str | None = None
         self._master: int | None = None
         self._device = ""

@@ -21,7 +21,7 @@ from softform_system_tests.fault_injection.ledger import Ledger
 from softform_system_tests.fault_injection.outcome import Outcome, figures, table
 from softform_system_tests.fault_injection.rig_stack import RigStack
 from softform_system_tests.fault_injection.shifted_clock import ShiftedClock
-from softform_system_tests.fault_injection.wire_log import WireLog, inflates, lets_air_in
+from softform_system_tests.fault_injection.wire_log_reader import WireLogReader, inflates, lets_air_in
 
 ROBOT = load_robot("membrane")
 
@@ -33,7 +33,7 @@ class OnTheWire:
 
     def __init__(self, path, *lines):
         path.write_text("".join(f"{line}\n" for line in lines))
-        self.wire = WireLog(path)
+        self.wire = WireLogReader(path)
 
 
 def test_a_whole_script_has_every_variant_of_every_class():
@@ -87,7 +87,7 @@ def test_figures_count_what_is_wrong():
 
 def test_the_log_of_the_wire_is_read_while_it_grows(tmp_path):
     path = tmp_path / "wire.log"
-    log = WireLog(path)
+    log = WireLogReader(path)
     assert log.first_vent(0.0, 0.0) is None
     path.write_text("1.0\thost\tSC=2\n1.1\thost\tT=2.500\n1.2\tboard\tV\n2.0\tho")
     assert [(sent.channel, sent.pressure) for sent in log.targets(0.0)] == [(2, 2500.0)]

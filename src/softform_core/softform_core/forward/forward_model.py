@@ -1,7 +1,7 @@
 """What can be solved for: actuation to the points of a predicted shape, with derivatives.
 
-A learned surface (`ForwardPipeline`), the tip of a rod (`tip_point.TipPoint`, a model of one point) and a simulated body
-(`simulated_model.SimulatedModel`) are such models.
+A learned surface (`ForwardPipeline`), the tip of a rod (`TipPoint`, a model of one point) and a simulated body
+(`SimulatedModel`) are such models.
 """
 
 from abc import ABC, abstractmethod

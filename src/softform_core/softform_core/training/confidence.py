@@ -1,11 +1,14 @@
 """Which predicted points have a counterpart in the scan: by N_conf (paper 000, Eqs. 6 and 8), or by sight."""
 
+import itertools
+
 import numpy as np
 import torch
 from scipy.spatial import cKDTree
 from torch import Tensor
 
 from softform_core.networks.sim_to_real import Confidence
+from softform_core.training.loop import run_batches
 from softform_core.training.recipe import Recipe
 from softform_core.training.sim_to_real_losses import (
     Clouds,
@@ -68,14 +71,15 @@ def fit_confidence(network: Confidence, points: Tensor, shape: Tensor, squared: 
     squared = (squared * min(1.0, typical / max(float(squared.median()), 1e-12))).clamp(max=_FAR * omega)
     optimiser = torch.optim.Adam(network.parameters(), lr=recipe.confidence_rate)
     generator = torch.Generator().manual_seed(0)
-    for step in range(recipe.confidence_steps):
-        batch = torch.randperm(len(shape), generator=generator)[:_FRAMES]
-        some = slice(step % _SHARE, None, _SHARE)
+    batches = [torch.randperm(len(shape), generator=generator)[:_FRAMES] for _ in range(recipe.confidence_steps)]
+    shares = itertools.cycle(range(_SHARE))
+
+    def loss_of(batch: Tensor) -> Tensor:
+        some = slice(next(shares), None, _SHARE)
         confidence = network(points[batch, some], shape[batch])
         regularization = confidence_regularization(confidence, recipe.mean_confidence)
         if not recipe.mean_confidence:
             regularization = _SHARE * regularization
-        loss = (confidence * squared[batch, some]).mean(dim=1) + omega * regularization
-        optimiser.zero_grad(set_to_none=True)
-        loss.mean().backward()
-        optimiser.step()
+        return ((confidence * squared[batch, some]).mean(dim=1) + omega * regularization).mean()
+
+    run_batches(optimiser, loss_of, batches, lambda _: recipe.confidence_rate)

@@ -1,7 +1,8 @@
 """The devices that `capture_shape` can look with: what each sees of a robot that stands still, and how that fits."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -9,9 +10,9 @@ from softform_client.capture_watch import CaptureWatch
 from softform_client.driver_watch import MeasuredValues
 from softform_client.reach_goal import Code
 from softform_core.arrays import Array
+from softform_core.evaluation.comparison import PredictedSurface
 from softform_core.evaluation.errors import distances_to_shape
 from softform_core.evaluation.measured_errors import MeasuredErrors, measure_errors
-from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.tip_model import TipModel
 from softform_core.frames.marker_quality import LabelledMarkers, average_markers
 from softform_core.registration.rigid import RigidTransform
@@ -32,6 +33,9 @@ _AVERAGED_MARKERS = 10
 
 _ELSEWHERE = 0.25
 """Of the robot's size: markers further from the prediction are in another unit or frame, or of another robot."""
+
+Predict: TypeAlias = Callable[[MeasuredValues], PredictedSurface]
+"""The surface that is predicted for measured values."""
 
 
 @dataclass(frozen=True)
@@ -70,55 +74,26 @@ class Device(Protocol):
         """
 
 
-class Pipelines(Protocol):
-    """The models of a robot with a surface; `LivePipeline` is the one that ships."""
-
-    @property
-    def current(self) -> ForwardPipeline:
-        """Of the real robot: with sim-to-real, if there is a model."""
-
-
-class PredictedSurface:
-    """The surface that is predicted for measured values.
-
-    Args:
-        robot: The robot.
-        pipelines: Its forward kinematics.
-    """
-
-    def __init__(self, robot: Robot, pipelines: Pipelines) -> None:
-        self._robot, self._pipelines = robot, pipelines
-
-    def points_mm(self, still: MeasuredValues) -> Array:
-        """(P, 3) mm over `PatchSet.samples(P)`."""
-        return self._pipelines.current.points(self._robot.nearest_actuation(still.values))
-
-    def shape(self, still: MeasuredValues) -> TargetShape:
-        """The same as a mesh, m."""
-        points = self.points_mm(still)
-        return TargetShape.from_mesh(points / MM_PER_M, self._robot.patches.triangles(len(points)))
-
-
 class Scanner:
     """Clouds of the surface.
 
     Args:
         robot: The robot.
-        predicted: Its surface.
+        predict: Its surface.
         hardware: Driver and scanner; only looked at.
     """
 
-    def __init__(self, robot: Robot, predicted: PredictedSurface, hardware: Hardware) -> None:
-        self._robot, self._predicted, self._hardware = robot, predicted, hardware
+    def __init__(self, robot: Robot, predict: Predict, hardware: Hardware) -> None:
+        self._robot, self._predict, self._hardware = robot, predict, hardware
 
     def see(self, still: MeasuredValues, captures: int, stop: StopRequest) -> Seen | None:
         """As `Device.see`."""
         points = self._hardware.look_on(still, captures, stop)
-        return None if points is None else Seen(check_capture(points, self._predicted.points_mm(still), self._robot))
+        return None if points is None else Seen(check_capture(points, self._predict(still).points, self._robot))
 
     def compare(self, seen: Seen, still: MeasuredValues, target: TargetShape | None) -> MeasuredErrors:
         """As `Device.compare`."""
-        return measure_errors(seen.points, target or self._predicted.shape(still), RigidTransform())
+        return measure_errors(seen.points, target or self._predict(still).mesh, RigidTransform())
 
 
 class MotionCapture:
@@ -126,7 +101,7 @@ class MotionCapture:
 
     Args:
         robot: The robot.
-        predicted: Its surface, or the model of its tip.
+        predict: Its surface, or the model of its tip.
         hardware: The driver; only looked at.
         markers: Captured markers, read in the robot's frame.
     """
@@ -134,11 +109,11 @@ class MotionCapture:
     def __init__(
         self,
         robot: Robot,
-        predicted: PredictedSurface | TipModel,
+        predict: Predict | TipModel,
         hardware: Hardware,
         markers: CaptureWatch[MarkerFrame],
     ) -> None:
-        self._robot, self._predicted, self._hardware, self._markers = robot, predicted, hardware, markers
+        self._robot, self._predict, self._hardware, self._markers = robot, predict, hardware, markers
 
     def see(self, still: MeasuredValues, captures: int, stop: StopRequest) -> Seen | None:
         """As `Device.see`; markers that are seen in half of the frames at least."""
@@ -165,11 +140,11 @@ class MotionCapture:
 
     def compare(self, seen: Seen, still: MeasuredValues, target: TargetShape | None) -> MeasuredErrors:
         """As `Device.compare`: of each marker on a surface to the surface; of a tip from its predicted place."""
-        if isinstance(self._predicted, TipModel):
-            points, errors = self._from_tip(self._predicted, seen, still)
+        if isinstance(self._predict, TipModel):
+            points, errors = self._from_tip(self._predict, seen, still)
         else:
             points = seen.points
-            errors = distances_to_shape(points, target or self._predicted.shape(still)) / MM_PER_M
+            errors = distances_to_shape(points, target or self._predict(still).mesh) / MM_PER_M
         return MeasuredErrors(points, errors, np.arange(len(points)))
 
     def _from_tip(self, model: TipModel, seen: Seen, still: MeasuredValues) -> tuple[Array, Array]:

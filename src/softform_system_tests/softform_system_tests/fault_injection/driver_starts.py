@@ -14,7 +14,7 @@ from softform_system_tests.fault_injection.outcome import Outcome
 from softform_system_tests.fault_injection.process_faults import is_running
 from softform_system_tests.fault_injection.rig_stack import DRIVER, RigStack
 from softform_system_tests.fault_injection.stack_watch import wait_for
-from softform_system_tests.fault_injection.wire_log import inflates
+from softform_system_tests.fault_injection.wire_log_reader import inflates
 
 _ANSWER_SECONDS = 10.0
 _ENDED_SECONDS = 10.0

@@ -7,7 +7,7 @@ from softform_interfaces.msg import DriverState
 from softform_system_tests.fault_injection.outcome import Outcome, milliseconds
 from softform_system_tests.fault_injection.rig_stack import RigStack
 from softform_system_tests.fault_injection.stack_watch import wait_for
-from softform_system_tests.fault_injection.wire_log import SentTarget, lets_air_in
+from softform_system_tests.fault_injection.wire_log_reader import SentTarget, lets_air_in
 
 VENT_PATIENCE = 3.0
 """s to wait for a vent that is due; later ones count as none."""

@@ -20,7 +20,7 @@ from softform_system_tests.fault_injection.outcome import Outcome
 from softform_system_tests.fault_injection.process_faults import COMMAND_TIMEOUT, is_running
 from softform_system_tests.fault_injection.rig_stack import NAMESPACE, RigStack
 from softform_system_tests.fault_injection.stack_watch import wait_for
-from softform_system_tests.fault_injection.wire_log import inflates
+from softform_system_tests.fault_injection.wire_log_reader import inflates
 
 HOLDER = "inverse_kinematics"
 REPEAT_PERIOD = 0.1

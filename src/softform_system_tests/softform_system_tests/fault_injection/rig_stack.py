@@ -21,7 +21,7 @@ from softform_system_tests.fault_injection import commander
 from softform_system_tests.fault_injection.shifted_clock import ShiftedClock
 from softform_system_tests.fault_injection.stack_processes import StackProcesses
 from softform_system_tests.fault_injection.stack_watch import StackWatch, wait_for
-from softform_system_tests.fault_injection.wire_log import WireLog
+from softform_system_tests.fault_injection.wire_log_reader import WireLogReader
 
 NAMESPACE = "softform"
 LIFECYCLE_NODES = (
@@ -67,7 +67,7 @@ class RigStack:
 
     def __init__(self, robot: Robot, folder: Path) -> None:
         self.robot, self.folder = robot, folder
-        self.wire = WireLog(folder / "wire.log")
+        self.wire = WireLogReader(folder / "wire.log")
         self.watch = StackWatch(NAMESPACE)
         enter_domain_of_its_own()
         self.clock = ShiftedClock(folder)

@@ -26,7 +26,7 @@ class SentTarget:
     pressure: float
 
 
-class WireLog:
+class WireLogReader:
     """Reads the log while the rig writes it."""
 
     def __init__(self, path: Path) -> None:

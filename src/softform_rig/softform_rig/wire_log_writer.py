@@ -13,7 +13,7 @@ from softform_core.wire_event import WireEvent
 _LONGEST_LINE = 200  # bytes
 
 
-class WireLog:
+class WireLogWriter:
     """Appends to a file, each line on disk at once: the log must outlive a rig that is killed.
 
     Args:
