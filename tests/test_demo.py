@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import psutil
@@ -17,9 +18,11 @@ from click.testing import CliRunner
 from rosbags.highlevel import AnyReader
 
 from softform_core.cli.main import main
+from softform_core.paths import launch_dir
 from softform_core.robots import load_robot
 from softform_core.shapes.dem import dem_target
 from softform_core.units import MM_PER_M
+from softform_launch.launch_file import load_launch_file
 from softform_system_tests.fault_injection.stack_watch import wait_for
 from softform_tools.demo import DemoRequest, choose_target
 
@@ -125,3 +128,32 @@ def test_a_bad_request_is_rejected_before_anything_starts(tmp_path, arguments, s
     assert rejected.exception is None or isinstance(rejected.exception, SystemExit), rejected.exception
     assert re.search(said, rejected.output), rejected.output
     assert not (tmp_path / "runs").exists()
+
+
+class _StackToStart(Exception):  # noqa: N818 - not an error
+    """Raised in place of a start."""
+
+
+def test_the_membrane_of_the_descriptions_page_gets_as_far_as_its_stack(tmp_path, monkeypatch):
+    """Without a model of it: its reality, its target and what the stack is started with."""
+    page = Path(__file__).parents[1] / "docs" / "robots" / "description.md"
+    example = re.search(r"```yaml\n(name: membrane_2x3\n.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)[1]
+    robot = tmp_path / "mine.yaml"
+    robot.write_text(example)
+    rejected = CliRunner().invoke(main, ["demo", "--headless", "--robot", str(robot)])
+    assert re.search("no .*model.*train fk", rejected.output, re.DOTALL), rejected.output
+
+    def start(name, arguments, output):
+        assert arguments["robot"] == str(robot) and arguments["reality"] == "default"
+        raise _StackToStart(load_launch_file(launch_dir() / f"{name}.launch.xml", arguments))
+
+    monkeypatch.setenv("SOFTFORM_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setattr("softform_tools.demo.FORWARD_KINEMATICS", Mock())
+    monkeypatch.setattr("softform_tools.demo.enter_domain_of_its_own", lambda: None)
+    monkeypatch.setattr("softform_tools.demo.LaunchedStack", start)
+    with pytest.raises(_StackToStart) as started:
+        CliRunner().invoke(main, ["demo", "--headless", "--robot", str(robot)], catch_exceptions=False)
+    (nodes,) = started.value.args
+    lines = [node.shell_line() for node in nodes]
+    for name in ("rig", "actuation", "scanner", "shape_predictor", "inverse_kinematics"):
+        assert any(f"__node:={name} " in line and str(robot) in line for line in lines), (name, lines)

@@ -1,10 +1,11 @@
 """Parameters of the node `actuation` that are common to all devices."""
 
 from softform_core import priority
+from softform_core.paths import DEFAULT_ROBOT
 from softform_ros.parameters import Parameter
 
 PARAMETERS = (
-    Parameter("robot", "membrane", "robot to drive: a name in `config/robots`, or the path of a description"),
+    Parameter("robot", DEFAULT_ROBOT, "robot to drive: a name in `config/robots`, or the path of a description"),
     Parameter("loop_rate", 50.0, "setpoints sent a second, Hz", minimum=5.0, maximum=100.0),
     Parameter(
         "realtime_priority",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from softform_core.errors import SoftformError
+from softform_core.paths import DEFAULT_ROBOT
 from softform_core.robots import load_robot
 from softform_core.units import MM_PER_M
 
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
 
 
 @click.command("calibrate-cameras")
-@click.option("--robot", "robot_name", default="membrane", show_default=True, help="Name in config/robots, or a .yaml.")
+@click.option(
+    "--robot", "robot_name", default=DEFAULT_ROBOT, show_default=True, help="Name in config/robots, or a .yaml."
+)
 @click.option(
     "--points", "points_file", type=click.Path(path_type=Path), help="File of points identified by hand in the clouds."
 )

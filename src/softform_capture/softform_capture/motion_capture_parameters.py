@@ -1,10 +1,11 @@
 """Parameters of the motion-capture node; its page in the docs is made from this table."""
 
 from softform_capture.motion_capture.sources import NETWORK, TOPICS
+from softform_core.paths import DEFAULT_ROBOT
 from softform_ros.parameters import Parameter
 
 PARAMETERS = (
-    Parameter("robot", "membrane", "Robot that wears the markers: a name in `config/robots`, or a path."),
+    Parameter("robot", DEFAULT_ROBOT, "Robot that wears the markers: a name in `config/robots`, or a path."),
     Parameter(
         "system",
         "marker_frame",

@@ -1,11 +1,14 @@
 """Parameters of the scanner node; its page in the docs is made from this table."""
 
 from softform_capture.scanner.workspace import WORKSPACES
+from softform_core.paths import DEFAULT_ROBOT
 from softform_core.shapes.read import UNITS
 from softform_ros.parameters import Parameter
 
 PARAMETERS = (
-    Parameter("robot", "membrane", "Robot that is scanned: a name in `config/robots`, or the path of a description."),
+    Parameter(
+        "robot", DEFAULT_ROBOT, "Robot that is scanned: a name in `config/robots`, or the path of a description."
+    ),
     Parameter(
         "source",
         "folder",

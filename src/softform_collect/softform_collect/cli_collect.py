@@ -8,10 +8,11 @@ from pathlib import Path
 import click
 
 from softform_core.errors import SoftformError
+from softform_core.paths import DEFAULT_ROBOT
 
 
 @click.command()
-@click.option("--robot", default="membrane", show_default=True, help="Name in config/robots, or a .yaml.")
+@click.option("--robot", default=DEFAULT_ROBOT, show_default=True, help="Name in config/robots, or a .yaml.")
 @click.option("--frames", default=40, show_default=True, help="Frames that the data set shall have in the end.")
 @click.option(
     "--via", type=click.Choice(["scanner", "mocap"]), default="scanner", show_default=True, help="What captures."

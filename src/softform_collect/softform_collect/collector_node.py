@@ -11,6 +11,7 @@ from softform_collect.frame_collector import FrameCollector
 from softform_collect.goal import Code, CollectError, CollectGoal, CollectOutcome, CollectSettings
 from softform_collect.messages import feedback_to_message, goal_from_message, result_to_message
 from softform_collect.robot_link import RobotLink
+from softform_core.paths import DEFAULT_ROBOT
 from softform_core.robots import Robot, load_robot
 from softform_interfaces.action import CollectDataset
 from softform_ros.action_goals import GoalLedger, in_worker
@@ -21,7 +22,9 @@ from softform_ros.parameters import Parameter
 from softform_ros.qos import ATTENDANCE
 
 PARAMETERS = (
-    Parameter("robot", "membrane", "Robot that is captured: a name in `config/robots`, or the path of a description."),
+    Parameter(
+        "robot", DEFAULT_ROBOT, "Robot that is captured: a name in `config/robots`, or the path of a description."
+    ),
     Parameter("source", "hardware", "Whose frames these are; a data set has those of one source only."),
     Parameter("bag", "", "Raw recording of this run, noted in the data set; empty: none."),
     Parameter("settle_timeout", 30.0, "Time for the robot to settle, s.", 0.1, 3600.0),

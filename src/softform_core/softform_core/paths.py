@@ -11,6 +11,9 @@ from pathlib import Path
 
 from softform_core.errors import SoftformError
 
+DEFAULT_ROBOT = "membrane"
+"""Robot of commands and nodes to which none is given."""
+
 
 def home() -> Path:
     """Directory that holds `config/`, `models/` and `launch/`.

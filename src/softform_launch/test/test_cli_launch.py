@@ -51,6 +51,21 @@ def test_show_args_lists_every_argument():
         assert argument.description
 
 
+@pytest.mark.parametrize("file", ["softform", "driver", "replay"])
+def test_a_wrong_description_ends_the_launch_before_any_node_starts(tmp_path, monkeypatch, file):
+    started = []
+    monkeypatch.setattr("softform_launch.launch_guardian.run_guarded", started.append)
+    content = yaml.safe_load((config_dir() / "robots" / "membrane.yaml").read_text())
+    content["body"] |= {"width": "wide", "colour": "red"}
+    robot = tmp_path / "mine.yaml"
+    robot.write_text(yaml.safe_dump(content))
+    ended = invoke(file, f"robot:={robot}")
+    assert isinstance(ended.exception, SoftformError)
+    for part in (f"{robot} does not describe a robot", "body.width: Input should be a valid number", "body.colour"):
+        assert part in str(ended.exception)
+    assert not started
+
+
 def test_dry_run_prints_the_commands_and_starts_nothing(tmp_path):
     result = invoke("softform", "reality:=ideal", f"run_dir:={tmp_path / 'run'}", "--dry-run")
     assert result.exit_code == 0, result.exception

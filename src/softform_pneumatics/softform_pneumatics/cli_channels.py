@@ -5,11 +5,12 @@ from pathlib import Path
 import click
 
 from softform_core.errors import SoftformError
+from softform_core.paths import DEFAULT_ROBOT
 from softform_core.robots import load_robot
 
 
 @click.command()
-@click.argument("robot", default="membrane")
+@click.argument("robot", default=DEFAULT_ROBOT)
 @click.option(
     "--output", type=click.Path(dir_okay=False, path_type=Path), help="Draw it into this picture (PNG, SVG, PDF)."
 )

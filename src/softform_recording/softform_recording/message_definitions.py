@@ -9,6 +9,7 @@ from rosbags.typesys import Stores, TypesysError, get_types_from_msg, get_typest
 from rosbags.typesys.store import Typestore
 
 from softform_core.errors import SoftformError
+from softform_recording.earlier_messages import EARLIER_ACTUATION
 
 
 def standard_definitions() -> Typestore:
@@ -46,6 +47,23 @@ def ensure_defined(definitions: Typestore, message_type: str) -> None:
             for nested in _messages_in(description):
                 ensure_defined(definitions, nested)
     definitions.register(found)
+
+
+def is_of_todays_form(message_type: str, recorded_hash: str) -> bool:
+    """Whether messages were recorded with the definition of their type that is installed.
+
+    Args:
+        message_type: Such as `softform_interfaces/msg/Surface`.
+        recorded_hash: Type hash (`RIHS01_…`); empty if the bag does not tell it: then they are taken to be.
+
+    Raises:
+        SoftformError: As `ensure_defined`; not for the type of actuators before it was given up.
+    """
+    if message_type == EARLIER_ACTUATION:
+        return False
+    definitions = standard_definitions()
+    ensure_defined(definitions, message_type)
+    return not recorded_hash or recorded_hash == definitions.hash_rihs01(message_type)
 
 
 def _messages_in(description: FieldDesc) -> list[str]:

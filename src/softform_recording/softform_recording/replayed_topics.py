@@ -13,16 +13,14 @@ from rosbags.rosbag2 import Reader
 from rosbags.rosbag2.errors import ReaderError
 
 from softform_core.errors import SoftformError
-from softform_recording.message_definitions import ensure_defined, standard_definitions
+from softform_recording.earlier_messages import conversion_of
+from softform_recording.message_definitions import is_of_todays_form
 from softform_recording.parts import part_folders
 from softform_recording.qos_profiles import writer_of
 from softform_recording.salvage import is_closed, salvage_bag
 
 COMMANDS = ("actuator_command", "stop", "reset")
 """Last parts of the names of topics that move hardware, or let it move; those of actions do, too."""
-
-
-_EARLIER = "softform_interfaces/msg/ChamberPressures"
 
 
 @dataclass(frozen=True)
@@ -139,7 +137,7 @@ class OpenRecording:
                 self.left_out[topic] = "it commands hardware (--commands)"
                 continue
             try:
-                chosen.append(_replayed(topic, recorded))
+                chosen.append(_replayed(topic, recorded, self._parts[0]))
             except SoftformError as error:
                 if asked:
                     raise
@@ -160,19 +158,15 @@ def _is_named(topic: str, name: str) -> bool:
     return topic == name or topic.endswith(f"/{name.strip('/')}")
 
 
-def _replayed(topic: str, recorded: Sequence[Connection]) -> ReplayedTopic:
-    message_type, recorded_hash = recorded[0].msgtype, recorded[0].digest
-    if message_type == _EARLIER:
-        raise SoftformError(
-            f"{topic} was recorded before actuator_state and actuator_command took the place of pressures.",
-            "Replay it with the version of Softform that recorded it.",
-        )
-    definitions = standard_definitions()
-    ensure_defined(definitions, message_type)
-    if recorded_hash and recorded_hash != definitions.hash_rihs01(message_type):
+def _replayed(topic: str, recorded: Sequence[Connection], bag: Path) -> ReplayedTopic:
+    message_type = recorded[0].msgtype
+    if not is_of_todays_form(message_type, recorded[0].digest):
+        convertible = conversion_of(topic, message_type) is not None
         raise SoftformError(
             f"{topic} was recorded with another definition of {message_type} than is installed.",
-            "Replay it with the version of Softform that recorded it.",
+            f"Convert it: ./softform convert {bag}"
+            if convertible
+            else "Replay it with the version of Softform that recorded it.",
         )
     package, _, name = message_type.split("/")
     try:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from softform_core.paths import runs_dir
+from softform_core.paths import DEFAULT_ROBOT, runs_dir
 from softform_rig.faults import KINDS, Quantity, parse_faults
 
 
@@ -21,7 +21,7 @@ from softform_rig.faults import KINDS, Quantity, parse_faults
     help="What goes wrong: START s after the rig is up, for DURATION s; again for more faults.",
 )
 @click.option("--list-faults", is_flag=True, help="List all kinds of faults, and start nothing.")
-@click.option("--robot", default="membrane", show_default=True, help="A robot of config/robots, or a .yaml.")
+@click.option("--robot", default=DEFAULT_ROBOT, show_default=True, help="A robot of config/robots, or a .yaml.")
 @click.option(
     "--board",
     type=click.Choice(["openpneu_a", "openpneu_b", "binary"]),

@@ -12,6 +12,8 @@ import numpy as np
 from softform_core.bodies.random_fields import log_uniform, some_of
 from softform_core.robots import Robot
 from softform_rig.reality import (
+    MOTOR_BUS,
+    PNEUMATIC_BOARD,
     Creep,
     MotionCaptureDescription,
     MotorErrors,
@@ -52,7 +54,10 @@ def draw_reality(robot: Robot, seed: int) -> Reality:
         "hysteresis": draw.uniform(0.004, 0.04) * span,
         "creep": Creep(share=draw.uniform(0.01, 0.04), time=log_uniform(draw, 5.0, 60.0)),
     }
-    del differences["motors" if robot.quantity == "pressure" else "pressure_sensors"]
+    kinds = {device.kind for device in robot.devices}
+    for kind, errors in ((PNEUMATIC_BOARD, "pressure_sensors"), (MOTOR_BUS, "motors")):
+        if kind not in kinds:
+            del differences[errors]
     return Reality(
         name=f"drawn:{seed}",
         title=f"Reality {seed} of the distribution",

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from open3d.core import Tensor
 
 from softform_core.errors import SoftformError
+from softform_core.paths import DEFAULT_ROBOT
 from softform_core.robots import Robot, load_robot
 from softform_core.simulation.simulated_body import equilibrium_points
 from softform_core.units import MM_PER_M
@@ -48,7 +49,7 @@ def measure_gap(robot: Robot, reality: Reality, count: int, seed: int = 0) -> ND
 
 @click.command()
 @click.argument("reality")
-@click.option("--robot", default="membrane", show_default=True, help="Robot, by name or path.")
+@click.option("--robot", default=DEFAULT_ROBOT, show_default=True, help="Robot, by name or path.")
 @click.option("--samples", default=20, show_default=True, help="Random actuations.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the actuations.")
 def main(reality: str, robot: str, samples: int, seed: int) -> None:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from softform_core.errors import SoftformError
 from softform_core.plant import load_plant
 from softform_core.robots import Robot
 from softform_core.robots.actuators import each
@@ -9,15 +10,24 @@ from softform_core.robots.devices import Device
 from softform_rig.emulated_device import EmulatedDevice
 from softform_rig.make_board import make_board
 from softform_rig.motor_bus import MotorBus
-from softform_rig.reality import Reality, board_sensors, motor_errors
+from softform_rig.reality import MOTOR_BUS, PNEUMATIC_BOARD, Reality, board_sensors, motor_errors
 from softform_rig.rig_settings import RigSettings
 from softform_rig.tendon_motor import TICKS_A_TURN, TendonMotor
 
 
 def make_device(robot: Robot, device: Device, reality: Reality, settings: RigSettings) -> EmulatedDevice:
-    """Build one of the devices that the robot's description names, with the errors of a reality."""
-    if robot.quantity == "displacement":
+    """Build one of the devices that the robot's description names, with the errors of a reality.
+
+    Raises:
+        SoftformError: If the rig emulates no device of its kind.
+    """
+    if device.kind == MOTOR_BUS:
         return make_motors(robot, device, reality)
+    if device.kind != PNEUMATIC_BOARD:
+        raise SoftformError(
+            f"The virtual rig emulates no device of kind '{device.kind}', such as '{device.name}' of {robot.name}.",
+            f"It emulates {PNEUMATIC_BOARD} and {MOTOR_BUS}; launch the driver alone on the real device.",
+        )
     plant = load_plant()
     seed = settings.seed + robot.devices.index(device)
     sensors = board_sensors(robot, device, reality, plant.sensor_noise, seed)

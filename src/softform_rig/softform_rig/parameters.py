@@ -1,11 +1,12 @@
 """Parameters of the rig node; its page in the docs is made from this table."""
 
+from softform_core.paths import DEFAULT_ROBOT
 from softform_ros.parameters import Parameter
 
 REGISTRATION = [0.0, -0.22, 0.52, 0.978599773253286, 0.0, 0.0, -0.205772893716877]
 
 PARAMETERS = (
-    Parameter("robot", "membrane", "Robot on the rig: a name in config/robots or a path."),
+    Parameter("robot", DEFAULT_ROBOT, "Robot on the rig: a name in config/robots or a path."),
     Parameter(
         "reality",
         "default",

@@ -21,6 +21,9 @@ from softform_core.robots.devices import Device
 from softform_core.units import PA_PER_KPA
 from softform_rig.emulated_board import CHANNELS, Sensors
 
+MOTOR_BUS, PNEUMATIC_BOARD = "dynamixel", "pneumatic_board"
+"""Kinds of devices whose errors a reality describes, and which the rig emulates."""
+
 HELP = "See docs/steps/write-a-reality.md."
 
 _HALF = 0.7071067811865476
@@ -196,14 +199,20 @@ def board_sensors(robot: Robot, device: Device, reality: Reality, noise: float, 
 def true_values(reality: Reality, robot: Robot, commanded: NDArray[np.float64]) -> NDArray[np.float64]:
     """Values (…, k) of the actuators once their devices have regulated their readings to `commanded` (…, k).
 
-    A channel without vacuum does not go below ambient pressure.
+    A board's channel without vacuum does not go below ambient pressure. Devices that the rig does not emulate are
+    ideal.
     """
-    if robot.quantity == "displacement":
-        radius, homing = motor_errors(reality, len(robot.actuators))
-        return np.asarray(commanded * radius + homing)
-    gain, offset = _calibration(reality, len(robot.actuators))
-    lowest = np.where(robot.actuator_min < 0.0, -np.inf, 0.0)
-    return np.asarray(np.maximum(lowest, (commanded - offset) / gain))
+    values = np.array(commanded, dtype=np.float64)
+    for device in robot.devices:
+        served = robot.served_by(device)
+        if device.kind == MOTOR_BUS:
+            radius, homing = (errors[served] for errors in motor_errors(reality, len(robot.actuators)))
+            values[..., served] = values[..., served] * radius + homing
+        elif device.kind == PNEUMATIC_BOARD:
+            gain, offset = (errors[served] for errors in _calibration(reality, len(robot.actuators)))
+            lowest = np.where(robot.actuator_min[served] < 0.0, -np.inf, 0.0)
+            values[..., served] = np.maximum(lowest, (values[..., served] - offset) / gain)
+    return values
 
 
 def motor_errors(reality: Reality, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

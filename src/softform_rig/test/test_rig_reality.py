@@ -17,13 +17,16 @@ from softform_core.simulation.simulated_body import equilibrium_points
 from softform_rig import gap
 from softform_rig.gap import measure_gap
 from softform_rig.live_body import LiveBody
+from softform_rig.make_device import make_device
 from softform_rig.reality import (
+    PressureSensors,
     Reality,
     board_sensors,
     known_realities,
     load_reality,
     true_values,
 )
+from softform_rig.rig_settings import RigSettings
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +132,19 @@ def test_sensor_errors_reach_the_right_channels(robot: Robot) -> None:
     assert sensors.gain[9] == 1.0
     felt = true_values(reality, robot, np.full(9, 2000.0))
     assert sensors.gain[:9] * felt + 1000.0 * sensors.offset[:9] == pytest.approx([2000.0] * 9)
+
+
+def test_devices_are_emulated_by_their_kind(robot: Robot) -> None:
+    reality = Reality(
+        name="off", title="Off", body=load_reality("ideal", robot).body, pressure_sensors=PressureSensors(gain=2.0)
+    )
+    (board,) = robot.devices
+    other = robot.model_copy(update={"devices": [board.model_copy(update={"kind": "hydraulic"})]})
+    with pytest.raises(SoftformError, match=r"no device of kind 'hydraulic'.*pneumatic_board and dynamixel"):
+        make_device(other, other.devices[0], reality, RigSettings(Path("port"), Path("scans"), []))
+    commanded = np.full((2, 9), 2000.0)
+    np.testing.assert_array_equal(true_values(reality, robot, commanded), commanded / 2.0)
+    np.testing.assert_array_equal(true_values(reality, other, commanded), commanded)
 
 
 def test_live_body_does_not_depend_on_its_path(robot: Robot) -> None:

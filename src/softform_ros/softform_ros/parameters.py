@@ -8,6 +8,7 @@ from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescri
 from rclpy.node import Node
 
 from softform_core.errors import SoftformError
+from softform_core.paths import DEFAULT_ROBOT
 
 ParameterValue = bool | int | float | str | list[float] | list[str]
 
@@ -107,7 +108,7 @@ def parameter_table_markdown(table: Iterable[Parameter]) -> str:
 
 
 MODEL_PARAMETERS = (
-    Parameter("robot", "membrane", "the robot: a name in `config/robots`, or the path of a description"),
+    Parameter("robot", DEFAULT_ROBOT, "the robot: a name in `config/robots`, or the path of a description"),
     Parameter("model", "", "folder of the trained N_fk; empty for the robot's own in `models`"),
     Parameter(
         "sim_to_real",

@@ -4,9 +4,13 @@ import sys
 
 import click
 
+from softform_core.paths import DEFAULT_ROBOT
+
 
 @click.command()
-@click.option("--robot", "robot_name", default="membrane", show_default=True, help="Name in config/robots, or a .yaml.")
+@click.option(
+    "--robot", "robot_name", default=DEFAULT_ROBOT, show_default=True, help="Name in config/robots, or a .yaml."
+)
 @click.option(
     "--draws", default=40, show_default=True, type=click.IntRange(min=3, max=1000), help="Realities to learn from."
 )

@@ -5,6 +5,8 @@ from typing import Any
 
 import click
 
+from softform_core.paths import DEFAULT_ROBOT
+
 _OPTIONS = (
     click.option(
         "--target",
@@ -14,7 +16,7 @@ _OPTIONS = (
         help="A mesh or cloud (PLY, OBJ, STL; see --unit), a measured terrain model, or a random reachable shape.",
     ),
     click.option("--unit", type=click.Choice(["m", "mm"]), default=None, help="Unit of FILE; needed with a FILE."),
-    click.option("--robot", default="membrane", show_default=True, help="A robot of config/robots."),
+    click.option("--robot", default=DEFAULT_ROBOT, show_default=True, help="A robot of config/robots."),
     click.option(
         "--reality",
         default="default",

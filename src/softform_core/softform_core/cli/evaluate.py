@@ -8,12 +8,14 @@ from pathlib import Path
 import click
 
 from softform_core.files import write_atomically
-from softform_core.paths import data_dir, runs_dir
+from softform_core.paths import DEFAULT_ROBOT, data_dir, runs_dir
 from softform_core.robots import load_robot
 
 
 @click.command()
-@click.option("--robot", "robot_name", default="membrane", show_default=True, help="Name in config/robots, or a .yaml.")
+@click.option(
+    "--robot", "robot_name", default=DEFAULT_ROBOT, show_default=True, help="Name in config/robots, or a .yaml."
+)
 @click.option(
     "--frames", type=click.Path(path_type=Path), help="Captured scans or markers.  [default: data/ROBOT/frames.zarr]"
 )

@@ -5,12 +5,14 @@ from pathlib import Path
 import click
 
 from softform_core.cli.train import learn_and_report
-from softform_core.paths import data_dir, models_of
+from softform_core.paths import DEFAULT_ROBOT, data_dir, models_of
 from softform_core.robots import load_robot
 
 
 @click.command()
-@click.option("--robot", "robot_name", default="membrane", show_default=True, help="Name in config/robots, or a .yaml.")
+@click.option(
+    "--robot", "robot_name", default=DEFAULT_ROBOT, show_default=True, help="Name in config/robots, or a .yaml."
+)
 @click.option(
     "--frames", "store", type=click.Path(path_type=Path), help="Captured since.  [default: data/ROBOT/refresh.zarr]"
 )

@@ -5,14 +5,16 @@ from pathlib import Path
 import click
 import numpy as np
 
-from softform_core.paths import data_dir
+from softform_core.paths import DEFAULT_ROBOT, data_dir
 from softform_core.robots import load_robot
 
 _FAILURES_SHOWN = 20
 
 
 @click.command()
-@click.option("--robot", "robot_name", default="membrane", show_default=True, help="Name in config/robots, or a .yaml.")
+@click.option(
+    "--robot", "robot_name", default=DEFAULT_ROBOT, show_default=True, help="Name in config/robots, or a .yaml."
+)
 @click.option(
     "--samples", type=click.IntRange(min=1), help="Of a surface: corners, then Halton samples.  [default: 1000]"
 )

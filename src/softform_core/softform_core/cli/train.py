@@ -8,7 +8,7 @@ import click
 
 from softform_core.cli.registered import RegisteredCommands
 from softform_core.cli.train_tip import reject_options, train_tip_kinematics, train_tip_sim_to_real
-from softform_core.paths import data_dir, models_of, runs_dir
+from softform_core.paths import DEFAULT_ROBOT, data_dir, models_of, runs_dir
 from softform_core.robots import Robot, load_robot
 
 if TYPE_CHECKING:
@@ -32,7 +32,9 @@ def train() -> None:
 
 
 @click.command()
-@click.option("--robot", "robot_name", default="membrane", show_default=True, help="Name in config/robots, or a .yaml.")
+@click.option(
+    "--robot", "robot_name", default=DEFAULT_ROBOT, show_default=True, help="Name in config/robots, or a .yaml."
+)
 @click.option(
     "--recipe",
     "recipe_name",
@@ -113,7 +115,9 @@ def _surface_fk(robot: Robot, store: Path, folder: Path, recipe_name: str, epoch
 
 
 @click.command()
-@click.option("--robot", "robot_name", default="membrane", show_default=True, help="Name in config/robots, or a .yaml.")
+@click.option(
+    "--robot", "robot_name", default=DEFAULT_ROBOT, show_default=True, help="Name in config/robots, or a .yaml."
+)
 @click.option(
     "--frames", "store", type=click.Path(path_type=Path), help="Captured frames.  [default: data/ROBOT/frames.zarr]"
 )

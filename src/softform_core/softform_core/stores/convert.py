@@ -1,4 +1,8 @@
-"""Conversion of files that earlier versions wrote: robots, realities, model cards and Zarr stores, in place."""
+"""Conversion of files that earlier versions wrote: robots, realities, model cards and Zarr stores, in place.
+
+Other packages add conversions of their own files by entry points of the group `softform.conversions`: functions of a
+path that return what they did, in lines for people, or None if the path is not theirs.
+"""
 
 import json
 import os
@@ -16,8 +20,11 @@ from softform_core.networks.earlier_cards import card_in_new_form, is_earlier_ca
 from softform_core.networks.sim_to_real_card import SurfaceSimToRealCard
 from softform_core.networks.surface_card import SurfaceKinematicsCard
 from softform_core.networks.tip_card import TipKinematicsCard, TipSimToRealCard
+from softform_core.plugins import load_plugin, plugin_kinds
 from softform_core.robots import Robot, read_robot
 from softform_core.robots.earlier_form import earlier_fingerprint, reality_in_new_form, robot_in_new_form
+
+CONVERSIONS = "softform.conversions"
 
 _CARDS: dict[str, type[ModelCard]] = {
     str(card.model_fields["model"].default): card
@@ -34,8 +41,9 @@ def convert(path: Path, robot: Robot | None) -> list[str]:
     """Bring what lies at `path` into the form of this version.
 
     Args:
-        path: Description of a robot or a reality (.yaml), a folder of model cards, a card (.json), or a Zarr store.
-        robot: Robot of the model or store; not needed for descriptions.
+        path: Description of a robot or a reality (.yaml), a folder of model cards, a card (.json), a Zarr store, or
+            what the conversion of another package knows.
+        robot: Robot of the model or store; not needed for anything else.
 
     Returns:
         What was done, in lines for people; empty if nothing had to be.
@@ -50,11 +58,16 @@ def convert(path: Path, robot: Robot | None) -> list[str]:
     if path.is_dir() and (path / "zarr.json").is_file():
         return _convert_store(path, _needed(robot, path))
     cards = sorted(path.rglob("*.json")) if path.is_dir() else []
-    if not cards:
-        raise SoftformError(
-            f"{path} is neither a description (.yaml), a model folder nor a Zarr store.", "Check the path."
-        )
-    return [line for card in cards for line in _convert_card(card, _needed(robot, path))]
+    if cards:
+        return [line for card in cards for line in _convert_card(card, _needed(robot, path))]
+    for kind in plugin_kinds(CONVERSIONS):
+        conversion, _ = load_plugin(CONVERSIONS, kind, "conversion")
+        lines: list[str] | None = conversion(path)
+        if lines is not None:
+            return lines
+    raise SoftformError(
+        f"{path} is neither a description (.yaml), a model folder, a Zarr store nor a bag.", "Check the path."
+    )
 
 
 def _needed(robot: Robot | None, path: Path) -> Robot:

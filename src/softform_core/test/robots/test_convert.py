@@ -4,6 +4,7 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 import zarr
@@ -11,6 +12,8 @@ from click.testing import CliRunner
 
 from softform_core.cli.convert import convert
 from softform_core.errors import SoftformError
+from softform_core.frames.marker_store import create_marker_frames, open_marker_frames
+from softform_core.frames.store import create_frames, open_frames
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.paths import models_dir
 from softform_core.robots import load_robot
@@ -19,6 +22,7 @@ from softform_core.simulation.generate import generate
 from softform_core.simulation.sampling import inflations
 from softform_core.simulation.store import open_simulation
 
+PROVENANCE = {"seed": 0, "source": "test", "git_revision": "none", "created": "now"}
 EARLIER = """
 name: little
 title: A coarse membrane over four chambers
@@ -81,6 +85,20 @@ def test_earlier_models_and_stores_are_read_once_converted(tmp_path: Path) -> No
         run(store, "--robot", "membrane")
     assert "store converted" in run(store, "--robot", path)
     assert len(open_simulation(store, little)) == 2
+
+
+def test_earlier_frames_of_scans_and_markers_are_read_once_converted(tmp_path: Path) -> None:
+    robot = load_robot("membrane")
+    scans, markers, actuations = tmp_path / "frames.zarr", tmp_path / "markers.zarr", np.full((3, 9), 2000.0)
+    create_frames(scans, robot, actuations, PROVENANCE | {"via": "scanner"})
+    create_marker_frames(markers, robot, actuations, ["a", "b"], np.zeros((2, 3)), PROVENANCE | {"via": "mocap"})
+    for store, opened in ((scans, open_frames), (markers, open_marker_frames)):
+        zarr.open_group(store, mode="r+").attrs["robot_fingerprint"] = earlier_fingerprint(robot)
+        with pytest.raises(SoftformError, match=f"softform convert {store} --robot membrane"):
+            opened(store, robot)
+        assert "store converted" in run(store, "--robot", "membrane")
+        np.testing.assert_array_equal(opened(store, robot).actuation, actuations)
+        assert "nothing to convert" in run(store, "--robot", "membrane")
 
 
 def test_an_earlier_reality_becomes_one_with_a_body(tmp_path: Path) -> None:
