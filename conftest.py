@@ -34,6 +34,8 @@ _MARKS = {
     ),
 }
 
+_SOURCES = Path(__file__).parent / "src"
+
 # The range that is free of ephemeral ports on Linux.
 _HIGHEST_ROS_DOMAIN = 101
 
@@ -83,9 +85,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test as its file, and let one worker compile what all tests of rods need."""
+    """Mark each test as its file; tests of a file, and all of rods, which compile the same, run in one worker."""
     for item in items:
-        if item.path.parts[-4:-2] == ("softform_core", "test"):
+        if item.path.is_relative_to(_SOURCES):
             item.add_marker(pytest.mark.xdist_group("rods" if item.path.parent.name == "rods" else item.path.stem))
         for mark in marks_of(item.path):
             item.add_marker(mark)
