@@ -7,12 +7,17 @@ from pathlib import Path
 import pytest
 import yaml
 
+from softform_actuation.state_files import OVERRIDE, SHARED
 from softform_launch.launch_file import list_arguments
 
 ROOT = Path(__file__).parents[1]
 DOCKERFILE = (ROOT / "docker" / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
 SERVICES = yaml.safe_load((ROOT / "docker" / "compose.yaml").read_text(encoding="utf-8"))["services"]
 LINES = {line.split("==")[0].lower() for line in (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()}
+
+
+def drivers_packages():
+    return re.search(r"--packages-select\s+([^\n\"]+)", stage("driver"))[1].split()
 
 
 def stage(name):
@@ -30,8 +35,17 @@ def test_a_service_starts_a_launch_file_with_arguments_that_it_has(name):
     assert service["ulimits"]["rtprio"] >= 80 and "SYS_NICE" in service["cap_add"]
 
 
-def test_the_driver_gets_the_serial_device_and_the_latch():
-    assert SERVICES["driver"]["devices"] and "../runs:/softform/runs" in SERVICES["driver"]["volumes"]
+def test_the_driver_gets_the_serial_device_and_the_machines_place_of_the_latch():
+    driver, place = SERVICES["driver"], str(SHARED)
+    assert driver["devices"] and f"{place}:{place}" in driver["volumes"]
+    assert driver["environment"][OVERRIDE] == place, "a home inside the container is never the latch's place"
+    assert driver["environment"].items() > SERVICES["stack"]["environment"].items()
+    assert re.search(rf"install -d -o softform [^&]*{place}\b", stage("ros")), "not writable without the mount"
+
+
+def test_the_driver_has_every_family_of_devices():
+    families = {path.parent.name for path in ROOT.glob("src/*/setup.py") if '"softform.devices"' in path.read_text()}
+    assert len(families) >= 2 and families <= set(drivers_packages())
 
 
 def test_no_image_runs_as_root_or_unpinned():
@@ -46,8 +60,7 @@ def test_the_drivers_packages_are_pinned_and_light():
     loose = [name for name in installed if "==" not in name]
     assert {name.lower() for name in loose} <= LINES
     assert not {"torch", "open3d-cpu", "scipy"} & set(loose)
-    built = re.search(r"--packages-select\s+([^\n\"]+)", stage("driver"))[1].split()
-    assert all((ROOT / "src" / package / "package.xml").is_file() for package in built)
+    assert all((ROOT / "src" / package / "package.xml").is_file() for package in drivers_packages())
 
 
 def test_what_the_stages_copy_is_there():

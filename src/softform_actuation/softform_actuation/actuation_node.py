@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import rclpy
 from rclpy.callback_groups import ReentrantCallbackGroup
-from rclpy.executors import SingleThreadedExecutor
+from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor
 from rclpy.time import Duration, Time
 from std_srvs.srv import Trigger
 
@@ -53,8 +53,8 @@ class ActuationNode(SoftformLifecycleNode):
         self._ends = threading.Event()
         # The driver's thread must never wait for the middleware: it queues, and executors publish.
         self._reports: collections.deque[DriverReport] = collections.deque()
-        self._report = DriverReport(State.OFFLINE, "not configured", "", 0)
-        self._publishing = threading.Lock()
+        self._report = DriverReport(State.OFFLINE, "not configured", "", 0, 0)
+        self._publishing, self._declaring = threading.Lock(), threading.Lock()
         self._readings: collections.deque[Readings] = collections.deque(maxlen=_QUEUED_STATES)
         self._workers = ThreadPoolExecutor(max_workers=1, thread_name_prefix="actuation-request")
         self._is_working = False
@@ -89,8 +89,13 @@ class ActuationNode(SoftformLifecycleNode):
         super().destroy_node()
 
     def _spin_always(self) -> None:
-        while not self._ends.is_set():
-            self._executor_always.spin_once(timeout_sec=STATE_SECONDS)
+        while not self._ends.is_set() and self.context.ok():
+            try:
+                self._executor_always.spin_once(timeout_sec=STATE_SECONDS)
+            except (ShutdownException, ExternalShutdownException):
+                return
+            except Exception:  # `stop` has to be answered whatever else went wrong
+                self.get_logger().error(f"a callback failed: {traceback.format_exc()}")
 
     def interrupt(self) -> None:
         """Make safe at once, also in the middle of a transition; called by the handler of a signal."""
@@ -142,7 +147,8 @@ class ActuationNode(SoftformLifecycleNode):
     def _all_values(self, robot: Robot) -> dict[str, object]:
         """Parameters of the node and of the robot's devices, which are declared once the robot is known."""
         rows = parameters_of(robot)
-        declare_parameters(self, [row for row in rows if not self.has_parameter(row.name)])
+        with self._declaring:  # a stop may come while `configure` does the same
+            declare_parameters(self, [row for row in rows if not self.has_parameter(row.name)])
         return {**read_parameters(self, PARAMETERS), **read_parameters(self, rows)}
 
     def _queue_report(self, report: DriverReport) -> None:
@@ -171,13 +177,14 @@ class ActuationNode(SoftformLifecycleNode):
                 self._publish_report(self._report)
 
     def _publish_report(self, report: DriverReport) -> None:
-        self._report = report
+        self._report, driver = report, self._driver
         message = DriverState(
             state=int(report.state),
             reason=report.reason,
             holder=report.holder,
             lease=report.lease,
-            held_for=self._driver.held_for if self._driver is not None and report.holder else 0.0,
+            held_for=driver.held_for if driver is not None and report.holder else 0.0,
+            epoch=report.epoch,
         )
         message.header.stamp = self.get_clock().now().to_msg()
         self._state_publisher.publish(message)
@@ -212,7 +219,7 @@ class ActuationNode(SoftformLifecycleNode):
             if self._driver is None:
                 raise LeaseError(LeaseCode.INACTIVE, "The driver is not configured.", "Configure and activate it.")
             if request.request == Lease.Request.ACQUIRE:
-                response.lease = self._driver.acquire(request.source, request.client)
+                response.lease = self._driver.acquire(request.source, request.client, request.epoch)
                 response.first_command_timeout = values["lease_timeout"]
                 response.command_timeout = values["command_timeout"]
             elif request.request == Lease.Request.RELEASE:

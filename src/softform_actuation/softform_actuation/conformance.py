@@ -43,6 +43,7 @@ _COMMAND_SECONDS = 0.05
 _PATIENCE_SECONDS = 20.0
 _BEGIN_SECONDS = 5.0  # after a stop or a stale command, until the driver drives again
 _REST_SECONDS = 1.5  # over which what was made safe must stay so
+_BLOCKED_SECONDS = 10.0  # until what does not move is found out: stale commands, a rest, and `follow_timeout`
 _LATE_SECONDS = 0.3  # measurements may be under way so long; see `Device.read`
 _INTERRUPTED_SECONDS = 3.0  # a port that is busy or boots may take some of it
 _GUARDIAN_SECONDS = 1.0  # from the death of the driver to the guardian's request, on a busy machine
@@ -63,6 +64,8 @@ class Bench:
         safe_seconds: Within which they are, from the request on the wire.
         pull_cable: Take the connection away, and return once it is gone; the device keeps its power.
         plug_in: Give it back, under the same name.
+        block: Keep actuators where they are, whatever is asked of them.
+        free: Let them move again.
     """
 
     robot: str
@@ -74,6 +77,8 @@ class Bench:
     safe_seconds: float
     pull_cable: Callable[[], None]
     plug_in: Callable[[], None]
+    block: Callable[[], None]
+    free: Callable[[], None]
     readings: list[Readings] = field(default_factory=list)
     _driver: Driver | None = None
 
@@ -208,6 +213,22 @@ def check_stale_commands(bench: Bench) -> None:
         _Commander(bench, driver).reach_goal()
 
 
+def check_blocked_actuators(bench: Bench) -> None:
+    """What does not become safe when it is made safe is a fault; once it is free, a reset lets it be driven on."""
+    with _active(bench) as (driver, commander):
+        commander.reach_goal()
+        bench.block()
+        try:
+            _wait(
+                lambda: driver.state is State.FAULT, "a fault of actuators that stay where they are", _BLOCKED_SECONDS
+            )
+        finally:
+            bench.free()
+        _wait(bench.is_safe, "safety once the actuators are free")
+        driver.reset()
+        _Commander(bench, driver).reach_goal()
+
+
 def check_stop_and_reset(bench: Bench) -> None:
     """`stop` makes safe in motion and holds until `reset`; then a new lease drives on."""
     with _active(bench) as (driver, commander):
@@ -333,6 +354,7 @@ CHECKS: tuple[Check, ...] = (
     check_targets,
     check_slew,
     check_stale_commands,
+    check_blocked_actuators,
     check_stop_and_reset,
     check_pulled_cable,
     check_restart,

@@ -21,7 +21,7 @@ class Connection:
         is_lost: Whether the connection is gone.
         is_tested: Whether its actuators have been tested since it was opened.
         is_safe: Whether it has confirmed that it is safe.
-        still_unsafe: Reason why a device is not confirmed safe; empty if it is.
+        still_unsafe: Which actuator is not safe though its device has confirmed, as `Device.check` says; empty if none.
     """
 
     def __init__(self, device: Device) -> None:
@@ -90,7 +90,9 @@ class Connection:
             self._note_safe(self.device.make_safe())
         if not self.is_safe:
             raise unconfirmed(self.device)
-        self.device.check()
+        self.still_unsafe = self.device.check()
+        if self.still_unsafe:
+            raise DeviceError(self.still_unsafe)
 
     def note_stray(self, measurement: Measurement) -> None:
         """Take a measurement that came unasked: a safe device is silent, so this one drives on."""

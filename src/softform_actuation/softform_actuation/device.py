@@ -21,6 +21,9 @@ from softform_core.errors import SoftformError
 from softform_core.robots.devices import Tolerances
 from softform_ros.parameters import Parameter
 
+REST_SECONDS = 0.6
+"""s that the driver lets a device rest after `make_safe`; then `check` says what is not safe, or it is driven again."""
+
 
 class DeviceError(SoftformError):
     """The device does not do what it was asked."""
@@ -181,10 +184,11 @@ class Device(Protocol):
         ...
 
     def check(self) -> str:
-        """Ask a safe device for a sign of life; called about once a second.
+        """Ask a safe device for a sign of life; called about once a second, and before each `begin`.
 
         Returns:
-            Which actuator is not safe though it should be by now, and what to do; empty if none.
+            Which actuator is not safe though it should be by now, and what to do: a fault. Empty if none. Tendons have
+            to be slack `REST_SECONDS` after `make_safe`.
         """
         ...
 

@@ -27,7 +27,7 @@ from softform_actuation.deadlines import Deadlines
 from softform_actuation.device import Device, ServedActuators, never
 from softform_actuation.latch import Latch
 from softform_actuation.lease import LeaseError
-from softform_actuation.requests import Requests
+from softform_actuation.requests import EndedError, Requests
 from softform_actuation.states import DriverReport, DriverSettings, Readings, State
 from softform_actuation.statistics import LoopStatistics
 from softform_actuation.supervisor import Supervisor
@@ -71,6 +71,7 @@ class Driver:
         self._exit = threading.Event()
         self._has_ended = threading.Event()
         self._thread: threading.Thread | None = None
+        self._connecting = threading.Lock()
         self._latch = latch or Latch()
         self._deadlines = Deadlines(1.0 / settings.loop_rate, self._clock.now())
         self._scheduling = "not running"
@@ -114,12 +115,14 @@ class Driver:
             SoftformError: If a port cannot be opened, holds no such device, or the robot does not fit the device; or if
                 it was `interrupted`.
         """
-        self._supervisor.connect(interrupted)
+        self._supervisor.open(interrupted)
         self._exit.clear()
         self._has_ended.clear()
-        # A daemon: a program that forgets `close` ends all the same, and the guardian makes safe.
-        self._thread = threading.Thread(target=self._run, name="driver", daemon=True)
-        self._thread.start()
+        with self._connecting:  # a stop is latched before, and found; or comes after, and is the loop's
+            self._supervisor.begin(interrupted)
+            # A daemon: a program that forgets `close` ends all the same, and the guardian makes safe.
+            self._thread = threading.Thread(target=self._run, name="driver", daemon=True)
+            self._thread.start()
 
     def activate(self) -> None:
         """Test the actuators, then let commands through. While a fault is latched they are rejected until `reset`.
@@ -143,13 +146,13 @@ class Driver:
         if self._thread is not None and not self._exit.is_set():  # which makes safe, too
             self._in_thread(self._supervisor.rest_inactive)
 
-    def acquire(self, source: str, client: int = 0) -> int:
+    def acquire(self, source: str, client: int = 0, epoch: int = 0) -> int:
         """Return the id of a lease: from now on only `source` may command; see `LeasedCommands.acquire`.
 
         Raises:
             LeaseError: If it is rejected, with the reason.
         """
-        return self._supervisor.acquire(source, client)
+        return self._supervisor.acquire(source, client, epoch)
 
     def release(self, source: str, lease: int) -> str:
         """Take a lease back; what its holder moved is made safe.
@@ -196,9 +199,14 @@ class Driver:
             SoftformError: If a device does not confirm that it is safe; it is then tried on. If the latch would not
                 survive a restart, or there is no connection and the one before was left in doubt.
         """
-        if self._thread is None:
+        with self._connecting:
+            if self._thread is None:
+                return self._latch.stop_unconfigured()
+        try:
+            return self._in_thread(self._supervisor.stop)
+        except EndedError:  # it is being closed, which makes safe; then it clears the latch, and this stop comes after
+            self._clock.wait(self._has_ended, _REQUEST_SECONDS)
             return self._latch.stop_unconfigured()
-        return self._in_thread(self._supervisor.stop)
 
     @property
     def stops(self) -> int:
@@ -236,12 +244,12 @@ class Driver:
         """Make safe, end the loop and let go of the devices; may be called at any moment, and twice."""
         self._supervisor.is_active = False
         self._exit.set()
-        thread, self._thread = self._thread, None
-        if thread is not None:
+        if (thread := self._thread) is not None:
             if not self._clock.wait(self._has_ended, _REQUEST_SECONDS):
                 _log.error("the driver's loop hangs; the guardian process makes all safe when this process ends")
                 return
             thread.join()
+            self._thread = None
         self._supervisor.set_offline()
 
     def health(self) -> Mapping[str, object]:
@@ -325,5 +333,6 @@ class Driver:
                     # An error that repeats must not keep the loop busy.
                     self._clock.wait(self._exit, 1.0 / self._settings.loop_rate)
         finally:
+            supervisor.end()
+            self._requests.close()  # stops that wait are answered while the devices are there
             supervisor.close()
-            self._requests.close()

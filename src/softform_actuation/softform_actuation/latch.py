@@ -56,7 +56,7 @@ class Latch:
             )
         if self.failure:
             raise SoftformError(self.failure, "Correct it, then stop again.")
-        return "The driver is not configured; it has moved nothing. Latched."
+        return "The driver is not configured and moves nothing. Latched."
 
     def set(self, reason: str) -> None:
         """Latch. A disk that takes nothing must not stand in the way of making safe: it is kept in `failure`."""

@@ -1,7 +1,9 @@
 """Who may command, and what was commanded last: one commander at a time.
 
 A lease is asked for, renewed by commanding, and given up. It ends with whatever makes the robot safe, so that nothing
-moves again because a process woke up: whoever wants to go on asks anew.
+moves again because a process woke up: whoever wants to go on asks anew. A commander that was asleep before it held a
+lease has nothing that could end: so it asks with the epoch in which it was told to move, and each fault, stop, reset
+and deactivation begins another one.
 """
 
 import secrets
@@ -24,6 +26,7 @@ class LeaseCode(IntEnum):
     UNKNOWN_LEASE = 5
     INVALID_REQUEST = 6
     INTERNAL_ERROR = 7
+    OUTDATED = 8
 
 
 class LeaseError(SoftformError):
@@ -55,6 +58,7 @@ class LeasedCommands:
         self._clock, self._timeout = clock, timeout
         self._lock = threading.Lock()
         self._lease, self._holder, self._client = (1 + secrets.randbelow(2**32 - 1)) << 32, "", 0
+        self._epoch = self._lease
         self._granted = 0.0
         self._end = "It was never asked for."
         self._command: tuple[Array, float] | None = None
@@ -66,25 +70,38 @@ class LeasedCommands:
             return self._holder, self._lease
 
     @property
+    def epoch(self) -> int:
+        """Its number; numbered as the leases are, so that no other driver has the same."""
+        with self._lock:
+            return self._epoch
+
+    @property
     def held_for(self) -> float:
         """How long the lease has been held, s; 0 without a holder."""
         with self._lock:
             return self._clock.now() - self._granted if self._holder else 0.0
 
-    def acquire(self, source: str, client: int = 0) -> int:
+    def acquire(self, source: str, client: int = 0, epoch: int = 0) -> int:
         """Return the id of a new lease.
 
         Args:
             source: Who will command.
             client: Number that distinguishes the program from others of that name; 0 for none.
+            epoch: In which it was decided to move the robot; 0 for now.
 
         Raises:
-            LeaseError: If somebody holds it, or the source has no name. The program that holds it, has not commanded
-                yet and asks again has lost the answer, and gets another lease.
+            LeaseError: If somebody holds it, the epoch is over, or the source has no name. The program that holds it,
+                has not commanded yet and asks again has lost the answer, and gets another lease.
         """
         if not source:
             raise LeaseError(LeaseCode.INVALID_REQUEST, "The request names no source.", "Say who will command.")
         with self._lock:
+            if epoch not in (0, self._epoch):
+                raise LeaseError(
+                    LeaseCode.OUTDATED,
+                    f"The driver was stopped, at fault, reset or deactivated after '{source}' was asked to move.",
+                    "Ask again for the motion, if it is still meant.",
+                )
             lost_the_answer = client and (source, client) == (self._holder, self._client) and self._command is None
             if self._holder and not lost_the_answer:
                 other = "Another program named " if source == self._holder else ""
@@ -123,6 +140,11 @@ class LeasedCommands:
             if held:
                 self._end = reason
             return held
+
+    def begin_epoch(self) -> None:
+        """From now on nobody gets a lease for what was asked for before."""
+        with self._lock:
+            self._epoch += 1
 
     def expire(self, now: float) -> bool:
         """End a lease that has not been used since it was granted; returns whether it ended."""

@@ -8,6 +8,10 @@ from softform_actuation.clock import Clock
 from softform_core.errors import SoftformError
 
 
+class EndedError(SoftformError):
+    """The thread that answers has ended."""
+
+
 class Requests:
     """Work that other threads ask of one thread."""
 
@@ -32,14 +36,15 @@ class Requests:
             late: Whether it is still done after the caller's time is over.
 
         Raises:
-            SoftformError: If it does not answer within `seconds`, or has ended.
+            EndedError: If it has ended.
+            SoftformError: If it does not answer within `seconds`.
         """
         future: Future[str] = Future()
         is_answered = threading.Event()
         future.add_done_callback(lambda _: is_answered.set())
         with self._lock:
             if self._is_closed:
-                raise SoftformError("The driver has ended.", "Configure it again.")
+                raise EndedError("The driver has ended.", "Configure it again.")
             self._waiting.append((work, future))
         if not self._clock.wait(is_answered, seconds):
             if not late:

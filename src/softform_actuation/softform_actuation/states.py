@@ -34,12 +34,14 @@ class DriverReport:
         reason: Why, and what to do about it.
         holder: Holder of the lease; empty without one.
         lease: Id of that lease; without a holder that of the last one, or one that was never given before the first.
+        epoch: Number that each fault, stop, reset and deactivation raises; another driver's is another one.
     """
 
     state: State
     reason: str
     holder: str
     lease: int
+    epoch: int
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import numpy as np
 
 from softform_actuation.commands import limit_rate
 from softform_actuation.connection import Connection, unconfirmed
-from softform_actuation.device import Device, DeviceError, ServedActuators, UnsafeError, never
+from softform_actuation.device import REST_SECONDS, Device, DeviceError, ServedActuators, UnsafeError, never
 from softform_actuation.follower import Follower
 from softform_actuation.guardian import HEARTBEAT_SECONDS, SILENCE_SECONDS
 from softform_actuation.latch import LEFT_ACTIVE, LEFT_UNCONFIRMED, Latch
@@ -27,7 +27,6 @@ from softform_core.robots import Robot
 _log = logging.getLogger(__name__)
 
 _BACK = " The device is back on its port and safe; call 'reset' to go on."
-REST_SECONDS = 0.5
 _STANDSTILL_SECONDS = SILENCE_SECONDS - 2.0 * HEARTBEAT_SECONDS
 """Between two ticks; after a longer one the guardian may have made all safe."""
 _LONGEST_STEP_SECONDS = 0.2
@@ -104,9 +103,12 @@ class Supervisor:
         if self.state is State.FAULT and not self.is_safe:
             names = ", ".join(c.device.identity for c in self.connections if not c.is_safe)
             doubt = f" {names} has not confirmed that it is safe: cut its supply."
-        return DriverReport(self.state, self.reason + doubt, holder, lease)
+        if self.state is State.FAULT:
+            told = [c.still_unsafe for c in self.connections if c.still_unsafe not in self.reason]
+            doubt += "".join(f" {text}" for text in told)
+        return DriverReport(self.state, self.reason + doubt, holder, lease, self.commands.epoch)
 
-    def connect(self, interrupted: Callable[[], bool]) -> None:
+    def open(self, interrupted: Callable[[], bool]) -> None:
         """Open the devices, which makes them safe. Nothing moves.
 
         Raises:
@@ -115,15 +117,27 @@ class Supervisor:
         try:
             for connection in self.connections:  # which makes safe: what died before may have left the robot moving
                 connection.open(interrupted)
-            latched = self._latch.read()  # afterwards: a stop may have come meanwhile
-            if latched is not None:
-                self._set_state(State.FAULT, f"Latched before this start: {latched}. Safe now; call 'reset' to go on.")
-                return
         except BaseException:
-            for connection in self.connections:
-                connection.let_go()
+            self._let_go()
             raise
-        self._set_state(State.SAFE, "connected and inactive: activate the driver to send commands")
+
+    def begin(self, interrupted: Callable[[], bool]) -> None:
+        """Take up the open devices, latched if a latch is found: a stop may have come while they were opened.
+
+        Raises:
+            DeviceError: If interrupted, by a stop that may not be latched yet.
+        """
+        if interrupted():
+            self._let_go()
+            raise DeviceError("The connection was interrupted.", "Configure the driver again.")
+        if (latched := self._latch.read()) is not None:
+            self._set_state(State.FAULT, f"Latched before this start: {latched}. Safe now; call 'reset' to go on.")
+        else:
+            self._set_state(State.SAFE, "connected and inactive: activate the driver to send commands")
+
+    def _let_go(self) -> None:
+        for connection in self.connections:
+            connection.let_go()
 
     def activate(self, interrupted: Callable[[], bool]) -> str:
         """Let commands through once the actuators are tested, unless a fault is latched; a reset then is missing.
@@ -142,6 +156,7 @@ class Supervisor:
                 else:
                     self.fault(str(error))
                 raise
+            self._rest_until = self._clock.now() + REST_SECONDS
             self._rest_reason = "ready: all actuators are safe, waiting for a lease and commands"
         self.is_active = True
         return "active"
@@ -160,14 +175,14 @@ class Supervisor:
         if self._latch.failure:
             raise SoftformError(self._latch.failure, f"Make that folder writable, then {request} again.")
 
-    def acquire(self, source: str, client: int) -> int:
-        """Return the id of a lease for the program `client` named `source`; any thread may ask.
+    def acquire(self, source: str, client: int, epoch: int) -> int:
+        """Return the id of a lease as `LeasedCommands.acquire`; any thread may ask.
 
         Raises:
             LeaseError: If it is rejected, with the reason.
         """
         self.require_takes_commands()
-        lease = self.commands.acquire(source, client)
+        lease = self.commands.acquire(source, client, epoch)
         self.tell()
         return lease
 
@@ -266,9 +281,17 @@ class Supervisor:
             self._follow_command(now, interrupted)
         elif self.is_active and self.state is State.SAFE and self.is_safe:
             if now >= self._rest_until:
+                self._require_at_rest(now)
                 self._start()
         else:
             self._check(now)
+
+    def _require_at_rest(self, now: float) -> None:
+        # It drives what it finds: a tendon that did not slacken would be held where it is.
+        for connection in self.connections:
+            connection.check(now, never)
+            if connection.still_unsafe:
+                raise UnsafeError(connection.still_unsafe)
 
     def _start(self) -> None:
         self._drives = True
@@ -327,6 +350,8 @@ class Supervisor:
                 if connection.check(now, never):
                     self._statistics.reconnections += 1
                     self._set_state(State.FAULT, self.reason.removesuffix(_BACK) + _BACK)
+                elif connection.still_unsafe and self.state is not State.FAULT:
+                    self.fault(connection.still_unsafe)
             except SoftformError as error:
                 if self.state is not State.FAULT:
                     self.fault(str(error))
@@ -337,6 +362,7 @@ class Supervisor:
     def fault(self, reason: str) -> None:
         """Make safe, then latch and report."""
         self.make_safe_quietly(reason)
+        self.commands.begin_epoch()
         if self.state is State.FAULT:
             _log.warning("further fault: %s", reason)
             self.tell()
@@ -352,9 +378,13 @@ class Supervisor:
         if len(self.connections) == 1:
             self.connections[0].make_safe()
             return
-        # At the same time: one that does not answer must not keep the others waiting.
-        with ThreadPoolExecutor(len(self.connections)) as threads:
-            list(threads.map(Connection.make_safe, self.connections))
+        try:  # at the same time: one that does not answer must not keep the others waiting
+            with ThreadPoolExecutor(len(self.connections)) as threads:
+                list(threads.map(Connection.make_safe, self.connections))
+        except RuntimeError:
+            _log.exception("no threads can be started: the devices are made safe one after the other")
+            for connection in self.connections:
+                connection.make_safe()
 
     def _rest(self, reason: str) -> None:
         self.make_safe_quietly(reason)
@@ -374,6 +404,7 @@ class Supervisor:
         Raises:
             SoftformError: If a device does not confirm it; it is then tried on.
         """
+        self.commands.begin_epoch()
         if self.state is State.FAULT:
             self.make_safe_quietly(self.reason)
             return "safe"
@@ -423,6 +454,7 @@ class Supervisor:
         else:
             self._latch.clear()
         self.commands.end("The driver was reset.")
+        self.commands.begin_epoch()
         self._rest_until = self._clock.now() + REST_SECONDS
         self._rest_reason = "ready after a reset: all actuators are safe, waiting for a lease and commands"
         self._set_state(State.SAFE, "reset" if self.is_active else "reset; activate the driver to send commands")
@@ -452,10 +484,13 @@ class Supervisor:
             self.busy = ""
             self._rest_until = self._clock.now() + REST_SECONDS
 
-    def close(self) -> None:
-        """Make safe and let go of the devices; resets that still wait are rejected as too late."""
+    def end(self) -> None:
+        """Make safe for the last time; resets that still wait are rejected as too late."""
         self.stops += 1
         self.make_safe_quietly("The driver was closed.")
+
+    def close(self) -> None:
+        """Let go of the devices; what is not safe for sure stays latched."""
         is_safe = self.is_safe
         for connection in self.connections:
             connection.device.close()

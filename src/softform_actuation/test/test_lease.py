@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from softform_actuation.clock import SteadyClock
-from softform_actuation.lease import LeasedCommands, LeaseError
+from softform_actuation.lease import LeaseCode, LeasedCommands, LeaseError
 from softform_ros.command_lease import KnownLease
 
 
@@ -88,6 +88,22 @@ def test_what_the_driver_said_before_it_gave_a_lease_does_not_end_it() -> None:
     assert not known.note(*said_before) and known.lease
     leases.end("stop")
     assert known.note(*leases.holder)
+
+
+def test_a_lease_is_not_given_for_what_was_asked_for_before_a_stop() -> None:
+    leases = LeasedCommands(SteadyClock(), 3.0)
+    before = leases.epoch
+    leases.begin_epoch()
+    with pytest.raises(
+        LeaseError, match="stopped, at fault, reset or deactivated after 'planner' was asked"
+    ) as rejected:
+        leases.acquire("planner", 5, before)
+    assert rejected.value.code is LeaseCode.OUTDATED and leases.holder[0] == ""
+    with pytest.raises(LeaseError, match="after 'planner' was asked"):  # an epoch of another driver
+        leases.acquire("planner", 5, LeasedCommands(SteadyClock(), 3.0).epoch)
+    leases.acquire("planner", 5, leases.epoch)
+    leases.end("given up")
+    leases.acquire("planner", 5)  # decided now
 
 
 def test_ids_fit_the_messages_and_are_never_none() -> None:

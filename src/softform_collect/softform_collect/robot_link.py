@@ -31,8 +31,8 @@ class RobotLink:
     """Talks to driver and capture devices while the `with` block lasts.
 
     What is held is repeated, since the driver makes the robot safe when commands cease: so it does when this process
-    dies. The driver's lease is asked for with the first command, and again after `let_go`; when it dies, nothing more
-    is commanded.
+    dies. The driver's lease is asked for with the first command, and again after `let_go`; when it dies, or the driver
+    was stopped, at fault or reset since the block began, nothing more is commanded.
 
     Attributes:
         driver: State of the driver.
@@ -54,7 +54,7 @@ class RobotLink:
         self.clouds: CaptureWatch[PointCloud2] = CaptureWatch(read=self._in_robot_frame)
         self.markers: CaptureWatch[MarkerFrame] = CaptureWatch(read=self._in_robot_frame)
         self.command = HeldCommand(lambda values: self._lease.send(values))
-        self._has_asked = False
+        self._has_asked, self._epoch = False, 0
         self._stop_reason: str | None = None
 
     @property
@@ -99,7 +99,7 @@ class RobotLink:
             LeaseRejectedError: If it is rejected.
         """
         if not self._has_asked:
-            self._lease.acquire()
+            self._lease.acquire(self._epoch)
             self._has_asked = True
         return self.command.hold(values, lambda: self._lease.is_held and permitted())
 
@@ -116,6 +116,7 @@ class RobotLink:
         # After a stop the robot must not move by itself when the driver is reset, whether or not it was held just then.
         # A driver that only makes safe has no command: where nothing is held, this link asked for that.
         followed, dead = self.driver.follows, self._lease.note(message)
+        self._epoch = self._epoch or message.epoch
         stopped = self.driver.note_state(message.state, message.reason, message.holder)
         if dead or (stopped and followed and message.state != DriverState.SAFE):
             self._stop_reason = message.reason

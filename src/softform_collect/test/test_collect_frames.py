@@ -413,9 +413,18 @@ class HeldLease:
 
     def __init__(self):
         self.known = KnownLease()
+        self.asked_in = []
 
     def note(self, state):
         return self.known.note(state.holder, state.lease)
+
+    @property
+    def is_held(self):
+        return bool(self.known.lease)
+
+    def acquire(self, epoch):
+        self.asked_in.append(epoch)
+        self.known.grant(8)
 
     def release(self):
         return bool(self.known.drop())
@@ -444,6 +453,19 @@ def test_what_counts_as_a_stop_of_the_driver(states, held, is_stop):
         link._on_driver_state(DriverState(state=state, reason="because", holder=holder, lease=7))
     assert link.stop_reason == ("because" if is_stop else None)
     assert link.command.values is None
+
+
+def test_a_collection_asks_for_every_lease_in_the_epoch_in_which_it_began():
+    link = RobotLink(ROBOT, SimpleNamespace(get_name=lambda: "collector"), frames=None)
+    link._lease = HeldLease()
+    link.command = HeldCommand(lambda values: None)
+    link._on_driver_state(DriverState(state=DriverState.SAFE, lease=7, epoch=5))
+    assert link.hold(np.full(9, 1000.0), lambda: True)
+    link.let_go()
+    # Frozen between two frames it misses a stop and a reset; the driver's next word comes before its next command.
+    link._on_driver_state(DriverState(state=DriverState.SAFE, lease=8, epoch=7))
+    link.hold(np.full(9, 1000.0), lambda: True)
+    assert link._lease.asked_in == [5, 5]
 
 
 def test_many_unfit_frames_in_a_row_end_collecting_and_are_taken_again(tmp_path):

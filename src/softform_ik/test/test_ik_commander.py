@@ -141,6 +141,30 @@ def test_a_goal_that_is_rejected_the_lease_says_who_has_it(commander, lease):
     assert rejected.value.code == Code.DRIVER_NOT_READY
 
 
+def test_a_goal_that_was_accepted_before_a_stop_and_a_reset_moves_nothing(commander, lease, sent):
+    """As it is when this process was frozen meanwhile: it has missed both, and the driver is safe as before."""
+    lease.is_held, goal = False, StopRequest()
+    commander.begin(goal, Code.PREEMPTED)
+    lease.epoch += 2
+    with pytest.raises(GoalError, match="was stopped"):
+        commander.hold(GOAL, goal)
+    assert not sent
+    newer = StopRequest()
+    commander.begin(newer, Code.PREEMPTED)
+    assert commander.hold(GOAL, newer)
+
+
+def test_a_stream_that_came_before_a_stop_and_a_reset_moves_nothing(commander, lease):
+    lease.is_held = False
+    commander.note_target()
+    lease.epoch += 2
+    with pytest.raises(SoftformError, match="was stopped"):
+        commander.take_for_stream()
+    commander.note_target()
+    commander.take_for_stream()
+    assert lease.is_held
+
+
 def test_how_long_a_shape_is_held_without_renewal(commander, steady):
     goal = StopRequest()
     assert commander.held_for == 0.0

@@ -10,6 +10,8 @@ from softform_actuation.state_files import OVERRIDE
 from softform_core.plant import load_plant
 from softform_core.robots import load_robot
 from softform_rig.emulated_board import Sensors
+from softform_rig.fault_schedule import FaultSchedule
+from softform_rig.faults import parse_fault
 from softform_rig.make_board import BoardName, make_board
 from softform_rig.pseudo_terminal import PseudoTerminal
 
@@ -24,12 +26,13 @@ def bench(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     folder, robot = tmp_path_factory.mktemp(kind), load_robot("membrane")
     channels = robot.devices[0].channels
     board = make_board(kind, load_plant(), Sensors(noise=0.03))
-    terminal = PseudoTerminal(board, folder / "port")
+    schedule = FaultSchedule()
+    terminal = PseudoTerminal(board, folder / "port", schedule)
     terminal.start()
 
     bench = conformance.Bench(
         robot=robot.name,
-        values={"port": str(terminal.link), "board": kind},
+        values={"port": str(terminal.link), "board": kind, "follow_timeout": 1.0},
         goal=GOAL,
         tolerance=400.0,
         true_values=lambda: 1000.0 * board.pressures()[channels],
@@ -37,6 +40,8 @@ def bench(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         safe_seconds=2.0,
         pull_cable=terminal.pull_cable,
         plug_in=terminal.plug_in,
+        block=lambda: schedule.inject(parse_fault(f"stuck_valve={channels[0]}")),
+        free=schedule.clear,
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(OVERRIDE, str(folder))

@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,7 @@ class Lab:
     def plug(self, board: SteppedBoard) -> None:
         self.board = board
 
-    def driver(self) -> Driver:
+    def driver(self, *, connect: bool = True) -> Driver:
         link = SteppedLink(self.clock, lambda: self.board)
         board = OpenPneuBoardA(link, vent_threshold=100.0, boot_seconds=0.05)
         served = served_by_devices(self.robot)[0]
@@ -55,8 +56,9 @@ class Lab:
             Latch(self.folder / "latch.json"),
         )
         self.drivers.append(driver)
-        driver.connect()
-        driver.activate()
+        if connect:
+            driver.connect()
+            driver.activate()
         return driver
 
     def command_for_ever(self) -> None:
@@ -246,6 +248,87 @@ def test_a_robot_that_was_left_in_doubt_is_not_called_vented(lab: Lab, wait_unti
     assert driver.state is State.OFFLINE and "did not confirm that it is safe" in driver.reason
     with pytest.raises(SoftformError, match="nothing was made safe now"):
         driver.stop()
+
+
+def test_a_stop_while_the_driver_is_being_closed_is_not_forgotten(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, wait_until: WaitUntil
+) -> None:
+    driver, told = lab.driver(), []
+    lab.command_for_ever()
+    wait_until(lab.is_inflated)
+    device, stopping = driver._devices[0], threading.Thread(target=lambda: told.append(driver.stop()))
+    let_go = device.close
+
+    def close() -> None:
+        stopping.start()
+        lab.clock.sleep(1.0)  # as long as it takes to end the guardian
+        let_go()
+
+    monkeypatch.setattr(device, "close", close)
+    driver.close()
+    stopping.join()
+    assert told == ["The driver is not configured and moves nothing. Latched."]
+    again = lab.driver()
+    assert again.state is State.FAULT and "stopped by request" in again.reason
+
+
+def test_a_stop_between_the_last_command_and_the_end_of_the_loop_is_confirmed_and_stays_latched(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, wait_until: WaitUntil
+) -> None:
+    driver, told = lab.driver(), []
+    lab.command_for_ever()
+    wait_until(lab.is_inflated)
+    device, stopping = driver._devices[0], threading.Thread(target=lambda: told.append(driver.stop()))
+    vent = device.make_safe
+
+    def make_safe() -> bool:
+        if stopping.ident is None:
+            stopping.start()
+            lab.clock.sleep(0.1)
+        return vent()
+
+    monkeypatch.setattr(device, "make_safe", make_safe)
+    driver.close()
+    stopping.join()
+    assert told == ["Safe and latched; call 'reset' to go on."]
+    assert lab.driver().state is State.FAULT
+
+
+def test_a_stop_while_the_driver_connects_is_not_forgotten(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, wait_until: WaitUntil
+) -> None:
+    lab.driver().close()
+    driver = lab.driver(connect=False)
+    stopping, read = threading.Thread(target=driver.stop), driver._latch.read
+
+    def read_and_be_stopped() -> str | None:
+        monkeypatch.setattr(driver._latch, "read", read)
+        latched = read()
+        stopping.start()
+        time.sleep(0.1)
+        return latched
+
+    monkeypatch.setattr(driver._latch, "read", read_and_be_stopped)
+    driver.connect()
+    wait_until(lambda: not stopping.is_alive())
+    assert driver.state is State.FAULT and (lab.folder / "latch.json").exists()
+
+
+def test_a_connection_that_is_interrupted_once_the_board_is_open_is_none(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver, is_open = lab.driver(connect=False), []
+    device = driver._devices[0]
+    opened = device.open
+
+    def open_it(interrupted: Callable[[], bool]) -> None:
+        opened(interrupted)
+        is_open.append(True)
+
+    monkeypatch.setattr(device, "open", open_it)
+    with pytest.raises(SoftformError, match="interrupted"):
+        driver.connect(lambda: bool(is_open))
+    assert driver.state is State.OFFLINE and lab.board.user is None
 
 
 def test_what_waits_behind_a_request_may_interrupt_it_and_late_ones_are_forgotten(clock: SteppedClock) -> None:

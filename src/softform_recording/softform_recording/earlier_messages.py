@@ -90,6 +90,7 @@ def _driver_state(earlier: Any, types: Types) -> Any:
         holder=getattr(earlier, "holder", ""),
         lease=getattr(earlier, "lease", 0),
         held_for=getattr(earlier, "held_for", 0.0),
+        epoch=getattr(earlier, "epoch", 0),
     )
 
 

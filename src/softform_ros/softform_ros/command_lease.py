@@ -72,7 +72,7 @@ class CommandLease:
     def __init__(self, node: Node, names: Sequence[str], unit: str) -> None:
         """Ask for nothing yet."""
         self._node, self._names, self._unit = node, list(names), unit
-        self._known, self._client_number = KnownLease(), 1 + secrets.randbelow(2**64 - 1)
+        self._known, self._client_number, self._epoch = KnownLease(), 1 + secrets.randbelow(2**64 - 1), 0
         self._commands = node.create_publisher(ActuatorCommand, "actuator_command", qos.ACTUATOR_COMMAND)
         self._client = node.create_client(Lease, "lease")
 
@@ -82,22 +82,36 @@ class CommandLease:
         return str(self._node.get_name())
 
     @property
+    def epoch(self) -> int:
+        """The driver's epoch, as far as it has said; 0 if it has said nothing."""
+        return self._epoch
+
+    @property
     def is_held(self) -> bool:
         """Whether the lease is held, as far as the driver has said."""
         return self._known.lease != 0
 
-    def acquire(self) -> None:
+    def acquire(self, epoch: int | None = None) -> None:
         """Ask for the lease, unless it is held already; waits for the answer, in another thread than the executor's.
+
+        Args:
+            epoch: The driver's epoch when what is to be commanded was asked for; None if that is now.
 
         Raises:
             LeaseRejectedError: If the driver does not answer, or rejects, with the reason and who holds it.
         """
         if self.is_held:
             return
+        if epoch == 0:
+            raise LeaseRejectedError(
+                "No driver had announced itself on driver_state when this was asked for.", "Ask for it again."
+            )
         if not self._client.wait_for_service(_ANSWER_SECONDS):
             raise LeaseRejectedError("No driver offers the service 'lease'.", "Start the driver and activate it.")
         answered, is_given_up, deciding = threading.Event(), False, threading.Lock()
-        request = Lease.Request(request=Lease.Request.ACQUIRE, source=self.source, client=self._client_number)
+        request = Lease.Request(
+            request=Lease.Request.ACQUIRE, source=self.source, client=self._client_number, epoch=epoch or 0
+        )
         future = self._client.call_async(request)
 
         def note(done: Future) -> None:
@@ -146,8 +160,10 @@ class CommandLease:
         return bool(lease)
 
     def note(self, state: DriverState) -> bool:
-        """Take a `driver_state`; returns whether the lease held here has died."""
-        return self._known.note(state.holder, state.lease)
+        """Take a `driver_state`; returns whether the lease held here has died, or what was asked for before is over."""
+        is_over = self._epoch not in (0, state.epoch)
+        self._epoch = state.epoch
+        return self._known.note(state.holder, state.lease) or is_over
 
     def close(self) -> None:
         """Give the lease up and close topic and service."""

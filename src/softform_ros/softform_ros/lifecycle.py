@@ -10,6 +10,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import rclpy
+from rcl_interfaces.msg import SetParametersResult
 from rclpy._rclpy_pybind11 import RCLError
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
@@ -22,6 +23,12 @@ from softform_ros.parameters import Parameter, declare_parameters, read_paramete
 
 if TYPE_CHECKING:
     from softform_ros.frames import Frames
+
+
+_SIM_TIME = (
+    "This node commands, drives or measures a robot, and 'use_sim_time' is true.",
+    "Set it to false: commands and captures are stamped by the computer's clock.",
+)
 
 
 class SoftformLifecycleNode(LifecycleNode):
@@ -44,6 +51,7 @@ class SoftformLifecycleNode(LifecycleNode):
         super().__init__(name)
         self._parameter_table = tuple(parameter_table)
         declare_parameters(self, self._parameter_table)
+        self.add_on_set_parameters_callback(self._reject_sim_time)
         self.parameters: Mapping[str, Any] = {}
         self.is_active = False
         self._is_configured = False
@@ -86,6 +94,10 @@ class SoftformLifecycleNode(LifecycleNode):
         except Exception as error:  # health must never end the node
             return Health(ERROR, f"health could not be read: {error}")
 
+    def _reject_sim_time(self, parameters: list[rclpy.Parameter]) -> SetParametersResult:
+        wants = any(one.name == "use_sim_time" and one.value for one in parameters) and not self.may_use_sim_time
+        return SetParametersResult(successful=not wants, reason=" ".join(_SIM_TIME) if wants else "")
+
     def _step(self, name: str, step: Callable[[], None]) -> TransitionCallbackReturn:
         try:
             step()
@@ -103,10 +115,7 @@ class SoftformLifecycleNode(LifecycleNode):
         def step() -> None:
             self.parameters = read_parameters(self, self._parameter_table)
             if self.get_parameter("use_sim_time").value and not self.may_use_sim_time:
-                raise SoftformError(
-                    "This node commands, drives or measures a robot, and 'use_sim_time' is true.",
-                    "Set it to false: commands and captures are stamped by the computer's clock.",
-                )
+                raise SoftformError(*_SIM_TIME)
             try:
                 self.configure()
             except BaseException:

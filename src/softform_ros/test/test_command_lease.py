@@ -70,6 +70,7 @@ class Answers:
         self.leases = 40
         self.released: list[int] = []
         self.clients: list[int] = []
+        self.epochs: list[int] = []
         self.commands: list[ActuatorCommand] = []
         self.delays: list[float] = []
         self.rejection = ""
@@ -80,6 +81,7 @@ class Answers:
             response.success = True
             return response
         self.clients.append(request.client)
+        self.epochs.append(request.epoch)
         if self.rejection:
             response.message = self.rejection
             return response
@@ -131,6 +133,17 @@ def test_commands_go_out_under_the_lease_and_none_without(driver: Answers, lease
     lease.acquire()
     assert lease.release() and not lease.is_held
     wait_until(lambda: driver.released == [42])
+
+
+def test_the_epoch_is_what_the_driver_said_last_and_goes_with_the_request(driver: Answers, lease: CommandLease) -> None:
+    with pytest.raises(LeaseRejectedError, match="No driver had announced itself"):
+        lease.acquire(lease.epoch)
+    assert not lease.note(DriverState(epoch=5)) and lease.epoch == 5
+    asked = lease.epoch
+    assert lease.note(DriverState(epoch=7)), "a stop and a reset that were not seen"
+    assert not lease.note(DriverState(epoch=7))
+    lease.acquire(asked)
+    assert driver.epochs == [5]
 
 
 def test_each_program_asks_by_a_number_of_its_own(driver: Answers, lease: CommandLease) -> None:

@@ -18,6 +18,7 @@ from softform_actuation.device import (
     UnsafeError,
     never,
 )
+from softform_actuation.guardian import HEARTBEAT_SECONDS, SILENCE_SECONDS
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.files import write_atomically
@@ -31,6 +32,9 @@ from softform_tendons.watch import LoadWatch
 
 WATCHDOG_SECONDS = 0.5
 """Silence on the bus after which the motors stop by themselves."""
+
+_STANDSTILL_SECONDS = SILENCE_SECONDS - 2.0 * HEARTBEAT_SECONDS
+"""Since the motors were heard last; after a longer time the guardian may have slackened the tendons."""
 
 _SILENT_READS = 5
 _SILENT_SECONDS = 0.8  # of the whole bus: a busy machine may stop a process for some tenths of a second
@@ -74,7 +78,7 @@ class TendonBus:
         self._alerts: list[int] = []
         self._driven = self._needs_safety = False
         self._safe_since: float | None = None
-        self._silent_reads = 0
+        self._silent_reads = self._damaged_reads = 0
         self._next_read = self._heard_at = 0.0
         self._last_ticks: dict[int, int] = {}
 
@@ -111,7 +115,7 @@ class TendonBus:
 
     def begin(self) -> Array:
         """As `Device.begin`: power the motors where they are."""
-        states = self._read_states()
+        states = self._read_all_states()
         if len(states) < len(self._ids):
             raise DeviceError(*where_broken(self._ids, states))
         self._check_hardware(states)
@@ -124,13 +128,15 @@ class TendonBus:
             self._bus.set(motor, registers.TORQUE_ENABLE, b"\x01")
         self._send_goals([int(tick) for tick in ticks])
         self._send_to_all(registers.BUS_WATCHDOG, bytes([round(WATCHDOG_SECONDS / registers.WATCHDOG_UNIT)]))
-        self._driven, self._safe_since, self._silent_reads = True, None, 0
+        self._driven, self._safe_since, self._silent_reads, self._damaged_reads = True, None, 0, 0
         self._heard_at = self.clock.now()
         self._watch.restart(self._heard_at)
         return self._drums.pulls(ticks)
 
     def set_targets(self, targets: Array, interrupted: Callable[[], bool]) -> bool:
-        """As `Device.set_targets`: one request for all motors."""
+        """As `Device.set_targets`: one request for all motors; none to motors that were not heard for a while."""
+        if self.clock.now() - self._heard_at > _STANDSTILL_SECONDS:
+            return False  # goals now would pull what the guardian has slackened
         self._send_goals(self._drums.ticks(targets))
         return True
 
@@ -144,15 +150,21 @@ class TendonBus:
             self.clock.sleep(min(wait, timeout))
             if wait > timeout:
                 return []
+        damaged_before = self._bus.damaged
         states = self._read_states()
         now = self.clock.now()
         self._next_read = now + _READ_PERIOD
         if len(states) < len(self._ids):
             self._silent_reads += 1
+            self._damaged_reads += self._bus.damaged > damaged_before
             if self._silent_reads >= _SILENT_READS and (states or now - self._heard_at > _SILENT_SECONDS):
-                raise UnsafeError(*where_broken(self._ids, states))
+                are_damaged = (
+                    self._damaged_reads == self._silent_reads
+                )  # each time: no answer is there, but a spoilt one
+                spoilt = [motor for motor in self._ids if are_damaged and motor not in states]
+                raise UnsafeError(*where_broken(self._ids, states, spoilt))
             return []
-        self._silent_reads, self._heard_at = 0, now
+        self._silent_reads, self._damaged_reads, self._heard_at = 0, 0, now
         self._check_hardware(states)
         if tripped := [motor for motor in self._ids if states[motor].watchdog_tripped]:
             raise UnsafeError(
@@ -174,7 +186,7 @@ class TendonBus:
         self._bus.send(self._emergency() + self._goals(wanted))  # a broadcast is not acknowledged
         self._driven = False
         self._safe_since = self.clock.now()
-        states = self._read_states()
+        states = self._read_all_states()
         confirmed = all(
             motor in states and not states[motor].watchdog_tripped and states[motor].goal == goal
             for motor, goal in zip(self._ids, wanted, strict=True)
@@ -184,7 +196,7 @@ class TendonBus:
 
     def check(self) -> str:
         """As `Device.check`: whether all tendons are slack; motors that are there lose their power."""
-        states = self._read_states()
+        states = self._read_all_states()
         if not states:
             raise DeviceLostError(*where_broken(self._ids, states))
         if self.safe_action is SafeAction.HOLD or self._safe_since is None:
@@ -298,6 +310,11 @@ class TendonBus:
         self._last_ticks |= {motor: state.position for motor, state in self._states.items()}
         self._alerts = [motor for motor, answer in answers.items() if answer.has_alert]
         return self._states
+
+    def _read_all_states(self) -> dict[int, MotorState]:
+        """Once more if an answer is missing: one alone may be lost on the wire."""
+        states = self._read_states()
+        return states if len(states) == len(self._ids) else self._read_states()
 
     def _check_hardware(self, states: dict[int, MotorState]) -> None:
         names = dict(zip(self._ids, self._served.actuators, strict=True))

@@ -8,6 +8,8 @@ import pytest
 from softform_actuation import conformance
 from softform_actuation.state_files import OVERRIDE
 from softform_core.robots import load_robot
+from softform_rig.fault_schedule import FaultSchedule
+from softform_rig.faults import parse_fault
 from softform_rig.make_device import make_motors
 from softform_rig.pseudo_terminal import PseudoTerminal
 from softform_rig.reality import load_reality
@@ -25,7 +27,8 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[conformance.Benc
     (described,) = robot.devices
     bus = make_motors(robot, described, load_reality("ideal", robot))
     bus.advance(0.1)
-    terminal = PseudoTerminal(bus, folder / "port")
+    schedule = FaultSchedule()
+    terminal = PseudoTerminal(bus, folder / "port", schedule)
     terminal.start()
 
     bench = conformance.Bench(
@@ -38,6 +41,8 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[conformance.Benc
         safe_seconds=SLACKENED_WITHIN + BUSY_MACHINE,
         pull_cable=terminal.pull_cable,
         plug_in=terminal.plug_in,
+        block=lambda: schedule.inject(parse_fault(f"blocked_motor={described.channels[0]}")),
+        free=schedule.clear,
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(OVERRIDE, str(folder))

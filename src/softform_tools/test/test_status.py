@@ -38,6 +38,7 @@ WELL = StackStatus(
     bringup="active",
     driver=DriverStatus("running", "follows commands", "planner", 12.0),
     motors={"motor 1 (t1)": "XC330-T288, 11.1 V, 30 °C, 20 mA", "bus": "all motors answer"},
+    held={"inverse_kinematics": "37 of 600"},
     robots=("membrane",),
     models={"shape_predictor": "rig_default"},
     nodes=(NodeStatus("actuation", "active", "OK", "running"), NodeStatus("bringup_manager", "", "OK", "active")),
@@ -54,6 +55,7 @@ def test_a_healthy_stack_is_told_with_rates_and_ages():
         "ROS_DOMAIN_ID 0: active",
         "driver    running: follows commands",
         "lease     'planner' has held it for 12 s",
+        "held      inverse_kinematics has held its shape for 37 of 600 s without renewal",
         "motor 1 (t1) XC330-T288, 11.1 V, 30 °C, 20 mA",
         "bus       all motors answer",
         "membrane; sim-to-real model: rig_default",
@@ -125,6 +127,7 @@ class Silent(LifecycleNode):
 
 BROKEN = "A motor is missing: id 1 answers, 2 does not. Look at the plugs, the supply and the id of motor 2."
 MOTORS = {"loop": 1, "motor 1 (t1)": "XC330-T288", "bus": BROKEN}
+HOLDS = {"holding a shape": True, "held without renewal (s)": "37 of 600"}
 NOWHERE = ["--namespace", "nowhere"]
 
 
@@ -135,7 +138,7 @@ def test_a_running_stack_is_observed(tmp_path):
         observer = StackObserver(node, name)
         faults = []
         DiagnosticsPublisher(
-            driver, "openpneu", lambda: Health(ERROR, faults[0]) if faults else Health(OK, "running", MOTORS)
+            driver, "openpneu", lambda: Health(ERROR, faults[0]) if faults else Health(OK, "running", MOTORS | HOLDS)
         )
         states = driver.create_publisher(DriverState, "driver_state", qos.LATCHED_STATE)
         states.publish(
@@ -161,6 +164,7 @@ def test_a_running_stack_is_observed(tmp_path):
         assert (
             seen.driver == DriverStatus("running", "follows commands", "planner", 7.0) and name in observer.namespaces()
         )
+        assert seen.held == {"actuation": "37 of 600"}
         assert seen.motors == {"motor 1 (t1)": "XC330-T288", "bus": BROKEN}
         found = list(doctor.check_drivers())
         assert [one.message for one in found if one.level is doctor.Level.FAIL] == [f"{name}/actuation: bus: {BROKEN}"]

@@ -25,11 +25,19 @@ class Lease(Protocol):
     """The right to command; `CommandLease` is the one that ships."""
 
     @property
+    def epoch(self) -> int:
+        """The driver's epoch, as `DriverState` has it."""
+
+    @property
     def is_held(self) -> bool:
         """Whether it is held."""
 
-    def acquire(self) -> None:
-        """Acquire the lease unless it is held; raises SoftformError if it is rejected."""
+    def acquire(self, epoch: int) -> None:
+        """Acquire the lease for what was asked for in that epoch, unless it is held.
+
+        Raises:
+            SoftformError: If it is rejected.
+        """
 
     def release(self) -> bool:
         """Give it up; returns whether it was held."""
@@ -66,7 +74,7 @@ class Commander:
         self._renewed, self._stream_stamp = 0.0, 0
         self._lock = threading.Lock()
         self._goal: StopRequest | None = None
-        self._preempted_code = 0
+        self._preempted_code = self._goal_epoch = self._stream_epoch = 0
         self._stream_from = wall_clock()
         self.on_change: Callable[[], None] = lambda: None
 
@@ -91,7 +99,7 @@ class Commander:
         with self._lock:
             if self._goal is not None:
                 self._goal.request(self._preempted_code)  # before it loses the robot, so that it knows why
-            self._goal, self._preempted_code = goal, preempted_code
+            self._goal, self._preempted_code, self._goal_epoch = goal, preempted_code, self._lease.epoch
         self.on_change()
 
     def end(self, goal: StopRequest) -> None:
@@ -117,11 +125,12 @@ class Commander:
         """
         with self._lock:
             asks, self._asked = self._goal is goal and self._asked is not goal, goal
+            epoch = self._goal_epoch
         if asks:
             if not permitted():
                 return False
             try:
-                self._lease.acquire()
+                self._lease.acquire(epoch)
             except SoftformError as error:
                 raise GoalError(Code.DRIVER_NOT_READY, error.message, error.next_step) from error
         held = self._held.hold(values, lambda: self.has_robot(goal) and self._lease.is_held and permitted())
@@ -135,7 +144,7 @@ class Commander:
             SoftformError: If it is rejected; the stream is not followed then.
         """
         try:
-            self._lease.acquire()
+            self._lease.acquire(self._stream_epoch)
         except SoftformError as error:
             self.release(str(error))
             raise
@@ -155,6 +164,7 @@ class Commander:
     def note_target(self) -> None:
         """Note that a target has come: a stream that was released is a new one if none had come for a while."""
         with self._lock:
+            self._stream_epoch = self._lease.epoch
             if self._barred_since is None:
                 return
             now = self._clock()

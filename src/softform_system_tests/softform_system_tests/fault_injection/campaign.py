@@ -51,7 +51,7 @@ SHARES = {
     tendon_faults.NAME: 8,
     "commands": 60,
     "two commanders": 9,
-    "held shape": 7,
+    "held shape": 8,
     "stale bag": 6,
     "frozen": 6,
     "start": 8,

@@ -32,6 +32,11 @@ _ANSWER_SECONDS = 5.0
 _FROZEN_SECONDS = 5.0
 _WATCHED_SECONDS = 2.0
 _ENDED_SECONDS = 10.0
+_RESET_SECONDS = 25.0
+
+_SOLVING = "frozen while solving, stop and reset"
+_STARTS = 200  # of the search for a solution: some seconds
+_OUTDATED = "after 'inverse_kinematics' was asked to move"
 
 
 class HeldShape:
@@ -52,9 +57,7 @@ class HeldShape:
         Raises:
             SoftformError: If it is not reached.
         """
-        self._stack.silence_commander()
-        if not wait_for(lambda: not self._stack.watch.lease[0], _FREE_SECONDS):
-            raise SoftformError("The lease of a commander that died did not end.", "See the launch's log.")
+        _free_the_robot(self._stack)
         self._client = ShapeClient(NAMESPACE)
         self._client.connect()
         self._goal = threading.Thread(target=self._reach, daemon=True)
@@ -104,10 +107,13 @@ class HeldShapeFaults:
         "frozen for 5 s, midway",
         "kill -9, midway",
         "SIGTERM, midway",
+        _SOLVING,
     )
 
     def inject(self, stack: RigStack, variant: str) -> Outcome:
         """Hold a shape, and hurt."""
+        if variant == _SOLVING:
+            return self._solving(stack)
         what, _, midway = variant.partition(", ")
         with HeldShape(stack, midway=bool(midway)) as held:
             match what:
@@ -143,6 +149,40 @@ class HeldShapeFaults:
             process.resume()
         return stays_vented(stack, outcome, moment, lambda: None)
 
+    def _solving(self, stack: RigStack) -> Outcome:
+        """The goal was asked for before the operator's stop: it is rejected, though all looks as before."""
+        _free_the_robot(stack)
+        process, solves, ends = stack.required(HOLDER), threading.Event(), []
+        with ShapeClient(NAMESPACE) as client:
+
+            def reach() -> None:
+                target = random_target(stack.robot, seed=3)
+                try:
+                    client.reach(target, Mode.PLAN_AND_MOVE, starts=_STARTS, on_feedback=lambda told: solves.set())
+                    ends.append("the goal was reached")
+                except SoftformError as error:
+                    ends.append(str(error))
+
+            goal = threading.Thread(target=reach, daemon=True)
+            goal.start()
+            if not solves.wait(_REACH_SECONDS):
+                return Outcome(self.name, _SOLVING, False, "the goal was not begun", hung=True)
+            process.suspend()
+            try:
+                if stack.watch.lease[0]:
+                    raise SoftformError("The goal had been solved before it was frozen.", "Raise _STARTS.")
+                moment = time.monotonic()
+                answers = [stack.watch.trigger(name, _RESET_SECONDS) for name in ("stop", "reset")]
+            finally:
+                process.resume()
+            if not all(answer is not None and answer.success for answer in answers):
+                return Outcome(self.name, _SOLVING, False, f"stop and reset: {answers}", hung=None in answers)
+            outcome = vents(stack, self.name, _SOLVING, moment, moment, latches=False)
+            outcome = stays_vented(stack, outcome, moment, lambda: goal.join(_REACH_SECONDS))
+        if not ends or _OUTDATED not in ends[0]:
+            return replace(outcome, safe=False, found=f"{outcome.found}; the goal ended: {ends}", hung=not ends)
+        return replace(outcome, found=f"{outcome.found}; the goal was rejected")
+
     def _ended(self, stack: RigStack, variant: str, number: signal.Signals) -> Outcome:
         process = stack.required(HOLDER)
         moment = time.monotonic()
@@ -153,6 +193,12 @@ class HeldShapeFaults:
 
     def _silenced(self, stack: RigStack, variant: str, moment: float) -> Outcome:
         return vents(stack, self.name, variant, moment, moment + COMMAND_TIMEOUT - REPEAT_PERIOD, latches=False)
+
+
+def _free_the_robot(stack: RigStack) -> None:
+    stack.silence_commander()
+    if not wait_for(lambda: not stack.watch.lease[0], _FREE_SECONDS):
+        raise SoftformError("The lease of a commander that died did not end.", "See the launch's log.")
 
 
 def stays_vented(stack: RigStack, outcome: Outcome, since: float, meanwhile: Callable[[], None]) -> Outcome:

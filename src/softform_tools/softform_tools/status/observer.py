@@ -35,6 +35,7 @@ from softform_tools.status.stack_status import (
     RecorderStatus,
     StackStatus,
     TopicStatus,
+    held_shape,
     motors_of,
 )
 from softform_tools.status.topic_watch import TopicWatch
@@ -109,6 +110,7 @@ class StackObserver:
                 if node == DRIVER
                 for name, told in motors_of(one.values).items()
             },
+            held={node: told for node, one in self._own_reports() if (told := held_shape(one.values))},
             robots=tuple(sorted({one.hardware_id for name, one in self._own_reports() if name in _ROBOT_NODES})),
             models={
                 name: one.values["sim-to-real"] for name, one in self._own_reports() if "sim-to-real" in one.values

@@ -40,6 +40,9 @@ def _devices(status: StackStatus) -> list[str]:
         if status.driver.state == "fault":
             lines.append(f"            it stays safe until you call {status.namespace}/reset")
         lines.append(f"  lease     {status.driver.lease}")
+    lines += [
+        f"  held      {node} has held its shape for {told} s without renewal" for node, told in status.held.items()
+    ]
     lines += [f"  {name:<9} {told}" for name, told in status.motors.items()]
     models = ", ".join(sorted(set(status.models.values()))) or "unknown"
     lines.append(f"  robot     {', '.join(status.robots) or 'unknown'}; sim-to-real model: {models}")

@@ -113,6 +113,7 @@ class StackStatus:
         bringup: State of the bring-up manager; empty without one.
         driver: None without one.
         motors: Diagnostics of each motor and of their bus; empty without motors.
+        held: By node that holds a shape: for how long without renewal, and how long it may, s.
         robots: That the nodes were started for; one, if all is well.
         models: Models in use, by node.
         nodes: Nodes by name.
@@ -126,6 +127,7 @@ class StackStatus:
     bringup: str
     driver: DriverStatus | None
     motors: dict[str, str]
+    held: dict[str, str]
     robots: tuple[str, ...]
     models: dict[str, str]
     nodes: tuple[NodeStatus, ...]
@@ -159,6 +161,11 @@ class StackStatus:
 def motors_of(values: Mapping[str, str]) -> dict[str, str]:
     """What a driver's diagnostics say of motors and of their bus: by name."""
     return {name: told for name, told in values.items() if name.split(" ")[0] in ("bus", "motor")}
+
+
+def held_shape(values: Mapping[str, str]) -> str:
+    """What a commander's diagnostics say of a shape that it holds, as `StackStatus.held`; empty if it holds none."""
+    return values.get("held without renewal (s)", "") if values.get("holding a shape") == "True" else ""
 
 
 LEAST_FREE = 1_000_000_000

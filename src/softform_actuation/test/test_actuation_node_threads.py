@@ -1,0 +1,74 @@
+"""The driver's node in this process: what its two threads do at the same time."""
+
+import threading
+import time
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import rclpy
+from std_srvs.srv import Trigger
+
+from softform_actuation import actuation_node
+from softform_actuation.actuation_node import STATE_SECONDS, ActuationNode
+from softform_actuation.states import DriverReport, State
+from softform_core.robots import load_robot
+from softform_ros.background_node import BackgroundNode
+from softform_ros.service_calls import call_service
+
+SPACE = "/two_threads"
+
+
+@pytest.fixture
+def node() -> Iterator[ActuationNode]:
+    rclpy.init(args=["--ros-args", "-r", f"__ns:={SPACE}"])
+    node = ActuationNode()
+    yield node
+    node._driver = None
+    node.destroy_node()
+    rclpy.shutdown()
+
+
+def test_stop_is_answered_though_a_callback_beside_it_failed(node: ActuationNode) -> None:
+    failures = []
+
+    class Driver(SimpleNamespace):
+        @property
+        def held_for(self) -> float:
+            failures.append(1)
+            raise RuntimeError("what nobody has thought of")
+
+    node._report = DriverReport(State.RUNNING, "following", "planner", 7, 5)
+    node._driver = Driver(stop=lambda: "Safe and latched.")  # type: ignore[assignment]
+    deadline = time.monotonic() + 10.0
+    while len(failures) < 2:
+        assert time.monotonic() < deadline, "the thread has ended"
+        time.sleep(STATE_SECONDS / 4.0)
+    with BackgroundNode("operator", SPACE) as operator:
+        answer = call_service(operator, "actuation_stop", Trigger, "stop", Trigger.Request(), 10.0)
+    assert answer is not None and answer.success, answer
+
+
+def test_a_stop_and_configure_declare_the_parameters_of_the_devices_once(
+    node: ActuationNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    robot, declare, values = load_robot("membrane"), actuation_node.declare_parameters, []
+
+    def declare_slowly(*arguments: Any) -> None:
+        time.sleep(0.1)
+        declare(*arguments)
+
+    monkeypatch.setattr(actuation_node, "declare_parameters", declare_slowly)
+    threads = [threading.Thread(target=lambda: values.append(node._all_values(robot))) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(values) == 2 and values[0] == values[1] and "port" in values[0]
+
+
+def test_a_node_that_drives_a_robot_cannot_be_given_simulated_time_later(node: ActuationNode) -> None:
+    (result,) = node.set_parameters([rclpy.Parameter("use_sim_time", value=True)])
+    assert not result.successful and "stamped by the computer's clock" in result.reason
+    assert not node.get_parameter("use_sim_time").value

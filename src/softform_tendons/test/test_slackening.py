@@ -1,0 +1,209 @@
+"""The driver's state machine over an emulated bus without a terminal, by a clock that the test steps."""
+
+import threading
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from softform_actuation.assembly import served_by_devices
+from softform_actuation.clock import Clock
+from softform_actuation.device import UnsafeError, never
+from softform_actuation.latch import Latch
+from softform_actuation.states import DriverReport, DriverSettings, State
+from softform_actuation.statistics import LoopStatistics
+from softform_actuation.supervisor import Supervisor
+from softform_core.arrays import Array
+from softform_core.errors import SoftformError
+from softform_core.robots import load_robot
+from softform_rig.make_device import make_motors
+from softform_rig.motor_bus import MotorBus
+from softform_rig.reality import load_reality
+from softform_tendons.tendon_bus import TendonBus
+
+ROBOT = load_robot("tendon_rod")
+BENT = ROBOT.actuators_of(np.array([0.008, 0.0, 0.001]))
+PERIOD = 0.02  # s
+
+
+class SteppedClock:
+    """Time passes only while somebody waits."""
+
+    def __init__(self) -> None:
+        self.at = 1.0
+
+    def now(self) -> float:
+        return self.at
+
+    def sleep(self, seconds: float) -> None:
+        self.at += max(seconds, 0.0)
+
+    def wait(self, event: threading.Event, seconds: float) -> bool:
+        self.sleep(seconds)
+        return event.is_set()
+
+
+class Wire:
+    """The line between the driver and the bus; no process guards it."""
+
+    path = "/dev/stepped"
+
+    def __init__(self, clock: SteppedClock, bus: MotorBus) -> None:
+        self.clock: Clock = clock
+        self._clock, self._bus = clock, bus
+        self.lost_answers = 0
+
+    def open(self, baud_rate: int) -> None:
+        self._bus.advance(self._clock.now())
+
+    def guard(self, emergency: bytes) -> None:
+        """Nobody."""
+
+    def receive(self, timeout: float) -> bytes:
+        if not (data := self._bus.take_output()):
+            self._clock.sleep(timeout)
+            self._bus.advance(self._clock.now())
+        if data and self.lost_answers:
+            self.lost_answers -= 1
+            return b""
+        return data
+
+    def write(self, data: bytes) -> None:
+        self._bus.receive(data, self._clock.now())
+
+    def close(self, emergency: bool) -> None:
+        """Nothing is kept."""
+
+
+class Lab:
+    """Motors, device and state machine; the test turns the driver's loop."""
+
+    def __init__(self, folder: object) -> None:
+        self.clock = SteppedClock()
+        self.bus = make_motors(ROBOT, ROBOT.devices[0], load_reality("ideal", ROBOT))
+        self.wire = Wire(self.clock, self.bus)
+        (served,) = served_by_devices(ROBOT)
+        self.device = TendonBus(served, self.wire, 1_000_000, folder / "homes.json")  # type: ignore[operator]
+        self.reports: list[DriverReport] = []
+        self.supervisor = Supervisor(
+            [(self.device, served)],
+            ROBOT,
+            DriverSettings(),
+            LoopStatistics(),
+            self.reports.append,
+            lambda readings: None,
+            Latch(),
+        )
+        self.lease = 0
+
+    @property
+    def pulls(self) -> Array:
+        return self.bus.actuator_values(ROBOT.devices[0].channels)
+
+    def run(self, seconds: float, goal: Array | None = None) -> None:
+        """Turn the loop as the driver's thread does, and command the goal meanwhile."""
+        end = self.clock.now() + seconds
+        while self.clock.now() < end:
+            if goal is not None:
+                self.supervisor.commands.put("test", self.lease, goal)
+            try:
+                self.supervisor.tick(self.clock.now(), never)
+                self.supervisor.watch_until(self.clock.now() + PERIOD, never)
+            except SoftformError as error:
+                self.supervisor.fault(str(error))
+
+    def bend(self) -> None:
+        self.run(1.0)
+        self.lease = self.supervisor.acquire("test", 0, 0)
+        self.run(1.5, BENT)
+        assert self.supervisor.state is State.RUNNING, self.supervisor.reason
+        np.testing.assert_allclose(self.pulls, BENT, atol=2e-4)
+
+    def block(self, *, is_blocked: bool) -> None:
+        self.bus.motors[1].blocked = is_blocked
+
+
+@pytest.fixture
+def lab(tmp_path):
+    lab = Lab(tmp_path)
+    lab.supervisor.open(never)
+    lab.supervisor.begin(never)
+    lab.supervisor.activate(never)
+    return lab
+
+
+@pytest.mark.parametrize("how", ["stale", "released"])
+def test_a_tendon_that_does_not_slacken_is_a_fault_and_is_not_held_where_it_is(lab, how):
+    lab.bend()
+    lab.block(is_blocked=True)
+    if how == "released":
+        lab.supervisor.release("test", lab.lease)
+    lab.run(1.8)
+    assert lab.supervisor.state is State.FAULT
+    assert "t1 (id 1) may not be slack. Free the motor" in lab.supervisor.report.reason
+    assert lab.bus.motors[1].goal < lab.bus.motors[1].position - 100, "it is held instead of slackened"
+    with pytest.raises(SoftformError, match="may not be slack"):
+        lab.run(0.6)
+        lab.supervisor.reset(lab.supervisor.stops, never)
+    lab.block(is_blocked=False)
+    lab.run(1.5)
+    lab.supervisor.reset(lab.supervisor.stops, never)
+    lab.bend()
+
+
+def test_a_tendon_that_does_not_slacken_at_a_stop_is_named_by_the_report_until_it_does(lab):
+    lab.bend()
+    lab.block(is_blocked=True)
+    lab.supervisor.stop()
+    lab.run(1.3)
+    assert lab.reports[-1].reason.startswith("stopped by request")
+    assert "t1 (id 1) may not be slack" in lab.reports[-1].reason
+    lab.block(is_blocked=False)
+    lab.run(1.5)
+    assert "may not be slack" not in lab.reports[-1].reason
+
+
+def test_a_tendon_that_does_not_slacken_when_the_driver_is_deactivated_is_a_fault(lab):
+    lab.bend()
+    lab.block(is_blocked=True)
+    lab.supervisor.is_active = False
+    lab.supervisor.rest_inactive()
+    lab.run(1.3)
+    assert lab.supervisor.state is State.FAULT and "may not be slack" in lab.supervisor.reason
+
+
+def test_tendons_that_slacken_in_their_time_are_no_fault(lab):
+    lab.bend()
+    lab.supervisor.release("test", lab.lease)
+    lab.run(0.58)
+    assert lab.supervisor.state is State.SAFE and lab.pulls.max() < 2e-4
+    lab.run(0.2)
+    assert lab.supervisor.state is State.SAFE and "gave its lease up" in lab.supervisor.reason
+    lab.bend()
+
+
+def test_a_motor_that_is_doubled_while_it_is_driven_is_called_so(lab):
+    lab.bend()
+    lab.bus.suffer(lambda kind: [SimpleNamespace(channel=2)] if kind == "doubled_motor" else [])
+    with pytest.raises(UnsafeError, match="Two motors may have the id 2"):
+        for _ in range(20):
+            lab.device.read(PERIOD)
+
+
+def test_one_lost_answer_neither_fails_a_start_nor_leaves_a_slackening_unconfirmed(lab):
+    lab.wire.lost_answers = 1
+    lab.device.begin()
+    lab.wire.lost_answers = 1
+    assert lab.device.make_safe()
+    lab.clock.sleep(0.6)
+    lab.wire.lost_answers = 1
+    assert lab.device.check() == ""
+
+
+def test_a_driver_that_stood_still_pulls_nothing_behind_its_guardian(lab):
+    lab.bend()
+    assert lab.device.set_targets(BENT, never)
+    goals = [motor.goal for motor in lab.bus.motors.values()]
+    lab.clock.at += 1.7
+    assert not lab.device.set_targets(ROBOT.safe, never)
+    assert [motor.goal for motor in lab.bus.motors.values()] == goals
