@@ -2,11 +2,14 @@
 
 Compiled code stays where it wins by 1.3 times from end to end, the target's preparation included, or is more exact.
 Matrix products (numpy, BLAS) are all that prediction and Jacobian need; the searches for closest points are compiled:
-on clouds against scipy's k-d tree, on meshes against Open3D's RaycastingScene, which computes in single precision.
+on clouds against scipy's k-d tree (and pykdtree's where it is installed), on meshes against Open3D's RaycastingScene,
+which computes in single precision; the comparison at equal exactness computes the feet again in double precision.
 """
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 
 import numpy as np
@@ -47,12 +50,15 @@ def compiled(points: int = SURFACE_POINTS) -> dict[str, object]:
     patches = pipeline.patches
     dense, faces = pipeline.at(patches.samples(_MESH_POINTS)), patches.triangles(_MESH_POINTS)
     meshes = [TargetShape(dense.points(target.actuation) / MM_PER_M, None, faces) for target in targets]
-    ours, library = solve_with(search_of), solve_with(library_search)
-    figures: dict[str, object] = {
-        "cloud_search_and_scipy": _compared(ours, library, [target.cloud for target in targets])
-    }
+    ours, clouds = solve_with(search_of), [target.cloud for target in targets]
+    figures: dict[str, object] = {"cloud_search_and_scipy": _compared(ours, solve_with(library_search), clouds)}
+    if find_spec("pykdtree") is not None:
+        tree = import_module("pykdtree.kdtree").KDTree
+        figures["cloud_search_and_pykdtree"] = _compared(ours, solve_with(partial(library_search, tree=tree)), clouds)
     if find_spec("open3d") is not None:
-        figures["mesh_search_and_open3d"] = _compared(ours, library, meshes)
+        figures["mesh_search_and_open3d"] = _compared(ours, solve_with(library_search), meshes)
+        in_single = solve_with(partial(library_search, in_double=False))
+        figures["mesh_search_and_open3d_in_single_precision"] = _compared(ours, in_single, meshes)
     return figures
 
 

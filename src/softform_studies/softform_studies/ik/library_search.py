@@ -1,6 +1,8 @@
 """Closest points by libraries alone: what the compiled searches of `softform_core.geometry` are measured against."""
 
+from collections.abc import Callable
 from importlib import import_module
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,34 +19,44 @@ _SPACING_OF = 6
 """Nearest neighbours whose mean distance is a point's spacing."""
 
 
-_ON_EDGE = 1e-6
-"""Barycentric coordinates below this are zero in single precision."""
+_ON_EDGE, _ON_EDGE_IN_SINGLE = 1e-9, 1e-6
+"""Barycentric coordinates below these are zero, in double and in single precision."""
+
+_EDGES = (0, 1), (1, 2), (2, 0)
 
 
-def library_search(target: Target) -> "LibraryCloudSearch | LibraryMeshSearch":
-    """The library's closest points on a target, m."""
+def scipy_tree(points: Array) -> Any:
+    """Scipy's k-d tree, built as fast as it can be."""
+    return cKDTree(points, balanced_tree=False, compact_nodes=False)
+
+
+def library_search(
+    target: Target, tree: Callable[[Array], Any] = scipy_tree, in_double: bool = True
+) -> "LibraryCloudSearch | LibraryMeshSearch":
+    """The library's closest points on a target, m; arguments as of the two searches."""
     shape = target.as_mesh() if isinstance(target, SurfaceTarget) else target
     if shape.faces is None:
-        return LibraryCloudSearch(MM_PER_M * shape.points)
-    return LibraryMeshSearch(MM_PER_M * shape.points, shape.faces)
+        return LibraryCloudSearch(MM_PER_M * shape.points, tree)
+    return LibraryMeshSearch(MM_PER_M * shape.points, shape.faces, in_double)
 
 
 class LibraryCloudSearch:
-    """`CloudSearch` by scipy's k-d tree and numpy: the nearest point, moved within its tangent plane.
+    """`CloudSearch` by a k-d tree and numpy: the nearest point, moved within its tangent plane.
 
     Args:
         points: (N, 3) mm.
+        tree: Makes the tree, scipy's or pykdtree's.
     """
 
-    def __init__(self, points: Array) -> None:
+    def __init__(self, points: Array, tree: Callable[[Array], Any] = scipy_tree) -> None:
         self.vertices = points
-        self._tree = cKDTree(points, balanced_tree=False, compact_nodes=False)
+        self._tree = tree(points)
         self._normals, self._spacing = np.empty((len(points), 3)), np.empty(len(points))
         self._known = np.zeros(len(points), dtype=bool)
 
     def query(self, points: Array) -> Matches:
         """Closest point of each of (P, 3) mm."""
-        places = self._tree.query(points)[1]
+        places = self._tree.query(points)[1].astype(np.int64)
         self._look_around(np.unique(places[~self._known[places]]))
         near, normals, spacing = self.vertices[places], self._normals[places], self._spacing[places]
         offset = points - near
@@ -74,9 +86,11 @@ class LibraryMeshSearch:
     Args:
         vertices: (V, 3) mm.
         faces: (F, 3) indices of triangles with area.
+        in_double: Whether the foot on the triangle that was found is computed again in double precision.
     """
 
-    def __init__(self, vertices: Array, faces: NDArray[np.integer]) -> None:
+    def __init__(self, vertices: Array, faces: NDArray[np.integer], in_double: bool = True) -> None:
+        self._in_double = in_double
         tensor = import_module("open3d.core").Tensor
         self.vertices, self._corners, self._tensor = vertices, vertices[faces], tensor
         normals = np.cross(self._corners[:, 1] - self._corners[:, 0], self._corners[:, 2] - self._corners[:, 0])
@@ -86,10 +100,36 @@ class LibraryMeshSearch:
         self._scene.add_triangles(tensor(vertices.astype(np.float32)), tensor(faces.astype(np.uint32)))
 
     def query(self, points: Array) -> Matches:
-        """Closest point of each of (P, 3) mm; the foot is taken in double precision."""
+        """Closest point of each of (P, 3) mm."""
         found = self._scene.compute_closest_points(self._tensor(points.astype(np.float32)), nthreads=1)
-        triangle, along = found["primitive_ids"].numpy(), found["primitive_uvs"].numpy().astype(np.float64)
-        barycentric = np.column_stack([1.0 - along.sum(axis=1), along])
+        triangle = found["primitive_ids"].numpy()
+        if self._in_double:
+            barycentric, on_edge = _barycentric(points, self._corners[triangle]), _ON_EDGE
+        else:
+            along, on_edge = found["primitive_uvs"].numpy().astype(np.float64), _ON_EDGE_IN_SINGLE
+            barycentric = np.column_stack([1.0 - along.sum(axis=1), along])
         closest = np.einsum("pc,pcx->px", barycentric, self._corners[triangle])
-        on_border = ((barycentric[:, [2, 0, 1]] < _ON_EDGE) & self._border[triangle]).any(axis=1)
+        on_border = ((barycentric[:, [2, 0, 1]] < on_edge) & self._border[triangle]).any(axis=1)
         return Matches(closest, self._normals[triangle], np.linalg.norm(points - closest, axis=1), on_border)
+
+
+def _barycentric(points: Array, corners: Array) -> Array:
+    """Barycentric coordinates (P, 3) of the feet of points (P, 3) on a triangle (P, 3, 3) each."""
+    a, b, c = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0], points - corners[:, 0]
+    aa, bb, ab = (np.einsum("px,px->p", *pair) for pair in ((a, a), (b, b), (a, b)))
+    ac, bc = np.einsum("px,px->p", a, c), np.einsum("px,px->p", b, c)
+    area = aa * bb - ab * ab
+    v, w = (bb * ac - ab * bc) / area, (aa * bc - ab * ac) / area
+    feet = np.column_stack([1.0 - v - w, v, w])
+    outside = np.flatnonzero((feet < 0.0).any(axis=1))
+    nearest = np.full(len(outside), np.inf)
+    for start, end in _EDGES:  # beyond an edge the foot lies on one of the three
+        edge = corners[outside, end] - corners[outside, start]
+        offset = points[outside] - corners[outside, start]
+        part = np.clip(np.einsum("px,px->p", offset, edge) / np.einsum("px,px->p", edge, edge), 0.0, 1.0)
+        squared = np.square(offset - part[:, None] * edge).sum(axis=1)
+        nearer = squared < nearest
+        nearest[nearer] = squared[nearer]
+        feet[outside[nearer]] = 0.0
+        feet[outside[nearer], start], feet[outside[nearer], end] = 1.0 - part[nearer], part[nearer]
+    return feet
