@@ -1,0 +1,21 @@
+"""The assembly that `bench simulate` measures the compiled one against."""
+
+import numpy as np
+
+from softform_core.robots import load_robot
+from softform_core.simulation.newton import find_equilibria
+from softform_studies.membrane_assembly import taut_gradient_and_hessian
+
+
+def test_numpy_assembles_what_the_compiled_code_does():
+    body = load_robot("membrane").body.simulator()
+    pressures, membrane = np.linspace(1000.0, 4000.0, 9), body.membrane
+    unknowns = find_equilibria(body, pressures[None]).unknowns
+    forces, values = taut_gradient_and_hessian(membrane, body.points(unknowns)[0], pressures)
+    held = membrane.springs @ (body.points(unknowns)[0] - membrane.rest_vertices) - membrane.weight
+    gradient, hessian = body.derivatives(unknowns, pressures[None])
+    # At equilibrium the gradient itself is nil: what its parts sum up to is compared with their size.
+    np.testing.assert_allclose((forces + held).ravel()[membrane.pattern.order], gradient[0], atol=1e-12)
+    assert np.abs(forces).max() > 0.1
+    np.testing.assert_allclose(values + membrane.pattern.constant, hessian.matrix.data, atol=1e-8)
+    assert np.abs(values).max() > 1000.0
