@@ -60,5 +60,6 @@ def taut_gradient_and_hessian(membrane: Any, vertices: Array, pressures: Array) 
     np.add.at(gradient, membrane.elements, forces)
     slots = membrane.pattern.slots.ravel()
     inside = slots >= 0
-    values = np.bincount(slots[inside], hessian.ravel()[inside], len(membrane.pattern.constant))
+    values = np.zeros(len(membrane.pattern.constant))
+    np.add.at(values, slots[inside], hessian.ravel()[inside])
     return gradient, values
