@@ -6,9 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from softform_core.forward.actuation_correction import ActuationCorrection
 from softform_core.forward.pipeline import ForwardPipeline
-from softform_core.forward.rbf_warp import SimToReal
+from softform_core.forward.rbf_warp import ActuationCorrection, SimToReal
 from softform_core.frames.frames import Frames
 from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.store import load_forward_kinematics

@@ -17,8 +17,7 @@ from softform_core.evaluation.metrics import folded_cells
 from softform_core.evaluation.report_figures import report_figures
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.rbf_warp import SimToReal
-from softform_core.forward.sim_to_real_members import members_of
-from softform_core.forward.sim_to_real_store import SIM_TO_REAL
+from softform_core.forward.sim_to_real_store import SIM_TO_REAL, members_of
 from softform_core.forward.surface_uncertainty import SurfaceUncertainty
 from softform_core.frames.quality import COVERAGE_CELLS, assess_cloud
 from softform_core.inverse.residual_field import ResidualField, surface_residuals

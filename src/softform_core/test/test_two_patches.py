@@ -18,7 +18,7 @@ from softform_core.evaluation.report_figures import report_figures
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.forward.sim_to_real_export import SimToRealNetwork
-from softform_core.forward.sim_to_real_members import members_of
+from softform_core.forward.sim_to_real_store import members_of
 from softform_core.forward.surface_uncertainty import SurfaceUncertainty
 from softform_core.frames.frames import Frames
 from softform_core.frames.quality import COVERAGE_CELLS, assess_cloud

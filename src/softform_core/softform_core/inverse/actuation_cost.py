@@ -4,31 +4,20 @@ Paper 001 takes each waypoint's solution as the start of the next so that the ac
 same holds where many actuations make nearly the same shape.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from softform_core.arrays import Array
 from softform_core.inverse.ik_options import IkOptions
 
 
-@dataclass(frozen=True)
 class ActuationCost:
     """Sum of weight * ((a - anchor) / range)^2 over anchors and degrees of freedom, mm^2.
 
-    Attributes:
-        options: Of the solve; an input that it holds costs nothing.
-        anchors: (n, k).
-        weights: (n,) mm^2.
+    Args:
+        options: Posture and previous actuation of a solve, and their weights; an input that it holds costs nothing.
     """
 
-    options: IkOptions
-    anchors: Array
-    weights: Array
-
-    @classmethod
-    def of(cls, options: IkOptions) -> "ActuationCost":
-        """Preferred posture and smoothness of a solve."""
+    def __init__(self, options: IkOptions) -> None:
         wanted = [
             (anchor, weight)
             for anchor, weight in (
@@ -37,23 +26,23 @@ class ActuationCost:
             )
             if anchor is not None and weight > 0.0
         ]
-        anchors = np.array([anchor for anchor, _ in wanted], dtype=np.float64).reshape(len(wanted), len(options.range))
-        return cls(options, anchors, np.array([weight for _, weight in wanted], dtype=np.float64))
+        self._parts, self._weights = options.parts, np.array([weight for _, weight in wanted])
+        self._anchors = np.array([anchor for anchor, _ in wanted], dtype=np.float64).reshape(-1, len(options.range))
 
     def value(self, actuation: Array) -> float:
         """Cost of (k,), mm^2."""
-        if not len(self.weights):
+        if not len(self._weights):
             return 0.0
-        return float(self.weights @ (self._offsets(actuation) ** 2).sum(axis=1))
+        return float(self._weights @ (self._offsets(actuation) ** 2).sum(axis=1))
 
     def gradient(self, actuation: Array) -> Array:
         """Derivative with respect to the actuation as parts of its range, (k,) mm^2."""
-        return 2.0 * self.weights @ self._offsets(actuation)
+        return 2.0 * self._weights @ self._offsets(actuation)
 
     @property
     def curvature(self) -> float:
         """Second derivative with respect to each value as a part of its range, mm^2."""
-        return 2.0 * float(self.weights.sum())
+        return 2.0 * float(self._weights.sum())
 
     def _offsets(self, actuation: Array) -> Array:
-        return self.options.parts(actuation - self.anchors)
+        return self._parts(actuation - self._anchors)

@@ -19,9 +19,7 @@ from softform_core.errors import SoftformError
 from softform_core.forward.tip_point import TipMap, TipPoint
 from softform_core.inverse.feature_term import FeatureTerm
 from softform_core.inverse.ik_options import IkOptions
-from softform_core.inverse.ik_problem import Problem
-from softform_core.inverse.levenberg_marquardt import LevenbergMarquardt
-from softform_core.registration.rigid import RigidTransform
+from softform_core.inverse.inverse import solve_prepared
 from softform_core.shapes.features import FeaturePoints
 from softform_core.units import MM_PER_M
 
@@ -33,7 +31,7 @@ _MOST_ITERATIONS = 60
 _RELATIVE_DECREASE = 1e-9
 _GRID = 9  # values of each actuation among which a start is looked for
 
-_PLACE, _WEIGHT, _IN_PLACE = np.zeros((1, 2)), np.ones(1), RigidTransform()
+_PLACE, _WEIGHT = np.zeros((1, 2)), np.ones(1)
 """A tip is a model of one point, wherever it is asked for; a waypoint is a feature point."""
 
 
@@ -74,21 +72,16 @@ def follow_path(model: TipMap, points: ArrayLike, start: ArrayLike) -> TipPath:
         smoothness_mm2=(_PULL * width) ** 2,
         tolerance_mm=TOLERANCE * width,
         relative_decrease=_RELATIVE_DECREASE,
+        max_iterations=_MOST_ITERATIONS,
     )
     tip, solved = TipPoint(model), []
     for target in targets:
         wanted = np.zeros((1, 3))
         wanted[0, : len(target)] = target / MM_PER_M
         term = FeatureTerm(tip, FeaturePoints(_PLACE, wanted, _WEIGHT))
-        problem = Problem(tip, None, replace(options, previous_actuation=actuation), term)
-        solver, iterations = LevenbergMarquardt(problem, problem.evaluate(actuation, _IN_PLACE)), 0
-        while iterations < _MOST_ITERATIONS and solver.best.mean_error_mm > options.tolerance_mm:
-            before, stop = solver.best, solver.iterate(lambda: None)
-            iterations += solver.best is not before
-            if stop is not None:
-                break
-        actuation = solver.best.actuation
-        solved.append((actuation, solver.best.mean_error_mm, iterations))
+        found = solve_prepared(tip, None, replace(options, previous_actuation=actuation), features=term)
+        actuation = found.actuation
+        solved.append((actuation, found.mean_error_mm, found.iterations))
     actuations, errors, counts = zip(*solved, strict=True)
     return TipPath(np.array(actuations), np.array(errors), np.array(counts, dtype=np.int64))
 

@@ -132,7 +132,7 @@ class Problem:
         self.pipeline, self.target, self.options, self.features = pipeline, target, options, features
         self.low, self.high = options.bounds()
         self.range, self.parts = options.range, options.parts
-        self.cost = ActuationCost.of(options)
+        self.cost = ActuationCost(options)
         self.trims = False
         self.ignore_uncovered = False
         self.scale = np.inf

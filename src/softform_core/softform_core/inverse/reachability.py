@@ -35,10 +35,6 @@ class Reachability:
     active_bounds: NDArray[np.int8]
     weak_directions: Array
 
-    def within(self, tolerance_mm: float) -> bool:
-        """Whether the target counts as reached."""
-        return self.residual_mm <= tolerance_mm
-
 
 def reachability(problem: Problem, at: Evaluation) -> Reachability:
     """Analyse a solution by the singular vectors of its Jacobian; one Jacobian is computed."""

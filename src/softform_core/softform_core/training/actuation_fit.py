@@ -9,8 +9,8 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from softform_core.arrays import Array
-from softform_core.forward.actuation_correction import ActuationCorrection
 from softform_core.forward.pipeline import ForwardPipeline
+from softform_core.forward.rbf_warp import ActuationCorrection
 from softform_core.frames.frames import Frames
 from softform_core.units import MM_PER_M
 

@@ -7,8 +7,7 @@ import torch
 from softform_core.errors import SoftformError
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.sim_to_real_export import SimToRealNetwork
-from softform_core.forward.sim_to_real_members import members_of
-from softform_core.forward.sim_to_real_store import SIM_TO_REAL, load_sim_to_real
+from softform_core.forward.sim_to_real_store import SIM_TO_REAL, load_sim_to_real, members_of
 from softform_core.forward.surface_uncertainty import SurfaceUncertainty, members_spread, uncertainty
 from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.model_files import ModelError

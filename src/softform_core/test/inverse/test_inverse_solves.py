@@ -8,9 +8,9 @@ from scipy.optimize import lsq_linear
 
 from softform_core.errors import SoftformError
 from softform_core.forward.pipeline import ForwardPipeline
-from softform_core.inverse.box_minimum import box_minimum
 from softform_core.inverse.ik_options import IkOptions, Termination
 from softform_core.inverse.inverse import solve_inverse_kinematics
+from softform_core.inverse.levenberg_marquardt import box_minimum
 from softform_core.registration.rigid import RigidTransform
 from softform_core.shapes.target import TargetShape
 from softform_core.surface.patch_set import SHEET
@@ -180,7 +180,7 @@ def test_limits_end_the_solve(membrane, shape_of, options):
         ({"initial_actuation": np.full(9, np.nan)}, "Initial actuation"),
         ({"actuation_min": np.zeros(5)}, "bounds have shapes"),
         ({"actuation_max": np.full(9, np.inf)}, "finite and ordered"),
-        ({"actuation_max": np.zeros(9)}, "finite and ordered"),
+        ({"actuation_max": np.full(9, -1.0)}, "finite and ordered"),
         ({"max_seconds": 0.0}, "max_seconds"),
         ({"max_iterations": 0}, "max_iterations"),
         ({"tolerance_mm": np.nan}, "tolerance"),
