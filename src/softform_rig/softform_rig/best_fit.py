@@ -157,8 +157,6 @@ class _TrueDistance:
         points = state.points[0][self._faces].mean(axis=1)
         matches = self._search.query(points)
         away = points - matches.points
-        along = np.einsum("fx,fx->f", away, matches.normals)
-        sideways = np.sqrt(np.maximum(matches.distances**2 - along**2, 0.0))
         size = float(np.linalg.norm(np.ptp(self._search.vertices, axis=0)))
-        counts = ~(matches.on_border & (sideways > BEYOND_RIM_PART * size))
+        counts = ~matches.beyond_rim(points, BEYOND_RIM_PART * size)
         return matches.distances * counts, away * counts[:, None], state

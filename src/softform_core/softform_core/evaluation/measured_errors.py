@@ -77,11 +77,8 @@ def measure_errors(captured: Array, target: TargetShape, pose: RigidTransform) -
     search = closest_points_on(target)
     local = pose.apply_inverse(points) * MM_PER_M
     matches = search.query(local)
-    offset = local - matches.points
-    along_normal = np.einsum("px,px->p", offset, matches.normals)
-    sideways = np.sqrt(np.maximum(matches.distances**2 - along_normal**2, 0.0))
     size = float(np.linalg.norm(np.ptp(search.vertices, axis=0)))
-    compared = ~(matches.on_border & (sideways > BEYOND_RIM_PART * size))
+    compared = ~matches.beyond_rim(local, BEYOND_RIM_PART * size)
     if compared.sum() < MIN_POINTS:
         raise SoftformError(
             f"Only {int(compared.sum())} of {len(points)} captured points lie over the target.",

@@ -37,6 +37,12 @@ class Matches:
     distances: Array
     on_border: NDArray[np.bool_]
 
+    def beyond_rim(self, points: Array, most_mm: float) -> NDArray[np.bool_]:
+        """Which of the query points (P, 3) mm lie beside the rim, off its normals by more than that; (P,)."""
+        along_normal = np.einsum("px,px->p", points - self.points, self.normals)
+        sideways = np.sqrt(np.maximum(self.distances**2 - along_normal**2, 0.0))
+        return np.asarray(self.on_border & (sideways > most_mm))
+
 
 class ClosestPoints(Protocol):
     """A target that answers closest-point queries; made by `closest_points_on`."""

@@ -193,12 +193,8 @@ class Problem:
 
     def uncovered(self, points: Array, matches: Matches) -> NDArray[np.bool_]:
         """Points without a counterpart on the target, see `UNCOVERED_PART`, (P,)."""
-        if not matches.on_border.any():
-            return np.zeros(len(points), dtype=bool)
-        offset = points - matches.points
-        normal_part = np.einsum("px,px->p", offset, matches.normals)
-        sideways = np.sqrt(np.maximum(matches.distances**2 - normal_part**2, 0.0))
-        return np.asarray(matches.on_border & (sideways > UNCOVERED_PART * self.size))
+        # The size takes a prediction: it is not asked for where no point can be beyond the rim.
+        return matches.beyond_rim(points, UNCOVERED_PART * self.size) if matches.on_border.any() else matches.on_border
 
     def jacobian_along(self, at: Evaluation, directions: Array) -> Array:
         """Derivative of each point along a direction (P, 3) of its own, (P, k) mm/Pa."""
