@@ -100,7 +100,7 @@ class LeasedCommands:
                 raise LeaseError(
                     LeaseCode.OUTDATED,
                     f"The driver was stopped, at fault, reset or deactivated after '{source}' was asked to move.",
-                    "Ask again for the motion, if it is still meant.",
+                    "Make sure that the motion is still meant.",
                 )
             lost_the_answer = client and (source, client) == (self._holder, self._client) and self._command is None
             if self._holder and not lost_the_answer:

@@ -79,6 +79,7 @@ class StandIn:
         self.commands = []
         self.driver_states = []
         self.lease, self.holder, self.reason, self.rejection = time.time_ns(), "", "", ""
+        self.epoch = 1
         self.reset_behaviour()
         self.states = self.node.create_publisher(ActuatorState, "actuator_state", qos.ACTUATOR_STATE)
         self.driver = self.node.create_publisher(DriverState, "driver_state", qos.LATCHED_STATE)
@@ -119,8 +120,11 @@ class StandIn:
         with self.lock:
             if state != DriverState.RUNNING and (state, reason) != (self.state, self.reason):
                 self.target, self.holder = None, ""
+            self.epoch += state != self.state and DriverState.FAULT in (state, self.state)
             self.state, self.reason = state, reason
-            self.driver.publish(DriverState(state=state, reason=reason, holder=self.holder, lease=self.lease))
+            self.driver.publish(
+                DriverState(state=state, reason=reason, holder=self.holder, lease=self.lease, epoch=self.epoch)
+            )
 
     def on_command(self, message):
         with self.lock:
@@ -140,6 +144,8 @@ class StandIn:
                 response.success = True
             elif self.rejection or self.holder or self.state in (DriverState.FAULT, DriverState.OFFLINE):
                 response.message = self.rejection or f"'{self.holder}' holds the lease."
+            elif request.epoch != self.epoch:
+                response.message = "The driver was stopped after that was asked for."
             else:
                 self.lease, self.holder, response.success = self.lease + 1, request.source, True
                 response.lease = self.lease

@@ -1,12 +1,14 @@
 """The node as a process: all modes, rejections with reasons, cancel, preemption, faults, orderly ends."""
 
 import threading
+import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from lifecycle_msgs.msg import Transition
 from scipy.spatial.transform import Rotation
+from tf2_msgs.msg import TFMessage
 
 from softform_client.client import Code, GoalFailedError, Mode, NotConnectedError, ShapeClient
 from softform_core.errors import SoftformError
@@ -17,8 +19,9 @@ from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
 from softform_interfaces.msg import DriverState
+from softform_ros import qos
 from softform_ros.background_node import BackgroundNode
-from softform_ros.frames import StaticFrames
+from softform_ros.frames import StaticFrames, transform_message
 
 HIDDEN = np.array([4000.0, 500.0, 3000.0, 800.0, 2500.0, 1500.0, 200.0, 3500.0, 1000.0])
 
@@ -167,6 +170,26 @@ def test_a_target_half_a_metre_away_moves_nothing_unless_it_is_accepted(moving_c
 def test_a_frame_that_tf_does_not_know_is_rejected(node, shape_of):
     with ShapeClient(frame="world", timeout=30.0) as client, pytest.raises(GoalFailedError, match="no frame 'world'"):
         client.reach(shape_of(HIDDEN))
+
+
+@pytest.mark.parametrize(
+    ("frame", "said"), [("old_camera", "was last published"), ("egg", "each other: egg in hen in egg")]
+)
+def test_frames_that_are_stale_or_stand_in_each_other_are_rejected(client, shape_of, wait_for, frame, said):
+    place, hour_ago = RigidTransform(np.eye(3), np.zeros(3)), time.time() - 3600.0
+    pairs = (("membrane/base_link", "old_camera"), ("hen", "egg"), ("egg", "hen"))
+    message = TFMessage(transforms=[transform_message(*pair, hour_ago, place) for pair in pairs])
+    with BackgroundNode("camera", "/lab") as camera, ShapeClient(frame=frame, timeout=30.0) as planner:
+        frames = camera.create_publisher(TFMessage, "/tf", qos.TF)
+
+        def is_told():
+            frames.publish(message)
+            with pytest.raises(GoalFailedError) as rejection:
+                planner.reach(shape_of(HIDDEN))
+            assert rejection.value.code == Code.INVALID_TARGET
+            return said in str(rejection.value)
+
+        wait_for(is_told, said)
 
 
 def test_a_cloud_in_a_cameras_frame_is_reached_as_in_the_robots(client, shape_of, wait_for):

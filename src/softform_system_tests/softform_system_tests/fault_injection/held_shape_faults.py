@@ -178,6 +178,8 @@ class HeldShapeFaults:
             if not all(answer is not None and answer.success for answer in answers):
                 return Outcome(self.name, _SOLVING, False, f"stop and reset: {answers}", hung=None in answers)
             outcome = vents(stack, self.name, _SOLVING, moment, moment, latches=False)
+            if outcome.safe:  # the time until the call had found its service is not the driver's
+                outcome = replace(outcome, found="vented", vent_ms=None)
             outcome = stays_vented(stack, outcome, moment, lambda: goal.join(_REACH_SECONDS))
         if not ends or _OUTDATED not in ends[0]:
             return replace(outcome, safe=False, found=f"{outcome.found}; the goal ended: {ends}", hung=not ends)
