@@ -26,6 +26,7 @@ setup(
             "motion_capture_node = softform_capture.motion_capture_node:main",
             "scanner_node = softform_capture.scanner_node:main",
         ],
+        "softform.bench": ["open3d = softform_capture.open3d_comparison:open3d"],
         "softform.commands": [
             "calibrate-cameras = softform_capture.cli_calibrate_cameras:calibrate_cameras",
             "print-code = softform_capture.cli_print_code:print_code",

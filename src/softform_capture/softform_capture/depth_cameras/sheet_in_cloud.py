@@ -64,7 +64,7 @@ def corners_in_cloud(cloud: PointCloud2, detector: CodeDetector) -> Points:
             exposure_fault(grey) or "Lay the printed sheet into the camera's view, sharp and well lit.",
         )
     points = points_from_cloud(cloud).reshape(cloud.height, cloud.width, 3)
-    places = _on_plane(corners, points)
+    places = corners_on_plane(corners, points)
     return {sheet_point(corner): place for corner, place in zip(corners.on_sheet, places, strict=True)}
 
 
@@ -84,8 +84,16 @@ def _grey(cloud: PointCloud2) -> NDArray[np.uint8]:
     return np.asarray(cv2.cvtColor(np.ascontiguousarray(bgr), cv2.COLOR_BGR2GRAY), dtype=np.uint8)
 
 
-def _on_plane(corners: CodeCorners, points: Array) -> Array:
-    """Where the rays of the corners meet the plane of the sheet, (N, 3) m."""
+def corners_on_plane(corners: CodeCorners, points: Array) -> Array:
+    """Where the rays of the corners meet the plane of the sheet, (N, 3) m.
+
+    Args:
+        corners: Corners in the image.
+        points: (height, width, 3) m in the camera's frame; not finite where nothing was measured.
+
+    Raises:
+        SoftformError: If too few points between the corners have a depth.
+    """
     hull = cv2.convexHull(corners.pixels.astype(np.float32)).astype(np.int32)
     mask = cv2.fillConvexPoly(np.zeros(points.shape[:2], dtype=np.uint8), hull, 1).astype(bool)
     mask &= np.isfinite(points).all(axis=2) & (points[:, :, 2] > 0.0)
