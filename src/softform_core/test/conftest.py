@@ -205,4 +205,5 @@ def bounds() -> dict[str, Array]:
 
 @pytest.fixture
 def options(bounds: dict[str, Array]) -> IkOptions:
-    return IkOptions(**bounds)
+    """The defaults, but for the time: the first solve of a process may compile for longer."""
+    return IkOptions(**bounds, max_seconds=120.0)
