@@ -149,7 +149,7 @@ def test_a_leak_that_the_pump_cannot_hold_ends_in_a_fault() -> None:
     tell(f"leak of 1 s at 60 kPa: after {bench.now - BEGIN:.1f} s")
 
 
-def test_a_leak_too_slow_to_be_told_from_the_plants_own_is_not_named() -> None:
+def test_a_leak_too_slow_to_be_distinguished_from_the_plants_own_is_not_named() -> None:
     bench = Bench(4e3)
     bench.follow(np.full(CHANNELS, 4e3), BEGIN)
     bench.schedule.inject(parse_fault(f"leak={FAULTY}:20"))

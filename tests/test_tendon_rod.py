@@ -104,7 +104,7 @@ def test_the_tip_follows_waypoints(client, path, heard):
     np.testing.assert_allclose(heard.measured, held, atol=ROBOT.tolerances.arrive)
 
 
-def test_each_motor_is_told_and_a_broken_bus_where_to_look(heard):
+def test_each_motor_is_reported_and_a_broken_bus_where_to_look(heard):
     heard.wait_until(lambda: "bus" in heard.values.get("actuation", {}), "the driver's health")
     health = heard.values["actuation"]
     assert health["made safe by"] == "slacken" and health["bus"] == "all motors answer"

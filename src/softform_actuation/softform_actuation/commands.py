@@ -27,7 +27,7 @@ def check_command(
         robot: The robot that is driven.
         names: Actuator of each value, in any order.
         units: SI unit of each value, as the description says.
-        values: What exceeds the range by rounding only (1e-6 of it) is clamped.
+        values: Target of each actuator; one that exceeds the range by rounding only (1e-6 of it) is clamped.
 
     Raises:
         CommandRejectedError: On wrong names, units or sizes, a value that is not finite, or one outside the range.

@@ -81,7 +81,7 @@ class Supervisor:
         self._setpoint = robot.safe
         self.state = State.OFFLINE
         self.reason = self._offline_reason = "not connected"
-        self._told: DriverReport | None = None
+        self._last_published: DriverReport | None = None
         self._telling = threading.Lock()
         self.is_active = False
         self.busy = ""
@@ -219,9 +219,9 @@ class Supervisor:
         """Report the state, if it has changed since the last time."""
         with self._telling:
             report = self.report
-            if report == self._told:
+            if report == self._last_published:
                 return
-            self._told = report
+            self._last_published = report
             try:
                 self._on_report(report)
             except Exception:  # a listener's failure must never stand between a fault and making safe

@@ -37,7 +37,7 @@ def test_who_lost_the_answer_asks_again_at_once_until_it_has_commanded() -> None
 
 
 @pytest.mark.parametrize(("holder", "other"), [(5, 6), (5, 0), (0, 0), (0, 6)])
-def test_a_second_program_of_the_same_name_is_told_and_takes_nothing(holder: int, other: int) -> None:
+def test_a_second_program_of_the_same_name_is_reported_and_takes_nothing(holder: int, other: int) -> None:
     commands = LeasedCommands(Clock(), 3.0)
     lease = commands.acquire("planner", holder)
     with pytest.raises(LeaseError, match="Another program named 'planner' holds the lease"):

@@ -115,8 +115,8 @@ class BringupManagerNode(Node):
         return self._stop.is_set() and not self._goes_down
 
     def _tell(self, state: int, reason: str = "") -> None:
-        told = self._state
-        if told is not None and (state, reason) == (told.state, told.reason):
+        published = self._state
+        if published is not None and (state, reason) == (published.state, published.reason):
             return
         self._state = message = BringupState(state=state, reason=reason)
         message.header.stamp = self.get_clock().now().to_msg()

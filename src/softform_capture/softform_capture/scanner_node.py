@@ -116,7 +116,7 @@ class ScannerNode(SoftformLifecycleNode):
             self.create_subscription(PointCloud2, camera.topic, partial(watcher.take, name), CAMERA_INPUT)
             for name, camera in cameras.items()
         ]
-        self._untold = list(cameras)
+        self._not_announced = list(cameras)
         watcher.start()
 
     def deactivate(self) -> None:
@@ -155,8 +155,8 @@ class ScannerNode(SoftformLifecycleNode):
 
     def _tell_cameras(self) -> None:
         """Publish the poses of the cameras to TF once they have published their own frames."""
-        while self._untold:
-            camera = self._calibration.cameras[self._untold.pop()]
+        while self._not_announced:
+            camera = self._calibration.cameras[self._not_announced.pop()]
             registration = camera.registration()
             place = RigidTransform(registration.rotation, registration.translation)
             try:

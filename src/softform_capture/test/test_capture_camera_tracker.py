@@ -164,7 +164,7 @@ def test_a_clock_that_was_set_back_does_not_make_an_old_view_count(camera):
 
 
 @pytest.mark.parametrize(("exposure", "problem"), [(0.1, "too dark"), (6.0, "overexposed")])
-def test_wrong_exposure_is_told(camera, exposure, problem):
+def test_wrong_exposure_is_reported(camera, exposure, problem):
     sighting = make_tracker().look(camera.picture(SHEET, [red_disc(0.1, 0.1)], exposure=exposure), 0.0)
     assert sighting.is_lost
     assert problem in sighting.problem

@@ -60,7 +60,7 @@ def test_every_frame_of_a_video_is_published(tmp_path, pictures, start_tracker):
             assert found == pytest.approx([*place, 0.0], abs=1e-3)
 
 
-def test_images_of_a_ros_camera_keep_their_stamps_and_silence_is_told(pictures, start_tracker):
+def test_images_of_a_ros_camera_keep_their_stamps_and_silence_is_reported(pictures, start_tracker):
     tracker = start_tracker(source="topic:camera/image_raw", marker="finger", hold_codes=0.0, least_rate=0.1)
     camera = tracker.node.create_publisher(Image, "camera/image_raw", qos.CAMERA_INPUT)
     tracker.start()
@@ -71,22 +71,22 @@ def test_images_of_a_ros_camera_keep_their_stamps_and_silence_is_told(pictures, 
     message.header.stamp = stamp_from_seconds(captured_at)
     message._data.frombytes(picture.tobytes())
 
-    def is_told(words):
+    def is_reported(words):
         return any(words in status.message for status in tracker.statuses)
 
     def send():
         camera.publish(message)
         time.sleep(0.2)
 
-    tracker.wait(lambda: is_told("the marker is seen") or send())
+    tracker.wait(lambda: is_reported("the marker is seen") or send())
     assert seconds_from_stamp(tracker.messages[0].header.stamp) == pytest.approx(captured_at, abs=1e-6)
     assert tracker.messages[0].name == ["finger"]
     assert positions_from_markers(tracker.messages[0])[0] == pytest.approx([*PATH[0], 0.0], abs=1e-3)
     status, _ = tracker.wait_for_status("no image for")
     assert status.level == DiagnosticStatus.ERROR
     message = Image(height=2, width=2, encoding="mono8", step=2, data=bytes(4))
-    tracker.wait(lambda: is_told("capture time 0.0 of the image is not a time") or send())
+    tracker.wait(lambda: is_reported("capture time 0.0 of the image is not a time") or send())
     message.header.stamp = stamp_from_seconds(captured_at)
-    tracker.wait(lambda: is_told("encoding is 'mono8'") or send())
+    tracker.wait(lambda: is_reported("encoding is 'mono8'") or send())
     tracker.process.send_signal(signal.SIGTERM)
     assert tracker.process.wait(30.0) == 0

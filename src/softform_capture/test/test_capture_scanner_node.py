@@ -129,7 +129,7 @@ def test_a_millimetre_export_is_not_taken_for_metres(tmp_path, surface, start_sc
     assert scanner.messages == []
 
 
-def test_clouds_of_two_cameras_become_one_and_a_silent_camera_is_told(tmp_path, surface, start_scanner):
+def test_clouds_of_two_cameras_become_one_and_a_silent_camera_is_reported(tmp_path, surface, start_scanner):
     motions = {
         "left": Registration.from_pose([-0.3, 0.0, 0.6, 1.0, 0.0, 0.0, 0.0]),
         "right": Registration.from_pose(POSE),

@@ -63,7 +63,7 @@ class DriverWatch:
         self._measured: MeasuredValues | None = None
         self._state: int | None = None
         self._reason = self._holder = ""
-        self._told_at = 0.0
+        self._heard_at = 0.0
 
     def note_values(self, names: Sequence[str], values: Sequence[float], status: Sequence[int], stamp: float) -> None:
         """Take a `actuator_state`; one of another robot is not noted."""
@@ -89,7 +89,7 @@ class DriverWatch:
         """
         with self._news:
             before, self._state, self._reason, self._holder = self._state, state, reason, holder
-            self._told_at = self._clock()
+            self._heard_at = self._clock()
             self._news.notify_all()
         if state == DriverState.SAFE:
             return before == DriverState.RUNNING
@@ -111,7 +111,7 @@ class DriverWatch:
         """Check that a command would be followed.
 
         Raises:
-            GoalError: As `check_measured`, and if the driver follows another commander.
+            GoalError: For the reasons of `check_measured`, and if the driver follows another commander.
         """
         self.check_measured()
         with self._news:
@@ -147,10 +147,10 @@ class DriverWatch:
                     f"The driver is offline: {self._reason}",
                     "Connect the devices and configure and activate the driver.",
                 )
-            if self._clock() - self._told_at > _SILENT_TIMES * self._timeout:
+            if self._clock() - self._heard_at > _SILENT_TIMES * self._timeout:
                 raise GoalError(
                     Code.DRIVER_NOT_READY,
-                    f"Nothing has come on driver_state for {self._clock() - self._told_at:.1f} s.",
+                    f"Nothing has come on driver_state for {self._clock() - self._heard_at:.1f} s.",
                     "Check that it runs, and the network.",
                 )
             if self._measured is None or not self._is_fresh():
@@ -212,7 +212,7 @@ class DriverWatch:
             Values measured after the call, or None if `should_stop` ended the wait.
 
         Raises:
-            GoalError: As `check_measured`, or when the time is up.
+            GoalError: For the reasons of `check_measured`, and when the time is up.
         """
         begun = self._clock()
         first: MeasuredValues | None = None

@@ -29,7 +29,7 @@ class HeldCommand:
         """Hold values from now on.
 
         Args:
-            values: What to hold.
+            values: Values to hold, (k,).
             permitted: Asked while no release can come in between: who forbids first and releases then is obeyed.
 
         Returns:

@@ -57,7 +57,7 @@ class ReferencePose:
         if problem is not None:
             raise problem
         warning = "WARNING: " if np.nanmax(drift) > self._settings.drift_warning * self._size() else ""
-        self._tell(f"{warning}{self._told(drift)}")
+        self._tell(f"{warning}{self._in_words(drift)}")
 
     def _unfit(self, capture: MarkerCapture, drift: Array) -> CollectError | None:
         fault = capture.fault
@@ -78,7 +78,7 @@ class ReferencePose:
             return None
         return CollectError(
             Code.ROBOT_DRIFTED,
-            f"The robot has drifted: {self._told(drift)}; {MM_PER_M * limit:.1f} mm is the limit.",
+            f"The robot has drifted: {self._in_words(drift)}; {MM_PER_M * limit:.1f} mm is the limit.",
             "See whether markers, cameras or the robot were moved. Put them back and run the same command again, "
             "or collect into another --output.",
         )
@@ -88,7 +88,7 @@ class ReferencePose:
         references = self._store.references
         return marker_drift(references.positions[0] if len(references) else capture.positions, capture.positions)
 
-    def _told(self, drift: Array) -> str:
+    def _in_words(self, drift: Array) -> str:
         references, worst = self._store.references, int(np.nanargmax(drift))
         since = f"{datetime.fromtimestamp(references.captured_at[0]):%Y-%m-%d %H:%M}"
         return (

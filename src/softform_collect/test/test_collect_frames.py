@@ -129,7 +129,7 @@ def collect(robot, path, frames=3, via="scanner", stop=lambda: Code.NONE, refere
 
 
 @pytest.mark.parametrize("via", ["scanner", "mocap"])
-def test_frames_are_told_stored_and_added_to(tmp_path, via):
+def test_frames_are_reported_stored_and_added_to(tmp_path, via):
     path = tmp_path / "frames.zarr"
     with QuickRobot() as robot:
         outcome, told = collect(robot, path, 3, via)
@@ -302,7 +302,7 @@ class DriftingRobot(QuickRobot):
         super()._follow(values)
 
 
-def test_drift_of_the_reference_pose_is_told_kept_and_ends_collecting(tmp_path):
+def test_drift_of_the_reference_pose_is_reported_kept_and_ends_collecting(tmp_path):
     path, size = tmp_path / "frames.zarr", float(ROBOT.extent.max())
     shifts = [0.0, 0.002 * size, 0.015 * size, 0.03 * size]
     with DriftingRobot(shifts) as robot:
@@ -479,7 +479,7 @@ def test_many_unfit_frames_in_a_row_end_collecting_and_are_taken_again(tmp_path)
     assert (outcome.code, outcome.captured, outcome.rejections) == (Code.NONE, 14, {}), outcome.message
 
 
-def test_a_store_that_goes_away_is_told_and_the_robot_let_go_of(tmp_path):
+def test_a_store_that_goes_away_is_reported_and_the_robot_let_go_of(tmp_path):
     path = tmp_path / "frames.zarr"
     with QuickRobot() as robot:
         robot.at_frame_one = lambda robot: shutil.rmtree(path)

@@ -76,7 +76,7 @@ def test_it_is_kept_and_read_again(tmp_path):
         (lambda path: np.savez(path, modes=np.zeros((2, 100, 3)), card=np.array("{}")), "no displacement prior"),
     ],
 )
-def test_a_damaged_file_is_told_with_the_next_step(tmp_path, spoil, said):
+def test_a_damaged_file_is_reported_with_the_next_step(tmp_path, spoil, said):
     path = prior_of(RANDOM.normal(size=(8, 100, 3))).save(tmp_path)
     assert path.name == PRIOR_FILE
     spoil(path)
@@ -85,13 +85,13 @@ def test_a_damaged_file_is_told_with_the_next_step(tmp_path, spoil, said):
 
 
 @pytest.mark.parametrize("modes", [np.ones((2, 99, 3)), np.full((2, 100, 3), np.nan), np.ones((2, 100))])
-def test_modes_that_are_of_no_surface_are_told(tmp_path, modes):
+def test_modes_that_are_of_no_surface_are_reported(tmp_path, modes):
     DisplacementPrior(modes, {"robot": "membrane", "robot_fingerprint": ROBOT.fingerprint()}).save(tmp_path)
     with pytest.raises(SoftformError, match="no displacement prior"):
         load_displacement_prior(ROBOT, tmp_path)
 
 
-def test_a_prior_of_another_description_is_told(tmp_path):
+def test_a_prior_of_another_description_is_reported(tmp_path):
     DisplacementPrior(np.ones((2, 100, 3)), {"robot": "sheet", "robot_fingerprint": "0" * 16}).save(tmp_path)
     with pytest.raises(SoftformError, match="another description of 'sheet'.*train prior"):
         load_displacement_prior(ROBOT, tmp_path)

@@ -33,7 +33,7 @@ def test_a_softer_sheet_with_holes_passes():
         judge.keep(number, actuation, points)
 
 
-def test_a_stuck_robot_is_told_from_one_that_is_asked_for_the_same_again():
+def test_a_stuck_robot_is_distinguished_from_one_that_is_asked_for_the_same_again():
     judge = ShapeJudge(ROBOT)
     judge.keep(5, ACTUATIONS[0], captured(ACTUATIONS[0]))
     again = captured(ACTUATIONS[0], seed=1)

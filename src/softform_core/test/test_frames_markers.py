@@ -112,7 +112,7 @@ def test_the_mean_leaves_out_what_is_missing():
     assert fault == "" and np.isnan(mean[0]).all() and np.isfinite(mean[1:]).all()
 
 
-def test_names_and_jumps_are_told():
+def test_names_and_jumps_are_reported():
     assert "m06 were not there at rest" in average_markers(frames_of(REST, names=[*NAMES[:4], "m06"]), NAMES, ROBOT)[1]
     # A marker that was hidden at rest is no renamed one.
     mean, fault = average_markers(frames_of(REST), NAMES[1:], ROBOT)

@@ -81,7 +81,7 @@ def test_a_table_becomes_a_store_and_a_model_whose_jacobian_is_that_of_n_fk(fold
     assert card.forward_kinematics.test_mean_percent < 0.5
 
 
-def test_the_same_command_again_goes_on_and_other_data_are_refused(folder, samples):
+def test_the_same_command_again_goes_on_and_other_data_are_rejected(folder, samples):
     actuations, tips = samples
     write(folder / "fem.csv", actuations[:60], tips[:60])
     assert bring(folder, folder / "fem.csv").exit_code == 0

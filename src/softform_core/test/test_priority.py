@@ -55,7 +55,7 @@ def test_a_thread_that_has_ended_is_passed_over() -> None:
     assert ask_for_priority(1, [ended.native_id]) in ("SCHED_FIFO 1", "ordinary (no right to SCHED_FIFO)")
 
 
-def test_a_system_that_rejects_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_system_that_rejects_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def reject(*ignored: object) -> None:
         raise PermissionError
 

@@ -28,7 +28,7 @@ def test_calibrated_intervals_cover_as_many_errors_as_they_say() -> None:
     assert np.mean(np.abs(drawn[2500:]) < 1.96 * sigma) == pytest.approx(0.95, abs=0.02)
 
 
-def test_noise_is_told_from_smooth_errors() -> None:
+def test_noise_is_distinguished_from_smooth_errors() -> None:
     random = np.random.default_rng(2)
     points = random.uniform(0, 300, (1000, 3)) * [1, 1, 0]
     smooth = 2.0 * np.sin(points[:, 0] / 60.0)

@@ -52,7 +52,7 @@ class ServerContext:
             robot: The robot.
             captures: Captured clouds.
             read_points: (N, 3) m of one.
-            on_look: As `Hardware` calls it.
+            on_look: Called by `Hardware` with each capture and the values at which it was made.
         """
         values = self.node.parameters
         waiting = HardwareSettings(

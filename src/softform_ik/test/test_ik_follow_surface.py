@@ -58,7 +58,7 @@ def test_one_point_of_the_surface_is_led_along_an_ellipse_without_jumps(solver, 
     assert np.linalg.norm(reached - ellipse * MM_PER_M, axis=1) == pytest.approx(errors_mm, abs=1e-6)
 
 
-def test_a_point_out_of_reach_is_told_by_its_error_and_stays_within_the_bounds(solver, robot):
+def test_a_point_out_of_reach_is_reported_by_its_error_and_stays_within_the_bounds(solver, robot):
     far = np.array([[0.0, 0.0, 0.5]])
     found, errors_mm = solved(solver, FollowGoal(PointPath(far, MIDDLE)))
     assert errors_mm[0] > 300.0

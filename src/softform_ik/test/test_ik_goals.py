@@ -58,7 +58,7 @@ DOWN = np.tile([0.0, 0.0, -1.0], (36, 1))
     [TargetShape(sheet(), None, SIDES[:, ::-1]), TargetShape(sheet(), DOWN)],
     ids=["mesh", "cloud with normals"],
 )
-def test_a_flat_target_upside_down_is_told(robot, target):
+def test_a_flat_target_upside_down_is_reported(robot, target):
     goal = goal_to_message(ReachGoal(target, Mode.PLAN_ONLY), "base_link", Time())
     with pytest.raises(GoalError, match="upside down.* reverse its triangles or normals") as rejection:
         unpack(goal, robot)

@@ -100,7 +100,7 @@ def test_a_stream_is_followed_from_where_the_robot_is(bench, shape, wait_for):
     assert stamps == sorted(stamps) and len(set(stamps)) > 10
 
 
-def test_when_the_stream_ends_the_last_command_is_repeated_and_the_reason_told(bench, shape, wait_for):
+def test_when_the_stream_ends_the_last_command_is_repeated_and_the_reason_reported(bench, shape, wait_for):
     bench.stream(shape)
     wait_for(lambda: bench.loop.report.converged, "the target to be reached")
     bench.streams.clear()
@@ -128,7 +128,7 @@ def test_a_goal_takes_the_robot_and_the_stream_goes_on_from_there_without_a_bump
     assert bench.state == ServoState.TRACKING
 
 
-def test_a_target_that_never_came_to_an_answer_is_told_of_too(robot, shape, wait_for):
+def test_a_target_that_never_came_to_an_answer_is_reported_too(robot, shape, wait_for):
     class Broken:
         """A model that predicts nonsense."""
 

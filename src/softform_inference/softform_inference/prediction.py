@@ -47,7 +47,7 @@ def predict_surface(
 
     Args:
         pipeline: Forward kinematics.
-        names: Of the patches.
+        names: Names of the patches.
         actuation: (k,).
         frame: Frame of the surface.
         stamp: When the values were measured.

@@ -56,7 +56,7 @@ class ShapePredictorNode(SoftformLifecycleNode):
         self._robot: Robot | None = None
         self._predictions: Predictions | None = None
         self._newest: ActuatorState | None = None
-        self._received = self._driver_told = self._rest_shown = -float("inf")
+        self._received = self._driver_heard_at = self._rest_shown = -float("inf")
         self._driver_runs = False
         self._fault = ""
 
@@ -66,7 +66,7 @@ class ShapePredictorNode(SoftformLifecycleNode):
         robot = self._robot = load_robot(values["robot"])
         self.diagnostics.hardware_id = robot.name
         self._predictions = SurfacePredictions(self, robot) if robot.surfaces else TipPredictions(self, robot)
-        self._newest, self._fault, self._driver_told = None, "", -float("inf")
+        self._newest, self._fault, self._driver_heard_at = None, "", -float("inf")
         self._actuator_state = self.create_subscription(
             ActuatorState, "actuator_state", self._on_actuator_state, qos.ACTUATOR_STATE_READER
         )
@@ -108,13 +108,13 @@ class ShapePredictorNode(SoftformLifecycleNode):
         self._newest, self._received = message, time.monotonic()
 
     def _on_driver_state(self, message: DriverState) -> None:
-        self._driver_runs, self._driver_told = message.state == DriverState.RUNNING, time.monotonic()
+        self._driver_runs, self._driver_heard_at = message.state == DriverState.RUNNING, time.monotonic()
 
     def _is_stale(self, now: float) -> bool:
         """Whether a driver that was heard of measures nothing: it does not run, or is silent itself."""
-        if self._driver_told == -float("inf"):  # as in a recording without it
+        if self._driver_heard_at == -float("inf"):  # as in a recording without it
             return False
-        is_silent = now - self._driver_told > self.parameters["state_timeout"]
+        is_silent = now - self._driver_heard_at > self.parameters["state_timeout"]
         return now - self._received > _MEASURED_SECONDS and (is_silent or not self._driver_runs)
 
     def _predict_newest(self) -> None:

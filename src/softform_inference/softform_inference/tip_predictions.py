@@ -63,8 +63,8 @@ class TipPredictions:
         place[: self._model.dimensions] = self._model.tip(actuation) / MM_PER_M
         robot = self._robot
         tip = RigidTransform(self._turn(actuation), place)
-        told = transform_message(robot.base_frame, robot.frame_of(TIP), seconds_from_stamp(stamp), tip)
-        self._frames.publish(TFMessage(transforms=[told]))
+        transform = transform_message(robot.base_frame, robot.frame_of(TIP), seconds_from_stamp(stamp), tip)
+        self._frames.publish(TFMessage(transforms=[transform]))
 
     def _turn(self, actuation: Array) -> Array:
         """How the tip has turned from rest, (3, 3); as before where there is no equilibrium."""

@@ -87,15 +87,15 @@ def _end_descendants() -> None:
     """End the remaining children of this process, first gently."""
     for number, patience in ((signal.SIGINT, SIGTERM_AFTER), (signal.SIGTERM, SIGKILL_AFTER), (signal.SIGKILL, 5.0)):
         deadline = time.monotonic() + patience
-        told: set[int] = set()
+        signalled: set[int] = set()
         while time.monotonic() < deadline:
             _reap()
             left = psutil.Process().children(recursive=True)
             if not left:
                 return
             for process in left:
-                if process.pid not in told:
-                    told.add(process.pid)
+                if process.pid not in signalled:
+                    signalled.add(process.pid)
                     try:
                         process.send_signal(number)
                     except psutil.NoSuchProcess:

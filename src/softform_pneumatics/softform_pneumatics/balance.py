@@ -36,7 +36,7 @@ class Air:
 
     Args:
         plant: Identified plant.
-        volumes: Of the chambers with their tubes, (k,) or one for all, relative to that of the recordings.
+        volumes: Volume of each chamber with its tube, (k,) or one for all, relative to that of the recordings.
     """
 
     plant: Plant
@@ -87,9 +87,9 @@ class BalanceWatch:
         self._last = None
         self.leaks = {}
 
-    def note_target(self, target: NDArray[np.float64], moment: float, is_told: bool = True) -> None:
+    def note_target(self, target: NDArray[np.float64], moment: float, is_sent: bool = True) -> None:
         """Take the target (k,) Pa of `moment` (s), and whether all of it was sent to the board."""
-        self._targets.append((moment, target, is_told))
+        self._targets.append((moment, target, is_sent))
 
     def check(self, pressures: NDArray[np.float64], moment: float) -> None:
         """Take pressures (k,) Pa measured at `moment` (s).
@@ -99,7 +99,7 @@ class BalanceWatch:
         """
         last, self._last = self._last, (moment, pressures)
         settled = [
-            i for i, (told, _, is_told) in enumerate(self._targets) if is_told and told < moment - _TARGET_SECONDS
+            i for i, (sent_at, _, is_sent) in enumerate(self._targets) if is_sent and sent_at < moment - _TARGET_SECONDS
         ]
         for _ in range(settled[-1] if settled else 0):
             self._targets.popleft()

@@ -27,7 +27,7 @@ def expected_flows(
 
     Args:
         plant: Identified plant.
-        volumes: Of the chambers, (k,) or one for all, relative to that of the recordings.
+        volumes: Volume of each chamber, (k,) or one for all, relative to that of the recordings.
         targets: (k,) Pa.
         readings: (k,) Pa.
         vent_threshold: Pa beyond the target at which the valve opens.

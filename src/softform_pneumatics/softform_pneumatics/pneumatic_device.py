@@ -119,10 +119,10 @@ class PneumaticDevice:
         """
         now = self.clock.now()
         trimmed = self._trim.targets(targets, now)
-        is_told = self._board.set_targets(self._wiring.targets(trimmed), interrupted)
+        is_sent = self._board.set_targets(self._wiring.targets(trimmed), interrupted)
         if self._balance is not None:
-            self._balance.note_target(trimmed, now, is_told)
-        return is_told
+            self._balance.note_target(trimmed, now, is_sent)
+        return is_sent
 
     def read(self, timeout: float) -> list[Measurement]:
         """Return the chambers' pressures that arrived; see `Device`.
@@ -159,11 +159,11 @@ class PneumaticDevice:
         Raises:
             DeviceError: If it does not answer.
         """
-        told = self._board.check_alive()
+        readings = self._board.check_alive()
         if self.clock.now() - self._vented_since <= _VENTED_WITHIN_SECONDS:
             return ""
         for chamber, channel in zip(self._served.actuators, self._wiring.channels, strict=True):
-            pressure = told.get(int(channel), 0.0)
+            pressure = readings.get(int(channel), 0.0)
             if abs(pressure) > self._served.tolerances.follow:
                 return f"{chamber} is still at {pressure:.0f} Pa: cut the supply and open its tube"
         return ""
@@ -193,7 +193,7 @@ class PneumaticDevice:
             "bytes received": wire.bytes_received,
             "bytes dropped": wire.bytes_dropped,
             "corrupt lines": wire.corrupt,
-            "rejected requests": wire.refused_requests,
+            "rejected requests": wire.rejected_requests,
             "unanswered requests": wire.unanswered_requests,
             "offsets (Pa)": ", ".join(f"{offset:.0f}" for offset in self._wiring.offsets),
             "leaks": listed,

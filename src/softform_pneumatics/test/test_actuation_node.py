@@ -241,7 +241,7 @@ def test_kill_9_of_the_node_in_motion_vents(scripted_board: Any, moving_rig: Rig
     wait_until(lambda: not any(child.is_running() for child in children))
 
 
-def test_a_robot_that_the_board_cannot_drive_is_refused(scripted_board: Any, rig: Rig, wait_until: WaitUntil) -> None:
+def test_a_robot_that_the_board_cannot_drive_is_rejected(scripted_board: Any, rig: Rig, wait_until: WaitUntil) -> None:
     scripted_board.behave_as_shipped()
     assert rig.change_state(Transition.TRANSITION_CONFIGURE)
     assert not any(text.startswith("T=") for _, text in scripted_board.requests)  # configuring moves no air
@@ -250,7 +250,7 @@ def test_a_robot_that_the_board_cannot_drive_is_refused(scripted_board: Any, rig
     assert not scripted_board.runs
 
 
-def test_simulated_time_is_refused(scripted_board: Any, tmp_path: Path, wait_until: WaitUntil) -> None:
+def test_simulated_time_is_rejected(scripted_board: Any, tmp_path: Path, wait_until: WaitUntil) -> None:
     rig = Rig(scripted_board.path, tmp_path, "-p", "use_sim_time:=true")
     try:
         assert not rig.change_state(Transition.TRANSITION_CONFIGURE)

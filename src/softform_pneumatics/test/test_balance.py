@@ -53,7 +53,7 @@ def test_sound_chambers_are_left_alone(delay: int, volume: float) -> None:
     assert run(Chambers(delay, volume), 18.0, delay=delay).leaks == {}
 
 
-def test_chambers_that_are_unlike_are_left_alone_once_their_volumes_are_told() -> None:
+def test_chambers_that_are_unlike_are_left_alone_once_their_volumes_are_given() -> None:
     volumes = np.array([0.2, 1.0, 3.0])
     told = BalanceWatch(["c1", "c2", "c3"], Air(PLANT, volumes), THRESHOLD, TOLERANCE, 1.5)
     assert run(Chambers(0, volumes), 18.0, watch=told).leaks == {}

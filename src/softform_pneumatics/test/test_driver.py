@@ -413,7 +413,7 @@ def test_activation_does_not_clear_a_latch(clock: SteppedClock, scripted_board: 
     assert driver.state is State.FAULT and not scripted_board.runs
 
 
-def test_the_shipped_firmware_is_refused_when_activated_and_vented(
+def test_the_shipped_firmware_is_rejected_when_activated_and_vented(
     scripted_board: Any, make_driver: Callable[..., Driver], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("softform_pneumatics.probe._RISE_SECONDS", 0.3)
@@ -429,7 +429,7 @@ def test_the_shipped_firmware_is_refused_when_activated_and_vented(
     OpenPneuBoardA(scripted_board.link(), vent_threshold=100.0, boot_seconds=0.05).open()
 
 
-def test_a_robot_beyond_a_channels_range_is_refused_once_the_board_is_vented(
+def test_a_robot_beyond_a_channels_range_is_rejected_once_the_board_is_vented(
     scripted_board: Any, make_driver: Callable[..., Driver], robot: Robot
 ) -> None:
     drive = robot.drive.model_copy(update={"minimum": -5000.0})
@@ -517,7 +517,7 @@ def test_a_commander_that_wakes_up_does_not_inflate_the_robot_again(
 
 
 @pytest.mark.parametrize("late", [0.6, -0.2])
-def test_a_command_of_another_time_is_refused_and_renews_nothing(
+def test_a_command_of_another_time_is_rejected_and_renews_nothing(
     clock: SteppedClock, driver: Driver, commander: Commander, wait_until: WaitUntil, late: float
 ) -> None:
     lease = driver.report.lease
@@ -531,7 +531,7 @@ def test_a_command_of_another_time_is_refused_and_renews_nothing(
     assert driver.state is State.SAFE
 
 
-def test_a_lease_asked_for_in_fault_or_inactive_is_refused_with_the_reason(driver: Driver) -> None:
+def test_a_lease_asked_for_in_fault_or_inactive_is_rejected_with_the_reason(driver: Driver) -> None:
     with pytest.raises(LeaseError, match="not active"):
         driver.acquire("test")
     driver.activate()

@@ -261,10 +261,10 @@ def test_a_guardian_that_cannot_be_replaced_at_once_is_replaced_later(
     first.wait()
     start = subprocess.Popen
 
-    def refuse(*words: Any, **settings: Any) -> None:
+    def reject(*words: Any, **settings: Any) -> None:
         raise OSError(12, "Cannot allocate memory")
 
-    monkeypatch.setattr(subprocess, "Popen", refuse)
+    monkeypatch.setattr(subprocess, "Popen", reject)
     deadline = time.monotonic() + 5.0
     with pytest.raises(DeviceError, match="cannot be started: Cannot allocate memory"):
         while time.monotonic() < deadline:

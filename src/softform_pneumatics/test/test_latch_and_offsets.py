@@ -140,7 +140,7 @@ def test_offsets_are_stored_whole_and_read_back(tmp_path: Path, served: ServedAc
         (lambda text: text.replace("120.0", "NaN"), "cannot be read|counts as an offset"),
     ],
 )
-def test_offsets_that_cannot_be_right_are_refused(
+def test_offsets_that_cannot_be_right_are_rejected(
     tmp_path: Path, served: ServedActuators, change, message: str
 ) -> None:  # type: ignore[no-untyped-def]
     path = tmp_path / "offsets.json"

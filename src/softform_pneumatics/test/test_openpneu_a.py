@@ -125,18 +125,18 @@ def test_corrupt_lines_are_counted_and_good_ones_between_them_read(scripted_boar
     assert board.counters.corrupt >= 2 and board.counters.bytes_dropped >= 15
 
 
-def test_a_refused_request_is_counted(
+def test_a_rejected_request_is_counted(
     scripted_board: Any, board: OpenPneuBoardA, wait_until: Callable[..., None]
 ) -> None:
     board.open()
     board.start(np.zeros(10))
     board._link.write(b"T3.0\r\n")
 
-    def refused() -> bool:
+    def rejected() -> bool:
         board.read(0.02)
-        return board.counters.refused_requests == 1
+        return board.counters.rejected_requests == 1
 
-    wait_until(refused)
+    wait_until(rejected)
 
 
 def test_a_target_is_not_sent_when_its_channel_is_not_confirmed(scripted_board: Any, board: OpenPneuBoardA) -> None:
@@ -274,7 +274,7 @@ def test_a_silent_port_is_reported_as_silent(scripted_board: Any, board: OpenPne
         board.open()
 
 
-def test_another_board_of_the_family_is_refused(scripted_board: Any, board: OpenPneuBoardA) -> None:
+def test_another_board_of_the_family_is_rejected(scripted_board: Any, board: OpenPneuBoardA) -> None:
     scripted_board.address = b"OpenPneu3.1"
     with pytest.raises(DeviceError, match=r"OpenPneu3\.1"):
         board.open()
@@ -325,10 +325,10 @@ def test_a_port_that_may_not_be_opened_names_the_group(monkeypatch: pytest.Monke
         os.chmod(path, 0)
         if os.access(path, os.R_OK):  # root may open anything: let the system call itself say no
 
-            def refuse(*args: object, **kwargs: object) -> int:
+            def reject(*args: object, **kwargs: object) -> int:
                 raise PermissionError(13, "Permission denied", path)
 
-            monkeypatch.setattr("serial.serialposix.os.open", refuse)
+            monkeypatch.setattr("serial.serialposix.os.open", reject)
         with pytest.raises(PortError, match="dialout"):
             open_port(path, 115200)
     finally:

@@ -46,7 +46,7 @@ def test_the_probe_never_asks_for_more_than_a_fraction_of_a_kilopascal(
     assert min(targets) == 0.0
 
 
-def test_the_firmware_as_shipped_is_refused_for_nine_chambers(
+def test_the_firmware_as_shipped_is_rejected_for_nine_chambers(
     scripted_board: Any, board: OpenPneuBoardA, served: ServedActuators
 ) -> None:
     scripted_board.behave_as_shipped()

@@ -60,13 +60,13 @@ def test_a_target_is_written_with_fixed_decimals_and_reads_back(pressure: float)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e9])
-def test_a_target_that_no_board_can_mean_is_refused(value: float) -> None:
+def test_a_target_that_no_board_can_mean_is_rejected(value: float) -> None:
     with pytest.raises(SoftformError):
         protocol.target_request(value)
 
 
 @pytest.mark.parametrize("channel", [-1, 10, 255])
-def test_a_channel_that_the_board_lacks_is_refused(channel: int) -> None:
+def test_a_channel_that_the_board_lacks_is_rejected(channel: int) -> None:
     with pytest.raises(SoftformError):
         protocol.select_channel_request(channel)
 

@@ -44,7 +44,7 @@ def test_targets_read_back(pressures: list[float]) -> None:
 
 
 @pytest.mark.parametrize("bad", [[0.0] * 9, [0.0] * 9 + [math.nan], [math.inf] + [0.0] * 9, [1e9] + [0.0] * 9])
-def test_targets_that_no_board_can_mean_are_refused(bad: list[float]) -> None:
+def test_targets_that_no_board_can_mean_are_rejected(bad: list[float]) -> None:
     with pytest.raises(SoftformError):
         protocol_b.targets_request(bad)
 

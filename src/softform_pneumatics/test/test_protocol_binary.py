@@ -54,12 +54,12 @@ def test_a_request_is_ten_bytes_as_defined() -> None:
 
 
 @pytest.mark.parametrize("module", [-1, 5])
-def test_a_module_that_the_bus_lacks_is_refused(module: int) -> None:
+def test_a_module_that_the_bus_lacks_is_rejected(module: int) -> None:
     with pytest.raises(SoftformError):
         request(module, Command.READ, 0)
 
 
-def test_a_number_that_does_not_fit_is_refused() -> None:
+def test_a_number_that_does_not_fit_is_rejected() -> None:
     with pytest.raises(SoftformError):
         request(1, Command.SET, 0, words=(70000, 0))
 
@@ -71,7 +71,7 @@ def test_a_pressure_reads_back_to_half_a_count(pressure: float) -> None:
 
 
 @pytest.mark.parametrize("pressure", [math.nan, math.inf, -200_000.0, 1e6])
-def test_a_pressure_that_no_word_holds_is_refused(pressure: float) -> None:
+def test_a_pressure_that_no_word_holds_is_rejected(pressure: float) -> None:
     with pytest.raises(SoftformError):
         protocol_binary.word_of_pressure(pressure)
 

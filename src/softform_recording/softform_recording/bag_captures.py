@@ -205,9 +205,9 @@ def _settled_scans(
 def _check_count(heard: _Heard, names: Sequence[str]) -> NDArray[np.float64] | None:
     values = heard.values
     if values is not None and len(values) != len(names):
-        told = ", ".join(field.topic for field in heard.fields)
+        topics = ", ".join(field.topic for field in heard.fields)
         raise SoftformError(
-            f"{told} give {len(values)} numbers; the robot has {len(names)} degrees of freedom: {', '.join(names)}.",
+            f"{topics} give {len(values)} numbers; the robot has {len(names)} degrees of freedom: {', '.join(names)}.",
             "Name fields or elements of them, such as /pressures:data[0],/pressures:data[1].",
         )
     return values

@@ -45,9 +45,9 @@ def writer_of(offered: Sequence[Qos]) -> QoSProfile:
     Without any (another program's bag) it is what publishers offer by default.
     """
     latched = any(one.durability is QosDurability.TRANSIENT_LOCAL for one in offered)
-    told = [one.depth for one in offered if one.history is QosHistory.KEEP_LAST and one.depth > 0]
+    depths = [one.depth for one in offered if one.history is QosHistory.KEEP_LAST and one.depth > 0]
     return _profile(
-        max(told, default=_LATCHED_DEPTH if latched else _DEPTH),
+        max(depths, default=_LATCHED_DEPTH if latched else _DEPTH),
         not offered or any(one.reliability is QosReliability.RELIABLE for one in offered),
         latched,
     )

@@ -120,7 +120,7 @@ def test_fields_are_put_side_by_side_and_transforms_bring_scans_home(tmp_path):
         ({"output": "bag"}, "is in the way"),
     ],
 )
-def test_what_is_not_in_the_bag_is_told_and_nothing_is_left(tmp_path, changed, said):
+def test_what_is_not_in_the_bag_is_reported_and_nothing_is_left(tmp_path, changed, said):
     words = [pressures([1.0, 2.0], 0.0), ("/text", 0.1, String(data="a")), scan(row_of(1), 5.0)]
     made_bag(tmp_path / "bag", words)
     given = {"bag": "bag", "scans": "/camera/points", "actuation": "/pressures:data", "output": "out"} | changed
@@ -137,7 +137,7 @@ def test_what_is_not_in_the_bag_is_told_and_nothing_is_left(tmp_path, changed, s
     assert [path.name for path in tmp_path.iterdir()] == ["bag"]
 
 
-def test_a_cloud_without_places_is_told(tmp_path):
+def test_a_cloud_without_places_is_reported(tmp_path):
     cloud = PointCloud2(height=1, width=1, point_step=4, row_step=4, data=bytes(4))
     cloud.fields = [PointField(name="intensity", datatype=PointField.FLOAT32, count=1)]
     bag = made_bag(tmp_path / "bag", [pressures([1.0], 0.0), ("/camera/points", 5.0, cloud)])
@@ -145,7 +145,7 @@ def test_a_cloud_without_places_is_told(tmp_path):
         extract_captures(bag, "/camera/points", PRESSURES, ["a"], tmp_path / "out")
 
 
-def test_a_truncated_bag_is_told(tmp_path):
+def test_a_truncated_bag_is_reported(tmp_path):
     bag = made_bag(tmp_path / "bag", [pressures([1.0], 0.0), scan(row_of(1), 5.0)], StoragePlugin.SQLITE3)
     (file,) = bag.glob("*.db3")
     file.write_bytes(file.read_bytes()[:1500])

@@ -41,7 +41,7 @@ class BestFit:
         max_mm: Largest distance, so measured.
         actuation: (m,) commanded.
         of_starts_mm: (starts,) mean distance, so measured, that each start led to by least squares.
-        seconds: Of the search.
+        seconds: Duration of the search.
     """
 
     mean_mm: float
@@ -83,7 +83,7 @@ def find_best_fit(
         reality: Reality of the robot.
         target: m, in the robot's frame, where it is to be reached.
         starts: Random starts.
-        seed: Of the starts.
+        seed: Seed of the random starts.
         on_start: Called after each start with its number and the mean distance that it led to, mm.
 
     Raises:

@@ -91,14 +91,14 @@ def _print(report: dict[str, Any]) -> None:
             f"fitted to {fitted} alone: " + ", ".join(f"{value} kPa on {name}" for name, value in checked.items())
         )
     click.echo(f"\nsimulated from {report['driven_by']}")
-    untold = report["not_identified"]
+    unidentified = report["not_identified"]
 
-    def told(name: str, value: object) -> str:
-        return f"not identified ({untold[name]})" if name in untold else str(value)
+    def shown(name: str, value: object) -> str:
+        return f"not identified ({unidentified[name]})" if name in unidentified else str(value)
 
     for name, value in report["plant"].items():
         if isinstance(value, dict):
-            click.echo(f"{name}: " + ", ".join(f"{part} {told(f'{name}.{part}', one)}" for part, one in value.items()))
+            click.echo(f"{name}: " + ", ".join(f"{part} {shown(f'{name}.{part}', one)}" for part, one in value.items()))
         else:
-            click.echo(f"{name}: {told(name, value)}")
+            click.echo(f"{name}: {shown(name, value)}")
     click.echo(f"RMSE {report['rmse_kpa']} kPa")

@@ -31,12 +31,12 @@ class _Entry:
     fault: Fault
     starts: float
     ends: float
-    told: set[Event] = field(default_factory=set)
+    reported: set[Event] = field(default_factory=set)
 
     @property
     def is_over(self) -> bool:
         """Whether all events of the fault have been reported."""
-        return self.told >= {"starts", "shows" if self.fault.kind.is_moment else "ends"}
+        return self.reported >= {"starts", "shows" if self.fault.kind.is_moment else "ends"}
 
 
 class FaultSchedule:
@@ -90,7 +90,9 @@ class FaultSchedule:
         """Faults of one kind that happens at once and whose time has come, each given once."""
         with self._lock:
             now = self._clock()
-            due = [e for e in self._entries if e.fault.kind.name == kind and e.starts <= now and "shows" not in e.told]
+            due = [
+                e for e in self._entries if e.fault.kind.name == kind and e.starts <= now and "shows" not in e.reported
+            ]
             for entry in due:
                 self._tell(entry, "shows", now)
             return [entry.fault for entry in due]
@@ -99,7 +101,7 @@ class FaultSchedule:
         """A device reports that it acted differently because of this fault; only the first time counts."""
         with self._lock:
             for entry in self._entries:
-                if entry.fault is fault and "shows" not in entry.told:
+                if entry.fault is fault and "shows" not in entry.reported:
                     self._tell(entry, "shows", self._clock())
 
     def events(self) -> list[FaultEvent]:
@@ -107,14 +109,14 @@ class FaultSchedule:
         with self._lock:
             now = self._clock()
             for entry in self._entries:
-                if entry.starts <= now and "starts" not in entry.told:
+                if entry.starts <= now and "starts" not in entry.reported:
                     self._tell(entry, "starts", entry.starts)
-                if entry.ends <= now and "ends" not in entry.told and not entry.fault.kind.is_moment:
+                if entry.ends <= now and "ends" not in entry.reported and not entry.fault.kind.is_moment:
                     self._tell(entry, "ends", entry.ends)
             self._entries = [entry for entry in self._entries if not entry.is_over]
             events, self._events = sorted(self._events, key=lambda event: event.time), []
             return events
 
     def _tell(self, entry: _Entry, event: Event, at: float) -> None:
-        entry.told.add(event)
+        entry.reported.add(event)
         self._events.append(FaultEvent(entry.fault, event, at))

@@ -198,7 +198,7 @@ def parse_faults(texts: Iterable[str]) -> list[Fault]:
     """Read several, also several in one text with commas between them; empty words are passed over.
 
     Raises:
-        SoftformError: As `parse_fault`.
+        SoftformError: For the reasons of `parse_fault`.
     """
     return [parse_fault(word) for text in texts for word in text.split(",") if word.strip()]
 

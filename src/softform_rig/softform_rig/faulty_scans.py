@@ -18,7 +18,7 @@ def export_faulty_scan(folder: Path, scan: Scan, captured_at: float, keep: int, 
     """Export a scan as the faults that are on have it, else as `export_scan`; arguments and result as there.
 
     Raises:
-        SoftformError: As `export_scan`.
+        SoftformError: For the reasons of `export_scan`.
     """
     kinds = ("scan_nan", "scan_truncated", "scan_empty", "scan_partial_write")
     faults = {kind: schedule.on(kind) for kind in kinds}

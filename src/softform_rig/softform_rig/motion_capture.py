@@ -43,7 +43,7 @@ class MotionCapture:
     Args:
         description: Frame, noise and occlusions.
         worn: The markers on the body, in groups.
-        base_markers: Those on the robot's frame: name -> place, m, robot frame.
+        base_markers: Markers on the rigid base: name -> position in the robot's frame, m.
         rest: Points (P, 3) m of the body at rest, by which markers are neighbours.
         seed: Seed of noise and occlusions.
     """

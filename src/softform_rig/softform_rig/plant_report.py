@@ -92,8 +92,8 @@ def report_plant(logs: Sequence[PlantLog], seed: int, say: Callable[[str], objec
         figures.append({"name": log.name, "held_out_rmse_kpa": held_out, "law_agreement": round(agreement, 3)})
     say("all recordings together")
     plant, drive = identify(logs, seed)
-    untold = not_identified(logs, plant, drive)
-    for name, reason in untold.items():
+    unidentified = not_identified(logs, plant, drive)
+    for name, reason in unidentified.items():
         say(f"WARNING: {name} is not identified: {reason}")
     for log, found in zip(logs, figures, strict=True):
         volume, with_volume = relative_volume(log, shipped, drive)
@@ -113,7 +113,7 @@ def report_plant(logs: Sequence[PlantLog], seed: int, say: Callable[[str], objec
     }
     return plant, {
         "plant": plant.model_dump(),
-        "not_identified": untold,
+        "not_identified": unidentified,
         "driven_by": "targets, through the board's law" if drive.closed_loop else "recorded commands, anew each step",
         "rmse_kpa": round(float(np.sqrt(np.mean([overall(log, plant, drive) ** 2 for log in logs]))), 3),
         "logs": figures,

@@ -48,7 +48,7 @@ class VirtualRig:
         cameras: The motion-capture system.
         scanning: The scanner; None without a surface.
         quantity: Quantity of the actuators, and its unit.
-        schedule: Of the faults of capture devices, and of the board or bus if there is but one.
+        schedule: Schedule of the faults of capture devices, and of the board or bus if there is only one.
         terminals: Ports of boards or buses, in the order of the description.
 
     Args:

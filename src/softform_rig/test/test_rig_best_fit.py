@@ -43,7 +43,7 @@ def test_the_mean_is_led_on_below_the_least_squares_and_stays_in_the_range(robot
     assert (found.actuation >= robot.actuation_min).all() and (found.actuation <= robot.actuation_max).all()
 
 
-def test_a_target_beside_the_robot_is_refused(robot: Robot) -> None:
+def test_a_target_beside_the_robot_is_rejected(robot: Robot) -> None:
     target, _ = raised(robot, 0.0)
     with pytest.raises(SoftformError, match="over the target"):
         find_best_fit(robot, REALITY, TargetShape.from_mesh(target.points + [1.0, 0.0, 0.0], target.faces), 1)

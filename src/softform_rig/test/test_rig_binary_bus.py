@@ -93,11 +93,11 @@ def test_status_from_boot_to_running() -> None:
         packet(1, 0x33),
     ],
 )
-def test_what_does_not_fit_is_refused_and_answered(request_: bytes) -> None:
+def test_what_does_not_fit_is_rejected_and_answered(request_: bytes) -> None:
     assert ask(BinaryBus(PLANT), request_)[0] & REFUSED
 
 
-def test_configuring_while_running_is_refused() -> None:
+def test_configuring_while_running_is_rejected() -> None:
     assert ask(running(), packet(1, CONFIGURE, 0, 500, word(10.0))) == (RUNNING | REFUSED, 250, word(10.0))
 
 

@@ -97,10 +97,10 @@ def test_commands_of_another_law_drive_the_plant_themselves() -> None:
 def test_what_was_never_excited_or_ends_on_a_bound_is_not_identified() -> None:
     """A recording without deflation and without a step down says nothing of the deflation pump and the valve."""
     upward = recorded(targets=np.repeat([10.0, 20.0, 40.0, 60.0], 90))
-    untold = not_identified([upward], KNOWN, Drive(lead=0))
+    unidentified = not_identified([upward], KNOWN, Drive(lead=0))
     pump = {f"deflation.{part}" for part in ("rate", "stall", "dead_duty", "spin_up")}
-    assert pump | {"vent_time"} == set(untold)
-    assert all("never excited" in reason for reason in untold.values())
+    assert pump | {"vent_time"} == set(unidentified)
+    assert all("never excited" in reason for reason in unidentified.values())
     assert not not_identified([upward, recorded()], KNOWN, Drive(lead=0))
     bound = KNOWN.model_copy(update={"leak_time": 0.5})
     assert "bound (0.5 … 100)" in not_identified([recorded()], bound, Drive(lead=0))["leak_time"]
@@ -233,7 +233,7 @@ def test_the_command_prints_errors_and_writes_a_plant(tmp_path, monkeypatch) -> 
     assert isinstance(rejected.exception, SoftformError)
 
 
-def test_what_was_not_fitted_is_told_apart(monkeypatch) -> None:
+def test_what_was_not_fitted_is_listed_apart(monkeypatch) -> None:
     fitted = []
     monkeypatch.setattr(
         "softform_rig.plant_report.identify",

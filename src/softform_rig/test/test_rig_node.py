@@ -115,7 +115,7 @@ def test_deactivating_takes_the_port_away_and_activating_brings_it_back(start) -
     assert rig.change(Transition.TRANSITION_CLEANUP)
 
 
-def test_faults_come_by_schedule_and_by_service_and_are_told(start) -> None:
+def test_faults_come_by_schedule_and_by_service_and_are_reported(start) -> None:
     rig = start(mocap_rate="20.0", faults="[mocap_occlude=1@0.5+2]")
     events: list[DiagnosticStatus] = []
     rig.node.create_subscription(DiagnosticStatus, "rig/fault_events", events.append, FAULT_EVENTS)

@@ -48,7 +48,7 @@ class GoalLedger:
         Args:
             handle: Handle of the goal.
             code: Error code of the failure.
-            message: What went wrong and what to do; empty on success.
+            message: Error and remedy; empty on success.
             summary: Achieved result; None keeps the last one.
         """
         if code == NO_ERROR:

@@ -85,7 +85,7 @@ def points_from_cloud(cloud: PointCloud2) -> NDArray[np.float64]:
     """Return the (N, 3) m points of a `PointCloud2`, NaN rows included.
 
     Raises:
-        SoftformError: As `values_from_cloud`.
+        SoftformError: For the reasons of `values_from_cloud`.
     """
     return values_from_cloud(cloud, "xyz")
 

@@ -96,14 +96,14 @@ class StaticFrames:
     def __init__(self, node: Node) -> None:
         self._node = node
         self._publisher = node.create_publisher(TFMessage, "/tf_static", qos.TF_STATIC)
-        self._told: dict[str, TransformStamped] = {}
+        self._transforms: dict[str, TransformStamped] = {}
 
     def tell(self, parent: str, child: str, place: RigidTransform) -> None:
         """Publish where a frame stands: `place` takes its points into the parent, m."""
         now = self._node.get_clock().now().nanoseconds * 1e-9
-        self._told[child] = transform_message(parent, child, now, place)
+        self._transforms[child] = transform_message(parent, child, now, place)
         # Late subscribers receive the last message only, so it has all of them.
-        self._publisher.publish(TFMessage(transforms=list(self._told.values())))
+        self._publisher.publish(TFMessage(transforms=list(self._transforms.values())))
 
     def tell_camera(self, base: str, camera: str, place: RigidTransform, known: FrameSource) -> None:
         """Publish where a camera stands; its driver may already publish its frame as a child of the camera's body.

@@ -24,7 +24,7 @@ def failure(error: Exception, code: int, internal: int) -> tuple[int, str]:
     """Error code and message of a goal that an error ended; its worker goes on with the next goal.
 
     Args:
-        error: What was raised.
+        error: Exception that ended the goal.
         code: Code of a `SoftformError` that brings none.
         internal: Code of everything else.
     """

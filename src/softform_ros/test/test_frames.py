@@ -100,7 +100,7 @@ def test_a_frame_that_moves_must_be_fresh_and_bad_transforms_are_passed_over(nod
         frames.into("base", cloud_from_points(POINTS, "camera", stamp_from_seconds(now + 2.0)))
 
 
-def test_of_a_camera_the_root_of_its_drivers_tree_is_told(nodes):
+def test_of_a_camera_the_root_of_its_drivers_tree_is_reported(nodes):
     teller, listener = nodes
     optical = RigidTransform(Rotation.from_euler("x", -1.5).as_matrix(), np.array([0.0, 0.02, 0.0]))
     StaticFrames(teller).tell("camera_link", "camera_optical", optical)

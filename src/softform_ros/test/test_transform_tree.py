@@ -64,12 +64,12 @@ def put_all(*pairs):
         (put_all(("a", "camera"), ("camera", "a"), ("world", "robot")), "each other: camera in a in camera"),
     ],
 )
-def test_what_is_missing_apart_or_a_loop_is_told(tree, message):
+def test_what_is_missing_apart_or_a_loop_is_reported(tree, message):
     with pytest.raises(SoftformError, match=message):
         tree.lookup("robot", "camera", NOW)
 
 
-def test_stale_and_forgotten_transforms_are_told():
+def test_stale_and_forgotten_transforms_are_reported():
     tree = TransformTree()
     for second in range(30):
         tree.put("base", "camera", NOW + second, place(x=second))

@@ -88,7 +88,7 @@ def test_the_picture_is_drawn(comparison, tmp_path):
     assert (tmp_path / "plan.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_rejected_motion_is_told(robot, reality, comparison):
+def test_a_rejected_motion_is_reported(robot, reality, comparison):
     touching = scene_of(robot, reality, 0, gap=0.0005)
     trial = carry_out(comparison.with_sim_to_real.surface, robot, reality, touching, SETTINGS)
     assert trial.figures()["planned"] is False and "GOAL_IN_COLLISION" in trial.rejection

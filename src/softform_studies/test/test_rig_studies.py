@@ -44,7 +44,7 @@ def test_every_study_can_be_drawn(name: str) -> None:
         assert (half.std(axis=-1) > 0.1).sum() > 300
 
 
-def test_runs_of_a_study_are_told_apart_by_their_settings() -> None:
+def test_runs_of_a_study_are_distinguished_by_their_settings() -> None:
     for name, study in STUDIES.items():
         settings = [json.dumps(run.settings(), sort_keys=True) for run in study(Scale())]
         assert len(set(settings)) == len(settings), name

@@ -147,7 +147,7 @@ def test_gradients_of_n_fk_agree_with_n_j(robot, model):
         np.testing.assert_allclose(other[:, 0], difference, atol=1e-3 * np.abs(other).max())
 
 
-def test_the_cost_of_jacobians_is_told_with_their_difference(robot, model):
+def test_the_cost_of_jacobians_is_reported_with_their_difference(robot, model):
     network = load_tip_kinematics(robot, models_dir() / robot.name)[0].script().forward_kinematics
     limits = model.actuation_min, model.actuation_max, model.workspace_width_mm
     figures = compare_jacobians(model, ExactGradients(model.forward_kinematics, *limits), FkGradients(network, *limits))

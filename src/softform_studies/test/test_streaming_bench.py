@@ -57,7 +57,7 @@ def test_latency_counts_from_the_publishers_stamp_to_the_first_answer():
     assert figures["deadline_met"] == 1.0 and figures["predicted_error_mm"] == 0.02
 
 
-def test_missed_deadlines_and_unanswered_targets_are_told():
+def test_missed_deadlines_and_unanswered_targets_are_reported():
     figures = punctuality(record_of(lambda place: 10, missed=1, unanswered={3, 4}), START)
     assert figures["deadline_met"] == 0.5 and figures["targets_answered"] == 0.98
 

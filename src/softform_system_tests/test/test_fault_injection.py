@@ -121,7 +121,7 @@ def test_a_board_that_starts_at_zero_targets_is_not_inflated_and_one_with_a_targ
         (None, "does not answer"),
     ],
 )
-def test_a_second_commander_must_be_rejected_and_told_who_holds_the_lease(answer, wrong):
+def test_a_second_commander_must_be_rejected_and_reported_who_holds_the_lease(answer, wrong):
     found = not_rejected(SimpleNamespace(watch=SimpleNamespace(ask_for_lease=lambda source, seconds: answer)))
     assert found is None if wrong is None else wrong in found
 

@@ -26,7 +26,7 @@ NOISE = 0.5 * np.random.default_rng(0).standard_normal(len(SECONDS))
         (100.0 + 2.0 * (SECONDS // 60.0), True),  # in steps, but on and on
     ],
 )
-def test_growth_is_told_from_noise(values, grows):
+def test_growth_is_distinguished_from_noise(values, grows):
     assert trend(SECONDS, values, FLOORS["memory_mb"]).grows is grows
 
 

@@ -41,7 +41,7 @@ class Bus:
     """Motors on one line.
 
     Args:
-        line: That is open while the bus is used.
+        line: Serial line; it must be open while the bus is used.
     """
 
     def __init__(self, line: Line) -> None:

@@ -19,8 +19,8 @@ def where_broken(motors: Sequence[int], answering: Collection[int], damaged: Col
 
     Args:
         motors: Ids, in their order along the cable.
-        answering: Those that answer.
-        damaged: Those whose answers arrive, but damaged each time.
+        answering: Ids of the motors that answer.
+        damaged: Ids of the motors whose answers arrive damaged each time.
 
     Returns:
         Two sentences; empty if all answer.
@@ -41,9 +41,9 @@ def where_broken(motors: Sequence[int], answering: Collection[int], damaged: Col
             f"Check the motors' supply, their baud rate, and the cable from the adapter to id {motors[0]}.",
         )
     first = motors.index(silent[0])
-    told = f"ids {in_words(alive)} answer, {in_words(silent)} {'do' if len(silent) > 1 else 'does'} not"
+    findings = f"ids {in_words(alive)} answer, {in_words(silent)} {'do' if len(silent) > 1 else 'does'} not"
     if silent == list(motors[first:]) and len(silent) > 1:
-        return f"The bus is broken: {told}.", f"Look at the cable between {motors[first - 1]} and {silent[0]}."
+        return f"The bus is broken: {findings}.", f"Look at the cable between {motors[first - 1]} and {silent[0]}."
     if len(silent) == 1:
-        return f"A motor is missing: {told}.", f"Look at the plugs, the supply and the id of motor {silent[0]}."
-    return f"Motors are missing: {told}.", "Look at their plugs, their supply and their ids."
+        return f"A motor is missing: {findings}.", f"Look at the plugs, the supply and the id of motor {silent[0]}."
+    return f"Motors are missing: {findings}.", "Look at their plugs, their supply and their ids."

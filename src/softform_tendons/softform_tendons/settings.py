@@ -28,7 +28,7 @@ class TendonSettings(Description):
         slacken_speed: m/s.
         hottest: Temperature beyond which the robot is made safe, degrees Celsius.
         taut_from: Pull beyond which a tendon must carry a load, m; none if left out.
-        taut_current: That load at the motor, A.
+        taut_current: Current of the motor at that load, A.
     """
 
     drum_radius: Finite | list[Finite]

@@ -187,9 +187,9 @@ def _put_where_it_lies(
         motion = placement(target, robot)
     x, y, z = MM_PER_M * (motion.apply(centroid(target.points)) - centroid(target.points))
     angle = np.degrees(Rotation.from_matrix(motion.rotation).magnitude())
-    told = f"{pose}: moved by ({x:.0f}, {y:.0f}, {z:.0f}) mm, turned by {angle:.0f} degrees"
-    tell(f"the target's pose is {told}")
-    return target.transformed(motion.rotation, motion.translation), told
+    description = f"{pose}: moved by ({x:.0f}, {y:.0f}, {z:.0f}) mm, turned by {angle:.0f} degrees"
+    tell(f"the target's pose is {description}")
+    return target.transformed(motion.rotation, motion.translation), description
 
 
 def reach_in_three_ways(client: ShapeClient, target: TargetShape, pose: str, has_model: bool, tell: Say) -> DemoRun:
@@ -223,12 +223,12 @@ class _StageTeller:
 
     def __init__(self, tell: Say) -> None:
         self._tell = tell
-        self._told: set[tuple[int, str]] = set()
+        self._shown: set[tuple[int, str]] = set()
 
     def __call__(self, feedback: ReachShape.Feedback) -> None:
-        if (feedback.round, feedback.stage) in self._told:
+        if (feedback.round, feedback.stage) in self._shown:
             return
-        self._told.add((feedback.round, feedback.stage))
+        self._shown.add((feedback.round, feedback.stage))
         if feedback.stage == "moving":
             place = f"round {feedback.round}: " if feedback.round else ""
             self._tell(f"  {place}moving, predicted mean error {feedback.mean_error * MM_PER_M:.2f} mm")

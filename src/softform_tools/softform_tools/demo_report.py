@@ -26,8 +26,8 @@ class DemoRun:
         simulated: The plan of the simulation alone, moved and measured.
         learned: The plan with sim-to-real, moved and measured; None without a model.
         closed_loop: The closed loop, from the better of both.
-        target: What was asked for, where it lay in the robot's frame, m.
-        pose: How it came there, for people.
+        target: Target shape at its pose in the robot's frame, m.
+        pose: Description of how that pose was chosen.
     """
 
     simulated: ReachShape.Result

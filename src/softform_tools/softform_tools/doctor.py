@@ -41,12 +41,12 @@ class Level(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """What one check found; `mend` says what to do about it."""
+    """What one check found; `remedy` says what to do about it."""
 
     check: str
     level: Level
     message: str
-    mend: str = ""
+    remedy: str = ""
 
 
 def check_python() -> Iterator[Finding]:
@@ -76,8 +76,8 @@ def check_packages() -> Iterator[Finding]:
             wrong.append(f"{name} {installed} (pinned {wanted})")
     if wrong:
         listed = ", ".join(wrong[:5]) + (f" and {len(wrong) - 5} more" if len(wrong) > 5 else "")
-        mend = "Remove .venv/softform_prepared/packages, then run any ./softform command."
-        yield Finding("packages", Level.FAIL, f"{len(wrong)} of {len(pins)} differ: {listed}", mend)
+        remedy = "Remove .venv/softform_prepared/packages, then run any ./softform command."
+        yield Finding("packages", Level.FAIL, f"{len(wrong)} of {len(pins)} differ: {listed}", remedy)
     else:
         yield Finding("packages", Level.OK, f"all {len(pins)} as pinned")
 
@@ -98,8 +98,8 @@ def check_wheel_repairs() -> Iterator[Finding]:
         return
     broken = [p for p in Path(sys.prefix, "share").rglob("*.cmake") if b"/opt/python/cp3" in p.read_bytes()]
     if broken:
-        mend = "Remove .venv/softform_prepared/repairs, then run any ./softform command."
-        yield Finding("wheel repairs", Level.FAIL, f"{len(broken)} files name another interpreter: {broken[0]}", mend)
+        remedy = "Remove .venv/softform_prepared/repairs, then run any ./softform command."
+        yield Finding("wheel repairs", Level.FAIL, f"{len(broken)} files name another interpreter: {broken[0]}", remedy)
     else:
         yield Finding("wheel repairs", Level.OK, f"the wheels name {sysconfig.get_path('include')}")
 
@@ -132,8 +132,8 @@ def check_messages() -> Iterator[Finding]:
         found.ActuatorState(value=[0.0])
         yield Finding("messages", Level.OK, "softform_interfaces can be imported")
     except (ImportError, AttributeError) as error:
-        mend = "Run ./softform build; start commands with ./softform, which sets the environment."
-        yield Finding("messages", Level.FAIL, f"softform_interfaces cannot be imported: {error}", mend)
+        remedy = "Run ./softform build; start commands with ./softform, which sets the environment."
+        yield Finding("messages", Level.FAIL, f"softform_interfaces cannot be imported: {error}", remedy)
 
 
 def check_ros_environment() -> Iterator[Finding]:
@@ -151,8 +151,8 @@ def check_ros_environment() -> Iterator[Finding]:
     if os.environ.get("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp") != "rmw_fastrtps_cpp" and not ROS_PREFIX.is_dir():
         wanted = os.environ["RMW_IMPLEMENTATION"]
         wrong.append((Level.FAIL, f"RMW_IMPLEMENTATION is {wanted}, which is not here", "Unset it."))
-    for level, message, mend in wrong:
-        yield Finding("ROS environment", level, message, mend)
+    for level, message, remedy in wrong:
+        yield Finding("ROS environment", level, message, remedy)
     if not wrong:
         reach = os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"]
         yield Finding("ROS environment", Level.OK, f"domain {domain}, discovery {reach}")
@@ -169,8 +169,8 @@ def check_dds() -> Iterator[Finding]:
         yield Finding("DDS", Level.FAIL, f"ROS cannot be started: {error}", "See the lines above.")
         return
     if took is None:
-        mend = "Let the firewall pass UDP on the loopback device."
-        yield Finding("DDS", Level.FAIL, f"two processes did not find each other in {PATIENCE:.0f} s", mend)
+        remedy = "Let the firewall pass UDP on the loopback device."
+        yield Finding("DDS", Level.FAIL, f"two processes did not find each other in {PATIENCE:.0f} s", remedy)
     else:
         yield Finding("DDS", Level.OK, f"a message to another process and back takes {1e3 * took:.1f} ms")
 
@@ -179,20 +179,20 @@ def check_disk() -> Iterator[Finding]:
     """Room for data and recordings."""
     free = shutil.disk_usage(home()).free
     level = Level.FAIL if free < DISK_NEEDED else Level.WARN if free < DISK_WANTED else Level.OK
-    mend = "" if level is Level.OK else "Free some: runs/ holds recordings and reports, data/ holds simulations."
-    yield Finding("disk", level, f"{_size(free)} free at {home()}", mend)
+    remedy = "" if level is Level.OK else "Free some: runs/ holds recordings and reports, data/ holds simulations."
+    yield Finding("disk", level, f"{_size(free)} free at {home()}", remedy)
 
 
 def check_models() -> Iterator[Finding]:
     """Trained models: their cards, that the weights are the card's, and that the robot is."""
     cards = [(place, card) for place in places() for card in sorted((place / "models").glob("**/*.json"))]
     if not cards:
-        mend = "Train one: ./softform train fk --robot membrane"
-        yield Finding("models", Level.FAIL, f"there is no model in {home() / 'models'}", mend)
+        remedy = "Train one: ./softform train fk --robot membrane"
+        yield Finding("models", Level.FAIL, f"there is no model in {home() / 'models'}", remedy)
     for place, card_file in cards:
         name = card_file.relative_to(place / "models").with_suffix("")
         command = "s2r" if card_file.stem == "sim_to_real" else "fk"
-        mend = f"Train it again (./softform train {command} --robot {name.parts[0]}), or: git checkout -- models"
+        remedy = f"Train it again (./softform train {command} --robot {name.parts[0]}), or: git checkout -- models"
         try:
             card = json.loads(card_file.read_text())
             weights = card_file.with_suffix(".pt").read_bytes()
@@ -208,7 +208,7 @@ def check_models() -> Iterator[Finding]:
             fits = "and robot" if described else "(its robot is not checked: no description of it is in config/robots)"
             yield Finding("models", Level.OK, f"{name} fits its card {fits}")
         except (OSError, ValueError, KeyError, SoftformError) as error:
-            yield Finding("models", Level.FAIL, f"{name}: {error}", mend)
+            yield Finding("models", Level.FAIL, f"{name}: {error}", remedy)
 
 
 def check_serial() -> Iterator[Finding]:
@@ -216,17 +216,17 @@ def check_serial() -> Iterator[Finding]:
     ports = [*glob("/dev/ttyUSB*"), *glob("/dev/ttyACM*")]
     closed = [port for port in ports if not os.access(port, os.R_OK | os.W_OK)]
     user = pwd.getpwuid(os.getuid()).pw_name
-    mend = f"sudo usermod -aG dialout {user}, then log in again."
+    remedy = f"sudo usermod -aG dialout {user}, then log in again."
     in_group = os.getuid() == 0 or "dialout" in {group.gr_name for group in map(_group, os.getgroups()) if group}
     if closed:
-        yield Finding("serial port", Level.FAIL, f"no permission to open {', '.join(closed)}", mend)
+        yield Finding("serial port", Level.FAIL, f"no permission to open {', '.join(closed)}", remedy)
     elif ports:
         yield Finding("serial port", Level.OK, f"{', '.join(ports)} can be opened")
     elif in_group:
         yield Finding("serial port", Level.OK, "no board is connected (the virtual rig needs none)")
     else:
         found = f"no board is connected, and {user} may not open one (the virtual rig needs none)"
-        yield Finding("serial port", Level.WARN, found, mend)
+        yield Finding("serial port", Level.WARN, found, remedy)
 
 
 def check_drivers() -> Iterator[Finding]:
@@ -244,13 +244,13 @@ def check_drivers() -> Iterator[Finding]:
     for driver, heard in drivers.items():
         if heard.status is not None:
             fault = heard.status.state == "fault"
-            told = f"{driver} is {heard.status.state}: {heard.status.reason}; lease: {heard.status.lease}"
-            yield Finding("driver", Level.WARN if fault else Level.OK, told, "Remove the cause, then reset." * fault)
-        for name, told in heard.motors.items():
+            state = f"{driver} is {heard.status.state}: {heard.status.reason}; lease: {heard.status.lease}"
+            yield Finding("driver", Level.WARN if fault else Level.OK, state, "Remove the cause, then reset." * fault)
+        for name, state in heard.motors.items():
             is_bus = name.startswith("bus")
-            broken = "does not answer" in told or (is_bus and told != ALL_ANSWER)
-            mend = told if is_bus else "See the line of the bus."
-            yield Finding("motors", Level.FAIL if broken else Level.OK, f"{driver}: {name}: {told}", mend * broken)
+            broken = "does not answer" in state or (is_bus and state != ALL_ANSWER)
+            remedy = state if is_bus else "See the line of the bus."
+            yield Finding("motors", Level.FAIL if broken else Level.OK, f"{driver}: {name}: {state}", remedy * broken)
 
 
 def check_data() -> Iterator[Finding]:
@@ -305,8 +305,8 @@ def doctor(as_json: bool) -> None:
         if not as_json:
             colour = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "red"}[finding.level]
             click.echo(f"{click.style(f'{finding.level:4}', fg=colour)}  {finding.check}: {finding.message}")
-            if finding.mend:
-                click.echo(f"      -> {finding.mend}")
+            if finding.remedy:
+                click.echo(f"      -> {finding.remedy}")
     failed = any(finding.level is Level.FAIL for finding in findings)
     if as_json:
         click.echo(json.dumps({"healthy": not failed, "findings": [asdict(finding) for finding in findings]}, indent=2))

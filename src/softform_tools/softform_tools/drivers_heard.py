@@ -23,7 +23,7 @@ class HeardDriver:
 
     Attributes:
         status: Its state; None if it published none.
-        motors: What it says of each motor and of their bus; empty without motors.
+        motors: Diagnostics of each motor and of their bus, by name; empty without motors.
     """
 
     status: DriverStatus | None = None
@@ -34,14 +34,14 @@ def drivers_heard() -> dict[str, HeardDriver]:
     """The drivers of this ROS_DOMAIN_ID by their full names."""
     heard: dict[str, HeardDriver] = {}
 
-    def note_health(told: DiagnosticArray) -> None:
-        for status in told.status:
+    def note_health(message: DiagnosticArray) -> None:
+        for status in message.status:
             if status.name.endswith(f"/{DRIVER}"):
                 motors = motors_of({pair.key: pair.value for pair in status.values})
                 heard.setdefault(status.name, HeardDriver()).motors = motors
 
-    def note_state(name: str, told: DriverState) -> None:
-        status = DriverStatus(DRIVER_STATES[told.state], told.reason, told.holder, told.held_for)
+    def note_state(name: str, message: DriverState) -> None:
+        status = DriverStatus(DRIVER_STATES[message.state], message.reason, message.holder, message.held_for)
         heard.setdefault(name, HeardDriver()).status = status
 
     with BackgroundNode(f"doctor_{os.getpid()}", "") as node:

@@ -23,7 +23,7 @@ def read(tmp_path, text):
     return read_path(path, ROBOT, UV)
 
 
-def test_points_and_actuators_are_told_by_their_columns(tmp_path):
+def test_points_and_actuators_are_recognised_by_their_columns(tmp_path):
     path, times = read(tmp_path, "x, y, z\n0,0,0.1\n0,0.01,0.1\n")
     assert isinstance(path, PointPath) and path.points.tolist() == [[0, 0, 0.1], [0, 0.01, 0.1]] and times is None
     names = ROBOT.actuators[::-1]

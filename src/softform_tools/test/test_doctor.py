@@ -44,7 +44,7 @@ def test_this_machine_gets_a_finding_for_every_check():
     failed = [finding for finding in report["findings"] if finding["level"] == "FAIL"]
     assert report["healthy"] == (not failed)
     assert result.exit_code == (1 if failed else 0)
-    assert all(finding["mend"] for finding in report["findings"] if finding["level"] != "OK")
+    assert all(finding["remedy"] for finding in report["findings"] if finding["level"] != "OK")
     (dds,) = [finding for finding in report["findings"] if finding["check"] == "DDS"]
     assert dds["level"] == "OK", dds
 
@@ -73,7 +73,7 @@ def test_workspace_built_changed_and_missing(checkout):
     later = time.time() + 10
     os.utime(checkout / "src" / "pkg" / "package.xml", (later, later))
     (finding,) = findings(doctor.check_workspace)
-    assert (finding.level, finding.mend) == (Level.WARN, "Run ./softform build.")
+    assert (finding.level, finding.remedy) == (Level.WARN, "Run ./softform build.")
     shutil.rmtree(checkout / "install")
     assert findings(doctor.check_workspace)[0].level is Level.FAIL
 
@@ -87,7 +87,7 @@ def test_models(checkout):
     card = weights.with_suffix(".json")
     card.write_text(card.read_text().replace(json.loads(card.read_text())["weights_sha256"], "another"))
     (finding,) = [one for one in findings(doctor.check_models) if "membrane/rig_default" in one.message]
-    assert finding.level is Level.FAIL and "another N_fk" in finding.message and "train s2r" in finding.mend
+    assert finding.level is Level.FAIL and "another N_fk" in finding.message and "train s2r" in finding.remedy
     shutil.rmtree(checkout / "models")
     assert "there is no model" in findings(doctor.check_models)[0].message
 
@@ -124,7 +124,7 @@ def test_ros_environment(monkeypatch, name, value, level):
     assert [finding.level for finding in findings(doctor.check_ros_environment)] == [Level.OK]
     monkeypatch.setenv(name, value)
     (finding,) = findings(doctor.check_ros_environment)
-    assert finding.level is level and finding.mend
+    assert finding.level is level and finding.remedy
 
 
 def test_data_of_another_schema(checkout):

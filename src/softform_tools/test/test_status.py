@@ -48,7 +48,7 @@ WELL = StackStatus(
 )
 
 
-def test_a_healthy_stack_is_told_with_rates_and_ages():
+def test_a_healthy_stack_is_reported_with_rates_and_ages():
     text = click.unstyle(screen(WELL, 100))
     assert "all is well" in text and not WELL.troubles and WELL.as_dict()["healthy"]
     for said in (

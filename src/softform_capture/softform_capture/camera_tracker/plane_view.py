@@ -46,7 +46,7 @@ class PlaneView:
         to_plane: (3, 3) homography from the image's (straightened) pixels to the robot's plane, m; the third
             homogeneous coordinate is positive on the camera's side of the horizon.
         residual: Root of the mean squared distance of the codes' corners from where the map puts them, pixels.
-        codes: That it was made from.
+        codes: Number of codes that the homography was fitted to.
         lens: Straightens pixels; None for a lens that draws straight.
     """
 

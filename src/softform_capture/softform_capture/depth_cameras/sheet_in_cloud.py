@@ -30,7 +30,7 @@ def corners_in_clouds(clouds: Sequence[PointCloud2], detector: CodeDetector) -> 
         Name, which is the corner's place on the sheet -> mean place in the camera's frame, (3,) m.
 
     Raises:
-        SoftformError: As `corners_in_cloud`, of the last cloud, if none shows the codes.
+        SoftformError: If no cloud shows the codes: the error of the last one.
     """
     seen: dict[str, list[Array]] = {}
     failure: SoftformError | None = None

@@ -24,7 +24,7 @@ class StreamRecord:
     """What has come so far.
 
     Attributes:
-        frames: That were used.
+        frames: Number of frames used.
         rejected: Frames that were not, and why the last one was not.
         rejection: See there.
         jumps: Markers hidden as they moved as none can.

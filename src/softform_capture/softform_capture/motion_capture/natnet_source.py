@@ -51,7 +51,7 @@ class NatNetSource:
         self._server: packets.Server | None = None
         self._labels: packets.Labels | None = None
         self._clock = DeviceClock()
-        self._asked_at = self._told_at = -float("inf")
+        self._asked_at = self._sent_at = -float("inf")
         self._complaint = ""  # about the last packet that was dropped
 
     def open(self) -> None:
@@ -143,8 +143,8 @@ class NatNetSource:
 
     def _keep_alive(self) -> None:
         now = time.monotonic()
-        if not self._settings.multicast_group and now - self._told_at > _KEEP_ALIVE:
-            self._told_at = now
+        if not self._settings.multicast_group and now - self._sent_at > _KEEP_ALIVE:
+            self._sent_at = now
             self._send(packets.KEEP_ALIVE)
 
     def _take_datagram(self, timeout: float) -> CapturedFrame | None:

@@ -207,7 +207,7 @@ def test_a_frame_that_raises_what_nobody_thought_of_is_rejected(monkeypatch):
     assert run.take(frame(1, 1.0)) is not None
 
 
-def test_missing_markers_are_told_before_unknown_ones_and_few_of_these():
+def test_missing_markers_are_reported_before_unknown_ones_and_few_of_these():
     run, start = capture_run(max_gap=0.05), time.time_ns()
     run.take(frame(0, 1.0, start=start))
     for number in range(1, 20):
@@ -222,7 +222,7 @@ def test_missing_markers_are_told_before_unknown_ones_and_few_of_these():
     assert len(fault) < 250
 
 
-def test_a_base_that_was_moved_is_told_as_long_as_it_is():
+def test_a_base_that_was_moved_is_reported_as_long_as_it_is():
     def knock(positions):
         positions[0] += 0.02
 

@@ -40,7 +40,7 @@ class Captures:
         via: Capture device, `scanner` or `mocap`.
         source: Hardware, or a reality of the rig.
         created: When the recording was begun.
-        frames: Those that can be compared.
+        frames: Frames that can be compared.
         uv: (M, 2) places of the markers on the surface; None for scans.
         left_out: Frames that cannot be compared, with the reason.
     """

@@ -20,5 +20,5 @@ def drift(errors_mm: Sequence[float], promised_mm: float) -> str:
         return ""
     return (
         f"The robot has drifted from its model: {error:.2f} mm in the mean, {promised_mm:.2f} mm when it was made. "
-        "Five scans mend it: softform refresh"
+        "Correct the model by five scans: softform refresh"
     )

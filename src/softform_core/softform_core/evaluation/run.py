@@ -90,8 +90,8 @@ def evaluate(
     if not held_out:
         found.insert(0, "The model was trained on every judged frame: its errors elsewhere are larger.")
     if card is not None and captures.created != card.frames.created:
-        told = drift([mean_error(frame) for frame in frames], card.errors_mm.after_mean)
-        found = [*filter(None, [told]), *found]
+        aged = drift([mean_error(frame) for frame in frames], card.errors_mm.after_mean)
+        found = [*filter(None, [aged]), *found]
     if card is None and sim_to_real != NONE:
         found.insert(
             0,

@@ -81,8 +81,8 @@ def summarise(comparisons: Sequence[Comparison]) -> Summary:
 def share_within(comparisons: Sequence[Comparison], deviations: float) -> float | None:
     """Share of all captured points within so many standard deviations, noise included; None if none is predicted."""
     shares = [(one.within(deviations), len(one.distances)) for one in comparisons]
-    told = [(share, count) for share, count in shares if share is not None]
-    return None if not told else float(sum(s * n for s, n in told) / sum(n for _, n in told))
+    known = [(share, count) for share, count in shares if share is not None]
+    return None if not known else float(sum(s * n for s, n in known) / sum(n for _, n in known))
 
 
 def overall_figures(frames: Sequence[JudgedFrame]) -> Figures:
@@ -115,5 +115,5 @@ def frame_figures(frame: JudgedFrame) -> Figures:
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    told = [value for value in values if value is not None]
-    return float(np.mean(told)) if told else None
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None

@@ -49,7 +49,7 @@ def simulated_shapes(robot: Robot, uv: NDArray[np.float64], model: Path | None =
         model: Folder of the trained N_fk; None for the robot's own in `models/`.
 
     Raises:
-        SoftformError: As `load_pipeline` does.
+        SoftformError: For the reasons of `load_pipeline`.
     """
     network, _ = load_forward_kinematics(robot, model)
     return pipeline_of(robot, extract_mlp(network), uv)

@@ -136,7 +136,7 @@ def tip_model_in_use(robot: Robot, folder: str, sim_to_real: str) -> TipModel:
         sim_to_real: `auto` for the robot's own model in `models/` if there is one, `none`, or the folder of a model.
 
     Raises:
-        ModelError: As `load_tip_model`.
+        ModelError: For the reasons of `load_tip_model`.
     """
     own = models_of(robot.name)
     chosen: Path | str | None

@@ -196,6 +196,6 @@ def load_marker_recording(path: Path | str, robot: Robot) -> MarkerRecording:
     """Read all captured frames of a marker store of this robot.
 
     Raises:
-        SoftformError: As `open_marker_frames` and `MarkerStore.recording` do.
+        SoftformError: For the reasons of `open_marker_frames` and `MarkerStore.recording`.
     """
     return open_marker_frames(path, robot).recording()

@@ -23,7 +23,7 @@ class Table:
         path: The file.
         sha256: Digest of its bytes.
         columns: (n,) each, by name: numbers or text.
-        first_row: What users call the first row of data: 2 of a CSV, below its header, 0 of arrays.
+        first_row: Number by which messages name the first row of data: 2 in a CSV file, below its header; 0 in arrays.
     """
 
     path: Path

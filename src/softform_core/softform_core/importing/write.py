@@ -38,7 +38,7 @@ def write_samples(
         outputs: Shapes of one sample's outputs, by name.
         constants: Arrays that all samples share.
         read: Gives the outputs of samples (b,).
-        settings: What was imported and how; a store of other settings is not continued.
+        settings: Sources and options of the import; a store with other settings is not continued.
         output: Directory of the store.
         block: Samples read and written together.
         progress: Whether to show a progress bar on stderr.

@@ -117,7 +117,7 @@ class SurfaceCard(ModelCard):
     """What the cards of models of surfaces say, too.
 
     Attributes:
-        surfaces: Of each patch; a card of before robots could have several has one as `surface`.
+        surfaces: Entry of each patch. Cards from before robots could have several patches have one entry, `surface`.
     """
 
     surfaces: list[SurfaceEntry]

@@ -61,16 +61,18 @@ class ModelFiles(Generic[AnyCard]):
         """
         if card.weights_sha256 != sha256(weights) or card.weights_bytes != len(weights):
             raise ModelError("The card does not describe these weights.", "Make the card from the exported weights.")
-        mend = "Free disk space or correct the permissions, then train again: it goes on from its checkpoint."
+        remedy = "Free disk space or correct the permissions, then train again: it goes on from its checkpoint."
         try:
             folder.mkdir(parents=True, exist_ok=True)
             write_atomically(folder / self.weights_file, weights)
             write_atomically(folder / self.page_file, card.to_markdown().encode())
             write_atomically(folder / self.card_file, (card.model_dump_json(indent=2) + "\n").encode())
         except OSError as error:
-            raise ModelError(f"The model could not be written to {folder}: {error.strerror or error}.", mend) from error
+            raise ModelError(
+                f"The model could not be written to {folder}: {error.strerror or error}.", remedy
+            ) from error
         except SoftformError as error:
-            raise ModelError(f"The model could not be written to {folder}: {error.message}", mend) from error
+            raise ModelError(f"The model could not be written to {folder}: {error.message}", remedy) from error
 
     def read_card(self, folder: Path, robot: Robot) -> AnyCard:
         """The card in a model folder.

@@ -49,7 +49,7 @@ def rest_surface_of(robot: Robot, body: SimulatedBody) -> RestSurface:
     """The surface of a body of `robot` at rest, such as of one with the differences of a reality.
 
     Raises:
-        SoftformError: As `rest_surface` does.
+        SoftformError: For the reasons of `rest_surface`.
     """
     patches, vertices = robot.patches, rest_points(body)
     mesh = robot.parametrised(vertices, body.faces)

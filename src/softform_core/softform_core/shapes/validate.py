@@ -110,7 +110,7 @@ def check_target(points: ArrayLike, robot: Robot) -> NDArray[np.float64]:
         robot: Robot that takes the shape.
 
     Raises:
-        SoftformError: As `check_points` does, and if the shape is so large or small that its unit must be wrong.
+        SoftformError: For the reasons of `check_points`, and if the size of the shape shows that its unit is wrong.
     """
     values = check_points(points, "target")
     size = float(np.linalg.norm(np.ptp(np.ascontiguousarray(values.T), axis=1)))

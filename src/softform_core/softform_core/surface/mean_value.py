@@ -87,7 +87,7 @@ def parametrise_tube(vertices: ArrayLike, faces: ArrayLike) -> tuple[Array, Seam
         uv (V, 2) with u around the tube in 0 ... 1 (0 and 1 are the same place), and the seam.
 
     Raises:
-        ParametrisationError: As `parametrise`, and if the mesh has not just two outlines.
+        ParametrisationError: For the reasons of `parametrise`, and unless the mesh has exactly two outlines.
     """
     points, triangles = _flattenable(vertices, faces)
     loops = sorted(boundary_loops(triangles, len(points)), key=lambda loop: float(points[loop].sum(axis=1).mean()))

@@ -97,10 +97,10 @@ class PatchSet:
         Args:
             vertices: (V, 3), any unit.
             faces: (F, 3).
-            parts: Of each patch (F,), which faces it is made of; all, if nothing is said.
+            parts: For each patch (F,), whether each face belongs to it; all faces by default.
 
         Raises:
-            SoftformError: As `Patch.parametrised`.
+            SoftformError: For the reasons of `Patch.parametrised`.
         """
         points, triangles = np.asarray(vertices, dtype=np.float64), np.asarray(faces)
         meshes = []
@@ -134,7 +134,7 @@ class PatchSet:
         """`bspline.basis_matrix` of all patches: points = basis @ control_points, (P, C).
 
         Raises:
-            SoftformError: As `split`, and if a grid is too small.
+            SoftformError: For the reasons of `split`, and if a grid is too small.
         """
         place, local = self.split(uv)
         return self._stacked(place, local, lambda own, patch: (basis_matrix(own, *patch),))[0]
@@ -215,7 +215,7 @@ class ParametrisedSurface:
     """The rest mesh of all patches, flattened; fits surfaces to its deformed shapes.
 
     Attributes:
-        meshes: Of each patch.
+        meshes: Parametrised mesh of each patch.
     """
 
     meshes: tuple[ParametrisedMesh, ...]

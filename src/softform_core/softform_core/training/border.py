@@ -45,7 +45,7 @@ class Border:
         along_u: (R,) whether the border runs across u, so that u leaves the surface there.
         sign: (R,) direction in which that parameter leaves.
         step: (R,) part of the side that a sample stands for.
-        groups: Of each patch: samples on all of its sides, number of sides, and whether each is a circle, an end of a
+        groups: For each patch: samples on all of its sides, number of sides, and whether each is a circle, an end of a
             tube.
     """
 

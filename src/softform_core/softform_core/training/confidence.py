@@ -38,7 +38,7 @@ def seen(points: Tensor, normals: Tensor, clouds: Clouds, neighbours: Neighbours
         points: (n, P, 3) mm, predicted.
         normals: (n, P, 3) of the predicted surfaces.
         clouds: Captured surfaces.
-        neighbours: Of these.
+        neighbours: Nearest neighbours between predicted and captured points.
     """
     difference = gathered(clouds.points, neighbours.in_cloud) - points
     between = mean_normals(normals, gathered(clouds.normals, neighbours.in_cloud))

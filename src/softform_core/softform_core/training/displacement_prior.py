@@ -91,19 +91,19 @@ def load_displacement_prior(robot: Robot, folder: Path | None = None) -> Displac
         SoftformError: If it is damaged, or of another robot.
     """
     path = (models_of(robot.name) if folder is None else folder) / PRIOR_FILE
-    mend = f"Learn it anew: softform train prior --robot {robot.given_as}; or remove it."
+    remedy = f"Learn it anew: softform train prior --robot {robot.given_as}; or remove it."
     try:
         with np.load(path, allow_pickle=False) as file:
             modes, card = file["modes"].astype(np.float64), json.loads(str(file["card"]))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise SoftformError(f"{path} cannot be read: {error}.", mend) from error
+        raise SoftformError(f"{path} cannot be read: {error}.", remedy) from error
     if (card.get("schema"), card.get("schema_version")) != _SCHEMA or not _is_of_surface(modes, robot.patches):
-        raise SoftformError(f"{path} is no displacement prior of this form.", mend)
+        raise SoftformError(f"{path} is no displacement prior of this form.", remedy)
     if card.get("robot_fingerprint") != robot.fingerprint():
         raise SoftformError(
-            f"{path} was learned for another description of '{card.get('robot')}' than '{robot.name}' has now.", mend
+            f"{path} was learned for another description of '{card.get('robot')}' than '{robot.name}' has now.", remedy
         )
     return DisplacementPrior(modes, card)
 

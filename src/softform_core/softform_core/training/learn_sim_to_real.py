@@ -51,7 +51,7 @@ class LearnRequest:
         output: Folder of the model.
         seed: Seed of the drawn points, the folds and the first weights.
         goes_on: Whether to begin with the model in `output`.
-        command: That makes the same again, for the card.
+        command: Command that repeats this training, for the card.
         refreshes: Instead: whether only gain and offset of the model in `output` are fitted to the frames.
     """
 

@@ -1,4 +1,4 @@
-"""A sim-to-real model mended from a handful of scans after sensors have drifted, or the body has softened.
+"""A sim-to-real model corrected from a handful of scans after sensors have drifted, or the body has softened.
 
 What ages changes shapes nearly as other actuations do: gain and offset of every actuation are fitted anew, the learned
 warp stays. Not in paper 000.

@@ -65,7 +65,7 @@ def test_a_search_ends_within_the_tolerance_at_the_first_start(membrane, shape_o
     assert search.run(60.0).termination is Termination.TOLERANCE_REACHED and len(search.candidates) == 1
 
 
-def test_many_feature_solutions_are_told_apart_by_the_posture(membrane, options):
+def test_many_feature_solutions_are_distinguished_by_the_posture(membrane, options):
     """Two feature points leave a valley of solutions; each start ends elsewhere in it, the posture decides."""
     hidden, posture = hidden_actuation(2), hidden_actuation(3)
     uv = np.array([[0.5, 0.5], [0.2, 0.8]])

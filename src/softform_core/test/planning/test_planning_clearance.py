@@ -60,7 +60,7 @@ def test_a_pin_between_the_points_is_not_missed(plate):
     assert gauge.distances(states)[0] == 0.0
 
 
-def test_a_far_obstacle_is_told_to_be_far(surface, actuations):
+def test_a_far_obstacle_is_reported_to_be_far(surface, actuations):
     mesh = stick_at(600.0)
     gauge = ClearanceGauge(MeshObstacle(mesh.vertices, mesh.faces), REGION, surface.faces, 1.0)
     assert (gauge.spare(surface.at(actuations)) > FAR_MM).all()

@@ -39,8 +39,8 @@ class CaptureOutcome:
 
     Attributes:
         code: One of the action's error codes; `NONE` is success.
-        message: What went wrong and what to do; empty on success.
-        seen: What was captured and can be true; None if nothing was.
+        message: Error and remedy; empty on success.
+        seen: Capture that passed the checks; None without one.
         values: (k,) of the actuators, measured before the capture; None if the robot did not stand still.
         measured: Errors of the capture.
     """
@@ -57,7 +57,7 @@ class Capture:
 
     Args:
         hardware: The driver; only looked at.
-        devices: What can look at the robot, by name; the first one looks if a goal names none.
+        devices: Capture devices by name; the first is used if a goal names none.
     """
 
     def __init__(self, hardware: Hardware, devices: Mapping[str, Device]) -> None:

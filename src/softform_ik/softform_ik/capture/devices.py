@@ -44,7 +44,7 @@ class Seen:
 
     Attributes:
         points: (N, 3) m in the robot's frame.
-        names: Of markers, one for each point; none of a cloud.
+        names: Marker name of each point; empty for a cloud.
     """
 
     points: Array

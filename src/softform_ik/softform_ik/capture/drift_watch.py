@@ -27,14 +27,14 @@ class DriftWatch:
 
     def __init__(self, robot: Robot, models: LivePipeline) -> None:
         self._robot, self._models = robot, models
-        self._model = self._told = ""
+        self._model = self._warning = ""
         self._errors_mm: deque[float] = deque(maxlen=CAPTURES)
 
     @property
     def finding(self) -> str:
         """What to say of the robot; empty as long as its model fits, and until enough was captured with it."""
         card = self._models.models.card
-        return self._told if card is not None and card.weights_sha256 == self._model else ""
+        return self._warning if card is not None and card.weights_sha256 == self._model else ""
 
     def note(self, points: Array, settled: MeasuredValues) -> None:
         """Take a captured cloud, (N, 3) m in the robot's frame, of a robot that had settled; raises nothing.
@@ -45,7 +45,7 @@ class DriftWatch:
         if models.card is None:
             return
         if models.card.weights_sha256 != self._model:
-            self._model, self._told = models.card.weights_sha256, ""
+            self._model, self._warning = models.card.weights_sha256, ""
             self._errors_mm.clear()
         predicted = PredictedSurface.of(models.pipeline, self._robot.nearest_actuation(settled.values))
         try:
@@ -56,4 +56,4 @@ class DriftWatch:
         if len(distances):
             self._errors_mm.append(float(np.mean(distances)))
         if len(self._errors_mm) == CAPTURES:
-            self._told = drift(list(self._errors_mm), models.card.errors_mm.after_mean)
+            self._warning = drift(list(self._errors_mm), models.card.errors_mm.after_mean)

@@ -61,7 +61,7 @@ class FollowOutcome:
 
     Attributes:
         code: One of the action's error codes; `NONE` is success.
-        message: What went wrong and what to do; empty on success.
+        message: Error and remedy; empty on success.
         values: (s, k) of the waypoints that were solved.
         due: (s,) s after the start: when each was reached or would have been due; empty if they were not timed.
         errors_mm: (s,) predicted.

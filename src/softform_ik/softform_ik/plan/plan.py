@@ -54,7 +54,7 @@ class PlanOutcome:
 
     Attributes:
         code: One of the action's error codes; `NONE` is success.
-        message: What went wrong and what to do; empty on success.
+        message: Error and remedy; empty on success.
         plan: The motion, or None if there is none.
         seconds: Duration, s.
         states_checked: Surfaces that were measured against the obstacle.

@@ -53,7 +53,7 @@ class ReachOutcome:
 
     Attributes:
         code: One of the action's error codes; `NONE` is success.
-        message: What went wrong and what to do; empty on success.
+        message: Error and remedy; empty on success.
         solution: The best found, or None if nothing was solved: of the plans that were measured, the best of these.
         rounds: Measured rounds, in order; the first is the open loop's.
         used_sim_to_real: Whether the plans saw the learned reality.

@@ -116,9 +116,9 @@ class Commander:
         """Hold (k,) for a goal; returns whether it is held: only if the goal has the robot and `permitted` says so.
 
         Args:
-            values: What to hold.
+            values: Values to hold, (k,).
             goal: The goal that asks.
-            permitted: As in `HeldCommand.hold`.
+            permitted: Condition that is checked with the command; see `HeldCommand.hold`.
 
         Raises:
             GoalError: If the lease, which is acquired with the goal's first hold, is rejected.

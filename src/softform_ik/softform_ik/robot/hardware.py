@@ -164,7 +164,7 @@ class Hardware:
         """Wait until the robot stands still, whoever commands it; None if stopped.
 
         Raises:
-            GoalError: As `DriverWatch.wait_until_still`.
+            GoalError: For the reasons of `DriverWatch.wait_until_still`.
         """
         settings = self._settings
         return self._driver.wait_until_still(settings.settle_tolerance, settings.settle_timeout, stop)

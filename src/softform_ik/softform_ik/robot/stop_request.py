@@ -11,7 +11,7 @@ def stop_messages(codes: Any, result: str = "") -> dict[int, str]:
 
     Args:
         codes: Result of the action, which has the codes.
-        result: What the result holds, if it holds something.
+        result: Clause that says what the result holds; empty if it holds nothing.
     """
     return {
         codes.CANCELLED: f"The goal was cancelled{result}.",

@@ -69,7 +69,7 @@ class ServoStreams:
         )
         self._intake = ServoIntake(robot, robot.base_frame, values["stale_after"])
         self._states = node.create_publisher(ServoState, "servo_state", qos.SERVO_STATE)
-        self._told = ServoReport()
+        self._last_published = ServoReport()
         self._current, self._points = model, values["servo_points"]
         self._take_model()
         self._loop = ServoLoop(
@@ -169,7 +169,7 @@ class ServoStreams:
         )
         message.header.stamp = self._node.get_clock().now().to_msg()
         self._states.publish(message)
-        changed, self._told = report.state != self._told.state, report
+        changed, self._last_published = report.state != self._last_published.state, report
         line = f"servo: {_NAMES[report.state]}{f': {report.reason}' if report.reason else ''}"
         # rclpy rejects another severity from the same line of code.
         if changed and report.state == ServoState.HOLDING:

@@ -65,7 +65,7 @@ class AsciiBoard(ABC, Generic[Message]):
         self._replies: collections.deque[Message] = collections.deque(maxlen=_REPLIES_KEPT)
         self._measurements: collections.deque[Measurement] = collections.deque(maxlen=_MEASUREMENTS_KEPT)
         self._is_vented = False
-        self._refused_requests = 0
+        self._rejected_requests = 0
         self._unanswered_requests = 0
         self._deaf_since: float | None = None
         self._deaf_requests = 0
@@ -100,7 +100,7 @@ class AsciiBoard(ABC, Generic[Message]):
             self._link.bytes_received,
             self._parser.dropped_bytes,
             self._parser.corrupt_lines,
-            self._refused_requests,
+            self._rejected_requests,
             self._unanswered_requests,
         )
 

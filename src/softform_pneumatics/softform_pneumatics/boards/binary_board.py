@@ -32,7 +32,7 @@ class BinaryBoard:
 
         Args:
             link: The line to the bus.
-            channels: Those that are used: channel n is valve n mod 4 of module 1 + n div 4.
+            channels: Channels in use; channel n is valve n mod 4 of module 1 + n div 4.
             highest_pressure: Pa; a module that measures more vents by itself.
         """
         self._link = link
@@ -52,7 +52,7 @@ class BinaryBoard:
         self._is_vented = False
         self._observes = False
         self._deaf_since: dict[int, float] = {}
-        self._refused_requests = 0
+        self._rejected_requests = 0
         self._unanswered_requests = 0
 
     @property
@@ -83,7 +83,7 @@ class BinaryBoard:
             self._link.bytes_received,
             self._parser.dropped_bytes,
             self._parser.corrupt_packets,
-            self._refused_requests,
+            self._rejected_requests,
             self._unanswered_requests,
         )
 
@@ -238,15 +238,15 @@ class BinaryBoard:
         Raises:
             DeviceError: If a module does not answer, or regulates although it was vented.
         """
-        told: dict[int, float] = {}
+        readings: dict[int, float] = {}
         for pair in self._pairs:
             answer = self._request(1 + pair // 2, Command.READ, pair % 2)
             if answer.status & Status.RUNNING:
                 self._is_vented = False
                 raise DeviceError(f"{self.identity} regulates although it was vented.", "Cut its power and check it.")
             for channel, word in zip((2 * pair, 2 * pair + 1), answer.words, strict=True):
-                told[channel] = protocol.pressure_of_word(word)
-        return told
+                readings[channel] = protocol.pressure_of_word(word)
+        return readings
 
     def close(self) -> None:
         """Close the port; the guardian leaves with it, and vents the modules first if that was never confirmed."""
@@ -297,7 +297,7 @@ class BinaryBoard:
             answer = self._ask(module, command, argument, words)
             if answer is not None:
                 if command is not Command.WHO and answer.status & Status.REFUSED:
-                    self._refused_requests += 1
+                    self._rejected_requests += 1
                     raise DeviceError(f"Module {module} rejected {command.name}.", "Check its firmware and supply.")
                 return answer
         raise DeviceError(f"Module {module} does not answer {command.name}.", "Check power and wiring.")

@@ -21,7 +21,7 @@ class BoardSettings:
     """What a board knows of the robot.
 
     Args:
-        channels: Those that the robot's chambers are on.
+        channels: Channels of the robot's chambers.
         vent_threshold: Excess over the target at which a channel is vented, Pa, where that can be set.
         highest_pressure: Pa; beyond it a board that watches over that vents by itself.
         boot_seconds: Boot time of an ASCII board after its port is opened, s.

@@ -31,7 +31,7 @@ class WireCounters:
     bytes_received: int = 0
     bytes_dropped: int = 0
     corrupt: int = 0
-    refused_requests: int = 0
+    rejected_requests: int = 0
     unanswered_requests: int = 0
 
 

@@ -47,7 +47,7 @@ class OpenPneuBoardA(AsciiBoard[Message]):
         self._version = ""
         self._sent = np.full(CHANNELS, np.nan)
         self._refresh = 0
-        self._refused_seen = 0
+        self._rejected_seen = 0
 
     @property
     def identity(self) -> str:
@@ -124,7 +124,7 @@ class OpenPneuBoardA(AsciiBoard[Message]):
             raise
 
     def _put_targets(self, targets: NDArray[np.float64]) -> None:
-        refused = self._refused_requests
+        rejected = self._rejected_requests
         self._forget_deafness()  # what it did not confirm before it was vented says nothing of now
         self._sent[:] = np.nan
         for attempt in range(ATTEMPTS):
@@ -134,9 +134,9 @@ class OpenPneuBoardA(AsciiBoard[Message]):
                 raise DeviceError(f"{self.identity} does not confirm its channels.", "Check power, cable and firmware.")
         # `T=` is not answered when it is understood, and in order when it is not: this reply closes the account.
         self._request(protocol.ALIVE_REQUEST, _of_kind(ReplyKind.ALIVE))
-        if self._refused_requests != refused:
+        if self._rejected_requests != rejected:
             raise DeviceError(f"{self.identity} rejected a target.", "Check the cable for disturbances.")
-        self._refused_seen = self._refused_requests
+        self._rejected_seen = self._rejected_requests
 
     def _stream(self) -> None:
         self._is_vented = False
@@ -152,8 +152,8 @@ class OpenPneuBoardA(AsciiBoard[Message]):
         Raises:
             DeviceError: If the board has confirmed no channel for half a second.
         """
-        if self._refused_requests != self._refused_seen:
-            self._refused_seen = self._refused_requests
+        if self._rejected_requests != self._rejected_seen:
+            self._rejected_seen = self._rejected_requests
             self._sent[:] = np.nan
         self._refresh = (self._refresh + 1) % CHANNELS
         for channel in self._due(targets):
@@ -222,7 +222,7 @@ class OpenPneuBoardA(AsciiBoard[Message]):
                 if kind is ReplyKind.CHANNEL_SELECTED:
                     self._forget_deafness()  # also by an answer that came too late for its request
                 if kind in (ReplyKind.UNKNOWN_REQUEST, ReplyKind.UNTERMINATED_REQUEST):
-                    self._refused_requests += 1
+                    self._rejected_requests += 1
 
 
 def _of_kind(kind: ReplyKind) -> Callable[[Message], bool]:

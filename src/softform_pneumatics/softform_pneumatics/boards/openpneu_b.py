@@ -114,7 +114,7 @@ class OpenPneuBoardB(AsciiBoard[Reply]):
         Raises:
             DeviceError: If the board has confirmed none for half a second.
         """
-        refused = self._refused_requests
+        rejected = self._rejected_requests
         self._targets = np.where(np.isnan(targets), self._targets, targets)
         if not self._regulates and np.array_equal(self._targets, self._rest):
             return True
@@ -127,7 +127,7 @@ class OpenPneuBoardB(AsciiBoard[Reply]):
             self._is_vented, request = False, protocol.CONTROL_ALL_REQUEST
             reply = self._ask(request, _of_kind(ReplyKind.CONTROL_ALL), asked + _SET_SECONDS, interrupted)
             done = self._regulates = reply is not None
-        if done and refused == self._refused_requests:
+        if done and rejected == self._rejected_requests:
             return True
         self._in_step = False
         self._count_as_deaf(request, asked)
@@ -156,14 +156,14 @@ class OpenPneuBoardB(AsciiBoard[Reply]):
         Raises:
             DeviceError: If the board does not answer.
         """
-        told = {}
+        readings = {}
         for channel in self._channels:
             if not self._get_in_step(self.clock.now() + _READ_SECONDS):
                 raise DeviceError(f"{self.identity} does not answer.", "Check its power, its cable and its firmware.")
             unanswered = self._unanswered_requests
-            told[channel] = self._request(protocol.read_request(channel), _of_kind(ReplyKind.PRESSURE)).value
+            readings[channel] = self._request(protocol.read_request(channel), _of_kind(ReplyKind.PRESSURE)).value
             self._in_step = unanswered == self._unanswered_requests
-        return told
+        return readings
 
     def _begin_round(self) -> None:
         self._measurements.clear()
@@ -176,9 +176,9 @@ class OpenPneuBoardB(AsciiBoard[Reply]):
             return
         if len(self._unread) == len(self._channels):
             self._round_started = self.clock.now()
-        refused = self._refused_requests
+        rejected = self._rejected_requests
         reply = self._ask(protocol.read_request(channel), _of_kind(ReplyKind.PRESSURE), deadline)
-        if reply is None or refused != self._refused_requests:
+        if reply is None or rejected != self._rejected_requests:
             self._in_step = False
             return
         self._pressures[channel] = reply.value
@@ -201,7 +201,7 @@ class OpenPneuBoardB(AsciiBoard[Reply]):
         if message.kind is ReplyKind.DONE:
             self._forget_deafness()  # also by an answer that came too late for its request
         if message.kind in (ReplyKind.UNKNOWN_REQUEST, ReplyKind.UNTERMINATED_REQUEST):
-            self._refused_requests += 1
+            self._rejected_requests += 1
 
 
 def _of_kind(kind: ReplyKind) -> Callable[[Reply], bool]:

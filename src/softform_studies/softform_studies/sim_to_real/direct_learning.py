@@ -68,7 +68,7 @@ class DirectLearning:
         actuation_offset: (k,) Pa.
         actuation_scale: (k,) Pa.
         mean_shape: (C, 3) mm, control points of the shape that the handles deform.
-        patches: Of the control points.
+        patches: Patches that the control points belong to.
         handle_uv: (H, 2).
         seconds: Time spent.
     """

@@ -33,7 +33,7 @@ class DrawSettings:
         frames: Scans to learn from.
         held_out: Other actuations to judge at.
         points: Points of each scan.
-        recipe: Of training; each reality is learned with w_c = 1, and without the robot's prior, too.
+        recipe: Recipe of the training; each reality is also learned with w_c = 1, and without the robot's prior.
     """
 
     frames: int

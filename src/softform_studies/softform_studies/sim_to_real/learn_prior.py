@@ -35,7 +35,7 @@ def learn_prior(robot: Robot, seeds: Sequence[int], say: Callable[[str], None], 
 
     Args:
         robot: A robot with a surface and its N_fk.
-        seeds: Of the realities, below 1000.
+        seeds: Seeds of the realities, below 1000.
         say: Called with a line for each reality that has no shape somewhere and is left out.
         progress: Whether to show a progress bar.
 

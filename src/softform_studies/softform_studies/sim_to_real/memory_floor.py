@@ -31,7 +31,7 @@ def memory_floor(robot: Robot, reality: Reality, actuation: Array, seed: int) ->
         robot: The robot.
         reality: Reality of the robot.
         actuation: (n, m) commanded.
-        seed: Of the histories, which are random actuations in the working range.
+        seed: Seed of the histories, which are random actuations in the working range.
 
     Returns:
         Errors (n * `HISTORIES`, V) mm; zeros of a reality without hysteresis and creep.

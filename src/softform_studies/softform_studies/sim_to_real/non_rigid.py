@@ -62,7 +62,7 @@ def register_surface(control_points: Array, uv: Array, patches: PatchSet, cloud:
     Args:
         control_points: (C, 3) mm, simulated.
         uv: (P, 2) parameters of the points to register.
-        patches: Of the control points.
+        patches: Patches that the control points belong to.
         cloud: (M, 3) mm, captured; with holes and outliers.
         normals: (M, 3) unit normals of the cloud.
 

@@ -90,7 +90,7 @@ def frames_lost_while_collecting(
     """Collect, let the fault happen, and judge vent and store.
 
     Args:
-        stack: That moves.
+        stack: Running stack.
         fault_class: Fault class of the outcome.
         variant: Variant of the outcome.
         fault: Happens; returns its moment, s of `time.monotonic`, and whether nothing hangs.

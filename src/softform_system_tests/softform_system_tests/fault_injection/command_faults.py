@@ -59,8 +59,8 @@ class WrongCommands:
         for _ in range(_REPEATS):
             stack.watch.commands.publish(wrong_command(stack.robot, variant, stack.watch.lease, time.time()))
             time.sleep(_PAUSE_SECONDS)
-        told = wait_for(lambda: stack.watch.count(DRIVER, "rejected commands") > rejected, _REPORTED_SECONDS)
-        reported = stack.watch.value(DRIVER, "last rejection") if told else None
+        is_reported = wait_for(lambda: stack.watch.count(DRIVER, "rejected commands") > rejected, _REPORTED_SECONDS)
+        reported = stack.watch.value(DRIVER, "last rejection") if is_reported else None
         return undisturbed(stack, self.name, variant, moment, reported)
 
     def _alone(self, stack: RigStack) -> Outcome:
@@ -77,7 +77,7 @@ def wrong_command(robot: Robot, variant: str, lease: tuple[str, int], now: float
     """A command that must be rejected.
 
     Args:
-        robot: That it is for.
+        robot: Robot that the command is for.
         variant: Kind of wrong command.
         lease: Holder and id of the driver's lease.
         now: Present time, s since the epoch.
@@ -173,7 +173,7 @@ def not_rejected(stack: RigStack) -> str | None:
     rejected = not answer.success and answer.error_code == Lease.Response.HELD
     if rejected and answer.holder == COMMANDER and COMMANDER in answer.message:
         return None
-    return f"who asked for the lease was told: {answer.message or 'you hold it'}"
+    return f"the commander that asked for the lease got the answer: {answer.message or 'you hold it'}"
 
 
 def _followed(stack: RigStack, since: float) -> str | None:

@@ -104,13 +104,13 @@ def _counters(stack: RigStack) -> int:
 
 
 class CaptureFaults:
-    """Of a capture device: the robot is held, nothing that is not finite is published, and the node reports it.
+    """Faults of a capture device: the robot is held, nothing that is not finite is published, and the node reports it.
 
     Args:
         name: Name of the class.
         counters: Faults as the rig takes them, and values of the node's diagnostics of which one must change, unless
             the node warns.
-        node: That reads the device.
+        node: Node that reads the device.
         captures: Counts what it publishes, to see it come back.
     """
 
@@ -132,8 +132,10 @@ class CaptureFaults:
         stack.watch.inject(f"{variant}+{_LASTING:g}")
         if stack.watch.fault_moment(variant.partition("=")[0], "shows", began, _SHOWN_SECONDS) is None:
             return Outcome(self.name, variant, False, "the rig did not show the fault")
-        told = wait_for(lambda: self._tells(stack, variant, before, is_quiet), _REPORTED_SECONDS)
-        reported = f"{stack.watch.message(self._node)} ({', '.join(self._counted(stack, variant))})" if told else None
+        is_reported = wait_for(lambda: self._tells(stack, variant, before, is_quiet), _REPORTED_SECONDS)
+        reported = (
+            f"{stack.watch.message(self._node)} ({', '.join(self._counted(stack, variant))})" if is_reported else None
+        )
         stack.watch.fault_moment(variant.partition("=")[0], "ends", began, 2.0 * _LASTING)
         captured = self._captures(stack)
         comes_back = wait_for(lambda: self._captures(stack) > captured, _REPORTED_SECONDS)

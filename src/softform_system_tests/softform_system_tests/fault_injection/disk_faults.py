@@ -45,9 +45,9 @@ class FullDisks:
         )
         size = max((each.stat().st_size for each in bag.glob("*.mcap")), default=0)
         with _no_file_grows_beyond(recorder, size):
-            told = wait_for(lambda: "Recording stopped" in stack.watch.message(RECORDER), _REPORTED_SECONDS)
+            is_reported = wait_for(lambda: "Recording stopped" in stack.watch.message(RECORDER), _REPORTED_SECONDS)
             message = stack.watch.message(RECORDER)
-        wrong = disturbance(stack, began) or (None if told else "the recorder did not say so")
+        wrong = disturbance(stack, began) or (None if is_reported else "the recorder did not say so")
         recorder.terminate()
         ended = wait_for(lambda: not recorder.is_running() or _is_zombie(recorder), _ENDED_AFTER)
         lost = lost_messages(bag, written)

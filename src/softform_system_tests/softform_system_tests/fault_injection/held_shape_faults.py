@@ -43,7 +43,7 @@ class HeldShape:
     """A goal that `inverse_kinematics` moves to, and holds afterwards, while the `with` block lasts.
 
     Args:
-        stack: That moves; its commander is ended.
+        stack: Running stack, whose commander is ended.
         midway: Whether the block begins on the way there.
     """
 
@@ -111,7 +111,7 @@ class HeldShapeFaults:
     )
 
     def inject(self, stack: RigStack, variant: str) -> Outcome:
-        """Hold a shape, and hurt."""
+        """Inject a fault while a shape is held, or on the way to it."""
         if variant == _SOLVING:
             return self._solving(stack)
         what, _, midway = variant.partition(", ")
@@ -131,11 +131,11 @@ class HeldShapeFaults:
         goal = CollectDataset.Goal(via="mocap", frames=2, seed=0, output=str(output))
         with ActionCaller(CollectDataset, "collect_dataset", "collector", "fault_collect", NAMESPACE) as caller:
             result = caller.call(goal)
-        told = result.error_msg if result.error_code and HOLDER in result.error_msg else None
+        reported = result.error_msg if result.error_code and HOLDER in result.error_msg else None
         time.sleep(_WATCHED_SECONDS)
         if result.captured or not held.is_held:
             return Outcome(self.name, variant, False, f"the collection took the robot: {stack.watch.lease}")
-        return undisturbed(stack, self.name, variant, began, told)
+        return undisturbed(stack, self.name, variant, began, reported)
 
     def _frozen(self, stack: RigStack, variant: str) -> Outcome:
         """The robot is vented, and stays so when the holder wakes up."""

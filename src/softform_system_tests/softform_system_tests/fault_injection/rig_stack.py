@@ -1,4 +1,4 @@
-"""The whole launched stack on the virtual rig, in motion, to be hurt and brought back."""
+"""The whole launched stack on the virtual rig, in motion, into which faults are injected."""
 
 import os
 import subprocess

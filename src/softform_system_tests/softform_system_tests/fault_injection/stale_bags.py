@@ -72,8 +72,8 @@ class StaleBags:
     def _rejected(self, stack: RigStack, variant: str, play: Callable[[], None]) -> Outcome:
         rejected, began = stack.watch.count(DRIVER, "rejected commands"), time.monotonic()
         play()
-        told = wait_for(lambda: stack.watch.count(DRIVER, "rejected commands") > rejected, _REPORTED_SECONDS)
-        reported = stack.watch.value(DRIVER, "last rejection") if told else None
+        is_reported = wait_for(lambda: stack.watch.count(DRIVER, "rejected commands") > rejected, _REPORTED_SECONDS)
+        reported = stack.watch.value(DRIVER, "last rejection") if is_reported else None
         return undisturbed(stack, self.name, variant, began, reported)
 
 

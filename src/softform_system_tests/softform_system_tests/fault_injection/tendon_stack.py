@@ -44,7 +44,7 @@ class TendonStack:
 
     Attributes:
         rig: Bus and rod.
-        state: What the driver said last.
+        state: Last state that the driver published.
 
     Args:
         folder: Where to write; there already.

@@ -51,17 +51,17 @@ class SignsOfLife:
 
     Attributes:
         commanded_at: When a command came last, s of `time.monotonic`.
-        recorder_told_at: When the recorder last reported.
+        recorder_health_at: When the recorder last reported.
     """
 
     def __init__(self) -> None:
         """Nothing is judged before `begin`."""
-        self.commanded_at = self.recorder_told_at = 0.0
+        self.commanded_at = self.recorder_health_at = 0.0
         self._has_begun, self._stopped = False, ""
 
     def begin(self) -> None:
         """Judge from now on."""
-        self.commanded_at = self.recorder_told_at = time.monotonic()
+        self.commanded_at = self.recorder_health_at = time.monotonic()
         self._has_begun = True
 
     def note_driver(self, state: int, reason: str) -> None:
@@ -75,8 +75,8 @@ class SignsOfLife:
             return f"the driver stopped: {self._stopped}"
         if now - self.commanded_at > _SILENT_SECONDS:
             return f"no command came for {now - self.commanded_at:.0f} s"
-        if now - self.recorder_told_at > _SILENT_SECONDS:
-            return f"the recorder reported nothing for {now - self.recorder_told_at:.0f} s"
+        if now - self.recorder_health_at > _SILENT_SECONDS:
+            return f"the recorder reported nothing for {now - self.recorder_health_at:.0f} s"
         return ""
 
 
@@ -120,7 +120,7 @@ class _Planner:
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
             if status.name == f"/{_NAMESPACE}/bag_recorder":
-                self.signs.recorder_told_at = time.monotonic()
+                self.signs.recorder_health_at = time.monotonic()
                 self.recorder = {pair.key: pair.value for pair in status.values}
 
 
@@ -221,9 +221,9 @@ def _periods(stamps: list[int]) -> dict[str, object]:
     return {"commands": len(stamps), "rate_hz": rate, **figures, "max": round(float(periods.max()), 2)}
 
 
-def _recording(told: dict[str, str], bag: Path) -> dict[str, object]:
+def _recording(health: dict[str, str], bag: Path) -> dict[str, object]:
     readable = readable_messages(bag)
-    written, dropped, lost = (int(told.get(key, 0)) for key in ("messages", "dropped", "lost before arrival"))
+    written, dropped, lost = (int(health.get(key, 0)) for key in ("messages", "dropped", "lost before arrival"))
     missing = max(0, written - readable)
     if not (dropped or lost or missing):
         for part in part_folders(bag):

@@ -66,8 +66,8 @@ class Progress:
     """One line on the terminal, made of feedback; none where standard error is no terminal.
 
     Args:
-        total: Of what `note` counts; None if that is not known.
-        unit: Of it.
+        total: Count at which the bar is full; None if it is not known.
+        unit: Unit of the count.
     """
 
     def __init__(self, total: int | None = None, unit: str = "") -> None:

@@ -27,8 +27,8 @@ def stop(namespace: str) -> None:
 def reset(namespace: str) -> None:
     """Let the robot of a running stack be commanded again, after a stop or a fault whose cause is removed.
 
-    Nothing moves by itself: what was held before is forgotten. Exits with 1 if the driver refuses and says why, with 2
-    if it does not answer.
+    Nothing moves by itself: what was held before is forgotten. Exits with 1 if the driver rejects the
+    reset, with its reason, and with 2 if it does not answer.
     """
     _call("reset", namespace)
 

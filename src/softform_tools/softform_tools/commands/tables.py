@@ -53,7 +53,7 @@ def write_table(path: Path, names: list[str], rows: Array) -> None:
 
     Args:
         path: The file; an existing one is replaced.
-        names: Of its columns.
+        names: Names of the columns.
         rows: (n, columns).
 
     Raises:

@@ -105,10 +105,10 @@ class StackObserver:
             bringup=self._bringup,
             driver=self._driver,
             motors={
-                name: told
+                name: state
                 for node, one in self._own_reports()
                 if node == DRIVER
-                for name, told in motors_of(one.values).items()
+                for name, state in motors_of(one.values).items()
             },
             held={node: told for node, one in self._own_reports() if (told := held_shape(one.values))},
             robots=tuple(sorted({one.hardware_id for name, one in self._own_reports() if name in _ROBOT_NODES})),
@@ -201,8 +201,8 @@ class StackObserver:
         if topic == "/diagnostics":
             self._note_diagnostics(deserialize_message(message, DiagnosticArray))
         elif topic == self._full("driver_state"):
-            told = deserialize_message(message, DriverState)
-            self._driver = DriverStatus(DRIVER_STATES[told.state], told.reason, told.holder, told.held_for)
+            state = deserialize_message(message, DriverState)
+            self._driver = DriverStatus(DRIVER_STATES[state.state], state.reason, state.holder, state.held_for)
         elif topic == self._full("bringup_state"):
             self._bringup = state_in_words(deserialize_message(message, BringupState))
 

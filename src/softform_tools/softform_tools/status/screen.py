@@ -41,9 +41,9 @@ def _devices(status: StackStatus) -> list[str]:
             lines.append(f"            it stays safe until you call {status.namespace}/reset")
         lines.append(f"  lease     {status.driver.lease}")
     lines += [
-        f"  held      {node} has held its shape for {told} s without renewal" for node, told in status.held.items()
+        f"  held      {node} has held its shape for {text} s without renewal" for node, text in status.held.items()
     ]
-    lines += [f"  {name:<9} {told}" for name, told in status.motors.items()]
+    lines += [f"  {name:<9} {text}" for name, text in status.motors.items()]
     models = ", ".join(sorted(set(status.models.values()))) or "unknown"
     lines.append(f"  robot     {', '.join(status.robots) or 'unknown'}; sim-to-real model: {models}")
     for one in status.recorders:
@@ -60,8 +60,8 @@ def _devices(status: StackStatus) -> list[str]:
 def _node_line(node: NodeStatus, width: int) -> str:
     state = node.state if node.state != UNMANAGED else "-"
     level = click.style(f"{node.level or '-':<6}", fg=_COLOURS[node.level])
-    told = f"  {node.name:<20} {click.style(f'{state:<13}', fg='red' if node.trouble else None)} {level}"
-    return f"{told} {_cut(node.message, width - 44)}"
+    text = f"  {node.name:<20} {click.style(f'{state:<13}', fg='red' if node.trouble else None)} {level}"
+    return f"{text} {_cut(node.message, width - 44)}"
 
 
 def _topic_line(topic: TopicStatus, width: int) -> str:

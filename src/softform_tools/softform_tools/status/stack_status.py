@@ -114,7 +114,7 @@ class StackStatus:
         driver: None without one.
         motors: Diagnostics of each motor and of their bus; empty without motors.
         held: By node that holds a shape: for how long without renewal, and how long it may, s.
-        robots: That the nodes were started for; one, if all is well.
+        robots: Robots that the nodes were started for; exactly one in a consistent stack.
         models: Models in use, by node.
         nodes: Nodes by name.
         topics: Topics by name.
@@ -160,7 +160,7 @@ class StackStatus:
 
 def motors_of(values: Mapping[str, str]) -> dict[str, str]:
     """What a driver's diagnostics say of motors and of their bus: by name."""
-    return {name: told for name, told in values.items() if name.split(" ")[0] in ("bus", "motor")}
+    return {name: value for name, value in values.items() if name.split(" ")[0] in ("bus", "motor")}
 
 
 def held_shape(values: Mapping[str, str]) -> str:

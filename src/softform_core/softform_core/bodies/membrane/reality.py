@@ -105,7 +105,7 @@ def draw_real_membrane(nominal: MembraneBody, draw: np.random.Generator) -> Real
     """A membrane of the distribution that docs/steps/write-a-reality.md describes.
 
     Args:
-        nominal: As described.
+        nominal: Body of the robot's description.
         draw: Decides; everything is drawn in any case, so that a field's chance changes nothing else.
     """
     modulus = shear_modulus(nominal.material) * log_uniform(draw, 0.65, 1.3)

@@ -87,7 +87,7 @@ def draw_real_rod(nominal: RodBody, draw: np.random.Generator) -> RealRod:
     """A rod of the distribution that docs/steps/write-a-reality.md describes.
 
     Args:
-        nominal: As described.
+        nominal: Body of the robot's description.
         draw: Decides.
     """
     fields = drawn_shape(draw)

@@ -41,7 +41,7 @@ def draw_real_tendon_rod(nominal: TendonRodBody, draw: np.random.Generator) -> R
     """A rod of the distribution that docs/steps/write-a-reality.md describes.
 
     Args:
-        nominal: As described.
+        nominal: Body of the robot's description.
         draw: Decides.
     """
     fields, made = drawn_shape(draw), drawn_specimen(draw)
