@@ -10,7 +10,7 @@ _KEPT = 1000
 
 @dataclass(frozen=True)
 class Punctuality:
-    """Of the loop's last 1000 ticks, seconds; `jitter` is the standard deviation of the period."""
+    """Times of the loop's last 1000 ticks, seconds; `jitter` is the standard deviation of the period."""
 
     period_mean: float
     period_p99: float

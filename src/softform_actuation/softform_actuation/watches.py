@@ -11,7 +11,7 @@ _IN_A_ROW = 2
 """One reading alone may be a corrupt line that looks like a good one: not every wire has a checksum."""
 
 _RISING_PART = 0.1
-"""Of the tolerance: so much more than the measurement before is an actuator that runs away; noise is less."""
+"""Share of the tolerance: an actuator that exceeds its last measurement by more runs away; noise is less."""
 
 _SETPOINT_MEMORY_SECONDS = 1.0
 """A measurement may be so late before the stream is stale: an actuator may still go where it was sent then."""

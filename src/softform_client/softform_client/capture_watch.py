@@ -16,7 +16,7 @@ class Moment(Protocol):
 
     @property
     def stamp(self) -> float:
-        """Of the measurement, s since the epoch."""
+        """Time of the measurement, s since the epoch."""
 
     @property
     def received(self) -> float:

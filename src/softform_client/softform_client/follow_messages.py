@@ -38,7 +38,7 @@ from softform_ros.goal_error import GoalError
 
 _TAKEN = {"seed", "without_sim_to_real", "accept_unreachable"}
 _SAMPLED_POINTS = 5_000
-"""Of each mesh of a path."""
+"""Points that are sampled from each mesh of a path."""
 
 
 def goal_from_message(

@@ -32,10 +32,10 @@ def _codes_of(result: Any, own_names: dict[str, str]) -> dict[int, int]:
 
 
 CODE_OF_FOLLOWING = _codes_of(FollowWaypoints.Result, {"INVALID_TARGET": "INVALID_PATH"})
-"""Of `reach_shape` -> of `follow_waypoints`."""
+"""Error code of `reach_shape` -> that of `follow_waypoints`."""
 
 CODE_OF_CAPTURING = _codes_of(CaptureShape.Result, {})
-"""Of `reach_shape` -> of `capture_shape`."""
+"""Error code of `reach_shape` -> that of `capture_shape`."""
 
 
 @contextmanager

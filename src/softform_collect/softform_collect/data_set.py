@@ -23,7 +23,7 @@ VIA = ("scanner", "mocap")
 MOST_FRAMES = 100_000
 
 _SCAN_BYTES, _MARKERS_BYTES, _BAG_BYTES = 5e5, 1e4, 1.5e6
-"""Of one frame: some 20000 points; some 40 markers; three seconds of the stack's topics."""
+"""Bytes of one frame: about 20000 points; about 40 markers; three seconds of the stack's topics."""
 
 Store: TypeAlias = FrameStore | MarkerStore
 

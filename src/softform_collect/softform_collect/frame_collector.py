@@ -39,7 +39,7 @@ from softform_core.robots import Robot
 from softform_ros.goal_error import failure
 
 _MOST_IN_A_ROW = 10
-"""Of unfit frames: then something has happened to robot or cameras, and the frames to come would be as unfit."""
+"""Consecutive unfit frames after which robot or cameras must have changed, so that later frames would be unfit, too."""
 
 
 class FrameCollector:

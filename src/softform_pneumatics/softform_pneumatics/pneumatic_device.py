@@ -64,7 +64,7 @@ class PneumaticDevice:
 
     @property
     def clock(self) -> Clock:
-        """That of the board."""
+        """Clock of the board."""
         return self._board.clock
 
     @property

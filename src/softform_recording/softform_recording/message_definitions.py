@@ -57,7 +57,7 @@ def is_of_todays_form(message_type: str, recorded_hash: str) -> bool:
         recorded_hash: Type hash (`RIHS01_…`); empty if the bag does not tell it: then they are taken to be.
 
     Raises:
-        SoftformError: As `ensure_defined`; not for the type of actuators before it was given up.
+        SoftformError: For the reasons of `ensure_defined`.
     """
     if message_type == EARLIER_ACTUATION:
         return False

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from softform_core.plant import Plant
 
 SHARE_BEFORE_BLOCK = 0.1
-"""Of the volume of tube and chamber: what lies between the board and a kink in the tube."""
+"""Share of the volume of tube and chamber that lies between the board and a kink in the tube."""
 
 
 @numba.njit(cache=True)

@@ -56,7 +56,7 @@ def simulate_loop(
         coefficients: `Plant.coefficients()`.
         threshold: vent threshold, kPa.
         row: s a row.
-        ticks: of control in a row.
+        ticks: Number of consecutive control ticks.
 
     Returns:
         (n,) kPa, the first being `start`.
@@ -180,7 +180,7 @@ NAMES = tuple(
     [f"{pump}.{part}" for pump in ("inflation", "deflation") for part in ("rate", "stall", "dead_duty", "spin_up")]
     + ["leak_time", "hold_time", "vent_time"]
 )
-"""Of the coefficients, as `Plant` has them."""
+"""Names of the coefficients, as in `Plant`."""
 
 _AT_BOUND = 0.01
 _CHANGE = 1.25

@@ -24,7 +24,7 @@ _CANDIDATES = 129
 """A side of the grid of places among which the layout chooses."""
 
 _FROM_RIM = 0.02
-"""Of the surface's size, between its rim and the markers beside it."""
+"""Distance between the rim of the surface and the markers beside it, over the surface's size."""
 
 
 def marker_layout(surface: RestSurface, count: int) -> Array:

@@ -22,7 +22,7 @@ class WornMarkers(Protocol):
 
     @property
     def names(self) -> list[str]:
-        """Of the M markers."""
+        """Names of the M markers."""
 
     def positions(self, shape: Array) -> Array:
         """Where they are on a body whose points are (P, 3) m: (M, 3) m, robot frame."""

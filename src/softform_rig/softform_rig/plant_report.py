@@ -20,7 +20,7 @@ from softform_rig.identify_plant import (
 from softform_rig.plant_log import PlantLog
 
 FITTED_SHARE = 0.6
-"""Of a recording's rows, from its beginning, that the held-out check is fitted to."""
+"""Share of a recording's rows, from its beginning, that the held-out check is fitted to."""
 
 _FEWEST_HELD_OUT = 100  # readings
 

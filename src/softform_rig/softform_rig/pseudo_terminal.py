@@ -33,8 +33,8 @@ class PseudoTerminal:
     Args:
         firmware: the board.
         link: path of the symbolic link to make; a link that is there is replaced, anything else is rejected.
-        schedule: of faults of board, line and air; none if not given.
-        seed: of what a faulty line loses.
+        schedule: Schedule of the faults of board, line and air; none by default.
+        seed: Seed of the losses of a faulty line.
         wire_log: where what arrives is logged; nowhere if not given.
     """
 

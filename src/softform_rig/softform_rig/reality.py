@@ -43,9 +43,9 @@ class MotorErrors(Description):
     """How tendon motors differ from their description, each.
 
     Attributes:
-        drum_radius: over the described one.
-        homing: pull of the tendon where the description has it taut, m.
-        backlash: of gear and drum, m of pull.
+        drum_radius: Ratio of the true radius to the described one.
+        homing: Pull of the tendon at the described home position, m.
+        backlash: Backlash of gear and drum, m of pull.
     """
 
     drum_radius: Values = 1.0
@@ -57,8 +57,8 @@ class Creep(Description):
     """The material follows a share of every change only slowly, like exp(-t / time).
 
     Attributes:
-        share: of the change.
-        time: s.
+        share: Share of a change that follows slowly.
+        time: Time constant, s.
     """
 
     share: Annotated[float, Field(ge=0.0, le=0.5)] = 0.0
@@ -89,7 +89,7 @@ class MotionCaptureDescription(Description):
     """What the motion-capture system sees of its markers.
 
     Attributes:
-        pose: of its frame in the robot's: x, y, z (m), qx, qy, qz, qw. By default y points up, as many systems have it.
+        pose: Pose of its frame in the robot's: x, y, z (m), qx, qy, qz, qw. By default y points up, as in many systems.
         noise: standard deviation of every coordinate, m.
         placement_error: standard deviation of where a marker was meant to be glued and where it is, m.
         missing: share of the markers that a frame lacks, on average.

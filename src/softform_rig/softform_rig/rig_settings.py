@@ -17,13 +17,13 @@ class RigSettings:
         port_link: symbolic link to the board's terminal; of several `port_link`_DEVICE, and so with `wire_log`.
         scan_folder: folder of the scanner's exports.
         registration: pose of the scanner in the robot's frame: x, y, z (m), qx, qy, qz, qw.
-        firmware: see `Firmware`.
-        board: see `make_board`.
-        seed: of sensor and scanner noise.
+        firmware: Kind of firmware; see `Firmware`.
+        board: Kind of board; see `make_board`.
+        seed: Seed of the noise of sensors and scanner.
         scan_period: s between scans while the shape changes.
         keep_scans: exports to keep.
         mocap_rate: frames of motion capture a second; 0 for none.
-        faults: that come by themselves, counted from `start`.
+        faults: Faults that are injected by schedule; their times count from `start`.
         wire_log: where what arrives on the board's wire is logged; None for nowhere.
     """
 

@@ -39,8 +39,8 @@ class Scanner:
     Args:
         description: viewpoints, resolution, noise and holes.
         pose: frame in which its points come.
-        radius: of the sphere around `look_at` that it covers, m.
-        seed: of noise, outliers and holes.
+        radius: Radius of the sphere around `look_at` that the scanner covers, m.
+        seed: Seed of noise, outliers and holes.
     """
 
     def __init__(self, description: ScannerDescription, pose: DevicePose, radius: float, seed: int) -> None:

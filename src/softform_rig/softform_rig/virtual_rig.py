@@ -222,7 +222,7 @@ class VirtualRig:
         )
 
     def _place_of(self, fault: Fault) -> str:
-        """Whose schedule a fault is on: that of one of several devices, or the one of all else."""
+        """The schedule of a fault: that of one of several devices, or the common one."""
         names = [device.name for device in self._robot.devices]
         if fault.kind.device in ("motion capture", "scanner") or (len(names) == 1 and fault.device in ("", *names)):
             return ""

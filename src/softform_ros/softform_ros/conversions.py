@@ -14,7 +14,7 @@ from softform_core.units import NANOSECONDS_PER_SECOND
 from softform_interfaces.msg import MarkerFrame
 
 NORMAL_FIELDS = ("normal_x", "normal_y", "normal_z")
-"""Of a cloud whose points have normals, as the Point Cloud Library names them."""
+"""Fields of a cloud whose points have normals, as the Point Cloud Library names them."""
 
 _FIELD_TYPES = {
     PointField.INT8: "i1",

@@ -116,4 +116,4 @@ MODEL_PARAMETERS = (
         "sim-to-real model: `auto` for the robot's own in `models` if there is one, `none`, or a folder",
     ),
 )
-"""Of every node that predicts shapes."""
+"""Parameters of every node that predicts shapes."""

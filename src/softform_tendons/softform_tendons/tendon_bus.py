@@ -84,7 +84,7 @@ class TendonBus:
 
     @property
     def clock(self) -> Clock:
-        """Of the line."""
+        """Clock of the serial line."""
         return self._line.clock
 
     @property

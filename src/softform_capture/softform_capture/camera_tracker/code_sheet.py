@@ -25,7 +25,7 @@ RULER_LENGTH = 0.2
 _PIXELS_PER_MM = 10
 """254 dpi: every edge lies on a pixel."""
 _FOOT_MM = 12.0
-"""Of the ruler from the paper's edge, where printers still print."""
+"""Distance of the ruler from the paper's edge, within what printers print."""
 
 
 @dataclass(frozen=True)

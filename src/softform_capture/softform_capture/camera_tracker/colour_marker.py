@@ -13,7 +13,7 @@ from softform_core.errors import SoftformError
 Picture = NDArray[np.uint8]
 
 LEAST_AREA, LARGEST_AREA = 0.6, 1.5
-"""Of the disc's area: what is smaller is partly hidden, what is larger is another thing or smeared by motion."""
+"""Limits of the seen area over the disc's: smaller is partly hidden, larger is another object or blurred by motion."""
 LARGEST_ELONGATION = 1.5
 """Long over short axis: a disc seen on the plane has 1."""
 _SHORTEST_OUTLINE = 8  # pixels

@@ -18,12 +18,12 @@ Picture = NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class TrackerOptions:
-    """What is looked for, and where.
+    """Options of the camera tracker.
 
     Attributes:
-        marker: The robot's.
+        marker: Colour marker of the robot.
         placement: Pose of the sheet of codes in the robot's frame.
-        lens: None for one that draws straight.
+        lens: Calibration of the lens; None if it draws straight lines.
         hold_codes: Time for which the last view of the codes is used while they are hidden, s.
     """
 
@@ -59,7 +59,7 @@ class CameraTracker:
 
     Args:
         detector: Detector of the sheet's codes.
-        options: See there.
+        options: Marker, placement of the sheet and lens; see `TrackerOptions`.
     """
 
     def __init__(self, detector: CodeDetector, options: TrackerOptions) -> None:

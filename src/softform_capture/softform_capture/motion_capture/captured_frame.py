@@ -37,7 +37,7 @@ class CapturedFrame:
 
     @property
     def time(self) -> float:
-        """Of capture, s since the epoch."""
+        """Capture time, s since the epoch."""
         return self.captured_at / NANOSECONDS_PER_SECOND
 
     def renamed(self, names: Mapping[str, str]) -> "CapturedFrame":

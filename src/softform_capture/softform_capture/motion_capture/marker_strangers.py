@@ -16,7 +16,7 @@ class MarkerStrangers:
 
     @property
     def names(self) -> list[str]:
-        """Those seen lately, the newest first, at most a hundred."""
+        """Names of unknown markers seen lately, the newest first, at most a hundred."""
         return sorted(self._seen_at, key=lambda name: (-self._seen_at[name], name))
 
     def see(self, names: Iterable[str], time: float) -> None:

@@ -21,15 +21,15 @@ from softform_core.registration.rigid import RigidTransform
 
 @dataclass
 class StreamRecord:
-    """What has come so far.
+    """Counts and state of a stream of marker frames.
 
     Attributes:
         frames: Number of frames used.
-        rejected: Frames that were not, and why the last one was not.
-        rejection: See there.
-        jumps: Markers hidden as they moved as none can.
+        rejected: Number of frames rejected.
+        rejection: Reason for the last rejection.
+        jumps: Number of markers hidden because they moved impossibly fast.
         jumped: Names of markers that jumped in the last frame.
-        exchanges: Markers hidden as their labels seem to be exchanged.
+        exchanges: Number of markers hidden because their labels seem to be exchanged.
         exchanged: Names of markers that were exchanged in the last frame.
         missing: Mean share of missing markers over the last frames.
         residual: Residual of the last alignment, m; NaN before the first.

@@ -12,7 +12,7 @@ from softform_core.evaluation.comparison import Comparison, PredictedSurface, co
 from softform_core.forward.live_pipeline import LivePipeline
 
 SURFACE_POINTS = 10_000
-"""Of the grid that stands for the surface: 3.2 mm apart on the membrane, its triangles 0.02 mm off the surface."""
+"""Points of the grid that stands for the surface: 3.2 mm apart on the membrane, triangles 0.02 mm off the surface."""
 
 _STANDS_OUT = 5.0
 

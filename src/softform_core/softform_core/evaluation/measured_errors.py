@@ -29,7 +29,7 @@ BEYOND_RIM_PART = 0.01
 """Points sideways of the target's rim by more than this part of its size are not compared."""
 
 EVEN_PART = 0.015
-"""Of the points within a cube of this part of the target's size one is selected for the mean."""
+"""Side of a cube over the target's size: of the points in each cube one counts in the mean."""
 
 
 @dataclass(frozen=True)

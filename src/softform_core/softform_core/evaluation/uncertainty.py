@@ -12,7 +12,7 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 
 _DEVIATIONS = 1.4826
-"""Of median absolute deviations, one standard deviation of a Gaussian."""
+"""Median absolute deviations in one standard deviation of a Gaussian."""
 _OUTLIER_DEVIATIONS = 5.0
 _LEAST_FACTOR = 1e-3
 _LEAST_FLOOR_MM = 1e-3

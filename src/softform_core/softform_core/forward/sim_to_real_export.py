@@ -102,7 +102,7 @@ class SimToRealNetwork(nn.Module):
     Args:
         members: Members of one ensemble, equal in kernels, depth, activation and normalisation.
         spread_factor: See `forward.surface_uncertainty`.
-        spread_floor_mm: See there.
+        spread_floor_mm: See `forward.surface_uncertainty`.
         patches: The robot's surface.
 
     Raises:

@@ -38,7 +38,7 @@ class SimToRealModel:
         sim_to_real: The mean of the members, for the pipelines of kinematics.
         members: Members of the ensemble.
         spread_factor: See `forward.surface_uncertainty`.
-        spread_floor_mm: See there.
+        spread_floor_mm: See `forward.surface_uncertainty`.
         card: Card of the model.
     """
 

@@ -26,7 +26,7 @@ STUCK_RATIO = 0.3
 """A captured change that is a smaller part of the simulated one is none; in the shipped realities it is above 0.9."""
 
 TOO_LOW, TOO_HIGH = -0.35, 0.6
-"""Of the working range: how far the actuation that the shape shows may lie off the command. In the shipped
+"""How far the actuation that the shape shows may lie off the command, over the working range. In the shipped
 realities, whose sheets are softer than the simulated one, it lies at -0.15 … 0.42."""
 
 _POINTS = 48 * 48

@@ -15,11 +15,11 @@ from softform_core.frames.frames import MarkerFrames
 from softform_core.registration.marker_motion import exchanged_markers, neighbours_motion
 
 _LEAST_JUMP = 0.06
-"""Of the size of the set of markers: gaps between simulation and reality may differ by this much between neighbours."""
+"""Difference that the gaps to the simulation of two neighbours may have, over the size of the set of markers."""
 _JUMP_SPREAD = 8.0
 """Robust standard deviations beyond which such a difference is a jump."""
 _ELSEWHERE = 0.25
-"""Of the same size: a frame whose median distance to the simulated markers is larger is not of this robot."""
+"""Median distance to the simulated markers, over that size, beyond which a frame is not of this robot."""
 _NAMED_FAULTS = 5
 
 

@@ -16,10 +16,10 @@ from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 
 MAX_JITTER = 0.01
-"""Of the robot's size: a marker of the settled robot that moves further than this is not one and the same."""
+"""Distance over the robot's size: a marker of the settled robot that moves further is another marker."""
 
 MAX_REST_SHIFT = 0.02
-"""Of the robot's size: markers of the robot at rest that are further from where they were have been moved."""
+"""Distance over the robot's size: markers of the resting robot that are further off their places have been moved."""
 
 LEAST_SEEN = 0.5
 """A marker that is missing in more of the averaged marker frames than this is missing in the stored frame."""

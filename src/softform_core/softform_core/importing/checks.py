@@ -18,7 +18,7 @@ _SMALLEST = 0.02
 _LEAST_RANGE = 0.005
 """Actuations that use less of the range than this are in another unit."""
 _SAME = 1e-6
-"""Of the robot's size: outputs closer together are one."""
+"""Distance over the robot's size: outputs closer together count as one."""
 
 
 def check_columns(robot: Robot, option: str, names: Sequence[str], wanted: Sequence[str]) -> None:

@@ -117,7 +117,7 @@ def _files(table: Table, scans: str) -> list[Path]:
 
 
 def _digest(table: Table, files: Sequence[Path]) -> str:
-    """Of the table and the sizes of its scans: another import must not be added to a store."""
+    """Digest of the table and the sizes of its scans: another import must not be added to a store."""
     sizes = ",".join(str(file.stat().st_size) for file in files)
     return hashlib.sha256(f"{table.sha256} {sizes}".encode()).hexdigest()[:12]
 

@@ -24,7 +24,7 @@ from softform_core.shapes.features import FeaturePoints
 from softform_core.units import MM_PER_M
 
 TOLERANCE = 2e-5
-"""Of the workspace's width: a waypoint this near counts as reached. The paper stops at 1e-3 (Fig. 1)."""
+"""Distance over the workspace's width within which a waypoint counts as reached. The paper stops at 1e-3 (Fig. 1)."""
 
 _PULL = 1e-3  # square root of mu, of the workspace's width
 _MOST_ITERATIONS = 60

@@ -84,7 +84,7 @@ class NewestTargets:
             return bool(self._newest)
 
     def fresh(self, moment: float) -> ServoTargets:
-        """Those that are to be followed at a moment of the steady clock."""
+        """Targets that are to be followed at a moment of the steady clock."""
         with self._lock:
             newest = self._newest
         return ServoTargets(self._fresh(newest.shape, moment), self._fresh(newest.features, moment))

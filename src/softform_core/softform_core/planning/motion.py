@@ -29,7 +29,7 @@ from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
 
 _PART_FOR_GOALS = 0.5
-"""Of the time, for solutions of the target."""
+"""Share of the time in which solutions of the target are searched for."""
 
 _LEAST_SECONDS = 0.1
 """Left for the path in any case: a straight one is found."""
@@ -112,7 +112,7 @@ class _Planning:
         return self._plan(search.path, goals)
 
     def _planner_settings(self) -> PlannerSettings:
-        """Those given, with the time that is left."""
+        """The given settings, with the time that is left."""
         settings = self._settings.planner
         left = settings.max_seconds - (time.monotonic() - self._started)
         return replace(settings, max_seconds=max(_LEAST_SECONDS, left))

@@ -16,9 +16,9 @@ from softform_core.surface.patch_set import PatchSet
 
 _FEWEST_MARKERS = 4
 _LARGEST_DISTANCE = 0.05
-"""Of the robot's size: a marker further from the rest surface is not on it; a real sheet may sag a little."""
+"""Distance over the robot's size: a marker further from the rest surface is not on it; a real sheet may sag."""
 _LEAST_SPACING = 0.01
-"""Of the robot's size: markers closer together cannot be distinguished."""
+"""Distance over the robot's size: markers closer together cannot be distinguished."""
 _SEARCH_GRID = 91
 
 

@@ -85,7 +85,7 @@ class Antagonistic(ActuationMap):
         return -maximum[1::2], maximum[::2]
 
     def slew_of(self, slew_rate: Array) -> Array:
-        """That of the slower one of each pair."""
+        """Slew rate of the slower actuator of each pair."""
         return np.minimum(slew_rate[::2], slew_rate[1::2])
 
     def actuators_of(self, actuation: Array) -> Array:

@@ -31,7 +31,7 @@ class Hessian(Protocol):
     """Hessians of n samples over m unknowns."""
 
     def part(self, chosen: NDArray[np.bool_]) -> "Hessian":
-        """Those of the chosen samples (n,)."""
+        """Hessians of the chosen samples (n,)."""
 
     def shifted(self, shift: Array) -> "Hessian":
         """With `shift` (n,) added to the diagonal."""
@@ -54,7 +54,7 @@ class BlockHessian:
     blocks: Array
 
     def part(self, chosen: NDArray[np.bool_]) -> "BlockHessian":
-        """Those of the chosen samples (n,)."""
+        """Hessians of the chosen samples (n,)."""
         return BlockHessian(self.blocks[chosen])
 
     def shifted(self, shift: Array) -> "BlockHessian":

@@ -25,7 +25,7 @@ from softform_core.surface.bending import bending_energy
 from softform_core.surface.bspline import basis_matrix
 
 LARGEST_AMPLIFICATION = 10.0
-"""Of independent errors of the vertices, anywhere on the surface."""
+"""Largest amplification of independent errors of the vertices, anywhere on the surface."""
 _LAMBDA = 1e-14, 1e4
 """Range of lambda in which the rule looks, relative to the data term."""
 _SAMPLES_PER_SPAN = 2

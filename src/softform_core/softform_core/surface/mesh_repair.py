@@ -20,7 +20,7 @@ from softform_core.surface.mesh import (
 )
 
 _SAME_PLACE = 1e-6
-"""Of the mesh's size: vertices that are closer together are one."""
+"""Distance over the mesh's size: vertices that are closer together are merged."""
 _FLAT = 1e-6
 """Height of a triangle over its longest side, below which it has no area: the precision of exported coordinates."""
 

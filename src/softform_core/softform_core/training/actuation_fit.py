@@ -16,7 +16,7 @@ from softform_core.units import MM_PER_M
 
 _ITERATIONS = 6
 _STEP = 0.01
-"""Of the range, for differences."""
+"""Step of the differences, over the range."""
 UNKNOWN, AGED = (0.3, 0.05), (0.05, 0.02)
 """Standard deviations that are expected of the gain's difference from one, and of the offset over the range: of a body
 that was never captured, and of one whose model has aged."""

@@ -57,7 +57,7 @@ class Border:
 
     @classmethod
     def of(cls, patches: PatchSet, points: Array) -> "Border":
-        """Of the samples of `patches.samples(P)`, which lie at points (P, 3) on a typical shape."""
+        """Border of the samples of `patches.samples(P)`, which lie at points (P, 3) on a typical shape."""
         own = len(points) // len(patches)
         none = torch.empty(0)
         parts, groups = [[none.long(), none.bool(), none, none]], []

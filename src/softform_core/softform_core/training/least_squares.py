@@ -23,7 +23,7 @@ class Fit:
     """Result of a fit.
 
     Attributes:
-        steps: of L-BFGS.
+        steps: Number of L-BFGS steps.
         best_step: the one whose weights are kept: least error on the validation part.
         seconds: spent.
     """

@@ -21,7 +21,7 @@ from softform_core.training.warp_data import WarpData, decoded
 
 _TRIED_GAPS = 32
 _TRIED_CHANGE = 0.1
-"""Of the half working range; the share hardly depends on it."""
+"""Change of the actuation over half the working range; the result hardly depends on it."""
 _SURFACE_POINTS = 900
 
 

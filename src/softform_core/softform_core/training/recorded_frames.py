@@ -52,7 +52,7 @@ class RecordedFrames:
 
     @property
     def numbers(self) -> list[int]:
-        """Of the frames."""
+        """Numbers of the frames."""
         return [capture.number for capture in self.captures]
 
     @property

@@ -22,14 +22,14 @@ from softform_core.training.trained_sim_to_real import FrameFlag
 from softform_core.units import MM_PER_M
 
 _ELSEWHERE = 0.5
-"""Of the robot's size: a frame whose median distance to the simulated surface is larger shows something else."""
+"""Median distance to the simulated surface, over the robot's size, beyond which a frame shows something else."""
 _ASIDE = 0.1
 """So does one beyond this share that lies far outside the other frames: where all lie aside, that is to be learned."""
 _BETTER = 0.6
 """A cloud is a mirror image if its misfit falls below this share once it is mirrored. Right ones keep 0.8 of it;
 with two fifths of the surface missing, one of 80 kept 0.64."""
 _NOISE = 0.015
-"""Of the robot's size: on a surface, what neighbours do not share is much less."""
+"""Difference of neighbours over the robot's size; on a surface it is much less."""
 _HIDDEN = 0.6
 """Share of the simulated surface without captured points near; the paper learns with up to 40 % missing."""
 _NEAR = 5.0

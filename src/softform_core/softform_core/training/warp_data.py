@@ -24,7 +24,7 @@ from softform_core.training.recipe import Recipe
 
 _TYPICAL_SHAPES = 512
 _NEIGHBOURS = 4
-"""Of a kernel, whose distances are the spacing: those of a square grid."""
+"""Neighbours of a kernel whose distances give the spacing, as in a square grid."""
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ _AVERAGED_MARKERS = 10
 """Marker frames whose mean is one capture, where the goal does not say; as of a collected frame."""
 
 _ELSEWHERE = 0.25
-"""Of the robot's size: markers further from the prediction are in another unit or frame, or of another robot."""
+"""Distance over the robot's size: markers further from the prediction have another unit, frame or robot."""
 
 Predict: TypeAlias = Callable[[MeasuredValues], PredictedSurface]
 """The surface that is predicted for measured values."""

@@ -34,7 +34,7 @@ class MotionSettings:
 
     @property
     def longest_step(self) -> float:
-        """Of the schedule between two commands, s.
+        """Longest step of the schedule between two commands, s.
 
         After a stall of this process the schedule goes on later instead of making up for what was lost, which would
         command faster than the slew rate.

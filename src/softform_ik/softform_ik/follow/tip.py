@@ -88,7 +88,7 @@ def _solved(model: TipModel, point: Array, start: Array) -> SolvedWaypoint:
 
 
 _MISSED = 1e-3
-"""Of the workspace's width: nearer than that the paper counts a waypoint as reached (Fig. 1)."""
+"""Distance over the workspace's width within which the paper counts a waypoint as reached (Fig. 1)."""
 
 _OTHER_STARTS = 10
 """Tried while none keeps to the whole path."""

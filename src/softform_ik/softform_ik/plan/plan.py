@@ -41,7 +41,7 @@ class Models(Protocol):
 
     @property
     def models(self) -> LiveModels:
-        """Of the real robot, those that belong together."""
+        """Models of the real robot that belong together."""
 
     @property
     def simulated(self) -> ForwardPipeline:

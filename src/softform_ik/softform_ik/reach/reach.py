@@ -24,7 +24,7 @@ class Pipelines(Protocol):
 
     @property
     def current(self) -> ForwardPipeline:
-        """Of the real robot: with sim-to-real, if there is a model."""
+        """Model of the real robot: with sim-to-real, if there is a model of it."""
 
     @property
     def simulated(self) -> ForwardPipeline:

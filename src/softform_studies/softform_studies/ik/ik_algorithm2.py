@@ -41,10 +41,10 @@ from softform_studies.ik.ik_targets import reachable_targets
 from softform_studies.ik.library_search import library_search
 
 TARGETS = 3
-"""Of the random reachable ones, each with its pose fixed and free."""
+"""Random reachable targets, each with its pose fixed and free."""
 
 LIMIT_S = 60.0
-"""Of one solve."""
+"""Time limit of one solve."""
 
 _REPEATS = 5
 _PATIENCE = 1e-7

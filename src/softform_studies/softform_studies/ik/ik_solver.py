@@ -67,7 +67,7 @@ class TimedSolve:
 
 
 class Percentiles(NamedTuple):
-    """Of a sample."""
+    """Percentiles of a sample."""
 
     p50: float
     p99: float

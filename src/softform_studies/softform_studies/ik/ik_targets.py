@@ -15,7 +15,7 @@ CLOUD_POINTS = 20_000
 SEED = 7
 
 _MESH_POINTS = 10_000
-"""Of the mesh that clouds are sampled from: its triangles are finer than the spacing of 20 000 points."""
+"""Points of the mesh that clouds are sampled from: its triangles are finer than the spacing of 20 000 points."""
 
 
 @dataclass(frozen=True)

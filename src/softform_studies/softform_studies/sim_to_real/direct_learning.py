@@ -28,7 +28,7 @@ from softform_core.training.sim_to_real_losses import Clouds, gathered, nearest_
 from softform_core.units import MM_PER_M
 
 CHAMFER_WEIGHT = 5.0
-"""Of Eq. 20."""
+"""Weight of the Chamfer distance in Eq. 20."""
 
 _HANDLES = (20, 10)
 """200 points in the paper; these lie on an even grid that reaches the rim."""

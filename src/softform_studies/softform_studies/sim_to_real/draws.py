@@ -22,7 +22,7 @@ from softform_studies.sim_to_real.make_frames import make_frames
 from softform_studies.sim_to_real.memory_floor import memory_floor
 
 _FLOOR_SHAPES = 10
-"""Of the held-out actuations, at which the memory floor is measured."""
+"""Held-out actuations at which the memory floor is measured."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ _MODES = 60
 _SCANS = 14
 _SHAPES = 10
 _ROUNDS = 3
-"""Of closest points and a warp."""
+"""Rounds of closest points and a warp."""
 
 
 def learn_prior(robot: Robot, seeds: Sequence[int], say: Callable[[str], None], progress: bool) -> DisplacementPrior:

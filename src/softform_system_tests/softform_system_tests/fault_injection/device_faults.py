@@ -30,7 +30,7 @@ _FOUND_AGAIN_SECONDS = 6.0
 
 
 class SerialFaults:
-    """Of the board, its line and its air."""
+    """Faults of the board, its line and its air."""
 
     name = "serial"
     variants = (
@@ -153,7 +153,7 @@ class CaptureFaults:
 
 
 def mocap_faults() -> CaptureFaults:
-    """Of motion capture."""
+    """Faults of motion capture."""
     return CaptureFaults(
         "mocap",
         {
@@ -169,7 +169,7 @@ def mocap_faults() -> CaptureFaults:
 
 
 def scan_faults() -> CaptureFaults:
-    """Of the scanner; a file that is still being written must be waited for, which only shows in what comes out."""
+    """Faults of the scanner; a file that is still being written must be waited for, as the published cloud shows."""
     return CaptureFaults(
         "scan",
         {

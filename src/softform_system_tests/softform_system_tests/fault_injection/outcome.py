@@ -10,7 +10,7 @@ _MS_PER_S = 1000.0
 
 @dataclass(frozen=True)
 class Outcome:
-    """Of one injection.
+    """Outcome of one injection.
 
     Attributes:
         fault_class: Such as `serial`.

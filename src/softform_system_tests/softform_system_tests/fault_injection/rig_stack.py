@@ -104,7 +104,7 @@ class RigStack:
         }
 
     def arguments(self) -> dict[str, str]:
-        """Of the launch."""
+        """Launch arguments."""
         return {
             "robot": self.robot.name,
             "run_dir": str(self.folder),

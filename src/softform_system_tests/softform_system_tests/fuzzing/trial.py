@@ -12,7 +12,7 @@ from softform_core.files import write_atomically
 from softform_system_tests.fuzzing.targets import Target
 
 HANG_SECONDS = 2.0
-"""Of processor time for one input."""
+"""Processor time after which one input counts as hanging."""
 
 MOST_HANGS = 10
 _TELL_EVERY = 2000

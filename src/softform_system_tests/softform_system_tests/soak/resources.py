@@ -35,7 +35,7 @@ class Trend:
         growth: Growth of the line over the run.
         late_growth: Growth of a line fitted to the second half of the run.
         grows: Whether `growth` is more than three times the noise, and both are more than their part of the quantity's
-            floor: what leaks goes on growing; a heap that was once needed larger, and stays so, does not.
+            floor: a leak goes on growing; a heap that was needed larger once, and stays so, does not.
     """
 
     mean: float

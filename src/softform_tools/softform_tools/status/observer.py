@@ -41,7 +41,7 @@ from softform_tools.status.stack_status import (
 from softform_tools.status.topic_watch import TopicWatch
 
 _ROBOT_NODES = ("shape_predictor", "inverse_kinematics", "motion_planner", "collector")
-"""Whose `hardware_id` is the robot."""
+"""Nodes whose `hardware_id` is the robot."""
 
 _LOOK_PERIOD = 0.5
 _ANSWER_SECONDS = 2.0

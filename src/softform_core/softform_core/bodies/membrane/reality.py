@@ -27,7 +27,7 @@ _CHANCES = {
     "row_wall_shift": 0.5,
     "clamp_stiffness": 0.6,
 }
-"""That a drawn membrane differs in a field."""
+"""Probability that a drawn membrane differs in a field."""
 
 _WAVES = 200
 """Plane waves whose sum makes a thickness field close to Gaussian."""

@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 Share = Annotated[float, Field(ge=0.0, le=0.2)]
 
 CHANCES = {"wall": 0.8, "base_turn": 0.8, "tilt": 0.8, "fabrication": 0.9}
-"""That a drawn rod differs in a field."""
+"""Probability that a drawn rod differs in a field."""
 
 
 class Specimen(Description):
     """Normally distributed errors of a specimen: one draw of `seed` for each section.
 
     Attributes:
-        stiffness: of the wall's modulus in each section, share.
-        length: of each section's length, share.
+        stiffness: Relative deviation of the wall's modulus in each section.
+        length: Relative deviation of each section's length.
         seed: names the specimen.
     """
 
@@ -40,8 +40,8 @@ class Fabrication(Specimen):
     """Errors of a specimen with chambers: one draw for each section or chamber.
 
     Attributes:
-        chamber_area: of each chamber's cross-section, share.
-        chamber_place: of each chamber's two coordinates in the cross-section, m.
+        chamber_area: Relative deviation of each chamber's cross-section.
+        chamber_place: Deviation of each chamber's two coordinates in the cross-section, m.
     """
 
     chamber_area: Share = 0.0
@@ -64,11 +64,11 @@ class RealShape(Description):
     """The real rod. What is left out is as the robot's description says.
 
     Attributes:
-        elements: of each section.
+        elements: Number of elements of each section.
         wall: its material; the described one, if left out.
         base_turn: how the base is mounted: rotation about the axis along which the rod rests, and, of a rod in space,
             about the two others, rad. A planar rod is turned within its plane by the last.
-        tilt: of the table out of level, about x and y, rad: gravity leans by so much.
+        tilt: Inclination of the table about x and y, rad, by which gravity is turned.
     """
 
     elements: Annotated[int, Field(ge=2, le=100)] | None = None

@@ -23,8 +23,8 @@ class TendonFabrication(Specimen):
     """Errors of a specimen with tendons: one draw for each section or tendon.
 
     Attributes:
-        tendon_place: of each tendon's two coordinates in the cross-section, m.
-        tendon_stiffness: of each tendon, share.
+        tendon_place: Deviation of each tendon's two coordinates in the cross-section, m.
+        tendon_stiffness: Relative deviation of each tendon's stiffness.
     """
 
     tendon_place: NotNegative = 0.0
