@@ -104,8 +104,8 @@ class Supervisor:
             names = ", ".join(c.device.identity for c in self.connections if not c.is_safe)
             doubt = f" {names} has not confirmed that it is safe: cut its supply."
         if self.state is State.FAULT:
-            told = [c.still_unsafe for c in self.connections if c.still_unsafe not in self.reason]
-            doubt += "".join(f" {text}" for text in told)
+            doubts = [c.still_unsafe for c in self.connections if c.still_unsafe not in self.reason]
+            doubt += "".join(f" {text}" for text in doubts)
         return DriverReport(self.state, self.reason + doubt, holder, lease, self.commands.epoch)
 
     def open(self, interrupted: Callable[[], bool]) -> None:

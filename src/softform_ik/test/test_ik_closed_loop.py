@@ -39,8 +39,8 @@ class RealRobot:
 
     Args:
         pipeline: The model.
-        response: Factor of each pressure, () or (k,).
-        dent: Depth of what no pressure can correct, mm.
+        response: Factor of each actuator value, () or (k,).
+        dent: Depth of what no actuation can correct, mm.
     """
 
     degrees_of_freedom = 9

@@ -39,7 +39,7 @@ def node(start_node, model):
 
 @pytest.fixture
 def softer(stand_in, moving_client):
-    """A robot that answers each pressure by 15 % less than its model."""
+    """A robot that answers each actuation by 15 % less than its model."""
     stand_in.response = 0.85
     return moving_client
 

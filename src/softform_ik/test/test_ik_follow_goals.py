@@ -70,7 +70,7 @@ def test_shapes_survive_the_trip(robot):
     assert got.times is None and got.seed is None and not got.plan_only and not got.without_sim_to_real
 
 
-def test_pressures_survive_the_trip_and_need_no_frame(robot):
+def test_actuator_values_survive_the_trip_and_need_no_frame(robot):
     values = np.random.default_rng(0).uniform(0.0, 5000.0, (4, 9))
     got = unpack(along_values(values, header=Header()), robot)
     assert (got.path.values == values).all()

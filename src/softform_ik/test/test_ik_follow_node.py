@@ -35,7 +35,7 @@ def reshaped(result):
     return np.reshape(result.actuators.value, (-1, 9))
 
 
-def test_a_path_of_pressures_is_followed_and_its_end_is_held(moving_client, stand_in, wait_for):
+def test_a_path_of_actuator_values_is_followed_and_its_end_is_held(moving_client, stand_in, wait_for):
     seen = []
     result = moving_client.follow(ActuatorPath(WAYPOINTS[:2]), on_feedback=seen.append)
     assert reshaped(result) == pytest.approx(WAYPOINTS[:2])

@@ -76,7 +76,7 @@ def test_the_seed_goes_before_where_the_robot_is(solver, pipeline):
     assert np.linalg.norm(other - seeds[1]) < np.linalg.norm(one - seeds[1])
 
 
-def test_given_pressures_are_taken_as_they_are(solver):
+def test_given_actuator_values_are_taken_as_they_are(solver):
     found, errors_mm = solved(solver, FollowGoal(ActuatorPath(ENDS)))
     assert (found == ENDS).all() and np.isnan(errors_mm).all()
     assert (solver.values(FollowGoal(ActuatorPath(ENDS)), found) == ENDS).all()

@@ -131,7 +131,7 @@ def test_a_point_out_of_reach_keeps_its_error(robot, solver):
     assert (actuations >= robot.actuation_min).all() and (actuations <= robot.actuation_max).all()
 
 
-def test_given_pressures_of_the_chambers_are_taken_as_they_are(robot, solver):
+def test_given_values_of_the_actuators_are_taken_as_they_are(robot, solver):
     values = np.array([[0.0, 10e3, 20e3, 0.0, 0.0, 0.0]])
     goal = FollowGoal(ActuatorPath(values))
     actuations, errors_mm = solved(solver, goal)

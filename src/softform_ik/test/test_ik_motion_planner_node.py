@@ -75,7 +75,7 @@ def test_a_plan_leads_from_start_to_shape_and_moves_nothing(plan, stand_in, real
     assert stand_in.is_silent() and not stand_in.commands
 
 
-def test_pressures_are_a_goal_and_the_robot_is_where_it_is(plan, stand_in, wait_for):
+def test_actuator_values_are_a_goal_and_the_robot_is_where_it_is(plan, stand_in, wait_for):
     wait_for(lambda: np.allclose(stand_in.values, 0.0), "the robot to be vented")
     result = plan(PlanGoal(GOAL, ball(), without_sim_to_real=True))
     assert result.error_code == Code.NONE and not result.solve.used_sim_to_real

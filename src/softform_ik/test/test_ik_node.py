@@ -35,7 +35,7 @@ def node(start_node):
     return one
 
 
-def test_plan_only_finds_the_pressures_and_moves_nothing(client, stand_in, shape_of):
+def test_plan_only_finds_the_actuation_and_moves_nothing(client, stand_in, shape_of):
     seen = []
     result = client.reach(shape_of(HIDDEN), tolerance=1e-6, on_feedback=seen.append)
     assert np.asarray(result.actuators.value) == pytest.approx(HIDDEN, abs=30.0)

@@ -76,7 +76,7 @@ def test_readiness_names_what_is_missing(driver, robot, clock):
     assert driver.values is None
 
 
-def test_pressures_are_put_in_the_robots_order(driver, robot):
+def test_measured_values_are_put_in_the_robots_order(driver, robot):
     order = np.random.default_rng(0).permutation(9)
     driver.note_values([robot.actuators[i] for i in order], HIDDEN[order], [SETTLED] * 9, 1.0)
     assert driver.values == pytest.approx(HIDDEN)

@@ -98,7 +98,7 @@ def test_the_warp_travels_in_si_units(robot):
     assert np.allclose(warped, pipeline.points(VALUES) / MM_PER_M, atol=1e-9)
 
 
-def test_measured_pressures_are_ordered_and_clipped(robot):
+def test_measured_values_are_ordered_and_clipped(robot):
     values = VALUES.copy()
     values[0], values[1] = -30.0, 5040.0
     order = np.random.default_rng(0).permutation(9)
@@ -110,7 +110,7 @@ def test_measured_pressures_are_ordered_and_clipped(robot):
     ("names", "values"),
     [(["c1"], [0.0]), ([], []), ([f"c{i + 1}" for i in range(9)], [np.nan] * 9), (["c1"] * 9, [0.0] * 9)],
 )
-def test_pressures_of_another_robot_are_rejected(robot, names, values):
+def test_values_of_another_robot_are_rejected(robot, names, values):
     with pytest.raises(SoftformError):
         measured_actuation(robot, names, values)
 

@@ -158,7 +158,7 @@ class HeldShapeFaults:
             def reach() -> None:
                 target = random_target(stack.robot, seed=3)
                 try:
-                    client.reach(target, Mode.PLAN_AND_MOVE, starts=_STARTS, on_feedback=lambda told: solves.set())
+                    client.reach(target, Mode.PLAN_AND_MOVE, starts=_STARTS, on_feedback=lambda feedback: solves.set())
                     ends.append("the goal was reached")
                 except SoftformError as error:
                     ends.append(str(error))

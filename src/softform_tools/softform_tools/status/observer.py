@@ -110,7 +110,7 @@ class StackObserver:
                 if node == DRIVER
                 for name, state in motors_of(one.values).items()
             },
-            held={node: told for node, one in self._own_reports() if (told := held_shape(one.values))},
+            held={node: held for node, one in self._own_reports() if (held := held_shape(one.values))},
             robots=tuple(sorted({one.hardware_id for name, one in self._own_reports() if name in _ROBOT_NODES})),
             models={
                 name: one.values["sim-to-real"] for name, one in self._own_reports() if "sim-to-real" in one.values
