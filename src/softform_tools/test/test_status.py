@@ -144,8 +144,8 @@ def test_a_running_stack_is_observed(tmp_path):
         states.publish(
             DriverState(state=DriverState.RUNNING, reason="follows commands", holder="planner", held_for=7.0)
         )
-        states = driver.create_publisher(ActuatorState, "actuator_state", qos.ACTUATOR_STATE)
-        driver.create_timer(0.02, lambda: states.publish(ActuatorState()))
+        measured = driver.create_publisher(ActuatorState, "actuator_state", qos.ACTUATOR_STATE)
+        driver.create_timer(0.02, lambda: measured.publish(ActuatorState()))
         scanner = Silent("scanner", namespace=name, context=driver.context)
         executor, hangs = SingleThreadedExecutor(context=driver.context), threading.Event()
         executor.add_node(scanner)
