@@ -13,10 +13,9 @@ from pathlib import Path
 
 import numpy as np
 import trimesh
+from numpy.typing import NDArray
 
 from softform_core.arrays import Array
-from softform_core.bodies.rod.equilibrium import RodProblem, solve_equilibria
-from softform_core.bodies.rod.model import build_rod
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.tip_model import load_tip_model
 from softform_core.importing.shapes import import_shapes
@@ -31,6 +30,7 @@ from softform_core.training.tips import workspace_width
 from softform_core.units import MM_PER_M
 from softform_rig.gap import random_actuations
 from softform_studies.sim_to_real.judge import JUDGED_POINTS, search_tree
+from softform_studies.waypoints.waypoints import simulated_tips
 
 _PA_PER_KPA = 1e3
 _BLOCK = 1000
@@ -74,7 +74,8 @@ def imported_tips(rows: int, learned: int, seed: int, say: Callable[[str], None]
     original = load_robot("three_chamber", "tip")
     actuations = random_actuations(original, rows, seed)
     say(f"tips: {rows} rows by the simulator")
-    tips = _simulated_tips(original, actuations)
+    blocks = np.array_split(actuations, max(1, rows // _BLOCK))
+    tips = np.concatenate([simulated_tips(original, block) for block in blocks])
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         robot = _robot(folder, _TIPS_ROBOT)
@@ -94,7 +95,7 @@ def imported_tips(rows: int, learned: int, seed: int, say: Callable[[str], None]
     say(f"  inverse kinematics to {_LED_TO} of the others")
     targets = truth[:_LED_TO]
     commanded = np.array([follow_path(model, [target], start_near(model, target)).actuations[0] for target in targets])
-    off = 100.0 * np.linalg.norm(MM_PER_M * _simulated_tips(original, commanded) - targets, axis=1) / width
+    off = 100.0 * np.linalg.norm(MM_PER_M * simulated_tips(original, commanded) - targets, axis=1) / width
     return {
         "rows": rows,
         "learned_from": learned,
@@ -160,14 +161,7 @@ def _robot(folder: Path, description: str) -> Robot:
     return load_robot(path)
 
 
-def _simulated_tips(robot: Robot, actuations: Array) -> Array:
-    """Tips (n, 3) m of the three-chamber actuator."""
-    problem = RodProblem(build_rod(robot.body))
-    blocks = np.array_split(robot.actuators_of(actuations), max(1, len(actuations) // _BLOCK))
-    return np.concatenate([solve_equilibria(problem, block).tips for block in blocks])
-
-
-def _sheet(pressures: Array) -> tuple[Array, Array]:
+def _sheet(pressures: Array) -> tuple[Array, NDArray[np.int64]]:
     """Vertices (V, 3) mm and faces (F, 3) of a sheet with two bumps under pressures (2,) kPa."""
     side = _SHEET_CELLS + 1
     along = np.linspace(-0.5 * _SHEET_SIDE, 0.5 * _SHEET_SIDE, side)
