@@ -27,6 +27,7 @@ setup(
             "ik = softform_studies.cli_bench:ik",
             "sim2real = softform_studies.cli_sim_to_real:sim2real",
             "planning = softform_studies.cli_planning:planning",
+            "import = softform_studies.cli_imported:import_",
         ],
         "softform.bench.ik": [
             "prediction = softform_studies.ik.ik_prediction:prediction",

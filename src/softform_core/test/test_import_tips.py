@@ -1,5 +1,7 @@
 """Tables of tips: what is imported, what is rejected, what `train fk` makes of it."""
 
+import sys
+
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -141,10 +143,32 @@ def test_wrong_units_and_columns_are_named(folder, samples, options, says):
     assert result.exit_code == 2 and says in result.output
 
 
-def test_arrays_are_read_and_parquet_is_to_be_converted(folder, samples):
+def test_arrays_are_read(folder, samples):
     np.savez(folder / "fem.npz", p=samples[0][:40] / 1e3, **dict(zip("xyz", samples[1][:40].T * 1e3, strict=True)))
     assert bring(folder, folder / "fem.npz").exit_code == 0
-    assert "to_csv" in bring(folder, folder / "fem.parquet").output
+
+
+def test_parquet_is_read_by_pyarrow(folder, samples):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    columns = dict(zip(["p1", "p2", "p3"], samples[0][:40].T / 1e3, strict=True))
+    columns |= dict(zip("xyz", samples[1][:40].T * 1e3, strict=True))
+    parquet.write_table(arrow.table(columns), folder / "fem.parquet")
+    assert bring(folder, folder / "fem.parquet").exit_code == 0
+    store = open_simulation(folder / "tips.zarr", load_robot(folder / "foreign.yaml"))
+    np.testing.assert_allclose(store.converged()[1], samples[1][:40], atol=1e-12)
+
+    holes = {**columns, "z": [None, *columns["z"][1:]]}
+    parquet.write_table(arrow.table(holes), folder / "holes.parquet")
+    assert "no tip in row 0" in bring(folder, folder / "holes.parquet").output
+    (folder / "damaged.parquet").write_bytes(b"PAR1 and nothing more")
+    assert "is damaged or no such table" in bring(folder, folder / "damaged.parquet").output
+
+
+def test_without_pyarrow_it_is_named(folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)  # as where it is not installed
+    (folder / "fem.parquet").write_bytes(b"PAR1")
+    result = bring(folder, folder / "fem.parquet")
+    assert result.exit_code == 2 and "-m pip install pyarrow" in result.output
 
 
 def test_what_needs_a_simulator_says_that_the_body_is_imported(folder):

@@ -11,16 +11,16 @@ from softform_core.paths import home
 @click.argument("names", nargs=-1, metavar="[RUN]...")
 @click.option("--again", is_flag=True, help="Run what has been run before, too.")
 def figures(names: tuple[str, ...], again: bool) -> None:
-    """Make the figures of the README: run the commands that they come from, and write its table and picture.
+    """Make the figures of README and docs: run the commands that they come from, and write the pages and the picture.
 
     What each command prints is kept in docs/figures.json with its command, revision and date; docs/figures.yaml lists
-    the runs. Press Ctrl-C: what is done is kept, and the same command goes on. Times are worth what the machine is:
-    let nothing else run.
+    the runs. Press Ctrl-C: what is done is kept, and the same command goes on; long runs go on within, too. Times are
+    worth what the machine is: let nothing else run. What was made by a revision that is not in the history is named.
 
     \b
     Examples:
-      softform figures                  what is missing
-      softform figures --again          everything anew, some twenty minutes
+      softform figures                  what is missing; says how long that takes
+      softform figures --again          everything anew, some three hours
       softform figures dem --again      one run
     """  # noqa: D301
     from softform_studies.figures import make_figures

@@ -61,7 +61,8 @@ def sim2real(
 
     With --draws realities are drawn at random (seeds S, S + 1, …; a minute or two each) and learned, also with
     w = 1: median, 10th percentile and worst of the cuts, above the memory floor, and by kind of
-    difference. Finished ones are kept in runs/bench_sim2real; the same command goes on from there.
+    difference, beside floors; tables for people without --json. Finished ones are kept in runs/bench_sim2real; the
+    same command goes on from there.
 
     \b
     Examples:
@@ -76,6 +77,7 @@ def sim2real(
     from softform_core.training.sim_to_real_recipes import RECIPES
     from softform_rig.reality import known_realities, load_reality
     from softform_studies.sim_to_real.bench_sim_to_real import BenchSettings, bench
+    from softform_studies.sim_to_real.draw_table import draw_tables
     from softform_studies.sim_to_real.draws import DrawSettings
 
     if recipe_name not in RECIPES:
@@ -85,7 +87,11 @@ def sim2real(
     robot = load_robot(robot_name, "surface")
     if draws:
         seeds = range(seed, seed + draws)
-        report_figures(_drawn(robot, seeds, DrawSettings(frames, held_out, points, RECIPES[recipe_name])), json_path)
+        drawn = _drawn(robot, seeds, DrawSettings(frames, held_out, points, RECIPES[recipe_name]))
+        if json_path is None:
+            click.echo(draw_tables(drawn))
+        else:
+            report_figures(drawn, json_path)
         return
     names = [reality] if reality else known_realities(robot.body.kind)
     realities = [load_reality(name, robot) for name in names]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from softform_core.cli.figures import report_figures
 from softform_core.paths import DEFAULT_ROBOT, runs_dir
 
 _NAMES = ("frames", "points", "kernels", "neurons", "geometric", "surrogate", "missing")
@@ -19,7 +20,10 @@ _NAMES = ("frames", "points", "kernels", "neurons", "geometric", "surrogate", "m
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Of frames and training.")
 @click.option("--quick", is_flag=True, help="Tiny trainings that only show the form; the figures mean nothing.")
 @click.option("--output", type=click.Path(path_type=Path, file_okay=False), help="[default: runs/studies/REALITY]")
-def study(name: str, reality: str, robot_name: str, seed: int, quick: bool, output: Path | None) -> None:
+@click.option("--json", "json_path", metavar="FILE", help="Also write the table to FILE as JSON; - is standard output.")
+def study(
+    name: str, reality: str, robot_name: str, seed: int, quick: bool, output: Path | None, json_path: str | None
+) -> None:
     """Regenerate a figure of the paper on the virtual rig: a table, a JSON file and a plot.
 
     \b
@@ -42,15 +46,19 @@ def study(name: str, reality: str, robot_name: str, seed: int, quick: bool, outp
     from softform_core.threads import one_thread
     from softform_rig.reality import load_reality
     from softform_studies.studies.catalogue import Scale
-    from softform_studies.studies.study import carry_out
+    from softform_studies.studies.study import by_series, carry_out
 
     robot = load_robot(robot_name, "surface")
     described = load_reality(reality, robot)
     folder = runs_dir() / "studies" / described.name if output is None else output
+    figures = {}
     try:
         with one_thread():
             for each in _NAMES if name == "all" else (name,):
                 for path in carry_out(each, robot, described, Scale(quick), seed, folder, sys.stderr.isatty()):
-                    click.echo(str(path))
+                    click.echo(str(path), err=json_path == "-")
+                figures[each] = by_series(folder / f"{each}.json")
     except KeyboardInterrupt:
         raise click.ClickException(f"stopped. The same command goes on with {folder}.") from None
+    if json_path is not None:
+        report_figures(figures, json_path)

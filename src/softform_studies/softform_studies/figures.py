@@ -1,7 +1,8 @@
-"""The figures of the README, each made by a command: run, kept in one JSON file, written into its table.
+"""The figures of README and docs, each made by a command: run, kept in one JSON file, written into the pages.
 
-`docs/figures.yaml` says which commands are run and which rows are made of them; `docs/figures.json` keeps what each has
-printed, with its command, revision and date. The README's table between the marks is made of it, and nothing else is.
+`docs/figures.yaml` says which commands are run and which parts of pages are made of them; `docs/figures.json` keeps
+what each has printed, with its command, revision and date. What stands between marks in a page is made of these
+(`figure_blocks`), and nothing else is.
 """
 
 import json
@@ -11,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,23 +22,38 @@ import yaml
 from softform_core.errors import SoftformError
 from softform_core.files import write_atomically
 from softform_core.provenance import git_revision, now
+from softform_studies.figure_blocks import Block, FigureValues, write_blocks
 
-BEGIN, END = "<!-- made by ./softform figures -->", "<!-- end -->"
+
+@dataclass(frozen=True)
+class Run:
+    """One command.
+
+    Attributes:
+        command: Without `./softform` and `--json`.
+        minutes: About how long it takes with nothing else running.
+        picture: Key of a picture's path in its figures, and where the picture goes; or None.
+        card: A JSON file of the checkout that the command has written, such as a model's card: it is read where it is,
+            and the command is not run.
+    """
+
+    command: str
+    minutes: float = 1.0
+    picture: tuple[str, str] | None = None
+    card: str | None = None
 
 
 @dataclass(frozen=True)
 class Catalogue:
-    """What is run, and what is made of it.
+    """What is run, and what is made of it: runs by their names, and parts of pages."""
 
-    Attributes:
-        commands: Command by the name of its run, without `./softform` and `--json`.
-        pictures: By the name of a run, the key of a picture's path in its figures, and where the picture goes.
-        rows: `what`, `figure` (a format of the runs' figures) and `run` of each row of the table.
-    """
+    runs: dict[str, Run]
+    blocks: list[Block]
 
-    commands: dict[str, str]
-    pictures: dict[str, tuple[str, str]]
-    rows: list[dict[str, str]]
+    @property
+    def commands(self) -> dict[str, str]:
+        """By the names of the runs."""
+        return {name: run.command for name, run in self.runs.items()}
 
 
 def read_catalogue(root: Path) -> Catalogue:
@@ -50,9 +66,11 @@ def read_catalogue(root: Path) -> Catalogue:
     if not path.is_file():
         raise SoftformError(f"There is no {path}.", "Figures are made in a checkout: start with its ./softform.")
     content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    runs = content["runs"]
-    pictures = {name: (run["picture"]["key"], run["picture"]["path"]) for name, run in runs.items() if "picture" in run}
-    return Catalogue({name: run["command"] for name, run in runs.items()}, pictures, content["rows"])
+    runs = {}
+    for name, run in content["runs"].items():
+        picture = (run["picture"]["key"], run["picture"]["path"]) if "picture" in run else None
+        runs[name] = Run(run["command"], run.get("minutes", 1.0), picture, run.get("card"))
+    return Catalogue(runs, [Block(**block) for block in content["blocks"]])
 
 
 def read_figures(root: Path) -> dict[str, Any]:
@@ -61,8 +79,18 @@ def read_figures(root: Path) -> dict[str, Any]:
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
+def values_of(root: Path, catalogue: Catalogue, kept: dict[str, Any]) -> FigureValues:
+    """What templates are filled with: of the runs whose commands are still those of the catalogue, and of cards."""
+    figures = {name: run["figures"] for name, run in kept.items() if catalogue.commands.get(name) == run["command"]}
+    for name, run in catalogue.runs.items():
+        if run.card is not None:
+            figures[name] = json.loads((root / run.card).read_text(encoding="utf-8"))
+    seconds = {name: run["seconds"] for name, run in kept.items()}
+    return FigureValues(figures, {name: f"`./softform {one}`" for name, one in catalogue.commands.items()}, seconds)
+
+
 def make_figures(root: Path, names: Sequence[str], again: bool, tell: Callable[[str], None]) -> list[str]:
-    """Run what is missing, keep each run as soon as it is done, and write the table.
+    """Run what is missing, keep each run as soon as it is done, and write the pages.
 
     Args:
         root: The checkout.
@@ -77,28 +105,44 @@ def make_figures(root: Path, names: Sequence[str], again: bool, tell: Callable[[
         SoftformError: If a name is unknown, or a file cannot be read or written.
     """
     catalogue, kept = read_catalogue(root), read_figures(root)
-    if unknown := set(names) - set(catalogue.commands):
-        raise SoftformError(f"There is no run '{unknown.pop()}'.", f"Known: {', '.join(catalogue.commands)}.")
-    kept = {name: run for name, run in kept.items() if catalogue.commands.get(name) == run["command"]}
-    wanted = [name for name in names or catalogue.commands if again or name not in kept]
+    to_run = {name: run for name, run in catalogue.runs.items() if run.card is None}
+    if unknown := set(names) - set(to_run):
+        raise SoftformError(f"There is no run '{unknown.pop()}'.", f"Known: {', '.join(to_run)}.")
+    kept = {name: run for name, run in kept.items() if name in to_run and to_run[name].command == run["command"]}
+    wanted = [name for name in names or to_run if again or name not in kept]
     failed, revision = [], git_revision()  # before the first run changes the checkout
+    if wanted:
+        tell(f"{len(wanted)} runs, about {sum(to_run[name].minutes for name in wanted):.0f} minutes")
     for number, name in enumerate(wanted, 1):
-        tell(f"[{number}/{len(wanted)}] {name}: ./softform {catalogue.commands[name]}")
-        run = _run(root, catalogue.commands[name], revision)
+        about = f"about {to_run[name].minutes:g} min"
+        tell(f"[{number}/{len(wanted)}] {name}: ./softform {to_run[name].command} ({about})")
+        run = _run(root, to_run[name].command, revision)
         if run is None:
             failed.append(name)
             tell(f"  {name} failed")
             continue
-        if name in catalogue.pictures:
-            key, place = catalogue.pictures[name]
-            shutil.copyfile(root / run["figures"][key], root / place)
-            run["figures"][key] = place
+        if (picture := to_run[name].picture) is not None:
+            shutil.copyfile(root / run["figures"][picture[0]], root / picture[1])
+            run["figures"][picture[0]] = picture[1]
         kept[name] = run
-        in_order = {one: kept[one] for one in catalogue.commands if one in kept}
+        in_order = {one: kept[one] for one in to_run if one in kept}
         write_atomically(root / "docs" / "figures.json", (json.dumps(in_order, indent=1) + "\n").encode())
         tell(f"  done in {run['seconds']:.0f} s")
-    write_table(root, catalogue, kept)
+    for block, absent in write_blocks(root, catalogue.blocks, values_of(root, catalogue, kept)):
+        tell(f"{block.page}, '{block.name}' stays as it is: not run yet: {', '.join(absent)}")
+    for name in foreign_revisions(root, kept):
+        tell(f"{name} was made by revision {kept[name]['revision']}, which is no ancestor of this one: --again {name}")
     return failed
+
+
+def foreign_revisions(root: Path, kept: dict[str, Any]) -> list[str]:
+    """Names of the runs whose revision is not in the history of the checkout, or had uncommitted changes."""
+
+    def is_ancestor(revision: str) -> bool:
+        command = ["git", "-C", str(root), "merge-base", "--is-ancestor", revision, "HEAD"]
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+    return [name for name, run in kept.items() if not is_ancestor(run["revision"])]
 
 
 def _run(root: Path, command: str, revision: str) -> dict[str, Any] | None:
@@ -112,29 +156,3 @@ def _run(root: Path, command: str, revision: str) -> dict[str, Any] | None:
         figures = json.loads(output.read_text(encoding="utf-8").replace(f"{root}/", ""))
     seconds = round(time.monotonic() - begun, 1)
     return {"command": command, "revision": revision, "date": now()[:10], "seconds": seconds, "figures": figures}
-
-
-def table(catalogue: Catalogue, kept: Mapping[str, Any]) -> str:
-    """The rows whose runs are there, as a table with the command beside each figure."""
-    values = {name: run["figures"] for name, run in kept.items()}
-    lines = ["| what | figure | command |", "|---|---|---|"]
-    for row in catalogue.rows:
-        if row["run"] in kept:
-            what, figure = (row[part].format(**values) for part in ("what", "figure"))
-            lines.append(f"| {what} | {figure} | `./softform {catalogue.commands[row['run']]}` |")
-    return "\n".join(lines)
-
-
-def write_table(root: Path, catalogue: Catalogue, kept: Mapping[str, Any]) -> None:
-    """Put the table between the marks in the README.
-
-    Raises:
-        SoftformError: If the marks are not there, or the file cannot be written.
-    """
-    page = root / "README.md"
-    text = page.read_text(encoding="utf-8")
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise SoftformError(f"{page} has no place for the table.", f"Put lines '{BEGIN}' and '{END}' where it belongs.")
-    write_atomically(page, f"{before}{BEGIN}\n{table(catalogue, kept)}\n{END}{after}".encode())

@@ -1,7 +1,9 @@
 """`softform bench sim2real --draws`: its form, that it goes on where it stopped, what memory leaves nobody to know."""
 
 import json
+import re
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 import pytest
@@ -9,7 +11,9 @@ from click.testing import CliRunner
 
 from softform_core.bodies.membrane.reality import RealMembrane
 from softform_core.cli.main import main
+from softform_core.paths import home
 from softform_core.robots import load_robot
+from softform_core.training.displacement_prior import load_displacement_prior
 from softform_core.training.marker_learning import MARKER_RECIPES
 from softform_core.training.sim_to_real_recipes import DEFAULT, RECIPES
 from softform_rig.draw_reality import HELD_OUT_SEED
@@ -24,7 +28,18 @@ TINY = replace(DEFAULT, epochs=5, patience=5, members=1, kernels=25, surface_poi
 def test_no_recipe_was_chosen_on_what_is_published() -> None:
     for recipe in {**RECIPES, **MARKER_RECIPES}.values():
         assert all(0 <= seed < HELD_OUT_SEED for seed in recipe.chosen_on), recipe.name
-    assert DEFAULT.chosen_on
+    prior = load_displacement_prior(load_robot("membrane"))
+    assert prior is not None and set(cast(list[int], prior.card["seeds"])) <= set(DEFAULT.chosen_on)
+
+
+def test_the_recipe_names_every_seed_that_the_docs_choose_by() -> None:
+    page = (home() / "docs" / "sim-to-real-as-printed.md").read_text(encoding="utf-8")
+    draws = re.findall(r"^\| (\d+)(?:,[^|]*)? \|", page, re.MULTILINE)
+    of_refresh = re.findall(
+        r"^\| (\d+) \|", (home() / "docs/steps/refresh.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert len(draws) >= 10 and len(of_refresh) >= 7
+    assert {int(seed) for seed in draws + of_refresh} <= set(DEFAULT.chosen_on)
 
 
 def test_draws_are_measured_once_and_their_figures_have_the_form(tmp_path, monkeypatch) -> None:
@@ -42,6 +57,9 @@ def test_draws_are_measured_once_and_their_figures_have_the_form(tmp_path, monke
         assert all(set(part[cut]) == spread == set(part["above_memory_floor"][cut]) for cut in cuts)
     assert figures["by_kind"]
     assert all(kind["draws"] == 1 for kind in figures["by_kind"].values())
+    assert set(figures["floors"]) == {"memory", "spline", "forward_kinematics", "warp"}
+    assert figures["floors"]["spline"]["mean_mm"] < 0.2 < figures["before"]["mean_mm"]
+    assert figures["left_out"] == 0
 
     def never(*_: object) -> None:
         raise AssertionError("measured again")
@@ -49,13 +67,19 @@ def test_draws_are_measured_once_and_their_figures_have_the_form(tmp_path, monke
     monkeypatch.setattr(draws, "make_frames", never)
     again = CliRunner().invoke(main, command)
     assert json.loads(again.stdout) == figures
+    tables = CliRunner().invoke(main, command[:-2]).stdout
+    cut = f"{100.0 * figures['above_memory_floor']['mean_reduction']['median']:.1f}"
+    assert re.search(rf"^learned: mean error, above memory +{re.escape(cut)} ", tables, re.MULTILINE)
+    for kind in figures["by_kind"]:
+        assert re.search(rf"^{kind.replace('_', ' ')} +1 ", tables, re.MULTILINE)
 
 
 def test_cuts_are_of_each_reality_and_failed_ones_do_not_count() -> None:
     def draw(after: float, kinds: list[str], missing: float) -> dict:
         errors = {name: {"mean_mm": mm, "max_mm": 2.0 * mm} for name, mm in (("before", 2.0), ("memory", 1.0))}
         learned = {name: {"mean_mm": after, "max_mm": 3.0} for name in ("after", "fixed")}
-        return {"kinds": kinds, "missing": missing, **errors, **learned}
+        floor = {"mean_mm": 0.1, "max_mm": 0.2, "mean_reduction": 0.95, "max_reduction": 0.95}
+        return {"kinds": kinds, "missing": missing, "left_out": 2, "floors": {"warp": floor}, **errors, **learned}
 
     measured = [draw(1.0, ["creep"], 0.1), draw(1.5, ["creep", "prestretch"], 0.4), {"kinds": ["creep"], "error": "no"}]
     figures = draw_figures(measured)
@@ -66,6 +90,9 @@ def test_cuts_are_of_each_reality_and_failed_ones_do_not_count() -> None:
     assert figures["by_kind"]["creep"]["draws"] == 2
     assert figures["by_kind"]["prestretch"]["mean_reduction"] == 0.25
     assert figures["by_kind"]["missing_above_0.3"]["draws"] == 1
+    assert figures["left_out"] == 4
+    assert figures["floors"]["memory"] == {"mean_mm": 1.0, "max_mm": 2.0, "mean_reduction": 0.5, "max_reduction": 0.5}
+    assert figures["floors"]["warp"]["mean_reduction"] == 0.95
     assert "no_memory" not in figures["by_kind"] and "without_prior" not in figures
 
 

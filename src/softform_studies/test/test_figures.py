@@ -1,7 +1,8 @@
-"""The README's table is what its commands have printed; runs are kept one by one."""
+"""README and pages say what their commands have printed; runs are kept one by one."""
 
 import json
 import shlex
+import subprocess
 from pathlib import Path
 
 import click
@@ -11,76 +12,123 @@ import yaml
 from softform_core.cli.main import main
 from softform_core.errors import SoftformError
 from softform_core.paths import home
-from softform_studies.figures import BEGIN, END, make_figures, read_catalogue, read_figures, table, write_table
+from softform_studies.figure_blocks import END, Block, FigureValues
+from softform_studies.figures import (
+    foreign_revisions,
+    make_figures,
+    read_catalogue,
+    read_figures,
+    values_of,
+)
 
+POINTS = "bench ik --only prediction --points"
 CATALOGUE = {
     "runs": {
-        "one": {"command": "bench ik --only prediction --points 25"},
-        "broken": {"command": "bench ik --only lunch"},
-        "two": {"command": "bench ik --only prediction --points 36"},
+        "one": {"command": f"{POINTS} 25"},
+        "broken": {"command": "bench ik --only lunch", "minutes": 60},
+        "two": {"command": f"{POINTS} 36"},
+        "card": {"command": "train fk", "card": "docs/card.json"},
     },
-    "rows": [
-        {"what": "points", "figure": "{one[prediction][points]:d}", "run": "one"},
-        {"what": "absent", "figure": "{broken[prediction][points]:d}", "run": "broken"},
-        {"what": "more points", "figure": "{two[prediction][points]:d}", "run": "two"},
+    "blocks": [
+        {"page": "README.md", "name": "points", "text": "| {one[prediction][points]:d} | {commands[one]} |\n"},
+        {"page": "README.md", "name": "absent", "text": "{broken[lunch]:d}"},
+        {"page": "docs/page.md", "name": "more", "text": "{two[prediction][points]:d}, {card[share]:.0%}"},
     ],
 }
-TABLE = """| what | figure | command |
-|---|---|---|
-| points | 25 | `./softform bench ik --only prediction --points 25` |
-| more points | 36 | `./softform bench ik --only prediction --points 36` |"""
+
+
+def between(name: str, text: str) -> str:
+    return f"<!-- made by ./softform figures: {name} -->\n{text}\n{END}\n"
 
 
 @pytest.fixture(name="root")
 def checkout(tmp_path) -> Path:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "figures.yaml").write_text(yaml.safe_dump(CATALOGUE, sort_keys=False))
-    (tmp_path / "README.md").write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
+    (tmp_path / "docs" / "card.json").write_text('{"share": 0.924}')
+    (tmp_path / "README.md").write_text(f"before\n{between('points', 'old')}{between('absent', 'by hand')}after\n")
+    (tmp_path / "docs" / "page.md").write_text(between("more", "old"))
     return tmp_path
 
 
-def test_the_readme_says_what_the_commands_have_printed():
+def test_pages_say_what_the_commands_have_printed():
     catalogue, kept = read_catalogue(home()), read_figures(home())
-    text = (home() / "README.md").read_text(encoding="utf-8")
-    assert len(kept) >= 5
-    assert f"{BEGIN}\n{table(catalogue, kept)}\n{END}" in text, "run: ./softform figures"
+    values = values_of(home(), catalogue, kept)
+    made = [block for block in catalogue.blocks if block.runs <= set(values.figures)]
+    assert {"README.md", "docs/steps/waypoints-001.md", "docs/steps/bench-ik.md"} <= {block.page for block in made}
+    for block in catalogue.blocks:
+        within = block.within(home())
+        assert block not in made or within == block.written(values), f"{block.page}: run ./softform figures"
     for name, run in kept.items():
         assert run["command"] == catalogue.commands[name], f"run: ./softform figures {name}"
         assert run["revision"] and run["date"] and run["figures"]
 
 
-def test_every_run_is_a_command_that_parses():
+def test_every_run_is_a_command_that_parses_and_is_written_somewhere():
     catalogue = read_catalogue(home())
-    assert {row["run"] for row in catalogue.rows} == set(catalogue.commands)
-    assert all((home() / place).is_file() for _, place in catalogue.pictures.values())
-    for line in catalogue.commands.values():
-        _, command, arguments = main.resolve_command(click.Context(main), [*shlex.split(line), "--json", "-"])
+    assert set().union(*(block.runs for block in catalogue.blocks)) == set(catalogue.runs)
+    assert all((home() / run.picture[1]).is_file() for run in catalogue.runs.values() if run.picture)
+    for run in catalogue.runs.values():
+        words = shlex.split(run.command) + ([] if run.card else ["--json", "-"])
+        _, command, arguments = main.resolve_command(click.Context(main), words)
         while isinstance(command, click.Group):
             _, command, arguments = command.resolve_command(click.Context(command), arguments)
-        command.make_context(line, arguments)  # raises a UsageError on what the command does not take
+        command.make_context(run.command, arguments)  # raises a UsageError on what the command does not take
 
 
 def test_a_run_that_fails_does_not_take_the_others_with_it_and_only_what_is_missing_is_run(root):
-    told = []
+    told: list[str] = []
     assert make_figures(root, (), False, told.append) == ["broken"]
+    assert told[0] == "3 runs, about 62 minutes"
     kept = read_figures(root)
     assert list(kept) == ["one", "two"] and kept["one"]["figures"]["prediction"]["points"] == 25
-    assert (root / "README.md").read_text() == f"before\n{BEGIN}\n{TABLE}\n{END}\nafter\n"
+    points = between("points", f"| 25 | `./softform {POINTS} 25` |")
+    assert (root / "README.md").read_text() == f"before\n{points}{between('absent', 'by hand')}after\n"
+    assert (root / "docs" / "page.md").read_text() == between("more", "36, 92 %")
     assert any(line.startswith("[1/3] one") for line in told)
+    assert "README.md, 'absent' stays as it is: not run yet: broken" in told
+    assert any(line.startswith("one was made by revision") for line in told), "there is no history here"
 
     kept["one"]["figures"]["prediction"]["points"] = 99
     kept["two"]["command"] = "bench ik --only solver"  # the catalogue was changed since
     (root / "docs" / "figures.json").write_text(json.dumps(kept))
+    told.clear()
     assert make_figures(root, ("one", "two"), False, told.append) == []
-    assert told[-2].startswith("[1/1] two") and "| points | 99 |" in (root / "README.md").read_text()
+    assert told[1].startswith("[1/1] two") and "| 99 |" in (root / "README.md").read_text()
+
+
+def test_fields_of_a_block():
+    text = "{a[b][w = 1][3.5]:.1p} {a[list][worn][x]} {a[list][0][x]:.2f} {seconds[c]:.0f} {commands[d]}"
+    block = Block("page.md", "name", text)
+    assert block.runs == {"a", "c"}
+    figures = {"b": {"w = 1": {"3.5": 0.5}}, "list": [{"reality": "ideal", "x": 1.0}, {"reality": "worn", "x": 2}]}
+    assert block.written(FigureValues({"a": figures}, {"d": "it"}, {"c": 7.4})) == "50.0 2 1.00 7 it"
+
+
+def test_revisions_of_another_history_are_named(root):
+    def git(*words: str) -> str:
+        command = ["git", "-C", str(root), "-c", "user.name=me", "-c", "user.email=me@here", *words]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    git("init", "-q")
+    git("commit", "-q", "--allow-empty", "-m", "first")
+    first = git("rev-parse", "--short=12", "HEAD")
+    git("commit", "-q", "--allow-empty", "-m", "second")
+    runs = {
+        "ours": {"revision": first},
+        "dirty": {"revision": f"{first}-dirty"},
+        "theirs": {"revision": "44b5587ee336"},
+    }
+    assert foreign_revisions(root, runs) == ["dirty", "theirs"]
 
 
 def test_what_cannot_be_made_is_said(root):
     with pytest.raises(SoftformError, match="no run 'three'.*one, broken, two"):
         make_figures(root, ("three",), False, print)
     (root / "README.md").write_text("nothing\n")
-    with pytest.raises(SoftformError, match="no place for the table"):
-        write_table(root, read_catalogue(root), {})
+    catalogue = read_catalogue(root)
+    with pytest.raises(SoftformError, match="no place for 'points'"):
+        catalogue.blocks[0].within(root)
     (root / "docs" / "figures.yaml").unlink()
     with pytest.raises(SoftformError, match="checkout"):
         make_figures(root, (), False, print)

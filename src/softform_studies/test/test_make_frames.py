@@ -1,15 +1,19 @@
 """Frames of a study: what its cameras see are the shapes that its scanner sees."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from softform_core.bodies.membrane.reality import RealMembrane
 from softform_core.registration.rest_surface import rest_surface
+from softform_core.registration.rigid import RigidTransform
 from softform_core.robots import Robot, load_robot
+from softform_rig.device_pose import DevicePose
 from softform_rig.live_body import LiveBody
 from softform_rig.markers import marker_layout
-from softform_rig.reality import Reality, true_values
-from softform_studies.sim_to_real.make_frames import make_frames, make_marker_frames
+from softform_rig.reality import Reality, ScannerDescription, true_values
+from softform_studies.sim_to_real.make_frames import make_frames, make_marker_frames, session_registration
 
 
 @pytest.fixture(scope="module")
@@ -29,3 +33,32 @@ def test_marker_frames_see_the_shapes_that_the_scanner_sees(robot: Robot) -> Non
     seen = frames.positions[1, frames.visible[1]]
     assert np.linalg.norm(shape[:, None] - seen, axis=2).min(axis=0).max() < 0.007
     assert 0.32 * np.abs(frames.uv - marker_layout(rest_surface(robot), 34)).max() < 0.0015
+
+
+def test_a_session_is_registered_by_the_base_markers_to_about_the_noise_of_a_point(robot: Robot) -> None:
+    pose = DevicePose.from_list([0.1, -0.2, 0.5, 0.6, 0.0, 0.0, -0.8])
+    true = RigidTransform(pose.rotation, pose.translation)
+    places = 0.15 * np.array([[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [0.0, 1.0, 0.3]])
+
+    def off(seed: int = 0, **differs: float) -> float:
+        found = session_registration(robot, ScannerDescription(**differs), pose, seed)
+        return float(np.linalg.norm(found.after(true.inverse()).apply(places) - places, axis=1).max())
+
+    assert off(noise=0.0) < 1e-12
+    assert off(registration_shift=1e-4) < 1e-12, "registered anew in every scan: the reality says how far it is off"
+    several = [off(seed, noise=2e-4) for seed in range(20)]
+    assert 1e-4 < np.mean(several) < 4e-4 and len(set(several)) == 20
+
+
+def test_frames_lie_where_their_registration_says(robot: Robot, monkeypatch: pytest.MonkeyPatch) -> None:
+    scanner = ScannerDescription(noise=0.0, outlier_fraction=0.0, holes=0.0, rays=40)
+    reality = Reality(name="mine", title="mine", body=RealMembrane(), scanner=scanner)
+    registered, _, _ = make_frames(robot, reality, 1, 0, seed=5)
+
+    def beside(*arguments: Any) -> RigidTransform:
+        return session_registration(*arguments).moved(np.zeros(3), np.array([0.0, 0.0, 1e-3]), np.zeros(3))
+
+    monkeypatch.setattr(f"{make_frames.__module__}.session_registration", beside)
+    moved, _, _ = make_frames(robot, reality, 1, 0, seed=5)
+    np.testing.assert_allclose(moved.clouds[0] - registered.clouds[0], np.tile([0.0, 0.0, 1e-3], (1000, 1)), atol=1e-12)
+    np.testing.assert_allclose(moved.normals[0], registered.normals[0], atol=1e-12)

@@ -19,7 +19,7 @@ from softform_studies.sim_to_real.ledger import Ledger
 from softform_studies.studies import laboratory
 from softform_studies.studies.catalogue import STUDIES, Scale
 from softform_studies.studies.drawing import Row, draw
-from softform_studies.studies.study import carry_out
+from softform_studies.studies.study import by_series, carry_out
 
 
 def invented(place: int) -> dict:
@@ -103,6 +103,8 @@ def test_a_study_stopped_between_trainings_goes_on_and_a_repeated_one_trains_not
     assert abs(from_network - from_simulator) < 0.2
 
     monkeypatch.delattr(laboratory.Laboratory, "_measure")
+    figures = by_series(tmp_path / "surrogate.json")
+    assert figures["shapes from N_fk"]["0"]["mean_mm"] == from_network and "distances" not in figures
     before = (tmp_path / "surrogate.csv").read_bytes()
     carry_out("surrogate", robot, reality, Scale(is_quick=True), 100, tmp_path)
     assert (tmp_path / "surrogate.csv").read_bytes() == before

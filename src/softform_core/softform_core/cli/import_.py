@@ -25,8 +25,8 @@ class _Imports(RegisteredCommands):
 def import_() -> None:
     """Bring data of your own: simulations, from which `train fk` learns, and captures, from which `train s2r` does.
 
-    Tables are CSV files with a header, or NPZ files with an array a column. Units are always stated. The body of the
-    robot may be one that Softform simulates, or `kind: imported`, which needs no physics.
+    Tables are CSV files with a header, NPZ files with an array a column, or Parquet files. Units are always stated.
+    The body of the robot may be one that Softform simulates, or `kind: imported`, which needs no physics.
     """
 
 

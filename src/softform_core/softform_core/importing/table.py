@@ -1,7 +1,10 @@
-"""Tables with named columns: CSV and NPZ."""
+"""Tables with named columns: CSV, NPZ and Parquet."""
 
 import csv
 import hashlib
+import importlib
+import io
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,24 +72,27 @@ class Table:
 
 
 def read_table(path: Path) -> Table:
-    """Read a .csv with a header (comma, semicolon or tab), or an .npz with one array a column.
+    """Read a .csv with a header (comma, semicolon or tab), an .npz with one array a column, or a .parquet.
 
-    An array (n, k) named `p` of an NPZ is the columns `p1 … pk`.
+    An array (n, k) named `p` of an NPZ is the columns `p1 … pk`. Parquet is read by pyarrow, which Softform does not
+    install itself.
 
     Raises:
-        SoftformError: If the file is missing, damaged, empty or of another type.
+        SoftformError: If the file is missing, damaged, empty or of another type, or pyarrow is missing.
     """
     kind = path.suffix.lower()
-    if kind in (".parquet", ".pq", ".xlsx", ".mat", ".h5"):
+    if kind not in (".csv", ".tsv", ".txt", ".npz", ".parquet", ".pq"):
         raise SoftformError(
-            f"{path} is not read: tables are CSV or NPZ.",
-            "Convert it where pandas is installed: pandas.read_parquet('mine.parquet').to_csv('mine.csv', index=False)",
+            f"{path} is not of a type that is read.", "Give a .csv with a header, an .npz or a .parquet."
         )
-    if kind not in (".csv", ".tsv", ".txt", ".npz"):
-        raise SoftformError(f"{path} is not of a type that is read.", "Give a .csv with a header, or an .npz.")
     try:
         content = path.read_bytes()
-        columns = _arrays(path) if kind == ".npz" else _cells(content.decode("utf-8-sig"))
+        if kind == ".npz":
+            columns = _arrays(path)
+        elif kind in (".parquet", ".pq"):
+            columns = _parquet(content)
+        else:
+            columns = _cells(content.decode("utf-8-sig"))
     except SoftformError:
         raise
     except OSError as error:
@@ -98,7 +104,7 @@ def read_table(path: Path) -> Table:
     lengths = {len(column) for column in columns.values()}
     if len(lengths) != 1 or lengths == {0}:
         raise SoftformError(f"The columns of {path} have {sorted(lengths)} rows.", "Give one value a row in each.")
-    return Table(path, hashlib.sha256(content).hexdigest(), columns, 0 if kind == ".npz" else 2)
+    return Table(path, hashlib.sha256(content).hexdigest(), columns, 2 if kind in (".csv", ".tsv", ".txt") else 0)
 
 
 def _cells(text: str) -> dict[str, NDArray]:
@@ -112,6 +118,20 @@ def _cells(text: str) -> dict[str, NDArray]:
         if len(row) != len(header):
             raise SoftformError(f"Row {number} has {len(row)} cells, the header {len(header)}.", "Correct the row.")
     return {name: np.array([row[place] for row in rows[1:]]) for place, name in enumerate(header)}
+
+
+def _parquet(content: bytes) -> dict[str, NDArray]:
+    """Columns of numbers and text; what is null is an empty cell."""
+    try:
+        parquet = importlib.import_module("pyarrow.parquet")
+    except ImportError as error:
+        raise SoftformError(
+            "Parquet is read by pyarrow, which is not installed.",
+            f"Install it: {sys.executable} -m pip install pyarrow; or export the table as CSV.",
+        ) from error
+    table = parquet.read_table(io.BytesIO(content))
+    cells = {name: table.column(name).to_pylist() for name in table.column_names}
+    return {name: np.array(["" if cell is None else cell for cell in column]) for name, column in cells.items()}
 
 
 def _arrays(path: Path) -> dict[str, NDArray]:

@@ -38,6 +38,7 @@ MARKERS = replace(
     keeps_best=True,
     confidence_weight=0.0,
     normal_weight=0.0,
+    prior_scale=None,
 )
 """Recipe for markers; of what concerns scans alone nothing is read."""
 

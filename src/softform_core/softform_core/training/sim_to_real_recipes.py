@@ -5,8 +5,12 @@ from dataclasses import replace
 from softform_core.forward.rbf_warp import KERNEL_WIDTH
 from softform_core.training.recipe import Recipe
 
-CHOSEN_ON = (*range(4), 100, 101, 102, 111, 175, 209, *range(500, 506))
-"""Seeds of the realities, and of the frames of `default`, on which settings of ours were chosen."""
+CHOSEN_ON = (*range(4), 100, 101, 102, 111, 175, 209, *range(300, 312), *range(400, 440), *range(500, 506), 953)
+"""Seeds of the realities, and of the frames of `default`, on which settings of ours were chosen.
+
+300 to 311: the correction of the actuation, and (to 306) how far a model ages; 400 to 439: the displacement prior that
+ships was learned from them.
+"""
 
 PAPER = Recipe(
     name="paper",

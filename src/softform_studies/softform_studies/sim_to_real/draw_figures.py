@@ -23,8 +23,10 @@ def draw_figures(draws: Sequence[Draw]) -> dict[str, Any]:
         JSON-ready: `draws`, their number; `mean_reduction` and `max_reduction`, each as `median`, `p10` (10th
         percentile) and `worst`; `above_memory_floor`, the same of (before - after) / (before - floor);
         `fixed_confidence`, all that with w_c = 1; `without_prior`, all that without the robot's displacement prior, if
-        it has one; `missing` and `memory_floor_mm`, medians; `by_kind`, all medians over
-        the realities that differ in a field.
+        it has one, and of how many realities the errors then are larger; `missing` and `memory_floor_mm`, medians;
+        `left_out`, number of frames that were found unfit and not learned from; `before` and `after`, `mean_mm` and
+        `max_mm`, and `floors`, by name, also the cuts that they would be, medians; `by_kind`, all medians over the
+        realities that differ in a field.
 
     Raises:
         SoftformError: If no reality was measured.
@@ -35,14 +37,20 @@ def draw_figures(draws: Sequence[Draw]) -> dict[str, Any]:
     kinds = {kind: [draw for draw in measured if kind in draw["kinds"]] for kind in _kinds(measured)}
     kinds[f"missing_above_{MUCH_MISSING:g}"] = [draw for draw in measured if draw["missing"] > MUCH_MISSING]
     kinds["no_memory"] = [draw for draw in measured if not draw["memory"]["mean_mm"]]
-    has_prior = all("without_prior" in draw for draw in measured)
+    without: dict[str, Any] = {}
+    if all("without_prior" in draw for draw in measured):
+        larger = {f"{error}_larger": _larger(measured, f"{error}_mm") for error in ("mean", "max")}
+        without = {"without_prior": _cuts(measured, "without_prior", _spread) | larger}
     return {
         "draws": len(measured),
         **_cuts(measured, "after", _spread),
         "fixed_confidence": _cuts(measured, "fixed", _spread),
-        **({"without_prior": _cuts(measured, "without_prior", _spread)} if has_prior else {}),
+        **without,
         "missing": _median([draw["missing"] for draw in measured]),
+        "left_out": sum(draw["left_out"] for draw in measured),
         "memory_floor_mm": _median([draw["memory"]["mean_mm"] for draw in measured]),
+        **{what: _errors(measured, what) for what in ("before", "after")},
+        "floors": _floors(measured),
         "by_kind": {
             kind: {
                 "draws": len(those),
@@ -53,6 +61,30 @@ def draw_figures(draws: Sequence[Draw]) -> dict[str, Any]:
             if those
         },
     }
+
+
+def _errors(draws: Sequence[Draw], what: str) -> dict[str, float]:
+    return {error: _median([draw[what][error] for draw in draws]) for error in ("mean_mm", "max_mm")}
+
+
+def _larger(draws: Sequence[Draw], error: str) -> int:
+    """How many of the realities are learned worse without the prior."""
+    return sum(draw["without_prior"][error] > draw["after"][error] for draw in draws)
+
+
+def _floors(draws: Sequence[Draw]) -> dict[str, dict[str, float]]:
+    """Medians of errors and of the cuts that they would be, of memory and of what `reality_floors` measures."""
+    cuts = {
+        f"{error}_reduction": _median(
+            [1.0 - draw["memory"][f"{error}_mm"] / draw["before"][f"{error}_mm"] for draw in draws]
+        )
+        for error in ("mean", "max")
+    }
+    found = {"memory": _errors(draws, "memory") | cuts}
+    for name in draws[0]["floors"]:
+        each = [draw["floors"][name] for draw in draws]
+        found[name] = {figure: _median([one[figure] for one in each]) for figure in each[0]}
+    return found
 
 
 def _kinds(draws: Sequence[Draw]) -> list[str]:

@@ -18,11 +18,12 @@ from softform_rig.reality import Reality
 from softform_studies.sim_to_real.judge import Errors, Judge
 from softform_studies.sim_to_real.learners import Learners
 from softform_studies.sim_to_real.ledger import Ledger
-from softform_studies.sim_to_real.make_frames import make_frames
+from softform_studies.sim_to_real.make_frames import FRAMES_VERSION, TrueSurfaces, make_frames
 from softform_studies.sim_to_real.memory_floor import memory_floor
+from softform_studies.sim_to_real.reality_floors import floors
 
 _FLOOR_SHAPES = 10
-"""Held-out actuations at which the memory floor is measured."""
+"""Held-out actuations at which the floors are measured."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ def measure_draws(
     prior = load_displacement_prior(robot)
     common = {"robot": robot.fingerprint(), "forward_kinematics": card.weights_sha256, **asdict(settings)}
     common["prior"] = None if prior is None else prior.sha256
+    common["frames_version"] = FRAMES_VERSION
     del common["recipe"]["chosen_on"]  # it changes nothing
     measured = []
     for seed in tqdm(seeds, desc="realities", unit="reality", disable=not progress):
@@ -94,11 +96,12 @@ def _measure(
     judge = Judge(robot, forward_kinematics, held_out)
     learners = Learners(forward_kinematics, judge.patches, seed, prior=prior)
     fit, unfit = learners.fit_frames(frames, settings.recipe)
+    few = TrueSurfaces(held_out.actuation[:_FLOOR_SHAPES], held_out.vertices[:_FLOOR_SHAPES], held_out.faces)
     found: dict[str, Any] = {
         "missing": round(missing, 3),
         "left_out": len(unfit),
         "before": _pair(judge.before),
-        "memory": _pair(memory_floor(robot, reality, held_out.actuation[:_FLOOR_SHAPES], seed)),
+        "memory": _pair(memory_floor(robot, reality, few.actuation, seed)),
     }
     recipes = {"after": settings.recipe, "fixed": replace(settings.recipe, confidence="one")}
     if prior is not None:
@@ -107,6 +110,9 @@ def _measure(
         trained = learners.from_scans(fit, recipe)
         found[name] = _pair(judge.errors(judge.predicted(trained.sim_to_real)))
         found[f"{name}_s"] = round(trained.seconds, 1)
+        if name == "after":
+            few_judged = Judge(robot, forward_kinematics, few)
+            found["floors"] = floors(robot, reality, few_judged, trained.sim_to_real).figures
     return found
 
 

@@ -9,8 +9,10 @@ from scipy.spatial import cKDTree
 
 from softform_core.arrays import Array
 from softform_core.frames.frames import Frames, MarkerFrames
+from softform_core.registration.base_alignment import base_alignment
 from softform_core.registration.markers import register_markers
 from softform_core.registration.rest_surface import rest_surface_of
+from softform_core.registration.rigid import RigidTransform
 from softform_core.robots import Robot
 from softform_core.shapes.target import estimate_normals
 from softform_rig.device_pose import DevicePose
@@ -18,10 +20,15 @@ from softform_rig.gap import random_actuations
 from softform_rig.live_body import LiveBody
 from softform_rig.markers import MARKERS, glue_markers, marker_layout
 from softform_rig.motion_capture import MotionCapture
-from softform_rig.reality import Reality
+from softform_rig.reality import Reality, ScannerDescription
 from softform_rig.scanner import Scan, Scanner
 
-_SAME_PLACE = np.eye(3), np.zeros(3)
+FRAMES_VERSION = 2
+"""Of how scans are made; ledgers hold it, so that what was learned from frames made otherwise is learned again."""
+_SCANNER_POSE = DevicePose.from_list([0.0, -0.22, 0.52, 0.978599773253286, 0.0, 0.0, -0.205772893716877])
+"""As `config/nodes/scanner_pose.yaml` has it; which one it is changes nothing but rounding."""
+_LARGEST_RESIDUAL = 0.005
+"""m, of the base markers."""
 _NO_REGISTRATION = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 _REST_CAPTURES = 30
 _BETWEEN_CAPTURES = 10.0
@@ -50,6 +57,8 @@ def make_frames(
 ) -> tuple[Frames, TrueSurfaces, float]:
     """Scan random actuations, then take the true surface at other ones.
 
+    Scans come in the scanner's frame and are registered as `session_registration` finds it.
+
     Args:
         robot: The robot.
         reality: Reality of the robot; the membrane is moved from each actuation to the next, so hysteresis counts.
@@ -67,17 +76,44 @@ def make_frames(
     actuation = random_actuations(robot, frames + held_out, seed)
     live = LiveBody(robot, reality)
     radius = 0.6 * float(np.linalg.norm(robot.extent))
-    scanner = Scanner(reality.scanner, DevicePose(*_SAME_PLACE), radius, seed)
+    scanner = Scanner(reality.scanner, _SCANNER_POSE, radius, seed)
+    registration = session_registration(robot, reality.scanner, _SCANNER_POSE, seed)
     draw = np.random.default_rng(seed)
     clouds, normals, missing = [], [], []
     for vertices in map(live.commanded_shape, actuation[:frames]):
         scan = scanner.scan(vertices, live.faces)
-        missing.append(float((cKDTree(scan.points).query(vertices)[0] > MISSING_M).mean()))
-        chosen = draw.choice(len(scan.points), min(points, len(scan.points)), replace=False)
-        clouds.append(scan.points[chosen])
-        normals.append(_estimated(scan)[chosen])
+        registered = registration.apply(scan.points)
+        missing.append(float((cKDTree(registered).query(vertices)[0] > MISSING_M).mean()))
+        chosen = draw.choice(len(registered), min(points, len(registered)), replace=False)
+        clouds.append(registered[chosen])
+        normals.append(registration.rotate(_estimated(scan))[chosen])
     captured = Frames(actuation[:frames], clouds, normals)
     return captured, _true_surfaces(live, actuation[frames:]), float(np.mean(missing))
+
+
+def session_registration(robot: Robot, described: ScannerDescription, pose: DevicePose, seed: int) -> RigidTransform:
+    """From the scanner's frame to the robot's, as a laboratory finds it once a session: by the base markers (Kabsch).
+
+    Each marker is found as exactly as a point of the surface. What is left of the motion stays the same in all frames
+    of the session. A reality that registers every scan anew says itself how far each is off, and is given the true
+    motion here, as is a robot without base markers.
+
+    Args:
+        robot: The robot.
+        described: The scanner; its noise is that of every coordinate of a marker.
+        pose: Where the scanner really stands.
+        seed: Of the noise.
+
+    Raises:
+        SoftformError: If the base markers do not tell the motion.
+    """
+    is_registered_anew = described.registration_shift > 0.0 or described.registration_turn > 0.0
+    if is_registered_anew or not robot.base_markers:
+        return RigidTransform(pose.rotation, pose.translation)
+    markers = robot.base_markers
+    seen = pose.into_device(np.array(list(markers.values())))
+    seen = seen + described.noise * np.random.default_rng([seed, 2]).standard_normal(seen.shape)
+    return base_alignment(list(markers), seen, markers, _LARGEST_RESIDUAL)[0]
 
 
 def _estimated(scan: Scan) -> Array:

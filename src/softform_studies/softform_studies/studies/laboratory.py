@@ -21,7 +21,7 @@ from softform_rig.reality import Reality
 from softform_studies.sim_to_real.judge import Judge
 from softform_studies.sim_to_real.learners import Learners
 from softform_studies.sim_to_real.ledger import Ledger
-from softform_studies.sim_to_real.make_frames import make_frames, make_marker_frames
+from softform_studies.sim_to_real.make_frames import FRAMES_VERSION, make_frames, make_marker_frames
 from softform_studies.studies.run import Run
 
 DISTANCE_EDGES = np.linspace(0.0, 8.0, 161)
@@ -72,6 +72,7 @@ class Laboratory:
             "forward_kinematics": card.weights_sha256,
             "prior": None if self._prior is None else self._prior.sha256,
             "reality": reality.model_dump(mode="json"),
+            "frames_version": FRAMES_VERSION,
             "captured": frames,
             "held_out": held_out,
             "seed": seed,

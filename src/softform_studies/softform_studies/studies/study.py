@@ -60,6 +60,15 @@ def carry_out(
     return list(files)
 
 
+def by_series(path: Path) -> dict[str, dict[str, dict[str, Any]]]:
+    """What a study's JSON file says of each training, without histograms: by its series, then by its abscissa."""
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for entry in json.loads(path.read_text(encoding="utf-8")):
+        kept = {key: value for key, value in entry.items() if key not in (*_HISTOGRAMS, "series", "x")}
+        found.setdefault(entry["series"], {})[f"{entry['x']:g}"] = kept
+    return found
+
+
 def _entry(row: Row) -> dict[str, Any]:
     run = row.run
     return {"series": run.series, "x": run.x, "method": run.method, "frames": run.frames, **row.result}

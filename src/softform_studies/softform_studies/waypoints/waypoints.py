@@ -146,7 +146,7 @@ def _figures(robot: Robot, model: TipModel, points: Array, follow: Callable[[], 
         began = time.process_time()
         path = follow()
         times.append(time.process_time() - began)
-    tracking = tracking_percent(model, _simulated_tips(robot, path.actuations), points)
+    tracking = tracking_percent(model, simulated_tips(robot, path.actuations), points)
     return {
         "tracking_mean_percent": float(tracking.mean()),
         "tracking_max_percent": float(tracking.max()),
@@ -156,7 +156,7 @@ def _figures(robot: Robot, model: TipModel, points: Array, follow: Callable[[], 
     }
 
 
-def _simulated_tips(robot: Robot, actuations: Array) -> Array:
+def simulated_tips(robot: Robot, actuations: Array) -> Array:
     """Tips (n, d) m of the simulated robot."""
     body = robot.body.simulator()
     points = equilibrium_points(body, robot.actuators_of(actuations))
