@@ -290,7 +290,7 @@ def test_a_stop_and_a_signal_act_at_once_while_a_silent_board_is_opened(
     before = time.monotonic()
     if how == "stop":
         answer = rig.trigger("stop")
-        assert answer.success and "moved nothing" in answer.message
+        assert answer.success and "moves nothing" in answer.message
         assert time.monotonic() - before < 2.0
         scripted_board.silent = False
         wait_until(lambda: any("interrupted" in s.message for m in rig.diagnostics for s in m.status), 20.0)

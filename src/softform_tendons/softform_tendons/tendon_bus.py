@@ -81,6 +81,7 @@ class TendonBus:
         self._silent_reads = self._damaged_reads = 0
         self._next_read = self._heard_at = 0.0
         self._last_ticks: dict[int, int] = {}
+        self._found_unpowered: set[int] = set()
 
     @property
     def clock(self) -> Clock:
@@ -111,7 +112,22 @@ class TendonBus:
             raise
 
     def test(self, interrupted: Callable[[], bool]) -> None:
-        """As `Device.test`: nothing is moved; motors that do not follow are found as they are driven."""
+        """As `Device.test`: slackens what stands tighter, without power; what does not follow is found as it is driven.
+
+        Raises:
+            DeviceError: If a tendon does not slacken, or interrupted.
+        """
+        if self.safe_action is SafeAction.HOLD or not self._tight(self._read_all_states()):
+            return
+        self.begin()
+        self.make_safe()
+        end = self.clock.now() + SLACKENED_WITHIN
+        while self.clock.now() <= end:
+            if interrupted():
+                raise DeviceError("The test of the tendons was interrupted.", "Activate the driver again.")
+            self.clock.sleep(_READ_PERIOD)
+        if told := self.check():
+            raise DeviceError(told)
 
     def begin(self) -> Array:
         """As `Device.begin`: power the motors where they are."""
@@ -128,6 +144,7 @@ class TendonBus:
             self._bus.set(motor, registers.TORQUE_ENABLE, b"\x01")
         self._send_goals([int(tick) for tick in ticks])
         self._send_to_all(registers.BUS_WATCHDOG, bytes([round(WATCHDOG_SECONDS / registers.WATCHDOG_UNIT)]))
+        self._found_unpowered = set()
         self._driven, self._safe_since, self._silent_reads, self._damaged_reads = True, None, 0, 0
         self._heard_at = self.clock.now()
         self._watch.restart(self._heard_at)
@@ -195,23 +212,29 @@ class TendonBus:
         return confirmed
 
     def check(self) -> str:
-        """As `Device.check`: whether all tendons are slack; motors that are there lose their power."""
+        """As `Device.check`: whether all tendons are slack; their motors lose their power, and others try on.
+
+        A motor that was found without power at `open` is left alone until `test`: nothing may move before.
+        """
         states = self._read_all_states()
         if not states:
             raise DeviceLostError(*where_broken(self._ids, states))
         if self.safe_action is SafeAction.HOLD or self._safe_since is None:
             return " ".join(where_broken(self._ids, states)).strip()
-        late = self.clock.now() - self._safe_since > SLACKENED_WITHIN
-        tight = []
-        for motor, goal, name in zip(self._ids, self._safe_ticks(), self._served.actuators, strict=True):
-            if motor in states and abs(states[motor].position - goal) <= _ARRIVED_TICKS:
-                self._bus.set(motor, registers.TORQUE_ENABLE, b"\x00")
-            elif late:
-                tight.append(f"{name} (id {motor})")
+        if self._find_turns():  # motors lost their power for a moment
+            self._line.guard(self._emergency())
+        tight = [motor for motor in self._tight(states) if motor not in self._found_unpowered]
+        for motor in states.keys() - set(tight) - self._found_unpowered:
+            self._bus.set(motor, registers.TORQUE_ENABLE, b"\x00")
         broken = " ".join(where_broken(self._ids, states)).strip()
+        missing = [motor for motor in self._ids if motor not in states]
+        if not tight + missing or self.clock.now() - self._safe_since <= SLACKENED_WITHIN:
+            return broken
         if tight:
-            return f"{', '.join(tight)} may not be slack. {broken or 'Free the motor, or cut its supply.'}"
-        return broken
+            self._slacken_again(tight)
+        names = dict(zip(self._ids, self._served.actuators, strict=True))
+        told = ", ".join(f"{names[motor]} (id {motor})" for motor in self._ids if motor in tight + missing)
+        return f"{told} may not be slack. {broken or 'Free the motor, or cut its supply.'}"
 
     def calibrate(self, interrupted: Callable[[], bool]) -> str:
         """As `Device.calibrate`: wind all tendons up gently at once, and keep where each would carry nothing.
@@ -294,6 +317,8 @@ class TendonBus:
         states = self._read_states()
         if len(states) < len(self._ids):
             raise DeviceError(*where_broken(self._ids, states))
+        powers = self._bus.read_all(self._ids, registers.TORQUE_ENABLE, 1)
+        self._found_unpowered = {motor for motor, answer in powers.items() if answer.parameters == b"\x00"}
         self._check_hardware(states)
         self._find_turns()
 
@@ -354,6 +379,21 @@ class TendonBus:
         if self.safe_action is SafeAction.SLACKEN:
             return self._drums.ticks(self._served.safe)
         return [self._last_ticks[motor] for motor in self._ids]
+
+    def _tight(self, states: dict[int, MotorState]) -> list[int]:
+        """Motors that stand tighter than where they are safe."""
+        ticks = np.array([float(self._last_ticks[motor]) for motor in self._ids])
+        beyond = np.abs(ticks - self._safe_ticks()) > _ARRIVED_TICKS
+        is_tight = beyond & (self._drums.pulls(ticks) > self._served.safe)
+        return [motor for motor, one in zip(self._ids, is_tight, strict=True) if motor in states and one]
+
+    def _slacken_again(self, motors: list[int]) -> None:
+        """Power motors that have lost their power and their limits, and repeat their goals."""
+        self._follow_at(
+            self._drums.speed(np.full(len(self._ids), self._settings.slacken_speed)), self._settings.current_limit
+        )
+        self._bus.send(protocol.sync_write([(motor, b"\x01") for motor in motors], registers.TORQUE_ENABLE))
+        self._send_goals(self._safe_ticks())
 
     def _emergency(self) -> bytes:
         """What slackens all tendons, or stops all motors where they are; understood behind half of another request."""

@@ -19,6 +19,7 @@ from softform_core.robots import load_robot
 from softform_rig.make_device import make_motors
 from softform_rig.motor_bus import MotorBus
 from softform_rig.reality import load_reality
+from softform_rig.tendon_motor import TICKS_A_TURN
 from softform_tendons.tendon_bus import TendonBus
 
 ROBOT = load_robot("tendon_rod")
@@ -119,6 +120,11 @@ class Lab:
         assert self.supervisor.state is State.RUNNING, self.supervisor.reason
         np.testing.assert_allclose(self.pulls, BENT, atol=2e-4)
 
+    def close(self) -> None:
+        self.supervisor.is_active = False
+        self.supervisor.end()
+        self.supervisor.close()
+
     def block(self, *, is_blocked: bool) -> None:
         self.bus.motors[1].blocked = is_blocked
 
@@ -179,6 +185,37 @@ def test_tendons_that_slacken_in_their_time_are_no_fault(lab):
     assert lab.supervisor.state is State.SAFE and lab.pulls.max() < 2e-4
     lab.run(0.2)
     assert lab.supervisor.state is State.SAFE and "gave its lease up" in lab.supervisor.reason
+    lab.bend()
+
+
+def test_motors_that_are_found_tight_and_without_power_are_slackened_when_the_driver_is_activated(lab):
+    lab.close()
+    motor = lab.bus.motors[3]
+    motor.torque_on, motor.position = False, motor.position + 150.0
+    lab.supervisor.open(never)
+    lab.supervisor.begin(never)
+    lab.run(2.5)
+    assert lab.supervisor.state is State.SAFE and lab.pulls[2] > ROBOT.safe[2] + 1e-3, "nothing moves before"
+    lab.supervisor.activate(never)
+    assert lab.pulls[2] < ROBOT.safe[2] + 2e-4
+    lab.bend()
+
+
+def test_a_motor_that_lost_its_power_is_slackened_once_it_has_it_again_and_then_a_reset_goes_on(lab):
+    lab.close()
+    motor = lab.bus.motors[1]
+    motor.home, motor.position = motor.home + TICKS_A_TURN, motor.position + TICKS_A_TURN
+    lab.supervisor.open(never)
+    lab.supervisor.begin(never)
+    lab.supervisor.activate(never)
+    lab.bend()
+    motor.hardware_error = 1 << 5  # shut down as overloaded, where it stands
+    lab.run(2.0)
+    assert lab.supervisor.state is State.FAULT and "may not be slack" in lab.supervisor.report.reason
+    motor.reboot()  # its supply was cut for a moment: it forgets its turns
+    lab.run(2.5)
+    assert lab.pulls[0] < ROBOT.safe[0] + 2e-4
+    lab.supervisor.reset(lab.supervisor.stops, never)
     lab.bend()
 
 
