@@ -64,7 +64,7 @@ def test_many_folds_that_do_not_shear_make_the_simulators_rod():
     small = PRESSURES / 20.0
     apart = tips(ROBOT.body.real_simulator(fine), small) - tips(ROBOT.body.simulator(), small)
     moved = tips(ROBOT.body.simulator(), small) - [0.0, 0.0, -0.92]
-    assert np.linalg.norm(moved, axis=1).mean() > 0.02
+    assert np.linalg.norm(moved, axis=1).mean() > 0.015
     assert np.linalg.norm(apart, axis=1).max() < 0.001
 
 

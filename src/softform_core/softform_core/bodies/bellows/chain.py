@@ -252,18 +252,11 @@ def load_derivatives(chain, joints):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def disc_twists(chain, joints, moves):  # type: ignore[no-untyped-def]
-    """Shifts and turns (n, J, 6, c) of the discs as the joints (n, J, 6) move by `moves` (n, J, 6, c)."""
-    samples, count, columns = joints.shape[0], joints.shape[1], moves.shape[3]
-    found = np.zeros((samples, count, 6, columns))
-    for n in range(samples):
-        frames, places = place_chain(chain, joints[n])
-        for e in range(count):
-            twists = _twists(frames[0, e], joints[n, e])
-            for r in range(e, count):
-                for i in range(6):
-                    carried = cross(twists[i, 3:], places[0, r] - places[0, e])
-                    for c in range(columns):
-                        found[n, r, :3, c] += (twists[i, :3] + carried) * moves[n, e, i, c]
-                        found[n, r, 3:, c] += twists[i, 3:] * moves[n, e, i, c]
+def disc_twists(chain, joints):  # type: ignore[no-untyped-def]
+    """Shift and turn (n, J, 6, 6) of each disc by the six coordinates of the joint before it; joints (n, J, 6)."""
+    found = np.empty((*joints.shape, 6))
+    for n in range(joints.shape[0]):
+        frames, _ = place_chain(chain, joints[n])
+        for e in range(joints.shape[1]):
+            found[n, e] = _twists(frames[0, e], joints[n, e]).T
     return found

@@ -11,7 +11,7 @@ from softform_core.bodies.bellows.chain import (
     load_derivatives,
     place_chain,
 )
-from softform_core.bodies.bellows.skin import Skin
+from softform_core.bodies.bellows.skin import Skin, carried_twists
 from softform_core.bodies.bellows.skinned import SkinnedArm
 from softform_core.simulation.hessian import BlockHessian
 
@@ -64,10 +64,8 @@ class ChainProblem(SkinnedArm):
         return places, frames
 
     def _twists(self, unknowns: Array, moves: Array) -> Array:
-        by_joint = (moves * self._unit[:, None]).reshape(len(unknowns), len(self.chain.height), 6, -1)
-        joints, element = self.joints(unknowns), self._skin.element
-        twists = disc_twists(self.chain, joints, np.ascontiguousarray(by_joint))[:, element]
-        arms = self._rings(unknowns)[0] - np.stack([place_chain(self.chain, one)[1][0] for one in joints])[:, element]
-        twists[:, :, :3] += np.cross(twists[:, :, 3:], arms[..., None], axis=2)
-        twists[:, 0] = 0.0
-        return np.asarray(twists)
+        joints, skin = self.joints(unknowns), self._skin
+        by_joint = (moves * self._unit[:, None]).reshape(*joints.shape, -1)
+        discs = np.stack([place_chain(self.chain, one)[1][0] for one in joints])
+        before = skin.element + skin.share.astype(int)
+        return carried_twists(self._rings(unknowns)[0], before, disc_twists(self.chain, joints) @ by_joint, discs)

@@ -5,8 +5,8 @@ import numpy as np
 from softform_core.arrays import Array
 from softform_core.bodies.bellows.energy import derivatives, energies, load_derivatives, strain_under
 from softform_core.bodies.bellows.model import BellowsArm
-from softform_core.bodies.bellows.rings import ring_frames, ring_twists
-from softform_core.bodies.bellows.skin import Skin
+from softform_core.bodies.bellows.rings import element_twists, ring_frames
+from softform_core.bodies.bellows.skin import Skin, at_ends, carried_twists
 from softform_core.bodies.bellows.skinned import SkinnedArm
 from softform_core.simulation.hessian import BlockHessian
 
@@ -60,5 +60,12 @@ class BellowsProblem(SkinnedArm):
         return places, frames
 
     def _twists(self, unknowns: Array, moves: Array) -> Array:
+        strains, skin, elements = self.strains(unknowns), self._skin, np.arange(self._elements)
         by_strain = (moves * self._unit[:, None]).reshape(len(unknowns), self._elements, 4, -1)
-        return np.asarray(ring_twists(self.arm, self._skin, self.strains(unknowns), np.ascontiguousarray(by_strain)))
+        places, frames = self._rings(unknowns)
+        ends = ring_frames(self.arm, at_ends(self._skin, self._elements), strains)[0]
+        whole = element_twists(self.arm, elements, np.ones(self._elements), strains) @ by_strain
+        own = element_twists(self.arm, skin.element, skin.share, strains) @ by_strain[:, skin.element]
+        plate = (skin.beyond * self.arm.link_length[skin.element])[:, None] * frames[..., 2]
+        own[:, :, :3] += np.cross(own[:, :, 3:], plate[..., None], axis=2)
+        return np.asarray(carried_twists(places, skin.element, whole, ends) + own)

@@ -3,7 +3,7 @@
 import numba
 import numpy as np
 
-from softform_core.bodies.rod.kinematics import cross, mean_tangent_derivative, place_rod, rotation_and_mean
+from softform_core.bodies.rod.kinematics import mean_tangent_derivative, place_rod, rotation_and_mean
 
 
 @numba.njit(cache=True, nogil=True)
@@ -26,48 +26,20 @@ def ring_frames(arm, skin, strains):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def ring_twists(arm, skin, strains, moves):  # type: ignore[no-untyped-def]
-    """Shifts and turns (n, R, 6, c) of the rings as the strains (n, E, 4) move by `moves` (n, E, 4, c)."""
-    samples, rings, columns = strains.shape[0], skin.element.shape[0], moves.shape[3]
-    found = np.zeros((samples, rings, 6, columns))
-    places, _ = ring_frames(arm, skin, strains)
+def element_twists(arm, element, share, strains):  # type: ignore[no-untyped-def]
+    """Shift and turn (n, R, 6, 4), by the strains (n, E, 4) of their own elements, of R places along elements."""
+    samples, count = strains.shape[0], element.shape[0]
+    found = np.zeros((samples, count, 6, 4))
     for n in range(samples):
-        directors, ends, _ = place_rod(arm, strains[n])
-        for e in range(strains.shape[1]):
-            _add_element(arm, skin, directors[e], ends[e], strains[n, e], e, places[n], moves[n, e], found[n])
-    return found
-
-
-@numba.njit(cache=True)
-def _add_element(arm, skin, director, end, q, e, places, moves, found):  # type: ignore[no-untyped-def]
-    """Add what element e does to all rings from itself on."""
-    whole = _twists(director, arm.length[e], q)
-    for r in range(places.shape[0]):
-        if skin.element[r] < e:
-            continue
-        if skin.element[r] > e:
-            twists, arm_to_ring = whole, places[r] - end
-        else:
-            length = skin.share[r] * arm.length[e]
-            twists = _twists(director, length, q)
-            turn, _ = rotation_and_mean(q[:3] * length)
-            arm_to_ring = skin.beyond[r] * arm.link_length[e] * (director @ turn)[:, 2]
-        for i in range(4):
-            carried = cross(twists[i, 3:], arm_to_ring)
-            for c in range(moves.shape[1]):
-                for a in range(3):
-                    found[r, a, c] += (twists[i, a] + carried[a]) * moves[i, c]
-                    found[r, 3 + a, c] += twists[i, 3 + a] * moves[i, c]
-
-
-@numba.njit(cache=True)
-def _twists(director, length, q):  # type: ignore[no-untyped-def]
-    """Shift and turn (4, 6) of the point at `length` of an element as each of its strains changes."""
-    found, phi = np.zeros((4, 6)), q[:3] * length
-    _, mean = rotation_and_mean(phi)
-    bent = mean_tangent_derivative(phi)
-    for i in range(3):
-        found[i, :3] = length**2 * (1.0 + q[3]) * (director @ bent[:, i].copy())
-        found[i, 3:] = length * (director @ mean[:, i].copy())
-    found[3, :3] = length * (director @ mean[:, 2].copy())
+        directors, _, _ = place_rod(arm, strains[n])
+        for r in range(count):
+            q = strains[n, element[r]]
+            length, director = share[r] * arm.length[element[r]], directors[element[r]]
+            phi = q[:3] * length
+            _, mean = rotation_and_mean(phi)
+            shift = length**2 * (1.0 + q[3]) * (director @ mean_tangent_derivative(phi))
+            turn = length * (director @ mean)
+            found[n, r, :3, :3] = shift
+            found[n, r, 3:, :3] = turn
+            found[n, r, :3, 3] = turn[:, 2]
     return found

@@ -48,6 +48,11 @@ def skin_of(body: BellowsBody, elements: int | None = None, rings: int = _RINGS)
     return Skin(np.array(element), np.array(share), np.array(beyond), outline_of(body.section))
 
 
+def at_ends(skin: Skin, elements: int) -> Skin:
+    """A ring at the end of each element, before the plate."""
+    return skin._replace(element=np.arange(elements), share=np.ones(elements), beyond=np.zeros(elements))
+
+
 def outline_of(section: BellowsSection) -> Array:
     """Points (A, 2) m at even distances on the convex hull of the bellows' circles, from the x axis on."""
     around = section.count * -(-_AROUND // section.count)
@@ -83,6 +88,22 @@ def vertices_on(skin: Skin, places: Array, frames: Array) -> Array:
     """Vertices (n, R A, 3) m on rings at places (n, R, 3) with directors (n, R, 3, 3)."""
     vertices = places[:, :, None] + np.einsum("nrij,aj->nrai", frames[..., :2], skin.outline)
     return vertices.reshape(len(places), -1, 3)
+
+
+def carried_twists(places: Array, before: NDArray[np.int64], twists: Array, ends: Array) -> Array:
+    """Shifts and turns (n, R, 6, c) of rings that whole elements carry along.
+
+    Args:
+        places: (n, R, 3) m of the rings.
+        before: (R,) number of elements that carry each ring.
+        twists: (n, E, 6, c) shift and turn of the end of each element by itself.
+        ends: (n, E, 3) m of these ends.
+    """
+    about_origin = twists.copy()
+    about_origin[:, :, :3] -= np.cross(twists[:, :, 3:], ends[..., None], axis=2)
+    sums = np.concatenate([np.zeros_like(twists[:, :1]), np.cumsum(about_origin, axis=1)], axis=1)[:, before]
+    sums[:, :, :3] += np.cross(sums[:, :, 3:], places[..., None], axis=2)
+    return sums
 
 
 def moves_on(skin: Skin, frames: Array, twists: Array) -> Array:

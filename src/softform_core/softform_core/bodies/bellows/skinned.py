@@ -1,6 +1,7 @@
 """What both models of an arm of bellows, the simulator's rod and a reality's chain, give to the solver."""
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from softform_core.arrays import Array
 from softform_core.bodies.bellows.skin import Skin, faces_of, moves_on, vertices_on
 from softform_core.simulation.hessian import BlockHessian
+from softform_core.simulation.simulated_body import equilibrium_unknowns
 
 _TOLERANCE = 1e-10  # of the least stiffness at rest
 _ROUNDING = 1e-14  # of the stiffness
@@ -34,9 +36,26 @@ class SkinnedArm(ABC):
         self._skin, self._unit = skin, unit
         self.faces: NDArray[np.int32] = faces_of(skin)
         self.unloaded = np.zeros(bellows)
-        self.rest = np.zeros(len(unit))
-        stiffness = np.diagonal(self.derivatives(self.rest[None], self.unloaded[None])[1].blocks[0, 0])
+        straight = np.zeros((1, len(unit)))
+        stiffness = np.diagonal(self.derivatives(straight, self.unloaded[None])[1].blocks[0, 0])
         self._tolerance, self.rounding = _TOLERANCE * float(stiffness.min()), _ROUNDING * float(stiffness.sum())
+
+    @cached_property
+    def rest(self) -> Array:
+        """Unknowns (m,) of the vented arm under its own weight."""
+        return equilibrium_unknowns(self, self.unloaded[None])[0]
+
+    @abstractmethod
+    def start(self, actuators: Array) -> Array:
+        """Unknowns (n, m) from which Newton's method begins."""
+
+    @abstractmethod
+    def energy(self, unknowns: Array, actuators: Array) -> Array:
+        """Pi (n,), J."""
+
+    @abstractmethod
+    def load_derivative(self, unknowns: Array, actuators: Array) -> Array:
+        """Derivative of the gradient by the pressures, (n, m, k)."""
 
     @abstractmethod
     def derivatives(self, unknowns: Array, actuators: Array) -> tuple[Array, BlockHessian]:
