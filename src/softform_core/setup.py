@@ -22,6 +22,7 @@ setup(
             "imported = softform_core.bodies.imported.description:ImportedBody",
             "rod = softform_core.bodies.rod.description:RodBody",
             "tendon_rod = softform_core.bodies.tendon_rod.description:TendonRodBody",
+            "bellows = softform_core.bodies.bellows.description:BellowsBody",
         ],
         "softform.imports": [
             "tips = softform_core.cli.import_:tips",

@@ -17,9 +17,6 @@ from softform_core.surface.patch import ParametrisedMesh, Patch
 from softform_rig.live_body import LiveBody
 from softform_rig.motion_capture import WornMarkers
 
-MARKERS = 34
-"""As many as the paper used (Sec. V-D)."""
-
 _CANDIDATES = 129
 """A side of the grid of places among which the layout chooses."""
 
@@ -183,7 +180,7 @@ def worn_markers(robot: Robot, body: LiveBody, placement_error: float, seed: int
     worn: list[WornMarkers] = []
     if robot.surfaces:
         surface = rest_surface_of(robot, body.simulated)
-        worn.append(glue_markers(surface, marker_layout(surface, MARKERS), placement_error, seed))
+        worn.append(glue_markers(surface, marker_layout(surface, robot.markers), placement_error, seed))
     if TIP in robot.frames:
         worn.append(TipMarker(body.simulated.frames[TIP]))
     return worn

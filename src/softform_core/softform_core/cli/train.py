@@ -82,7 +82,9 @@ def _surface_fk(robot: Robot, store: Path, folder: Path, recipe_name: str, epoch
     from softform_core.training.model_card import make_card
     from softform_core.training.shapes import load_training_shapes
 
-    recipe = RECIPES[recipe_name]
+    recipe = replace(RECIPES[recipe_name], hidden=tuple(robot.networks.forward_kinematics))
+    if recipe_name == "default":
+        recipe = replace(recipe, activation=robot.networks.activation)
     if epochs is not None:
         recipe = replace(recipe, epochs=epochs)
     runs = runs_dir() / "train" / f"{robot.name}-fk"

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,20 @@ class TipLearning(Description):
     jacobian: Layers
 
 
+class SurfaceLearning(Description):
+    """Networks of a robot with surfaces, where they are not those of the recipes.
+
+    Attributes:
+        forward_kinematics: Hidden layers of N_fk.
+        activation: Of N_fk by the default recipe; a body that bends far is learned better by a smooth one.
+        sim_to_real: Hidden layers of N_rbf; those of the recipe by default.
+    """
+
+    forward_kinematics: Layers = [128, 128]
+    activation: Literal["relu", "tanh"] = "relu"
+    sim_to_real: Layers | None = None
+
+
 class Robot(Description):
     """One robot of any body.
 
@@ -56,9 +70,11 @@ class Robot(Description):
         source: Origin of its numbers.
         body: Body; its `kind` chooses the class.
         surfaces: Patches of the body that are measured and asked for.
+        networks: Networks that learn its surfaces.
         frames: Named points of the body that are asked for, and how their kinematics are learned.
         devices: Board and channel of each actuator.
         tolerances: Tolerances of the driver for this robot.
+        markers: Number of motion-capture markers on its surfaces.
         base_markers: Motion-capture markers on its rigid frame, name -> position in the robot's frame, m: by them the
             captured markers come into that frame.
     """
@@ -71,8 +87,10 @@ class Robot(Description):
     actuation_map: AnyMap = Identity()
     devices: Annotated[list[Device], Field(min_length=1)]
     surfaces: list[SurfaceDescription] = []
+    networks: SurfaceLearning = SurfaceLearning()
     frames: dict[str, TipLearning] = {}
     tolerances: Tolerances = Tolerances()
+    markers: Annotated[int, Field(ge=4, le=2000)] = 34
     base_markers: dict[str, Place] = {}
     _path: str = PrivateAttr("")
 

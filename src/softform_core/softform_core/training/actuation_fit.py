@@ -11,7 +11,7 @@ from scipy.spatial import cKDTree
 from softform_core.arrays import Array
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.rbf_warp import ActuationCorrection
-from softform_core.frames.frames import Frames
+from softform_core.frames.frames import Frames, MarkerFrames
 from softform_core.units import MM_PER_M
 
 _ITERATIONS = 6
@@ -47,8 +47,7 @@ def fit_actuation(
     for _ in range(_ITERATIONS):
         felt = (1.0 + unknowns[:count]) * frames.actuation + span * unknowns[count:]
         points, normals = simulated.points(felt), simulated.normals(felt)
-        ahead = [simulated.points(felt + step) for step in np.diag(_STEP * span)]
-        slopes = np.stack([(moved - points) / _STEP for moved in ahead], axis=-1)  # mm over the range
+        slopes = _slopes(simulated, felt, points, span)
         rows, rests = [], []
         for frame, (cloud, cloud_normals) in enumerate(zip(clouds, frames.normals, strict=True)):
             nearest = cKDTree(points[frame]).query(cloud)[1]
@@ -60,6 +59,36 @@ def fit_actuation(
         unknowns = unknowns + _step(np.concatenate(rows), np.concatenate(rests), unknowns, expected, shared)
         unknowns[:count] = np.maximum(unknowns[:count], _SMALLEST_GAIN - 1.0)
     return ActuationCorrection(1.0 + unknowns[:count], span * unknowns[count:])
+
+
+def fit_actuation_to_markers(simulated: ForwardPipeline, frames: MarkerFrames) -> ActuationCorrection:
+    """As `fit_actuation`, for a body that was never captured, with known correspondences and full distances.
+
+    Args:
+        simulated: Forward kinematics at the markers.
+        frames: Captured frames.
+    """
+    count, seen = frames.actuation.shape[1], np.isfinite(frames.positions).all(axis=2)
+    span = np.maximum(np.ptp(frames.actuation, axis=0), 1e-12)
+    shared = float(seen.sum(axis=1).mean()) * 3.0 / _INDEPENDENT
+    expected = np.repeat(UNKNOWN, count)
+    unknowns = np.zeros(2 * count)
+    for _ in range(_ITERATIONS):
+        felt = (1.0 + unknowns[:count]) * frames.actuation + span * unknowns[count:]
+        points = simulated.points(felt)
+        slopes = _slopes(simulated, felt, points, span)
+        by_gain = slopes * (frames.actuation / span)[:, None, None, :]
+        rows = np.concatenate([by_gain, slopes], axis=-1)[seen].reshape(-1, 2 * count)
+        rests = (MM_PER_M * frames.positions - points)[seen].ravel()
+        unknowns = unknowns + _step(rows, rests, unknowns, expected, shared)
+        unknowns[:count] = np.maximum(unknowns[:count], _SMALLEST_GAIN - 1.0)
+    return ActuationCorrection(1.0 + unknowns[:count], span * unknowns[count:])
+
+
+def _slopes(simulated: ForwardPipeline, felt: Array, points: Array, span: Array) -> Array:
+    """Derivatives (n, P, 3, k) of the points (n, P, 3) by the actuations (n, k), mm over their range."""
+    ahead = [simulated.points(felt + step) for step in np.diag(_STEP * span)]
+    return np.stack([(moved - points) / _STEP for moved in ahead], axis=-1)
 
 
 def _step(rows: Array, rests: Array, unknowns: Array, expected: Array, shared: float) -> Array:

@@ -210,7 +210,10 @@ def _recipe(request: LearnRequest, recorded: RecordedFrames, earlier: SurfaceSim
             f"Recipe '{name}' cannot learn from frames by {recorded.origin['via']}.",
             f"Choose: {', '.join(recipes)}.",
         )
-    return recipes[name]
+    recipe = recipes[name]
+    if (hidden := request.robot.networks.sim_to_real) is not None:
+        recipe = replace(recipe, hidden=tuple(hidden))
+    return recipe
 
 
 def _part(

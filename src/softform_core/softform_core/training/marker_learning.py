@@ -1,7 +1,9 @@
 """Training of N_rbf on labelled markers (paper 000, Sec. III-C): known correspondences, Eq. 13 in place of Eq. 6.
 
 As the paper has it: w_c is 1 for a captured marker and 0 for a missing one, omega_nc = omega_cr = 0 (no N_conf), the
-kernels stand at the markers (Table II). The identity start, the stable directions with a penalty on their amplitudes,
+kernels stand at the markers, or on an even grid where there are more markers than kernels (Table II: 34 kernels at 34
+markers, 100 under 400). So many markers tell the gains and offsets of the actuation apart, which are fitted first, as
+those of scans are. The identity start, the stable directions with a penalty on their amplitudes,
 the principal components and the ensemble are those of scans (`training.sim_to_real`).
 """
 
@@ -13,10 +15,14 @@ import torch
 from torch import Tensor, nn
 
 from softform_core.arrays import Array
+from softform_core.forward.actuation_correction import ActuationCorrection
+from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.frames.frames import MarkerFrames
 from softform_core.frames.marker_checks import check_markers
 from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.networks.sim_to_real import FunctionPrediction
+from softform_core.surface.patch_set import PatchSet
+from softform_core.training.actuation_fit import fit_actuation_to_markers
 from softform_core.training.ensemble import Member, TrainingRun, train_ensemble
 from softform_core.training.marker_uncertainty import MarkerPrediction, calibrate_at_markers, share_between_markers
 from softform_core.training.recipe import Recipe
@@ -69,7 +75,11 @@ def train_sim_to_real_from_markers(
             or training diverges.
     """
     run = run or TrainingRun()
-    patches = run.patches
+    patches, actuation = run.patches, None
+    if len(frames.uv) > recipe.kernels and kernel_uv is None:
+        kernel_uv, recipe = patches.kernels(recipe.kernels), replace(recipe, kernel_width=None)
+        actuation = run.start[0].actuation if run.start is not None else _fitted(forward_kinematics, frames, patches)
+        forward_kinematics = actuation.before(forward_kinematics) if actuation is not None else forward_kinematics
     kernels = frames.uv if kernel_uv is None else kernel_uv
     data = WarpData.of(forward_kinematics, frames.actuation, frames.uv, kernels, recipe, patches)
     if check_labels:
@@ -87,7 +97,12 @@ def train_sim_to_real_from_markers(
     gap = MM_PER_M * frames.positions - data.points.numpy()
     floor = float(np.hypot(floor, share * np.sqrt(np.nanmean(np.square(gap).sum(axis=2)))))
     flags = _flags(data, frames, predictions)
-    return model_of(members, data.shape_input, kernels, data.kernel_width, (factor, floor), flags)
+    calibration = factor, floor
+    return model_of(members, data.shape_input, kernels, data.kernel_width, calibration, flags, actuation=actuation)
+
+
+def _fitted(forward_kinematics: MlpWeights, frames: MarkerFrames, patches: PatchSet) -> ActuationCorrection:
+    return fit_actuation_to_markers(ForwardPipeline(forward_kinematics, frames.uv, None, patches), frames)
 
 
 class MarkerProblem:

@@ -18,7 +18,7 @@ from softform_core.shapes.target import estimate_normals
 from softform_rig.device_pose import DevicePose
 from softform_rig.gap import random_actuations
 from softform_rig.live_body import LiveBody
-from softform_rig.markers import MARKERS, glue_markers, marker_layout
+from softform_rig.markers import glue_markers, marker_layout
 from softform_rig.motion_capture import MotionCapture
 from softform_rig.reality import Reality, ScannerDescription
 from softform_rig.scanner import Scan, Scanner
@@ -151,7 +151,7 @@ def make_marker_frames(
     described = reality.motion_capture.model_copy(update={"missing": missing, "pose": _NO_REGISTRATION})
     at_rest = live.rest
     surface = rest_surface_of(robot, live.simulated)
-    glued = glue_markers(surface, marker_layout(surface, MARKERS), described.placement_error, seed)
+    glued = glue_markers(surface, marker_layout(surface, robot.markers), described.placement_error, seed)
     # The system's frame is the robot's: no base markers are needed.
     cameras = MotionCapture(described, [glued], {}, at_rest, seed)
     clock = itertools.count(step=_BETWEEN_CAPTURES)

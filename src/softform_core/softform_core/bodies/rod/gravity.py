@@ -59,11 +59,8 @@ def _own_hessian(g, hung, mass, length, stretch, phi, bent):  # type: ignore[no-
     tau = (phi * phi).sum()
     own = np.zeros((4, 4))
     own[:3, :3] = length**2 * (
-        mass
-        * length
-        * (1.0 + stretch)
-        * _turned_hessian(_series(tau, 2), _series(tau, 3), g, np.array([0.0, 0, 1]), phi)
-        + _turned_hessian(_series(tau, 1), _series(tau, 2), g, hung, phi)
+        mass * length * (1.0 + stretch) * turned_hessian(series(tau, 2), series(tau, 3), g, np.array([0.0, 0, 1]), phi)
+        + turned_hessian(series(tau, 1), series(tau, 2), g, hung, phi)
     )
     for i in range(3):
         own[i, 3] = own[3, i] = mass * length**2 * np.dot(g, bent[:, i].copy())
@@ -71,7 +68,7 @@ def _own_hessian(g, hung, mass, length, stretch, phi, bent):  # type: ignore[no-
 
 
 @numba.njit(cache=True)
-def _series(tau, first):  # type: ignore[no-untyped-def]
+def series(tau, first):  # type: ignore[no-untyped-def]
     """sum_i (-tau)^i / (2 i + first)! and its first two derivatives.
 
     With tau = t² and first = 1, 2, 3 these are sin(t)/t, (1 - cos t)/t² and (t - sin t)/t³.
@@ -91,7 +88,7 @@ def _series(tau, first):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def _turned_hessian(q, r, u, w, phi):  # type: ignore[no-untyped-def]
+def turned_hessian(q, r, u, w, phi):  # type: ignore[no-untyped-def]
     """Second derivatives (3, 3) over phi of u . w (1 - r tau) + q phi . (w x u) + r (u . phi)(w . phi).
 
     q and r are functions of tau = |phi|², each given by its value and first two derivatives.

@@ -1,0 +1,114 @@
+"""The skin of an arm: a tube around its bellows, carried by cross-sections ("rings") along it.
+
+The true surface has folds; the skin is what a sleeve drawn over the bellows shows, and what markers are glued to. Its
+outline is the convex hull of the bellows' outer circles. Every vertex moves rigidly with its ring.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.arrays import Array
+from softform_core.bodies.bellows.description import BellowsBody, BellowsSection
+
+_AROUND = 36  # vertices of a ring, at least
+_RINGS = 4  # of an element
+
+
+class Skin(NamedTuple):
+    """R rings and the outline that they carry.
+
+    Attributes:
+        element: (R,) element that each ring belongs to.
+        share: (R,) place along the element, 0 ... 1.
+        beyond: (R,) place along the plate behind the element, 0 ... 1.
+        outline: (A, 2) m in the cross-section, in the sense from its first axis to its second.
+    """
+
+    element: NDArray[np.int64]
+    share: Array
+    beyond: Array
+    outline: Array
+
+
+def skin_of(body: BellowsBody, elements: int | None = None, rings: int = _RINGS) -> Skin:
+    """The skin of a body with so many elements in each section and rings in each element."""
+    element, share, beyond = [0], [0.0], [0.0]
+    count = elements or body.elements
+    for e in range(body.sections * count):
+        for ring in range(rings):
+            element.append(e)
+            share.append((ring + 1.0) / rings)
+            beyond.append(0.0)
+        if (e + 1) % count == 0 and body.plate_length > 0.0:
+            element.append(e)
+            share.append(1.0)
+            beyond.append(1.0)
+    return Skin(np.array(element), np.array(share), np.array(beyond), outline_of(body.section))
+
+
+def at_ends(skin: Skin, elements: int) -> Skin:
+    """A ring at the end of each element, before the plate."""
+    return skin._replace(element=np.arange(elements), share=np.ones(elements), beyond=np.zeros(elements))
+
+
+def outline_of(section: BellowsSection) -> Array:
+    """Points (A, 2) m at even distances on the convex hull of the bellows' circles, from the x axis on."""
+    around = section.count * -(-_AROUND // section.count)
+    side = 2.0 * section.pitch_radius * np.sin(np.pi / section.count)
+    arc = 2.0 * np.pi * section.radius / section.count
+    # From the middle of one bellow's arc to that of the next: half an arc, a straight line, half an arc.
+    way = (side + arc) * np.arange(around) * section.count / around
+    turn, within = np.divmod(way + 1e-12, side + arc)
+    half = 0.5 * arc
+    on_line = np.clip(within - half, 0.0, side)
+    angle = np.minimum(within, half) / section.radius + np.maximum(within - half - side, 0.0) / section.radius
+    between, middle = np.pi / section.count, np.array([section.pitch_radius, 0.0])
+    normal = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    along = np.array([-np.sin(between), np.cos(between)])
+    points = middle + on_line[:, None] * along + section.radius * normal
+    turned = 2.0 * np.pi * turn / section.count
+    cosine, sine = np.cos(turned), np.sin(turned)
+    return np.stack([cosine * points[:, 0] - sine * points[:, 1], sine * points[:, 0] + cosine * points[:, 1]], axis=1)
+
+
+def faces_of(skin: Skin) -> NDArray[np.int32]:
+    """Triangles (F, 3) over the vertices, ring by ring; normals look outwards."""
+    rings, around = len(skin.element), len(skin.outline)
+    here = np.arange(around)
+    beside = (here + 1) % around
+    start = around * np.arange(rings - 1)[:, None]
+    a, b = (start + here).ravel(), (start + beside).ravel()
+    c, d = a + around, b + around
+    return np.concatenate([np.stack([a, b, d], axis=1), np.stack([a, d, c], axis=1)]).astype(np.int32)
+
+
+def vertices_on(skin: Skin, places: Array, frames: Array) -> Array:
+    """Vertices (n, R A, 3) m on rings at places (n, R, 3) with directors (n, R, 3, 3)."""
+    vertices = places[:, :, None] + np.einsum("nrij,aj->nrai", frames[..., :2], skin.outline)
+    return vertices.reshape(len(places), -1, 3)
+
+
+def carried_twists(places: Array, before: NDArray[np.int64], twists: Array, ends: Array) -> Array:
+    """Shifts and turns (n, R, 6, c) of rings that whole elements carry along.
+
+    Args:
+        places: (n, R, 3) m of the rings.
+        before: (R,) number of elements that carry each ring.
+        twists: (n, E, 6, c) shift and turn of the end of each element by itself.
+        ends: (n, E, 3) m of these ends.
+    """
+    about_origin = twists.copy()
+    about_origin[:, :, :3] -= np.cross(twists[:, :, 3:], ends[..., None], axis=2)
+    sums = np.concatenate([np.zeros_like(twists[:, :1]), np.cumsum(about_origin, axis=1)], axis=1)[:, before]
+    sums[:, :, :3] += np.cross(sums[:, :, 3:], places[..., None], axis=2)
+    return sums
+
+
+def moves_on(skin: Skin, frames: Array, twists: Array) -> Array:
+    """Moves (n, R A, 3, c) of the vertices as their rings shift and turn by twists (n, R, 6, c)."""
+    arms = np.einsum("nrij,aj->nrai", frames[..., :2], skin.outline)
+    shift, turn = twists[:, :, None, :3], twists[:, :, None, 3:]
+    moved = shift + np.cross(turn, arms[..., None], axis=3)
+    return moved.reshape(len(frames), -1, 3, twists.shape[-1])
