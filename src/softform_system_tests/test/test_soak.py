@@ -57,7 +57,7 @@ def test_a_stack_that_stops_ends_the_soak():
     assert "recorder reported nothing" in signs.trouble(signs.commanded_at)
     signs.note_driver(DriverState.SAFE, "no command came for 1 s")
     signs.note_driver(DriverState.RUNNING, "following commands")
-    assert "the driver stopped: no command came" in signs.trouble(signs.recorder_told_at)
+    assert "the driver stopped: no command came" in signs.trouble(signs.recorder_health_at)
 
 
 def test_usage_of_this_process():
