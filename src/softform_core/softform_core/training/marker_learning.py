@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from softform_core.arrays import Array
-from softform_core.forward.actuation_correction import ActuationCorrection
 from softform_core.forward.pipeline import ForwardPipeline
+from softform_core.forward.rbf_warp import ActuationCorrection
 from softform_core.frames.frames import MarkerFrames
 from softform_core.frames.marker_checks import check_markers
 from softform_core.networks.mlp_weights import MlpWeights
