@@ -42,7 +42,7 @@ def test_a_stop_without_a_driver_does_not_claim_that_a_robot_left_in_doubt_is_ve
 ) -> None:
     latch = Latch(tmp_path / "latch.json")
     for _ in range(2):
-        assert "moved nothing" in latch.stop_unconfigured()
+        assert "moves nothing" in latch.stop_unconfigured()
     assert "not configured" in str(latch.read())
     latch.set(doubt)
     for _ in range(2):
@@ -50,7 +50,7 @@ def test_a_stop_without_a_driver_does_not_claim_that_a_robot_left_in_doubt_is_ve
             latch.stop_unconfigured()
     assert latch.read() == doubt
     latch.set("a chamber leaked")  # and the board had confirmed that it vents
-    assert "moved nothing" in latch.stop_unconfigured() and latch.read() == "a chamber leaked"
+    assert "moves nothing" in latch.stop_unconfigured() and latch.read() == "a chamber leaked"
 
 
 def test_a_stop_that_could_not_be_latched_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
