@@ -20,6 +20,7 @@ setup(
             "bench = softform_studies.cli_bench:bench",
             "figures = softform_studies.cli_figures:figures",
             "study = softform_studies.cli_study:study",
+            "picture = softform_studies.cli_picture:picture",
         ],
         "softform.training": ["prior = softform_studies.cli_prior:prior"],
         "softform.bench": [

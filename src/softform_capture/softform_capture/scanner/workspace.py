@@ -11,12 +11,6 @@ from softform_core.robots import Robot
 Workspace = Literal["box", "hemisphere"]
 WORKSPACES: tuple[Workspace, ...] = ("box", "hemisphere")
 
-DEPTH_BELOW = 0.25
-"""Depth of the robot's box below its resting surface, of its longer side: a soft sheet sags."""
-
-HEIGHT_ABOVE = 0.5
-"""Height of the robot's box above its resting surface, of its longer side."""
-
 
 def inside_workspace(points: Array, robot: Robot, workspace: Workspace, margin: float) -> NDArray[np.bool_]:
     """Which of the points (N, 3) m, in the robot's frame, lie where it can be, (N,).
@@ -45,7 +39,5 @@ def robot_box(robot: Robot, margin: float) -> tuple[Array, Array]:
     Returns:
         Lower and upper corner, each (3,) m.
     """
-    half, longer = robot.extent / 2.0, float(robot.extent.max())
-    low = np.array([-half[0], -half[1], -DEPTH_BELOW * longer])
-    high = np.array([half[0], half[1], HEIGHT_ABOVE * longer])
+    low, high = robot.body.box
     return low - margin, high + margin

@@ -84,7 +84,8 @@ def _surface_fk(robot: Robot, store: Path, folder: Path, recipe_name: str, epoch
 
     recipe = replace(RECIPES[recipe_name], hidden=tuple(robot.networks.forward_kinematics))
     if recipe_name == "default":
-        recipe = replace(recipe, activation=robot.networks.activation)
+        told = robot.networks
+        recipe = replace(recipe, activation=told.activation, epochs=told.epochs or recipe.epochs)
     if epochs is not None:
         recipe = replace(recipe, epochs=epochs)
     runs = runs_dir() / "train" / f"{robot.name}-fk"

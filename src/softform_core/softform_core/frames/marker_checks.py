@@ -1,7 +1,8 @@
 """Labels that cannot be right: markers exchanged, renamed or jumped, found before anything is learned from them.
 
 A frame's markers are compared with the simulated positions of the same markers at the same actuation. Simulation and
-reality differ by millimetres, markers stand centimetres apart, so the simulated shape tells which label is which.
+reality mostly differ by less than the distance between markers, and everywhere by nearly as much as beside it, so the
+simulated shape tells which label is which.
 """
 
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ _JUMP_SPREAD = 8.0
 """Robust standard deviations beyond which such a difference is a jump."""
 _ELSEWHERE = 0.25
 """Median distance to the simulated markers, over that size, beyond which a frame is not of this robot."""
+_FEW = 0.1
+"""Share of the markers: where more seem exchanged, their labels are shifted, and neighbours tell nothing of the gap."""
 _NAMED_FAULTS = 5
 
 
@@ -48,7 +51,8 @@ def marker_faults(frames: MarkerFrames, expected: Array) -> list[MarkerFault]:
     size = float(np.ptp(expected.reshape(-1, 3), axis=0).max())
     residual = frames.positions - expected
     # The gap between simulation and reality is smooth; a jump of one marker is not.
-    departure = np.linalg.norm(residual - neighbours_motion(residual, frames.uv), axis=2)
+    gap = neighbours_motion(residual, frames.uv)
+    departure = np.linalg.norm(residual - gap, axis=2)
     seen = departure[np.isfinite(departure)]
     spread = 1.48 * float(np.median(seen)) if len(seen) else 0.0
     furthest = max(_LEAST_JUMP * size, _JUMP_SPREAD * spread)
@@ -60,6 +64,10 @@ def marker_faults(frames: MarkerFrames, expected: Array) -> list[MarkerFault]:
             faults.append(MarkerFault(number, tuple(np.flatnonzero(visible)), reason))
             continue
         exchanged = exchanged_markers(frames.positions[number], expected[number])
+        if len(exchanged) < _FEW * len(visible):
+            # Where the gap is as large as the distance between markers, one lies where its neighbour is expected.
+            beside_gap = exchanged_markers(frames.positions[number], expected[number] + gap[number])
+            exchanged = np.intersect1d(exchanged, beside_gap)
         if len(exchanged):
             reason = f"markers {_names(frames, exchanged)} seem to be exchanged"
             faults.append(MarkerFault(number, tuple(exchanged), reason))

@@ -20,6 +20,10 @@ _LARGEST_DISTANCE = 0.05
 _LEAST_SPACING = 0.01
 """Distance over the robot's size: markers closer together cannot be distinguished."""
 _SEARCH_GRID = 91
+_LEAN_ITERATIONS = 8
+_LEAN_POWERS = 4
+_LEAN_RIDGE = 1e-4
+"""Keeps sections where no normal tells of them: along the tube."""
 
 
 def register_markers(rest: Array, robot: Robot) -> Array:
@@ -53,7 +57,9 @@ def register_markers(rest: Array, robot: Robot) -> Array:
             f"Markers {_listed(np.sort(pair))} are {gaps.min():.4f} m apart.",
             "Check the labels; take one of two markers that touch off the robot.",
         )
-    uv, distance = closest_parameters(markers, rest_surface(robot).control_points, robot.patches)
+    control = rest_surface(robot).control_points
+    markers = markers - _lean(markers, control, robot.patches)
+    uv, distance = closest_parameters(markers, control, robot.patches)
     far = np.flatnonzero(distance > _LARGEST_DISTANCE * size)
     if len(far):
         raise SoftformError(
@@ -61,6 +67,30 @@ def register_markers(rest: Array, robot: Robot) -> Array:
             "Check unit and alignment of the capture system, and that the robot is vented.",
         )
     return uv
+
+
+def _lean(markers: Array, control: Array, patches: PatchSet) -> Array:
+    """How far (M, 3) m a real tube leans to a side of the simulated one at each marker, at rest.
+
+    A long arm is mounted and loaded a little askew: its end lies a good part of its thickness beside that of the
+    simulated arm, and the closest points would lie as far around it from the markers. So cross-sections are shifted
+    first, by a polynomial along the tube, until markers are as near as they can be along the normals.
+    """
+    if len(patches) > 1 or not patches.patches[0].periodic:
+        return np.zeros_like(markers)
+    shift = np.zeros_like(markers)
+    for _ in range(_LEAN_ITERATIONS):
+        uv, _ = closest_parameters(markers - shift, control, patches)
+        slopes = [matrix @ control for matrix in patches.derivatives(uv)]
+        normals = np.cross(*slopes)
+        normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+        off = np.einsum("mx,mx->m", markers - patches.basis(uv) @ control, normals)
+        powers = uv[:, 1, None] ** np.arange(_LEAN_POWERS)
+        rows = np.einsum("mp,mx->mpx", powers, normals).reshape(len(markers), -1)
+        ridge = _LEAN_RIDGE * len(markers) * np.eye(rows.shape[1])
+        amplitudes = np.linalg.solve(rows.T @ rows + ridge, rows.T @ off).reshape(_LEAN_POWERS, 3)
+        shift = powers @ amplitudes
+    return shift
 
 
 def _listed(indices: NDArray[np.integer]) -> str:

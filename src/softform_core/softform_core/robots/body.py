@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from softform_core.arrays import Array
 from softform_core.robots.description import Description
 
+_DEPTH_BELOW, _HEIGHT_ABOVE = 0.25, 0.5  # of the longer side: a soft sheet sags, and bulges
+
 
 class Outline(NamedTuple):
     """Where one input of a body lies, for pictures: an ellipse or rectangle in one panel; m."""
@@ -43,6 +45,12 @@ class Body(Description):
     def extent(self) -> Array:
         """Size of the resting body along x and y, (2,) m; by default its largest extent in both."""
         return np.array([self.size, self.size])
+
+    @property
+    def box(self) -> tuple[Array, Array]:
+        """Lower and upper corner, (3,) m each, around every shape; by default those of a sheet in z = 0 that bulges."""
+        half, longer = self.extent / 2.0, float(self.extent.max())
+        return np.append(-half, -_DEPTH_BELOW * longer), np.append(half, _HEIGHT_ABOVE * longer)
 
     @property
     def patches(self) -> dict[str, bool]:

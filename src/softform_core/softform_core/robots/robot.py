@@ -50,11 +50,13 @@ class SurfaceLearning(Description):
     Attributes:
         forward_kinematics: Hidden layers of N_fk.
         activation: Of N_fk by the default recipe; a body that bends far is learned better by a smooth one.
+        epochs: Passes of N_fk over the shapes by the default recipe; the recipe's own by default.
         sim_to_real: Hidden layers of N_rbf; those of the recipe by default.
     """
 
     forward_kinematics: Layers = [128, 128]
     activation: Literal["relu", "tanh"] = "relu"
+    epochs: Annotated[int, Field(ge=1)] | None = None
     sim_to_real: Layers | None = None
 
 

@@ -97,6 +97,14 @@ class BellowsBody(Body):
         return self.sections * (self.section.length + self.plate_length)
 
     @property
+    def box(self) -> tuple[Array, Array]:
+        """Around the base as far as all bellows reach with their folds flat; behind it half as far."""
+        reach = self.sections * (self.section.length * self.section.longest + self.plate_length)
+        low, high = np.full(3, -reach), np.full(3, reach)
+        (high if self.hanging else low)[2] *= 0.5
+        return low, high
+
+    @property
     def patches(self) -> dict[str, bool]:
         """The skin around the bellows: u runs around the arm, v along it."""
         return {SKIN: True}
@@ -105,7 +113,7 @@ class BellowsBody(Body):
         """The bellows in the cross-section of each section."""
         side = 2.0 * self.section.radius
         return [
-            Outline(f"section {section + 1} of {self.sections}, seen from the base", "ellipse", x, y, side, side)
+            Outline(f"section {section + 1} of {self.sections}, seen from its end", "ellipse", x, y, side, side)
             for section in range(self.sections)
             for x, y in self.section.places.tolist()
         ]

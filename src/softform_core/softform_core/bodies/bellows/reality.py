@@ -133,18 +133,18 @@ def draw_real_bellows(nominal: BellowsBody, draw: np.random.Generator) -> RealBe
         draw: Decides; everything is drawn in any case, so that a field's chance changes nothing else.
     """
     count, section = len(nominal.inputs), nominal.section
-    batch, spread = log_uniform(draw, 0.85, 1.15), draw.uniform(0.02, 0.08)
+    batch, spread = log_uniform(draw, 0.8, 1.25), draw.uniform(0.04, 0.12)
     differences = {
-        "stiffness_scale": (batch * np.clip(draw.normal(1.0, spread, count), 0.75, 1.25)).tolist(),
+        "stiffness_scale": (batch * np.clip(draw.normal(1.0, spread, count), 0.7, 1.3)).tolist(),
         "area_scale": np.clip(draw.normal(1.0, 0.02, count), 0.94, 1.06).tolist(),
         "length_scale": np.clip(draw.normal(1.0, 0.008, nominal.sections), 0.98, 1.02).tolist(),
         "place_error": draw.uniform(0.005, 0.03) * section.pitch_radius,
-        "plate_tilt": draw.uniform(0.003, 0.012),
-        "base_turn": tuple(draw.normal(0.0, 0.01, 3)),
-        "tilt": tuple(draw.normal(0.0, 0.01, 2)),
-        "bending_scale": log_uniform(draw, 0.85, 1.2),
+        "plate_tilt": draw.uniform(0.004, 0.015),
+        "base_turn": tuple(draw.normal(0.0, 0.015, 3)),
+        "tilt": tuple(draw.normal(0.0, 0.015, 2)),
+        "bending_scale": log_uniform(draw, 0.75, 1.25),
         "torsion_scale": log_uniform(draw, 0.6, 1.6),
-        "mass_scale": draw.uniform(0.9, 1.25),
+        "mass_scale": draw.uniform(0.9, 1.4),
     }
     room = 1.0 - section.shortest
     return RealBellows(
