@@ -21,6 +21,7 @@ setup(
             "membrane = softform_core.bodies.membrane.description:MembraneBody",
             "imported = softform_core.bodies.imported.description:ImportedBody",
             "rod = softform_core.bodies.rod.description:RodBody",
+            "solid = softform_core.bodies.solid.description:SolidBody",
             "tendon_rod = softform_core.bodies.tendon_rod.description:TendonRodBody",
         ],
         "softform.imports": [
