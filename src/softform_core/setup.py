@@ -9,7 +9,7 @@ setup(
         ("share/softform_core", ["package.xml"]),
     ],
     install_requires=["setuptools"],
-    extras_require={"test": ["pytest"]},  # by this `colcon test` knows what runs the tests
+    extras_require={"test": ["pytest"], "mkl": ["pypardiso"]},  # by this `colcon test` knows what runs the tests
     zip_safe=True,
     maintainer="Softform maintainers",
     maintainer_email="softform@users.noreply.example",

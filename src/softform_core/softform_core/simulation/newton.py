@@ -17,7 +17,7 @@ from softform_core.simulation.hessian import Factor, Hessian
 from softform_core.simulation.problem import EquilibriumProblem, MixedProblem
 
 MAX_ITERATIONS = 80
-MAX_MIXED_ITERATIONS = 15  # a mixed problem that converges takes 4 to 12
+MAX_MIXED_ITERATIONS = 12  # a mixed problem that converges takes 4 to 11
 SMALLEST_LOAD_STEP = 1.0 / 128.0
 
 _ARMIJO = 1e-4
@@ -74,9 +74,7 @@ def find_equilibria(problem: EquilibriumProblem, actuators: Array, start: Array 
     return _joined(parts) if parts else newton(problem, problem.start(actuators), actuators)
 
 
-def newton(
-    problem: EquilibriumProblem, start: Array, actuators: Array, balanced: Array | None = None
-) -> Equilibria:
+def newton(problem: EquilibriumProblem, start: Array, actuators: Array, balanced: Array | None = None) -> Equilibria:
     """Damped Newton from `start` (n, m), each sample by itself.
 
     Args:
@@ -197,8 +195,8 @@ def _whole_step(
 
     Where that is little, Newton's method would crawl on for long before it fails.
     """
-    blocked = ~np.isfinite(step).all(axis=1)
-    step = np.where(blocked[:, None], 0.0, step)
+    blocked = np.asarray(~np.isfinite(step).all(axis=1), dtype=np.bool_)
+    step = np.where(blocked.reshape(-1, 1), 0.0, step)
     share = np.minimum(1.0, problem.largest_step / np.maximum(np.abs(step).max(axis=1), 1e-300))
     share *= problem.step_share(x, share[:, None] * step)
     trial = x + share[:, None] * step

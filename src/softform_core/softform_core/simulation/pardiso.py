@@ -19,9 +19,7 @@ _ANALYSE, _FACTORISE, _SOLVE = 11, 22, 33
 _NEGATIVE_PIVOTS = 23
 
 
-def sparse_factoriser(
-    indices: NDArray[np.int32], indptr: NDArray[np.int32]
-) -> Callable[[csc_matrix], Factor] | None:
+def sparse_factoriser(indices: NDArray[np.int32], indptr: NDArray[np.int32]) -> Callable[[csc_matrix], Factor] | None:
     """What factorises matrices with entries at just these places, by columns; None without `pypardiso`."""
     try:
         from pypardiso import PyPardisoSolver
@@ -40,10 +38,8 @@ class _Pardiso:
         starts = np.concatenate([[0], np.cumsum(np.bincount(column[self._kept], minlength=size))])
         values = np.ones(len(self._kept))
         self._upper = csr_matrix((values, indices[self._kept], starts.astype(np.int32)), shape=(size, size))
-        self._class, self._solver = solver_class, None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        raise TypeError("a solver cannot be sent to another process")
+        self._class = solver_class
+        self._solver: Any = None
 
     def __call__(self, matrix: csc_matrix) -> "PardisoFactor":
         """Factor of a matrix."""
@@ -59,7 +55,6 @@ class _Pardiso:
         return self._run(_SOLVE, load)
 
     def _run(self, phase: int, load: Array) -> Array:
-        assert self._solver is not None
         self._solver.set_phase(phase)
         return np.asarray(self._solver._call_pardiso(self._upper, np.asfortranarray(load)))
 

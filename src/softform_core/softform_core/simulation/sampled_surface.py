@@ -1,6 +1,5 @@
 """A body with a surface in data sets: its vertices."""
 
-import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array

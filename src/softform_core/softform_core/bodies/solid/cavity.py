@@ -58,7 +58,9 @@ def cavity_volumes(  # type: ignore[no-untyped-def]
                 for a in range(n):
                     for i in range(3):
                         gradients[cavity, faces[e, a], i] += third * (
-                            shapes[q, a] * normal[i] + derivatives[q, a, 0] * second[i] + derivatives[q, a, 1] * first[i]
+                            shapes[q, a] * normal[i]
+                            + derivatives[q, a, 0] * second[i]
+                            + derivatives[q, a, 1] * first[i]
                         )
             if not slots.size:
                 continue

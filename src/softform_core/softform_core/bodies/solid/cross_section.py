@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike, NDArray
 from softform_core.arrays import Array
 from softform_core.bodies.solid.description import Cells, CrossSection
 
-
 Places = list[tuple[int, int]]
 """Nodes of the grid: line from the axis, place around."""
 
@@ -21,7 +20,7 @@ class SectionMesh(NamedTuple):
         triangles: (T, 6) corners counter-clockwise, then the middles of their sides 01, 12, 20.
         chamber: (T,) chamber that each lies in, -1 where it is solid.
         is_wall: (T,) whether it belongs to the outer wall.
-        rim: (2 c,) nodes of the c cells around the outer wall: corners at even places; it begins with the first chamber.
+        rim: (2 c,) nodes of the c cells around the outer wall, corners at even places, from the first chamber on.
     """
 
     nodes: Array
@@ -44,16 +43,13 @@ def mesh_section(
         turn: Turn of each chamber about the axis, (k,) rad or a number.
     """
     outer = section.radius - wall_scale * (section.radius - section.outer)
-    each = np.zeros(section.chambers)
-    angles, moved = _around(section, cells, each + shift, each + turn)
+    shifts, turns = (np.asarray(each, dtype=np.float64) * np.ones(section.chambers) for each in (shift, turn))
+    angles, moved = _around(section, cells, shifts, turns)
     count = len(angles)
     rows = [np.zeros(count)]
-    for number, (begin, end) in zip(
-        (cells.core, cells.depth, cells.wall),
-        ((0.0, section.inner + moved), (section.inner + moved, outer + moved), (outer + moved, section.radius)),
-        strict=True,
-    ):
-        part = np.linspace(np.broadcast_to(begin, count), np.broadcast_to(end, count), 2 * number + 1)
+    borders = np.zeros(count), section.inner + moved, outer + moved, np.full(count, section.radius)
+    for number, begin, end in zip((cells.core, cells.depth, cells.wall), borders, borders[1:], strict=False):
+        part = np.linspace(begin, end, 2 * number + 1)
         rows += list(part[1:])
     radius = np.stack(rows)  # (2 S + 1, 2 c) of the nodes of all lines around
     places = np.stack([radius * np.cos(angles), radius * np.sin(angles)], axis=-1).reshape(-1, 2)

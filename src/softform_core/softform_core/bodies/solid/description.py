@@ -192,3 +192,34 @@ class SolidBody(Body):
         from softform_core.bodies.solid.reality import draw_real_solid
 
         return draw_real_solid(self, draw)
+
+    def symmetric_images(self, actuation: Array, control_points: Array) -> list[tuple[Array, Array]]:
+        """Images of each shape under turns by a chamber, and their mirror images in y; the end of the axis stays.
+
+        Args:
+            actuation: (n, k) Pa.
+            control_points: (n, rows, columns, 3) mm of the outer wall; u begins in the middle of the first chamber.
+
+        Returns:
+            Two pairs like the arguments for each chamber of a segment, if the rows can be shared out among them.
+        """
+        chambers, rows = self.cross_section.chambers, control_points.shape[1]
+        if rows % chambers or self.gravity[:2] != (0.0, 0.0):
+            return [(actuation, control_points)]
+        pressures = actuation.reshape(-1, self.segments, chambers)
+        # Rows of control points lie evenly around the base, which does not move; how far before u = 0 the first one
+        # lies depends on the degree of the spline.
+        first = np.arctan2(control_points[0, 0, 0, 1], control_points[0, 0, 0, 0])
+        across = round(-first * rows / np.pi) - np.arange(rows)
+        images = []
+        for mirrored in (False, True):
+            if mirrored:
+                pressures = pressures[:, :, -np.arange(chambers)]
+                control_points = control_points[:, across % rows] * np.array([1.0, -1.0, 1.0])
+            for turn in range(chambers):
+                angle = 2.0 * np.pi * turn / chambers
+                cosine, sine = np.cos(angle), np.sin(angle)
+                turned = control_points @ np.array([[cosine, sine, 0.0], [-sine, cosine, 0.0], [0.0, 0.0, 1.0]])
+                shifted = np.roll(turned, turn * rows // chambers, axis=1)
+                images.append((np.roll(pressures, turn, axis=2).reshape(actuation.shape), shifted))
+        return images

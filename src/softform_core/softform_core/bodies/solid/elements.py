@@ -79,6 +79,4 @@ def rectangle() -> Quadrature:
     first = np.einsum("pn,ql->pqln", slope, shape).reshape(9, 9)
     second = np.einsum("pn,ql->pqln", shape, slope).reshape(9, 9)
     points = np.stack(np.meshgrid(line, line, indexing="ij"), axis=-1).reshape(-1, 2)
-    return Quadrature(
-        points, np.outer(line_weights, line_weights).ravel(), shapes, np.stack([first, second], axis=-1)
-    )
+    return Quadrature(points, np.outer(line_weights, line_weights).ravel(), shapes, np.stack([first, second], axis=-1))

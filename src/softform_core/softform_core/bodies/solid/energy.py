@@ -104,8 +104,9 @@ def assemble(  # type: ignore[no-untyped-def]
 
         A                 += delta_ik (Sigma0 + dSigma - Sigma)_jl
         Sigma              = 2 W' s (1 - tr C / 3 C^-1)  +  k / 2 (I4 - 1) a a^T
-        dSigma             = 2 (W'' dI1 - W' / 3 C^-1 : dC) s (1 - tr C / 3 C^-1) + 2 W' s / 3 (tr C C^-1 dC C^-1 - tr dC C^-1)
-                           + k / 2 (a . dC a) a a^T,    dI1 = s (tr dC - tr C / 3 C^-1 : dC)
+        dSigma             = 2 (W'' dI1 - W' / 3 C^-1 : dC) s (1 - tr C / 3 C^-1)
+                           + 2 W' s / 3 (tr C C^-1 dC C^-1 - tr dC C^-1)  +  k / 2 (a . dC a) a a^T
+        dI1                = s (tr dC - tr C / 3 C^-1 : dC)
 
     All of this is nil where both positions agree (mixed integration points: Magisano, Leonetti, Garcea, Int. J. Numer.
     Meth. Engng. 109, 2017).
@@ -113,7 +114,15 @@ def assemble(  # type: ignore[no-untyped-def]
     Args:
         positions: (V, 3) m.
         before: (V, 3) m, where the last step began.
-        elements: As `strain_energies`, and so the next eight.
+        elements: (E, n) nodes of each element; it and the next eight as `strain_energies` has them.
+        gradients: (E, q, n, 3) 1/m.
+        shape_volumes: (E, q) m^3.
+        volume_volumes: (E, q) m^3.
+        fibres: (E, q, 3).
+        fibre_modulus: (E,) Pa.
+        bulk: (E,) Pa.
+        law: Number of the material law.
+        coefficients: (E, c) of the material.
         slots: (E, n, n) place of the first entry of each element's 3 x 3 block (row a, column b) in `hessian`; -1 where
             a node is fixed.
         strides: (V,) from an entry to that of the next column of a node's blocks.

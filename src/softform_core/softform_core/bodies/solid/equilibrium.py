@@ -1,6 +1,6 @@
 """The solid as an equilibrium problem: its total potential, its derivatives, and how its forces change with pressure.
 
-    Pi(x) = strain energy (see `energy`)  +  sum of 1/2 k |x - X|^2 of the support  -  sum p_i V_i(x)  -  weight . (x - X)
+Pi(x) = strain energy (see `energy`)  +  sum of 1/2 k |x - X|^2 of the support  -  sum p_i V_i(x)  -  weight . (x - X)
 """
 
 import numpy as np
@@ -127,9 +127,7 @@ class SolidProblem:
         """Whether (1,) a node has moved by several lengths of the body."""
         return np.asarray(np.abs(unknowns - self.rest).max(axis=1) > _RUNAWAY * self.solid.extent)
 
-    def volumes(
-        self, nodes: Array, pressures: Array | None = None, values: Array | None = None
-    ) -> tuple[Array, Array]:
+    def volumes(self, nodes: Array, pressures: Array | None = None, values: Array | None = None) -> tuple[Array, Array]:
         """Volumes (k,) m^3 of the cavities and gradients (k, V, 3) m^2; -p times their Hessians are added to values."""
         solid = self.solid
         volumes, gradients = np.zeros(solid.cavities), np.zeros((solid.cavities, *solid.nodes.shape))

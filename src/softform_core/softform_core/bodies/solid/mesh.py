@@ -105,7 +105,7 @@ def extrude(body: SolidBody, section: SectionMesh, layers: int, *, base_moves: b
 
 
 def _chamber_edges(section: SectionMesh) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Sides (e, 3) of chambers against the solid, end, middle and end with the chamber on the left; the chamber (e,)."""
+    """Sides (e, 3) of chambers against the solid, end, middle, end, the chamber on the left; the chamber (e,)."""
     void = section.chamber >= 0
     triangles, chamber = section.triangles[void], section.chamber[void]
     sides = np.concatenate([triangles[:, [0, 3, 1]], triangles[:, [1, 4, 2]], triangles[:, [2, 5, 0]]])

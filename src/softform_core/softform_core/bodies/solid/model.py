@@ -111,9 +111,7 @@ def build_solid(
         SoftformError: If the material is impossible or the mesh turns inside out.
     """
     cells, soft = cells or body.cells, material or body.material
-    section = mesh_section(
-        body.cross_section, cells, wall_scale=wall_scale, shift=chamber_shift, turn=chamber_turn
-    )
+    section = mesh_section(body.cross_section, cells, wall_scale=wall_scale, shift=chamber_shift, turn=chamber_turn)
     mesh = extrude(body, section, cells.layers, base_moves=clamp_stiffness is not None)
     surface, faces = surface_points(body, section, cells.layers, cells.chamber)
     springs = np.zeros(len(mesh.nodes))

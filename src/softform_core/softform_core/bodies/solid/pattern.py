@@ -18,6 +18,8 @@ class BlockPattern:
         indptr: (3 f + 1,) start of each column.
         strides: (V,) entries in a column of each node.
         diagonal: (3 f,) place of each diagonal entry.
+        block_keys: (b,) column times f plus row of each block, rising.
+        position: (V,) place of each node in `order`, -1 if it is not free.
     """
 
     order: NDArray[np.int64]
@@ -52,7 +54,8 @@ class BlockPattern:
 
 def block_pattern(groups: list[NDArray[np.int32]], is_fixed: NDArray[np.bool_]) -> BlockPattern:
     """Pattern for nodes (V,), of which those of each element of each group (E, n) are joined."""
-    rows, columns = [], []
+    rows: list[NDArray[np.int32]] = []
+    columns: list[NDArray[np.int32]] = []
     for elements in groups:
         count = elements.shape[1]
         rows.append(np.repeat(elements, count, axis=1).ravel())
@@ -73,9 +76,8 @@ def block_pattern(groups: list[NDArray[np.int32]], is_fixed: NDArray[np.bool_]) 
     strides = np.zeros(is_fixed.size, dtype=np.int32)
     strides[order] = 3 * counts
     indptr = np.concatenate([[0], np.cumsum(np.repeat(3 * counts, 3))])
-    starts = np.concatenate([[0], np.cumsum(counts)])
-    by_column = [np.tile((3 * block_row[a:b, None] + np.arange(3)).ravel(), 3) for a, b in zip(starts, starts[1:])]
-    indices = np.concatenate(by_column).astype(np.int32)
+    rows_of_column = np.split((3 * block_row[:, None] + np.arange(3)).ravel(), indptr[3:-1:3] // 3)
+    indices = np.concatenate([np.tile(rows, 3) for rows in rows_of_column]).astype(np.int32)
     diagonal = np.flatnonzero(indices == np.repeat(np.arange(3 * order.size), np.diff(indptr)))
     return BlockPattern(order, indices, indptr.astype(np.int32), strides, diagonal, keys, position)
 

@@ -95,7 +95,9 @@ def draw_real_solid(nominal: SolidBody, draw: np.random.Generator) -> RealSolid:
         "chamber_turn": draw.normal(0.0, 0.02, section.chambers).tolist(),
         "fibre_scale": log_uniform(draw, 0.7, 1.4),
         "clamp_stiffness": log_uniform(draw, 1e8, 1e9),
-        "gravity": tuple((np.asarray(nominal.gravity) + np.linalg.norm(nominal.gravity) * np.array([*tilt, 0.0])).tolist()),
+        "gravity": tuple(
+            (np.asarray(nominal.gravity) + np.linalg.norm(nominal.gravity) * np.array([*tilt, 0.0])).tolist()
+        ),
     }
     return RealSolid(
         cells=cells.model_copy(update={"layers": max(2, cells.layers + int(draw.choice([-1, 1])))}),
