@@ -9,7 +9,11 @@ setup(
         ("share/softform_core", ["package.xml"]),
     ],
     install_requires=["setuptools"],
-    extras_require={"test": ["pytest"], "parquet": ["pyarrow"]},  # by this `colcon test` knows what runs the tests
+    extras_require={  # "test": by this `colcon test` knows what runs the tests
+        "test": ["pytest"],
+        "parquet": ["pyarrow"],
+        "mkl": ["pypardiso"],
+    },
     zip_safe=True,
     maintainer="Softform maintainers",
     maintainer_email="softform@users.noreply.example",
@@ -21,6 +25,7 @@ setup(
             "membrane = softform_core.bodies.membrane.description:MembraneBody",
             "imported = softform_core.bodies.imported.description:ImportedBody",
             "rod = softform_core.bodies.rod.description:RodBody",
+            "solid = softform_core.bodies.solid.description:SolidBody",
             "tendon_rod = softform_core.bodies.tendon_rod.description:TendonRodBody",
             "bellows = softform_core.bodies.bellows.description:BellowsBody",
         ],

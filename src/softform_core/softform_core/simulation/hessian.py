@@ -3,6 +3,7 @@
 H = L D L^T; by Sylvester's law of inertia H is positive definite exactly where all pivots D are positive.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -100,9 +101,11 @@ class SparseHessian:
 
     Attributes:
         matrix: (m, m).
+        factoriser: What factorises it; SuperLU by default.
     """
 
     matrix: csc_matrix
+    factoriser: "Callable[[csc_matrix], Factor] | None" = None
 
     def part(self, chosen: NDArray[np.bool_]) -> "SparseHessian":
         """The same: there is one sample."""
@@ -110,14 +113,17 @@ class SparseHessian:
 
     def shifted(self, shift: Array) -> "SparseHessian":
         """With `shift` (1,) added to the diagonal."""
-        return SparseHessian(csc_matrix(self.matrix + diags(np.full(self.matrix.shape[0], shift[0]))))
+        shifted = csc_matrix(self.matrix + diags(np.full(self.matrix.shape[0], shift[0])))
+        return SparseHessian(shifted, self.factoriser)
 
     def mean_diagonal(self) -> Array:
         """Mean absolute diagonal entry, (1,)."""
         return np.array([np.abs(self.matrix.diagonal()).mean()])
 
-    def factorised(self) -> "SparseFactor":
+    def factorised(self) -> Factor:
         """The factor."""
+        if self.factoriser is not None:
+            return self.factoriser(self.matrix)
         try:
             factor = splu(self.matrix, permc_spec="NATURAL", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
         except RuntimeError:  # exactly singular

@@ -91,6 +91,14 @@ def shear_modulus(material: Material) -> float:
     return float(LAWS[material.law].shear_modulus(law_and_coefficients(material)[1]))
 
 
+def scaled(material: Material, factor: float) -> Material:
+    """A material of `factor` times the modulus; of Gent's law the second coefficient is no modulus."""
+    coefficients = [factor * value for value in material.coefficients]
+    if material.law == "gent":
+        coefficients[1:] = material.coefficients[1:]
+    return Material(law=material.law, coefficients=coefficients)
+
+
 @numba.njit(inline="always")
 def _no_law(law, coefficients, j):  # type: ignore[no-untyped-def]
     return np.nan, np.nan, np.nan

@@ -1,8 +1,9 @@
 """Quasi-static equilibrium of any body: damped Newton on its total potential, many samples at once.
 
 The potential has a symmetric Hessian, so a line search guards every step: an indefinite Hessian is shifted until the
-step goes down, and the pivots of the last factor tell a minimum from an unstable balance. Where a direct solve fails,
-the load is raised in steps from the last equilibrium found.
+step goes down, and the pivots of the last factor tell a minimum from an unstable balance. A `MixedProblem` takes its
+steps as they are, indefinite ones too. Where a direct solve fails, the load is raised in steps from the last
+equilibrium found.
 """
 
 from dataclasses import dataclass
@@ -13,13 +14,15 @@ from numpy.typing import NDArray
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.simulation.hessian import Factor, Hessian
-from softform_core.simulation.problem import EquilibriumProblem
+from softform_core.simulation.problem import EquilibriumProblem, MixedProblem
 
 MAX_ITERATIONS = 80
+MAX_MIXED_ITERATIONS = 12  # a mixed problem that converges takes 4 to 11
 SMALLEST_LOAD_STEP = 1.0 / 128.0
 
 _ARMIJO = 1e-4
 _SMALLEST_SCALE = 1e-10
+_LEAST_SHARE = 0.1  # of a step of a mixed problem
 _FIRST_SHIFT = 1e-3  # of the mean diagonal
 _RELATIVE_ROUNDING = 1e-12  # of the energy
 
@@ -71,19 +74,35 @@ def find_equilibria(problem: EquilibriumProblem, actuators: Array, start: Array 
     return _joined(parts) if parts else newton(problem, problem.start(actuators), actuators)
 
 
-def newton(problem: EquilibriumProblem, start: Array, actuators: Array) -> Equilibria:
-    """Damped Newton from `start` (n, m), each sample by itself."""
+def newton(problem: EquilibriumProblem, start: Array, actuators: Array, balanced: Array | None = None) -> Equilibria:
+    """Damped Newton from `start` (n, m), each sample by itself.
+
+    Args:
+        problem: Equilibrium problem of the body.
+        start: (n, m).
+        actuators: (n, k).
+        balanced: (k,) actuator values under which the start is in balance; unloaded by default. The first step of a
+            mixed problem has the stiffness of that load, for its stresses are still those.
+    """
     x, count = np.array(start, dtype=np.float64), len(actuators)
     energy, tolerance = problem.energy(x, actuators), problem.tolerance(actuators)
     residual, iterations = np.full(count, np.inf), np.zeros(count, dtype=np.int64)
     failures = np.full(count, "", dtype=object)
     factors: list[_Factored] = []
+    before = x.copy()
+    limit = MAX_MIXED_ITERATIONS if isinstance(problem, MixedProblem) else MAX_ITERATIONS
     active = np.flatnonzero(np.isfinite(energy))
     failures[~np.isfinite(energy)] = "The start lets the material collapse."
-    for _ in range(MAX_ITERATIONS):
+    for _ in range(limit):
         if not active.size:
             break
-        gradient, hessian = problem.derivatives(x[active], actuators[active])
+        if isinstance(problem, MixedProblem):
+            gradient, hessian = problem.derivatives_after(x[active], before[active], actuators[active])
+            if not factors:
+                held = np.tile(problem.unloaded if balanced is None else balanced, (len(active), 1))
+                hessian = problem.derivatives_after(x[active], before[active], held)[1]
+        else:
+            gradient, hessian = problem.derivatives(x[active], actuators[active])
         residual[active] = np.linalg.norm(gradient, axis=1)
         going = ~(residual[active] <= tolerance[active])
         ended = active[~going]
@@ -94,15 +113,21 @@ def newton(problem: EquilibriumProblem, start: Array, actuators: Array) -> Equil
             break
         if ended.size:
             gradient, hessian = gradient[going], hessian.part(going)
-        step, factors = _descent(hessian, gradient, active)
-        slope = np.einsum("nm,nm->n", gradient, step)
-        here = _line_search(problem, x[active], actuators[active], energy[active], step, slope)
+        before[active] = x[active]
+        if isinstance(problem, MixedProblem):
+            factor = hessian.factorised()
+            step, factors = _step(factor, gradient), [(active, factor)]
+            here = _whole_step(problem, x[active], actuators[active], step)
+        else:
+            step, factors = _descent(hessian, gradient, active)
+            slope = np.einsum("nm,nm->n", gradient, step)
+            here = _line_search(problem, x[active], actuators[active], energy[active], step, slope)
         x[active], energy[active], blocked = here
         iterations[active] += 1
-        failures[active[blocked]] = "The line search finds no descent."
+        failures[active[blocked]] = "Newton finds no way on."
         failures[active[problem.has_run_away(x[active])]] = "The body runs away."
         active = active[failures[active] == ""]
-    failures[active] = f"Newton does not converge in {MAX_ITERATIONS} iterations."
+    failures[active] = f"Newton does not converge in {limit} iterations."
     x[failures != ""] = np.nan
     return Equilibria(x, energy, residual, iterations, failures.tolist())
 
@@ -163,14 +188,30 @@ def _line_search(
     return trial, reached, blocked
 
 
+def _whole_step(
+    problem: MixedProblem, x: Array, actuators: Array, step: Array
+) -> tuple[Array, Array, NDArray[np.bool_]]:
+    """As `_line_search`: as much of the steps as the material endures, whether or not they go down.
+
+    Where that is little, Newton's method would crawl on for long before it fails.
+    """
+    blocked = np.asarray(~np.isfinite(step).all(axis=1), dtype=np.bool_)
+    step = np.where(blocked.reshape(-1, 1), 0.0, step)
+    share = np.minimum(1.0, problem.largest_step / np.maximum(np.abs(step).max(axis=1), 1e-300))
+    share *= problem.step_share(x, share[:, None] * step)
+    trial = x + share[:, None] * step
+    return trial, problem.energy(trial, actuators), blocked | (share < _LEAST_SHARE)
+
+
 def _raise_load(problem: EquilibriumProblem, actuators: Array) -> Equilibria:
     """Continuation of one sample: the load is raised in steps from a small one, halved where Newton fails."""
-    reached, step, spent = 0.0, 0.25, 0
+    reached, step, spent = 0.0, 0.5 if isinstance(problem, MixedProblem) else 0.25, 0
     last: Array | None = None
+    balanced: Array | None = None
     while True:
         share = min(1.0, reached + step)
         values = problem.unloaded + share * (actuators - problem.unloaded)
-        found = newton(problem, problem.start(values) if last is None else last, values)
+        found = newton(problem, problem.start(values) if last is None else last, values, balanced)
         if found.failures[0]:
             step *= 0.5
             if step < SMALLEST_LOAD_STEP:
@@ -184,7 +225,7 @@ def _raise_load(problem: EquilibriumProblem, actuators: Array) -> Equilibria:
         if share >= 1.0:
             found.iterations[0] = spent
             return found
-        reached, last, step = share, found.unknowns, 2.0 * step
+        reached, last, balanced, step = share, found.unknowns, values[0], 2.0 * step
 
 
 def _replace(all_of: Equilibria, sample: int, one: Equilibria) -> None:

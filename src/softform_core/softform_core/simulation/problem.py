@@ -1,6 +1,6 @@
 """What a body gives the solver: its total potential over the free unknowns, and how it takes its load."""
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,3 +49,21 @@ class EquilibriumProblem(Protocol):
 
     def has_run_away(self, unknowns: Array) -> NDArray[np.bool_]:
         """Whether (n,) the body has left every shape that its model describes."""
+
+
+@runtime_checkable
+class MixedProblem(EquilibriumProblem, Protocol):
+    """A problem whose Newton steps solve for pressures of its own, too, such as of a material that keeps its volume.
+
+    Its energy says little on the way, for it rises steeply wherever the volume is a little off: steps are not judged by
+    it, but are taken as far as `step_share` allows.
+    """
+
+    def derivatives_after(self, unknowns: Array, before: Array, actuators: Array) -> tuple[Array, Hessian]:
+        """Gradient (n, m) and the matrix of the next step, where the last one came from `before` (n, m).
+
+        Where both are the same it is `derivatives`.
+        """
+
+    def step_share(self, unknowns: Array, step: Array) -> Array:
+        """Share (n,) of a step (n, m) that the material endures."""

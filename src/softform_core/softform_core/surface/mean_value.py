@@ -161,7 +161,8 @@ def _check_folds(corners: Array) -> None:
 
 
 def _seam_path(points: Array, faces: Indices, first: Indices, last: Indices) -> Indices:
-    """Vertices of the shortest path of edges from one outline to the other."""
+    """Vertices of the shortest path of edges from one outline to the other; of several, that to the first vertex."""
+    last = np.sort(last)
     edges = np.unique(np.sort(directed_edges(faces).reshape(-1, 2), axis=1), axis=0)
     lengths = np.linalg.norm(points[edges[:, 1]] - points[edges[:, 0]], axis=1)
     graph = coo_matrix((lengths, edges.T), shape=(len(points),) * 2).tocsr()

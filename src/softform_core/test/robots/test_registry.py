@@ -74,7 +74,8 @@ from softform_core.plugins import plugin_kinds
 from softform_core.surface.patch_set import PatchSet
 
 robot = load_robot(sys.argv[1], "tip")
-assert plugin_kinds("softform.bodies") == ["bellows", "imported", "membrane", "piston", "rod", "tendon_rod"]
+kinds = ["bellows", "imported", "membrane", "piston", "rod", "solid", "tendon_rod"]
+assert plugin_kinds("softform.bodies") == kinds
 from softform_core.simulation.generate import generate
 from softform_core.simulation.sampling import grid
 store = generate(robot, grid(robot, 3), Path(sys.argv[2]), jobs=1, progress=False)

@@ -13,7 +13,7 @@ from softform_core.robots.description import Description, Material, NotNegative,
 
 if TYPE_CHECKING:
     from softform_core.bodies.membrane.equilibrium import MembraneProblem
-    from softform_core.bodies.membrane.sampled import SampledMembrane
+    from softform_core.simulation.sampled_surface import SampledSurface
 
 _SHEET, _LEFT, _RIGHT = "sheet", "left", "right"
 
@@ -99,11 +99,11 @@ class MembraneBody(Body):
 
         return MembraneProblem(build_membrane(self))
 
-    def sampled(self) -> "SampledMembrane":
+    def sampled(self) -> "SampledSurface":
         """The meshed membrane for data sets."""
-        from softform_core.bodies.membrane.sampled import SampledMembrane
+        from softform_core.simulation.sampled_surface import SampledSurface
 
-        return SampledMembrane(self.simulator().membrane)
+        return SampledSurface(self.simulator())
 
     @classmethod
     def reality_type(cls) -> type[Description]:

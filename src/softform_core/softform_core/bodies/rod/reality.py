@@ -11,7 +11,7 @@ from softform_core.bodies.random_fields import log_uniform, some_of
 from softform_core.bodies.rod.description import RodBody, RodShape
 from softform_core.bodies.rod.model import build_rod
 from softform_core.robots.description import Description, Finite, Material, NotNegative, Positive
-from softform_core.simulation.materials import shear_modulus
+from softform_core.simulation.materials import scaled, shear_modulus
 
 if TYPE_CHECKING:
     from softform_core.bodies.rod.model import Rod
@@ -155,17 +155,9 @@ def real_shape(
     return build_rod(
         body,
         elements=real.elements,
-        material=lambda section: _stiffer(nominal, float(moduli[section])),
+        material=lambda section: scaled(nominal, float(moduli[section])),
         length_scale=1.0 + made.length * length,
         base_rotation=Rotation.from_rotvec(turn).as_matrix(),
         gravity=leaning.apply(body.gravity),
         **chambers,
     )
-
-
-def _stiffer(material: Material, factor: float) -> Material:
-    """A material of `factor` times the modulus; of Gent's law the second coefficient is no modulus."""
-    scaled = [factor * value for value in material.coefficients]
-    if material.law == "gent":
-        scaled[1] = material.coefficients[1]
-    return Material(law=material.law, coefficients=scaled)

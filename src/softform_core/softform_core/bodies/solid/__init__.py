@@ -1,0 +1,1 @@
+"""A prismatic soft solid with chambers: description, mesh, equilibrium problem, and how a real one differs."""

@@ -1,0 +1,157 @@
+"""The solid as an equilibrium problem: its total potential, its derivatives, and how its forces change with pressure.
+
+Pi(x) = strain energy (see `energy`)  +  sum of 1/2 k |x - X|^2 of the support  -  sum p_i V_i(x)  -  weight . (x - X)
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.arrays import Array
+from softform_core.bodies.solid.cavity import cavity_volumes
+from softform_core.bodies.solid.elements import rectangle, triangle
+from softform_core.bodies.solid.energy import assemble, strain_energies
+from softform_core.bodies.solid.model import Solid
+from softform_core.simulation.hessian import SparseHessian
+from softform_core.simulation.pardiso import sparse_factoriser
+
+_TOLERANCE = 1e-7  # of the forces of pressure and weight
+_ROUNDING = 1e-13  # of the shear modulus times length squared: what 64-bit sums over the mesh resolve
+_SMALLEST_VOLUME = 0.2  # to which a Newton step may crush a point, of its volume
+_MAX_STEP = 1.0  # largest move of a node in one Newton step, of the length
+_RUNAWAY = 3.0  # a node further away than this many lengths has run away
+
+_NONE = np.zeros(0)
+_NO_SLOTS = np.zeros((0, 0, 0), dtype=np.int32)
+_NO_GRADIENTS = np.zeros((0, 0, 0))
+
+
+class SolidProblem:
+    """`SimulatedBody` and `MixedProblem` of a solid; the unknowns are the places of its free nodes, m.
+
+    Args:
+        solid: Result of `build_solid`.
+    """
+
+    batch = 1
+    frames: dict[str, int] = {}
+    is_slack = False
+
+    def __init__(self, solid: Solid) -> None:
+        self.solid = solid
+        self._order = solid.pattern.unknowns
+        self.unloaded = np.zeros(solid.cavities)
+        self.largest_step = _MAX_STEP * solid.extent
+        self.rounding = _ROUNDING * solid.modulus * solid.extent**3
+        self.faces = solid.faces
+        self.rest = self.unknowns(solid.nodes)[0]
+        self._slots = [solid.pattern.slots(part) for part in (solid.elements, solid.rectangles, solid.caps)]
+        self._factoriser = sparse_factoriser(solid.pattern.indices, solid.pattern.indptr)
+        self._cavity_faces = (
+            (solid.rectangles, solid.cavity_of_rectangle, rectangle(), self._slots[1]),
+            (solid.caps, solid.cavity_of_cap, triangle(6), self._slots[2]),
+        )
+        self._pushes = np.linalg.norm(self.volumes(solid.nodes)[1].reshape(solid.cavities, -1), axis=1)
+
+    def nodes(self, unknowns: Array) -> Array:
+        """Nodes (V, 3) m of unknowns (m,)."""
+        nodes = self.solid.nodes.copy()
+        nodes.reshape(-1)[self._order] = unknowns
+        return nodes
+
+    def unknowns(self, nodes: Array) -> Array:
+        """Unknowns (1, m) of nodes (V, 3) m."""
+        return np.asarray(nodes, dtype=np.float64).reshape(-1)[self._order][None]
+
+    def points(self, unknowns: Array) -> Array:
+        """Points (n, P, 3) m of the surface for unknowns (n, m)."""
+        return np.stack([self.solid.surface @ self.nodes(one) for one in unknowns])
+
+    def moved_points(self, unknowns: Array, moves: Array) -> Array:
+        """As `SimulatedBody`, (n, P, 3, k) m; the base stays."""
+        moved = np.zeros((len(moves), self.solid.nodes.size, moves.shape[2]))
+        moved[:, self._order] = moves
+        shape = (len(self.solid.nodes), 3 * moves.shape[2])
+        points = np.stack([self.solid.surface @ one.reshape(shape) for one in moved])
+        return points.reshape(len(moves), -1, 3, moves.shape[2])
+
+    def tolerance(self, actuators: Array) -> Array:
+        """Forces (1,) N below which the solid is in balance."""
+        load = float(np.abs(actuators[0]) @ self._pushes) + float(np.linalg.norm(self.solid.weight))
+        return np.array([max(_TOLERANCE * load, _ROUNDING * self.solid.modulus * self.solid.extent**2)])
+
+    def start(self, actuators: Array) -> Array:
+        """The rest shape."""
+        return self.rest[None]
+
+    def energy(self, unknowns: Array, actuators: Array) -> Array:
+        """Pi (1,), J."""
+        nodes = self.nodes(unknowns[0])
+        moved = nodes - self.solid.nodes
+        support = 0.5 * float(self.solid.springs @ (moved**2).sum(axis=1))
+        work = float(self._volumes(nodes) @ actuators[0]) + float(np.sum(self.solid.weight * moved))
+        return np.array([self._strain(nodes)[0] + support - work])
+
+    def derivatives(self, unknowns: Array, actuators: Array) -> tuple[Array, SparseHessian]:
+        """Gradient (1, m) N and Hessian, N/m."""
+        return self.derivatives_after(unknowns, unknowns, actuators)
+
+    def derivatives_after(self, unknowns: Array, before: Array, actuators: Array) -> tuple[Array, SparseHessian]:
+        """As `MixedProblem`."""
+        solid, pattern = self.solid, self.solid.pattern
+        nodes, values = self.nodes(unknowns[0]), np.zeros(len(pattern.indices))
+        gradient = solid.springs[:, None] * (nodes - solid.nodes) - solid.weight
+        values[pattern.diagonal] = solid.springs[pattern.order].repeat(3)
+        assemble(
+            nodes, self.nodes(before[0]), solid.elements, solid.gradients, solid.shape_volumes, solid.volume_volumes,
+            solid.fibres, solid.fibre_modulus, solid.bulk, solid.law, solid.coefficients, self._slots[0],
+            pattern.strides, gradient, values,
+        )  # fmt: skip
+        _, by_nodes = self.volumes(nodes, actuators[0], values)
+        gradient -= np.tensordot(actuators[0], by_nodes, axes=1)
+        hessian = SparseHessian(pattern.matrix(values), self._factoriser)
+        return gradient.reshape(-1)[self._order][None], hessian
+
+    def step_share(self, unknowns: Array, step: Array) -> Array:
+        """As `MixedProblem`, (1,)."""
+        share = 1.0
+        while share > 0.01 and not self._strain(self.nodes(unknowns[0] + share * step[0]))[1] > _SMALLEST_VOLUME:
+            share *= 0.5
+        return np.array([share])
+
+    def load_derivative(self, unknowns: Array, actuators: Array) -> Array:
+        """-dV/dx, (1, m, k) m^2."""
+        by_nodes = self.volumes(self.nodes(unknowns[0]))[1]
+        return -by_nodes.reshape(self.solid.cavities, -1)[:, self._order].T[None]
+
+    def has_run_away(self, unknowns: Array) -> NDArray[np.bool_]:
+        """Whether (1,) a node has moved by several lengths of the body."""
+        return np.asarray(np.abs(unknowns - self.rest).max(axis=1) > _RUNAWAY * self.solid.extent)
+
+    def volumes(self, nodes: Array, pressures: Array | None = None, values: Array | None = None) -> tuple[Array, Array]:
+        """Volumes (k,) m^3 of the cavities and gradients (k, V, 3) m^2; -p times their Hessians are added to values."""
+        solid = self.solid
+        volumes, gradients = np.zeros(solid.cavities), np.zeros((solid.cavities, *solid.nodes.shape))
+        for faces, cavity, rule, slots in self._cavity_faces:
+            cavity_volumes(
+                nodes, faces, cavity, rule.shapes, rule.derivatives, rule.weights,
+                self.unloaded if pressures is None else pressures, _NO_SLOTS if values is None else slots,
+                solid.pattern.strides, volumes, gradients, _NONE if values is None else values,
+            )  # fmt: skip
+        return volumes, gradients
+
+    def _volumes(self, nodes: Array) -> Array:
+        volumes = np.zeros(self.solid.cavities)
+        for faces, cavity, rule, _ in self._cavity_faces:
+            cavity_volumes(
+                nodes, faces, cavity, rule.shapes, rule.derivatives, rule.weights, self.unloaded, _NO_SLOTS,
+                self.solid.pattern.strides, volumes, _NO_GRADIENTS, _NONE,
+            )  # fmt: skip
+        return volumes
+
+    def _strain(self, nodes: Array) -> tuple[float, float]:
+        """Strain energy, J, and least volume of a point over that at rest."""
+        solid = self.solid
+        return strain_energies(
+            nodes, solid.elements, solid.gradients, solid.shape_volumes, solid.volume_volumes, solid.fibres,
+            solid.fibre_modulus, solid.bulk, solid.law, solid.coefficients,
+        )  # fmt: skip

@@ -1,0 +1,209 @@
+"""The solid as arrays: mesh, material, fibres, cavities, weight and support, ready for the energy kernels.
+
+`build_solid(robot.body)` makes the robot's own model. Every keyword changes one thing, so that a virtual rig can build
+another reality of the same robot.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_matrix
+
+from softform_core.arrays import Array
+from softform_core.bodies.solid.cross_section import mesh_section
+from softform_core.bodies.solid.description import Cells, SolidBody
+from softform_core.bodies.solid.elements import wedge
+from softform_core.bodies.solid.mesh import SolidMesh, extrude, surface_points
+from softform_core.bodies.solid.pattern import BlockPattern, block_pattern
+from softform_core.errors import SoftformError
+from softform_core.robots.description import Material
+from softform_core.simulation.materials import law_and_coefficients, scaled, shear_modulus
+
+
+@dataclass(frozen=True, eq=False)
+class Solid:
+    """A meshed solid with k cavities; SI units. Arguments of the kernels are explained in `energy`.
+
+    Attributes:
+        nodes: (V, 3) m, rest shape.
+        elements: (E, 18) nodes of each wedge.
+        gradients: (E, q, 18, 3) 1/m.
+        shape_volumes: (E, q) m^3.
+        volume_volumes: (E, q) m^3.
+        fibres: (E, q, 3).
+        fibre_modulus: (E,) Pa.
+        bulk: (E,) Pa.
+        law: Number of the material law.
+        coefficients: (E, c).
+        rectangles: (R, 9) faces of the cavities, and cavity_of_rectangle (R,).
+        caps: (C, 6) faces of the cavities, and cavity_of_cap (C,).
+        cavities: Number k.
+        springs: (V,) N/m, support of each node that gives way.
+        weight: (V, 3) N.
+        is_fixed: (V,) whether a node is held.
+        surface: (P, V) weights of the nodes in the points of the surface.
+        faces: (F, 3) over those points, outwards.
+        modulus: Shear modulus of the soft material, Pa.
+    """
+
+    nodes: Array
+    elements: NDArray[np.int32]
+    gradients: Array
+    shape_volumes: Array
+    volume_volumes: Array
+    fibres: Array
+    fibre_modulus: Array
+    bulk: Array
+    law: int
+    coefficients: Array
+    rectangles: NDArray[np.int32]
+    cavity_of_rectangle: NDArray[np.int64]
+    caps: NDArray[np.int32]
+    cavity_of_cap: NDArray[np.int64]
+    cavities: int
+    springs: Array
+    weight: Array
+    is_fixed: NDArray[np.bool_]
+    surface: csr_matrix
+    faces: NDArray[np.int32]
+    modulus: float
+
+    @cached_property
+    def pattern(self) -> BlockPattern:
+        """Sparsity of the Hessian, ordered once for this mesh."""
+        return block_pattern([self.elements, self.rectangles, self.caps], self.is_fixed)
+
+    @property
+    def extent(self) -> float:
+        """Largest extent at rest, m."""
+        return float(np.ptp(self.nodes, axis=0).max())
+
+
+def build_solid(
+    body: SolidBody,
+    *,
+    cells: Cells | None = None,
+    material: Material | None = None,
+    wall_scale: float = 1.0,
+    chamber_shift: ArrayLike = 0.0,
+    chamber_turn: ArrayLike = 0.0,
+    fibre_scale: float = 1.0,
+    clamp_stiffness: float | None = None,
+    gravity: Sequence[float] | None = None,
+) -> Solid:
+    """The solid of a description, or another reality of it.
+
+    Args:
+        body: The description.
+        cells: Cells of the mesh in place of the described ones.
+        material: In place of the described one.
+        wall_scale: Thickness of the outer wall over the described one; the outside stays.
+        chamber_shift: Outward shift of each chamber of the cross-section, (n,) m or a number.
+        chamber_turn: Turn of each chamber about the axis, (n,) rad or a number.
+        fibre_scale: Stiffness of the fibres over the described one.
+        clamp_stiffness: Of the support under the base plate, which is rigid by default; N/m^3.
+        gravity: (3,) m/s^2.
+
+    Raises:
+        SoftformError: If the material is impossible or the mesh turns inside out.
+    """
+    cells, soft = cells or body.cells, material or body.material
+    section = mesh_section(body.cross_section, cells, wall_scale=wall_scale, shift=chamber_shift, turn=chamber_turn)
+    mesh = extrude(body, section, cells.layers, base_moves=clamp_stiffness is not None)
+    surface, faces = surface_points(body, section, cells.layers, cells.chamber)
+    springs = np.zeros(len(mesh.nodes))
+    is_fixed = np.zeros(len(mesh.nodes), dtype=bool)
+    if clamp_stiffness is None:
+        is_fixed[mesh.base] = True
+    else:
+        springs[mesh.foot] = clamp_stiffness * np.pi * body.cross_section.radius**2 / len(mesh.foot)
+    return solid_on_mesh(
+        mesh,
+        soft,
+        poisson_ratio=body.poisson_ratio,
+        plate_stiffness=body.plate_stiffness,
+        fibre_modulus=fibre_scale * body.fibre_modulus,
+        density=body.density,
+        gravity=body.gravity if gravity is None else gravity,
+        cavities=len(body.inputs),
+        is_fixed=is_fixed,
+        springs=springs,
+        surface=surface,
+        faces=faces,
+    )
+
+
+def solid_on_mesh(
+    mesh: SolidMesh,
+    material: Material,
+    *,
+    poisson_ratio: float,
+    plate_stiffness: float = 1.0,
+    fibre_modulus: float = 0.0,
+    density: float = 0.0,
+    gravity: Sequence[float] = (0.0, 0.0, 0.0),
+    cavities: int,
+    is_fixed: NDArray[np.bool_],
+    springs: Array | None = None,
+    surface: csr_matrix | None = None,
+    faces: NDArray[np.int32] | None = None,
+) -> Solid:
+    """A solid on any mesh of wedges; without `surface` its points are its nodes. Other arguments as `Solid`.
+
+    Raises:
+        SoftformError: If the material is impossible or an element is inside out.
+    """
+    law, coefficients = law_and_coefficients(material)
+    stiff = law_and_coefficients(scaled(material, plate_stiffness))[1]
+    count = len(mesh.elements)
+    modulus = shear_modulus(material)
+    bulk = modulus * 2.0 * (1.0 + poisson_ratio) / (3.0 * (1.0 - 2.0 * poisson_ratio))
+    shape_rule, volume_rule = wedge(6, 3), wedge(3, 2)
+    shapes = np.concatenate([shape_rule.shapes, volume_rule.shapes])
+    derivatives = np.concatenate([shape_rule.derivatives, volume_rule.derivatives])
+    corners = mesh.nodes[mesh.elements]
+    jacobian = np.einsum("eni,qnr->eqir", corners, derivatives)
+    size = np.linalg.det(jacobian)
+    if not (size > 0.0).all():
+        wrong = np.flatnonzero((size <= 0.0).any(axis=1))
+        raise SoftformError(
+            f"The mesh of the solid turns inside out: {len(wrong)} of its {count} wedges do, the first is {wrong[0]}.",
+            "Use more cells, smaller shifts of the chambers, or thicker walls.",
+        )
+    gradients = np.einsum("qnr,eqri->eqni", derivatives, np.linalg.inv(jacobian))
+    first = len(shape_rule.weights)
+    shape_volumes, volume_volumes = np.zeros(size.shape), np.zeros(size.shape)
+    shape_volumes[:, :first] = size[:, :first] * shape_rule.weights
+    volume_volumes[:, first:] = size[:, first:] * volume_rule.weights
+    places = np.einsum("eni,qn->eqi", corners, shapes)
+    around = np.stack([-places[..., 1], places[..., 0], np.zeros(places.shape[:2])], axis=-1)
+    around /= np.maximum(np.linalg.norm(around, axis=-1, keepdims=True), 1e-300)
+    weight = np.zeros((len(mesh.nodes), 3))
+    mass = density * np.einsum("eq,qn->en", shape_volumes, shapes)
+    np.add.at(weight, mesh.elements, mass[:, :, None] * np.asarray(gravity, dtype=np.float64))
+    return Solid(
+        nodes=mesh.nodes,
+        elements=mesh.elements,
+        gradients=np.ascontiguousarray(gradients),
+        shape_volumes=shape_volumes,
+        volume_volumes=volume_volumes,
+        fibres=around,
+        fibre_modulus=np.where(mesh.is_wall, fibre_modulus, 0.0),
+        bulk=np.where(mesh.is_plate, plate_stiffness, 1.0) * bulk,
+        law=law,
+        coefficients=np.where(mesh.is_plate[:, None], stiff, coefficients),
+        rectangles=mesh.rectangles,
+        cavity_of_rectangle=mesh.cavity_of_rectangle,
+        caps=mesh.caps,
+        cavity_of_cap=mesh.cavity_of_cap,
+        cavities=cavities,
+        springs=np.zeros(len(mesh.nodes)) if springs is None else springs,
+        weight=weight,
+        is_fixed=is_fixed,
+        surface=csr_matrix(np.eye(len(mesh.nodes))) if surface is None else surface,
+        faces=np.zeros((0, 3), dtype=np.int32) if faces is None else faces,
+        modulus=modulus,
+    )

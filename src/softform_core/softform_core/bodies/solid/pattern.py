@@ -1,0 +1,90 @@
+"""Sparsity of the Hessian of a body with three unknowns at each free node, ordered once for little fill-in."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_matrix, csr_matrix, diags
+from scipy.sparse.linalg import splu
+
+
+@dataclass(frozen=True)
+class BlockPattern:
+    """Blocks of 3 x 3 entries, stored by columns of the scalar matrix.
+
+    Attributes:
+        order: (f,) the free nodes as the matrix has them.
+        indices: Row of each stored entry.
+        indptr: (3 f + 1,) start of each column.
+        strides: (V,) entries in a column of each node.
+        diagonal: (3 f,) place of each diagonal entry.
+        block_keys: (b,) column times f plus row of each block, rising.
+        position: (V,) place of each node in `order`, -1 if it is not free.
+    """
+
+    order: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    indptr: NDArray[np.int32]
+    strides: NDArray[np.int32]
+    diagonal: NDArray[np.int64]
+    block_keys: NDArray[np.int64]
+    position: NDArray[np.int64]
+
+    @property
+    def unknowns(self) -> NDArray[np.int64]:
+        """Degree of freedom 3 v + axis of each unknown, (3 f,)."""
+        return (3 * self.order[:, None] + np.arange(3)).ravel()
+
+    def matrix(self, values: NDArray[np.float64]) -> csc_matrix:
+        """Sparse Hessian of the stored entries."""
+        size = len(self.indptr) - 1
+        return csc_matrix((values, self.indices, self.indptr), shape=(size, size))
+
+    def slots(self, elements: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Place of the first entry of each block (row a, column b) of elements (E, n), (E, n, n); -1 where fixed."""
+        place = self.position[elements]
+        rows, columns = np.broadcast_arrays(place[:, :, None], place[:, None, :])
+        free = (rows >= 0) & (columns >= 0)
+        slots = np.full(rows.shape, -1, dtype=np.int32)
+        block = np.searchsorted(self.block_keys, columns[free] * len(self.order) + rows[free])
+        first = np.searchsorted(self.block_keys, columns[free] * len(self.order))  # of the column
+        slots[free] = 9 * first + 3 * (block - first)
+        return slots
+
+
+def block_pattern(groups: list[NDArray[np.int32]], is_fixed: NDArray[np.bool_]) -> BlockPattern:
+    """Pattern for nodes (V,), of which those of each element of each group (E, n) are joined."""
+    rows: list[NDArray[np.int32]] = []
+    columns: list[NDArray[np.int32]] = []
+    for elements in groups:
+        count = elements.shape[1]
+        rows.append(np.repeat(elements, count, axis=1).ravel())
+        columns.append(np.tile(elements, (1, count)).ravel())
+    row, column = np.concatenate(rows), np.concatenate(columns)
+    graph = csr_matrix((np.ones(row.size), (row, column)), shape=(is_fixed.size,) * 2)
+    used = np.zeros(is_fixed.size, dtype=bool)
+    used[row] = True
+    free = np.flatnonzero(used & ~is_fixed)
+    graph = csr_matrix(graph[free][:, free])
+    order = free[_minimum_degree(graph)]
+    position = np.full(is_fixed.size, -1, dtype=np.int64)
+    position[order] = np.arange(order.size)
+    joined = graph.tocoo()
+    keys = np.unique(position[free[joined.col]] * order.size + position[free[joined.row]])
+    block_row, block_column = keys % order.size, keys // order.size
+    counts = np.bincount(block_column, minlength=order.size)
+    strides = np.zeros(is_fixed.size, dtype=np.int32)
+    strides[order] = 3 * counts
+    indptr = np.concatenate([[0], np.cumsum(np.repeat(3 * counts, 3))])
+    rows_of_column = np.split((3 * block_row[:, None] + np.arange(3)).ravel(), indptr[3:-1:3] // 3)
+    indices = np.concatenate([np.tile(rows, 3) for rows in rows_of_column]).astype(np.int32)
+    diagonal = np.flatnonzero(indices == np.repeat(np.arange(3 * order.size), np.diff(indptr)))
+    return BlockPattern(order, indices, indptr.astype(np.int32), strides, diagonal, keys, position)
+
+
+def _minimum_degree(graph: csr_matrix) -> NDArray[np.int64]:
+    graph = graph.copy()
+    graph.data[:] = -1.0
+    dominant = graph + diags(2.0 * np.diff(graph.indptr) + 1.0)
+    factor = splu(csc_matrix(dominant), permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
+    return np.argsort(factor.perm_c)

@@ -1,0 +1,291 @@
+"""The solid against analytic references, finite differences, and itself."""
+
+import numpy as np
+import pytest
+from scipy.sparse.linalg import spsolve
+from scipy.spatial.transform import Rotation
+
+from softform_core.bodies.solid.cross_section import mesh_section
+from softform_core.bodies.solid.description import Cells, CrossSection, SolidBody
+from softform_core.bodies.solid.energy import strain_energies
+from softform_core.bodies.solid.equilibrium import SolidProblem
+from softform_core.bodies.solid.mesh import SolidMesh
+from softform_core.bodies.solid.model import build_solid, solid_on_mesh
+from softform_core.errors import SoftformError
+from softform_core.robots import load_robot
+from softform_core.robots.description import Material
+from softform_core.simulation.newton import find_equilibria, newton
+from softform_core.simulation.sensitivity import equilibrium_sensitivities
+from softform_core.simulation.simulated_body import equilibrium_points, rest_points
+
+COARSE = Cells(chamber=2, rib=2, layers=2)
+PRESSURES = np.array([[30e3, 0.0, 10e3, 0.0, 25e3, 25e3]])
+MODULUS = 50e3
+SOFT = Material(law="neo_hookean", coefficients=[MODULUS])
+_NO_FACES = {
+    "rectangles": np.zeros((0, 9), dtype=np.int32),
+    "cavity_of_rectangle": np.zeros(0, dtype=np.int64),
+    "caps": np.zeros((0, 6), dtype=np.int32),
+    "cavity_of_cap": np.zeros(0, dtype=np.int64),
+}
+
+
+def described(**fields) -> SolidBody:
+    body = load_robot("manipulator").body.model_dump()
+    return SolidBody.model_validate(body | {"cells": COARSE.model_dump()} | fields)
+
+
+@pytest.fixture(scope="module")
+def problem() -> SolidProblem:
+    return SolidProblem(build_solid(described()))
+
+
+@pytest.fixture(scope="module")
+def equilibrium(problem):
+    found = find_equilibria(problem, PRESSURES)
+    assert found.failures == [""]
+    return found.unknowns
+
+
+def drawn_out(flat: np.ndarray, triangles: np.ndarray, levels: np.ndarray, **fields) -> SolidMesh:
+    """Wedges over triangles (T, 6) of nodes (N, 2) between levels (2 L + 1,)."""
+    count, layers = len(flat), len(levels) // 2
+    elements = [count * (2 * layer + np.arange(3))[:, None] + triangles[:, None, :] for layer in range(layers)]
+    total = layers * len(triangles)
+    return SolidMesh(
+        nodes=np.column_stack([np.tile(flat, (len(levels), 1)), levels.repeat(count)]),
+        elements=np.concatenate(elements).reshape(-1, 18).astype(np.int32),
+        is_plate=np.zeros(total, dtype=bool),
+        is_wall=np.zeros(total, dtype=bool),
+        base=np.arange(0),
+        foot=np.arange(0),
+        **_NO_FACES | fields,
+    )
+
+
+def grid_section(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and triangles over a grid of (2 m + 1) x (2 n + 1) lines."""
+    flat = np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2)
+    at = np.arange(len(flat)).reshape(len(x), len(y))
+    triangles = []
+    for i in range(0, len(x) - 1, 2):
+        for j in range(0, len(y) - 1, 2):
+            for one, two, three in (((0, 0), (2, 0), (2, 2)), ((0, 0), (2, 2), (0, 2))):
+                corners = np.array([one, two, three])
+                middles = (corners + np.roll(corners, -1, axis=0)) // 2
+                triangles.append([at[i + a, j + b] for a, b in (*corners, *middles)])
+    return flat, np.array(triangles)
+
+
+def test_volumes_are_exact(problem):
+    section = problem.solid
+    body = described()
+    area = 0.5 * body.cross_section.angle * (body.cross_section.outer**2 - body.cross_section.inner**2)
+    volumes, gradients = problem.volumes(section.nodes)
+    # Arcs of 45 degrees by parabolas.
+    assert volumes == pytest.approx(np.full(6, area * body.segment_length), rel=2e-3)
+    assert np.abs(gradients.sum(axis=1)).max() < 1e-9 * np.abs(gradients).sum()  # closed
+    turned = section.nodes @ Rotation.from_rotvec([0.3, 1.0, -0.5]).as_matrix().T + [1.0, 2.0, 3.0]
+    assert problem.volumes(turned)[0] == pytest.approx(volumes, rel=1e-9)
+
+
+def test_a_turn_costs_no_energy(problem):
+    solid = problem.solid
+    turned = solid.nodes @ Rotation.from_rotvec([0.3, 1.0, -0.5]).as_matrix().T
+    energy, least = strain_energies(
+        turned, solid.elements, solid.gradients, solid.shape_volumes, solid.volume_volumes, solid.fibres,
+        solid.fibre_modulus, solid.bulk, solid.law, solid.coefficients,
+    )  # fmt: skip
+    assert abs(energy) < 1e-12
+    assert least == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("law", [("neo_hookean", [84e3]), ("yeoh", [42e3, 4e3, 9e3]), ("gent", [84e3, 9.0])])
+def test_derivatives_agree_with_finite_differences(law):
+    material = Material(law=law[0], coefficients=law[1])
+    problem = SolidProblem(build_solid(described(), material=material, clamp_stiffness=1e6))
+    random = np.random.default_rng(1)
+    x = problem.rest + 2e-5 * random.standard_normal(problem.rest.size)
+    gradient, hessian = problem.derivatives(x[None], PRESSURES)
+    for direction in random.standard_normal((2, x.size)):
+        step = 1e-7 * direction
+        ahead, behind = (problem.energy((x + sign * step)[None], PRESSURES)[0] for sign in (1.0, -1.0))
+        assert (ahead - behind) / 2e-7 == pytest.approx(gradient[0] @ direction, rel=1e-5)
+        one, other = (problem.derivatives((x + sign * step)[None], PRESSURES)[0] for sign in (1.0, -1.0))
+        expected = hessian.matrix @ direction
+        assert np.abs((one - other)[0] / 2e-7 - expected).max() < 1e-6 * np.abs(expected).max()
+    matrix = hessian.matrix
+    assert np.abs((matrix - matrix.T).data).max() < 1e-9 * np.abs(matrix.data).max()
+
+
+def test_the_stresses_that_a_small_step_leads_to_are_those_there(problem, equilibrium):
+    """So Newton's method converges quadratically although its matrix is not the Hessian on the way."""
+    direction = np.random.default_rng(2).uniform(-1.0, 1.0, equilibrium.shape)
+    exact = problem.derivatives(equilibrium, PRESSURES)[1].matrix
+    differences = []
+    for size in (1e-5, 5e-6):
+        before = equilibrium - size * direction
+        mixed = problem.derivatives_after(equilibrium, before, PRESSURES)[1].matrix
+        differences.append(np.abs((mixed - exact).data).max())
+    assert differences[0] > 0.0
+    assert differences[1] < 0.3 * differences[0]  # of second order
+
+
+def test_lame_tube():
+    """A thick tube in plane strain under a small pressure inside: Lame's displacement at both walls."""
+    inner, outer, length, pressure, nu = 0.010, 0.020, 0.005, 50.0, 0.49
+    angles = np.linspace(0.0, 0.5 * np.pi, 9)  # a quarter
+    radii = np.linspace(inner, outer, 9)
+    flat, triangles = grid_section(radii, angles)
+    flat = flat[:, :1] * np.column_stack([np.cos(flat[:, 1]), np.sin(flat[:, 1])])
+    levels = np.linspace(0.0, length, 3)
+    mesh = drawn_out(flat, triangles, levels)
+    solid = solid_on_mesh(mesh, SOFT, poisson_ratio=nu, cavities=1, is_fixed=np.zeros(len(mesh.nodes), dtype=bool))
+    problem = SolidProblem(solid)
+    nodes = solid.nodes
+    # Small strains: one linear solve over what symmetry leaves free, the pressure as forces on the inner wall.
+    moves = np.abs(nodes) > 1e-12
+    moves[:, 2] = False
+    rows = np.flatnonzero(moves.reshape(-1)[solid.pattern.unknowns])
+    matrix = problem.derivatives(problem.rest[None], np.zeros((1, 1)))[1].matrix[rows][:, rows]
+    rim = np.flatnonzero(np.abs(np.hypot(nodes[:, 0], nodes[:, 1]) - inner) < 1e-9)
+    rim = rim[np.lexsort([np.arctan2(nodes[rim, 1], nodes[rim, 0]), nodes[rim, 2]])].reshape(3, 9)
+    force = np.zeros(nodes.shape)
+    simpson = np.array([1.0, 4.0, 1.0]) / 6.0
+    for level, share in zip(rim, simpson, strict=True):
+        for first in range(0, 8, 2):
+            arc = level[first : first + 3]
+            for node, part in zip(arc, simpson, strict=True):
+                normal = nodes[node, :2] / inner
+                force[node, :2] += pressure * length * share * part * inner * np.pi / 8.0 * normal
+    moved = np.zeros(problem.rest.size)
+    moved[rows] = spsolve(matrix, force.reshape(-1)[solid.pattern.unknowns][rows])
+    displaced = np.zeros(nodes.size)
+    displaced[solid.pattern.unknowns] = moved
+    displaced = displaced.reshape(-1, 3)
+    radius = np.hypot(nodes[:, 0], nodes[:, 1])
+    radial = (displaced[:, :2] * nodes[:, :2]).sum(axis=1) / radius
+    factor = pressure * inner**2 / (outer**2 - inner**2) / (2.0 * MODULUS)
+    for wall in (inner, outer):
+        exact = factor * ((1.0 - 2.0 * nu) * wall + outer**2 / wall)
+        at = np.abs(radius - wall) < 1e-9
+        assert radial[at].mean() == pytest.approx(exact, rel=0.01)
+        assert radial[at] == pytest.approx(np.full(at.sum(), exact), rel=0.03)
+
+
+def test_cantilever():
+    """A slender beam under its weight across: Timoshenko's deflection. Full integration bends 6 % less."""
+    side, length, nu = 0.010, 0.400, 0.49
+    flat, triangles = grid_section(np.linspace(0.0, side, 3), np.linspace(0.0, side, 3))
+    mesh = drawn_out(flat, triangles, np.linspace(0.0, length, 65))
+    fixed = np.abs(mesh.nodes[:, 2]) < 1e-12
+    gravity, density = 1e-4, 1000.0
+    solid = solid_on_mesh(
+        mesh, SOFT, poisson_ratio=nu, density=density, gravity=(-gravity, 0.0, 0.0), cavities=1, is_fixed=fixed
+    )
+    problem = SolidProblem(solid)
+    found = find_equilibria(problem, np.zeros((1, 1)))
+    assert found.failures == [""]
+    end = problem.points(found.unknowns)[0][np.abs(solid.nodes[:, 2] - length) < 1e-12]
+    deflection = side / 2.0 - end[:, 0].mean()
+    young, area = 2.0 * MODULUS * (1.0 + nu), side**2
+    line_load = density * gravity * area
+    exact = line_load * length**4 / (8.0 * young * side**4 / 12.0) + line_load * length**2 / (
+        2.0 * MODULUS * area / 1.2
+    )
+    assert deflection == pytest.approx(exact, rel=0.02)
+
+
+def test_the_whole_range_has_equilibria(problem):
+    """Corners and the middle on a coarse mesh; an image of a shape under a turn by 120 degrees is its shape."""
+    high = 60e3
+    loads = np.array(
+        [[0, 0, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1], [1, 0, 0, 0, 1, 1], [1, 0, 0, 1, 0, 0], [0, 0, 0, 1, 1, 0]]
+    )
+    found = find_equilibria(problem, high * loads)
+    assert found.failures == [""] * len(loads)
+    points = problem.points(found.unknowns)
+    end = points[:, -1]
+    assert end[1, 2] > end[0, 2] + 0.02  # all chambers: it grows
+    assert end[2, 0] < -0.01 and abs(end[2, 1]) < 1e-6  # it bends away from the first chamber, within its plane
+    assert end[3, 0] < -0.05
+    third = Rotation.from_euler("z", 120.0, degrees=True)
+    turned = equilibrium_points(problem, high * np.roll(loads[3].reshape(2, 3), 1, axis=1).reshape(1, 6))[0]
+    rings = points.shape[1] - 1
+    around = rings // np.unique(np.round(rest_points(problem)[:, 2], 9)).size
+    shifted = np.roll(points[3, :-1].reshape(-1, around, 3), around // 3, axis=1).reshape(-1, 3)
+    assert np.abs(turned[:-1] - third.apply(shifted)).max() < 1e-6
+
+
+def test_symmetric_images_are_equilibria(problem):
+    """Each image of a surface is the surface under the image of its pressures."""
+    robot = load_robot("manipulator")
+    mesh = robot.parametrised(rest_points(problem), problem.faces)
+    control = 1000.0 * mesh.fit(problem.points(find_equilibria(problem, PRESSURES).unknowns)).reshape(1, 30, 30, 3)
+    images = described().symmetric_images(PRESSURES, control)
+    assert len(images) == 6
+    assert len({tuple(pressures[0]) for pressures, _ in images}) == 6
+    for pressures, expected in images[1:]:
+        found = mesh.fit(equilibrium_points(problem, pressures))
+        assert 1000.0 * found.reshape(30, 30, 3) == pytest.approx(expected[0], abs=1e-3)  # mm
+
+
+def test_newton_is_fast(problem):
+    found = newton(problem, problem.start(PRESSURES), PRESSURES)
+    assert found.failures == [""]
+    assert found.iterations[0] <= 9
+
+
+def test_sensitivities_agree_with_finite_differences(problem, equilibrium):
+    moves = problem.moved_points(equilibrium, equilibrium_sensitivities(problem, equilibrium, PRESSURES))[0]
+    for chamber in (0, 4):
+        change = np.zeros_like(PRESSURES)
+        change[0, chamber] = 20.0
+        ahead, behind = (find_equilibria(problem, PRESSURES + sign * change, equilibrium) for sign in (1.0, -1.0))
+        assert ahead.failures == behind.failures == [""]
+        difference = (problem.points(ahead.unknowns) - problem.points(behind.unknowns))[0] / 40.0
+        assert np.abs(difference - moves[..., chamber]).max() < 1e-4 * np.abs(moves[..., chamber]).max()
+
+
+def test_a_pressure_without_equilibrium_is_told():
+    """Without stiffening and fibres the wall bursts: the load is named."""
+    body = described(material={"law": "neo_hookean", "coefficients": [30e3]}, fibre_modulus=0.0, segments=1, length=0.1)
+    found = find_equilibria(SolidProblem(build_solid(body)), np.array([[90e3, 90e3, 90e3]]))
+    assert "no equilibrium at actuator values [90000.0, 90000.0, 90000.0]" in found.failures[0]
+    assert "% of the load" in found.failures[0]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("angle", 2.2, "overlap"),
+        ("outer", 0.026, "leaves the body"),
+        ("outer", 0.0248, "radius - outer is 0.2 mm, too thin to mesh"),
+        ("inner", 0.0199, "outer - inner is 0.1 mm, too thin"),
+        ("angle", 2.05, "the rib that angle leaves at inner is 0.36 mm"),
+    ],
+)
+def test_impossible_cross_sections_name_the_field(field, value, message):
+    section = described().cross_section.model_dump()
+    with pytest.raises(ValueError, match=message):
+        CrossSection.model_validate(section | {field: value})
+
+
+def test_a_mesh_that_turns_inside_out_is_rejected():
+    with pytest.raises(SoftformError, match="turns inside out"):
+        build_solid(described(), chamber_shift=[0.006, 0.0, 0.0])
+
+
+def test_plates_need_room():
+    with pytest.raises(ValueError, match="leaves no room"):
+        described(plate=0.09)
+
+
+def test_the_section_mesh_is_its_own_image():
+    section = described().cross_section
+    nodes = mesh_section(section, Cells(chamber=4, rib=2, layers=2)).nodes
+    for image in (
+        nodes * [1.0, -1.0],
+        Rotation.from_euler("z", 120.0, degrees=True).apply(np.c_[nodes, 0 * nodes[:, 0]])[:, :2],
+    ):
+        assert np.abs(nodes[:, None] - image).sum(axis=2).min(axis=1).max() < 1e-12
