@@ -55,7 +55,7 @@ DEPENDENCY_OF = {
 }
 """The key in package.xml of an imported module; that of a ROS package is its name."""
 
-OPTIONAL = {"atheris", "pyvicon_datastream", "mocap4r2_msgs"}
+OPTIONAL = {"atheris", "pypardiso", "pyvicon_datastream", "mocap4r2_msgs"}
 """Imported only where somebody installed them."""
 
 

@@ -1,6 +1,6 @@
 """Pictures of a solid robot: at rest, at corners of its range, and in section.
 
-python -m softform_studies.solid_pictures manipulator --output docs/images/manipulator.png
+python -m softform_core.bodies.solid.picture manipulator --output docs/images/manipulator.png
 """
 
 from pathlib import Path
