@@ -128,9 +128,10 @@ class SolidBody(Body):
         return self.length
 
     @property
-    def extent(self) -> Array:
-        """Diameter along x and y, (2,) m."""
-        return np.full(2, 2.0 * self.cross_section.radius)
+    def box(self) -> tuple[Array, Array]:
+        """Half as long again as at rest, and bent to any side."""
+        reach = 1.5 * self.length
+        return np.array([-reach, -reach, -2.0 * self.cross_section.radius]), np.full(3, reach)
 
     @property
     def patches(self) -> dict[str, bool]:
