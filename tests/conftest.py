@@ -127,6 +127,13 @@ def stack(request: pytest.FixtureRequest, stacks: Stacks) -> RunningStack:
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Give the second try of a test that ended its stack another one: fixtures of modules are kept for it otherwise."""
+    if getattr(item, "execution_count", 1) > 1 and item.get_closest_marker("ends_stack") is not None:
+        item.session._setupstate.teardown_exact(None)
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put tests on stacks that are launched alike after each other, and those that end one behind them.
 
