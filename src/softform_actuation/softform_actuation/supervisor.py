@@ -156,7 +156,6 @@ class Supervisor:
                 else:
                     self.fault(str(error))
                 raise
-            self._rest_until = self._clock.now() + REST_SECONDS
             self._rest_reason = "ready: all actuators are safe, waiting for a lease and commands"
         self.is_active = True
         return "active"
