@@ -7,14 +7,15 @@ from softform_core.simulation.newton import NO_EQUILIBRIUM_ADVICE, find_equilibr
 from softform_core.simulation.sampled_body import Solved
 from softform_core.simulation.simulated_body import SimulatedBody, rest_points
 
+_LARGEST_BLOCK = 8
+"""Most samples that are solved and written together: what an interrupted run loses at most."""
+
 
 class SampledSurface:
-    """`SampledBody` of a body that gives the vertices of its surface, and solves one sample at a time."""
-
-    block = 1
+    """`SampledBody` of a body whose points are the vertices of its surface."""
 
     def __init__(self, body: SimulatedBody) -> None:
-        self._body = body
+        self._body, self.block = body, min(body.batch, _LARGEST_BLOCK)
         self.constants: dict[str, NDArray] = {"rest_vertices": rest_points(body), "faces": body.faces}
 
     def output_shapes(self, degrees_of_freedom: int) -> dict[str, tuple[int, ...]]:
@@ -22,7 +23,7 @@ class SampledSurface:
         return {"vertices": self.constants["rest_vertices"].shape}
 
     def solve(self, actuators: Array, by_actuation: Array) -> Solved:
-        """Vertices under pressures (b, k) Pa."""
+        """Vertices under commands (b, k)."""
         found = find_equilibria(self._body, actuators)
         failures = [f"{reason} {NO_EQUILIBRIUM_ADVICE}" if reason else "" for reason in found.failures]
         return Solved({"vertices": self._body.points(found.unknowns)}, found.iterations, failures)

@@ -14,7 +14,7 @@ from softform_core.robots.description import Description, NotNegative, Positive
 if TYPE_CHECKING:
     from softform_core.bodies.bellows.equilibrium import BellowsProblem
     from softform_core.bodies.bellows.skinned import SkinnedArm
-    from softform_core.bodies.sampled_surface import SampledSurface
+    from softform_core.simulation.sampled_surface import SampledSurface
 
 SKIN = "skin"
 """The one patch: a tube around all bellows."""
@@ -128,7 +128,7 @@ class BellowsBody(Body):
 
     def sampled(self) -> "SampledSurface":
         """The arm for data sets."""
-        from softform_core.bodies.sampled_surface import SampledSurface
+        from softform_core.simulation.sampled_surface import SampledSurface
 
         return SampledSurface(self.simulator())
 
