@@ -50,8 +50,8 @@ def ros_domain() -> int:
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     domain = 1 + worker + workers * random.SystemRandom().randrange(_HIGHEST_ROS_DOMAIN // workers)
     os.environ["ROS_DOMAIN_ID"] = str(domain)
-    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
-    os.environ["FASTDDS_BUILTIN_TRANSPORTS"] = "UDPv4"
+    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SYSTEM_DEFAULT"
+    os.environ["FASTRTPS_DEFAULT_PROFILES_FILE"] = str(Path(__file__).parent / "config" / "middleware" / "loopback.xml")
     return domain
 
 

@@ -6,16 +6,19 @@ that a real scanner cannot read: spheres around random points of the surface, ot
 """
 
 from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 import numpy as np
-import open3d
 from numpy.typing import NDArray
-from open3d.core import Tensor
 from scipy.spatial.transform import Rotation
 
 from softform_core.arrays import Array
 from softform_rig.device_pose import DevicePose
 from softform_rig.reality import ScannerDescription
+
+if TYPE_CHECKING:
+    from open3d.t.geometry import RaycastingScene
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,7 @@ class Scanner:
         self._radius = radius
         self._random = np.random.default_rng(seed)
         self._registration = np.random.default_rng([seed, 1])
+        self._open3d = import_module("open3d")  # here, as it takes a second, and rigs without a scanner do not need it
 
     def scan(self, vertices: Array, faces: NDArray[np.integer]) -> Scan:
         """Look at a surface from all viewpoints and merge what is seen.
@@ -58,8 +62,9 @@ class Scanner:
             faces: (F, 3), outward normals by the right-hand rule.
         """
         described = self.description
-        scene = open3d.t.geometry.RaycastingScene()
-        scene.add_triangles(Tensor.from_numpy(vertices.astype(np.float32)), Tensor.from_numpy(faces.astype(np.uint32)))
+        tensor = self._open3d.core.Tensor.from_numpy
+        scene: RaycastingScene = self._open3d.t.geometry.RaycastingScene()
+        scene.add_triangles(tensor(vertices.astype(np.float32)), tensor(faces.astype(np.uint32)))
         seen = [self._look(scene, vertices[faces], np.array(viewpoint)) for viewpoint in described.viewpoints]
         points, normals, rays = (np.concatenate(parts) for parts in zip(*seen, strict=True))
         kept = self._outside_holes(points)
@@ -78,11 +83,11 @@ class Scanner:
         shift = described.registration_shift * self._registration.standard_normal(3)
         return (points - pivot) @ turn.T + pivot + shift, normals @ turn.T
 
-    def _look(self, scene: open3d.t.geometry.RaycastingScene, corners: Array, eye: Array) -> tuple[Array, Array, Array]:
+    def _look(self, scene: "RaycastingScene", corners: Array, eye: Array) -> tuple[Array, Array, Array]:
         """Points, normals and rays (n, 3) of one viewpoint, of the triangles' corners (F, 3, 3) that are hit."""
         rays = self._bundle(eye)
         cast = np.hstack([np.broadcast_to(eye, rays.shape), rays]).astype(np.float32)
-        triangle = scene.cast_rays(Tensor.from_numpy(cast))["primitive_ids"].numpy()
+        triangle = scene.cast_rays(self._open3d.core.Tensor.from_numpy(cast))["primitive_ids"].numpy()
         hit = triangle != scene.INVALID_ID
         rays, (a, b, c) = rays[hit], corners[triangle[hit]].transpose(1, 0, 2)
         normals = np.cross(b - a, c - a)

@@ -27,6 +27,7 @@ ROS_PREFIX = Path("/opt/ros/jazzy")
 OPEN3D_APT = "sudo apt-get install libegl1 libgl1 libidn2-0 libudev1 libusb-1.0-0 libx11-6"
 DISK_NEEDED, DISK_WANTED = 500_000_000, 5_000_000_000  # bytes
 ALL_ANSWER = "all motors answer"  # as the driver's health says of their bus
+LOOPBACK_PROFILE = "loopback.xml"  # in config/middleware; ./softform has Fast DDS read it
 HIGHEST_DOMAIN = 101  # above it, ports collide with Linux' ephemeral ones
 BUILD_INPUTS = ("package.xml", "setup.py", "setup.cfg", "CMakeLists.txt", "*/*.msg", "*/*.srv", "*/*.action")
 
@@ -145,7 +146,11 @@ def check_ros_environment() -> Iterator[Finding]:
     if os.environ.get("ROS_DISTRO", "jazzy") != "jazzy":
         sourced = os.environ["ROS_DISTRO"]
         wrong.append((Level.FAIL, f"ROS '{sourced}' is sourced", "Use a new terminal without it."))
-    if os.environ.get("ROS_AUTOMATIC_DISCOVERY_RANGE", "SUBNET") not in ("LOCALHOST", "OFF"):
+    reach = os.environ.get("ROS_AUTOMATIC_DISCOVERY_RANGE", "SUBNET")
+    profile = Path(os.environ.get("FASTRTPS_DEFAULT_PROFILES_FILE", ""))
+    if reach == "SYSTEM_DEFAULT" and profile.name == LOOPBACK_PROFILE and profile.is_file():
+        reach = "LOCALHOST"
+    if reach not in ("LOCALHOST", "OFF"):
         seen = "robots and people on the network see this stack and can command it"
         wrong.append((Level.WARN, seen, "Set ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST if that is not wanted."))
     if os.environ.get("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp") != "rmw_fastrtps_cpp" and not ROS_PREFIX.is_dir():
@@ -154,7 +159,6 @@ def check_ros_environment() -> Iterator[Finding]:
     for level, message, remedy in wrong:
         yield Finding("ROS environment", level, message, remedy)
     if not wrong:
-        reach = os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"]
         yield Finding("ROS environment", Level.OK, f"domain {domain}, discovery {reach}")
 
 

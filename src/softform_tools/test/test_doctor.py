@@ -118,6 +118,7 @@ def test_model_of_a_robot_given_by_path(checkout):
         ("ROS_DOMAIN_ID", "x", Level.FAIL),
         ("ROS_DISTRO", "humble", Level.FAIL),
         ("ROS_AUTOMATIC_DISCOVERY_RANGE", "SUBNET", Level.WARN),
+        ("FASTRTPS_DEFAULT_PROFILES_FILE", "missing/loopback.xml", Level.WARN),
     ],
 )
 def test_ros_environment(monkeypatch, name, value, level):

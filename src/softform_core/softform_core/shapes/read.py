@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-import trimesh
+from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.shapes.pcd import read_pcd
 from softform_core.shapes.ply_header import check_ascii_rows, read_ply_header
@@ -62,7 +63,7 @@ def read_shape(path: str | Path, unit: Unit = "m") -> TargetShape:
         elif path.suffix.lower() == ".stl":
             _check_stl(path)
         read = _CLOUD_READERS.get(path.suffix.lower())
-        loaded = _load(path) if read is None else trimesh.PointCloud(read(path))
+        vertices, faces = _load(path) if read is None else (read(path), np.empty((0, 3), np.intp))
     except SoftformError:
         raise
     except OSError as error:
@@ -73,8 +74,6 @@ def read_shape(path: str | Path, unit: Unit = "m") -> TargetShape:
         raise SoftformError(
             f"{path} is damaged or truncated ({type(error).__name__}: {error}).", "Export it again."
         ) from error
-    vertices = np.asarray(getattr(loaded, "vertices", np.empty((0, 3))), dtype=np.float64)
-    faces = np.asarray(getattr(loaded, "faces", np.empty((0, 3))))
     if len(vertices) == 0:
         raise SoftformError(f"{path} holds no shape.", "It is empty, damaged or truncated: export it again.")
     try:
@@ -146,15 +145,20 @@ def _check_stl(path: Path) -> None:
             raise SoftformError(f"{path} has no end mark.", "The file is truncated: export it again.")
 
 
-def _load(path: Path) -> trimesh.Trimesh | trimesh.PointCloud:
+def _load(path: Path) -> tuple[Array, NDArray[np.integer]]:
+    """Vertices (V, 3), in the file's unit, and faces (F, 3), none of a cloud."""
+    import trimesh  # here, as it takes 0.3 s, and most that handle shapes read no file
+
     kind = path.suffix.lower().lstrip(".")
     # Without processing, which would drop NaN vertices unseen; without materials, which would open other files.
     loaded = trimesh.load(path, file_type=kind, process=False, skip_materials=True)
     if isinstance(loaded, trimesh.Scene):
         parts = [part for part in loaded.dump() if isinstance(part, trimesh.Trimesh)]
         loaded = trimesh.util.concatenate(parts) if parts else trimesh.Trimesh()
-    if not isinstance(loaded, trimesh.Trimesh | trimesh.PointCloud):
-        return trimesh.Trimesh()
-    if kind == "stl" and isinstance(loaded, trimesh.Trimesh) and np.isfinite(loaded.vertices).all():
+    if isinstance(loaded, trimesh.PointCloud):
+        return np.asarray(loaded.vertices, dtype=np.float64), np.empty((0, 3), np.intp)
+    if not isinstance(loaded, trimesh.Trimesh):
+        return np.empty((0, 3)), np.empty((0, 3), np.intp)
+    if kind == "stl" and np.isfinite(loaded.vertices).all():
         loaded.merge_vertices()
-    return loaded
+    return np.asarray(loaded.vertices, dtype=np.float64), np.asarray(loaded.faces)
