@@ -38,9 +38,6 @@ _EXCESS = 1.3
 class ShapeJudge:
     """Compares clouds with the simulated shapes, and with the frames that were kept before.
 
-    Args:
-        robot: Robot that is captured.
-
     Raises:
         SoftformError: If the robot has no model of its forward kinematics.
     """
@@ -67,25 +64,17 @@ class ShapeJudge:
         return self._simulated.points(actuation) / MM_PER_M
 
     def fault(self, actuation: Array, points: NDArray[np.floating]) -> str:
-        """Say why a cloud cannot be of this actuation; empty if it can.
-
-        Args:
-            actuation: (k,).
-            points: (M, 3) m, a cloud that `assess_cloud` finds fit.
-        """
+        """Say why a cloud (M, 3) m that `assess_cloud` finds fit cannot be of this actuation (k,); empty if it can."""
         captured = np.asarray(points, dtype=np.float64)
         heights = self._mean_heights(captured)
         return self._stuck(actuation, heights) or self._misfit(actuation, captured) or self._deaf(actuation, heights)
 
     def apparent_actuation(self, actuation: Array, heights: Array) -> Array:
-        """Actuation whose simulated shape is nearest to captured heights.
+        """Actuation whose simulated shape is nearest to captured heights, (k,).
 
         Args:
             actuation: (k,), commanded; where holes hide a chamber, its value stays at the command.
             heights: (g * g,) mm, NaN where nothing was captured.
-
-        Returns:
-            (k,).
         """
         low, high = self._robot.actuation_min, self._robot.actuation_max
         span = high - low

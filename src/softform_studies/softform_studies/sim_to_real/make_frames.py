@@ -39,13 +39,7 @@ MISSING_M = 0.006
 
 @dataclass(frozen=True)
 class TrueSurfaces:
-    """Shapes that a reality really takes; for evaluation only.
-
-    Attributes:
-        actuation: (n, k) Pa, commanded.
-        vertices: (n, V, 3) m, robot frame.
-        faces: (F, 3).
-    """
+    """Shapes (n, V, 3) m, faces (F, 3), that a reality really takes under (n, k) Pa; for evaluation only."""
 
     actuation: Array
     vertices: Array
@@ -123,12 +117,7 @@ def _estimated(scan: Scan) -> Array:
 
 
 def make_marker_frames(
-    robot: Robot,
-    reality: Reality,
-    frames: int,
-    held_out: int,
-    missing: float = 0.02,
-    seed: int = 0,
+    robot: Robot, reality: Reality, frames: int, held_out: int, missing: float = 0.02, seed: int = 0
 ) -> tuple[MarkerFrames, TrueSurfaces, float]:
     """Capture markers at random actuations, the same as `make_frames` takes, registered at rest.
 
