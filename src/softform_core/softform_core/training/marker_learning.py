@@ -48,6 +48,9 @@ MARKERS = replace(
 )
 """Recipe for markers; of what concerns scans alone nothing is read."""
 
+_EPOCHS_OF_MANY = 15
+"""Most epochs under more markers than kernels: of 500 frames; the corrected actuation leaves little to learn."""
+
 MARKER_RECIPES = {recipe.name: recipe for recipe in (MARKERS, PAPER)}
 """The printed recipe serves markers too; kernels stand at the markers all the same."""
 
@@ -77,7 +80,9 @@ def train_sim_to_real_from_markers(
     run = run or TrainingRun()
     patches, actuation, motion = run.patches, None, RigidTransform()
     if len(frames.uv) > recipe.kernels and kernel_uv is None:
-        kernel_uv, recipe = patches.kernels(recipe.kernels), replace(recipe, kernel_width=None)
+        epochs = min(recipe.epochs, _EPOCHS_OF_MANY)
+        kernel_uv = patches.kernels(recipe.kernels)
+        recipe = replace(recipe, kernel_width=None, epochs=epochs, patience=epochs)
         if run.start is None:
             simulated_markers = ForwardPipeline(forward_kinematics, frames.uv, None, patches)
             actuation, motion = fit_actuation_to_markers(simulated_markers, forward_kinematics, frames)
