@@ -27,7 +27,7 @@ def bench() -> None:
 @click.option("--shapes", default=20, show_default=True, help="Number of random actuations to solve.")
 @json_option
 def simulate(shapes: int, json_path: str | None) -> None:
-    """Equilibrium shapes of the membrane: seconds a shape on one core, and the share that converged."""
+    """Equilibrium shapes of the membrane and others: seconds a shape on one core, and the share that converged."""
     from softform_studies.simulate import run
 
     report_figures(run(shapes=shapes), json_path)

@@ -65,7 +65,7 @@ def test_draws_are_measured_once_and_their_figures_have_the_form(tmp_path, monke
     def never(*_: object) -> None:
         raise AssertionError("measured again")
 
-    monkeypatch.setattr(draws, "make_frames", never)
+    monkeypatch.setattr(draws, "make_captured", never)
     again = CliRunner().invoke(main, command)
     assert json.loads(again.stdout) == figures
     tables = CliRunner().invoke(main, command[:-2]).stdout

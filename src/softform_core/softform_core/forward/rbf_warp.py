@@ -3,39 +3,20 @@
 The kernels and what is summed over them are matrix products. Points lie along the last axis, where BLAS wants them.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.forward.actuation_correction import ActuationCorrection
 from softform_core.networks.mlp_weights import MlpWeights
 
 Floats = NDArray[np.floating]
 
 KERNEL_WIDTH = 3.0e-5
 """The paper's c of Eq. 2, 1/mm^2."""
-
-
-@dataclass(frozen=True)
-class ActuationCorrection:
-    """Which actuation of the simulation explains a commanded one, a' = gain * a + offset, (k,) each, gain positive.
-
-    It stands for gain and offset of sensors, and for how stiff the body is.
-    """
-
-    gain: Array
-    offset: Array
-
-    def after(self, first: "ActuationCorrection") -> "ActuationCorrection":
-        """Both as one: `first`, then this one."""
-        return ActuationCorrection(self.gain * first.gain, self.gain * first.offset + self.offset)
-
-    def before(self, network: MlpWeights) -> MlpWeights:
-        """The network that takes a in place of a', by its normalisation: it costs nothing."""
-        offset, scale = (network.input_offset - self.offset) / self.gain, network.input_scale / self.gain
-        return replace(network, input_offset=offset, input_scale=scale)
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,13 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.networks.layers import perceptron
 from softform_core.networks.mlp_weights import MlpWeights
+from softform_core.registration.rigid import RigidTransform
 
 
-def identity_coefficients(kernels: int) -> Array:
-    """Gamma (kernels + 4, 3) of the warp that leaves every point where it is."""
-    return np.vstack([np.zeros((1, 3)), np.eye(3), np.zeros((kernels, 3))])
+def identity_coefficients(kernels: int, motion: RigidTransform | None = None) -> Array:
+    """Gamma (kernels + 4, 3) of the warp that leaves every point where it is, or only moves it; the motion in mm."""
+    motion = motion or RigidTransform()
+    return np.vstack([motion.translation[None], motion.rotation.T, np.zeros((kernels, 3))])
 
 
 def kernels(points: Tensor, centers: Tensor, width: float) -> Tensor:
@@ -125,6 +127,7 @@ class FunctionPrediction(nn.Module):
         hidden: Widths of the hidden layers; 2 or 3 of 24 or 64 (Table II).
         activation: `relu` or `tanh`.
         scaling: (3 d, 3 d) from coordinates to amplitudes, invertible; None if they are the same.
+        motion: What it starts as in place of the identity, mm.
     """
 
     directions: Tensor
@@ -138,6 +141,7 @@ class FunctionPrediction(nn.Module):
         hidden: Sequence[int] = (24, 24),
         activation: str = "relu",
         scaling: Array | None = None,
+        motion: RigidTransform | None = None,
     ) -> None:
         """Lay the layers; torch's seed decides all but the last."""
         super().__init__()
@@ -148,7 +152,8 @@ class FunctionPrediction(nn.Module):
         nn.init.zeros_(last.weight)
         nn.init.zeros_(last.bias)
         self.register_buffer("directions", torch.from_numpy(directions).float())
-        self.register_buffer("identity", torch.from_numpy(identity_coefficients(len(directions) - 4)).float())
+        identity = identity_coefficients(len(directions) - 4, motion)
+        self.register_buffer("identity", torch.from_numpy(identity).float())
         scaling = np.eye(3 * directions.shape[1]) if scaling is None else scaling
         self.register_buffer("scaling", torch.from_numpy(scaling).float())
 
@@ -200,6 +205,7 @@ class FunctionPrediction(nn.Module):
                 "Train without it, or with the recipe that it was trained with.",
             )
         with torch.no_grad():
+            self.identity.copy_(torch.from_numpy(weights.output_offset.reshape(self.identity.shape)))
             for layer, matrix, bias in zip(linear, matrices, biases, strict=True):
                 layer.weight.copy_(torch.from_numpy(matrix))
                 layer.bias.copy_(torch.from_numpy(bias))

@@ -25,7 +25,8 @@ def refresh(
     """Fit gain and offset of every actuation to new frames (four say enough), before what the model corrects."""
     begun = time.monotonic()
     uv = patches.samples(DEFAULT.surface_points)
-    change = fit_actuation(ForwardPipeline(forward_kinematics, uv, model.sim_to_real, patches), frames, AGED)
+    predicted = ForwardPipeline(forward_kinematics, uv, model.sim_to_real, patches)
+    change = fit_actuation(predicted, forward_kinematics, frames, AGED)
 
     def corrected(one: SimToReal) -> SimToReal:
         return replace(one, actuation=change if one.actuation is None else one.actuation.after(change))

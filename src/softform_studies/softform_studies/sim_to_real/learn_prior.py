@@ -76,7 +76,7 @@ def displacements(robot: Robot, forward_kinematics: MlpWeights, reality: Reality
     uv, kernel_uv = patches.samples(_SAMPLES), patches.kernels(DEFAULT.kernels)
     frames, true, _ = make_frames(robot, reality, _SCANS, _SHAPES, seed=seed)
     coarse = ForwardPipeline(forward_kinematics, patches.samples(DEFAULT.surface_points), None, patches)
-    corrected = fit_actuation(coarse, frames).before(forward_kinematics)
+    corrected = fit_actuation(coarse, forward_kinematics, frames).before(forward_kinematics)
     surface, kernels = (ForwardPipeline(corrected, at, None, patches) for at in (uv, kernel_uv))
     width = kernel_width(corrected.forward(true.actuation).mean(axis=0), kernel_uv, DEFAULT, patches)
     found = []

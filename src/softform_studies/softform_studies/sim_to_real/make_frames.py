@@ -15,6 +15,7 @@ from softform_core.registration.rest_surface import rest_surface_of
 from softform_core.registration.rigid import RigidTransform
 from softform_core.robots import Robot
 from softform_core.shapes.target import estimate_normals
+from softform_core.training.marker_learning import MARKERS
 from softform_rig.device_pose import DevicePose
 from softform_rig.gap import random_actuations
 from softform_rig.live_body import LiveBody
@@ -44,6 +45,33 @@ class TrueSurfaces:
     actuation: Array
     vertices: Array
     faces: NDArray[np.int32]
+
+
+def make_captured(
+    robot: Robot, reality: Reality, frames: int, held_out: int, points: int, seed: int
+) -> tuple[Frames | MarkerFrames, TrueSurfaces, float]:
+    """Frames as the robot is captured: by motion capture where it wears more markers than kernels, else by scanner.
+
+    Args:
+        robot: The robot.
+        reality: Reality of the robot.
+        frames: Number of captured frames.
+        held_out: Number of actuations after them whose true surface is kept.
+        points: Points drawn at random from each scan.
+        seed: Seed of actuations and devices.
+
+    Returns:
+        As `make_frames` and `make_marker_frames`.
+    """
+    if wears_many_markers(robot):
+        missing = reality.motion_capture.missing
+        return make_marker_frames(robot, reality, frames, held_out, missing, seed)
+    return make_frames(robot, reality, frames, held_out, points, seed)
+
+
+def wears_many_markers(robot: Robot) -> bool:
+    """Whether it wears more markers than the warp has kernels: the paper's arm of bellows is captured by 400."""
+    return robot.markers > MARKERS.kernels
 
 
 def make_frames(

@@ -152,7 +152,7 @@ class Laboratory:
         """Eq. 4 with control points fitted to the simulator's own shapes (Sec. V-C5), (n, P, 3) mm."""
         simulator, patches = self._robot.body.simulator(), judge.patches
         actuation, correction = judge.held_out.actuation, sim_to_real.actuation
-        corrected = actuation if correction is None else correction.gain * actuation + correction.offset
+        corrected = actuation if correction is None else correction.felt(actuation)
         shapes = equilibrium_points(simulator, self._robot.actuators_of(corrected))
         control = self._robot.parametrised(rest_points(simulator), simulator.faces).fit(MM_PER_M * shapes)
         points, centers = patches.evaluate(control, judge.uv), patches.evaluate(control, sim_to_real.kernel_uv)
