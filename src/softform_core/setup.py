@@ -28,6 +28,7 @@ setup(
             "solid = softform_core.bodies.solid.description:SolidBody",
             "tendon_rod = softform_core.bodies.tendon_rod.description:TendonRodBody",
             "bellows = softform_core.bodies.bellows.description:BellowsBody",
+            "layered = softform_core.bodies.layered.description:LayeredBody",
         ],
         "softform.imports": [
             "tips = softform_core.cli.import_:tips",

@@ -1,7 +1,8 @@
 """Pictures of any robot with a surface: its simulated shapes at rest and at given actuations, and a section."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,10 +15,11 @@ from numpy.typing import NDArray
 from softform_core.arrays import Array
 from softform_core.files import write_atomically
 from softform_core.robots import Robot
-from softform_core.simulation.simulated_body import equilibrium_points, rest_points
+from softform_core.simulation.simulated_body import BodyOfSurfaces, SimulatedBody, Surface, equilibrium_unknowns
 from softform_core.units import MM_PER_M
 
 _COLOUR = "#d8a15c"
+_OF_LAYERS = ("#555555", "#3b7dba", "#4aa564", _COLOUR)  # from within outwards
 _SIDE = 3.2  # inches of a panel
 
 
@@ -42,23 +44,27 @@ def draw_robot(robot: Robot, output: Path, shapes: Sequence[tuple[str, Array]] |
         ValueError: If matplotlib does not know the format.
     """
     body = robot.body.simulator()
-    drawn = [("at rest", rest_points(body))]
+    drawn = [("at rest", body.rest)]
     for title, actuation in shapes or corners(robot):
-        drawn.append((title, equilibrium_points(body, robot.actuators_of(actuation)[None])[0]))
-    bounds = np.array([[points.min(axis=0), points.max(axis=0)] for _, points in drawn])
+        drawn.append((title, equilibrium_unknowns(body, robot.actuators_of(actuation)[None])[0]))
+    points = [body.points(unknowns[None])[0] for _, unknowns in drawn]
+    bounds = np.array([[one.min(axis=0), one.max(axis=0)] for one in points])
     middle, half = 0.5 * (bounds.max(axis=(0, 1)) + bounds.min(axis=(0, 1))), 0.5 * np.ptp(bounds, axis=(0, 1)).max()
-    panels = len(drawn) + 1
-    figure = Figure(figsize=(_SIDE * panels, 1.15 * _SIDE), layout="constrained")
-    for number, (title, points) in enumerate(drawn, start=1):
-        axes = figure.add_subplot(1, panels, number, projection="3d")
+    sections = _sections(robot, body, drawn[-2 if len(drawn) > 2 else -1][1], points[0])
+    rows = 2 if len(sections) > 1 else 1
+    columns = -(-(len(drawn) + len(sections)) // rows)
+    figure = Figure(figsize=(_SIDE * columns, 1.15 * _SIDE * rows), layout="constrained")
+    for number, ((title, _), one) in enumerate(zip(drawn, points, strict=True), start=1):
+        axes = figure.add_subplot(rows, columns, number, projection="3d")
         assert isinstance(axes, Axes3D)
-        _draw_surface(axes, MM_PER_M * points, body.faces)
+        _draw_surface(axes, MM_PER_M * one, body.faces)
         axes.set_title(title, fontsize=8)
         for set_limits, at in zip((axes.set_xlim, axes.set_ylim, axes.set_zlim), MM_PER_M * middle, strict=True):
             set_limits(at - MM_PER_M * half, at + MM_PER_M * half)
         axes.set_box_aspect((1.0, 1.0, 1.0), zoom=1.25)
         axes.tick_params(labelsize=5)
-    _draw_section(figure.add_subplot(1, panels, panels), robot, drawn[0][1], body.faces)
+    for number, draw_section in enumerate(sections, start=len(drawn) + 1):
+        draw_section(figure.add_subplot(rows, columns, number))
     picture = io.BytesIO()
     figure.savefig(picture, dpi=110, format=output.suffix.lstrip(".") or "png")
     write_atomically(output, picture.getvalue())
@@ -68,38 +74,80 @@ def _draw_surface(axes: Axes3D, points: Array, faces: NDArray[np.integer]) -> No
     axes.plot_trisurf(*points.T, triangles=faces, color=_COLOUR, edgecolor="none", shade=True)
 
 
-def _draw_section(axes: Axes, robot: Robot, points: Array, faces: NDArray[np.integer]) -> None:
-    """The resting surface cut across its longest extent, or a sheet seen from above, and the first panel of inputs."""
+def _sections(robot: Robot, body: SimulatedBody, unknowns: Array, rest: Array) -> list[Callable[[Axes], None]]:
+    """What draws each section: the inputs with the resting surface cut across, or, unrolled, each by itself.
+
+    Args:
+        robot: Robot.
+        body: Its simulator.
+        unknowns: (m,) of the shape in which a body of several surfaces is cut.
+        rest: (P, 3) m of the resting surface.
+    """
     outlines = robot.body.outlines()
-    first = [one for one in outlines if one.panel == outlines[0].panel]
-    for name, one in zip(robot.body.inputs, first, strict=False):
-        x, y, width, height = (MM_PER_M * value for value in (one.x, one.y, one.width, one.height))
+    panels = list(dict.fromkeys(one.panel for one in outlines))
+    if not robot.body.is_unrolled:
+        across = np.ptp(rest[:, 2]) > np.ptp(rest[:, :2], axis=0).max()
+        middle = 0.5 * (rest[:, 2].min() + rest[:, 2].max())
+        surfaces = [Surface("", rest, body.faces)] if across else []
+        return [partial(_draw_inputs, robot=robot, panel=panels[0], surfaces=surfaces, height=middle)]
+    cut = body.surfaces(unknowns) if isinstance(body, BodyOfSurfaces) else [Surface("", rest, body.faces)]
+    return [
+        *(partial(_draw_inputs, robot=robot, panel=panel, surfaces=[], height=0.0) for panel in panels),
+        partial(_draw_cuts, surfaces=cut, axis=2, at=outlines[0].y),
+        partial(_draw_cuts, surfaces=cut, axis=1, at=0.0),
+    ]
+
+
+def _draw_inputs(axes: Axes, robot: Robot, panel: str, surfaces: Sequence[Surface], height: float) -> None:
+    """The inputs of a panel, and surfaces cut across at a height, m."""
+    for name, one in zip(robot.body.inputs, robot.body.outlines(), strict=True):
+        if one.panel != panel:
+            continue
+        x, y, width, height_of = (MM_PER_M * value for value in (one.x, one.y, one.width, one.height))
         if one.shape == "ellipse":
-            axes.add_patch(Ellipse((x, y), width, height, facecolor="#dde7f0", edgecolor="#456"))
+            axes.add_patch(Ellipse((x, y), width, height_of, facecolor="#dde7f0", edgecolor="#456"))
         else:
-            corner = x - width / 2.0, y - height / 2.0
-            axes.add_patch(Rectangle(corner, width, height, facecolor="#dde7f0", edgecolor="#456"))
+            corner = x - width / 2.0, y - height_of / 2.0
+            axes.add_patch(Rectangle(corner, width, height_of, facecolor="#dde7f0", edgecolor="#456"))
         axes.text(x, y, name, ha="center", va="center", fontsize=8)
-    if np.ptp(points[:, 2]) > np.ptp(points[:, :2], axis=0).max():
-        cut = MM_PER_M * _cut(points, faces, 0.5 * (points[:, 2].min() + points[:, 2].max()))
-        axes.plot(*cut.transpose(2, 1, 0)[:2], color=_COLOUR, linewidth=2.0)
-    axes.set_title(outlines[0].panel, fontsize=8)
-    axes.set_aspect("equal")
+    for surface in surfaces:
+        _draw_cut(axes, surface, 2, height, _COLOUR)
     axes.autoscale_view()
+    _finish(axes, panel)
+
+
+def _draw_cuts(axes: Axes, surfaces: Sequence[Surface], axis: int, at: float) -> None:
+    """Surfaces cut where the coordinate of an axis is `at`, m, each in its colour."""
+    for surface, colour in zip(surfaces, _OF_LAYERS, strict=False):
+        _draw_cut(axes, surface, axis, at, colour)
+    axes.legend(fontsize=6)
+    _finish(axes, f"cut at {'xyz'[axis]} = {MM_PER_M * at:.0f} mm")
+
+
+def _draw_cut(axes: Axes, surface: Surface, axis: int, at: float, colour: str) -> None:
+    pieces = MM_PER_M * np.delete(_cut(surface.points, surface.faces, axis, at), axis, axis=2)
+    lines = axes.plot(*pieces.transpose(2, 1, 0), color=colour, linewidth=1.5)
+    if lines and surface.name:
+        lines[0].set_label(surface.name)
+
+
+def _finish(axes: Axes, title: str) -> None:
+    axes.set_title(title, fontsize=8)
+    axes.set_aspect("equal")
     axes.tick_params(labelsize=6)
     axes.set_xlabel("mm", fontsize=6)
 
 
-def _cut(points: Array, faces: NDArray[np.integer], height: float) -> Array:
-    """Pieces (S, 2, 3) in which the faces meet the plane z = height."""
-    above = points[faces, 2] > height
+def _cut(points: Array, faces: NDArray[np.integer], axis: int, at: float) -> Array:
+    """Pieces (S, 2, 3) in which the faces meet the plane where the coordinate of an axis is `at`."""
+    above = points[faces, axis] > at
     crossed = faces[above.any(axis=1) & ~above.all(axis=1)]
     pieces = []
     for face in crossed:
         ends = []
         for a, b in ((0, 1), (1, 2), (2, 0)):
             first, second = points[face[a]], points[face[b]]
-            if (first[2] > height) != (second[2] > height):
-                ends.append(first + (height - first[2]) / (second[2] - first[2]) * (second - first))
+            if (first[axis] > at) != (second[axis] > at):
+                ends.append(first + (at - first[axis]) / (second[axis] - first[axis]) * (second - first))
         pieces.append(ends)
-    return np.array(pieces)
+    return np.array(pieces).reshape(-1, 2, 3)

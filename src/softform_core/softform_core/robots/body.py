@@ -78,6 +78,11 @@ class Body(Description):
         """Where each input lies, in the order of `inputs`."""
 
     @property
+    def is_unrolled(self) -> bool:
+        """Whether outlines lie on a surface around the z axis, unrolled: x along it from the front, y upwards."""
+        return False
+
+    @property
     def is_simulated(self) -> bool:
         """Whether it has a simulator; a body of which only data are known has none."""
         return True

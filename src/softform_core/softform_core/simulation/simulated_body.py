@@ -47,6 +47,28 @@ class TurningBody(SimulatedBody, Protocol):
         """Rotations (n, F, 3, 3) of the F frames, in their order, from rest to unknowns (n, m)."""
 
 
+class Surface(NamedTuple):
+    """A surface within a body.
+
+    Attributes:
+        name: For legends.
+        points: (P, 3) m.
+        faces: (F, 3) triangles over them.
+    """
+
+    name: str
+    points: Array
+    faces: NDArray[np.int32]
+
+
+@runtime_checkable
+class BodyOfSurfaces(SimulatedBody, Protocol):
+    """A body that is made of several surfaces, for pictures of its sections."""
+
+    def surfaces(self, unknowns: Array) -> list[Surface]:
+        """Its surfaces for unknowns (m,), from within outwards."""
+
+
 class TendonLoads(NamedTuple):
     """What the motors of k tendons feel of a body at rest.
 

@@ -1,5 +1,7 @@
 """The membrane as an equilibrium problem: its unknowns, its potential, and how its forces change with the pressures."""
 
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -41,8 +43,12 @@ class MembraneProblem:
         self.largest_step = MAX_STEP * membrane.extent
         self.rounding = ROUNDING * self._stiffness * membrane.extent**2
         self.faces = membrane.faces
-        self.rest = self.unknowns(membrane.rest_vertices)[0]
         self.is_slack = not membrane.weight.any()
+
+    @cached_property
+    def rest(self) -> Array:
+        """Unknowns (m,) of the flat sheet."""
+        return self.unknowns(self.membrane.rest_vertices)[0]
 
     def vertices(self, unknowns: Array) -> Array:
         """Vertices (V, 3) m of unknowns (m,)."""

@@ -104,10 +104,18 @@ class Membrane:
         Raises:
             SoftformError: If `pressures_pa` is not (k,) finite numbers.
         """
+        return np.ascontiguousarray(self.checked_pressures(pressures_pa)[self.chamber_of_element])
+
+    def checked_pressures(self, pressures_pa: ArrayLike) -> Array:
+        """The pressures (k,) Pa as an array.
+
+        Raises:
+            SoftformError: If they are not (k,) finite numbers.
+        """
         pressures = np.asarray(pressures_pa, dtype=np.float64)
         if pressures.shape != (self.chambers,):
             raise SoftformError(
-                f"The membrane has {self.chambers} chambers, got pressures of shape {pressures.shape}.",
+                f"The body has {self.chambers} chambers, got pressures of shape {pressures.shape}.",
                 "Give one pressure in Pa for each chamber.",
             )
         if not np.isfinite(pressures).all():
@@ -115,7 +123,7 @@ class Membrane:
                 f"Pressure of chamber {int(np.flatnonzero(~np.isfinite(pressures))[0]) + 1} is not a finite number.",
                 "Give pressures in Pa.",
             )
-        return np.ascontiguousarray(pressures[self.chamber_of_element])
+        return pressures
 
 
 def membrane_on_mesh(

@@ -30,13 +30,13 @@ def total_potential(membrane: Membrane, vertices: Array, pressures_pa: ArrayLike
 
 def gradient_and_hessian(membrane: Membrane, vertices: Array, pressures_pa: ArrayLike) -> tuple[Array, csc_matrix]:
     """Gradient (m,) N and Hessian (m, m) N/m of Pi over the free degrees of freedom `membrane.pattern.order`."""
-    gradient, values = _gradient_and_values(membrane, vertices, pressures_pa, membrane.pattern.constant.copy())
+    gradient, values = gradient_and_values(membrane, vertices, pressures_pa, membrane.pattern.constant.copy())
     return gradient, membrane.pattern.matrix(values)
 
 
 def potential_gradient(membrane: Membrane, vertices: Array, pressures_pa: ArrayLike) -> Array:
     """Gradient (m,) N of Pi over the free degrees of freedom `membrane.pattern.order`."""
-    return _gradient_and_values(membrane, vertices, pressures_pa, np.empty(0))[0]
+    return gradient_and_values(membrane, vertices, pressures_pa, np.empty(0))[0]
 
 
 def volumes_and_gradients(membrane: Membrane, vertices: Array) -> tuple[Array, Array]:
@@ -53,7 +53,7 @@ def volumes_and_gradients(membrane: Membrane, vertices: Array) -> tuple[Array, A
 def load_size(membrane: Membrane, pressures_pa: ArrayLike) -> float:
     """Norm of the nodal forces of pressure and weight on the flat sheet, N."""
     pressure = membrane.pressure_of_element(pressures_pa)
-    return float(np.linalg.norm(_flat_load(membrane, pressure))) + float(np.linalg.norm(membrane.weight))
+    return float(np.linalg.norm(flat_load(membrane, pressure))) + float(np.linalg.norm(membrane.weight))
 
 
 def stiffness_of_sheet(membrane: Membrane) -> float:
@@ -68,13 +68,13 @@ def dome(membrane: Membrane, pressures_pa: ArrayLike) -> Array:
     area under the mean load, weighted by the load itself so that idle chambers do not slacken the sheet.
     """
     pressure = membrane.pressure_of_element(pressures_pa)
-    load = _flat_load(membrane, pressure) + membrane.weight[:, 2]
+    load = flat_load(membrane, pressure) + membrane.weight[:, 2]
     if not load.any():  # nothing but a weight within the plane: the sheet stays flat
         return membrane.rest_vertices.copy()
     free = np.flatnonzero(~membrane.fixed)
     area = float(membrane.areas.sum())
     radius = np.sqrt(area / membrane.chambers / np.pi)
-    density = np.abs(load) / np.maximum(_flat_load(membrane, np.ones(len(pressure))), 1e-300)
+    density = np.abs(load) / np.maximum(flat_load(membrane, np.ones(len(pressure))), 1e-300)
     mean = float((density**2).sum() / density.sum())
     rise = 0.595 * radius * (mean * radius / stiffness_of_sheet(membrane)) ** (1.0 / 3.0)
     tension = mean * radius**2 / (4.0 * rise)
@@ -86,10 +86,17 @@ def dome(membrane: Membrane, pressures_pa: ArrayLike) -> Array:
     return start
 
 
-def _gradient_and_values(
+def gradient_and_values(
     membrane: Membrane, vertices: Array, pressures_pa: ArrayLike, values: Array
 ) -> tuple[Array, Array]:
-    """Gradient of the free degrees of freedom, and the Hessian's `values` with those of the elements added."""
+    """Gradient of the free degrees of freedom, and the Hessian's `values` with those of the elements added.
+
+    Args:
+        membrane: Any sheets.
+        vertices: (V, 3) m.
+        pressures_pa: (k,).
+        values: Stored entries of `membrane.pattern`, which are added to; empty for the gradient alone.
+    """
     gradient = membrane.springs @ (vertices - membrane.rest_vertices) - membrane.weight
     assemble(
         vertices, membrane.elements, membrane.shapes, membrane.gradients, membrane.areas, membrane.thickness,
@@ -99,7 +106,8 @@ def _gradient_and_values(
     return gradient.ravel()[membrane.pattern.order], values
 
 
-def _flat_load(membrane: Membrane, pressure: Array) -> Array:
+def flat_load(membrane: Membrane, pressure: Array) -> Array:
+    """Load (V,) N of pressures (E,) Pa across the sheet at rest."""
     force = np.zeros(len(membrane.rest_vertices))
     np.add.at(force, membrane.elements, np.einsum("eq,nq,e->en", membrane.areas, membrane.shapes, pressure))
     return force

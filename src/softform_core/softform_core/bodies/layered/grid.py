@@ -1,0 +1,111 @@
+"""A surface as a grid of vertices: cells, areas, elements, and the parts of it that a layer leaves free.
+
+A grid has vertices (U or U + 1, V + 1) over cells (U, V). Its second direction ends at two rims; the first does, too,
+unless it is closed: then the last cell ends at the first vertices.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_matrix, csr_matrix, diags
+from scipy.sparse.linalg import splu
+
+from softform_core.arrays import Array
+
+_POINT = 0.5 / np.sqrt(3.0)  # of Gauss's rule on a side of length 1, from its middle
+
+
+def corners_of_cells(node: NDArray[np.integer], is_closed: bool) -> NDArray[np.int64]:
+    """Vertices (U, V, 4) of each cell, counter-clockwise where both directions' cross product points to the viewer."""
+    lines = np.concatenate([node, node[:1]]) if is_closed else node
+    return np.stack([lines[:-1, :-1], lines[1:, :-1], lines[1:, 1:], lines[:-1, 1:]], axis=-1)
+
+
+def halves(quads: NDArray[np.integer]) -> NDArray[np.int32]:
+    """Triangles (2 E, 3) of quadrilaterals (E, 4)."""
+    return np.concatenate([quads[:, [0, 1, 2]], quads[:, [0, 2, 3]]]).astype(np.int32)
+
+
+def free_vertices(chamber_of_cell: NDArray[np.int64], is_closed: bool) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Which vertices lie within a chamber, for the cells around them are all its own, and the chamber of each of these.
+
+    Args:
+        chamber_of_cell: (U, V), -1 where there is none.
+        is_closed: As above.
+    """
+    padded = np.pad(chamber_of_cell, ((0, 0), (1, 1)), constant_values=-1)
+    if is_closed:
+        padded = np.concatenate([padded[-1:], padded])
+    else:
+        padded = np.pad(padded, ((1, 1), (0, 0)), constant_values=-1)
+    near = np.stack([padded[:-1, :-1], padded[:-1, 1:], padded[1:, :-1], padded[1:, 1:]])
+    own = np.asarray((near[0] >= 0) & (near == near[0]).all(axis=0))
+    return own, near[0][own]
+
+
+def neighbours(node: NDArray[np.int64], own: NDArray[np.bool_]) -> list[NDArray[np.int64]]:
+    """Vertices after and before the chosen ones, which lie on no rim, along the first direction and the second."""
+    return [np.roll(node, step, axis)[own] for axis in (0, 1) for step in (-1, 1)]
+
+
+def outward_normals(grid: Array) -> Array:
+    """Normals at the vertices of a grid (..., 3); those on rims are of no use."""
+    first, second = (np.roll(grid, -1, axis) - np.roll(grid, 1, axis) for axis in (0, 1))
+    normal = np.cross(first, second)
+    return np.asarray(normal / np.maximum(np.linalg.norm(normal, axis=-1, keepdims=True), 1e-300))
+
+
+def areas_of_vertices(grid: Array, is_closed: bool) -> Array:
+    """Area of each vertex, m^2: a quarter of each cell around it."""
+    corner = grid.reshape(-1, 3)[corners_of_cells(np.arange(grid[..., 0].size).reshape(grid.shape[:2]), is_closed)]
+    across = np.cross(corner[:, :, 2] - corner[:, :, 0], corner[:, :, 3] - corner[:, :, 1])
+    quarter = np.pad(0.125 * np.linalg.norm(across, axis=-1), ((0, 0), (1, 1)))
+    quarter = np.concatenate([quarter[-1:], quarter]) if is_closed else np.pad(quarter, ((1, 1), (0, 0)))
+    return np.asarray(quarter[:-1, :-1] + quarter[:-1, 1:] + quarter[1:, :-1] + quarter[1:, 1:])
+
+
+def surface_elements(corners: Array, prestretch: Array) -> tuple[Array, Array, Array]:
+    """Shapes (4, 4), gradients (E, 4, 4, 2) 1/m and areas (E, 4) m^2 at the points of Gauss's rule.
+
+    Derivatives are by coordinates in the tangent plane of the stress-free sheet at each point.
+
+    Args:
+        corners: (E, 4, 3) m of bilinear elements of the mounted sheet.
+        prestretch: (E,) at which it is mounted.
+    """
+    xi, eta = (axis.ravel() for axis in np.meshgrid(*2 * [[0.5 - _POINT, 0.5 + _POINT]], indexing="ij"))
+    shapes = np.stack([(1.0 - xi) * (1.0 - eta), xi * (1.0 - eta), xi * eta, (1.0 - xi) * eta])
+    by_xi = np.stack([eta - 1.0, 1.0 - eta, eta, -eta])
+    by_eta = np.stack([xi - 1.0, -xi, xi, 1.0 - xi])
+    first, second = (np.einsum("nq,enk->eqk", by, corners) for by in (by_xi, by_eta))
+    length = np.linalg.norm(first, axis=-1)
+    beside = np.einsum("eqk,eqk->eq", first, second) / length
+    area = np.linalg.norm(np.cross(first, second), axis=-1)
+    # In the tangent plane, first is (length, 0) and second (beside, area / length).
+    along = by_xi.T[None] / length[..., None]
+    across = (by_eta.T[None] - beside[..., None] * along) * (length / area)[..., None]
+    gradients = prestretch[:, None, None, None] * np.stack([along, across], axis=-1)
+    areas = 0.25 * area / prestretch[:, None] ** 2
+    return np.ascontiguousarray(shapes), np.ascontiguousarray(gradients), np.ascontiguousarray(areas)
+
+
+def unit_domes(own: NDArray[np.bool_], chamber: NDArray[np.int64], chambers: int) -> Array:
+    """Shape of a taut sheet under even pressure over each chamber, 1 at its top, at a layer's own vertices.
+
+    Args:
+        own: (U or U + 1, V + 1) whether each vertex lies within a chamber.
+        chamber: (O,) of those; `chambers` where there is no pressure, and no dome.
+        chambers: Number k.
+
+    Returns:
+        (O, k).
+    """
+    size, number = len(chamber), np.full(own.shape, -1)
+    number[own] = np.arange(size)
+    beside = np.stack(neighbours(number, own))
+    rows = np.broadcast_to(np.arange(size), beside.shape)[beside >= 0]
+    joined = csr_matrix((np.ones(len(rows)), (rows, beside[beside >= 0])), shape=(size, size))
+    domes, active = np.zeros((size, chambers)), np.flatnonzero(chamber < chambers)
+    if active.size:
+        system = (diags(np.full(size, 4.0)) - joined).tocsr()[active][:, active]
+        domes[active, chamber[active]] = splu(csc_matrix(system)).solve(np.ones(active.size))
+    return np.asarray(domes / np.maximum(domes.max(axis=0, initial=0.0), 1e-300))
