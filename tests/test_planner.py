@@ -12,7 +12,7 @@ from builtin_interfaces.msg import Time
 from rclpy.signals import SignalHandlerOptions
 from scipy.spatial.transform import Rotation
 
-from softform_core.registration.rigid import RigidTransform
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.robots import load_robot
 from softform_core.shapes.random import random_target
 from softform_interfaces.action import ReachShape

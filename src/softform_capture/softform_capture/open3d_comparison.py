@@ -57,7 +57,7 @@ def compare_rigid_motions() -> Figures:
     """The motion between paired points with 0.2 mm of noise: Kabsch, and Open3D's point-to-point estimate."""
     import open3d
 
-    from softform_core.registration.rigid import kabsch
+    from softform_core.geometry.rigid import kabsch
 
     def by_open3d(source: Array, destination: Array) -> Array:
         clouds = (_cloud(source), _cloud(destination))

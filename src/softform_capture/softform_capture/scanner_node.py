@@ -17,9 +17,9 @@ from softform_capture.scanner.registration import Registration
 from softform_capture.scanner.scan_record import ScanRecord
 from softform_capture.scanner.workspace import WORKSPACES
 from softform_core.errors import SoftformError
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.heap import give_back_what_is_free
 from softform_core.paths import DEFAULT_ROBOT
-from softform_core.registration.rigid import RigidTransform
 from softform_core.robots import load_robot
 from softform_core.shapes.read import UNITS
 from softform_core.units import MM_PER_M

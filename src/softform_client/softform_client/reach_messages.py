@@ -21,7 +21,7 @@ from softform_client.reach_goal import (
     check_size,
     check_upright,
 )
-from softform_core.registration.rigid import RigidTransform
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.robots import Robot
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape

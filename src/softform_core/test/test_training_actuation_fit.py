@@ -13,9 +13,9 @@ from softform_core.forward.actuation_correction import gains
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.rbf_warp import SimToReal
 from softform_core.frames.frames import Frames, MarkerFrames
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.networks.mlp_weights import MlpWeights, chained, extract_mlp, perceptron_of
 from softform_core.networks.store import load_forward_kinematics
-from softform_core.registration.rigid import RigidTransform
 from softform_core.robots import load_robot
 from softform_core.surface.patch_set import SHEET
 from softform_core.training.actuation_fit import fit_actuation, fit_actuation_to_markers

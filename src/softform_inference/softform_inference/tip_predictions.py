@@ -6,7 +6,7 @@ from tf2_msgs.msg import TFMessage
 
 from softform_core.arrays import Array
 from softform_core.forward.tip_model import tip_model_in_use
-from softform_core.registration.rigid import RigidTransform
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.robots import TIP, Robot
 from softform_core.simulation.newton import find_equilibria
 from softform_core.simulation.simulated_body import TurningBody

@@ -10,7 +10,7 @@ from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
 from softform_core.errors import SoftformError
-from softform_core.registration.rigid import kabsch
+from softform_core.geometry.rigid import kabsch
 from softform_core.shapes.ply_header import read_ply_header
 from softform_core.shapes.read import read_shape
 from softform_rig.device_pose import DevicePose

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from softform_core.bodies.membrane.reality import RealMembrane
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.registration.rest_surface import rest_surface
-from softform_core.registration.rigid import RigidTransform
 from softform_core.robots import Robot, load_robot
 from softform_rig.device_pose import DevicePose
 from softform_rig.live_body import LiveBody

@@ -17,9 +17,9 @@ from softform_client.reach_messages import pose_from_message
 from softform_core.errors import SoftformError
 from softform_core.forward.live_pipeline import NONE
 from softform_core.forward.sim_to_real_store import load_sim_to_real
+from softform_core.geometry.rigid import centroid
 from softform_core.networks.store import FORWARD_KINEMATICS
 from softform_core.paths import models_of
-from softform_core.registration.rigid import centroid
 from softform_core.robots import Robot, load_robot
 from softform_core.run_folder import new_run_folder
 from softform_core.shapes.dem import dem_target

@@ -8,7 +8,7 @@ import numpy as np
 
 from softform_core.evaluation.measured_errors import MeasuredErrors, measure_errors
 from softform_core.evaluation.reach_picture import MeasuredShape, write_picture
-from softform_core.registration.rigid import RigidTransform
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M

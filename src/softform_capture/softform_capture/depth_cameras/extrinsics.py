@@ -11,7 +11,7 @@ import numpy as np
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.registration.rigid import RigidTransform, kabsch
+from softform_core.geometry.rigid import RigidTransform, kabsch
 
 Points = Mapping[str, Array]
 """Name of a point -> its place (3,) m."""

@@ -14,8 +14,8 @@ from softform_capture.motion_capture.captured_frame import CapturedFrame
 from softform_capture.motion_capture.marker_plausibility import is_measured
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.geometry.rigid import RigidTransform, kabsch
 from softform_core.registration.marker_motion import neighbours_motion
-from softform_core.registration.rigid import RigidTransform, kabsch
 
 _FEWEST_BASE = 3
 _SLACK = 3.0

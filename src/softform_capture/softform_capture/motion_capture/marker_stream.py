@@ -15,8 +15,8 @@ from softform_capture.motion_capture.marker_plausibility import MarkerPlausibili
 from softform_capture.motion_capture.marker_strangers import MarkerStrangers
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.registration.base_alignment import base_alignment
-from softform_core.registration.rigid import RigidTransform
 
 
 @dataclass

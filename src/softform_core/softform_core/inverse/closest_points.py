@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.geometry.point_tree import PointTree
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.geometry.triangle_tree import TriangleTree
-from softform_core.registration.rigid import RigidTransform
 from softform_core.shapes.target import NEIGHBOURS, TargetShape, upwards
 from softform_core.units import MM_PER_M
 

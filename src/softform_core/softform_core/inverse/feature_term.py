@@ -7,7 +7,7 @@ import numpy as np
 
 from softform_core.arrays import Array
 from softform_core.forward.forward_model import ForwardModel
-from softform_core.registration.rigid import RigidTransform
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.shapes.features import FeaturePoints
 from softform_core.units import MM_PER_M
 

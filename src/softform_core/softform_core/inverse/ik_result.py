@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.inverse.ik_monitor import IkIteration
 from softform_core.inverse.ik_options import Termination
 from softform_core.inverse.ik_problem import Evaluation, Problem
 from softform_core.inverse.quadratic_model import weighted_rows
-from softform_core.registration.rigid import RigidTransform
 
 WEAK_PART = 0.01
 """A change of the actuation is weak if it moves the shape less than this part of what the strongest change does."""

@@ -10,9 +10,9 @@ from torch import Tensor, nn
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.networks.layers import perceptron
 from softform_core.networks.mlp_weights import MlpWeights
-from softform_core.registration.rigid import RigidTransform
 
 
 def identity_coefficients(kernels: int, motion: RigidTransform | None = None) -> Array:

@@ -19,8 +19,8 @@ from softform_core.arrays import Array
 from softform_core.forward.actuation_correction import ActuationCorrection
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.frames.frames import Frames, MarkerFrames
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.networks.mlp_weights import MlpWeights
-from softform_core.registration.rigid import RigidTransform
 from softform_core.training.actuation_model import ActuationModel, Told
 from softform_core.units import MM_PER_M
 

@@ -19,9 +19,9 @@ from softform_core.arrays import Array
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.frames.frames import MarkerFrames
 from softform_core.frames.marker_checks import check_markers
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.networks.sim_to_real import FunctionPrediction
-from softform_core.registration.rigid import RigidTransform
 from softform_core.training.actuation_fit import fit_actuation_to_markers
 from softform_core.training.ensemble import Member, TrainingRun, train_ensemble
 from softform_core.training.marker_uncertainty import MarkerPrediction, calibrate_at_markers, share_between_markers

@@ -15,7 +15,7 @@ from softform_core.evaluation.errors import distances_to_shape
 from softform_core.evaluation.measured_errors import MeasuredErrors, measure_errors
 from softform_core.forward.tip_model import TipModel
 from softform_core.frames.marker_quality import LabelledMarkers, average_markers
-from softform_core.registration.rigid import RigidTransform
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.robots import TIP_MARKER, Robot
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M

@@ -23,12 +23,12 @@ from typing import Any
 import numpy as np
 
 from softform_core.forward.robot_pipeline import SURFACE_POINTS
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.inverse.ik_options import IkOptions, Termination
 from softform_core.inverse.ik_result import IkResult
 from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
-from softform_core.registration.rigid import RigidTransform
 from softform_core.robots import load_robot
 from softform_core.shapes.dem import dem_target
 from softform_core.shapes.target import TargetShape

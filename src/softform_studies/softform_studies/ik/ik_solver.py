@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.robot_pipeline import SURFACE_POINTS
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.halton import halton_actuations
 from softform_core.inverse.closest_points import ClosestPoints
 from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.ik_problem import Problem
 from softform_core.inverse.inverse import solve_inverse_kinematics, solve_prepared
 from softform_core.inverse.levenberg_marquardt import LevenbergMarquardt
-from softform_core.registration.rigid import RigidTransform
 from softform_core.robots import Robot, load_robot
 from softform_core.threads import one_thread
 from softform_studies.ik.ik_prediction import shipped_pipeline

@@ -9,10 +9,10 @@ from scipy.spatial import cKDTree
 
 from softform_core.arrays import Array
 from softform_core.frames.frames import Frames, MarkerFrames
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.registration.base_alignment import base_alignment
 from softform_core.registration.markers import register_markers
 from softform_core.registration.rest_surface import rest_surface_of
-from softform_core.registration.rigid import RigidTransform
 from softform_core.robots import Robot
 from softform_core.shapes.target import estimate_normals
 from softform_core.training.marker_learning import MARKERS
