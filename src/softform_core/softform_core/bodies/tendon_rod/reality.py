@@ -3,6 +3,7 @@
 import numpy as np
 
 from softform_core.bodies.random_fields import some_of
+from softform_core.bodies.rod.model import build_rod
 from softform_core.bodies.rod.reality import (
     CHANCES,
     RealShape,
@@ -37,7 +38,10 @@ class RealTendonRod(RealShape):
     fabrication: TendonFabrication = TendonFabrication()
 
 
-def draw_real_tendon_rod(nominal: TendonRodBody, draw: np.random.Generator) -> RealTendonRod:
+Reality = RealTendonRod
+
+
+def drawn_reality(nominal: TendonRodBody, draw: np.random.Generator) -> RealTendonRod:
     """A rod of the distribution that docs/steps/write-a-reality.md describes.
 
     Args:
@@ -51,7 +55,13 @@ def draw_real_tendon_rod(nominal: TendonRodBody, draw: np.random.Generator) -> R
     return RealTendonRod(**differences, elements=drawn_elements(nominal, draw))
 
 
-def build_real_tendon_rod(body: TendonRodBody, real: RealTendonRod) -> TendonRodProblem:
+def simulator(body: TendonRodBody) -> TendonRodProblem:
+    """The rod and its tendons as described."""
+    rod = build_rod(body)
+    return TendonRodProblem(rod, build_tendons(body, rod))
+
+
+def real_simulator(body: TendonRodBody, real: RealTendonRod) -> TendonRodProblem:
     """The rod of a reality.
 
     Raises:
