@@ -20,7 +20,6 @@ import functools
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from types import TracebackType
 
 from softform_actuation.commands import CommandRejectedError, check_age, check_command
 from softform_actuation.deadlines import Deadlines
@@ -82,9 +81,7 @@ class Driver:
         """Return the driver; `connect` is the caller's."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Make safe and close, also on an exception."""
         self.close()
 

@@ -1,7 +1,6 @@
 """Connections of a client to the actions of a stack, opened when they are wanted first."""
 
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any, Self
 
 from rcl_interfaces.srv import GetParameters
@@ -87,9 +86,7 @@ class ClientConnection:
     def __enter__(self) -> Self:
         return self.connect()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def cancel(self) -> bool:

@@ -1,7 +1,6 @@
 """One end of the topics between a node and a running robot: commands out, measured values and captures in."""
 
 from collections.abc import Callable
-from types import TracebackType
 from typing import TypeVar
 
 import numpy as np
@@ -78,9 +77,7 @@ class RobotLink:
         self._timer = create_steady_timer(node, _REPEAT_PERIOD, self.command.repeat)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Hold nothing, so that the driver makes the robot safe, and close."""
         self.let_go()
         self._node.destroy_timer(self._timer)

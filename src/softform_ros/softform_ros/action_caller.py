@@ -3,7 +3,6 @@
 import threading
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any
 
 from action_msgs.msg import GoalStatus
@@ -109,9 +108,7 @@ class ActionCaller:
         self.connect()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def call(self, goal: Any, on_feedback: Callable[[Any], None] | None = None) -> Any:

@@ -2,7 +2,6 @@
 
 import contextlib
 import threading
-from types import TracebackType
 
 import rclpy
 from rclpy._rclpy_pybind11 import RCLError
@@ -83,9 +82,7 @@ class BackgroundNode:
         self.open()
         return self.node
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _spin(self) -> None:

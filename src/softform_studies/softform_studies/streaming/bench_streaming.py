@@ -1,7 +1,6 @@
 """Section `streaming` of `softform bench ik`: a target that moves, followed by the running stack on the virtual rig."""
 
 import time
-from types import TracebackType
 
 import numpy as np
 from sensor_msgs.msg import PointCloud2
@@ -64,10 +63,8 @@ class Controller:
         node.create_subscription(PointCloud2, "rig/true_surface", self._on_surface, qos.TRUE_SURFACE)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._background.__exit__(kind, error, trace)
+    def __exit__(self, *error: object) -> None:
+        self._background.__exit__(*error)
 
     def stream(self, seconds: float, place: float, pace: float) -> float:
         """Publish targets at `RATE`.

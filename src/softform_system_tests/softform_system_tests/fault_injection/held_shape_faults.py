@@ -5,7 +5,6 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from types import TracebackType
 
 from std_srvs.srv import Trigger
 
@@ -73,9 +72,7 @@ class HeldShape:
             raise SoftformError(f"No shape is held: {self._failure}", "See the launch's log.")
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Let go of the robot, if its holder is there."""
         node = self._stack.watch.node
         if self.is_held:

@@ -5,7 +5,6 @@ import math
 import threading
 import time
 from pathlib import Path
-from types import TracebackType
 
 import numpy as np
 import psutil
@@ -75,16 +74,14 @@ class TendonStack:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """End everything."""
         self._ends.set()
         self._commander.join()
         if self._launch is not None:
             self._launch.stop()
         self.rig.stop()
-        self._background.__exit__(kind, error, trace)
+        self._background.__exit__(*error)
 
     @property
     def tightest(self) -> float:
