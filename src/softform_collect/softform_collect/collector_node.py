@@ -22,24 +22,21 @@ from softform_ros.parameters import Parameter
 from softform_ros.qos import ATTENDANCE
 
 PARAMETERS = (
-    Parameter(
-        "robot", DEFAULT_ROBOT, "Robot that is captured: a name in `config/robots`, or the path of a description."
-    ),
+    Parameter("robot", DEFAULT_ROBOT,
+        "Robot that is captured: a name in `config/robots`, or the path of a description."),
     Parameter("source", "hardware", "Whose frames these are; a data set has those of one source only."),
     Parameter("bag", "", "Raw recording of this run, noted in the data set; empty: none."),
     Parameter("settle_timeout", 30.0, "Time for the robot to settle, s.", 0.1, 3600.0),
-    Parameter(
-        "capture_timeout", 20.0, "Time to wait for a capture of the settled robot, s.", 0.1, 3600.0, read_only=False
-    ),
+    Parameter("capture_timeout", 20.0, "Time to wait for a capture of the settled robot, s.", 0.1, 3600.0,
+        read_only=False),
     Parameter("ready_timeout", 10.0, "Time within which the driver must be heard, s.", 0.1, 3600.0),
     Parameter("captures_a_frame", 3, "Captures of one actuation that are tried before its frame is rejected.", 1, 100),
     Parameter("averaged_markers", 10, "Marker frames whose mean is one stored frame.", 1, 10_000),
-    Parameter(
-        "least_free_disk", 1000, "Room that is left on the disk; collecting ends before less is, MB.", 10, 1 << 24
-    ),
+    Parameter("least_free_disk", 1000, "Room that is left on the disk; collecting ends before less is, MB.",
+        10, 1 << 24),
     Parameter("drift_warning", 0.01, "Drift of the reference pose that is reported, of the robot's size.", 0.0, 1.0),
     Parameter("drift_limit", 0.02, "Drift of the reference pose that ends collecting, of the robot's size.", 0.0, 1.0),
-)
+)  # fmt: skip
 
 
 class CollectorNode(SoftformLifecycleNode):
