@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from softform_core.cli.figures import json_option, report_figures
-from softform_core.paths import DEFAULT_ROBOT
+from softform_core.cli.options import robot_option
 
 if TYPE_CHECKING:
     from softform_core.robots import Robot
@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     type=click.IntRange(min=1),
     help="Instead: so many realities at random, from the seed on.  [default: none]",
 )
-@click.option(
-    "--robot", "robot_name", default=DEFAULT_ROBOT, show_default=True, help="Name in config/robots, or a .yaml."
-)
+@robot_option
 @click.option("--frames", default=40, show_default=True, type=click.IntRange(min=5), help="Scans to learn from.")
 @click.option("--held-out", default=20, show_default=True, type=click.IntRange(min=1), help="Actuations judged.")
 @click.option("--points", default=1000, show_default=True, type=click.IntRange(min=100), help="Points of each scan.")

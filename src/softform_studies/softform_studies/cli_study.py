@@ -6,7 +6,8 @@ from pathlib import Path
 import click
 
 from softform_core.cli.figures import report_figures
-from softform_core.paths import DEFAULT_ROBOT, runs_dir
+from softform_core.cli.options import robot_option
+from softform_core.paths import runs_dir
 
 _NAMES = ("frames", "points", "kernels", "neurons", "geometric", "surrogate", "missing")
 
@@ -14,9 +15,7 @@ _NAMES = ("frames", "points", "kernels", "neurons", "geometric", "surrogate", "m
 @click.command()
 @click.argument("name", type=click.Choice([*_NAMES, "all"]))
 @click.option("--reality", default="default", show_default=True, metavar="NAME|FILE", help="What is captured.")
-@click.option(
-    "--robot", "robot_name", default=DEFAULT_ROBOT, show_default=True, help="Name in config/robots, or a .yaml."
-)
+@robot_option
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Of frames and training.")
 @click.option("--quick", is_flag=True, help="Tiny trainings that only show the form; the figures mean nothing.")
 @click.option("--output", type=click.Path(path_type=Path, file_okay=False), help="[default: runs/studies/REALITY]")

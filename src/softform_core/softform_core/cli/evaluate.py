@@ -7,18 +7,15 @@ from pathlib import Path
 
 import click
 
+from softform_core.cli.options import PATH, robot_option
 from softform_core.files import write_atomically
-from softform_core.paths import DEFAULT_ROBOT, data_dir, runs_dir
+from softform_core.paths import data_dir, runs_dir
 from softform_core.robots import load_robot
 
 
 @click.command()
-@click.option(
-    "--robot", "robot_name", default=DEFAULT_ROBOT, show_default=True, help="Name in config/robots, or a .yaml."
-)
-@click.option(
-    "--frames", type=click.Path(path_type=Path), help="Captured scans or markers.  [default: data/ROBOT/frames.zarr]"
-)
+@robot_option
+@click.option("--frames", type=PATH, help="Captured scans or markers.  [default: data/ROBOT/frames.zarr]")
 @click.option(
     "--sim-to-real",
     default="auto",
@@ -26,7 +23,7 @@ from softform_core.robots import load_robot
     metavar="FOLDER|auto|none",
     help="Model to judge. auto: the robot's own in models/, if there is one. none: the simulation alone.",
 )
-@click.option("--output", type=click.Path(path_type=Path), help="Folder of the report.  [default: runs/evaluate/ROBOT]")
+@click.option("--output", type=PATH, help="Folder of the report.  [default: runs/evaluate/ROBOT]")
 @click.option(
     "--held-out-only/--all",
     "held_out_only",

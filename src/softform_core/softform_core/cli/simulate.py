@@ -5,23 +5,22 @@ from pathlib import Path
 import click
 import numpy as np
 
-from softform_core.paths import DEFAULT_ROBOT, data_dir
+from softform_core.cli.options import PATH, robot_option
+from softform_core.paths import data_dir
 from softform_core.robots import load_robot
 
 _FAILURES_SHOWN = 20
 
 
 @click.command()
-@click.option(
-    "--robot", "robot_name", default=DEFAULT_ROBOT, show_default=True, help="Name in config/robots, or a .yaml."
-)
+@robot_option
 @click.option(
     "--samples", type=click.IntRange(min=1), help="Of a surface: corners, then Halton samples.  [default: 1000]"
 )
 @click.option(
     "--segments", type=click.IntRange(min=2), help="Of a tip: values of each actuation.  [default: the robot's]"
 )
-@click.option("--output", type=click.Path(path_type=Path), help="Zarr store.  [default: data/ROBOT/simulation.zarr]")
+@click.option("--output", type=PATH, help="Zarr store.  [default: data/ROBOT/simulation.zarr]")
 @click.option("--jobs", type=click.IntRange(min=1), help="Processes.  [default: one for each core]")
 @click.option("--seed", default=0, show_default=True, help="Of the Halton samples.")
 def simulate(
