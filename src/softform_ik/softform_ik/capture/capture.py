@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from softform_client.shared_codes import in_codes_of_capturing
 from softform_core.arrays import Array
@@ -31,6 +32,12 @@ class CaptureGoal:
     target: TargetShape | None
     captures: int = 0
     via: str = ""
+
+
+class CaptureProgress(NamedTuple):
+    """Where a goal stands."""
+
+    stage: str
 
 
 @dataclass(frozen=True)
@@ -63,24 +70,24 @@ class Capture:
     def __init__(self, hardware: Hardware, devices: Mapping[str, Device]) -> None:
         self._hardware, self.devices = hardware, devices
 
-    def run(self, goal: CaptureGoal, stop: StopRequest, on_stage: Callable[[str], None]) -> CaptureOutcome:
+    def run(self, goal: CaptureGoal, stop: StopRequest, tell: Callable[[CaptureProgress], None]) -> CaptureOutcome:
         """Carry out a goal; returns an outcome whatever happens.
 
         Args:
             goal: The goal.
             stop: Request to end it.
-            on_stage: Called with `settling` and `capturing`.
+            tell: Called when a stage begins.
         """
         seen = values = measured = None
         code, message = Code.NONE, ""
         device = self.devices[goal.via or next(iter(self.devices))]
         try:
             with in_codes_of_capturing():
-                on_stage("settling")
+                tell(CaptureProgress("settling"))
                 still = self._hardware.wait_until_still(stop)
                 if still is not None:
                     values = still.values
-                    on_stage("capturing")
+                    tell(CaptureProgress("capturing"))
                     seen = device.see(still, goal.captures, stop)
                     if seen is not None:
                         measured = device.compare(seen, still, goal.target)
