@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from softform_core.cli.options import PATH, robot_option
+from softform_core.cli.shared import PATH, robot_option
 from softform_core.errors import SoftformError
 from softform_core.robots import load_robot
 from softform_core.units import MM_PER_M

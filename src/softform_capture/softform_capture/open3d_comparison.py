@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from softform_core.arrays import Array
-from softform_core.cli.figures import json_option, report_figures
+from softform_core.cli.shared import json_option, report_figures
 from softform_core.units import MM_PER_M
 
 if TYPE_CHECKING:

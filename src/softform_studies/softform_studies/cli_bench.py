@@ -7,8 +7,8 @@ import sys
 
 import click
 
-from softform_core.cli.figures import json_option, report_figures
 from softform_core.cli.registered import RegisteredCommands
+from softform_core.cli.shared import json_option, report_figures
 
 
 class _Benchmarks(RegisteredCommands):

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import click
 
-from softform_core.cli.figures import json_option, report_figures
-from softform_core.cli.options import robot_option
+from softform_core.cli.shared import json_option, report_figures, robot_option
 from softform_core.planning.planner_settings import ALGORITHMS, Algorithm
 
 

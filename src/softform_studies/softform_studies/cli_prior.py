@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from softform_core.cli.options import robot_option
+from softform_core.cli.shared import robot_option
 
 
 @click.command()

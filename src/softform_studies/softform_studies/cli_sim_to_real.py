@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from softform_core.cli.figures import json_option, report_figures
-from softform_core.cli.options import robot_option
+from softform_core.cli.shared import json_option, report_figures, robot_option
 
 if TYPE_CHECKING:
     from softform_core.robots import Robot

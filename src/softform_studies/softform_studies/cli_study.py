@@ -5,8 +5,7 @@ from pathlib import Path
 
 import click
 
-from softform_core.cli.figures import report_figures
-from softform_core.cli.options import robot_option
+from softform_core.cli.shared import going_on, report_figures, robot_option
 from softform_core.paths import runs_dir
 
 _NAMES = ("frames", "points", "kernels", "neurons", "geometric", "surrogate", "missing")
@@ -51,13 +50,10 @@ def study(
     described = load_reality(reality, robot)
     folder = runs_dir() / "studies" / described.name if output is None else output
     figures = {}
-    try:
-        with one_thread():
-            for each in _NAMES if name == "all" else (name,):
-                for path in carry_out(each, robot, described, Scale(quick), seed, folder, sys.stderr.isatty()):
-                    click.echo(str(path), err=json_path == "-")
-                figures[each] = by_series(folder / f"{each}.json")
-    except KeyboardInterrupt:
-        raise click.ClickException(f"stopped. The same command goes on with {folder}.") from None
+    with going_on(folder), one_thread():
+        for each in _NAMES if name == "all" else (name,):
+            for path in carry_out(each, robot, described, Scale(quick), seed, folder, sys.stderr.isatty()):
+                click.echo(str(path), err=json_path == "-")
+            figures[each] = by_series(folder / f"{each}.json")
     if json_path is not None:
         report_figures(figures, json_path)

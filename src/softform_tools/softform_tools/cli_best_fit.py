@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from softform_core.cli.figures import json_option, report_figures
+from softform_core.cli.shared import json_option, report_figures
 from softform_tools.target_options import target_options
 
 

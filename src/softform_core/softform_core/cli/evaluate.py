@@ -1,14 +1,12 @@
 """Command `softform evaluate`: how far a model is from what was captured, in figures and one report."""
 
-import json
 import shlex
 import sys
 from pathlib import Path
 
 import click
 
-from softform_core.cli.options import PATH, robot_option
-from softform_core.files import write_atomically
+from softform_core.cli.shared import PATH, report_figures, robot_option
 from softform_core.paths import data_dir, runs_dir
 from softform_core.robots import load_robot
 
@@ -69,12 +67,10 @@ def evaluate(
     )
     figures = metrics(evaluation, shlex.join(["softform", *sys.argv[1:]]))
     write_report(folder, evaluation, figures)
-    text = json.dumps(figures, indent=2)
-    if json_path == "-":
-        click.echo(text)
-        return
     if json_path is not None:
-        write_atomically(json_path, (text + "\n").encode())
+        report_figures(figures, json_path)
+    if json_path == "-":
+        return
     click.echo(f"{len(evaluation.judged)} frames of {evaluation.captures.path}")
     for name, value in headline(evaluation.judged).items():
         click.echo(f"  {name:<20}{value}")

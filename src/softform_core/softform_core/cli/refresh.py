@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from softform_core.cli.options import PATH, robot_option
+from softform_core.cli.shared import PATH, robot_option
 from softform_core.cli.train import learn_and_report
 from softform_core.paths import data_dir, models_of
 from softform_core.robots import load_robot

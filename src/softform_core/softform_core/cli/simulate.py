@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 import numpy as np
 
-from softform_core.cli.options import PATH, robot_option
+from softform_core.cli.shared import PATH, going_on, robot_option
 from softform_core.paths import data_dir
 from softform_core.robots import load_robot
 
@@ -46,7 +46,7 @@ def simulate(
 
     robot = load_robot(robot_name)
     path = data_dir() / robot.name / "simulation.zarr" if output is None else output
-    try:
+    with going_on(path):
         if not robot.surfaces:
             _reject(samples, "--samples", robot.name, "--segments")
             sampling, what = grid(robot, segments or robot.tip.segments), "tips"
@@ -56,8 +56,6 @@ def simulate(
         if sampling.remark:
             click.echo(sampling.remark)
         store = generate(robot, sampling, path, jobs=jobs)
-    except KeyboardInterrupt:
-        raise click.ClickException(f"stopped. The same command goes on with {path}.") from None
     converged = int((store.status == SampleStatus.CONVERGED).sum())
     jacobians = ", each with its Jacobian" if "jacobian" in store.outputs else ""
     click.echo(
