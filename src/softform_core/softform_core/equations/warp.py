@@ -1,7 +1,7 @@
 """The RBF warp of paper 000, Sec. II-B and II-C (Eqs. 2-5).
 
 gamma is (N + 4, 3): alpha_0, alpha_1, alpha_2, alpha_3, beta_1 ... beta_N; the matrix A has the columns alpha_1,
-alpha_2, alpha_3.
+alpha_2, alpha_3. `points` are p, (P, 3) mm; `centers` the q_i, (N, 3) mm; `width` is c in 1/mm^2.
 """
 
 from collections.abc import Callable
@@ -17,31 +17,12 @@ Network = Callable[[Array], Array]
 
 
 def kernels(points: Array, centers: Array, width: float) -> Array:
-    """The Gaussian kernels e^(-c |p - q_i|^2) of Eq. 2.
-
-    Args:
-        points: p, (P, 3) mm.
-        centers: q_i, (N, 3) mm.
-        width: c, 1/mm^2.
-
-    Returns:
-        (P, N).
-    """
+    """The Gaussian kernels e^(-c |p - q_i|^2) of Eq. 2, (P, N)."""
     return np.asarray(np.exp(-width * np.sum((points[:, None] - centers) ** 2, axis=2)))
 
 
 def warp(points: Array, centers: Array, gamma: Array, width: float) -> Array:
-    """Eq. 2: p* = Phi(p) = alpha_0 + A p + sum_i beta_i e^(-c |p - q_i|^2).
-
-    Args:
-        points: p, (P, 3) mm.
-        centers: q_i, (N, 3) mm.
-        gamma: (N + 4, 3).
-        width: c, 1/mm^2.
-
-    Returns:
-        (P, 3) mm.
-    """
+    """Eq. 2: p* = Phi(p) = alpha_0 + A p + sum_i beta_i e^(-c |p - q_i|^2), (P, 3) mm."""
     alpha_0, columns_of_a, beta = gamma[0], gamma[1:4], gamma[4:]
     return alpha_0 + points @ columns_of_a + kernels(points, centers, width) @ beta
 
