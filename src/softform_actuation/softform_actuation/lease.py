@@ -30,11 +30,7 @@ class LeaseCode(IntEnum):
 
 
 class LeaseError(SoftformError):
-    """A request about the lease, or a command, of somebody who does not hold it.
-
-    Attributes:
-        code: Why.
-    """
+    """A request about the lease, or a command, of somebody who does not hold it."""
 
     def __init__(self, code: LeaseCode, message: str, next_step: str) -> None:
         super().__init__(message, next_step)

@@ -16,9 +16,6 @@ _POLL_SECONDS = 0.1
 class SettledRobot:
     """Brings the robot to an actuation and waits until it has settled there.
 
-    Attributes:
-        link: Connection to the robot.
-
     Args:
         link: Connection to the robot.
         settings: Tolerances and timeouts.

@@ -38,10 +38,6 @@ from softform_ros.model_refresh import ModelRefresh
 class SurfaceServers:
     """Servers of one robot with a surface, its models and captures.
 
-    Args:
-        link: Connection to the driver.
-        robot: The robot.
-
     Raises:
         SoftformError: If its models cannot be used.
     """

@@ -25,14 +25,7 @@ COMMANDS = ("actuator_command", "stop", "reset")
 
 @dataclass(frozen=True)
 class ReplayedTopic:
-    """One topic as it is replayed.
-
-    Attributes:
-        name: Full name.
-        message_class: Class of its messages.
-        qos: Offered QoS.
-        messages: Number of messages.
-    """
+    """One topic as it is replayed."""
 
     name: str
     message_class: Any

@@ -32,10 +32,6 @@ def marker_layout(surface: RestSurface, count: int) -> Array:
     markers of the paper, the cells of a square sheet under nine chambers are the chambers. The markers that are left
     are put, one by one, where the nearest marker or the rim is furthest.
 
-    Args:
-        surface: Resting surface.
-        count: Number of markers.
-
     Raises:
         SoftformError: If there are fewer than four.
     """

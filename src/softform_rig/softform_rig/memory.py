@@ -11,10 +11,6 @@ class Memory:
 
     Within the hysteresis of a reversal the material does not follow an actuator at all; then a share of what is left
     follows like exp(-t / time).
-
-    Args:
-        reality: Its hysteresis and creep.
-        count: Number k of actuators.
     """
 
     def __init__(self, reality: Reality, count: int) -> None:

@@ -109,9 +109,6 @@ class MotorBus:
         boot_seconds: Not used by motors.
         is_hung: Whether nothing answers; the motors hold what they had.
         loads: Loads of the motors at the last solve of the body.
-
-    Args:
-        motors: Motors by id.
     """
 
     boots_on_open = False

@@ -18,11 +18,7 @@ NO_ERROR = 0
 
 
 class GoalLedger:
-    """What became of a node's goals, for its log and its diagnostics.
-
-    Args:
-        node: Node that serves the action.
-    """
+    """What became of a node's goals, for its log and its diagnostics."""
 
     def __init__(self, node: SoftformLifecycleNode) -> None:
         self._node = node

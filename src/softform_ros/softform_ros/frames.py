@@ -49,11 +49,7 @@ class FrameSource(Protocol):
 
 
 class Frames:
-    """Transforms received by a node.
-
-    Args:
-        node: Node that listens.
-    """
+    """Transforms received by a node."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
@@ -87,11 +83,7 @@ class Frames:
 
 
 class StaticFrames:
-    """Publishes transforms of frames that do not move; late subscribers receive them too.
-
-    Args:
-        node: Node that publishes.
-    """
+    """Publishes transforms of frames that do not move; late subscribers receive them too."""
 
     def __init__(self, node: Node) -> None:
         self._node = node

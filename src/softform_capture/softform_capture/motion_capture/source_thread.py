@@ -31,9 +31,6 @@ class ConnectionRecord:
 class SourceThread:
     """Reads a source in a thread of its own.
 
-    Attributes:
-        record: State of the connection.
-
     Args:
         source: The system.
         on_frame: Called from the thread with every frame.

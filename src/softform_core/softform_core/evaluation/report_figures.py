@@ -44,14 +44,7 @@ _PLACES = ("Largest", "Median", "Smallest")
 
 @dataclass(frozen=True)
 class ReportFigure:
-    """A figure and what is said below it.
-
-    Attributes:
-        name: Name in files and links.
-        title: Above it.
-        caption: Below it.
-        figure: The drawing.
-    """
+    """A figure and what is said below it."""
 
     name: str
     title: str

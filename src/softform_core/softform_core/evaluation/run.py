@@ -137,11 +137,6 @@ def metrics(evaluation: Evaluation, command: str) -> Figures:
 def write_report(folder: Path, evaluation: Evaluation, figures: Figures) -> None:
     """Write `report.html`, `report.pdf` and, last, `metrics.json`; each replaces an older one at once.
 
-    Args:
-        folder: Made if missing.
-        evaluation: Result of `evaluate`.
-        figures: Result of `metrics`.
-
     Raises:
         SoftformError: If they cannot be written.
     """

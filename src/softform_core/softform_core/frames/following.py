@@ -38,9 +38,6 @@ _EXCESS = 1.3
 class ShapeJudge:
     """Compares clouds with the simulated shapes, and with the frames that were kept before.
 
-    Args:
-        robot: Robot that is captured.
-
     Raises:
         SoftformError: If the robot has no model of its forward kinematics.
     """

@@ -30,12 +30,7 @@ class FeatureMatches(NamedTuple):
 
 @dataclass(frozen=True)
 class FeatureTerm:
-    """Mean over the feature points of weight * |p(x(u)) - p'|^2, mm^2; made by `of`.
-
-    Attributes:
-        pipeline: Forward kinematics at the feature points.
-        features: Feature points and their targets.
-    """
+    """Mean over the feature points of weight * |p(x(u)) - p'|^2, mm^2; made by `of`."""
 
     pipeline: ForwardModel
     features: FeaturePoints

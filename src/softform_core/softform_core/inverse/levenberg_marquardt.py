@@ -23,10 +23,6 @@ _LEAST_PROMISE = 1e-10
 class LevenbergMarquardt:
     """A solve under way, one iteration at a time.
 
-    Args:
-        problem: The problem to minimise.
-        start: Initial evaluation.
-
     Attributes:
         best: The best found so far; a new object after each iteration that lowered the merit.
     """

@@ -23,13 +23,7 @@ class Rejection(enum.Enum):
 
 
 class NoMotionError(SoftformError):
-    """There is no motion.
-
-    Args:
-        rejection: Kind of the reason.
-        message: The error.
-        next_step: Remedy.
-    """
+    """There is no motion."""
 
     def __init__(self, rejection: Rejection, message: str, next_step: str) -> None:
         super().__init__(message, next_step)

@@ -105,10 +105,6 @@ class TargetShape:
         A mesh is sampled uniformly by area, so `count` may exceed its vertices. Of a cloud a random subset is taken,
         at most all of it.
 
-        Args:
-            count: Points wanted.
-            seed: Seed of the random choice.
-
         Returns:
             A cloud, with normals if this shape has them.
         """

@@ -62,12 +62,7 @@ def fit_actuation(
 
 
 def fit_actuation_to_markers(simulated: ForwardPipeline, frames: MarkerFrames) -> ActuationCorrection:
-    """As `fit_actuation`, for a body that was never captured, with known correspondences and full distances.
-
-    Args:
-        simulated: Forward kinematics at the markers.
-        frames: Captured frames.
-    """
+    """As `fit_actuation`, for a body that was never captured, with known correspondences and full distances."""
     count, seen = frames.actuation.shape[1], np.isfinite(frames.positions).all(axis=2)
     span = np.maximum(np.ptp(frames.actuation, axis=0), 1e-12)
     shared = float(seen.sum(axis=1).mean()) * 3.0 / _INDEPENDENT

@@ -85,12 +85,7 @@ def scan_faults(clouds: Clouds, points: Tensor, normals: Tensor) -> list[FrameFl
 
 
 def unfit_scans(frames: Frames, simulated: ForwardPipeline) -> list[FrameFlag]:
-    """Frames that `check_scans` rejects, to be left out before training.
-
-    Args:
-        frames: Captured frames.
-        simulated: Forward kinematics of the simulation alone.
-    """
+    """Frames that `check_scans` rejects, to be left out before training."""
     clouds = Clouds.of([MM_PER_M * cloud for cloud in frames.clouds], frames.normals)
     points, normals = (torch.from_numpy(of(frames.actuation)).float() for of in (simulated.points, simulated.normals))
     return scan_faults(clouds, points, normals)

@@ -71,13 +71,7 @@ class Capture:
         self._hardware, self.devices = hardware, devices
 
     def run(self, goal: CaptureGoal, stop: StopRequest, tell: Callable[[CaptureProgress], None]) -> CaptureOutcome:
-        """Carry out a goal; returns an outcome whatever happens.
-
-        Args:
-            goal: The goal.
-            stop: Request to end it.
-            tell: Called when a stage begins.
-        """
+        """Carry out a goal; returns an outcome whatever happens."""
         seen = values = measured = None
         code, message = Code.NONE, ""
         device = self.devices[goal.via or next(iter(self.devices))]

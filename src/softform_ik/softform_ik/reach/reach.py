@@ -36,12 +36,7 @@ class Pipelines(Protocol):
 
 @dataclass(frozen=True)
 class ReachSettings:
-    """Defaults for what goals do not say.
-
-    Attributes:
-        solving: Limits of a solve.
-        looping: Limits of the closed loop.
-    """
+    """Defaults for what goals do not say."""
 
     solving: SolveSettings = field(default_factory=SolveSettings)
     looping: ClosedLoopSettings = field(default_factory=ClosedLoopSettings)

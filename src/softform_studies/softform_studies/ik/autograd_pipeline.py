@@ -32,11 +32,7 @@ class AutogradState:
 
 
 class TorchPerceptron(nn.Module):
-    """A perceptron as torch runs it, of the weights that kinematics uses.
-
-    Args:
-        mlp: Weights and normalisations.
-    """
+    """A perceptron as torch runs it, of the weights that kinematics uses."""
 
     def __init__(self, mlp: MlpWeights) -> None:
         """Copy the weights in single precision, in which they were trained."""

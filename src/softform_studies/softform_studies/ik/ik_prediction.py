@@ -13,12 +13,7 @@ SHIPPED = "rig_default"
 
 
 def shipped_pipeline(robot: Robot, points: int = SURFACE_POINTS) -> ForwardPipeline:
-    """The pipeline of the virtual rig's default reality.
-
-    Args:
-        robot: Robot that is solved for.
-        points: Wanted number of surface points.
-    """
+    """The pipeline of the virtual rig's default reality."""
     return LivePipeline(robot, points, sim_to_real=str(models_of(robot.name) / SHIPPED)).current
 
 

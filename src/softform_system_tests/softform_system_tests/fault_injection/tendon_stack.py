@@ -41,10 +41,6 @@ _RESET_SECONDS = 25.0
 class TendonStack:
     """Runs while the `with` block lasts.
 
-    Attributes:
-        rig: Bus and rod.
-        state: Last state that the driver published.
-
     Args:
         folder: Where to write; there already.
     """

@@ -24,9 +24,6 @@ class RodProblem:
     """`SimulatedBody` of a rod, whose one point is its tip.
 
     The unknowns are its free strains, curvatures times the element's length.
-
-    Args:
-        rod: Result of `build_rod`.
     """
 
     batch = 64

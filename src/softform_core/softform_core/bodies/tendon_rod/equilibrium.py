@@ -19,12 +19,7 @@ from softform_core.simulation.simulated_body import TendonLoads
 
 
 class TendonRodProblem(RodProblem):
-    """`SimulatedBody` of a rod with tendons; its actuator values are the pulls of the tendons, m.
-
-    Args:
-        rod: Result of `build_rod`.
-        tendons: Result of `build_tendons`.
-    """
+    """`SimulatedBody` of a rod with tendons; its actuator values are the pulls of the tendons, m."""
 
     def __init__(self, rod: Rod, tendons: Tendons) -> None:
         super().__init__(rod)
