@@ -1,7 +1,9 @@
 """Collecting frames: actuate, settle, capture, check, store (paper 000, Sec. V-B2). The work of node `collector`."""
 
+import shutil
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 from softform_client.capture_watch import Moment
 from softform_collect.data_set import (
@@ -13,7 +15,6 @@ from softform_collect.data_set import (
     open_to_continue,
     provenance,
 )
-from softform_collect.disk_room import check_free_disk
 from softform_collect.goal import (
     AGAIN,
     Code,
@@ -37,6 +38,30 @@ from softform_core.frames.marker_store import create_marker_frames
 from softform_core.frames.store import FrameStore, create_frames
 from softform_core.robots import Robot
 from softform_ros.goal_error import failure
+
+
+def check_free_disk(place: Path, least_free: float, needed: float = 0.0) -> None:
+    """End collecting while there is still room to close everything in order.
+
+    Args:
+        place: Data set, which need not exist yet.
+        least_free: Bytes that are left free.
+        needed: Bytes that are still to be written.
+
+    Raises:
+        CollectError: If less is free.
+    """
+    existing = next(one for one in (place, *place.parents) if one.exists())
+    free = shutil.disk_usage(existing).free
+    if free >= least_free + needed:
+        return
+    what = f"{needed / 1e6:.0f} MB are still to be written and " if needed else ""
+    raise CollectError(
+        Code.STORE_FAILED,
+        f"The disk of {place} has {free / 1e6:.0f} MB left; {what}{least_free / 1e6:.0f} MB are to stay free.",
+        f"Free space, or give another --output. {AGAIN}",
+    )
+
 
 _MOST_IN_A_ROW = 10
 """Consecutive unfit frames after which robot or cameras must have changed, so that later frames would be unfit, too."""

@@ -20,8 +20,27 @@ from softform_core.simulation.simulated_body import (
     equilibrium_unknowns,
     rest_points,
 )
-from softform_rig.memory import Memory
 from softform_rig.reality import Reality, true_values
+
+
+class Memory:
+    """Values that a body feels in place of those that its actuators have; it begins at rest.
+
+    Within the hysteresis of a reversal the material does not follow an actuator at all; then a share of what is left
+    follows like exp(-t / time).
+    """
+
+    def __init__(self, reality: Reality, count: int) -> None:
+        """At rest since ever."""
+        self._hysteresis, self._creep = reality.hysteresis, reality.creep
+        self._played, self._slow = np.zeros(count), np.zeros(count)
+
+    def feel(self, values: Array, seconds: float) -> Array:
+        """Values felt (k,), after the actuators have been at `values` (k,) for so long."""
+        self._played = np.clip(self._played, values - self._hysteresis, values + self._hysteresis)
+        self._slow = self._played + (self._slow - self._played) * np.exp(-seconds / self._creep.time)
+        return self._played + self._creep.share * (self._slow - self._played)
+
 
 HELD_S = 10.0
 """How long a commanded actuation is held before its shape is looked at: the time that a frame takes to collect."""

@@ -6,8 +6,7 @@ import pytest
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot, load_robot
 from softform_rig.draw_reality import draw_reality
-from softform_rig.live_body import LiveBody
-from softform_rig.memory import Memory
+from softform_rig.live_body import LiveBody, Memory
 from softform_rig.reality import Creep, load_reality
 
 ROBOTS = ("membrane", "three_chamber", "planar_fingers", "tendon_rod")

@@ -14,7 +14,7 @@ from softform_core.registration.rigid import kabsch
 from softform_core.shapes.ply_header import read_ply_header
 from softform_core.shapes.read import read_shape
 from softform_rig.device_pose import DevicePose
-from softform_rig.ply_export import export_scan
+from softform_rig.faulty_scans import export_scan
 from softform_rig.reality import ScannerDescription
 from softform_rig.scanner import Scan, Scanner
 

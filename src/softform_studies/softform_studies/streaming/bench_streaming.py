@@ -3,6 +3,7 @@
 import time
 
 import numpy as np
+import psutil
 from sensor_msgs.msg import PointCloud2
 
 from softform_core import priority
@@ -19,7 +20,6 @@ from softform_ros.background_node import BackgroundNode
 from softform_ros.conversions import nanoseconds_from_stamp, points_from_cloud
 from softform_ros.stack_state import wait_until_active
 from softform_studies.ik.ik_prediction import SHIPPED
-from softform_studies.streaming.processor_shares import processor_shares
 from softform_studies.streaming.streamed_path import StreamedPath, actuation_path
 from softform_studies.streaming.streaming_record import (
     StateSeen,
@@ -28,6 +28,19 @@ from softform_studies.streaming.streaming_record import (
     punctuality,
     surface_error_mm,
 )
+
+
+def processor_shares() -> dict[str, float]:
+    """Per cent of the processors' time since this thread's last call.
+
+    Returns:
+        What all there is had `in_use`, and what the host of a virtual machine had `stolen`.
+    """
+    shares = psutil.cpu_times_percent()
+    stolen = float(getattr(shares, "steal", 0.0))
+    idle = shares.idle + getattr(shares, "iowait", 0.0)
+    return {"in_use": round(100.0 - idle - stolen, 1), "stolen": stolen}
+
 
 RATE = 50.0
 """Targets a second."""
