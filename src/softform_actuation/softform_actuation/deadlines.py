@@ -26,7 +26,6 @@ class Deadlines:
     """
 
     def __init__(self, period: float, now: float) -> None:
-        """Put the first deadline at `now`."""
         self._period = period
         self.next = now
         self.ticks = 0

@@ -60,7 +60,6 @@ class Driver:
         on_readings: Callable[[Readings], None],
         latch: Latch | None = None,
     ) -> None:
-        """Describe the driver; nothing is opened before `connect`."""
         self._devices = [device for device, _ in devices]
         self._names = [served.device for _, served in devices]
         self._clock = self._devices[0].clock

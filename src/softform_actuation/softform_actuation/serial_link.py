@@ -25,7 +25,6 @@ class SerialLink:
     """
 
     def __init__(self, path: str) -> None:
-        """Describe the link; nothing is opened before `open`."""
         self.path = path
         self.clock: Clock = SteadyClock()
         self.first_bytes = b""

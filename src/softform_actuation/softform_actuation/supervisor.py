@@ -69,7 +69,6 @@ class Supervisor:
         on_readings: Callable[[Readings], None],
         latch: Latch,
     ) -> None:
-        """Describe; nothing is opened before `connect`."""
         self._clock = devices[0][0].clock
         self._robot, self._settings, self._statistics, self._latch = robot, settings, statistics, latch
         self._on_report, self._on_readings = on_report, on_readings

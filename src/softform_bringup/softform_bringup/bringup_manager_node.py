@@ -38,14 +38,13 @@ LINGER = 2.0  # s for which a failure stays readable on `bringup_state` and `/di
 
 
 class BringupManagerNode(Node):
-    """Publishes `bringup_state` (latched) and serves `shutdown`; the work is in `run`, off the executor's thread."""
+    """Publishes `bringup_state` (latched) and serves `shutdown`; the work is in `run`, off the executor's thread.
+
+    Args:
+        stop: Set from outside, or by the service, to bring everything down.
+    """
 
     def __init__(self, stop: threading.Event) -> None:
-        """Declare the parameters.
-
-        Args:
-            stop: Set from outside, or by the service, to bring everything down.
-        """
         super().__init__("bringup_manager")
         declare_parameters(self, PARAMETERS)
         self.parameters = read_parameters(self, PARAMETERS)

@@ -41,7 +41,6 @@ class CameraTrackerNode(SoftformLifecycleNode):
     """Publishes the marker's place with every image, stamped with the time of capture."""
 
     def __init__(self) -> None:
-        """Declare the parameters; nothing is opened before activation."""
         super().__init__("camera_tracker", PARAMETERS, hardware_id="camera")
         self._publisher = self.create_publisher(MarkerFrame, "captured_markers", CAPTURED_MARKERS)
         self._stop = threading.Event()

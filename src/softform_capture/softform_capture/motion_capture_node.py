@@ -28,7 +28,6 @@ class MotionCaptureNode(SoftformLifecycleNode):
     """Publishes every frame of markers in the robot's frame, stamped with the time of capture."""
 
     def __init__(self) -> None:
-        """Declare the parameters; nothing is connected before activation."""
         super().__init__("motion_capture", PARAMETERS, hardware_id="motion capture")
         self._publisher = self.create_publisher(MarkerFrame, "captured_markers", CAPTURED_MARKERS)
         self._frame_publisher = self.create_publisher(TFMessage, "/tf", TF)

@@ -34,7 +34,6 @@ class ScannerNode(SoftformLifecycleNode):
     """Publishes every new scan of the robot, in its frame, stamped with the time of capture."""
 
     def __init__(self) -> None:
-        """Declare the parameters; nothing is watched before activation."""
         super().__init__("scanner", PARAMETERS, hardware_id="scanner")
         self._publisher = self.create_publisher(PointCloud2, "captured_cloud", CAPTURED_CLOUD)
         self._places = StaticFrames(self)

@@ -36,7 +36,6 @@ class ClientConnection:
     """
 
     def __init__(self, namespace: str = "/softform", frame: str = "", timeout: float = 10.0) -> None:
-        """Nothing is opened before `connect`."""
         self._frame, self._timeout = frame, timeout
 
         def caller(action: Any, name: str, server: str) -> ActionCaller:

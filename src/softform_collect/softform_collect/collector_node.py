@@ -47,7 +47,6 @@ class CollectorNode(SoftformLifecycleNode):
     """
 
     def __init__(self) -> None:
-        """Declare the parameters; nothing is opened before `configure`."""
         super().__init__("collector", PARAMETERS, hardware_id="collector")
         self._robot: Robot | None = None
         self._server: CheckedAction[CollectGoal] | None = None

@@ -45,19 +45,18 @@ class Recorder(Protocol):
 
 
 class ScanRecorder:
-    """One captured cloud a frame."""
+    """One captured cloud a frame.
+
+    Args:
+        store: Store of the frames.
+        robot: Robot that is captured.
+        clouds: Captured clouds.
+        frame: Frame that they must be in.
+    """
 
     topic = "captured_cloud"
 
     def __init__(self, store: FrameStore, robot: Robot, clouds: CaptureWatch[PointCloud2], frame: str) -> None:
-        """Nothing is taken yet.
-
-        Args:
-            store: Store of the frames.
-            robot: Robot that is captured.
-            clouds: Captured clouds.
-            frame: Frame that they must be in.
-        """
         self._store, self._robot, self._clouds, self._frame = store, robot, clouds, frame
         self._shapes = ShapeJudge(robot)
         for number in store.captured:
@@ -98,6 +97,14 @@ class ScanRecorder:
 class MarkerRecorder:
     """The mean of some marker frames a frame.
 
+    Args:
+        store: Store of the frames.
+        robot: Robot that is captured.
+        judge: Judge of the captured markers.
+        markers: Captured markers.
+        frame: Frame that they must be in.
+        averaged: Number of marker frames in one stored frame.
+
     Attributes:
         store: Store of the frames.
     """
@@ -113,16 +120,6 @@ class MarkerRecorder:
         frame: str,
         averaged: int,
     ) -> None:
-        """Nothing is taken yet.
-
-        Args:
-            store: Store of the frames.
-            robot: Robot that is captured.
-            judge: Judge of the captured markers.
-            markers: Captured markers.
-            frame: Frame that they must be in.
-            averaged: Number of marker frames in one stored frame.
-        """
         self.store, self._robot, self._watch = store, robot, markers
         self._frame, self._averaged = frame, averaged
         self._judge = judge

@@ -33,6 +33,11 @@ class RobotLink:
     dies. The driver's lease is asked for with the first command, and again after `let_go`; when it dies, or the driver
     was stopped, at fault or reset since the block began, nothing more is commanded.
 
+    Args:
+        robot: Robot whose chambers are commanded.
+        node: Node of the topics; spun by the caller.
+        frames: TF frames of the node.
+
     Attributes:
         driver: State of the driver.
         clouds: Captured clouds.
@@ -41,13 +46,6 @@ class RobotLink:
     """
 
     def __init__(self, robot: Robot, node: Node, frames: Frames) -> None:
-        """Nothing is opened before the `with` block.
-
-        Args:
-            robot: Robot whose chambers are commanded.
-            node: Node of the topics; spun by the caller.
-            frames: TF frames of the node.
-        """
         self._robot, self._node, self._frames = robot, node, frames
         self.driver = DriverWatch(robot, _STATE_TIMEOUT, source=node.get_name())
         self.clouds: CaptureWatch[PointCloud2] = CaptureWatch(read=self._in_robot_frame)

@@ -27,7 +27,6 @@ class MotionPlannerNode(SoftformLifecycleNode):
     may_use_sim_time = True
 
     def __init__(self) -> None:
-        """Declare the parameters; models are loaded by `configure`."""
         super().__init__("motion_planner", PARAMETERS, hardware_id="motion_planner")
         self._robot: Robot | None = None
         self._server: PlanServer | None = None

@@ -59,7 +59,6 @@ class ShapePredictorNode(SoftformLifecycleNode):
     may_use_sim_time = True
 
     def __init__(self) -> None:
-        """Declare the parameters; the model is loaded by `configure`."""
         super().__init__("shape_predictor", PARAMETERS, hardware_id="shape_predictor")
         self._robot: Robot | None = None
         self._predictions: Predictions | None = None

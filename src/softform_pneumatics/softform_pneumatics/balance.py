@@ -93,6 +93,14 @@ extreme targets explain, flows, amounts of change and of what is expected, and t
 class BalanceWatch:
     """Watches the air of every chamber.
 
+    Args:
+        chambers: Names of the chambers.
+        air: Identified plant and volume.
+        vent_threshold: Pa above its target at which the board vents a channel.
+        tolerance: Pa; a chamber further than this from its setpoint does not follow, and flows below this a second
+            are not judged.
+        seconds: Length of the window.
+
     Attributes:
         leaks: Chambers that leak though their pumps hold the pressure: name -> time constant of the leak, s.
     """
@@ -100,16 +108,6 @@ class BalanceWatch:
     def __init__(
         self, chambers: Sequence[str], air: Air, vent_threshold: float, tolerance: float, seconds: float
     ) -> None:
-        """Watch these chambers.
-
-        Args:
-            chambers: Names of the chambers.
-            air: Identified plant and volume.
-            vent_threshold: Pa above its target at which the board vents a channel.
-            tolerance: Pa; a chamber further than this from its setpoint does not follow, and flows below this a second
-                are not judged.
-            seconds: Length of the window.
-        """
         self._chambers = list(chambers)
         self._air = air
         self._vent_threshold = vent_threshold

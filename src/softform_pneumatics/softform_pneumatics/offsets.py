@@ -44,7 +44,6 @@ class OffsetStore:
     """
 
     def __init__(self, path: Path | None, served: ServedActuators, port: str, limit: float) -> None:
-        """Name the file; nothing is read."""
         self._path = path
         self._served = served
         self._port = port

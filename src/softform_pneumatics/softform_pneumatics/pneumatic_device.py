@@ -78,7 +78,6 @@ class PneumaticDevice:
         offsets: OffsetStore | None = None,
         air: Air | None = None,
     ) -> None:
-        """Describe; nothing is opened before `open`."""
         self._board, self._served = board, served
         settings = settings or PneumaticSettings()
         self._offsets = offsets or OffsetStore(None, served, "", settings.offset_limit)

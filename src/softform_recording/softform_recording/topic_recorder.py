@@ -116,19 +116,17 @@ class TopicRecorder:
     Messages are stamped with the time at which they were received, on a clock that starts at the time of day and is
     steady from then on: a clock that is set meanwhile changes neither order nor intervals.
 
+    Args:
+        node: Subscribes; its log tells what is recorded and what is lost.
+        topics: Relative to the node's namespace, or absolute.
+        recorder: Recorder that takes the messages.
+
     Attributes:
         awaited: Topics without a publisher so far.
         rejected: Why topics are not recorded, by name.
     """
 
     def __init__(self, node: Node, topics: Iterable[str], recorder: BagRecorder) -> None:
-        """Begin to look for the topics.
-
-        Args:
-            node: Subscribes; its log tells what is recorded and what is lost.
-            topics: Relative to the node's namespace, or absolute.
-            recorder: Recorder that takes the messages.
-        """
         self._node, self._recorder, self._queue = node, recorder, WriteQueue(recorder)
         self._clock_offset = time.time_ns() - time.monotonic_ns()
         self._gaps: dict[str, SequenceGaps] = {}

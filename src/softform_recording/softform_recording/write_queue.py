@@ -23,6 +23,10 @@ class WriteQueue:
 
     A message for which there is no room, or that comes after recording has failed, is dropped and counted.
 
+    Args:
+        recorder: Recorder that takes the messages; not used elsewhere until `close` has returned.
+        capacity: Bytes that may wait.
+
     Attributes:
         failure: Why recording ended early; None while it goes well.
         dropped: Messages dropped, by topic.
@@ -30,12 +34,6 @@ class WriteQueue:
     """
 
     def __init__(self, recorder: BagRecorder, capacity: int = CAPACITY) -> None:
-        """Start the thread.
-
-        Args:
-            recorder: Recorder that takes the messages; not used elsewhere until `close` has returned.
-            capacity: Bytes that may wait.
-        """
         self._recorder, self._capacity = recorder, capacity
         self.failure: SoftformError | None = None
         self.dropped: Counter[str] = Counter()

@@ -31,7 +31,6 @@ class Memory:
     """
 
     def __init__(self, reality: Reality, count: int) -> None:
-        """At rest since ever."""
         self._hysteresis, self._creep = reality.hysteresis, reality.creep
         self._played, self._slow = np.zeros(count), np.zeros(count)
 
@@ -88,7 +87,6 @@ class LiveBody:
     """
 
     def __init__(self, robot: Robot, reality: Reality) -> None:
-        """Build the body, undeformed."""
         self._robot, self._reality, self._steps = robot, reality, _STEPS[robot.quantity]
         self.simulated: SimulatedBody = robot.body.real_simulator(reality.body)
         self.rest = rest_points(self.simulated)

@@ -52,7 +52,6 @@ class SurfaceScans:
         schedule: FaultSchedule,
         on_surface: OnSurface | None,
     ) -> None:
-        """Nothing is scanned yet."""
         pose = DevicePose.from_list(settings.registration)
         radius = _COVERAGE * 0.5 * float(np.linalg.norm(robot.extent))
         self._scanner = Scanner(description, pose, radius, settings.seed + 1)

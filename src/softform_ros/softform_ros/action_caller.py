@@ -42,7 +42,6 @@ class ActionCaller:
     def __init__(
         self, action: Any, name: str, server: str, caller: str, namespace: str = "/softform", timeout: float = 10.0
     ) -> None:
-        """Nothing is opened before `connect`."""
         self._action, self._name, self._server, self._timeout = action, name, server, timeout
         self._namespace = "/" + namespace.strip("/") if namespace.strip("/") else ""
         self._background = BackgroundNode(caller, self._namespace)

@@ -22,7 +22,6 @@ class BackgroundNode:
     """Is there from `open` to `close`, or while the `with` block lasts; the program keeps its signal handlers."""
 
     def __init__(self, name: str, namespace: str) -> None:
-        """Open nothing yet."""
         self._name, self._namespace = name, full_namespace(namespace)
         self._context: rclpy.Context | None = None
 

@@ -28,7 +28,6 @@ class KnownLease:
     """
 
     def __init__(self) -> None:
-        """None is held."""
         self._lock = threading.Lock()
         self._lease = 0
 
@@ -70,7 +69,6 @@ class CommandLease:
     """
 
     def __init__(self, node: Node, names: Sequence[str], unit: str) -> None:
-        """Ask for nothing yet."""
         self._node, self._names, self._unit = node, list(names), unit
         self._known, self._client_number, self._epoch = KnownLease(), 1 + secrets.randbelow(2**64 - 1), 0
         self._commands = node.create_publisher(ActuatorCommand, "actuator_command", qos.ACTUATOR_COMMAND)

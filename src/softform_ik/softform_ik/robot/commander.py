@@ -65,7 +65,6 @@ class Commander:
         wall_clock: Callable[[], int] = time.time_ns,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """No goal moves the robot; targets count from now on."""
         self._held, self._lease = held, lease
         self._stream_pause, self._wall_clock, self._clock = stream_pause, wall_clock, clock
         self._barred_since: float | None = None

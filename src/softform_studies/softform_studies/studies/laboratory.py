@@ -56,7 +56,6 @@ class Laboratory:
     """
 
     def __init__(self, robot: Robot, reality: Reality, frames: int, held_out: int, seed: int, folder: Path) -> None:
-        """Load N_fk and the ledger; nothing is captured yet."""
         network, card = load_forward_kinematics(robot)
         self._robot, self._reality = robot, reality
         self._frames, self._held_out, self._seed = frames, held_out, seed

@@ -54,7 +54,6 @@ class SignsOfLife:
     """
 
     def __init__(self) -> None:
-        """Nothing is judged before `begin`."""
         self.commanded_at = self.recorder_health_at = 0.0
         self._has_begun, self._stopped = False, ""
 
