@@ -17,13 +17,7 @@ from types import FrameType
 from std_msgs.msg import Empty
 from tqdm import tqdm
 
-from softform_collect.data_set import (
-    asked_actuations,
-    default_output,
-    free_bag,
-    missing_frames,
-    open_to_continue,
-)
+from softform_collect.data_set import asked_actuations, default_output, free_bag, missing_frames, open_to_continue
 from softform_core.errors import SoftformError
 from softform_core.paths import check_reality
 from softform_core.robots import load_robot

@@ -15,15 +15,7 @@ from softform_collect.data_set import (
     open_to_continue,
     provenance,
 )
-from softform_collect.goal import (
-    AGAIN,
-    Code,
-    CollectError,
-    CollectGoal,
-    CollectOutcome,
-    CollectSettings,
-    Progress,
-)
+from softform_collect.goal import AGAIN, Code, CollectError, CollectGoal, CollectOutcome, CollectSettings, Progress
 from softform_collect.marker_captures import MarkerCaptures
 from softform_collect.recorders import MarkerRecorder, Recorder, ScanRecorder
 from softform_collect.reference_pose import ReferencePose

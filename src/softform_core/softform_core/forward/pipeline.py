@@ -18,14 +18,7 @@ from softform_core.errors import SoftformError
 from softform_core.forward.decoded_network import DecodedNetwork
 from softform_core.forward.forward_model import ForwardModel, batch_of
 from softform_core.forward.mlp import AffineLayers, fold
-from softform_core.forward.rbf_warp import (
-    SimToReal,
-    WarpInputs,
-    gaussians,
-    warp,
-    warp_jacobian_along,
-    warp_tangents,
-)
+from softform_core.forward.rbf_warp import SimToReal, WarpInputs, gaussians, warp, warp_jacobian_along, warp_tangents
 from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.surface.bspline import apply, unit_normals
 from softform_core.surface.patch_set import SHEET, PatchSet

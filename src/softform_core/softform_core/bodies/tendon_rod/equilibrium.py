@@ -7,12 +7,7 @@ from softform_core.arrays import Array
 from softform_core.bodies.rod.energy import gradient_and_hessian, total_energy
 from softform_core.bodies.rod.equilibrium import RodProblem
 from softform_core.bodies.rod.model import Rod
-from softform_core.bodies.tendon_rod.energy import (
-    add_tendons,
-    pull_derivatives,
-    stretches_and_tensions,
-    tendon_energy,
-)
+from softform_core.bodies.tendon_rod.energy import add_tendons, pull_derivatives, stretches_and_tensions, tendon_energy
 from softform_core.bodies.tendon_rod.model import Tendons
 from softform_core.simulation.hessian import BlockHessian
 from softform_core.simulation.simulated_body import TendonLoads
