@@ -8,7 +8,6 @@ from typing import TypeVar
 import numpy as np
 
 from softform_core.arrays import Array
-from softform_core.errors import SoftformError
 from softform_core.inverse.timing import check_times
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
@@ -181,10 +180,8 @@ def checked_waypoint(index: int, check: Callable[[Given], Checked], given: Given
     Raises:
         GoalError: INVALID_PATH.
     """
-    try:
+    with in_code(Code.INVALID_PATH, f"Waypoint {index + 1}: "):
         return check(given)
-    except SoftformError as error:
-        raise GoalError(Code.INVALID_PATH, f"Waypoint {index + 1}: {error.message}", error.next_step) from error
 
 
 def check_due_times(times: Sequence[float], count: int) -> Array | None:

@@ -8,7 +8,7 @@ from rclpy.event_handler import QoSLivelinessChangedInfo, SubscriptionEventCallb
 from std_msgs.msg import Empty
 
 from softform_collect.frame_collector import FrameCollector
-from softform_collect.goal import Code, CollectError, CollectGoal, CollectOutcome, CollectSettings
+from softform_collect.goal import Code, CollectGoal, CollectOutcome, CollectSettings
 from softform_collect.messages import feedback_to_message, goal_from_message, result_to_message
 from softform_collect.robot_link import RobotLink
 from softform_core.paths import DEFAULT_ROBOT
@@ -17,6 +17,7 @@ from softform_interfaces.action import CollectDataset
 from softform_ros.action_goals import GoalLedger, in_worker
 from softform_ros.checked_action import CheckedAction
 from softform_ros.diagnostics import Health
+from softform_ros.goal_error import GoalError
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
 from softform_ros.parameters import Parameter
 from softform_ros.qos import ATTENDANCE
@@ -140,7 +141,7 @@ class CollectorNode(SoftformLifecycleNode):
     def _check(self, message: CollectDataset.Goal) -> CollectGoal:
         assert self._robot is not None
         if self._accepted is not None:
-            raise CollectError(
+            raise GoalError(
                 Code.INVALID_GOAL,
                 f"Frames are being collected into {self._accepted.output}.",
                 "Wait until that is done, or cancel it.",

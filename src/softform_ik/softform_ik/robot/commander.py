@@ -15,7 +15,7 @@ from softform_client.reach_goal import Code
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_ik.robot.stop_request import StopRequest
-from softform_ros.goal_error import GoalError
+from softform_ros.goal_error import in_code
 
 STREAM_PAUSE_SECONDS = 0.5
 """Without targets, after which a stream that had been released is a new one; `stale_after` of the node."""
@@ -128,10 +128,8 @@ class Commander:
         if asks:
             if not permitted():
                 return False
-            try:
+            with in_code(Code.DRIVER_NOT_READY):
                 self._lease.acquire(epoch)
-            except SoftformError as error:
-                raise GoalError(Code.DRIVER_NOT_READY, error.message, error.next_step) from error
         held = self._held.hold(values, lambda: self.has_robot(goal) and self._lease.is_held and permitted())
         self._renewed = self._clock()
         return held
