@@ -75,12 +75,7 @@ def with_nan(points):
 
 BAD = {
     "NaN": (lambda p, x: p.cloud(with_nan(x)), {}, Result.INVALID_TARGET, "NaN"),
-    "no z": (
-        lambda p, x: changed(p.cloud(x), fields=p.cloud(x).fields[:2]),
-        {},
-        Result.INVALID_TARGET,
-        "z",
-    ),
+    "no z": (lambda p, x: changed(p.cloud(x), fields=p.cloud(x).fields[:2]), {}, Result.INVALID_TARGET, "z"),
     "a width that lies": (
         lambda p, x: changed(p.cloud(x), width=10 * len(x)),
         {},

@@ -178,10 +178,7 @@ def compare_writing() -> Figures:
             "vertices": len(shape.points),
             **{
                 f"{name}_{what}": value
-                for name, file, seconds in (
-                    ("our", our_file, our_seconds),
-                    ("open3d", their_file, their_seconds),
-                )
+                for name, file, seconds in (("our", our_file, our_seconds), ("open3d", their_file, their_seconds))
                 for what, value in (
                     ("seconds", seconds),
                     ("bytes", file.stat().st_size),

@@ -101,11 +101,7 @@ class CollectorNode(SoftformLifecycleNode):
 
     def health(self) -> Health:
         """Outcome of the last goal, and reason of the last rejection."""
-        values = {
-            "active": self.is_active,
-            "collecting": self._accepted is not None,
-            **self._ledger.values(),
-        }
+        values = {"active": self.is_active, "collecting": self._accepted is not None, **self._ledger.values()}
         return self._ledger.health(values)
 
     def _settings(self) -> CollectSettings:

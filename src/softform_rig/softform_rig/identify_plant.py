@@ -80,12 +80,7 @@ def simulate_loop(
 
 @numba.njit(cache=True)
 def simulate_commands(
-    anchors: Array,
-    inflating: Array,
-    deflating: Array,
-    venting: NDArray[np.bool_],
-    coefficients: Array,
-    row: float,
+    anchors: Array, inflating: Array, deflating: Array, venting: NDArray[np.bool_], coefficients: Array, row: float
 ) -> Array:
     """Pressure of one channel under recorded commands, one value a row.
 

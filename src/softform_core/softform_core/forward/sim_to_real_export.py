@@ -119,11 +119,7 @@ class SimToRealNetwork(nn.Module):
     actuation_offset: Tensor
 
     def __init__(
-        self,
-        members: Sequence[SimToReal],
-        spread_factor: float,
-        spread_floor_mm: float,
-        patches: PatchSet = SHEET,
+        self, members: Sequence[SimToReal], spread_factor: float, spread_floor_mm: float, patches: PatchSet = SHEET
     ) -> None:
         super().__init__()
         _check_one_ensemble(members)

@@ -183,13 +183,7 @@ class FunctionPrediction(nn.Module):
         identity = self.identity.double().numpy().ravel()
         inputs = len(shape_input.mean)
         return MlpWeights(
-            weights,
-            biases,
-            self.activation,
-            shape_input.mean,
-            np.ones(inputs),
-            identity,
-            np.ones(len(identity)),
+            weights, biases, self.activation, shape_input.mean, np.ones(inputs), identity, np.ones(len(identity))
         )
 
     def _unfold(self) -> Array:

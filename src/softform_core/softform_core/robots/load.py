@@ -48,8 +48,7 @@ def read_robot(content: Any, origin: Path | str) -> Robot:
     """
     if isinstance(content, dict) and "body" not in content and ("membrane" in content or "rod" in content):
         raise SoftformError(
-            f"{origin} describes a robot in the form before 'body'.",
-            f"Convert it: softform convert {origin}",
+            f"{origin} describes a robot in the form before 'body'.", f"Convert it: softform convert {origin}"
         )
     try:
         return Robot.model_validate(content)

@@ -188,10 +188,7 @@ class PatchSet:
         return np.arange(len(self))[:, None] * np.array([_APART, 0.0])
 
     def _stacked(
-        self,
-        place: NDArray[np.int64],
-        local: Array,
-        matrices: Callable[[Array, Patch], tuple[csr_matrix, ...]],
+        self, place: NDArray[np.int64], local: Array, matrices: Callable[[Array, Patch], tuple[csr_matrix, ...]]
     ) -> tuple[csr_matrix, ...]:
         """Matrices of each patch at its parameters as one of all, with the rows in the order of the parameters."""
         if len(self) == 1:

@@ -47,10 +47,7 @@ _CAP_MM = 10.0
 
 
 def train_sim_to_real(
-    forward_kinematics: MlpWeights,
-    frames: Frames,
-    recipe: Recipe = DEFAULT,
-    run: TrainingRun | None = None,
+    forward_kinematics: MlpWeights, frames: Frames, recipe: Recipe = DEFAULT, run: TrainingRun | None = None
 ) -> TrainedSimToReal:
     """Train N_rbf and N_conf; N_fk stays as it is.
 

@@ -99,11 +99,7 @@ def mean_normals(one: Tensor, other: Tensor) -> Tensor:
 
 
 def chamfer_parts(
-    predicted: Tensor,
-    clouds: Clouds,
-    neighbours: Neighbours,
-    normals: Tensor | None = None,
-    tangential: float = 0.0,
+    predicted: Tensor, clouds: Clouds, neighbours: Neighbours, normals: Tensor | None = None, tangential: float = 0.0
 ) -> tuple[Tensor, Tensor]:
     """Squared distances of Eq. 6.
 

@@ -107,11 +107,7 @@ class MotionCapture:
     """
 
     def __init__(
-        self,
-        robot: Robot,
-        predict: Predict | TipModel,
-        hardware: Hardware,
-        markers: CaptureWatch[MarkerFrame],
+        self, robot: Robot, predict: Predict | TipModel, hardware: Hardware, markers: CaptureWatch[MarkerFrame]
     ) -> None:
         self._robot, self._predict, self._hardware, self._markers = robot, predict, hardware, markers
 

@@ -70,11 +70,7 @@ class AutogradPipeline(ForwardModel):
     """
 
     def __init__(
-        self,
-        forward_kinematics: MlpWeights,
-        uv: Array,
-        sim_to_real: SimToReal | None = None,
-        patches: PatchSet = SHEET,
+        self, forward_kinematics: MlpWeights, uv: Array, sim_to_real: SimToReal | None = None, patches: PatchSet = SHEET
     ) -> None:
         self._forward_kinematics, self._sim_to_real, self._patches = forward_kinematics, sim_to_real, patches
         corrected = None if sim_to_real is None else sim_to_real.actuation

@@ -137,10 +137,7 @@ def direct_loss(predicted: Tensor, clouds: Clouds) -> Tensor:
 
 
 def train_direct(
-    forward_kinematics: MlpWeights,
-    frames: Frames,
-    recipe: DirectRecipe = AS_PRINTED,
-    run: TrainingRun | None = None,
+    forward_kinematics: MlpWeights, frames: Frames, recipe: DirectRecipe = AS_PRINTED, run: TrainingRun | None = None
 ) -> DirectLearning:
     """Train the direct network; of N_fk only the mean shape and the working range are used.
 

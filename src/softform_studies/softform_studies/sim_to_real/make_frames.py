@@ -123,12 +123,7 @@ def _estimated(scan: Scan) -> Array:
 
 
 def make_marker_frames(
-    robot: Robot,
-    reality: Reality,
-    frames: int,
-    held_out: int,
-    missing: float = 0.02,
-    seed: int = 0,
+    robot: Robot, reality: Reality, frames: int, held_out: int, missing: float = 0.02, seed: int = 0
 ) -> tuple[MarkerFrames, TrueSurfaces, float]:
     """Capture markers at random actuations, the same as `make_frames` takes, registered at rest.
 

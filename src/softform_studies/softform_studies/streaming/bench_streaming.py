@@ -132,10 +132,7 @@ def streaming(seconds: float = 60.0) -> dict[str, object]:
     folder = new_run_folder("bench-streaming")
     enter_domain_of_its_own()
     arguments = {"robot": robot.name, "run_dir": str(folder), "sim_to_real": model}
-    with (
-        (folder / "launch.log").open("wb") as log,
-        LaunchedStack("softform", arguments, output=log) as stack,
-    ):
+    with (folder / "launch.log").open("wb") as log, LaunchedStack("softform", arguments, output=log) as stack:
         try:
             wait_until_active("softform", _START_TIMEOUT, lambda: stack.exit_code is not None)
             with Controller("/softform", path) as controller:

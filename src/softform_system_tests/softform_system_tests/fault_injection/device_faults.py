@@ -117,11 +117,7 @@ class CaptureFaults:
     """
 
     def __init__(
-        self,
-        name: str,
-        counters: Mapping[str, tuple[str, ...]],
-        node: str,
-        captures: Callable[[RigStack], int],
+        self, name: str, counters: Mapping[str, tuple[str, ...]], node: str, captures: Callable[[RigStack], int]
     ) -> None:
         self.name, self.variants = name, tuple(counters)
         self._node, self._counters, self._captures = node, counters, captures

@@ -33,11 +33,7 @@ class StackProcesses:
     """
 
     def __init__(
-        self,
-        namespace: str,
-        folder: Path,
-        environment: Mapping[str, str],
-        arguments: Callable[[], Mapping[str, str]],
+        self, namespace: str, folder: Path, environment: Mapping[str, str], arguments: Callable[[], Mapping[str, str]]
     ) -> None:
         self._namespace, self._arguments = namespace, arguments
         self.environment = dict(environment)
