@@ -220,11 +220,7 @@ class DeviceFamily(Protocol):
         ...
 
     def adapters(self, values: Mapping[str, Any]) -> list[str]:
-        """Names that the device's port is known by, the adapter's last: by them a fault stays latched. Opens nothing.
-
-        Args:
-            values: Values of its parameters.
-        """
+        """Names that the device's port is known by, the adapter's last: by them a fault stays latched; opens none."""
         ...
 
     def make(self, served: ServedActuators, values: Mapping[str, Any], interrupted: Callable[[], bool]) -> Device:

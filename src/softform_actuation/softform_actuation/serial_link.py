@@ -15,10 +15,7 @@ _CHUNK = 4096
 
 
 class SerialLink:
-    """Bytes to and from one port.
-
-    Args:
-        path: Device path, e.g. /dev/ttyUSB0.
+    """Bytes to and from one port, such as /dev/ttyUSB0.
 
     Attributes:
         clock: Clock of the device on this line.

@@ -188,11 +188,7 @@ class LifecycleManager:
         return False
 
     def missing(self, timeout: float) -> dict[str, str]:
-        """Return what is wrong with each node that should be active and is not.
-
-        Args:
-            timeout: Time for each node to answer, s.
-        """
+        """Return what is wrong with each node that should be active and does not answer so within `timeout` s."""
         wrong = {}
         for node in self._nodes:
             state = node.state(timeout) if node.is_there() else None

@@ -152,11 +152,7 @@ def check_points(points: Array, uv: Array, robot: Robot) -> PointPath:
 
 
 def check_values(values: Sequence[float], robot: Robot) -> ActuatorPath:
-    """Return actuator values that the robot may be given.
-
-    Args:
-        values: In the robot's unit, waypoint by waypoint.
-        robot: The robot.
+    """Return actuator values, waypoint by waypoint in the robot's unit, that the robot may be given.
 
     Raises:
         GoalError: If they are not one for each actuator and waypoint, or not finite, or out of range.

@@ -7,11 +7,7 @@ from softform_core.arrays import Array
 
 
 class HeldCommand:
-    """Holds one command; `publish` sends it at once and `repeat` again, until `release`.
-
-    Args:
-        publish: Sends a command (k,).
-    """
+    """Holds one command (k,); `publish` sends it at once and `repeat` again, until `release`."""
 
     def __init__(self, publish: Callable[[Array], object]) -> None:
         self._publish = publish

@@ -182,11 +182,7 @@ def averaged_markers(
 
 
 def labelled(taken: list[Capture[MarkerFrame]], frame: str) -> list[LabelledMarkers]:
-    """Marker frames as arrays.
-
-    Args:
-        taken: Captured frames, in the order of arrival.
-        frame: Frame that they must be in.
+    """Captured marker frames as arrays; they must be in that frame.
 
     Raises:
         SoftformError: If one is in another frame, or cannot be read.

@@ -27,11 +27,7 @@ class SettledRobot:
         self._settings, self._stop = settings, stop
 
     def go_to(self, actuation: Array, what: str) -> MeasuredValues:
-        """Hold an actuation from now on and wait until the robot has settled there.
-
-        Args:
-            actuation: (m,).
-            what: Is to be captured there, for messages.
+        """Hold an actuation (m,) from now on and wait until the robot has settled there, where `what` is captured.
 
         Returns:
             What the driver measured when it had settled.

@@ -22,10 +22,6 @@ from softform_ros.model_refresh import ModelRefresh
 class SurfacePredictions:
     """Topics `predicted_surface` and `predicted_cloud`, and the service `predict_shape`.
 
-    Args:
-        node: Node that has the topics, parameters and clock.
-        robot: Robot with a surface.
-
     Raises:
         SoftformError: If its models cannot be used.
     """

@@ -23,10 +23,6 @@ class TipPredictions:
     The axes are the base's at rest, and turn with the tip as that of the simulation does; sim-to-real does not change
     them. Of a body that does not tell how its frames turn they stay the base's.
 
-    Args:
-        node: Node that has the topics and parameters.
-        robot: Robot with a tip.
-
     Raises:
         SoftformError: If its model cannot be used.
     """

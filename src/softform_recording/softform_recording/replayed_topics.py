@@ -39,10 +39,7 @@ def is_command(topic: str) -> bool:
 
 
 def bag_parts(bag: Path) -> list[Path]:
-    """The bag's folder and those in which its recording went on, in order; what a crash left open is salvaged.
-
-    Args:
-        bag: Folder, or the .mcap file in it.
+    """The folder of a bag (or .mcap file) and those in which it went on, in order; what a crash left is salvaged.
 
     Raises:
         SoftformError: If there is no bag, or one that is being recorded.

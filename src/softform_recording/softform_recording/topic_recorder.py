@@ -34,15 +34,7 @@ class SequenceGaps:
         self.lost = 0
 
     def note(self, number: int, count_publishers: Callable[[], int]) -> int:
-        """Take the number of a message that arrived.
-
-        Args:
-            number: Publication sequence number.
-            count_publishers: Tells how many publishers the topic has now.
-
-        Returns:
-            How many messages are found missing by it.
-        """
+        """Take the publication number of a message that arrived; how many are found missing by it."""
         if number - 1 in self._last:
             self._follow(number - 1, number)
             return 0

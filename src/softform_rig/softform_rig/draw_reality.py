@@ -31,10 +31,6 @@ _CHANCES = {"pressure_sensors": 0.9, "motors": 0.9, "hysteresis": 0.6, "creep": 
 def draw_reality(robot: Robot, seed: int) -> Reality:
     """The reality of this seed, the same for the same robot and seed.
 
-    Args:
-        robot: The robot; its body draws its own fields.
-        seed: Not negative.
-
     Raises:
         TypeError: If this kind of body has no realities.
     """

@@ -13,12 +13,7 @@ _BITS = 8
 
 
 class FaultyLine:
-    """A serial line that loses, corrupts and merges while the schedule says so.
-
-    Args:
-        schedule: Schedule of faults.
-        seed: Seed of the bytes that are lost or corrupted.
-    """
+    """A serial line that loses, corrupts and merges (by `seed`) while the schedule says so."""
 
     def __init__(self, schedule: FaultSchedule, seed: int = 0) -> None:
         self._schedule = schedule

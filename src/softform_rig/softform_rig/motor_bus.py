@@ -142,11 +142,7 @@ class MotorBus:
             wired.watchdog = 0
 
     def suffer(self, showing: Showing) -> None:
-        """Let the motors feel the faults that are on.
-
-        Args:
-            showing: Faults of one kind that are on.
-        """
+        """Let the motors feel the faults of one kind that are on."""
         self._absent = {fault.channel for fault in showing("missing_motor")}
         for fault in showing("cut_bus"):
             self._absent |= {wired.number for wired in self._wired if wired.number >= fault.channel}

@@ -120,12 +120,7 @@ class StaticFrames:
 
 
 class Tf2Source:
-    """The buffer of tf2_ros, as a `FrameSource`.
-
-    Args:
-        tf2: The module `tf2_ros`.
-        node: Node that listens.
-    """
+    """The buffer of the module `tf2_ros`, as a `FrameSource` of the node that listens."""
 
     def __init__(self, tf2: Any, node: Node) -> None:
         self._tf2, self._buffer = tf2, tf2.Buffer(node=node)

@@ -115,11 +115,7 @@ def choose_sim_to_real(request: DemoRequest, robot: Robot) -> str:
 
 
 def run_demo(request: DemoRequest, say: Say) -> DemoResult:
-    """Launch the stack, reach the target in three ways, write the report, and take the stack down.
-
-    Args:
-        request: Target and options of the demo.
-        say: Takes one line of progress at a time.
+    """Launch the stack, reach the target in three ways, write the report, take the stack down; `say` takes progress.
 
     Raises:
         SoftformError: If the target, a node or the motion fails; the folder of the run keeps the logs and the bag.

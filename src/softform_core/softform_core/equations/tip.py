@@ -13,15 +13,7 @@ Network = Callable[[Array], Array]
 
 
 def objective(waypoint: Array, tip: Array) -> float:
-    """Eq. 1: O(p_i, c) = |p_i - p(c)|^2.
-
-    Args:
-        waypoint: p_i, (n,) mm.
-        tip: p(c), (n,) mm.
-
-    Returns:
-        mm^2.
-    """
+    """Eq. 1: O(p_i, c) = |p_i - p(c)|^2, mm^2, of waypoint p_i and tip p(c), (n,) mm each."""
     return float(np.sum((waypoint - tip) ** 2))
 
 
@@ -55,15 +47,7 @@ def difference_jacobian(tip_of: Network, actuation: Array, step: float) -> Array
 
 
 def transferred_jacobian(transfer_slope: Array, simulated_jacobian: Array) -> Array:
-    """Eq. 4: J^r(c) = (dp^r/dp^s) (dp^s/dc) = diff(N_s2r) J^s(c).
-
-    Args:
-        transfer_slope: diff(N_s2r) at p^s(c), (n, n).
-        simulated_jacobian: J^s(c) = N_J(c), (n, m) mm/Pa.
-
-    Returns:
-        (n, m) mm/Pa.
-    """
+    """Eq. 4: J^r(c) = (dp^r/dp^s) (dp^s/dc) = diff(N_s2r) J^s(c), (n, n) times (n, m), mm/Pa."""
     return np.asarray(transfer_slope @ simulated_jacobian)
 
 

@@ -118,11 +118,7 @@ class Comparison:
 
 
 def compare_scan(surface: PredictedSurface, cloud: Array) -> Comparison:
-    """Compare with a cloud: captured points to the surface, and predicted points to the cloud where it has no hole.
-
-    Args:
-        surface: Predicted surface.
-        cloud: (M, 3) m, finite, in the robot's frame.
+    """Compare with a cloud, (M, 3) m: captured points to the surface, and predicted points to it where it has no hole.
 
     Raises:
         SoftformError: If the cloud cannot be compared with.

@@ -53,11 +53,7 @@ class ReportFigure:
 
 
 def report_figures(judged: Sequence[JudgedFrame], others: Sequence[JudgedFrame] = ()) -> list[ReportFigure]:
-    """All figures that the frames allow: without normals or uncertainty there is none of these.
-
-    Args:
-        judged: Frames that count.
-        others: Frames that are only shown one by one, beside them.
+    """All figures that the frames allow: those that count, and beside them `others`, which are only shown one by one.
 
     Raises:
         SoftformError: If there is no frame.

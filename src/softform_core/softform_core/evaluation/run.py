@@ -102,12 +102,7 @@ def evaluate(
 
 
 def metrics(evaluation: Evaluation, command: str) -> Figures:
-    """What `metrics.json` holds; distances in mm.
-
-    Args:
-        evaluation: Result of `evaluate`.
-        command: Command line.
-    """
+    """What `metrics.json` holds of an evaluation by that command line; distances in mm."""
     captures, card = evaluation.captures, evaluation.card
     ranked = worst_median_best(evaluation.judged)
     return {

@@ -64,12 +64,7 @@ class ShapeJudge:
         return self._simulated.points(actuation) / MM_PER_M
 
     def fault(self, actuation: Array, points: NDArray[np.floating]) -> str:
-        """Say why a cloud cannot be of this actuation; empty if it can.
-
-        Args:
-            actuation: (k,).
-            points: (M, 3) m, a cloud that `assess_cloud` finds fit.
-        """
+        """Say why a cloud (M, 3) m that `assess_cloud` finds fit cannot be of this actuation (k,); empty if it can."""
         captured = np.asarray(points, dtype=np.float64)
         heights = self._mean_heights(captured)
         return self._stuck(actuation, heights) or self._misfit(actuation, captured) or self._deaf(actuation, heights)

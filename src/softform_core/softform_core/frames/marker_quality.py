@@ -41,14 +41,7 @@ class LabelledMarkers:
 
 
 def rest_frame(taken: Sequence[LabelledMarkers], robot: Robot) -> tuple[list[str], Array]:
-    """Names and rest positions from marker frames of the robot at rest.
-
-    Args:
-        taken: Some marker frames, at least one.
-        robot: Robot that carries the markers.
-
-    Returns:
-        M names and (M, 3) m. A marker that is not seen at rest is left out.
+    """Names and rest positions, (M, 3) m, of markers that some (at least one) frames of the robot at rest show.
 
     Raises:
         SoftformError: If the labels or positions cannot be used, or no marker is seen.

@@ -27,10 +27,7 @@ area: the k-th is Gamma(k + 1/2) / Gamma(k) / sqrt(pi) away."""
 
 
 class PointTree:
-    """A cloud that answers for its nearest points, which it names by their places in the order of the tree.
-
-    Args:
-        points: (N, 3), finite, N > 0.
+    """A cloud (N, 3) that answers for its nearest points, which it names by their places in the order of the tree.
 
     Attributes:
         order: (N,) index, in the cloud as it was given, of the point at each place.

@@ -56,10 +56,7 @@ class ClosestPoints(Protocol):
 
 
 def closest_points_on(target: TargetShape) -> ClosestPoints:
-    """Search structure for a target: `MeshSearch` if it has faces, else `CloudSearch`.
-
-    Args:
-        target: Points in metres.
+    """Search structure for a target in metres: `MeshSearch` if it has faces, else `CloudSearch`.
 
     Raises:
         SoftformError: If the target is empty, not finite, or has no area.
@@ -149,11 +146,7 @@ def _on_planes(points, places, planes):  # type: ignore[no-untyped-def]  # numba
 
 
 class MeshSearch:
-    """Exact closest points on a triangle mesh.
-
-    Args:
-        vertices: (V, 3) mm.
-        faces: (F, 3) indices.
+    """Exact closest points on a triangle mesh: vertices (V, 3) mm and faces (F, 3).
 
     Raises:
         SoftformError: If no triangle has area.

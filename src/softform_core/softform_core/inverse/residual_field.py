@@ -111,14 +111,10 @@ class ResidualField:
         return np.asarray(self._basis(uv) @ self.coefficients)
 
     def towards(self, residuals: SurfaceResiduals, gain: float = 1.0) -> "ResidualField":
-        """This field moved towards residuals; where there are none it stays as it is.
+        """This field moved towards residuals, by a share `gain` of the way; where there are none it stays as it is.
 
         Robust regression on what this field does not explain: Huber's weights, scaled by the median deviation, so that
         stray points count little.
-
-        Args:
-            residuals: Offsets of the captured points.
-            gain: Share of the way, 0 … 1.
         """
         basis = self._basis(residuals.uv)
         penalty = block_diag(*(_penalty(patch.periodic) for patch in self.patches.patches))

@@ -90,12 +90,7 @@ class ServoCommand:
 
 
 class Servo:
-    """Follows the newest targets; see the module's description.
-
-    Args:
-        settings: Limits.
-        clock: Steady time, s.
-    """
+    """Follows the newest targets; see the module's description."""
 
     def __init__(self, settings: ServoSettings, clock: Callable[[], float] = time.monotonic) -> None:
         """Nothing is commanded before `resume_from`."""

@@ -30,11 +30,7 @@ class SurfaceTarget:
 
     @classmethod
     def of(cls, control_points: ArrayLike, degree: int = 3) -> "SurfaceTarget":
-        """Check and keep a surface.
-
-        Args:
-            control_points: (rows, cols, 3) m.
-            degree: Polynomial degree.
+        """Check and keep a surface of control points (rows, cols, 3) m.
 
         Raises:
             SoftformError: On another shape, NaN, too few control points for the degree, or points on one line.

@@ -105,11 +105,7 @@ def timed_schedule(
 
 
 def check_times(times: Array, count: int) -> None:
-    """Reject times that are none.
-
-    Args:
-        times: Any shape.
-        count: Number of waypoints.
+    """Reject times that are none of so many waypoints.
 
     Raises:
         SoftformError: If they are not one for each waypoint, or not finite, negative or not ascending.

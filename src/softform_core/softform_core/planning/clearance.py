@@ -30,12 +30,7 @@ class DistanceField:
 
     @classmethod
     def around(cls, region: Array, obstacle: Obstacle) -> Self:
-        """Field over a box; the bounds hold outside it too, and are wider there.
-
-        Args:
-            region: (2, 3) mm, lowest and highest corner.
-            obstacle: Obstacle to which distances are tabulated.
-        """
+        """Field over a box with these corners, (2, 3) mm; the bounds hold outside it too, and are wider there."""
         spacing = max(SPACING_MM, float(np.cbrt(np.prod(np.ptp(region, axis=0) + SPACING_MM) / MOST_NODES)))
         lines = [np.arange(low, high + spacing, spacing) for low, high in region.T]
         nodes = np.stack(np.meshgrid(*lines, indexing="ij"), axis=-1)

@@ -67,11 +67,7 @@ def centroid(points: Array) -> Array:
 
 
 def kabsch(source: Array, destination: Array) -> RigidTransform:
-    """Rigid motion that brings paired points together with the least squared error (Kabsch 1976, no mirroring).
-
-    Args:
-        source: (N, 3), N >= 3.
-        destination: (N, 3), the partner of each source point.
+    """Rigid motion of paired points, (N, 3) each, with the least squared error (Kabsch 1976, no mirroring).
 
     Raises:
         SoftformError: On fewer than three pairs.

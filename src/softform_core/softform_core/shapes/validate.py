@@ -20,11 +20,7 @@ _DEGENERATE = 1e-9
 
 
 def check_points(points: ArrayLike, what: str = "shape") -> NDArray[np.float64]:
-    """Return `points` as an (N, 3) float array if they can describe a surface.
-
-    Args:
-        points: (N, 3), any unit.
-        what: Name of the points in the error message.
+    """Return `points` of any unit as an (N, 3) float array if they can describe a surface; `what` names them in errors.
 
     Raises:
         SoftformError: If there are no points, fewer than `MIN_POINTS` or more than `MAX_POINTS`; on a wrong shape, NaN
@@ -103,11 +99,7 @@ def check_scale(points: NDArray[np.float64], what: str, name: str, size: float) 
 
 
 def check_target(points: ArrayLike, robot: Robot) -> NDArray[np.float64]:
-    """Return `points` as an (N, 3) float array if `robot` may be asked to take their shape.
-
-    Args:
-        points: (N, 3) m.
-        robot: Robot that takes the shape.
+    """Return `points`, m, as an (N, 3) float array if `robot` may be asked to take their shape.
 
     Raises:
         SoftformError: For the reasons of `check_points`, and if the size of the shape shows that its unit is wrong.

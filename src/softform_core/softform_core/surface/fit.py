@@ -143,13 +143,7 @@ class SurfaceFitter:
         )
 
     def fit(self, vertices: ArrayLike) -> Array:
-        """Control points of least squared distances to the vertices and bending energy, (B^T B + lambda G)^-1 B^T X.
-
-        Args:
-            vertices: (..., V, 3).
-
-        Returns:
-            (..., rows, cols, 3), in the unit of the vertices.
+        """Control points (..., rows, cols, 3) near vertices (..., V, 3) that bend little, (B^T B + lambda G)^-1 B^T X.
 
         Raises:
             SoftformError: If the vertices do not fit the parametrisation or are not finite.

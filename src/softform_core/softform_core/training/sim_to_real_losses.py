@@ -149,15 +149,7 @@ def normal_compatibility(surface_normals: Tensor, clouds: Clouds, neighbours: Ne
 
 
 def geometric_regularization(gamma: Tensor, centers: Tensor) -> Tensor:
-    """Eq. 11: squared violation of the compatibility conditions of Eq. 10.
-
-    Args:
-        gamma: (n, N + 4, 3).
-        centers: (n, N, 3) mm.
-
-    Returns:
-        (n,).
-    """
+    """Eq. 11: squared violation, (n,), of Eq. 10 by gamma (n, N + 4, 3) with centers (n, N, 3) mm."""
     beta = gamma[:, 4:]
     moments = centers.transpose(1, 2) @ beta
     return beta.sum(dim=1).square().sum(dim=1) + moments.square().sum(dim=(1, 2))

@@ -59,11 +59,7 @@ Solve = Callable[[TargetShape, IkOptions], IkResult]
 
 
 def algorithm2(points: int = SURFACE_POINTS) -> dict[str, object]:
-    """Ours beside Algorithm 2 of the paper, three ways, and LM by autograd, in reach and out of reach.
-
-    Args:
-        points: Surface points of Eq. 15.
-    """
+    """Ours beside Algorithm 2 of the paper, three ways, and LM by autograd, in reach and out of reach."""
     robot = load_robot("membrane")
     network, _ = load_forward_kinematics(robot)
     pipeline = shipped_pipeline(robot, points)

@@ -74,12 +74,7 @@ class Percentiles(NamedTuple):
 
 
 def solver(points: int = SURFACE_POINTS, targets: int = 200) -> dict[str, object]:
-    """Whole solves from rest, against the best error known from 64 starts.
-
-    Args:
-        points: Surface points of Eq. 15.
-        targets: Number of targets.
-    """
+    """Whole solves from rest, against the best error known from 64 starts."""
     robot = load_robot("membrane")
     pipeline = shipped_pipeline(robot, points)
     options = from_rest(robot)
@@ -145,12 +140,7 @@ def _solve(robot: Robot, pipeline: ForwardPipeline, target: ReachableTarget, opt
 
 
 def iteration_ms(problem: Problem, solution: NDArray[np.float64]) -> float:
-    """Time of one iteration of a solve: Jacobian, step, prediction and closest points.
-
-    Args:
-        problem: Problem at all points.
-        solution: (k,); the iteration begins a little off it.
-    """
+    """Time of an iteration a little off a solution (k,): Jacobian, step, prediction and closest points."""
     off = problem.clip(solution - _OFF_PART * problem.range)
     iterations = LevenbergMarquardt(problem, problem.evaluate(off, RigidTransform()))
     begun = time.perf_counter()

@@ -90,15 +90,7 @@ class DirectLearning:
         return start + _OUTPUT_SCALE_MM * offsets.double().numpy()
 
     def points(self, actuation: Array, uv: Array) -> Array:
-        """The surface that follows the predicted points: RBF-based deformation of the mean shape.
-
-        Args:
-            actuation: (n, k) Pa.
-            uv: (P, 2).
-
-        Returns:
-            (n, P, 3) mm.
-        """
+        """The surface (n, P, 3) mm that follows the predicted points: RBF-based deformation of the mean shape."""
         source = self.patches.evaluate(self.mean_shape, self.handle_uv)
         surface = self.patches.evaluate(self.mean_shape, uv)
         moved = self.handles(actuation) - source

@@ -16,11 +16,7 @@ _ERRORS = {
 
 
 def draw_tables(figures: Mapping[str, Any]) -> str:
-    """Cuts with their floors, and by kind of difference.
-
-    Args:
-        figures: From `draw_figures`, with `robot`, `recipe`, `frames` and `first_seed`.
-    """
+    """Cuts with their floors, and by kind of difference, of the figures of `draw_figures` and what was drawn."""
     head = (
         f"{figures['draws']} realities of {figures['robot']} at random, from seed {figures['first_seed']}; recipe "
         f"{figures['recipe']}, {figures['frames']} frames each, {figures['left_out']} of all left out as unfit;\n"

@@ -118,11 +118,7 @@ class Controller:
 
 
 def streaming(seconds: float = 60.0) -> dict[str, object]:
-    """Streaming servo on the running stack: deadlines, latency, tracking error beside the quasi-static optimum.
-
-    Args:
-        seconds: Time for which the target moves, s.
-    """
+    """Streaming servo on the running stack for some seconds: deadlines, latency, tracking error beside the optimum."""
     robot = load_robot("membrane")
     model = str(models_of(robot.name) / SHIPPED)
     models = LivePipeline(robot, sim_to_real=model)

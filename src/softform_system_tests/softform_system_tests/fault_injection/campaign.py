@@ -70,11 +70,7 @@ DEFAULT_COUNT = sum(SHARES.values())
 
 
 def script(count: int, only: str | None = None) -> list[tuple[str, str]]:
-    """Class and variant of each injection: the classes in turn by their shares, the variants of each in turn.
-
-    Args:
-        count: Number of injections.
-        only: The one class to inject; None for all.
+    """Class (or `only` one) and variant of each injection: the classes by their shares, the variants of each in turn.
 
     Raises:
         SoftformError: If there is no such class.

@@ -58,10 +58,6 @@ class RigStack:
         clock: Clock of all its processes.
         processes: Processes of the stack.
         commander: The process that keeps the robot moving.
-
-    Args:
-        robot: Robot on the rig.
-        folder: Existing folder for the run's files.
     """
 
     def __init__(self, robot: Robot, folder: Path) -> None:

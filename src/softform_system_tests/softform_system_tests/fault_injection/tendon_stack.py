@@ -39,11 +39,7 @@ _RESET_SECONDS = 25.0
 
 
 class TendonStack:
-    """Runs while the `with` block lasts.
-
-    Args:
-        folder: Where to write; there already.
-    """
+    """Runs while the `with` block lasts, and writes into an existing folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._robot = folder, load_robot("tendon_rod")

@@ -71,12 +71,7 @@ class _Asked:
 
 
 class StackObserver:
-    """Observes one namespace until its node ends; something else spins the node.
-
-    Args:
-        node: Listens; it is not among the observed ones.
-        namespace: Such as `/softform`.
-    """
+    """Observes one namespace, such as `/softform`, until its node ends; something else spins the node."""
 
     def __init__(self, node: Node, namespace: str) -> None:
         self._node, self._namespace = node, namespace
