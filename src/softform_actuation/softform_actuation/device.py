@@ -226,11 +226,6 @@ class DeviceFamily(Protocol):
     def make(self, served: ServedActuators, values: Mapping[str, Any], interrupted: Callable[[], bool]) -> Device:
         """Return a device, not driven; to find out what is on the port, it may be opened until `interrupted` says so.
 
-        Args:
-            served: The actuators.
-            values: Values of the family's parameters and of those common to all (`softform_actuation.parameters`).
-            interrupted: Whether to give up.
-
         Raises:
             SoftformError: If the device cannot be found out, or files that it needs cannot be read.
         """

@@ -30,12 +30,6 @@ class RemoteLifecycleNode:
     """Implements `ManagedNode` over `<node>/get_state` and `<node>/change_state`.
 
     The caller's node must be spun by another thread.
-
-    Args:
-        node: Node that the clients belong to.
-        name: Name of the remote node, relative to the namespace of `node`.
-        last_error: Returns the last error that the node with a given full name reported.
-        should_stop: Whether to stop waiting for answers.
     """
 
     def __init__(

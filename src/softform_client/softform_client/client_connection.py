@@ -102,12 +102,7 @@ class ClientConnection:
         return self._reaching, self._following, self._capturing, self._planning
 
     def _call(self, caller: ActionCaller, pack: Callable[[Any], Any], on_feedback: Callable[[Any], None] | None) -> Any:
-        """Send a goal and wait for its end.
-
-        Args:
-            caller: Caller of the action.
-            pack: Makes the message, from its stamp.
-            on_feedback: Called with each feedback message.
+        """Send a goal, packed with its stamp, and wait for its end.
 
         Raises:
             NotConnectedError: If `connect` was not called, or the node is not there.

@@ -118,12 +118,7 @@ def check_count(count: int, what: str) -> None:
 
 
 def check_points(points: Array, uv: Array, robot: Robot) -> PointPath:
-    """Return points that the robot can be led along.
-
-    Args:
-        points: (m, 3) m.
-        uv: (2,) surface parameters.
-        robot: Robot that follows the path.
+    """Return points, (m, 3) m, along which the point (2,) of the robot's surface can be led.
 
     Raises:
         GoalError: If one is not finite or shows a wrong unit, or the surface has no such point.

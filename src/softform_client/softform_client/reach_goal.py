@@ -151,12 +151,7 @@ def check_size(points: int, what: str = "target") -> None:
 
 
 def check_shape(points: NDArray[np.float64], triangles: NDArray[np.int64], robot: Robot) -> TargetShape:
-    """Return the target as a shape.
-
-    Args:
-        points: (N, 3) m.
-        triangles: (F, 3) indices; F = 0 for a cloud.
-        robot: Robot that takes the shape.
+    """Return the target, (N, 3) m with (F, 3) triangles or none, as a shape.
 
     Raises:
         GoalError: If the points or triangles are unusable, or their size shows a wrong unit.

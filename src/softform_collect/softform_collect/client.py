@@ -78,12 +78,7 @@ def _terminate(number: int, frame: FrameType | None) -> None:
 
 
 def collect(request: CollectRequest, say: Say, goes_on: Callable[[], bool] = lambda: False) -> CollectDataset.Result:
-    """Collect what is missing of the asked frames.
-
-    Args:
-        request: Data set to collect.
-        say: Takes one line of progress at a time.
-        goes_on: Asked after Ctrl-C, when the robot vents: whether to go on.
+    """Collect what is missing of the asked frames; `goes_on` is asked after Ctrl-C, when the robot vents.
 
     Raises:
         SoftformError: If the request does not fit the data set, or the stack, the robot, the capture or the disk

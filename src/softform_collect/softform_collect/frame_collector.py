@@ -32,12 +32,7 @@ from softform_ros.goal_error import GoalError, failure, in_code
 
 
 def check_free_disk(place: Path, least_free: float, needed: float = 0.0) -> None:
-    """End collecting while there is still room to close everything in order.
-
-    Args:
-        place: Data set, which need not exist yet.
-        least_free: Bytes that are left free.
-        needed: Bytes that are still to be written.
+    """End collecting while `least_free` bytes beside the `needed` ones are left where the data set is or will be.
 
     Raises:
         GoalError: If less is free.

@@ -32,13 +32,7 @@ class MarkerCapture:
 
 
 class MarkerCaptures:
-    """Captures averaged markers of a robot that has settled.
-
-    Args:
-        robot: Robot that carries the markers.
-        settled: Brings it there.
-        settings: Settings of the planner.
-    """
+    """Captures averaged markers of a robot that has settled."""
 
     def __init__(self, robot: Robot, settled: SettledRobot, settings: CollectSettings) -> None:
         self._robot, self._settled, self._settings = robot, settled, settings
@@ -66,11 +60,6 @@ class MarkerCaptures:
         """Capture markers of a pose that is always reached from rest, again and again as often as those of a frame.
 
         Soft robots remember where they came from (paper 004, Sec. V-B): only poses with the same past are compared.
-
-        Args:
-            actuation: (k,).
-            names: M names of the markers.
-            what: Is captured, for messages.
 
         Yields:
             The captures.

@@ -45,14 +45,7 @@ class Recorder(Protocol):
 
 
 class ScanRecorder:
-    """One captured cloud a frame.
-
-    Args:
-        store: Store of the frames.
-        robot: Robot that is captured.
-        clouds: Captured clouds.
-        frame: Frame that they must be in.
-    """
+    """One captured cloud a frame, which must be in `frame`."""
 
     topic = "captured_cloud"
 
@@ -167,14 +160,7 @@ def take_markers(
 def averaged_markers(
     taken: list[Capture[MarkerFrame]], frame: str, names: list[str], robot: Robot
 ) -> tuple[Array, str]:
-    """As `average_markers`, of marker frames as they came; those that cannot be read show no marker, which is a fault.
-
-    Args:
-        taken: The marker frames.
-        frame: Frame that they must be in.
-        names: The M markers that there must be.
-        robot: Robot that carries the markers.
-    """
+    """As `average_markers`, of frames of M markers as they came; one that cannot be read shows none, a fault."""
     try:
         return average_markers(labelled(taken, frame), names, robot)
     except SoftformError as error:

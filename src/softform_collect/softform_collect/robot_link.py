@@ -33,11 +33,6 @@ class RobotLink:
     dies. The driver's lease is asked for with the first command, and again after `let_go`; when it dies, or the driver
     was stopped, at fault or reset since the block began, nothing more is commanded.
 
-    Args:
-        robot: Robot whose chambers are commanded.
-        node: Node of the topics; spun by the caller.
-        frames: TF frames of the node.
-
     Attributes:
         driver: State of the driver.
         clouds: Captured clouds.

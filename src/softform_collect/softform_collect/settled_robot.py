@@ -14,13 +14,7 @@ _POLL_SECONDS = 0.1
 
 
 class SettledRobot:
-    """Brings the robot to an actuation and waits until it has settled there.
-
-    Args:
-        link: Connection to the robot.
-        settings: Tolerances and timeouts.
-        stop: Code for which to stop, `NONE` to go on.
-    """
+    """Brings the robot to an actuation and waits until it has settled there, or `stop` gives a code."""
 
     def __init__(self, link: RobotLink, settings: CollectSettings, stop: Callable[[], int]) -> None:
         self.link = link

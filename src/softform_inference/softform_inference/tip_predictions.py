@@ -48,13 +48,7 @@ class TipPredictions:
         return {"sim-to-real": "none" if self._model.sim_to_real is None else "in use"}
 
     def publish(self, actuation: Array, stamp: Time, stale: bool) -> None:
-        """Tell where the tip is; a planar robot's stays in the plane z = 0.
-
-        Args:
-            actuation: (m,).
-            stamp: When it was measured.
-            stale: Whether it was not; a frame cannot say so.
-        """
+        """Tell where the tip is at an actuation (m,), in z = 0 if planar; a frame cannot say that it is `stale`."""
         place = np.zeros(3)
         place[: self._model.dimensions] = self._model.tip(actuation) / MM_PER_M
         robot = self._robot

@@ -62,16 +62,7 @@ class WriteQueue:
             self._recorder.add_topic(topic, message_type, offered_qos, expected_hash)
 
     def put(self, topic: str, timestamp: int, message: bytes) -> bool:
-        """Hand a message in.
-
-        Args:
-            topic: Full name of an announced topic.
-            timestamp: ns since the epoch.
-            message: CDR bytes.
-
-        Returns:
-            Whether it will be written; if not, it is counted as dropped.
-        """
+        """Hand CDR bytes of an announced topic in, with ns since the epoch; false if they are dropped and counted."""
         with self._news:
             self.received[topic] += 1
             if self._ends or self.failure or self._waiting_bytes + len(message) > self._capacity:

@@ -18,16 +18,7 @@ _PATTERN = "scan_*.ply"
 
 
 def export_scan(folder: Path, scan: Scan, captured_at: float, keep: int) -> Path:
-    """Write a scan into `folder` and delete the oldest exports beyond `keep`.
-
-    Args:
-        folder: made if it is missing.
-        scan: points in the scanner's frame.
-        captured_at: s since the epoch; goes into the name and the header.
-        keep: number of exports to keep.
-
-    Returns:
-        The new file.
+    """Write a scan, in the scanner's frame, into `folder`, delete all but the newest `keep`, and return the file.
 
     Raises:
         SoftformError: If the scan is empty or cannot be written (disk full, no permission).

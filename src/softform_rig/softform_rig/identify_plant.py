@@ -146,15 +146,7 @@ def rmse(differences: Array) -> float:
 
 
 def identify(logs: Sequence[PlantLog], seed: int = 0, start: Plant | None = None) -> tuple[Plant, Drive]:
-    """Fit all eleven coefficients by least squares, every recording counting alike.
-
-    Args:
-        logs: The recordings.
-        seed: Seed of the global search.
-        start: Initial plant; None: global search.
-
-    Returns:
-        The plant, and how the recordings drive it best.
+    """Fit all eleven coefficients by least squares to recordings, from `start` or globally; and how they drive it.
 
     Raises:
         SoftformError: If the shipped plant, from which the fit begins too, cannot be read.

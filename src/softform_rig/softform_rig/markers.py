@@ -112,14 +112,7 @@ class GluedMarkers:
 
 
 def glue_markers(surface: RestSurface, places: Array, placement_error: float, seed: int) -> GluedMarkers:
-    """Glue markers on a resting surface, each a little beside its place.
-
-    Args:
-        surface: Resting surface of the real body.
-        places: (M, 2) parameters.
-        placement_error: Standard deviation along u and along v, m.
-        seed: Seed of these errors.
-    """
+    """Glue markers on a resting surface, beside places (M, 2) by random errors of that standard deviation, m."""
     patches = surface.mesh.patches
     slopes = [matrix @ surface.control_points for matrix in patches.derivatives(places)]
     per_parameter = np.stack([np.linalg.norm(slope, axis=1) for slope in slopes], axis=1)
@@ -165,14 +158,7 @@ class TipMarker:
 
 
 def worn_markers(robot: Robot, body: LiveBody, placement_error: float, seed: int) -> list[WornMarkers]:
-    """The markers that the robot's description asks for: over its surface, on its tip, or both.
-
-    Args:
-        robot: The robot.
-        body: Body of the robot.
-        placement_error: See `glue_markers`.
-        seed: See `glue_markers`.
-    """
+    """The markers that the robot's description asks for: over its surface, on its tip, or both."""
     worn: list[WornMarkers] = []
     if robot.surfaces:
         surface = rest_surface_of(robot, body.simulated)

@@ -60,13 +60,7 @@ class KnownLease:
 
 
 class CommandLease:
-    """Commands a robot under the driver's lease. A lease that died is never asked for again by itself.
-
-    Args:
-        node: Node of topic and service; spun by the caller.
-        names: The robot's actuators.
-        unit: Unit of the commands.
-    """
+    """Commands a robot under the driver's lease. A lease that died is never asked for again by itself."""
 
     def __init__(self, node: Node, names: Sequence[str], unit: str) -> None:
         self._node, self._names, self._unit = node, list(names), unit

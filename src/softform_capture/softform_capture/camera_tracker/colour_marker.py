@@ -80,15 +80,7 @@ class _Blob:
 
 
 def find_marker(image: Picture, marker: ColourMarker, view: PlaneView) -> Array:
-    """Centre of the marker in the robot's plane.
-
-    Args:
-        image: (height, width, 3), blue, green, red.
-        marker: Colour and size of the marker.
-        view: Map from the plane to the image.
-
-    Returns:
-        (2,) m.
+    """Centre, (2,) m, of the marker in the robot's plane, by an image (height, width, 3), blue, green, red.
 
     Raises:
         SoftformError: If nothing of the marker's colour and size is there, or more than one such thing.

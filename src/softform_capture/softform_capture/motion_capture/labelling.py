@@ -46,12 +46,7 @@ def read_rest_markers(path: str | Path) -> dict[str, list[float]]:
 
 
 def find_base(points: Array, places: Array, limit: float) -> tuple[Indices, RigidTransform] | None:
-    """Find a rigid set of markers among points by the distances between them.
-
-    Args:
-        points: (U, 3) m.
-        places: (B, 3) m, their places on the robot; no two distances alike.
-        limit: Root mean square error, m, up to which markers are those.
+    """Find a rigid set of markers (B, 3) m among points (U, 3) m by their distances, with an RMS error up to `limit`.
 
     Returns:
         Index of the point of each place, -1 where there is none, and the motion that brings the points to the places;

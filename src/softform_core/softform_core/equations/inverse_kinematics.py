@@ -9,31 +9,12 @@ Array = NDArray[np.float64]
 
 
 def simulated_control_points(actuation: Array, n_fk: Callable[[Array], Array], grid: tuple[int, int]) -> Array:
-    """Eq. 14: S^c = N_fk(a).
-
-    Args:
-        actuation: a, (k,) Pa.
-        n_fk: Network (k,) -> control points (M_u * M_v * 3,) mm.
-        grid: M_u and M_v.
-
-    Returns:
-        (M_u, M_v, 3) mm.
-    """
+    """Eq. 14: S^c = N_fk(a), (M_u, M_v, 3) mm, of a, (k,) Pa."""
     return n_fk(actuation).reshape(*grid, 3)
 
 
 def objective(points: Array, closest: Array, rotation: Array, translation: Array) -> float:
-    """Eq. 15: D = sum over p* of |p* - (R c* + t)|^2.
-
-    Args:
-        points: p*, (P, 3) mm.
-        closest: c*, (P, 3) mm, the point on the target that is closest to each p* when the target is posed.
-        rotation: R, (3, 3).
-        translation: t, (3,) mm.
-
-    Returns:
-        mm^2.
-    """
+    """Eq. 15: D = sum over p* of |p* - (R c* + t)|^2, mm^2; c* is the closest point on the posed target to each p*."""
     return float(np.sum((points - (closest @ rotation.T + translation)) ** 2))
 
 

@@ -87,16 +87,7 @@ def by_coefficient(points: Array, centers: Array, width: float) -> Array:
 
 
 def surface_by_control_points(uv: Array, grid: tuple[int, int], order: int = 4) -> Array:
-    """Eq. 31: dB/dS^c_ij = N_{i,k}(u) N_{j,l}(v) I.
-
-    Args:
-        uv: (P, 2) in the unit square.
-        grid: M_u and M_v.
-        order: k = l.
-
-    Returns:
-        (P, 3, M_u * M_v * 3).
-    """
+    """Eq. 31: dB/dS^c_ij = N_{i,k}(u) N_{j,l}(v) I, (P, 3, M_u * M_v * 3), at uv (P, 2)."""
     along_u, along_v = (basis_functions(uv[:, axis], grid[axis], order) for axis in range(2))
     products = np.einsum("pi,pj->pij", along_u, along_v).reshape(len(uv), -1)
     return np.einsum("pc,xy->pxcy", products, np.eye(3)).reshape(len(uv), 3, -1)

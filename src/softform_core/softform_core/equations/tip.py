@@ -18,30 +18,12 @@ def objective(waypoint: Array, tip: Array) -> float:
 
 
 def objective_gradient(waypoint: Array, tip: Array, jacobian: Array) -> Array:
-    """Eq. 2: dO/dc = -2 (p_i - p(c)) J(c).
-
-    Args:
-        waypoint: p_i, (n,) mm.
-        tip: p(c), (n,) mm.
-        jacobian: J(c), (n, m) mm/Pa.
-
-    Returns:
-        (m,) mm^2/Pa.
-    """
+    """Eq. 2: dO/dc = -2 (p_i - p(c)) J(c), (m,) mm^2/Pa; J is (n, m) mm/Pa."""
     return np.asarray(-2.0 * (waypoint - tip) @ jacobian)
 
 
 def difference_jacobian(tip_of: Network, actuation: Array, step: float) -> Array:
-    """Eq. 3: J_k = (p(…, c_k + dc, …) - p(…, c_k - dc, …)) / (2 dc).
-
-    Args:
-        tip_of: p(c), (m,) Pa -> (n,) mm.
-        actuation: c, (m,) Pa.
-        step: dc, Pa.
-
-    Returns:
-        (n, m) mm/Pa.
-    """
+    """Eq. 3: J_k = (p(…, c_k + dc, …) - p(…, c_k - dc, …)) / (2 dc), (n, m) mm/Pa, with dc = `step` Pa."""
     columns = [(tip_of(actuation + dc) - tip_of(actuation - dc)) / (2.0 * step) for dc in step * np.eye(len(actuation))]
     return np.stack(columns, axis=1)
 

@@ -37,13 +37,7 @@ class PredictedSurface:
 
     @classmethod
     def of(cls, pipeline: ForwardPipeline, actuation: Array, sigma: Array | None = None) -> "PredictedSurface":
-        """Surface that a pipeline over `patches.samples` predicts.
-
-        Args:
-            pipeline: Forward kinematics.
-            actuation: (m,) in the units of the actuations.
-            sigma: (P,) mm, standard deviations of its points, or None.
-        """
+        """Surface that a pipeline over `patches.samples` predicts, with standard deviations (P,) mm if known."""
         return cls(pipeline.points(actuation), sigma, pipeline.patches)
 
     @cached_property
@@ -159,13 +153,7 @@ def compare_scan(surface: PredictedSurface, cloud: Array) -> Comparison:
 
 
 def compare_markers(surface: PredictedSurface, markers: Array, uv: Array) -> Comparison:
-    """Compare with markers of known place on the surface; noise cannot be distinguished from errors, there are too few.
-
-    Args:
-        surface: Predicted surface.
-        markers: (M, 3) m, NaN where one is missing.
-        uv: (M, 2) their surface parameters.
-    """
+    """Compare with markers (M, 3) m, NaN where one is missing, at (M, 2); too few to distinguish noise from errors."""
     visible = np.isfinite(markers).all(axis=1)
     points, places = markers[visible] * MM_PER_M, uv[visible]
     offset = points - surface.at(places, surface.points)

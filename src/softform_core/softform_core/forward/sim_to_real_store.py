@@ -80,10 +80,7 @@ def load_sim_to_real(
 
 
 def members_of(network: "SavedNetwork | nn.Module") -> list[SimToReal]:
-    """The members of an exported transfer, for kinematics in numpy.
-
-    Args:
-        network: A `SimToRealNetwork`, or what was read of its export.
+    """The members of a `SimToRealNetwork`, or of what was read of its export, for kinematics in numpy.
 
     Raises:
         SoftformError: If it is no such network.

@@ -118,12 +118,7 @@ def check_same_rest(names: list[str], rest: Array, now_names: list[str], now_res
 
 
 class MarkerJudge:
-    """Compares frames of markers with the simulated shapes and with the frames that were kept before.
-
-    Args:
-        robot: Robot that carries the markers.
-        names: M names.
-        rest: (M, 3) m at rest.
+    """Compares frames of M markers (at rest at (M, 3) m) with the simulated shapes and with the frames kept before.
 
     Raises:
         SoftformError: If the markers do not lie on the resting robot, or it has no model of its forward kinematics.
@@ -134,14 +129,7 @@ class MarkerJudge:
         self._simulated = simulated_shapes(robot, self._uv)
 
     def assess(self, actuation: Array, positions: Array, kept_actuation: Array, kept_positions: Array) -> MarkerQuality:
-        """Judge one frame.
-
-        Args:
-            actuation: (k,).
-            positions: (M, 3) m, NaN where missing.
-            kept_actuation: (n, k) of frames that were kept before.
-            kept_positions: (n, M, 3) m of them.
-        """
+        """Judge one frame (M, 3) m, NaN where a marker is missing, beside those kept before, (n, k) and (n, M, 3) m."""
         coverage = float(np.isfinite(positions).all(axis=1).mean())
         if coverage == 0.0:
             return MarkerQuality(0.0, "no marker is visible.")

@@ -77,16 +77,7 @@ class LevenbergMarquardt:
 
 
 def levenberg_marquardt(problem: Problem, monitor: Monitor, start: Evaluation) -> tuple[Evaluation, Termination]:
-    """Minimise from a start.
-
-    Args:
-        problem: The problem to minimise.
-        monitor: Limits and history.
-        start: Initial evaluation, already in the history.
-
-    Returns:
-        The best found and why the method stopped.
-    """
+    """Minimise from a start, which is in the history already; the best found and why the method stopped."""
     solver = LevenbergMarquardt(problem, start)
     while True:
         before = solver.best

@@ -57,12 +57,7 @@ class SurfaceResiduals:
 
 
 def surface_residuals(predicted: Array, captured: Array, patches: PatchSet = SHEET) -> SurfaceResiduals:
-    """Feet of captured points on a predicted surface, and how far the points lie from them.
-
-    Args:
-        predicted: (P, 3) mm over `PatchSet.samples(P)`.
-        captured: (N, 3) mm, finite.
-        patches: Parametrisation of the predicted surface.
+    """Feet of captured points (N, 3) mm on a surface over `PatchSet.samples`, and how far the points lie from them.
 
     Raises:
         SoftformError: If no captured point lies over the surface.

@@ -150,10 +150,6 @@ class Servo:
 
         Between two iterations newer targets take the place of those before.
 
-        Args:
-            model: Forward kinematics; may be another one each time.
-            deadline: When to be back, by the servo's clock.
-
         Returns:
             Whether `command` has a finished answer to a target that it has not answered yet.
         """

@@ -40,26 +40,13 @@ class Schedule:
 
 
 def slew_durations(start: Array, waypoints: Array, slew_rate: Array) -> Array:
-    """Shortest time from each waypoint's predecessor to it, (m,) s.
-
-    Args:
-        start: (k,).
-        waypoints: (m, k).
-        slew_rate: Fastest change of each degree of freedom, (k,) per second.
-    """
+    """Shortest time from each waypoint's predecessor (or `start`) to it, (m,) s, at a slew rate (k,) per second."""
     legs = np.diff(np.vstack([start, waypoints]), axis=0)
     return np.asarray((np.abs(legs) / slew_rate).max(axis=1))
 
 
 def fastest_schedule(start: Array, waypoints: Array, slew_rate: Array, settle_time: float) -> Schedule:
-    """Each waypoint as soon as the slew rate allows, and held there until the robot has settled.
-
-    Args:
-        start: (k,), where the robot is.
-        waypoints: (m, k).
-        slew_rate: Fastest change of each degree of freedom, (k,) per second.
-        settle_time: Time for which each waypoint is held, s; it is due at the end.
-    """
+    """Each waypoint (m, k) as soon as the slew rate allows, held for `settle_time` s; then it is due."""
     legs = slew_durations(start, waypoints, slew_rate)
     due = np.cumsum(legs + settle_time)
     moments = np.stack([due - settle_time, due], axis=1).ravel()

@@ -54,9 +54,6 @@ class MlpWeights:
 def extract_mlp(network: "SavedNetwork | nn.Module") -> MlpWeights:
     """Weights of a network built of one `perceptron` named `layers` between an input and an output normalisation.
 
-    Args:
-        network: The network, or what was read of its export.
-
     Raises:
         SoftformError: If it is not such a network.
     """

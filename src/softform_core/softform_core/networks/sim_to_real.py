@@ -46,17 +46,7 @@ def warp_basis(points: Tensor, centers: Tensor, width: float) -> Tensor:
 
 
 def warp_basis_slope(points: Tensor, tangents: Tensor, centers: Tensor, width: float) -> Tensor:
-    """Derivative of `warp_basis` along surface tangents dp/du, with the centers held: dp*/du = slope @ gamma.
-
-    Args:
-        points: (n, P, 3) mm.
-        tangents: (n, P, 3), derivative of the points with respect to one surface parameter.
-        centers: (n, N, 3) mm.
-        width: c, 1/mm^2.
-
-    Returns:
-        (n, P, N + 4).
-    """
+    """Derivative of `warp_basis` along tangents dp/du (n, P, 3), with the centers held: dp*/du = slope @ gamma."""
     along = (points * tangents).sum(-1)[:, :, None] - tangents @ centers.transpose(1, 2)
     slope = -2.0 * width * kernels(points, centers, width) * along
     return torch.cat([torch.zeros_like(points[..., :1]), tangents, slope], dim=2)
@@ -220,10 +210,6 @@ class Confidence(nn.Module):
 
     Three layers of 128 neurons and a sigmoid. The first layer acts on point and shape apart and sums, which is a layer
     on both together, without repeating the shape for each point.
-
-    Args:
-        inputs: r of the `ShapeInput`.
-        point_scale: mm, divides the points.
     """
 
     def __init__(self, inputs: int, point_scale: float) -> None:

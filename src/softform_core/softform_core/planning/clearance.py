@@ -17,13 +17,7 @@ MOST_NODES = 60_000
 
 
 class DistanceField:
-    """Distances at the nodes of a grid: a distance changes by no more than the way from the nearest node.
-
-    Args:
-        low: (3,) mm, a corner of the grid.
-        spacing: Spacing of the grid, mm.
-        distances: (nx, ny, nz) mm at the nodes.
-    """
+    """Distances (nx, ny, nz) mm on a grid: a distance changes by no more than the way from the nearest node."""
 
     def __init__(self, low: Array, spacing: float, distances: Array) -> None:
         self._low, self._spacing, self._distances = low, spacing, distances
@@ -54,14 +48,7 @@ _SQRT3 = float(np.sqrt(3.0))
 
 
 class ClearanceGauge:
-    """Measures surfaces against one obstacle.
-
-    Args:
-        obstacle: The obstacle.
-        region: (2, 3) mm, a box in which most surfaces lie.
-        faces: (F, 3) triangles of the surfaces.
-        clearance: mm that is kept beside the allowance.
-    """
+    """Measures surfaces of faces (F, 3), most of them in a box (2, 3) mm, against an obstacle, with a clearance."""
 
     def __init__(self, obstacle: Obstacle, region: Array, faces: NDArray[np.int64], clearance: float) -> None:
         self._obstacle, self._faces, self.clearance = obstacle, faces, clearance

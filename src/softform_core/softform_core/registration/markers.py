@@ -27,14 +27,7 @@ _LEAN_RIDGE = 1e-4
 
 
 def register_markers(rest: Array, robot: Robot) -> Array:
-    """Parameters of the points of the rest surface that are closest to the markers.
-
-    Args:
-        rest: (M, 3) m, all markers with the robot at rest, in its frame.
-        robot: Robot that carries them.
-
-    Returns:
-        (M, 2), u and v.
+    """Parameters (M, 2) of the points of the rest surface that are closest to markers (M, 3) m of the resting robot.
 
     Raises:
         SoftformError: If there are fewer than four markers, one is missing or far from the surface, or two coincide.
@@ -99,17 +92,9 @@ def _listed(indices: NDArray[np.integer]) -> str:
 
 
 def closest_parameters(points: Array, control: Array, patches: PatchSet) -> tuple[Array, Array]:
-    """Parameters of the points of a B-spline surface that are closest to given points.
+    """Parameters (M, 2) of the closest points of a B-spline surface (C, 3) to points (M, 3), and distances (M,).
 
     The nearest point of dense grids, then Gauss-Newton between the borders of its patch.
-
-    Args:
-        points: (M, 3).
-        control: (C, 3) control points, in the unit of the points.
-        patches: Patches of the surface.
-
-    Returns:
-        (M, 2) parameters and (M,) distances.
     """
     grid = patches.samples(len(patches) * _SEARCH_GRID**2)
     nearest = cKDTree(patches.basis(grid) @ control).query(points)[1]

@@ -34,13 +34,7 @@ class RigidTransform:
         return vectors @ self.rotation.T
 
     def moved(self, rotation_vector: Array, translation: Array, pivot: Array) -> "RigidTransform":
-        """This motion followed by a rotation about `pivot` and a translation.
-
-        Args:
-            rotation_vector: (3,) axis times angle, rad.
-            translation: (3,).
-            pivot: (3,) point that the rotation keeps.
-        """
+        """This motion followed by a rotation (axis times angle, rad) about `pivot` and a translation, (3,) each."""
         turn = Rotation.from_rotvec(rotation_vector).as_matrix()
         return RigidTransform(turn @ self.rotation, turn @ (self.translation - pivot) + pivot + translation)
 

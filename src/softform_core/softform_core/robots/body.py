@@ -108,10 +108,5 @@ class Body(Description):
         return found
 
     def symmetric_images(self, actuation: Array, control_points: Array) -> list[tuple[Array, Array]]:
-        """Images of shapes under the symmetries of the resting body; the first is the shapes themselves.
-
-        Args:
-            actuation: (n, k) values of the inputs.
-            control_points: (n, rows, columns, 3) mm of a surface of one patch.
-        """
+        """Images of shapes, (n, k) and (n, rows, columns, 3) mm, under the body's symmetries; first they themselves."""
         return [(actuation, control_points)]

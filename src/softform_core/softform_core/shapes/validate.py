@@ -78,13 +78,7 @@ def check_count(count: int, what: str = "shape") -> None:
 
 
 def check_scale(points: NDArray[np.float64], what: str, name: str, size: float) -> None:
-    """Reject places so far from the robot's origin that their unit must be wrong.
-
-    Args:
-        points: (N, 3) m, N > 0.
-        what: Each of them is, for the message.
-        name: Name of the robot.
-        size: Size of the robot, m.
+    """Reject places (N, 3) m, `what` of a robot, so far from its origin that their unit must be wrong.
 
     Raises:
         SoftformError: If one is.

@@ -92,12 +92,7 @@ class PatchSet:
     def parametrised(
         self, vertices: ArrayLike, faces: ArrayLike, parts: Sequence[NDArray[np.bool_]] = ()
     ) -> "ParametrisedSurface":
-        """A rest mesh, repaired and flattened patch by patch.
-
-        Args:
-            vertices: (V, 3), any unit.
-            faces: (F, 3).
-            parts: For each patch (F,), whether each face belongs to it; all faces by default.
+        """A rest mesh, (V, 3) and (F, 3), repaired and flattened patch by patch (`parts`: faces of each, else all).
 
         Raises:
             SoftformError: For the reasons of `Patch.parametrised`.

@@ -41,12 +41,7 @@ _EXAMINED = 300
 
 
 def check_scans(clouds: Clouds, points: Tensor, normals: Tensor) -> None:
-    """Reject frames that do not show the robot at their actuation.
-
-    Args:
-        clouds: Captured surfaces, mm.
-        points: (n, P, 3) mm, simulated surfaces at the frames' actuations.
-        normals: (n, P, 3) unit normals of these.
+    """Reject frames unlike the simulated surfaces, (n, P, 3) mm with unit normals, at their actuations.
 
     Raises:
         SoftformError: Naming all such frames and why.

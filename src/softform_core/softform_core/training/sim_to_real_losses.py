@@ -125,14 +125,7 @@ def chamfer_parts(
 
 
 def weighted_chamfer(forth: Tensor, back: Tensor, weight: Tensor, confidence: Tensor) -> Tensor:
-    """Confidence-weighted Chamfer distance, Eq. 6, (n,) mm^2.
-
-    Args:
-        forth: (n, P) mm^2, from `chamfer_parts`.
-        back: (n, M) mm^2.
-        weight: (n, M), 0 where there is no captured point.
-        confidence: (n, P), w_c(p).
-    """
+    """Confidence-weighted Chamfer distance, Eq. 6, (n,) mm^2, of `chamfer_parts`, weights (n, M) and w_c (n, P)."""
     return (confidence * forth).mean(dim=1) + (weight * back).sum(dim=1) / weight.sum(dim=1)
 
 

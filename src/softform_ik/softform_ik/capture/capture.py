@@ -60,12 +60,7 @@ class CaptureOutcome:
 
 
 class Capture:
-    """Captures one robot as it stands.
-
-    Args:
-        hardware: The driver; only looked at.
-        devices: Capture devices by name; the first is used if a goal names none.
-    """
+    """Captures one robot as it stands, with the device that a goal names, else the first."""
 
     def __init__(self, hardware: Hardware, devices: Mapping[str, Device]) -> None:
         self._hardware, self.devices = hardware, devices

@@ -75,13 +75,7 @@ class Device(Protocol):
 
 
 class Scanner:
-    """Clouds of the surface.
-
-    Args:
-        robot: The robot.
-        predict: Its surface.
-        hardware: Driver and scanner; only looked at.
-    """
+    """Clouds of the surface."""
 
     def __init__(self, robot: Robot, predict: Predict, hardware: Hardware) -> None:
         self._robot, self._predict, self._hardware = robot, predict, hardware
@@ -97,14 +91,7 @@ class Scanner:
 
 
 class MotionCapture:
-    """Markers, averaged over some frames.
-
-    Args:
-        robot: The robot.
-        predict: Its surface, or the model of its tip.
-        hardware: The driver; only looked at.
-        markers: Captured markers, read in the robot's frame.
-    """
+    """Markers in the robot's frame, averaged over some frames."""
 
     def __init__(
         self, robot: Robot, predict: Predict | TipModel, hardware: Hardware, markers: CaptureWatch[MarkerFrame]

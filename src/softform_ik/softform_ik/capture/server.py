@@ -19,14 +19,7 @@ MAX_CAPTURES = 20
 
 
 class CaptureServer(GoalServer[CaptureGoal, CaptureOutcome]):
-    """Serves `capture_shape`; it moves nothing, and interrupts no goal that does.
-
-    Args:
-        node: Node that serves the action and has parameters and clock.
-        robot: Robot that is captured.
-        capture: Carries out goals.
-        ledger: Outcomes of the node's goals.
-    """
+    """Serves `capture_shape`; it moves nothing, and interrupts no goal that does."""
 
     action, name = CaptureShape, "capture_shape"
 

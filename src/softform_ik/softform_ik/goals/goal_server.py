@@ -182,11 +182,6 @@ class FeedbackThrottle:
     """Passes progress on, at most `rate` times a second within a phase; the first of each is always sent.
 
     A phase is a stage of a goal, and where its progress has a `round`, the stage of a round.
-
-    Args:
-        publish: Sends one.
-        rate: Highest rate, Hz.
-        clock: Steady time, s.
     """
 
     def __init__(

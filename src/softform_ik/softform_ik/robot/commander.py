@@ -89,12 +89,7 @@ class Commander:
             return self._goal is not None
 
     def begin(self, goal: StopRequest, preempted_code: int) -> None:
-        """Give the robot to a goal that will move it, until `end`.
-
-        Args:
-            goal: Request to end it.
-            preempted_code: Error code if a newer goal takes the robot: the action's `PREEMPTED`.
-        """
+        """Give the robot to a goal that will move it, until `end`; a newer goal ends it with `preempted_code`."""
         with self._lock:
             if self._goal is not None:
                 self._goal.request(self._preempted_code)  # before it loses the robot, so that it knows why
@@ -113,11 +108,6 @@ class Commander:
 
     def hold(self, values: Array, goal: StopRequest, permitted: Callable[[], bool] = lambda: True) -> bool:
         """Hold (k,) for a goal; returns whether it is held: only if the goal has the robot and `permitted` says so.
-
-        Args:
-            values: Values to hold, (k,).
-            goal: The goal that asks.
-            permitted: Condition that is checked with the command; see `HeldCommand.hold`.
 
         Raises:
             GoalError: If the lease, which is acquired with the goal's first hold, is rejected.

@@ -48,11 +48,6 @@ class AsciiBoard(ABC, Generic[Message]):
 
     A subclass says how to shake hands, what the vent request is, and what a message means.
     A link that is open already is taken over by `open`.
-
-    Args:
-        link: The line to it.
-        parser: Parser of its protocol.
-        boot_seconds: Boot time after the port is opened, s.
     """
 
     vent_request: bytes

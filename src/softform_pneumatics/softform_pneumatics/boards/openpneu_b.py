@@ -27,13 +27,7 @@ _AT_REST = 500.0
 
 
 class OpenPneuBoardB(AsciiBoard[Reply]):
-    """The OpenPneu board over Protocol B (see `protocol_b`); a `PressureBoard`.
-
-    Args:
-        link: The line to it.
-        channels: Channels to read.
-        boot_seconds: Boot time after the port is opened, s.
-    """
+    """The OpenPneu board over Protocol B (see `protocol_b`); a `PressureBoard`."""
 
     vent_request = protocol.VENT_REQUEST
 

@@ -31,13 +31,7 @@ _ROUNDS = 3
 
 
 def learn_prior(robot: Robot, seeds: Sequence[int], say: Callable[[str], None], progress: bool) -> DisplacementPrior:
-    """Learn from the realities of these seeds.
-
-    Args:
-        robot: A robot with a surface and its N_fk.
-        seeds: Seeds of the realities, below 1000.
-        say: Called with a line for each reality that has no shape somewhere and is left out.
-        progress: Whether to show a progress bar.
+    """Learn from the realities of these seeds, below 1000; `say` gets a line for each that has not all shapes.
 
     Raises:
         SoftformError: If N_fk is missing, a seed is one of those that figures are published for, or no reality has

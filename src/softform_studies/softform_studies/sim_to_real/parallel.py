@@ -27,12 +27,7 @@ class Lesson:
 
 
 def learn_all(learners: Learners, lessons: Mapping[str, Lesson], jobs: int) -> Iterator[tuple[str, Any]]:
-    """Train everything; yields names and what was learned, each as soon as it is.
-
-    Args:
-        learners: Learners that are trained; progress bars are shown only with one job.
-        lessons: Lessons by name.
-        jobs: Processes; with one, all is done here, in order.
+    """Train everything in `jobs` processes, or with one here and in order; yields names and what was learned as it is.
 
     Raises:
         SoftformError: If a training fails or its process dies; those that have not begun are dropped.

@@ -107,12 +107,6 @@ class Floors:
 def floors(robot: Robot, reality: Reality, judge: Judge, kernels: SimToReal) -> Floors:
     """Measure the floors at the held-out actuations.
 
-    Args:
-        robot: The robot.
-        reality: Reality of the robot.
-        judge: Judge at the held-out actuations.
-        kernels: Transfer whose kernels and width the warp of each frame uses.
-
     Raises:
         SoftformError: If the simulator has no shape at a held-out actuation.
     """

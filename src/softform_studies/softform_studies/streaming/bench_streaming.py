@@ -80,16 +80,7 @@ class Controller:
         self._background.__exit__(*error)
 
     def stream(self, seconds: float, place: float, pace: float) -> float:
-        """Publish targets at `RATE`.
-
-        Args:
-            seconds: Duration, s.
-            place: First step on the path.
-            pace: Places a target; 0 stays.
-
-        Returns:
-            Where on the path it ended.
-        """
+        """Publish targets at `RATE` from a place on the path, `pace` places a target; return where it ended."""
         priority.ask_for_priority(priority.STREAM)
         started, count = time.monotonic(), round(seconds * RATE)
         for index in range(count):

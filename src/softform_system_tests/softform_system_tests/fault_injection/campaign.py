@@ -91,12 +91,6 @@ def script(count: int, only: str | None = None) -> list[tuple[str, str]]:
 def run(order: Sequence[tuple[str, str]], ledger: Ledger, folder: Path, say: Callable[[str], None]) -> list[Outcome]:
     """Carry out what the ledger lacks, that of tendons last; returns the outcomes of all.
 
-    Args:
-        order: Class and variant of each injection.
-        ledger: Record of the injections.
-        folder: Folder of the run's files.
-        say: Takes a line of progress.
-
     Raises:
         SoftformError: If the stack does not come up.
     """

@@ -87,14 +87,7 @@ def _rejected(store: Path, stack: RigStack) -> int:
 def frames_lost_while_collecting(
     stack: RigStack, fault_class: str, variant: str, fault: Callable[[RigStack], tuple[float, bool]]
 ) -> Outcome:
-    """Collect, let the fault happen, and judge vent and store.
-
-    Args:
-        stack: Running stack.
-        fault_class: Fault class of the outcome.
-        variant: Variant of the outcome.
-        fault: Happens; returns its moment, s of `time.monotonic`, and whether nothing hangs.
-    """
+    """Collect, let the fault happen, which returns its moment and whether nothing hangs, and judge vent and store."""
     with Collecting(stack) as collecting:
         stored = collecting.stored
         moment, ended = fault(stack)

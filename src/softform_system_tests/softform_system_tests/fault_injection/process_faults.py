@@ -26,13 +26,7 @@ _LOST_BOARD_SECONDS = 3.0
 
 
 class EndedProcess:
-    """Ends one process with a signal and judges what the others make of it.
-
-    Args:
-        name: Name of the class.
-        number: SIGKILL or SIGTERM.
-        variants: Processes: nodes, `guardian`, `commander`, `launch`, `collector while collecting`.
-    """
+    """Ends one process (a node, `guardian`, `commander`, …) with a signal and judges what the others make of it."""
 
     def __init__(self, name: str, number: signal.Signals, variants: tuple[str, ...]) -> None:
         self.name, self.variants, self._number = name, variants, number

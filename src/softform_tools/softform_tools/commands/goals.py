@@ -96,11 +96,6 @@ def carried_out(
     Exits with `EXIT_FAILED` if it ends with an error code, which is shown with its text, with `EXIT_INTERRUPTED` if it
     was cancelled.
 
-    Args:
-        call: Sends the goal and waits for its end.
-        cancel: Cancels it.
-        advice: Remedy by error code; shown after the goal's own text.
-
     Raises:
         SoftformError: If the goal could not be sent.
     """
@@ -125,13 +120,7 @@ def carried_out(
 
 
 def tell(lines: list[str], result: Any, json_path: str | None) -> None:
-    """Tell an outcome: lines for people, and the result as JSON.
-
-    Args:
-        lines: For people; on standard error if the JSON goes to standard output.
-        result: A message.
-        json_path: File for the JSON, - for standard output, or None.
-    """
+    """Tell an outcome: lines for people, and the result as JSON in a file or (-) on standard output, if asked."""
     for line in lines:
         click.echo(line, err=json_path == "-")
     if json_path is not None:
