@@ -111,15 +111,12 @@ class ActionCaller:
         self.close()
 
     def call(self, goal: Any, on_feedback: Callable[[Any], None] | None = None) -> Any:
-        """Send a goal and wait for its end.
+        """Send a goal and wait for its end; returns the result message, whatever became of it.
 
         Args:
             goal: Message.
             on_feedback: Called with each feedback message, from the connection's thread; if it raises, the goal is
                 cancelled, and `call` raises that at its end.
-
-        Returns:
-            The result message, whatever became of the goal.
 
         Raises:
             NotConnectedError: If `connect` was not called, or the node disappears.

@@ -19,7 +19,7 @@ def objective(points: Array, closest: Array, rotation: Array, translation: Array
 
 
 def objective_gradient(jacobian: Array, points: Array, closest: Array, rotation: Array, translation: Array) -> Array:
-    """Eq. 16: dD/da = sum over p* of 2 (dp*/da)^T (p* - (R c* + t)), the closest points held.
+    """Eq. 16: dD/da = sum over p* of 2 (dp*/da)^T (p* - (R c* + t)), the closest points held, (k,) mm^2/Pa.
 
     Args:
         jacobian: dp*/da, (P, 3, k) mm/Pa.
@@ -27,8 +27,5 @@ def objective_gradient(jacobian: Array, points: Array, closest: Array, rotation:
         closest: c*, (P, 3) mm.
         rotation: R, (3, 3).
         translation: t, (3,) mm.
-
-    Returns:
-        (k,) mm^2/Pa.
     """
     return np.asarray(2.0 * np.einsum("pxk,px->k", jacobian, points - (closest @ rotation.T + translation)))

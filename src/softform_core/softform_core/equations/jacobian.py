@@ -23,7 +23,7 @@ def actuation_jacobian(
     centers_by_control: Array,
     control_by_actuation: Array,
 ) -> Array:
-    """Eq. 17: dp*/da = (dN_s2r/dB dB/dN_fk + dN_s2r/dN_fk + dN_s2r/dQ dQ/dN_fk) dN_fk/da.
+    """Eq. 17: dp*/da = (dN_s2r/dB dB/dN_fk + dN_s2r/dN_fk + dN_s2r/dQ dQ/dN_fk) dN_fk/da, (P, 3, k) mm/Pa.
 
     N_s2r depends on N_fk's output by the coefficients: dN_s2r/dN_fk = dp*/dgamma dgamma/dN_fk.
 
@@ -35,9 +35,6 @@ def actuation_jacobian(
         by_centers: dN_s2r/dQ of Eq. 23, (P, 3, 3 N).
         centers_by_control: dQ/dN_fk of Eq. 31, (3 N, C).
         control_by_actuation: dN_fk/da, (C, k) mm/Pa by back-propagation of N_fk.
-
-    Returns:
-        (P, 3, k) mm/Pa.
     """
     by_control = by_point @ point_by_control
     by_control = by_control + by_coefficients @ coefficients_by_control

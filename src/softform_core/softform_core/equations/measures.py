@@ -31,13 +31,10 @@ def direct_loss(predicted: Array, captured: Array) -> float:
 
 
 def normal_errors(normals: Array, captured_normals: Array) -> Array:
-    """Eq. 21: eta(p_j) = 1 - n(p_j) . n(c^p(p_j)).
+    """Eq. 21: eta(p_j) = 1 - n(p_j) . n(c^p(p_j)), (P,).
 
     Args:
         normals: n(p_j), (P, 3) unit vectors.
         captured_normals: (P, 3) unit normals of the captured cloud at the point closest to each p_j.
-
-    Returns:
-        (P,).
     """
     return np.asarray(1.0 - np.sum(normals * captured_normals, axis=1))

@@ -41,7 +41,7 @@ def real_objective_gradient(waypoint: Array, real_tip: Array, real_jacobian: Arr
 def learned_objective_gradient(
     waypoint: Array, actuation: Array, n_fk: Network, n_j: Network, n_s2r: Network, transfer_slope: Network
 ) -> Array:
-    """Eq. 6: dO/dc = -2 (p_i - r(p^s(c))) diff(N_s2r) J^s(c), all of it by networks.
+    """Eq. 6: dO/dc = -2 (p_i - r(p^s(c))) diff(N_s2r) J^s(c), all of it by networks, (m,) mm^2/Pa.
 
     Args:
         waypoint: p_i, (n,) mm.
@@ -50,9 +50,6 @@ def learned_objective_gradient(
         n_j: J^s(c), (m,) Pa -> (n, m) mm/Pa.
         n_s2r: r(p^s), (n,) mm -> (n,) mm.
         transfer_slope: diff(N_s2r), (n,) mm -> (n, n).
-
-    Returns:
-        (m,) mm^2/Pa.
     """
     simulated = n_fk(actuation)
     jacobian = transferred_jacobian(transfer_slope(simulated), n_j(actuation))

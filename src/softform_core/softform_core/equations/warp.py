@@ -28,20 +28,17 @@ def warp(points: Array, centers: Array, gamma: Array, width: float) -> Array:
 
 
 def warp_coefficients(control_points: Array, n_rbf: Network) -> Array:
-    """Eq. 3: gamma = N_rbf(S^c).
+    """Eq. 3: gamma = N_rbf(S^c), (N + 4, 3).
 
     Args:
         control_points: S^c, (M_u, M_v, 3) mm.
         n_rbf: Network, flattened control points (M_u * M_v * 3,) mm -> flattened gamma ((N + 4) * 3,).
-
-    Returns:
-        (N + 4, 3).
     """
     return n_rbf(control_points.ravel()).reshape(-1, 3)
 
 
 def corrected_points(uv: Array, control_points: Array, n_rbf: Network, kernel_uv: Array, width: float) -> Array:
-    """Eq. 4: p*_i = Phi_gamma(B(u_i, v_i, S^c)) with gamma = N_rbf(S^c).
+    """Eq. 4: p*_i = Phi_gamma(B(u_i, v_i, S^c)) with gamma = N_rbf(S^c), (P, 3) mm.
 
     Args:
         uv: (P, 2) in the unit square.
@@ -49,9 +46,6 @@ def corrected_points(uv: Array, control_points: Array, n_rbf: Network, kernel_uv
         n_rbf: Network of Eq. 3.
         kernel_uv: (N, 2), where the kernels' centers q_i lie on the surface.
         width: c, 1/mm^2.
-
-    Returns:
-        (P, 3) mm.
     """
     gamma = warp_coefficients(control_points, n_rbf)
     return warp(surface_points(uv, control_points), surface_points(kernel_uv, control_points), gamma, width)
@@ -60,7 +54,7 @@ def corrected_points(uv: Array, control_points: Array, n_rbf: Network, kernel_uv
 def corrected_points_of_actuation(
     uv: Array, actuation: Array, n_fk: Network, n_rbf: Network, kernel_uv: Array, width: float, grid: tuple[int, int]
 ) -> Array:
-    """Eq. 5: p* = N_s2r(B(u_p, v_p, S^c(a)), S^c(a), {B(u_q, v_q, S^c(a))}).
+    """Eq. 5: p* = N_s2r(B(u_p, v_p, S^c(a)), S^c(a), {B(u_q, v_q, S^c(a))}), (P, 3) mm.
 
     Args:
         uv: (P, 2) in the unit square.
@@ -70,8 +64,5 @@ def corrected_points_of_actuation(
         kernel_uv: (N, 2), where the kernels' centers lie on the surface.
         width: c, 1/mm^2.
         grid: M_u and M_v.
-
-    Returns:
-        (P, 3) mm.
     """
     return corrected_points(uv, simulated_control_points(actuation, n_fk, grid), n_rbf, kernel_uv, width)

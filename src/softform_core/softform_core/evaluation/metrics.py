@@ -44,14 +44,11 @@ def chamfer_distance(predicted: Array, captured: Array) -> float:
 
 
 def normal_errors(normals: Array, captured_normals: Array) -> Array:
-    """Normal error, Eq. 21: eta(p_j) = 1 - n(p_j) . n(c^p(p_j)).
+    """Normal error, Eq. 21: eta(p_j) = 1 - n(p_j) . n(c^p(p_j)), (P,), 0 for equal normals, 2 for opposite ones.
 
     Args:
         normals: (P, 3) unit normals of the predicted surface at p_j.
         captured_normals: (P, 3) unit normals of the captured cloud at the point closest to each p_j, c^p(p_j).
-
-    Returns:
-        (P,), 0 for equal normals, 2 for opposite ones.
     """
     return np.asarray(1.0 - np.einsum("px,px->p", normals, captured_normals))
 

@@ -94,15 +94,12 @@ def gaussians(points: Array, centers: Array, width: float, precision: type[np.fl
 
 
 def warp(points: Array, gaussian: Floats, gamma: Array) -> Array:
-    """Eq. 2: p* = alpha_0 + A p + sum_i beta_i e^(-c |p - q_i|^2).
+    """Eq. 2: p* = alpha_0 + A p + sum_i beta_i e^(-c |p - q_i|^2), (n, P, 3) mm.
 
     Args:
         points: (n, P, 3) mm.
         gaussian: (n, P, N), from `gaussians`; in its precision the kernels are summed.
         gamma: (n, N + 4, 3): alpha_0, the three columns of A, beta_1 ... beta_N.
-
-    Returns:
-        (n, P, 3) mm.
     """
     return gamma[:, :1] + points @ gamma[:, 1:4] + gaussian @ gamma[:, 4:].astype(gaussian.dtype, copy=False)
 
@@ -110,7 +107,7 @@ def warp(points: Array, gaussian: Floats, gamma: Array) -> Array:
 def warp_tangents(
     points: Array, tangents: Array, centers: Array, gaussian: Floats, gamma: Array, width: float
 ) -> Array:
-    """Eq. 2's derivative along tangents of the surface, the centers held: dp*/du = (dp*/dp) dp/du (Eq. 26).
+    """Eq. 2's derivative along tangents of the surface, the centers held: dp*/du = (dp*/dp) dp/du (Eq. 26), (n, P, 3).
 
     Args:
         points: (n, P, 3) mm.
@@ -119,9 +116,6 @@ def warp_tangents(
         gaussian: (n, P, N), from `gaussians`.
         gamma: (n, N + 4, 3).
         width: c, 1/mm^2.
-
-    Returns:
-        (n, P, 3).
     """
     along = np.einsum("npx,npx->np", points, tangents)[:, :, None] - tangents @ centers.swapaxes(-1, -2)
     return tangents @ gamma[:, 1:4] + (-2.0 * width * gaussian * along) @ gamma[:, 4:]

@@ -70,14 +70,11 @@ class ShapeJudge:
         return self._stuck(actuation, heights) or self._misfit(actuation, captured) or self._deaf(actuation, heights)
 
     def apparent_actuation(self, actuation: Array, heights: Array) -> Array:
-        """Actuation whose simulated shape is nearest to captured heights.
+        """Actuation whose simulated shape is nearest to captured heights, (k,).
 
         Args:
             actuation: (k,), commanded; where holes hide a chamber, its value stays at the command.
             heights: (g * g,) mm, NaN where nothing was captured.
-
-        Returns:
-            (k,).
         """
         low, high = self._robot.actuation_min, self._robot.actuation_max
         span = high - low

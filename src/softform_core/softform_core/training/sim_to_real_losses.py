@@ -101,7 +101,7 @@ def mean_normals(one: Tensor, other: Tensor) -> Tensor:
 def chamfer_parts(
     predicted: Tensor, clouds: Clouds, neighbours: Neighbours, normals: Tensor | None = None, tangential: float = 0.0
 ) -> tuple[Tensor, Tensor]:
-    """Squared distances of Eq. 6.
+    """Squared distances of Eq. 6, (n, P) from predicted to captured points and (n, M) back, mm^2.
 
     Args:
         predicted: (n, P, 3) mm, p*.
@@ -110,9 +110,6 @@ def chamfer_parts(
         normals: (n, P, 3) unit normals of the predicted surface, to measure along the normals (`mean_normals`), which
             has no floor from sparse samples; None for full distances, as printed.
         tangential: Share of the full squared distance that is added to the point-to-plane one.
-
-    Returns:
-        (n, P) from predicted to captured points and (n, M) back, mm^2.
     """
     forth_normals = back_normals = None
     if normals is not None:

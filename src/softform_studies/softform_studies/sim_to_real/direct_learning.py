@@ -100,16 +100,13 @@ class DirectLearning:
 
 
 def hausdorff(predicted: Tensor, clouds: Clouds, forth: Tensor, back: Tensor) -> Tensor:
-    """Hausdorff distance (Eq. 18) from squared distances to nearest neighbours.
+    """Hausdorff distance (Eq. 18) from squared distances to nearest neighbours, (n,) mm.
 
     Args:
         predicted: (n, P, 3) mm.
         clouds: Captured surfaces.
         forth: (n, P) mm^2, of each predicted point from its nearest captured one.
         back: (n, M) mm^2, of each captured point from its nearest predicted one.
-
-    Returns:
-        (n,) mm.
     """
     largest = torch.maximum(forth.amax(dim=1), torch.where(clouds.weight > 0.0, back, 0.0).amax(dim=1))
     return (largest + 1e-12).sqrt()

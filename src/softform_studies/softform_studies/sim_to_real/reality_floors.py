@@ -30,7 +30,7 @@ _TANGENTIAL = 0.03
 
 
 def fitted_surface(rest: Array, shapes: Array, faces: NDArray[np.integer], patches: PatchSet, uv: Array) -> Array:
-    """Points of B-spline surfaces fitted to meshes that share their triangles; the spline floor.
+    """Points of B-spline surfaces fitted to meshes that share their triangles; the spline floor, (n, P, 3) mm.
 
     Each triangle gives more points than its corners, so that a mesh coarser than the control grid can be fitted.
 
@@ -40,9 +40,6 @@ def fitted_surface(rest: Array, shapes: Array, faces: NDArray[np.integer], patch
         faces: (F, 3).
         patches: Patch set of the surface, of one patch.
         uv: (P, 2) parameters to evaluate.
-
-    Returns:
-        (n, P, 3) mm.
 
     Raises:
         SoftformError: If the rest mesh cannot be flattened, or does not determine the control points.

@@ -90,7 +90,7 @@ class MembraneBody(Body):
         ]
 
     def symmetric_images(self, actuation: Array, control_points: Array) -> list[tuple[Array, Array]]:
-        """Up to eight images of each shape.
+        """Images of each shape: 8 pairs like the arguments for a square membrane, 4 for another.
 
         A membrane of one material over equal chambers maps to itself when it is mirrored in x or in y, and if it and
         its grid of chambers are square, when x and y are swapped. The image of an equilibrium is that of the permuted
@@ -99,9 +99,6 @@ class MembraneBody(Body):
         Args:
             actuation: (n, k) Pa.
             control_points: (n, rows, columns, 3) mm, about the centre of the membrane.
-
-        Returns:
-            8 pairs like the arguments for a square membrane, 4 for another.
         """
         square_grid = control_points.shape[1] == control_points.shape[2]
         swappable = self.width == self.length and self.rows == self.columns and square_grid
