@@ -28,7 +28,7 @@ class Requests:
         return bool(self._waiting)
 
     def ask(self, work: Callable[[], str], seconds: float, late: bool = True) -> str:
-        """Have `work` done by the thread that calls `answer`, if `late` also after `seconds`; return its result.
+        """Have `work` done by the thread that calls `answer`, if `late` also after `seconds` s; return its result.
 
         Raises:
             EndedError: If it has ended.

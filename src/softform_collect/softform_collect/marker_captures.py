@@ -57,7 +57,7 @@ class MarkerCaptures:
         return names, rest
 
     def at(self, actuation: Array, names: list[str], what: str) -> Iterator[MarkerCapture]:
-        """Capture markers of a pose that is always reached from rest, again and again as often as those of a frame.
+        """Capture markers of a pose (k,) that is always reached from rest, again and again as often as for a frame.
 
         Soft robots remember where they came from (paper 004, Sec. V-B): only poses with the same past are compared.
 

@@ -148,7 +148,7 @@ def draw_run(run: DemoRun, figures: DemoResult, robot: Robot, reality: str) -> N
 
 
 def values_in_rows(robot: Robot, values: Sequence[float]) -> str:
-    """Actuator values in the robot's unit, in as many columns as the drawing of its body has."""
+    """Actuator values (k,) in the robot's unit, in as many columns as the drawing of its body has."""
     columns = len({outline.x for outline in robot.body.outlines()})
     words = [f"{value:.4g}" for value in values]
     return "\n".join("  ".join(words[i : i + columns]) for i in range(0, len(words), columns))

@@ -1,4 +1,7 @@
-"""Forward kinematics by a network, and the objective of inverse kinematics, of paper 000, Sec. IV (Eqs. 14-16)."""
+"""Forward kinematics by a network, and the objective of inverse kinematics, of paper 000, Sec. IV (Eqs. 14-16).
+
+p* and c* are (P, 3) mm, each c* the closest point on the target to p* when it is posed by R (3, 3) and t (3,) mm.
+"""
 
 from collections.abc import Callable
 
@@ -9,12 +12,12 @@ Array = NDArray[np.float64]
 
 
 def simulated_control_points(actuation: Array, n_fk: Callable[[Array], Array], grid: tuple[int, int]) -> Array:
-    """Eq. 14: S^c = N_fk(a), (M_u, M_v, 3) mm, of a, (k,) Pa."""
+    """Eq. 14: S^c = N_fk(a), (M_u, M_v, 3) mm, which the network gives flat, of a, (k,) Pa."""
     return n_fk(actuation).reshape(*grid, 3)
 
 
 def objective(points: Array, closest: Array, rotation: Array, translation: Array) -> float:
-    """Eq. 15: D = sum over p* of |p* - (R c* + t)|^2, mm^2; c* is the closest point on the posed target to each p*."""
+    """Eq. 15: D = sum over p* of |p* - (R c* + t)|^2, mm^2."""
     return float(np.sum((points - (closest @ rotation.T + translation)) ** 2))
 
 

@@ -1,4 +1,7 @@
-"""The B-spline surface of paper 000, Sec. II-A (Eq. 1)."""
+"""The B-spline surface of paper 000, Sec. II-A (Eq. 1).
+
+M or M_u, M_v count control points, S^c is (M_u, M_v, 3) mm; u and v lie in 0 … 1; `order` is k = l, degree plus one.
+"""
 
 import numpy as np
 from numpy.typing import NDArray

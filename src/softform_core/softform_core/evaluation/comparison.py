@@ -37,7 +37,7 @@ class PredictedSurface:
 
     @classmethod
     def of(cls, pipeline: ForwardPipeline, actuation: Array, sigma: Array | None = None) -> "PredictedSurface":
-        """Surface that a pipeline over `patches.samples` predicts, with standard deviations (P,) mm if known."""
+        """Surface that a pipeline over `patches.samples` predicts for (m,), with deviations (P,) mm if known."""
         return cls(pipeline.points(actuation), sigma, pipeline.patches)
 
     @cached_property

@@ -129,7 +129,7 @@ class MarkerJudge:
         self._simulated = simulated_shapes(robot, self._uv)
 
     def assess(self, actuation: Array, positions: Array, kept_actuation: Array, kept_positions: Array) -> MarkerQuality:
-        """Judge one frame (M, 3) m, NaN where a marker is missing, beside those kept before, (n, k) and (n, M, 3) m."""
+        """Judge one frame, (k,) and (M, 3) m, NaN for missing markers, beside those kept, (n, k) and (n, M, 3) m."""
         coverage = float(np.isfinite(positions).all(axis=1).mean())
         if coverage == 0.0:
             return MarkerQuality(0.0, "no marker is visible.")

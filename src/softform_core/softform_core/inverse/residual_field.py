@@ -57,7 +57,7 @@ class SurfaceResiduals:
 
 
 def surface_residuals(predicted: Array, captured: Array, patches: PatchSet = SHEET) -> SurfaceResiduals:
-    """Feet of captured points (N, 3) mm on a surface over `PatchSet.samples`, and how far the points lie from them.
+    """Feet of captured points (N, 3) mm on a surface (P, 3) mm over `PatchSet.samples`, and how far they lie off it.
 
     Raises:
         SoftformError: If no captured point lies over the surface.

@@ -40,7 +40,7 @@ class Schedule:
 
 
 def slew_durations(start: Array, waypoints: Array, slew_rate: Array) -> Array:
-    """Shortest time from each waypoint's predecessor (or `start`) to it, (m,) s, at a slew rate (k,) per second."""
+    """Shortest time (m,) s from `start` or the predecessor to each waypoint, m of (m, k), at (k,) per second."""
     legs = np.diff(np.vstack([start, waypoints]), axis=0)
     return np.asarray((np.abs(legs) / slew_rate).max(axis=1))
 

@@ -46,7 +46,7 @@ def warp_basis(points: Tensor, centers: Tensor, width: float) -> Tensor:
 
 
 def warp_basis_slope(points: Tensor, tangents: Tensor, centers: Tensor, width: float) -> Tensor:
-    """Derivative of `warp_basis` along tangents dp/du (n, P, 3), with the centers held: dp*/du = slope @ gamma."""
+    """Slope of `warp_basis`, of its shape, along tangents dp/du (n, P, 3), centers held: dp*/du = slope @ gamma."""
     along = (points * tangents).sum(-1)[:, :, None] - tangents @ centers.transpose(1, 2)
     slope = -2.0 * width * kernels(points, centers, width) * along
     return torch.cat([torch.zeros_like(points[..., :1]), tangents, slope], dim=2)
@@ -209,7 +209,7 @@ class Confidence(nn.Module):
     """N_conf: how likely a simulated point has a counterpart on the scan, w_c(p) = N_conf(p, S^c) (Sec. III-A).
 
     Three layers of 128 neurons and a sigmoid. The first layer acts on point and shape apart and sums, which is a layer
-    on both together, without repeating the shape for each point.
+    on both together, without repeating the shape for each point. Points are divided by `point_scale`, mm.
     """
 
     def __init__(self, inputs: int, point_scale: float) -> None:

@@ -79,7 +79,7 @@ def derivative_matrices(
 
 
 def evaluate(control_points: ArrayLike, uv: ArrayLike, degree: int = 3, periodic: bool = False) -> Array:
-    """Points (..., P, 3) of the surface, Eq. 1, at (P, 2) in the unit square, in the unit of the control points.
+    """Points (..., P, 3) of surfaces (..., rows, cols, 3), in their unit, at (P, 2) in the unit square, Eq. 1.
 
     Raises:
         SoftformError: If an argument has another shape.

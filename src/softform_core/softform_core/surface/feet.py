@@ -29,7 +29,7 @@ class Feet:
 
 
 def feet_on(surface: Array, patches: PatchSet, points: Array) -> Feet:
-    """Find the closest points of a surface over `patches.samples` to points (N, 3), exact on its triangles."""
+    """Find the closest points of a surface (P, 3) over `patches.samples` to points (N, 3), exact on its triangles."""
     faces = patches.triangles(len(surface))
     corners = surface[faces]
     triangle, feet, barycentric = TriangleTree(corners).query(points)

@@ -70,7 +70,7 @@ class PlanOutcome:
 
 
 class Plan:
-    """Plans motions of one robot, one at a time, from `here`: its measured actuator values, if they are known."""
+    """Plans motions of one robot, one at a time, from `here`: its measured actuator values (k,), if known."""
 
     def __init__(
         self, robot: Robot, models: Models, settings: MotionSettings, here: Callable[[], Array | None]

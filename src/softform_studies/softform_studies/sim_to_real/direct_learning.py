@@ -90,7 +90,7 @@ class DirectLearning:
         return start + _OUTPUT_SCALE_MM * offsets.double().numpy()
 
     def points(self, actuation: Array, uv: Array) -> Array:
-        """The surface (n, P, 3) mm that follows the predicted points: RBF-based deformation of the mean shape."""
+        """The surface (n, P, 3) mm at (P, 2) under (n, k) Pa, deformed to follow the predicted points."""
         source = self.patches.evaluate(self.mean_shape, self.handle_uv)
         surface = self.patches.evaluate(self.mean_shape, uv)
         moved = self.handles(actuation) - source

@@ -68,7 +68,7 @@ def usage(process: psutil.Process, seconds: float) -> Usage:
 
 
 def trend(seconds: Sequence[float], values: Sequence[float], floor: float) -> Trend:
-    """Fit a line through at least four values; growth below `floor` is none."""
+    """Fit a line through at least four values (n,) at moments (n,) s; growth below `floor` is none."""
     moments, held = np.asarray(seconds, dtype=np.float64), np.asarray(values, dtype=np.float64)
     slope, offset = np.polyfit(moments, held, 1)
     noise = float(np.std(held - (slope * moments + offset), ddof=2))

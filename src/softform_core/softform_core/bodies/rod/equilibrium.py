@@ -132,6 +132,6 @@ def solve_equilibria(problem: RodProblem, actuators: Array, starts: Array | None
 
 
 def tip_sensitivities(problem: RodProblem, strains: Array, actuators: Array) -> Array:
-    """Derivative of the tip by the actuators at equilibria (n, E, 4), (n, 3, k), by the implicit function theorem."""
+    """Derivative (n, 3, k) of the tip by actuators (n, k) at equilibria (n, E, 4): implicit function theorem."""
     unknowns = problem.unknowns(strains)
     return problem.moved_points(unknowns, equilibrium_sensitivities(problem, unknowns, actuators))[:, 0]
