@@ -31,8 +31,8 @@ class Body(Description):
 
     Attributes:
         physics: Module that is imported once shapes are asked for. It has functions `simulator(body)`,
-            `real_simulator(body, reality)` and `drawn_reality(body, draw)`, and a type `Reality`, each as the method
-            of the same name says; a kind may instead have methods of its own.
+            `sampled(body)`, `real_simulator(body, reality)` and `drawn_reality(body, draw)`, and a type `Reality`, each
+            as the method of the same name says; a kind may instead have methods of its own.
     """
 
     physics: ClassVar[str] = ""
@@ -87,10 +87,8 @@ class Body(Description):
         return import_module(self.physics).simulator(self)
 
     def sampled(self) -> Any:
-        """Its simulator as data sets use it, a `simulation.sampled_body.SampledBody`; by default that of a surface."""
-        from softform_core.simulation.sampled_surface import SampledSurface
-
-        return SampledSurface(self.simulator())
+        """Its simulator as data sets use it, a `simulation.sampled_body.SampledBody`."""
+        return import_module(self.physics).sampled(self)
 
     @classmethod
     def reality_type(cls) -> type[Description]:

@@ -14,6 +14,7 @@ from softform_core.bodies.random_fields import log_uniform, some_of
 from softform_core.bodies.spread import Values, not_negative, spread_values
 from softform_core.robots.description import Description, Material, Place, Positive
 from softform_core.simulation.materials import shear_modulus
+from softform_core.simulation.sampled_surface import SampledSurface
 
 _GRAVITY = 9.81
 _CHANCES = {
@@ -61,6 +62,11 @@ Reality = RealMembrane
 def simulator(body: MembraneBody) -> MembraneProblem:
     """The meshed membrane as described."""
     return MembraneProblem(build_membrane(body))
+
+
+def sampled(body: MembraneBody) -> SampledSurface:
+    """The meshed membrane for data sets."""
+    return SampledSurface(simulator(body))
 
 
 def real_simulator(nominal: MembraneBody, real: RealMembrane) -> MembraneProblem:
