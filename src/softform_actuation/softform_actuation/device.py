@@ -93,12 +93,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class DeviceHealth:
-    """What a device reports in the diagnostics.
-
-    Attributes:
-        values: Worth knowing.
-        warning: Fault that does not stop the device; empty if there is none.
-    """
+    """What a device reports in the diagnostics, and a fault that does not stop it; empty if there is none."""
 
     values: Mapping[str, object] = field(default_factory=dict)
     warning: str = ""

@@ -15,11 +15,7 @@ _CHUNK = 4096
 
 
 class SerialLink:
-    """Bytes to and from one port, such as /dev/ttyUSB0.
-
-    Attributes:
-        clock: Clock of the device on this line.
-    """
+    """Bytes to and from one port, such as /dev/ttyUSB0, by the clock of the device on it."""
 
     def __init__(self, path: str) -> None:
         self.path = path

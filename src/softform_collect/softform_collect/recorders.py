@@ -97,9 +97,6 @@ class MarkerRecorder:
         markers: Captured markers.
         frame: Frame that they must be in.
         averaged: Number of marker frames in one stored frame.
-
-    Attributes:
-        store: Store of the frames.
     """
 
     topic = "captured_markers"

@@ -61,11 +61,7 @@ def _is_empty(part: Path) -> bool:
 
 
 class OpenRecording:
-    """The bags of one recording, open for reading while the `with` block lasts.
-
-    Attributes:
-        left_out: Why topics are not replayed, by name.
-    """
+    """The bags of one recording, open for reading while the `with` block lasts."""
 
     def __init__(self, parts: Sequence[Path]) -> None:
         self._parts = list(parts)

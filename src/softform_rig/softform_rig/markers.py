@@ -94,13 +94,7 @@ def _middles(along_u: int, along_v: int, periodic: bool) -> Array:
 
 @dataclass(frozen=True)
 class GluedMarkers:
-    """Markers at fixed barycentric places of a mesh.
-
-    Attributes:
-        names: m01, m02, ...
-        corners: (M, 3) vertices of the triangle that each sits on.
-        weights: (M, 3) barycentric coordinates in it.
-    """
+    """Markers m01, m02, … on a mesh: corners (M, 3) of the triangle of each, and barycentric weights (M, 3)."""
 
     names: list[str]
     corners: NDArray[np.int64]

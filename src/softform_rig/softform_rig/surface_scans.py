@@ -25,11 +25,7 @@ OnSurface = Callable[[Array, float], None]
 
 
 class SurfaceScans:
-    """The scanner of one robot.
-
-    Attributes:
-        count: Scans exported so far.
-        failure: Why the last export failed, or None.
+    """The scanner of one robot: counts its exports, and says why the last one failed, if it did.
 
     Args:
         robot: The robot.

@@ -81,13 +81,7 @@ def _words(*values: int) -> bytes:
 
 
 class Status(NamedTuple):
-    """Answer of a motor.
-
-    Attributes:
-        motor: Id of the motor.
-        error: 0 if all is well; see `ALERT`.
-        parameters: The requested bytes.
-    """
+    """Answer of a motor: its id, an error (0 if all is well; see `ALERT`), and the requested bytes."""
 
     motor: int
     error: int

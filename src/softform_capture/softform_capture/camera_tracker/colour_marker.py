@@ -47,13 +47,7 @@ class ColourMarker:
 
 @dataclass(frozen=True)
 class _Blob:
-    """What lies within one outline, as it lies in the plane.
-
-    Attributes:
-        centre: (2,) m.
-        area: m^2.
-        elongation: Long over short axis.
-    """
+    """What lies within one outline in the plane: centre (2,) m, area in m^2, and long over short axis."""
 
     centre: Array
     area: float

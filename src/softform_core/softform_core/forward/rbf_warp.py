@@ -20,13 +20,9 @@ KERNEL_WIDTH = 3.0e-5
 
 @dataclass(frozen=True)
 class ActuationCorrection:
-    """Which actuation of the simulation explains a commanded one, a' = gain * a + offset of each degree of freedom.
+    """Which actuation of the simulation explains a commanded one, a' = gain * a + offset, (k,) each, gain positive.
 
     It stands for gain and offset of sensors, and for how stiff the body is.
-
-    Attributes:
-        gain: (k,) positive.
-        offset: (k,) in the unit of the actuation.
     """
 
     gain: Array

@@ -28,13 +28,7 @@ _NAMED_FAULTS = 5
 
 @dataclass(frozen=True)
 class MarkerFault:
-    """What is wrong with a frame.
-
-    Attributes:
-        frame: Number of the frame.
-        markers: Indices of the markers concerned.
-        reason: Reason, as a sentence.
-    """
+    """What is wrong with a frame, by its number and the indices of markers, as a sentence."""
 
     frame: int
     markers: tuple[int, ...]

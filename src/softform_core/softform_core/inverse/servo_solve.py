@@ -20,12 +20,7 @@ from softform_core.registration.rigid import RigidTransform
 
 
 class ServoErrors(NamedTuple):
-    """Distances of the predicted shape to the targets.
-
-    Attributes:
-        mean_mm: Mean of all that count.
-        max_mm: Largest of them.
-    """
+    """Distances of the predicted shape to the targets, those that count: their mean and the largest."""
 
     mean_mm: float
     max_mm: float

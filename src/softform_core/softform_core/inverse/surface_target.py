@@ -18,12 +18,7 @@ bend that nine chambers make, and a tenth of that of most."""
 
 @dataclass(frozen=True)
 class SurfaceTarget:
-    """Control points of a clamped uniform B-spline surface; made by `of`, which checks them.
-
-    Attributes:
-        control_points: (rows, cols, 3) m.
-        degree: Polynomial degree (order minus one).
-    """
+    """Control points (rows, cols, 3) m of a clamped uniform B-spline surface; made by `of`, which checks them."""
 
     control_points: NDArray[np.float64]
     degree: int = 3

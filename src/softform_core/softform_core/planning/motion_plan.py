@@ -68,13 +68,7 @@ class MotionSettings:
 
 @dataclass(frozen=True)
 class Progress:
-    """Where planning stands.
-
-    Attributes:
-        stage: `goal`, `planning` or `smoothing`.
-        seconds: Since the beginning.
-        states_checked: Surfaces measured.
-    """
+    """Where planning (`goal`, `planning` or `smoothing`) stands after some seconds and so many measured surfaces."""
 
     stage: str
     seconds: float

@@ -33,12 +33,7 @@ actuations the true distance is at most 1.6 times what those of the neighbourhoo
 
 @dataclass(frozen=True)
 class SurfaceStates:
-    """Predicted surfaces at n actuations.
-
-    Attributes:
-        points: (n, P, 3) mm over `PatchSet.samples(P)`.
-        allowance: (n, P) mm.
-    """
+    """Predicted surfaces at n actuations, (n, P, 3) mm over `PatchSet.samples(P)`, and their allowances, (n, P) mm."""
 
     points: Array
     allowance: Array

@@ -14,12 +14,7 @@ _RESERVE = 0.9  # between the samples the surface may move a little faster
 
 @dataclass(frozen=True)
 class Trajectory:
-    """Waypoints, the start first.
-
-    Attributes:
-        actuations: (n, k).
-        times: (n,) s after the start.
-    """
+    """Waypoints (n, k), the start first, and their times, (n,) s after the start."""
 
     actuations: Array
     times: Array

@@ -204,11 +204,7 @@ SHEET = PatchSet.of()
 
 @dataclass(frozen=True)
 class ParametrisedSurface:
-    """The rest mesh of all patches, flattened; fits surfaces to its deformed shapes.
-
-    Attributes:
-        meshes: Parametrised mesh of each patch.
-    """
+    """The rest meshes of all patches, flattened; fits surfaces to their deformed shapes."""
 
     meshes: tuple[ParametrisedMesh, ...]
 

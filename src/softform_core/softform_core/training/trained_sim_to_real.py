@@ -15,12 +15,7 @@ from softform_core.training.ensemble import Member, Problem
 
 @dataclass(frozen=True)
 class FrameFlag:
-    """Something that people should know of a frame.
-
-    Attributes:
-        frame: Number of the frame.
-        reason: Reason, as a sentence.
-    """
+    """Something that people should know of a frame, as a sentence."""
 
     frame: int
     reason: str

@@ -18,13 +18,7 @@ from softform_core.surface.patch_set import SHEET, PatchSet
 
 @dataclass(frozen=True)
 class AutogradState:
-    """One evaluation, with its graph.
-
-    Attributes:
-        points: (1, P, 3) mm.
-        actuation: (1, k), the leaf of the graph.
-        output: (1, P, 3) mm, the root of the graph.
-    """
+    """One evaluation: its graph leads from the actuation (1, k) to the output (1, P, 3) mm."""
 
     points: Array
     actuation: Tensor

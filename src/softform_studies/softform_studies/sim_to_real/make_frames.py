@@ -39,13 +39,7 @@ MISSING_M = 0.006
 
 @dataclass(frozen=True)
 class TrueSurfaces:
-    """Shapes that a reality really takes; for evaluation only.
-
-    Attributes:
-        actuation: (n, k) Pa, commanded.
-        vertices: (n, V, 3) m, robot frame.
-        faces: (F, 3).
-    """
+    """Shapes (n, V, 3) m, faces (F, 3), that a reality really takes under (n, k) Pa; for evaluation only."""
 
     actuation: Array
     vertices: Array

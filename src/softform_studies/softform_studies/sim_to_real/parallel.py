@@ -15,12 +15,7 @@ from softform_studies.sim_to_real.learners import Learners
 
 @dataclass(frozen=True)
 class Lesson:
-    """One training.
-
-    Attributes:
-        way: Name of a method of `Learners`.
-        arguments: Arguments of the method.
-    """
+    """One training: the name of a method of `Learners`, and its arguments."""
 
     way: str
     arguments: tuple[Any, ...]

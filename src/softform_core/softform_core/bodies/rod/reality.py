@@ -47,12 +47,7 @@ class Fabrication(Specimen):
 
 
 class GentWall(Description):
-    """The wall follows Gent's law.
-
-    Attributes:
-        modulus: its shear modulus over the described material's.
-        limit: largest I1 - 3.
-    """
+    """The wall follows Gent's law, its shear modulus over the described material's, up to a limit of I1 - 3."""
 
     modulus: Positive = 1.0
     limit: Positive = 30.0
