@@ -185,12 +185,3 @@ def open_marker_frames(path: Path | str, robot: Robot | None = None, *, writable
     """
     path = Path(path)
     return MarkerStore(path, open_group(path, MARKER_FRAMES, robot, writable=writable))
-
-
-def load_marker_recording(path: Path | str, robot: Robot) -> MarkerRecording:
-    """Read all captured frames of a marker store of this robot.
-
-    Raises:
-        SoftformError: For the reasons of `open_marker_frames` and `MarkerStore.recording`.
-    """
-    return open_marker_frames(path, robot).recording()

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from softform_core.errors import SoftformError
-from softform_core.frames.marker_store import load_marker_recording, open_marker_frames
+from softform_core.frames.marker_store import open_marker_frames
 from softform_core.frames.recording import FrameStatus
 from softform_interfaces.action import CollectDataset
 from softform_ros.action_caller import ActionCaller
@@ -74,7 +74,7 @@ class Collecting:
 def lost_frames(store: Path, stack: RigStack, stored: int) -> int:
     """How many of the frames that were stored cannot be read."""
     try:
-        recording = load_marker_recording(store, stack.robot)
+        recording = open_marker_frames(store, stack.robot).recording()
     except (SoftformError, OSError, ValueError, KeyError):
         return stored
     return max(0, stored - len(recording.numbers) - _rejected(store, stack))
