@@ -34,7 +34,7 @@ class CodeCorners:
 
 
 class CodeDetector:
-    """Finds the codes of one sheet, whose ruler is so long on paper, m."""
+    """Finds the codes of one sheet, whose printed ruler measures `ruler_length`, m."""
 
     def __init__(self, sheet: CodeSheet, ruler_length: float = RULER_LENGTH) -> None:
         self._corners = sheet.corners(ruler_length)
