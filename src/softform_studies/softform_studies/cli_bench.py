@@ -27,10 +27,15 @@ def bench() -> None:
 @click.option("--shapes", default=20, show_default=True, help="Number of random actuations to solve.")
 @json_option
 def simulate(shapes: int, json_path: str | None) -> None:
-    """Equilibrium shapes of the membrane: seconds a shape on one core, and the share that converged."""
+    """Equilibrium shapes: seconds a shape on one core, and the share that converged.
+
+    Of the membrane, beside a first-order method, and under `arms` of the manipulator (at most 8 shapes, with SuperLU
+    and with MKL PARDISO if it is installed, one also by FElupe) and of the compressible one; all beside the paper's.
+    """
+    from softform_studies import simulate_arms
     from softform_studies.simulate import run
 
-    report_figures(run(shapes=shapes), json_path)
+    report_figures({**run(shapes=shapes), "arms": simulate_arms.run(shapes=shapes)}, json_path)
 
 
 class _IkBenchmark(click.Command):

@@ -1,7 +1,6 @@
-"""Pictures of any robot with a surface: its simulated shapes at rest and at given actuations, and a section."""
+"""Pictures of any robot with a surface: its simulated shapes at rest and at corners of its range, and a section."""
 
 import io
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -28,27 +27,33 @@ def corners(robot: Robot) -> list[tuple[str, Array]]:
     return [("all lowest", low), ("all highest", high), ("every third lowest, the others highest", mixed)]
 
 
-def draw_robot(robot: Robot, output: Path, shapes: Sequence[tuple[str, Array]] | None = None) -> None:
-    """Draw a robot at rest, in shapes, all to the same scale, and its inputs in section.
+def draw_robot(robot: Robot, output: Path) -> None:
+    """Draw a robot as its body wants to be drawn, or else at rest and at `corners`, to one scale, and in section.
 
     Args:
-        robot: A robot with a surface.
+        robot: A robot with a surface and a simulator.
         output: Picture; its suffix chooses the format.
-        shapes: Title and actuation (m,) of each; `corners` by default.
 
     Raises:
         NoEquilibriumError: If a shape has no equilibrium.
         OSError: If the picture cannot be written.
         ValueError: If matplotlib does not know the format.
     """
+    figure = robot.body.picture(robot) or _figure(robot)
+    picture = io.BytesIO()
+    figure.savefig(picture, format=output.suffix.lstrip(".") or "png")
+    write_atomically(output, picture.getvalue())
+
+
+def _figure(robot: Robot) -> Figure:
     body = robot.body.simulator()
     drawn = [("at rest", rest_points(body))]
-    for title, actuation in shapes or corners(robot):
+    for title, actuation in corners(robot):
         drawn.append((title, equilibrium_points(body, robot.actuators_of(actuation)[None])[0]))
     bounds = np.array([[points.min(axis=0), points.max(axis=0)] for _, points in drawn])
     middle, half = 0.5 * (bounds.max(axis=(0, 1)) + bounds.min(axis=(0, 1))), 0.5 * np.ptp(bounds, axis=(0, 1)).max()
     panels = len(drawn) + 1
-    figure = Figure(figsize=(_SIDE * panels, 1.15 * _SIDE), layout="constrained")
+    figure = Figure(figsize=(_SIDE * panels, 1.15 * _SIDE), dpi=110, layout="constrained")
     for number, (title, points) in enumerate(drawn, start=1):
         axes = figure.add_subplot(1, panels, number, projection="3d")
         assert isinstance(axes, Axes3D)
@@ -59,9 +64,7 @@ def draw_robot(robot: Robot, output: Path, shapes: Sequence[tuple[str, Array]] |
         axes.set_box_aspect((1.0, 1.0, 1.0), zoom=1.25)
         axes.tick_params(labelsize=5)
     _draw_section(figure.add_subplot(1, panels, panels), robot, drawn[0][1], body.faces)
-    picture = io.BytesIO()
-    figure.savefig(picture, dpi=110, format=output.suffix.lstrip(".") or "png")
-    write_atomically(output, picture.getvalue())
+    return figure
 
 
 def _draw_surface(axes: Axes3D, points: Array, faces: NDArray[np.integer]) -> None:

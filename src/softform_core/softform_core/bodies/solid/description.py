@@ -11,6 +11,8 @@ from softform_core.robots.body import Body, Outline
 from softform_core.robots.description import Description, Material, NotNegative, Place, Positive
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from softform_core.bodies.solid.equilibrium import SolidProblem
     from softform_core.simulation.sampled_surface import SampledSurface
 
@@ -160,6 +162,12 @@ class SolidBody(Body):
             for segment in range(self.segments)
             for angle in angles
         ]
+
+    def picture(self, robot: Any) -> "Figure":
+        """The robot at rest, at corners of its range, and cut across and along; each shape is solved anew."""
+        from softform_core.bodies.solid.picture import draw
+
+        return draw(robot, self)
 
     def simulator(self) -> "SolidProblem":
         """The meshed solid."""
