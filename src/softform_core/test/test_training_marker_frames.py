@@ -129,9 +129,9 @@ def test_a_gap_as_large_as_the_distance_between_markers_is_no_exchange() -> None
     positions[2, beside] = np.nan
     assert exchanged_markers(positions[2], expected()[2]).tolist() == [middle], "by itself it sits on the other's place"
     check_markers(frames(positions), expected())
-    positions[2, [0, 1]] = positions[2, [1, 0]]
+    positions[4, [0, 1]] = positions[4, [1, 0]]
     (fault,) = marker_faults(frames(positions), expected())
-    assert (fault.frame, fault.markers) == (2, (0, 1)), "real exchanges beside it are still found"
+    assert (fault.frame, fault.markers) == (4, (0, 1)), "real exchanges are still found"
 
 
 def test_where_neighbours_differ_anyway_only_more_is_a_jump() -> None:
