@@ -29,13 +29,13 @@ def bench() -> None:
 def simulate(shapes: int, json_path: str | None) -> None:
     """Equilibrium shapes: seconds a shape on one core, and the share that converged.
 
-    Of the membrane, beside a first-order method, and under `arms` of the manipulator (at most 8 shapes, with SuperLU
-    and with MKL PARDISO if it is installed, one also by FElupe) and of the compressible one; all beside the paper's.
+    Of the membrane, beside a first-order method, and under `manipulator` of the soft manipulator: at most 8 shapes, with
+    SuperLU and with MKL PARDISO if it is installed, and one by FElupe, too. All stand beside the paper's.
     """
-    from softform_studies import simulate_arms
+    from softform_studies import simulate_manipulator
     from softform_studies.simulate import run
 
-    report_figures({**run(shapes=shapes), "arms": simulate_arms.run(shapes=shapes)}, json_path)
+    report_figures({**run(shapes=shapes), "manipulator": simulate_manipulator.run(shapes=shapes)}, json_path)
 
 
 class _IkBenchmark(click.Command):

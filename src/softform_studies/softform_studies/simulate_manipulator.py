@@ -1,4 +1,4 @@
-"""Seconds a simulated shape of the arms, on one core: the manipulator, also in FElupe, and the compressible one.
+"""Seconds a simulated shape of the manipulator on one core: with SuperLU, with PARDISO, and in FElupe.
 
 FElupe solves the same mesh with the same laws (`solid_in_felupe`). It is an extra, as MKL PARDISO is; where one is
 missing, so are its figures.
@@ -20,58 +20,40 @@ from softform_core.simulation.newton import find_equilibria
 from softform_core.simulation.simulated_body import SimulatedBody
 from softform_core.units import MM_PER_M
 
-PAPER_SECONDS = {"manipulator": 900.0, "compressible": 5.0}
+PAPER_SECONDS = 900.0
 """Paper 000, Table II."""
 
-SOLID_SHAPES = 8
-"""At most so many of a solid are solved: each takes seconds."""
+MOST_SHAPES = 8
+"""At most so many are solved: each takes seconds."""
 
 _FELUPE_PRESSURES = np.array([20e3, 0.0, 0.0, 0.0, 10e3, 0.0])
 """A moderate load, Pa: FElupe's Newton method needs smaller steps than ours."""
 _FELUPE_STEPS = (4, 8, 16)
 
 
-def run(shapes: int = 20, seed: int = 0) -> dict[str, dict[str, Any]]:
-    """JSON-ready figures of each arm.
+def run(shapes: int = 20, seed: int = 0) -> dict[str, Any]:
+    """JSON-ready figures.
 
     Args:
-        shapes: Number of random actuations; at most `SOLID_SHAPES` of the manipulator.
+        shapes: Number of random actuations; at most `MOST_SHAPES`.
         seed: Seed of the actuations.
     """
-    with threadpool_limits(1):
-        return {
-            "manipulator": _manipulator(min(shapes, SOLID_SHAPES), seed),
-            "compressible": _compressible(shapes, seed),
-        }
-
-
-def _manipulator(shapes: int, seed: int) -> dict[str, Any]:
     robot = load_robot("manipulator")
     assert isinstance(robot.body, SolidBody)
+    span = robot.actuation_max - robot.actuation_min
+    relative = np.random.default_rng(seed).random((min(shapes, MOST_SHAPES), len(span)))
+    values = robot.actuators_of(robot.actuation_min + relative * span)
     solid = build_solid(robot.body)
-    values = _random_values(robot.name, shapes, seed)
     problems = {"superlu": SolidProblem(solid, pardiso=False)}
     if importlib.util.find_spec("pypardiso"):
         problems["pardiso"] = SolidProblem(solid)
-    figures: dict[str, Any] = {name: _times(problem, values) for name, problem in problems.items()}
-    return {
-        "unknowns": len(problems["superlu"].rest),
-        **figures,
-        "felupe": _beside_felupe(problems) if importlib.util.find_spec("felupe") else None,
-        "paper_seconds_per_shape": PAPER_SECONDS[robot.name],
-    }
-
-
-def _compressible(shapes: int, seed: int) -> dict[str, Any]:
-    robot = load_robot("compressible")
-    times = _times(robot.body.simulator(), _random_values(robot.name, shapes, seed))
-    return {**times, "paper_seconds_per_shape": PAPER_SECONDS[robot.name]}
-
-
-def _random_values(name: str, shapes: int, seed: int) -> Array:
-    robot = load_robot(name)
-    span = robot.actuation_max - robot.actuation_min
-    return robot.actuators_of(robot.actuation_min + np.random.default_rng(seed).random((shapes, len(span))) * span)
+    with threadpool_limits(1):
+        return {
+            "unknowns": len(problems["superlu"].rest),
+            **{name: _times(problem, values) for name, problem in problems.items()},
+            "felupe": _beside_felupe(problems) if importlib.util.find_spec("felupe") else None,
+            "paper_seconds_per_shape": PAPER_SECONDS,
+        }
 
 
 def _times(body: SimulatedBody, values: Array) -> dict[str, Any]:
