@@ -10,7 +10,7 @@ from softform_rig.live_body import LiveBody
 from softform_rig.memory import Memory
 from softform_rig.reality import Creep, load_reality
 
-ROBOTS = ("membrane", "three_chamber", "planar_fingers", "tendon_rod", "manipulator")
+ROBOTS = ("membrane", "three_chamber", "planar_fingers", "tendon_rod")
 
 
 @pytest.fixture(scope="module", params=ROBOTS)
@@ -51,6 +51,14 @@ def test_drawn_membranes_miss_what_scans_miss() -> None:
     assert 4.0 < holes.mean() < 8.0
     assert holes.min() >= 2.0
     assert holes.max() <= 14.0
+
+
+def test_drawn_solids_have_another_mesh_and_can_be_built() -> None:
+    robot = load_robot("manipulator")
+    for seed in range(6):
+        body = draw_reality(robot, seed).body
+        assert body.cells != robot.body.cells
+        assert len(robot.body.real_simulator(body).rest) < 12_000, "affordable"
 
 
 @pytest.mark.parametrize("name", ["manipulator", "compressible"])

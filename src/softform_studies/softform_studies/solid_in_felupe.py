@@ -26,9 +26,6 @@ _SIDES = ((0, 3, 1), (1, 4, 2), (2, 5, 0))  # nodes along the sides of a triangl
 class _Wedge(felupe.element.Element):
     """Our wedge of 18 nodes."""
 
-    def __init__(self) -> None:
-        super().__init__(shape=(18, 3))
-
     def function(self, rst: Array) -> Array:
         """Shape functions (18,)."""
         return _wedge_at(rst)[0]

@@ -1,4 +1,4 @@
-"""`softform picture` draws every robot with a surface; a body may draw itself."""
+"""`softform picture` draws a body that has a picture of its own by that."""
 
 import struct
 from pathlib import Path
@@ -16,12 +16,10 @@ def drawn(robot: str | Path, output: Path) -> tuple[int, int]:
     return struct.unpack(">II", output.read_bytes()[16:24])
 
 
-def test_one_command_draws_solids_and_all_others(tmp_path: Path) -> None:
+def test_the_common_command_draws_solids(tmp_path: Path) -> None:
     described = yaml.safe_load(robot_file("manipulator").read_text())
     described["body"]["cells"] = {"chamber": 2, "rib": 1, "layers": 2}
     described["actuators"]["maximum"] = 5000.0
     description = tmp_path / "manipulator.yaml"
     description.write_text(yaml.safe_dump(described))
     assert drawn(description, tmp_path / "solid.png") == (1125, 675), "its own picture: surfaces and cuts"
-    assert drawn("compressible", tmp_path / "other.png") != (1125, 675)
-    assert (tmp_path / "other.png").stat().st_size > 20_000
