@@ -58,7 +58,7 @@ def run(shapes: int = 20, seed: int = 0) -> dict[str, object]:
         reference = [_first_order(body, values) for values in compared]
         reference_seconds = (time.process_time() - core_begin) / len(compared)
         compiled, by_numpy = _assembly_seconds(body, robot.actuators_of(robot.actuation_max))
-        others = {name: _other(name, shapes, seed) for name in PAPER_SECONDS if name != robot.name}
+        others = {name: other_robot(name, shapes, seed) for name in PAPER_SECONDS if name != robot.name}
     found = [one for one in ours if one.found.all()]
     rises = [body.points(one.unknowns)[0, :, 2].max() for one in found]
     gaps = [
@@ -115,8 +115,8 @@ def _solved(body: Any, commands: Array) -> tuple[list[Equilibria], list[float], 
     return found, core_seconds, time.perf_counter() - started
 
 
-def _other(name: str, shapes: int, seed: int) -> dict[str, float]:
-    """Figures of another robot."""
+def other_robot(name: str, shapes: int, seed: int) -> dict[str, float]:
+    """Figures of one of the robots beside the membrane, at so many random actuations."""
     robot = load_robot(name)
     found, core_seconds, _ = _solved(robot.body.simulator(), _random_commands(robot, shapes, seed))
     return {
