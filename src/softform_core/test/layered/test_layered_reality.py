@@ -5,6 +5,7 @@ import pytest
 
 from softform_core.bodies.layered.reality import RealLayers, build_real_layers
 from softform_core.bodies.layered.torso import mesh_torso
+from softform_core.errors import SoftformError
 from softform_core.robots import load_robot
 from softform_core.simulation.simulated_body import equilibrium_points
 
@@ -57,3 +58,8 @@ def test_left_and_right_of_the_shipped_kind_of_reality_are_unlike():
 def test_bad_fields_are_rejected_by_name(fields, complaint):
     with pytest.raises(ValueError, match=complaint):
         build_real_layers(COARSE, RealLayers(**fields))
+
+
+def test_shifts_that_fold_the_mesh_are_rejected():
+    with pytest.raises(SoftformError, match="fold the mesh"):
+        build_real_layers(COARSE, RealLayers(shift_upwards=[0.2] + 14 * [0.0]))

@@ -31,6 +31,7 @@ from softform_core.bodies.layered.grid import (
 from softform_core.bodies.layered.torso import mesh_torso, torso_points
 from softform_core.bodies.membrane.model import Membrane
 from softform_core.bodies.membrane.pattern import HessianPattern, hessian_pattern
+from softform_core.errors import SoftformError
 from softform_core.robots.description import Material
 from softform_core.simulation.materials import law_and_coefficients, shear_modulus
 
@@ -112,7 +113,7 @@ def build_layers(body: LayeredBody, shifts: Array | None = None) -> Layers:
             chamber the shift fades; where chambers lie over or beside each other, their shifts add up.
 
     Raises:
-        SoftformError: If a chamber is too small for the mesh, or the material is impossible.
+        SoftformError: If a chamber is too small for the mesh, shifts fold it, or the material is impossible.
     """
     mesh = mesh_torso(body)
     turns, heights = np.meshgrid(mesh.turns, mesh.heights, indexing="ij")
@@ -230,6 +231,9 @@ def _shifted(body: LayeredBody, turns: Array, heights: Array, shifts: Array) -> 
         weight = fade * np.exp(-((u / width) ** 2) - (z / height) ** 2)
         moved_turns += along / around * weight
         moved_heights += upwards * weight
+    along_u = np.diff(moved_turns, axis=0, append=moved_turns[:1] + 1.0)
+    if (along_u <= 0.0).any() or (np.diff(moved_heights, axis=1) <= 0.0).any():
+        raise SoftformError("The shifts of the chambers fold the mesh.", "Reduce shift_around and shift_upwards.")
     return moved_turns, moved_heights
 
 

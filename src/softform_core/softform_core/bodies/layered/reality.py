@@ -54,7 +54,7 @@ def build_real_layers(nominal: LayeredBody, real: RealLayers) -> "Layers":
 
     Raises:
         ValueError: If a list does not fit the number of sheets or chambers, or a value is impossible.
-        SoftformError: If a chamber is too small for the mesh.
+        SoftformError: If a chamber is too small for the mesh, or shifts fold it.
     """
     thicker = spread_values(real.thickness_scale, len(_SHEETS), "thickness_scale", positive)
     tauter = spread_values(real.tension_scale, len(_SHEETS), "tension_scale", positive)
