@@ -16,7 +16,7 @@ from softform_core.robots import load_robot
 from softform_core.units import PA_PER_KPA
 from softform_pneumatics.balance import Air, BalanceWatch
 from softform_pneumatics.boards.protocol_a import StreamLine, StreamParser
-from softform_pneumatics.parameters import PARAMETERS
+from softform_pneumatics.family import PARAMETERS
 from softform_rig.emulated_board import CHANNELS, Sensors
 from softform_rig.fault_schedule import FaultSchedule
 from softform_rig.faults import parse_fault

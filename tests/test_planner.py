@@ -12,7 +12,7 @@ from builtin_interfaces.msg import Time
 from rclpy.signals import SignalHandlerOptions
 from scipy.spatial.transform import Rotation
 
-from softform_core.registration.rigid import RigidTransform
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.robots import load_robot
 from softform_core.shapes.random import random_target
 from softform_interfaces.action import ReachShape
@@ -75,12 +75,7 @@ def with_nan(points):
 
 BAD = {
     "NaN": (lambda p, x: p.cloud(with_nan(x)), {}, Result.INVALID_TARGET, "NaN"),
-    "no z": (
-        lambda p, x: changed(p.cloud(x), fields=p.cloud(x).fields[:2]),
-        {},
-        Result.INVALID_TARGET,
-        "z",
-    ),
+    "no z": (lambda p, x: changed(p.cloud(x), fields=p.cloud(x).fields[:2]), {}, Result.INVALID_TARGET, "z"),
     "a width that lies": (
         lambda p, x: changed(p.cloud(x), width=10 * len(x)),
         {},

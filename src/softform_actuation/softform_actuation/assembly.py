@@ -1,19 +1,41 @@
-"""The driver that a robot's description and a set of parameters ask for."""
+"""The driver that a robot's description and a set of parameters ask for.
+
+A package adds a family of devices by an entry point of the group `softform.devices`: `kind = module:FAMILY`, an object
+that fills `DeviceFamily`.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
-from softform_actuation.device import Device, ServedActuators, never
+from softform_actuation.device import Device, DeviceFamily, ServedActuators, never
 from softform_actuation.driver import Driver
-from softform_actuation.families import device_family
 from softform_actuation.latch import Latch
 from softform_actuation.parameters import PARAMETERS
 from softform_actuation.state_files import state_file
 from softform_actuation.states import DriverReport, DriverSettings, Readings
 from softform_core.errors import SoftformError
+from softform_core.plugins import load_plugin
 from softform_core.robots import Robot
 from softform_ros.parameters import Parameter
+
+GROUP = "softform.devices"
+
+
+@cache
+def device_family(kind: str) -> DeviceFamily:
+    """The family of a kind.
+
+    Raises:
+        SoftformError: If there is no such kind, or its package cannot be loaded.
+    """
+    loaded, origin = load_plugin(GROUP, kind, "device")
+    family: DeviceFamily = loaded
+    if not all(hasattr(family, name) for name in ("parameters", "adapters", "make")):
+        raise SoftformError(f"The device '{kind}' of {origin} is no family.", "See docs/extending.md.")
+    return family
+
 
 PORTS = Parameter(
     "port", "/dev/softform", "of several devices: each is on the port `port`_DEVICE, unless `DEVICE.port` is set"

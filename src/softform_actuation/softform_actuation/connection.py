@@ -25,7 +25,6 @@ class Connection:
     """
 
     def __init__(self, device: Device) -> None:
-        """Describe; nothing is opened."""
         self.device = device
         self.is_lost = False
         self.is_tested = False

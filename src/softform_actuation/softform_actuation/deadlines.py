@@ -18,15 +18,9 @@ class Punctuality:
 
 
 class Deadlines:
-    """Deadlines at a fixed period on the steady clock; a tick that comes a whole period late is an overrun.
-
-    Args:
-        period: s.
-        now: Moment of the first deadline, s of the loop's clock.
-    """
+    """Deadlines every `period` s of a steady clock, from `now` on; a tick that is a whole period late is an overrun."""
 
     def __init__(self, period: float, now: float) -> None:
-        """Put the first deadline at `now`."""
         self._period = period
         self.next = now
         self.ticks = 0

@@ -93,12 +93,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class DeviceHealth:
-    """What a device reports in the diagnostics.
-
-    Attributes:
-        values: Worth knowing.
-        warning: Fault that does not stop the device; empty if there is none.
-    """
+    """What a device reports in the diagnostics, and a fault that does not stop it; empty if there is none."""
 
     values: Mapping[str, object] = field(default_factory=dict)
     warning: str = ""
@@ -220,20 +215,11 @@ class DeviceFamily(Protocol):
         ...
 
     def adapters(self, values: Mapping[str, Any]) -> list[str]:
-        """Names that the device's port is known by, the adapter's last: by them a fault stays latched. Opens nothing.
-
-        Args:
-            values: Values of its parameters.
-        """
+        """Names that the device's port is known by, the adapter's last: by them a fault stays latched; opens none."""
         ...
 
     def make(self, served: ServedActuators, values: Mapping[str, Any], interrupted: Callable[[], bool]) -> Device:
         """Return a device, not driven; to find out what is on the port, it may be opened until `interrupted` says so.
-
-        Args:
-            served: The actuators.
-            values: Values of the family's parameters and of those common to all (`softform_actuation.parameters`).
-            interrupted: Whether to give up.
 
         Raises:
             SoftformError: If the device cannot be found out, or files that it needs cannot be read.

@@ -20,7 +20,6 @@ import functools
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from types import TracebackType
 
 from softform_actuation.commands import CommandRejectedError, check_age, check_command
 from softform_actuation.deadlines import Deadlines
@@ -61,7 +60,6 @@ class Driver:
         on_readings: Callable[[Readings], None],
         latch: Latch | None = None,
     ) -> None:
-        """Describe the driver; nothing is opened before `connect`."""
         self._devices = [device for device, _ in devices]
         self._names = [served.device for _, served in devices]
         self._clock = self._devices[0].clock
@@ -82,9 +80,7 @@ class Driver:
         """Return the driver; `connect` is the caller's."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Make safe and close, also on an exception."""
         self.close()
 

@@ -30,7 +30,6 @@ class Follower:
     def __init__(
         self, device: Device, served: ServedActuators, indices: NDArray[np.int64], settings: DriverSettings
     ) -> None:
-        """Follow nothing yet."""
         self.device, self.indices = device, indices
         self._settings = settings
         tolerances, count = served.tolerances, len(served.actuators)

@@ -26,7 +26,6 @@ class Latch:
     """
 
     def __init__(self, *paths: Path) -> None:
-        """Name the files; nothing is written."""
         self._paths = paths
         self.failure = ""
 

@@ -30,11 +30,7 @@ class LeaseCode(IntEnum):
 
 
 class LeaseError(SoftformError):
-    """A request about the lease, or a command, of somebody who does not hold it.
-
-    Attributes:
-        code: Why.
-    """
+    """A request about the lease, or a command, of somebody who does not hold it."""
 
     def __init__(self, code: LeaseCode, message: str, next_step: str) -> None:
         super().__init__(message, next_step)
@@ -42,12 +38,7 @@ class LeaseError(SoftformError):
 
 
 class LeasedCommands:
-    """The lease and the newest command of its holder, changed together; any thread may use it.
-
-    Args:
-        clock: Clock of the driver.
-        timeout: s after which a lease that has never commanded ends.
-    """
+    """The lease, which must command within `timeout` s, and the newest command of its holder; for any thread."""
 
     def __init__(self, clock: Clock, timeout: float) -> None:
         """Start without a holder. The upper half of all ids is this driver's alone, at random; the lower half grows.

@@ -28,12 +28,7 @@ class Requests:
         return bool(self._waiting)
 
     def ask(self, work: Callable[[], str], seconds: float, late: bool = True) -> str:
-        """Have `work` done by the thread that calls `answer`, and return what it returns.
-
-        Args:
-            work: Function to run.
-            seconds: Time to wait for it, s.
-            late: Whether it is still done after the caller's time is over.
+        """Have `work` done by the thread that calls `answer`, if `late` also after `seconds` s; return its result.
 
         Raises:
             EndedError: If it has ended.

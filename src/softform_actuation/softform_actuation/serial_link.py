@@ -15,17 +15,9 @@ _CHUNK = 4096
 
 
 class SerialLink:
-    """Bytes to and from one port.
-
-    Args:
-        path: Device path, e.g. /dev/ttyUSB0.
-
-    Attributes:
-        clock: Clock of the device on this line.
-    """
+    """Bytes to and from one port, such as /dev/ttyUSB0, by the clock of the device on it."""
 
     def __init__(self, path: str) -> None:
-        """Describe the link; nothing is opened before `open`."""
         self.path = path
         self.clock: Clock = SteadyClock()
         self.first_bytes = b""

@@ -33,11 +33,7 @@ def state_folder() -> Path:
 
 
 def state_file(adapter: str, what: str) -> Path:
-    """The file of something that is known of what is on an adapter or port.
-
-    Args:
-        adapter: Name of the adapter, as in `DeviceFamily.adapters`.
-        what: Such as `latch`.
+    """The file of something, such as the `latch`, that is known of what is on an adapter or port.
 
     Raises:
         SoftformError: If there is no place for it.

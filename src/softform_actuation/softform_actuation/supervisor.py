@@ -69,7 +69,6 @@ class Supervisor:
         on_readings: Callable[[Readings], None],
         latch: Latch,
     ) -> None:
-        """Describe; nothing is opened before `connect`."""
         self._clock = devices[0][0].clock
         self._robot, self._settings, self._statistics, self._latch = robot, settings, statistics, latch
         self._on_report, self._on_readings = on_report, on_readings
@@ -431,11 +430,7 @@ class Supervisor:
         return "Safe and latched; call 'reset' to go on."
 
     def reset(self, stops: int, interrupted: Callable[[], bool]) -> str:
-        """Leave a latched fault; return what was done. If active, a device that was opened anew is tested first.
-
-        Args:
-            stops: Number of stops when the reset was requested.
-            interrupted: Says that something else is asked.
+        """Leave a latched fault, unless stopped since `stops`; if active, test what was opened anew; say what was done.
 
         Raises:
             SoftformError: If the cause of the fault persists, something else is asked, or was asked, meanwhile, or

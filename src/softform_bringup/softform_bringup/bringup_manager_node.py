@@ -24,32 +24,27 @@ from softform_ros.stack_state import state_in_words
 
 PARAMETERS = (
     Parameter("nodes", [""], "Life-cycle nodes in the order of bringing up, relative to the namespace."),
-    Parameter(
-        "safe_first", ["actuation"], "Nodes that are deactivated before any other, so that they make safe at once."
-    ),
-    Parameter(
-        "configured_ahead",
-        ["shape_predictor", "inverse_kinematics", "motion_planner", "collector"],
-        "Nodes that are configured while those before them come up: they read files, and open no device.",
-    ),
+    Parameter("safe_first", ["actuation"],
+        "Nodes that are deactivated before any other, so that they make safe at once."),
+    Parameter("configured_ahead", ["shape_predictor", "inverse_kinematics", "motion_planner", "collector"],
+        "Nodes that are configured while those before them come up: they read files, and open no device."),
     Parameter("start_timeout", 60.0, "Time for a node's process to answer, s.", 1.0, 3600.0),
     Parameter("transition_timeout", 180.0, "Time for one transition, s.", 1.0, 3600.0),
     Parameter("watch_period", 2.0, "Time between two looks at nodes that are up, s.", 0.1, 60.0),
     Parameter("answer_timeout", 3.0, "A node that is up is missing without an answer for this long, s.", 0.1, 60.0),
     Parameter("stop_patience", 3.0, "Time for bringing everything down, s; the launch waits 5 s.", 0.1, 60.0),
-)
+)  # fmt: skip
 LINGER = 2.0  # s for which a failure stays readable on `bringup_state` and `/diagnostics`
 
 
 class BringupManagerNode(Node):
-    """Publishes `bringup_state` (latched) and serves `shutdown`; the work is in `run`, off the executor's thread."""
+    """Publishes `bringup_state` (latched) and serves `shutdown`; the work is in `run`, off the executor's thread.
+
+    Args:
+        stop: Set from outside, or by the service, to bring everything down.
+    """
 
     def __init__(self, stop: threading.Event) -> None:
-        """Declare the parameters.
-
-        Args:
-            stop: Set from outside, or by the service, to bring everything down.
-        """
         super().__init__("bringup_manager")
         declare_parameters(self, PARAMETERS)
         self.parameters = read_parameters(self, PARAMETERS)

@@ -68,6 +68,14 @@ class LifecycleManager:
     """Brings the given nodes up in order and down in reverse.
 
     The state of a node is read before every transition: an invalid one ends the node's process (rclpy 7.1.6).
+
+    Args:
+        nodes: Nodes in order.
+        log: Gets one line for each thing done.
+        start_timeout: Time for a node's process to answer, s.
+        transition_timeout: Time for one transition, s.
+        should_stop: Whether bringing up is to be given up.
+        configured_ahead: Nodes that need no other to be configured; they are while those before them come up.
     """
 
     def __init__(
@@ -79,16 +87,6 @@ class LifecycleManager:
         should_stop: Callable[[], bool],
         configured_ahead: Collection[str] = (),
     ) -> None:
-        """Keep the nodes, in the order of bringing up.
-
-        Args:
-            nodes: Nodes in order.
-            log: Gets one line for each thing done.
-            start_timeout: Time for a node's process to answer, s.
-            transition_timeout: Time for one transition, s.
-            should_stop: Whether bringing up is to be given up.
-            configured_ahead: Nodes that need no other to be configured; they are while those before them come up.
-        """
         self._nodes = list(nodes)
         self._log = log
         self._start_timeout = start_timeout
@@ -190,11 +188,7 @@ class LifecycleManager:
         return False
 
     def missing(self, timeout: float) -> dict[str, str]:
-        """Return what is wrong with each node that should be active and is not.
-
-        Args:
-            timeout: Time for each node to answer, s.
-        """
+        """Return what is wrong with each node that should be active and does not answer so within `timeout` s."""
         wrong = {}
         for node in self._nodes:
             state = node.state(timeout) if node.is_there() else None

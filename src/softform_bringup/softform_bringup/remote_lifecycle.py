@@ -35,14 +35,6 @@ class RemoteLifecycleNode:
     def __init__(
         self, node: Node, name: str, last_error: Callable[[str], str], should_stop: Callable[[], bool]
     ) -> None:
-        """Make the clients.
-
-        Args:
-            node: Node that the clients belong to.
-            name: Name of the remote node, relative to the namespace of `node`.
-            last_error: Returns the last error that the node with a given full name reported.
-            should_stop: Whether to stop waiting for answers.
-        """
         self.name = name
         self._full_name = node.resolve_topic_name(name)
         self._last_error = last_error

@@ -10,7 +10,7 @@ from rclpy.subscription import Subscription
 from sensor_msgs.msg import Image
 
 from softform_capture.camera_tracker.code_detection import CodeDetector
-from softform_capture.camera_tracker.code_sheet import SHEETS
+from softform_capture.camera_tracker.code_sheet import RULER_LENGTH, SHEETS
 from softform_capture.camera_tracker.colour_marker import ColourMarker
 from softform_capture.camera_tracker.image_message import bgr_from_image
 from softform_capture.camera_tracker.image_source import (
@@ -23,7 +23,6 @@ from softform_capture.camera_tracker.image_source import (
 from softform_capture.camera_tracker.lens import Lens
 from softform_capture.camera_tracker.plane_view import SheetPlacement
 from softform_capture.camera_tracker.tracker import CameraTracker, Sighting, TrackerOptions
-from softform_capture.camera_tracker_parameters import PARAMETERS
 from softform_core.errors import SoftformError
 from softform_core.robots import load_robot
 from softform_interfaces.msg import MarkerFrame
@@ -31,7 +30,30 @@ from softform_ros.capture_time import check_capture_time
 from softform_ros.conversions import marker_message, seconds_from_stamp, stamp_from_seconds
 from softform_ros.diagnostics import ERROR, OK, WARN, Health
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
+from softform_ros.parameters import Parameter
 from softform_ros.qos import CAMERA_INPUT, CAPTURED_MARKERS
+
+PARAMETERS = (
+    Parameter("robot", "planar_fingers", "Robot that wears the marker: a name in `config/robots`, or a path."),
+    Parameter("source", "0",
+        "Camera's index, path of a video, pattern of images (`f/%04d.png`), or `topic:NAME` of images."),
+    Parameter("marker", "tip", "Name of the marker in `captured_markers`."),
+    Parameter("hue", 0.0, "The marker's hue, degrees: red 0, yellow 60, green 120, blue 240.", 0.0, 360.0),
+    Parameter("hue_tolerance", 15.0, "Largest difference of hue, degrees.", 1.0, 90.0),
+    Parameter("least_saturation", 0.5, "Of the marker, 0 grey to 1.", 0.0, 1.0),
+    Parameter("least_value", 0.2, "Of the marker, 0 black to 1.", 0.0, 1.0),
+    Parameter("diameter", 0.012, "Of the marker, m.", 0.001, 0.2),
+    Parameter("sheet", "A4", "Which sheet of codes was printed.", choices=tuple(SHEETS)),
+    Parameter("ruler_length", RULER_LENGTH, "Length of the sheet's ruler as measured on paper, m.", 0.1, 0.3),
+    Parameter("sheet_pose", [0.0, 0.0, 0.0],
+        "Where the sheet's cross lies in the robot's plane and where its x axis points: x, y (m), yaw (rad)."),
+    Parameter("marker_height", 0.0, "Height of the marker above the sheet, m; other than 0 needs the lens.", -0.5, 0.5),
+    Parameter("camera_calibration", "", "ROS camera calibration of the lens (.yaml); empty if it draws straight."),
+    Parameter("hold_codes", 5.0, "How long the camera is trusted to stand still while codes are hidden, s.",
+        0.0, 3600.0),
+    Parameter("least_rate", 10.0, "Below so many images a second the node warns, Hz.", 0.1, 1000.0),
+)  # fmt: skip
+
 
 _WATCHED = 3.0  # s over which rate, latency and share of lost markers are taken
 _STOP_PATIENCE = 10.0
@@ -41,7 +63,6 @@ class CameraTrackerNode(SoftformLifecycleNode):
     """Publishes the marker's place with every image, stamped with the time of capture."""
 
     def __init__(self) -> None:
-        """Declare the parameters; nothing is opened before activation."""
         super().__init__("camera_tracker", PARAMETERS, hardware_id="camera")
         self._publisher = self.create_publisher(MarkerFrame, "captured_markers", CAPTURED_MARKERS)
         self._stop = threading.Event()

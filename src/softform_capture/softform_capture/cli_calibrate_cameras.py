@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from softform_core.cli.shared import PATH, robot_option
 from softform_core.errors import SoftformError
-from softform_core.paths import DEFAULT_ROBOT
 from softform_core.robots import load_robot
 from softform_core.units import MM_PER_M
 
@@ -17,12 +17,8 @@ if TYPE_CHECKING:
 
 
 @click.command("calibrate-cameras")
-@click.option(
-    "--robot", "robot_name", default=DEFAULT_ROBOT, show_default=True, help="Name in config/robots, or a .yaml."
-)
-@click.option(
-    "--points", "points_file", type=click.Path(path_type=Path), help="File of points identified by hand in the clouds."
-)
+@robot_option
+@click.option("--points", "points_file", type=PATH, help="File of points identified by hand in the clouds.")
 @click.option(
     "--camera", "cameras", multiple=True, metavar="NAME=TOPIC", help="Camera that sees the printed codes now."
 )
@@ -40,7 +36,7 @@ if TYPE_CHECKING:
 @click.option("--time-limit", default=20.0, show_default=True, help="To wait for them, s.")
 @click.option("--namespace", default="softform", show_default=True, help="Of the cameras' topics.")
 @click.option("--max-residual", default=0.003, show_default=True, help="Write nothing if a camera fits worse, m.")
-@click.option("--output", type=click.Path(path_type=Path), help="[default: data/ROBOT/cameras.yaml]")
+@click.option("--output", type=PATH, help="[default: data/ROBOT/cameras.yaml]")
 def calibrate_cameras(
     robot_name: str,
     points_file: Path | None,

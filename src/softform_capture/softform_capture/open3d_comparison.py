@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from softform_core.arrays import Array
-from softform_core.cli.figures import json_option, report_figures
+from softform_core.cli.shared import json_option, report_figures
 from softform_core.units import MM_PER_M
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def compare_rigid_motions() -> Figures:
     """The motion between paired points with 0.2 mm of noise: Kabsch, and Open3D's point-to-point estimate."""
     import open3d
 
-    from softform_core.registration.rigid import kabsch
+    from softform_core.geometry.rigid import kabsch
 
     def by_open3d(source: Array, destination: Array) -> Array:
         clouds = (_cloud(source), _cloud(destination))
@@ -178,10 +178,7 @@ def compare_writing() -> Figures:
             "vertices": len(shape.points),
             **{
                 f"{name}_{what}": value
-                for name, file, seconds in (
-                    ("our", our_file, our_seconds),
-                    ("open3d", their_file, their_seconds),
-                )
+                for name, file, seconds in (("our", our_file, our_seconds), ("open3d", their_file, their_seconds))
                 for what, value in (
                     ("seconds", seconds),
                     ("bytes", file.stat().st_size),

@@ -21,7 +21,7 @@ from softform_capture.depth_cameras.merging import CameraCloud, CloudMerger
 from softform_capture.depth_cameras.sheet_in_cloud import corners_in_cloud
 from softform_capture.scanner.captured_cloud import CloudOptions
 from softform_core.errors import SoftformError
-from softform_core.registration.rigid import RigidTransform
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.robots import load_robot
 from softform_core.shapes.dem import dem_target
 from softform_ros import qos

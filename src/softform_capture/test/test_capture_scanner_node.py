@@ -14,7 +14,7 @@ from tf2_msgs.msg import TFMessage
 from softform_capture.depth_cameras.calibration import made_calibration
 from softform_capture.depth_cameras.extrinsics import CameraExtrinsics
 from softform_capture.scanner.registration import Registration
-from softform_core.registration.rigid import RigidTransform
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.robots import load_robot
 from softform_core.shapes.dem import dem_target
 from softform_core.shapes.target import TargetShape

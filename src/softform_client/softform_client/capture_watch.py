@@ -25,13 +25,7 @@ class Moment(Protocol):
 
 @dataclass(frozen=True)
 class Capture(Generic[Cloud]):
-    """One captured cloud.
-
-    Attributes:
-        cloud: The message; unpacked only when it is used.
-        stamp: When it was captured, s since the epoch.
-        received: Steady time, s.
-    """
+    """A captured cloud, unpacked when it is used: captured at `stamp`, s since the epoch; `received` is steady."""
 
     cloud: Cloud
     stamp: float

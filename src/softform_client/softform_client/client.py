@@ -178,12 +178,7 @@ class ShapeClient(ClientConnection):
             As `reach` does; the codes are those of `FollowCode`.
         """
         goal = FollowGoal(
-            path,
-            None if times is None else np.asarray(times),
-            plan_only,
-            seed,
-            without_sim_to_real,
-            accept_unreachable,
+            path, None if times is None else np.asarray(times), plan_only, seed, without_sim_to_real, accept_unreachable
         )
         return self._call(self._following, lambda stamp: follow_message(goal, self._frame, stamp), on_feedback)
 

@@ -1,7 +1,6 @@
 """Connections of a client to the actions of a stack, opened when they are wanted first."""
 
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any, Self
 
 from rcl_interfaces.srv import GetParameters
@@ -37,7 +36,6 @@ class ClientConnection:
     """
 
     def __init__(self, namespace: str = "/softform", frame: str = "", timeout: float = 10.0) -> None:
-        """Nothing is opened before `connect`."""
         self._frame, self._timeout = frame, timeout
 
         def caller(action: Any, name: str, server: str) -> ActionCaller:
@@ -87,9 +85,7 @@ class ClientConnection:
     def __enter__(self) -> Self:
         return self.connect()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def cancel(self) -> bool:
@@ -106,12 +102,7 @@ class ClientConnection:
         return self._reaching, self._following, self._capturing, self._planning
 
     def _call(self, caller: ActionCaller, pack: Callable[[Any], Any], on_feedback: Callable[[Any], None] | None) -> Any:
-        """Send a goal and wait for its end.
-
-        Args:
-            caller: Caller of the action.
-            pack: Makes the message, from its stamp.
-            on_feedback: Called with each feedback message.
+        """Send a goal, packed with its stamp, and wait for its end.
 
         Raises:
             NotConnectedError: If `connect` was not called, or the node is not there.

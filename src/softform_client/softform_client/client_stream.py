@@ -12,8 +12,7 @@ from sensor_msgs.msg import PointCloud2
 from shape_msgs.msg import Mesh, MeshTriangle
 from std_msgs.msg import Header
 
-from softform_client.light_mesh import as_light
-from softform_client.reach_messages import features_to_message
+from softform_client.reach_messages import as_light, features_to_message
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
 from softform_interfaces.msg import ServoState, TargetMesh, TargetPoints

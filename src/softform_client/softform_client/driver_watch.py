@@ -52,11 +52,7 @@ class DriverWatch:
     """
 
     def __init__(
-        self,
-        robot: Robot,
-        state_timeout: float,
-        clock: Callable[[], float] = time.monotonic,
-        source: str = "",
+        self, robot: Robot, state_timeout: float, clock: Callable[[], float] = time.monotonic, source: str = ""
     ) -> None:
         self._robot, self._timeout, self._clock, self._source = robot, state_timeout, clock, source
         self._news = threading.Condition()
@@ -137,9 +133,7 @@ class DriverWatch:
                 )
             if self._state == DriverState.FAULT:
                 raise GoalError(
-                    Code.DRIVER_FAULT,
-                    f"The driver is at fault: {self._reason}",
-                    "Remove the cause, then call `reset`.",
+                    Code.DRIVER_FAULT, f"The driver is at fault: {self._reason}", "Remove the cause, then call `reset`."
                 )
             if self._state == DriverState.OFFLINE:
                 raise GoalError(

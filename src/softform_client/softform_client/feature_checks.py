@@ -15,13 +15,7 @@ from softform_ros.goal_error import GoalError, in_code
 def check_features(
     uv: NDArray[np.float64], positions: NDArray[np.float64], weights: Sequence[float], robot: Robot
 ) -> FeaturePoints | None:
-    """Return the feature points, or None if there are none.
-
-    Args:
-        uv: (M, 2) surface parameters.
-        positions: (M, 3) m.
-        weights: M positive numbers; none: 1 each.
-        robot: Robot whose surface has these points.
+    """Return the feature points, (M, 2) and (M, 3) m with M weights or 1 each, or None if there are none.
 
     Raises:
         GoalError: If sizes differ, a number is not finite or out of range, or a position shows a wrong unit.

@@ -8,7 +8,6 @@ from typing import TypeVar
 import numpy as np
 
 from softform_core.arrays import Array
-from softform_core.errors import SoftformError
 from softform_core.inverse.timing import check_times
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
@@ -119,12 +118,7 @@ def check_count(count: int, what: str) -> None:
 
 
 def check_points(points: Array, uv: Array, robot: Robot) -> PointPath:
-    """Return points that the robot can be led along.
-
-    Args:
-        points: (m, 3) m.
-        uv: (2,) surface parameters.
-        robot: Robot that follows the path.
+    """Return points, (m, 3) m, along which the point (2,) of the robot's surface can be led.
 
     Raises:
         GoalError: If one is not finite or shows a wrong unit, or the surface has no such point.
@@ -153,11 +147,7 @@ def check_points(points: Array, uv: Array, robot: Robot) -> PointPath:
 
 
 def check_values(values: Sequence[float], robot: Robot) -> ActuatorPath:
-    """Return actuator values that the robot may be given.
-
-    Args:
-        values: In the robot's unit, waypoint by waypoint.
-        robot: The robot.
+    """Return actuator values, waypoint by waypoint in the robot's unit, that the robot may be given.
 
     Raises:
         GoalError: If they are not one for each actuator and waypoint, or not finite, or out of range.
@@ -181,10 +171,8 @@ def checked_waypoint(index: int, check: Callable[[Given], Checked], given: Given
     Raises:
         GoalError: INVALID_PATH.
     """
-    try:
+    with in_code(Code.INVALID_PATH, f"Waypoint {index + 1}: "):
         return check(given)
-    except SoftformError as error:
-        raise GoalError(Code.INVALID_PATH, f"Waypoint {index + 1}: {error.message}", error.next_step) from error
 
 
 def check_due_times(times: Sequence[float], count: int) -> Array | None:

@@ -34,7 +34,7 @@ from softform_core.shapes.validate import MAX_POINTS
 from softform_interfaces.action import FollowWaypoints
 from softform_interfaces.msg import SolveOptions
 from softform_ros.conversions import cloud_from_points, points_from_cloud, seconds_from_stamp
-from softform_ros.goal_error import GoalError
+from softform_ros.goal_error import GoalError, in_code
 
 _TAKEN = {"seed", "without_sim_to_real", "accept_unreachable"}
 _SAMPLED_POINTS = 5_000
@@ -91,10 +91,8 @@ def _path(message: FollowWaypoints.Goal, kind: PathKind, robot: Robot, frame: st
         )
         return ShapePath(shapes), len(shapes)
     check_count(math.ceil(len(message.actuators.value) / len(robot.actuators)), "actuators")
-    try:
+    with in_code(Code.INVALID_PATH):
         values = values_from_message(message.actuators, robot)
-    except SoftformError as error:
-        raise GoalError(Code.INVALID_PATH, error.message, error.next_step) from error
     path = check_values(values, robot)
     return path, len(path.values)
 

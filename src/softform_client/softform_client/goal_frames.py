@@ -18,12 +18,7 @@ _PARTS = {
 
 
 def bring_into(frame: str, goal: Any, frames: Frames) -> None:
-    """Bring the points of a goal into a frame; those in no frame stay as they are, for the checks to reject.
-
-    Args:
-        frame: The robot's.
-        goal: Goal of `reach_shape`, `capture_shape`, `plan_to_shape` or `follow_waypoints`; changed in place.
-        frames: Transforms known to TF.
+    """Bring the points of a goal, in place, into a frame; those in no frame stay as they are, for the checks to reject.
 
     Raises:
         GoalError: If TF cannot tell the motion at the points' stamp, with the reason.

@@ -7,11 +7,7 @@ from softform_core.arrays import Array
 
 
 class HeldCommand:
-    """Holds one command; `publish` sends it at once and `repeat` again, until `release`.
-
-    Args:
-        publish: Sends a command (k,).
-    """
+    """Holds one command (k,); `publish` sends it at once and `repeat` again, until `release`."""
 
     def __init__(self, publish: Callable[[Array], object]) -> None:
         self._publish = publish
@@ -26,14 +22,11 @@ class HeldCommand:
             return self._values
 
     def hold(self, values: Array, permitted: Callable[[], bool] = lambda: True) -> bool:
-        """Hold values from now on.
+        """Hold values from now on; returns whether it is held.
 
         Args:
             values: Values to hold, (k,).
             permitted: Asked while no release can come in between: who forbids first and releases then is obeyed.
-
-        Returns:
-            Whether it is held.
         """
         with self._lock:
             if not (self._enabled and permitted()):

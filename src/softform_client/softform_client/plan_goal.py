@@ -6,12 +6,11 @@ import numpy as np
 
 from softform_client.actuator_values import values_from_message
 from softform_core.arrays import Array
-from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_interfaces.action import PlanToShape
 from softform_interfaces.msg import ActuatorValues
-from softform_ros.goal_error import GoalError
+from softform_ros.goal_error import GoalError, in_code
 
 Code = PlanToShape.Result
 """Error codes, `NONE` … `INTERNAL_ERROR`; the action's definition is their only list."""
@@ -60,10 +59,8 @@ def check_given_values(values: ActuatorValues, robot: Robot, code: int, what: st
     Raises:
         GoalError: On a wrong number, a value that is not finite, or one out of range.
     """
-    try:
+    with in_code(code, f"{what} cannot be used: "):
         return robot.check_commands(np.asarray(values_from_message(values, robot)))
-    except SoftformError as error:
-        raise GoalError(code, f"{what} cannot be used: {error.message}", error.next_step) from error
 
 
 def check_limits(clearance: float, max_time: float, robot: Robot) -> None:

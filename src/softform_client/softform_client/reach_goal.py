@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_client.actuator_values import values_from_message
-from softform_core.errors import SoftformError
 from softform_core.robots import Robot
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
@@ -152,21 +151,14 @@ def check_size(points: int, what: str = "target") -> None:
 
 
 def check_shape(points: NDArray[np.float64], triangles: NDArray[np.int64], robot: Robot) -> TargetShape:
-    """Return the target as a shape.
-
-    Args:
-        points: (N, 3) m.
-        triangles: (F, 3) indices; F = 0 for a cloud.
-        robot: Robot that takes the shape.
+    """Return the target, (N, 3) m with (F, 3) triangles or none, as a shape.
 
     Raises:
         GoalError: If the points or triangles are unusable, or their size shows a wrong unit.
     """
-    try:
+    with in_code(Code.INVALID_TARGET):
         checked = check_target(points, robot)
         return TargetShape.from_mesh(checked, triangles) if len(triangles) else TargetShape.from_cloud(checked)
-    except SoftformError as error:
-        raise GoalError(Code.INVALID_TARGET, error.message, error.next_step) from error
 
 
 def check_upright(target: TargetShape | None, robot: Robot) -> None:
@@ -199,11 +191,8 @@ def check_seed(values: ActuatorValues, robot: Robot, what: str = "Seed") -> NDAr
     """
     if len(values.value) == 0:
         return None
-    try:
+    with in_code(Code.INVALID_SEED, f"{what} values cannot be used: "):
         return robot.check_commands(np.asarray(values_from_message(values, robot)))
-    except SoftformError as error:
-        message = f"{what} values cannot be used: {error.message}"
-        raise GoalError(Code.INVALID_SEED, message, error.next_step) from error
 
 
 def check_limits(tolerance: float, max_time: float, max_rounds: int, starts: int = 0, preference: float = 0.0) -> None:

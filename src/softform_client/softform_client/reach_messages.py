@@ -10,7 +10,6 @@ from std_msgs.msg import Header
 
 from softform_client.actuator_values import values_to_message
 from softform_client.feature_checks import check_features, check_wanted
-from softform_client.light_mesh import as_light
 from softform_client.reach_goal import (
     Code,
     ReachGoal,
@@ -22,7 +21,7 @@ from softform_client.reach_goal import (
     check_size,
     check_upright,
 )
-from softform_core.registration.rigid import RigidTransform
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.robots import Robot
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
@@ -36,6 +35,19 @@ from softform_ros.conversions import (
     values_from_cloud,
 )
 from softform_ros.goal_error import GoalError, in_code
+
+MOST_TRIANGLES = 20_000
+"""Triangles of a message are unpacked one by one, by the thread that also repeats what the robot holds: a hundred
+thousand take most of the second after which the driver vents."""
+
+SAMPLED_POINTS = 20_000
+
+
+def as_light(shape: TargetShape) -> TargetShape:
+    """The shape itself, or of a mesh of more than `MOST_TRIANGLES` a cloud of `SAMPLED_POINTS`, even by area."""
+    if shape.faces is None or len(shape.faces) <= MOST_TRIANGLES:
+        return shape
+    return shape.sample(SAMPLED_POINTS)
 
 
 def goal_from_message(

@@ -5,8 +5,8 @@ from builtin_interfaces.msg import Time
 
 from softform_client.follow_goal import FollowGoal, ShapePath
 from softform_client.follow_messages import goal_to_message as follow_message
-from softform_client.light_mesh import MOST_TRIANGLES, SAMPLED_POINTS, as_light
 from softform_client.reach_goal import Mode, ReachGoal
+from softform_client.reach_messages import MOST_TRIANGLES, SAMPLED_POINTS, as_light
 from softform_client.reach_messages import goal_to_message as reach_message
 from softform_core.shapes.target import TargetShape
 from softform_ros.conversions import points_from_cloud

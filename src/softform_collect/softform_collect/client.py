@@ -17,13 +17,7 @@ from types import FrameType
 from std_msgs.msg import Empty
 from tqdm import tqdm
 
-from softform_collect.data_set import (
-    asked_actuations,
-    default_output,
-    free_bag,
-    missing_frames,
-    open_to_continue,
-)
+from softform_collect.data_set import asked_actuations, default_output, free_bag, missing_frames, open_to_continue
 from softform_core.errors import SoftformError
 from softform_core.paths import check_reality
 from softform_core.robots import load_robot
@@ -84,12 +78,7 @@ def _terminate(number: int, frame: FrameType | None) -> None:
 
 
 def collect(request: CollectRequest, say: Say, goes_on: Callable[[], bool] = lambda: False) -> CollectDataset.Result:
-    """Collect what is missing of the asked frames.
-
-    Args:
-        request: Data set to collect.
-        say: Takes one line of progress at a time.
-        goes_on: Asked after Ctrl-C, when the robot vents: whether to go on.
+    """Collect what is missing of the asked frames; `goes_on` is asked after Ctrl-C, when the robot vents.
 
     Raises:
         SoftformError: If the request does not fit the data set, or the stack, the robot, the capture or the disk

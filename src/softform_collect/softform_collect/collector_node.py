@@ -8,7 +8,7 @@ from rclpy.event_handler import QoSLivelinessChangedInfo, SubscriptionEventCallb
 from std_msgs.msg import Empty
 
 from softform_collect.frame_collector import FrameCollector
-from softform_collect.goal import Code, CollectError, CollectGoal, CollectOutcome, CollectSettings
+from softform_collect.goal import Code, CollectGoal, CollectOutcome, CollectSettings
 from softform_collect.messages import feedback_to_message, goal_from_message, result_to_message
 from softform_collect.robot_link import RobotLink
 from softform_core.paths import DEFAULT_ROBOT
@@ -17,29 +17,27 @@ from softform_interfaces.action import CollectDataset
 from softform_ros.action_goals import GoalLedger, in_worker
 from softform_ros.checked_action import CheckedAction
 from softform_ros.diagnostics import Health
+from softform_ros.goal_error import GoalError
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
 from softform_ros.parameters import Parameter
 from softform_ros.qos import ATTENDANCE
 
 PARAMETERS = (
-    Parameter(
-        "robot", DEFAULT_ROBOT, "Robot that is captured: a name in `config/robots`, or the path of a description."
-    ),
+    Parameter("robot", DEFAULT_ROBOT,
+        "Robot that is captured: a name in `config/robots`, or the path of a description."),
     Parameter("source", "hardware", "Whose frames these are; a data set has those of one source only."),
     Parameter("bag", "", "Raw recording of this run, noted in the data set; empty: none."),
     Parameter("settle_timeout", 30.0, "Time for the robot to settle, s.", 0.1, 3600.0),
-    Parameter(
-        "capture_timeout", 20.0, "Time to wait for a capture of the settled robot, s.", 0.1, 3600.0, read_only=False
-    ),
+    Parameter("capture_timeout", 60.0, "Time to wait for a capture of the settled robot, s.", 0.1, 3600.0,
+        read_only=False),
     Parameter("ready_timeout", 10.0, "Time within which the driver must be heard, s.", 0.1, 3600.0),
     Parameter("captures_a_frame", 3, "Captures of one actuation that are tried before its frame is rejected.", 1, 100),
     Parameter("averaged_markers", 10, "Marker frames whose mean is one stored frame.", 1, 10_000),
-    Parameter(
-        "least_free_disk", 1000, "Room that is left on the disk; collecting ends before less is, MB.", 10, 1 << 24
-    ),
+    Parameter("least_free_disk", 1000, "Room that is left on the disk; collecting ends before less is, MB.",
+        10, 1 << 24),
     Parameter("drift_warning", 0.01, "Drift of the reference pose that is reported, of the robot's size.", 0.0, 1.0),
     Parameter("drift_limit", 0.02, "Drift of the reference pose that ends collecting, of the robot's size.", 0.0, 1.0),
-)
+)  # fmt: skip
 
 
 class CollectorNode(SoftformLifecycleNode):
@@ -50,7 +48,6 @@ class CollectorNode(SoftformLifecycleNode):
     """
 
     def __init__(self) -> None:
-        """Declare the parameters; nothing is opened before `configure`."""
         super().__init__("collector", PARAMETERS, hardware_id="collector")
         self._robot: Robot | None = None
         self._server: CheckedAction[CollectGoal] | None = None
@@ -104,11 +101,7 @@ class CollectorNode(SoftformLifecycleNode):
 
     def health(self) -> Health:
         """Outcome of the last goal, and reason of the last rejection."""
-        values = {
-            "active": self.is_active,
-            "collecting": self._accepted is not None,
-            **self._ledger.values(),
-        }
+        values = {"active": self.is_active, "collecting": self._accepted is not None, **self._ledger.values()}
         return self._ledger.health(values)
 
     def _settings(self) -> CollectSettings:
@@ -144,7 +137,7 @@ class CollectorNode(SoftformLifecycleNode):
     def _check(self, message: CollectDataset.Goal) -> CollectGoal:
         assert self._robot is not None
         if self._accepted is not None:
-            raise CollectError(
+            raise GoalError(
                 Code.INVALID_GOAL,
                 f"Frames are being collected into {self._accepted.output}.",
                 "Wait until that is done, or cancel it.",

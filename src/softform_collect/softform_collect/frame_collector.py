@@ -1,7 +1,9 @@
 """Collecting frames: actuate, settle, capture, check, store (paper 000, Sec. V-B2). The work of node `collector`."""
 
+import shutil
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 from softform_client.capture_watch import Moment
 from softform_collect.data_set import (
@@ -13,30 +15,39 @@ from softform_collect.data_set import (
     open_to_continue,
     provenance,
 )
-from softform_collect.disk_room import check_free_disk
-from softform_collect.goal import (
-    AGAIN,
-    Code,
-    CollectError,
-    CollectGoal,
-    CollectOutcome,
-    CollectSettings,
-    Progress,
-)
+from softform_collect.goal import AGAIN, Code, CollectGoal, CollectOutcome, CollectSettings, Progress
 from softform_collect.marker_captures import MarkerCaptures
 from softform_collect.recorders import MarkerRecorder, Recorder, ScanRecorder
 from softform_collect.reference_pose import ReferencePose
 from softform_collect.robot_link import RobotLink
 from softform_collect.settled_robot import SettledRobot
 from softform_core.arrays import Array
-from softform_core.errors import SoftformError
 from softform_core.files import only_writer
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.frames.marker_quality import MarkerJudge, check_same_rest
 from softform_core.frames.marker_store import create_marker_frames
 from softform_core.frames.store import FrameStore, create_frames
 from softform_core.robots import Robot
-from softform_ros.goal_error import failure
+from softform_ros.goal_error import GoalError, failure, in_code
+
+
+def check_free_disk(place: Path, least_free: float, needed: float = 0.0) -> None:
+    """End collecting while `least_free` bytes beside the `needed` ones are left where the data set is or will be.
+
+    Raises:
+        GoalError: If less is free.
+    """
+    existing = next(one for one in (place, *place.parents) if one.exists())
+    free = shutil.disk_usage(existing).free
+    if free >= least_free + needed:
+        return
+    what = f"{needed / 1e6:.0f} MB are still to be written and " if needed else ""
+    raise GoalError(
+        Code.STORE_FAILED,
+        f"The disk of {place} has {free / 1e6:.0f} MB left; {what}{least_free / 1e6:.0f} MB are to stay free.",
+        f"Free space, or give another --output. {AGAIN}",
+    )
+
 
 _MOST_IN_A_ROW = 10
 """Consecutive unfit frames after which robot or cameras must have changed, so that later frames would be unfit, too."""
@@ -89,10 +100,8 @@ class FrameCollector:
     def _collect(self) -> None:
         goal, source = self._goal, self._settings.source
         actuations = asked_actuations(self._robot, goal.frames, goal.seed)
-        try:
+        with in_code(Code.INVALID_GOAL):
             self._store = open_to_continue(goal.output, self._robot, goal.seed, source, goal.via, writable=True)
-        except SoftformError as error:
-            raise CollectError(Code.INVALID_GOAL, error.message, error.next_step) from error
         to_do = goal.frames
         if self._store is not None:
             to_do = len(missing_frames(self._store, goal.frames)) + max(0, goal.frames - len(self._store))
@@ -123,7 +132,7 @@ class FrameCollector:
             rejected = [*rejected, int(number)] if fault else []
             if len(rejected) == _MOST_IN_A_ROW:
                 store.take_back(rejected)
-                raise CollectError(
+                raise GoalError(
                     Code.CAPTURE_FAILED,
                     f"{len(rejected)} frames in a row were unfit, {rejected[0]} to {rejected[-1]}; of the last one: "
                     f"{fault}",
@@ -144,7 +153,7 @@ class FrameCollector:
         load_pipeline(self._robot)  # rejected before anything moves if there is none; loading it later takes seconds
         self._tell_stage(0, "settling")
         names, rest = self._captures.rest_frame()
-        try:
+        with in_code(Code.CAPTURE_FAILED):
             store = self._store
             assert not isinstance(store, FrameStore)
             if store is None:
@@ -156,8 +165,6 @@ class FrameCollector:
             else:
                 check_same_rest(store.names, store.rest, names, rest, self._robot)
                 judge = MarkerJudge(self._robot, store.names, store.rest)
-        except SoftformError as error:
-            raise CollectError(Code.CAPTURE_FAILED, error.message, error.next_step) from error
         averaged, frame = self._settings.averaged_markers, self._settings.frame
         return MarkerRecorder(store, self._robot, judge, self._link.markers, frame, averaged)
 

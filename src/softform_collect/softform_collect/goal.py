@@ -4,16 +4,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from softform_interfaces.action import CollectDataset
-from softform_ros.goal_error import GoalError
 
 Code = CollectDataset.Result
 """Error codes, `NONE` … `INTERNAL_ERROR`; the action's definition is their only list."""
 
 AGAIN = "Then run the same command again; it continues."
-
-
-class CollectError(GoalError):
-    """Why collecting ended early, with a code of `collect_dataset`; all frames up to then are kept."""
 
 
 @dataclass(frozen=True)

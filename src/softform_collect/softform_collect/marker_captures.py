@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from softform_client.capture_watch import Capture, Moment
-from softform_collect.goal import Code, CollectError, CollectSettings
+from softform_collect.goal import Code, CollectSettings
 from softform_collect.recorders import averaged_markers, labelled, take_markers
 from softform_collect.settled_robot import SettledRobot
 from softform_core.arrays import Array
-from softform_core.errors import SoftformError
 from softform_core.frames.marker_quality import rest_frame
 from softform_core.robots import Robot
 from softform_interfaces.msg import MarkerFrame
+from softform_ros.goal_error import in_code
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,7 @@ class MarkerCapture:
 
 
 class MarkerCaptures:
-    """Captures averaged markers of a robot that has settled.
-
-    Args:
-        robot: Robot that carries the markers.
-        settled: Brings it there.
-        settings: Settings of the planner.
-    """
+    """Captures averaged markers of a robot that has settled."""
 
     def __init__(self, robot: Robot, settled: SettledRobot, settings: CollectSettings) -> None:
         self._robot, self._settled, self._settings = robot, settled, settings
@@ -47,16 +41,14 @@ class MarkerCaptures:
         """Names and positions, (M, 3) m, of the markers of the robot at rest.
 
         Raises:
-            CollectError: If robot or markers cannot be used.
+            GoalError: If robot or markers cannot be used.
         """
         what = "the rest frame"
         moment: Moment = self._settled.go_to(self._robot.rest_actuation, what)
         for _ in range(self._settings.captures_a_frame):  # a marker that is missing now may be seen a moment later
             taken = self._take(moment, what)
-            try:
+            with in_code(Code.CAPTURE_FAILED):
                 names, rest = rest_frame(labelled(taken, self._settings.frame), self._robot)
-            except SoftformError as error:
-                raise CollectError(Code.CAPTURE_FAILED, error.message, error.next_step) from error
             if len(names) == len(taken[-1].cloud.name):
                 break
             moment = taken[-1]
@@ -65,20 +57,15 @@ class MarkerCaptures:
         return names, rest
 
     def at(self, actuation: Array, names: list[str], what: str) -> Iterator[MarkerCapture]:
-        """Capture markers of a pose that is always reached from rest, again and again as often as those of a frame.
+        """Capture markers of a pose (k,) that is always reached from rest, again and again as often as for a frame.
 
         Soft robots remember where they came from (paper 004, Sec. V-B): only poses with the same past are compared.
-
-        Args:
-            actuation: (k,).
-            names: M names of the markers.
-            what: Is captured, for messages.
 
         Yields:
             The captures.
 
         Raises:
-            CollectError: If the robot does not get there, or nothing is captured.
+            GoalError: If the robot does not get there, or nothing is captured.
         """
         self._settled.go_to(self._robot.rest_actuation, what)
         moment: Moment = self._settled.go_to(actuation, what)

@@ -3,33 +3,29 @@
 from pathlib import Path
 
 from softform_collect.data_set import VIA, asked_actuations, default_output
-from softform_collect.goal import Code, CollectError, CollectGoal, CollectOutcome, Progress
-from softform_core.errors import SoftformError
+from softform_collect.goal import Code, CollectGoal, CollectOutcome, Progress
 from softform_core.robots import Robot
 from softform_interfaces.action import CollectDataset
+from softform_ros.goal_error import GoalError, in_code
 
 
 def goal_from_message(message: CollectDataset.Goal, robot: Robot) -> CollectGoal:
     """Check a goal.
 
     Raises:
-        CollectError: If nothing is to be collected, or by nothing that there is.
+        GoalError: If nothing is to be collected, or by nothing that there is.
     """
     if message.via not in VIA:
-        raise CollectError(
-            Code.INVALID_GOAL, f"Nothing captures via '{message.via}'.", f"Give one of {', '.join(VIA)}."
-        )
-    try:
+        raise GoalError(Code.INVALID_GOAL, f"Nothing captures via '{message.via}'.", f"Give one of {', '.join(VIA)}.")
+    with in_code(Code.INVALID_GOAL):
         asked_actuations(robot, message.frames, message.seed)
-    except SoftformError as error:
-        raise CollectError(Code.INVALID_GOAL, error.message, error.next_step) from error
     output = Path(message.output).expanduser() if message.output else default_output(robot)
     if not output.is_absolute():
-        raise CollectError(
+        raise GoalError(
             Code.INVALID_GOAL, f"The output '{output}' is relative.", "Give an absolute path: the node runs elsewhere."
         )
     if message.reference_every and message.via != "mocap":
-        raise CollectError(Code.INVALID_GOAL, "Drift is measured by markers.", "Collect via mocap, or without it.")
+        raise GoalError(Code.INVALID_GOAL, "Drift is measured by markers.", "Collect via mocap, or without it.")
     return CollectGoal(message.via, message.frames, message.seed, output, message.reference_every)
 
 

@@ -45,19 +45,11 @@ class Recorder(Protocol):
 
 
 class ScanRecorder:
-    """One captured cloud a frame."""
+    """One captured cloud a frame, which must be in `frame`."""
 
     topic = "captured_cloud"
 
     def __init__(self, store: FrameStore, robot: Robot, clouds: CaptureWatch[PointCloud2], frame: str) -> None:
-        """Nothing is taken yet.
-
-        Args:
-            store: Store of the frames.
-            robot: Robot that is captured.
-            clouds: Captured clouds.
-            frame: Frame that they must be in.
-        """
         self._store, self._robot, self._clouds, self._frame = store, robot, clouds, frame
         self._shapes = ShapeJudge(robot)
         for number in store.captured:
@@ -98,8 +90,13 @@ class ScanRecorder:
 class MarkerRecorder:
     """The mean of some marker frames a frame.
 
-    Attributes:
+    Args:
         store: Store of the frames.
+        robot: Robot that is captured.
+        judge: Judge of the captured markers.
+        markers: Captured markers.
+        frame: Frame that they must be in.
+        averaged: Number of marker frames in one stored frame.
     """
 
     topic = "captured_markers"
@@ -113,16 +110,6 @@ class MarkerRecorder:
         frame: str,
         averaged: int,
     ) -> None:
-        """Nothing is taken yet.
-
-        Args:
-            store: Store of the frames.
-            robot: Robot that is captured.
-            judge: Judge of the captured markers.
-            markers: Captured markers.
-            frame: Frame that they must be in.
-            averaged: Number of marker frames in one stored frame.
-        """
         self.store, self._robot, self._watch = store, robot, markers
         self._frame, self._averaged = frame, averaged
         self._judge = judge
@@ -170,14 +157,7 @@ def take_markers(
 def averaged_markers(
     taken: list[Capture[MarkerFrame]], frame: str, names: list[str], robot: Robot
 ) -> tuple[Array, str]:
-    """As `average_markers`, of marker frames as they came; those that cannot be read show no marker, which is a fault.
-
-    Args:
-        taken: The marker frames.
-        frame: Frame that they must be in.
-        names: The M markers that there must be.
-        robot: Robot that carries the markers.
-    """
+    """As `average_markers`, of frames of M markers as they came; one that cannot be read shows none, a fault."""
     try:
         return average_markers(labelled(taken, frame), names, robot)
     except SoftformError as error:
@@ -185,11 +165,7 @@ def averaged_markers(
 
 
 def labelled(taken: list[Capture[MarkerFrame]], frame: str) -> list[LabelledMarkers]:
-    """Marker frames as arrays.
-
-    Args:
-        taken: Captured frames, in the order of arrival.
-        frame: Frame that they must be in.
+    """Captured marker frames as arrays; they must be in that frame.
 
     Raises:
         SoftformError: If one is in another frame, or cannot be read.

@@ -5,7 +5,7 @@ from datetime import datetime
 
 import numpy as np
 
-from softform_collect.goal import AGAIN, Code, CollectError, CollectSettings
+from softform_collect.goal import AGAIN, Code, CollectSettings
 from softform_collect.marker_captures import MarkerCapture, MarkerCaptures
 from softform_collect.recorders import MarkerRecorder
 from softform_core.arrays import Array
@@ -13,6 +13,7 @@ from softform_core.frames.quality import MIN_COVERAGE
 from softform_core.frames.references import marker_drift, reference_actuation
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
+from softform_ros.goal_error import GoalError
 
 _WHAT = "the reference pose"
 
@@ -44,7 +45,7 @@ class ReferencePose:
         """Capture, keep and compare; a capture that is unfit is taken again, as those of frames are.
 
         Raises:
-            CollectError: If the markers have moved further than the limit, or too few are seen to tell.
+            GoalError: If the markers have moved further than the limit, or too few are seen to tell.
         """
         store, actuation = self._store, self._actuation
         for capture in self._captures.at(actuation, store.names, _WHAT):
@@ -59,7 +60,7 @@ class ReferencePose:
         warning = "WARNING: " if np.nanmax(drift) > self._settings.drift_warning * self._size() else ""
         self._tell(f"{warning}{self._in_words(drift)}")
 
-    def _unfit(self, capture: MarkerCapture, drift: Array) -> CollectError | None:
+    def _unfit(self, capture: MarkerCapture, drift: Array) -> GoalError | None:
         fault = capture.fault
         seen = np.isfinite(capture.positions).all(axis=1).mean()
         if not fault and seen < MIN_COVERAGE:
@@ -70,13 +71,13 @@ class ReferencePose:
             fault = "no marker of its first capture is seen."
         if not fault:
             return None
-        return CollectError(Code.CAPTURE_FAILED, f"{_WHAT.capitalize()} cannot be used: {fault}", f"Look why. {AGAIN}")
+        return GoalError(Code.CAPTURE_FAILED, f"{_WHAT.capitalize()} cannot be used: {fault}", f"Look why. {AGAIN}")
 
-    def _drifted(self, drift: Array) -> CollectError | None:
+    def _drifted(self, drift: Array) -> GoalError | None:
         limit = self._settings.drift_limit * self._size()
         if np.nanmax(drift) <= limit:
             return None
-        return CollectError(
+        return GoalError(
             Code.ROBOT_DRIFTED,
             f"The robot has drifted: {self._in_words(drift)}; {MM_PER_M * limit:.1f} mm is the limit.",
             "See whether markers, cameras or the robot were moved. Put them back and run the same command again, "

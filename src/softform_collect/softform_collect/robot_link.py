@@ -1,7 +1,6 @@
 """One end of the topics between a node and a running robot: commands out, measured values and captures in."""
 
 from collections.abc import Callable
-from types import TracebackType
 from typing import TypeVar
 
 import numpy as np
@@ -42,13 +41,6 @@ class RobotLink:
     """
 
     def __init__(self, robot: Robot, node: Node, frames: Frames) -> None:
-        """Nothing is opened before the `with` block.
-
-        Args:
-            robot: Robot whose chambers are commanded.
-            node: Node of the topics; spun by the caller.
-            frames: TF frames of the node.
-        """
         self._robot, self._node, self._frames = robot, node, frames
         self.driver = DriverWatch(robot, _STATE_TIMEOUT, source=node.get_name())
         self.clouds: CaptureWatch[PointCloud2] = CaptureWatch(read=self._in_robot_frame)
@@ -78,9 +70,7 @@ class RobotLink:
         self._timer = create_steady_timer(node, _REPEAT_PERIOD, self.command.repeat)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Hold nothing, so that the driver makes the robot safe, and close."""
         self.let_go()
         self._node.destroy_timer(self._timer)

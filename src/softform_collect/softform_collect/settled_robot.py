@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 from softform_client.driver_watch import MeasuredValues
-from softform_collect.goal import AGAIN, Code, CollectError, CollectSettings
+from softform_collect.goal import AGAIN, Code, CollectSettings
 from softform_collect.robot_link import RobotLink
 from softform_core.arrays import Array
 from softform_ros.command_lease import LeaseRejectedError
@@ -14,39 +14,26 @@ _POLL_SECONDS = 0.1
 
 
 class SettledRobot:
-    """Brings the robot to an actuation and waits until it has settled there.
-
-    Attributes:
-        link: Connection to the robot.
-
-    Args:
-        link: Connection to the robot.
-        settings: Tolerances and timeouts.
-        stop: Code for which to stop, `NONE` to go on.
-    """
+    """Brings the robot to an actuation and waits until it has settled there, or `stop` gives a code."""
 
     def __init__(self, link: RobotLink, settings: CollectSettings, stop: Callable[[], int]) -> None:
         self.link = link
         self._settings, self._stop = settings, stop
 
     def go_to(self, actuation: Array, what: str) -> MeasuredValues:
-        """Hold an actuation from now on and wait until the robot has settled there.
-
-        Args:
-            actuation: (m,).
-            what: Is to be captured there, for messages.
+        """Hold an actuation (m,) from now on and wait until the robot has settled there, where `what` is captured.
 
         Returns:
             What the driver measured when it had settled.
 
         Raises:
-            CollectError: If the driver fails or collecting is stopped.
+            GoalError: If the driver fails or collecting is stopped.
         """
         commanded_at = time.time()
         try:
             is_held = self.link.hold(self.link.commands(actuation), lambda: not self.is_stopped())
         except LeaseRejectedError as error:
-            raise CollectError(Code.DRIVER_FAILED, error.message, f"{error.next_step} {AGAIN}") from error
+            raise GoalError(Code.DRIVER_FAILED, error.message, f"{error.next_step} {AGAIN}") from error
         if not is_held:
             raise self._stop_error(what)
         return self.still_settled(actuation, commanded_at, what)
@@ -63,7 +50,7 @@ class SettledRobot:
             settled = self.link.driver.wait_until_settled(commands, tolerance, timeout, since, self.is_stopped)
         except GoalError as error:  # the driver's word, which knows of no frames
             message = f"{what.capitalize()} was not captured. {error.message}"
-            raise CollectError(Code.DRIVER_FAILED, message, f"{error.next_step} {AGAIN}") from error
+            raise GoalError(Code.DRIVER_FAILED, message, f"{error.next_step} {AGAIN}") from error
         if settled is None:
             raise self._stop_error(what)
         return settled
@@ -72,7 +59,7 @@ class SettledRobot:
         """Wait for a driver that follows commands.
 
         Raises:
-            CollectError: If none does in time, or collecting is stopped.
+            GoalError: If none does in time, or collecting is stopped.
         """
         deadline = time.monotonic() + self._settings.ready_timeout
         while not self.is_stopped():
@@ -81,7 +68,7 @@ class SettledRobot:
                 return
             except GoalError as error:
                 if time.monotonic() > deadline:
-                    raise CollectError(Code.DRIVER_FAILED, error.message, error.next_step) from error
+                    raise GoalError(Code.DRIVER_FAILED, error.message, error.next_step) from error
                 time.sleep(_POLL_SECONDS)
         raise self._stop_error("a frame")
 
@@ -89,23 +76,23 @@ class SettledRobot:
         """Whether collecting shall end."""
         return self.link.stop_reason is not None or self._stop() != Code.NONE
 
-    def nothing_came(self, topic: str, what: str) -> CollectError:
+    def nothing_came(self, topic: str, what: str) -> GoalError:
         """Why there is no capture of what was to be captured."""
         if self.is_stopped():
             return self._stop_error(what)
-        return CollectError(
+        return GoalError(
             Code.CAPTURE_FAILED,
             f"No {topic} of the settled robot came within {self._settings.capture_timeout:g} s for {what}.",
             f"Check the capture device (its diagnostics say what it rejected). {AGAIN}",
         )
 
-    def _stop_error(self, what: str) -> CollectError:
+    def _stop_error(self, what: str) -> GoalError:
         if self._stop() == Code.NONE:
-            return CollectError(
+            return GoalError(
                 Code.DRIVER_FAILED,
                 f"The driver stopped following commands before {what} was captured: {self.link.stop_reason}",
                 f"Remove the cause. {AGAIN}",
             )
         why = {Code.CANCELLED: "Collecting was cancelled", Code.NODE_DEACTIVATED: "The node was deactivated"}
         reason = why.get(self._stop(), "Collecting was stopped")
-        return CollectError(self._stop(), f"{reason} before {what} was captured; the robot vents.", AGAIN)
+        return GoalError(self._stop(), f"{reason} before {what} was captured; the robot vents.", AGAIN)

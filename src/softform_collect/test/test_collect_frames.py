@@ -13,7 +13,7 @@ from builtin_interfaces.msg import Time
 from softform_client.capture_watch import CaptureWatch
 from softform_client.driver_watch import DriverWatch
 from softform_client.held_command import HeldCommand
-from softform_collect import disk_room, marker_captures
+from softform_collect import frame_collector, marker_captures
 from softform_collect.frame_collector import FrameCollector
 from softform_collect.goal import Code, CollectGoal, CollectSettings
 from softform_collect.robot_link import RobotLink
@@ -374,7 +374,7 @@ def test_collecting_ends_before_the_disk_is_full_and_goes_on(tmp_path, monkeypat
     path = tmp_path / "f.zarr"
     with QuickRobot() as robot:
         free = lambda place: SimpleNamespace(free=2e6 if robot.frame < 1 else 0.9e6)  # noqa: E731
-        monkeypatch.setattr(disk_room.shutil, "disk_usage", free)
+        monkeypatch.setattr(frame_collector.shutil, "disk_usage", free)
         outcome, _ = collect(robot, path, 9)
         assert outcome.code == Code.STORE_FAILED and "2 MB left" in outcome.message  # nine scans do not fit
         assert robot.frame == -1 and not path.exists()

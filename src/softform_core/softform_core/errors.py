@@ -2,12 +2,7 @@
 
 
 class SoftformError(Exception):
-    """Something is wrong that the user can correct.
-
-    Args:
-        message: The error, with the offending value.
-        next_step: Remedy, as a sentence or a command.
-    """
+    """Something is wrong that the user can correct: the error with the offending value, and a remedy."""
 
     def __init__(self, message: str, next_step: str = "") -> None:
         """Store both sentences; `str(error)` shows them together."""

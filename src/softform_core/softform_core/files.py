@@ -49,10 +49,6 @@ def _sync_folder(folder: Path) -> None:
 def only_writer(output: Path, activity: str) -> Iterator[None]:
     """Hold a lock beside a store, which the system lets go even if this process is killed.
 
-    Args:
-        output: The store.
-        activity: Activity of the writers for messages, such as "simulating".
-
     Raises:
         SoftformError: If another process holds it, or the folder cannot be written.
     """

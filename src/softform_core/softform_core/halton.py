@@ -14,7 +14,7 @@ _BATCH = 1024
 
 
 def halton_actuations(minimum: Array, maximum: Array, count: int, seed: int, keep: Keep | None = None) -> Array:
-    """Draw actuations from the working range.
+    """Draw actuations from the working range, (n, k) Pa.
 
     Args:
         minimum: (k,) lowest actuation.
@@ -23,9 +23,6 @@ def halton_actuations(minimum: Array, maximum: Array, count: int, seed: int, kee
         seed: Scrambles the sequence.
         keep: Given (m, k) points of the unit cube and (m,) one more Halton dimension as a coin, which of them to keep;
             None keeps all.
-
-    Returns:
-        (n, k) Pa.
 
     Raises:
         SoftformError: If `count` is not positive.

@@ -125,11 +125,7 @@ def robot_file(name_or_path: str | Path) -> Path:
 
 
 def reality_file(name_or_path: str | Path, kind: str) -> Path:
-    """Description file of a virtual rig's reality.
-
-    Args:
-        name_or_path: Name in `config/realities/KIND`, or path.
-        kind: Kind of the robot's body.
+    """Description file of a virtual rig's reality: a name in `config/realities/KIND`, or a path.
 
     Raises:
         SoftformError: If there is none.

@@ -10,11 +10,6 @@ class PeriodicThread:
 
     Attributes:
         failure: Why it has ended by itself, or None.
-
-    Args:
-        name: Name of the thread, also in `failure`.
-        period: Period, s.
-        act: Function to call.
     """
 
     def __init__(self, name: str, period: float, act: Callable[[], object]) -> None:

@@ -6,7 +6,7 @@ import pytest
 from softform_core.errors import SoftformError
 from softform_core.evaluation.measured_errors import measure_errors
 from softform_core.forward.robot_pipeline import load_pipeline
-from softform_core.registration.rigid import RigidTransform
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.robots import load_robot
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M

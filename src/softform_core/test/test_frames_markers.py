@@ -8,7 +8,7 @@ import zarr
 
 from softform_core.errors import SoftformError
 from softform_core.frames.marker_quality import LabelledMarkers, average_markers, check_same_rest, rest_frame
-from softform_core.frames.marker_store import MarkerStore, create_marker_frames, load_marker_recording
+from softform_core.frames.marker_store import MarkerStore, create_marker_frames, open_marker_frames
 from softform_core.frames.quality import MarkerQuality
 from softform_core.frames.recording import FrameStatus
 from softform_core.frames.sources import open_recording
@@ -47,7 +47,7 @@ def test_what_is_written_comes_back_with_its_missing_markers(tmp_path):
         write(store, number)
     write(store, 1, MarkerQuality(0.2, "20% of the markers are seen."))
     store.extend(actuations(7))
-    recording = load_marker_recording(store.path, ROBOT)
+    recording = open_marker_frames(store.path, ROBOT).recording()
     assert list(recording.numbers) == [0, 2] and recording.names == NAMES
     assert np.array_equal(recording.rest, REST)
     assert np.array_equal(recording.positions, [positions(0), positions(2)], equal_nan=True)
@@ -85,7 +85,7 @@ def test_a_damaged_store_says_what_is_wrong(tmp_path, damage, said):
     write(store, 0)
     damage(store.path)
     with pytest.raises(SoftformError, match=said):
-        load_marker_recording(store.path, ROBOT)
+        open_marker_frames(store.path, ROBOT).recording()
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,8 @@ from scipy.spatial import Delaunay
 
 from softform_core.arrays import Array
 from softform_core.robots import load_robot
-from softform_core.surface.bending import bending_energy
 from softform_core.surface.bspline import basis_matrix, evaluate
-from softform_core.surface.fit import LARGEST_AMPLIFICATION, SurfaceFitter
+from softform_core.surface.fit import LARGEST_AMPLIFICATION, SurfaceFitter, bending_energy
 from softform_core.surface.mean_value import parametrise
 from softform_core.training.shapes import distances_from_mesh
 

@@ -1,39 +1,48 @@
-"""Gain and offset of actuations are found in captured frames, outliers or not, and come before N_fk for nothing."""
+"""Corrections of the actuation are found in captured frames, outliers or not, and come before N_fk for nothing."""
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
+from softform_core.arrays import Array
+from softform_core.errors import SoftformError
+from softform_core.forward.actuation_correction import gains
 from softform_core.forward.pipeline import ForwardPipeline
-from softform_core.forward.rbf_warp import ActuationCorrection, SimToReal
-from softform_core.frames.frames import Frames
-from softform_core.networks.mlp_weights import extract_mlp
+from softform_core.forward.rbf_warp import SimToReal
+from softform_core.frames.frames import Frames, MarkerFrames
+from softform_core.geometry.rigid import RigidTransform
+from softform_core.networks.mlp_weights import MlpWeights, chained, extract_mlp, perceptron_of
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import load_robot
 from softform_core.surface.patch_set import SHEET
-from softform_core.training.actuation_fit import fit_actuation
+from softform_core.training.actuation_fit import fit_actuation, fit_actuation_to_markers
 
 GAIN = np.array([1.1, 0.9, 1.0, 0.95, 1.05, 1.0, 1.1, 0.92, 1.0])
 OFFSET = np.array([100.0, -100.0, 0.0, 50.0, -50.0, 0.0, 80.0, -80.0, 0.0])
 
 
 @pytest.fixture(scope="module")
-def simulated() -> ForwardPipeline:
-    network = extract_mlp(load_forward_kinematics(load_robot("membrane"))[0])
+def network() -> MlpWeights:
+    return extract_mlp(load_forward_kinematics(load_robot("membrane"))[0])
+
+
+@pytest.fixture(scope="module")
+def simulated(network: MlpWeights) -> ForwardPipeline:
     return ForwardPipeline(network, SHEET.samples(900), None, SHEET)
 
 
 def test_the_corrected_network_is_that_of_the_corrected_actuation() -> None:
     network = extract_mlp(load_forward_kinematics(load_robot("membrane"))[0])
     actuation = np.random.default_rng(0).uniform(500.0, 4500.0, (3, 9))
-    corrected = ActuationCorrection(GAIN, OFFSET).before(network)
+    corrected = gains(GAIN, OFFSET).before(network)
     np.testing.assert_allclose(corrected.forward(actuation), network.forward(GAIN * actuation + OFFSET), atol=1e-9)
 
 
 @pytest.mark.parametrize("outliers", [0, 40])
-def test_gain_and_offset_are_found(simulated: ForwardPipeline, outliers: int) -> None:
+def test_gain_and_offset_are_found(network: MlpWeights, simulated: ForwardPipeline, outliers: int) -> None:
     random = np.random.default_rng(3)
     actuation = random.uniform(500.0, 4000.0, (30, 9))
     real = GAIN * actuation + OFFSET
@@ -44,15 +53,60 @@ def test_gain_and_offset_are_found(simulated: ForwardPipeline, outliers: int) ->
         cloud[:outliers] += random.uniform(-15.0, 15.0, (outliers, 3))
         clouds.append(0.001 * cloud)
         normals.append(normal[chosen])
-    found = fit_actuation(simulated, Frames(actuation, clouds, normals))
-    np.testing.assert_allclose(found.gain, GAIN, atol=0.015)
-    np.testing.assert_allclose(found.offset, OFFSET, atol=45.0)
+    found = fit_actuation(simulated, network, Frames(actuation, clouds, normals))
+    offset = found.felt(np.zeros(9))
+    np.testing.assert_allclose(found.felt(np.eye(9)) - offset, np.diag(GAIN), atol=0.015)
+    np.testing.assert_allclose(offset, OFFSET, atol=45.0)
+
+
+def test_networks_in_a_row_are_one_and_only_of_one_kind() -> None:
+    random = np.random.default_rng(0)
+
+    def perceptron(sizes: tuple[int, ...], activation: str) -> MlpWeights:
+        weights = [random.normal(size=(after, before)) for before, after in pairwise(sizes)]
+        made = perceptron_of(weights, [random.normal(size=len(weight)) for weight in weights], activation)
+        return replace(made, input_offset=random.normal(size=sizes[0]), output_scale=random.uniform(1, 2, sizes[-1]))
+
+    first, then, x = perceptron((2, 5, 3), "tanh"), perceptron((3, 4, 4, 6), "tanh"), random.normal(size=(7, 2))
+    np.testing.assert_allclose(chained(first, then).forward(x), then.forward(first.forward(x)), atol=1e-12)
+    relu = perceptron((3, 4, 1), "relu")
+    with pytest.raises(SoftformError, match="do not make one"):
+        chained(first, relu)
+    straight = perceptron((2, 3), "tanh")
+    np.testing.assert_allclose(chained(straight, relu).forward(x), relu.forward(straight.forward(x)), atol=1e-12)
+
+
+def test_markers_tell_what_couples_what_bends_and_how_the_base_sits() -> None:
+    robot = load_robot("compressible")
+    network = extract_mlp(load_forward_kinematics(robot)[0])
+    random = np.random.default_rng(1)
+    uv = robot.patches.samples(64)
+    simulated = ForwardPipeline(network, uv, None, robot.patches)
+    coupling, base = (
+        0.05 * random.normal(size=(9, 9)),
+        RigidTransform().moved([0.01, -0.02, 0.0], [1.0, 0.0, -2.0], [0, 0, 0]),
+    )
+
+    def real(actuation: Array) -> Array:
+        x = (actuation - network.input_offset) / network.input_scale
+        bent = 0.1 * np.maximum(0.0, -x - 0.2)  # as bellows whose folds touch early
+        return base.apply(simulated.points(actuation + network.input_scale * (x @ coupling.T + bent)))
+
+    captured, others = (random.uniform(robot.actuation_min, robot.actuation_max, (count, 9)) for count in (120, 10))
+    markers = real(captured) + random.normal(0.0, 0.2, (120, len(uv), 3))
+    markers[random.random(markers.shape[:2]) < 0.1] = np.nan
+    frames = MarkerFrames(captured, [f"m{number}" for number in range(len(uv))], uv, 0.001 * markers)
+    found, motion = fit_actuation_to_markers(simulated, network, frames)
+    predicted = motion.apply(ForwardPipeline(found.before(network), uv, None, robot.patches).points(others))
+    before, after = (np.abs(each - real(others)).mean() for each in (simulated.points(others), predicted))
+    assert before > 5.0 and after < 0.5, (before, after)
+    np.testing.assert_allclose(found.before(network).forward(others), network.forward(found.felt(others)), atol=1e-6)
 
 
 def test_a_transfer_carries_its_correction_into_the_pipeline(random_sim_to_real: Callable[..., SimToReal]) -> None:
     warp = random_sim_to_real(1)
     network = extract_mlp(load_forward_kinematics(load_robot("membrane"))[0])
-    corrected = replace(warp, actuation=ActuationCorrection(GAIN, OFFSET))
+    corrected = replace(warp, actuation=gains(GAIN, OFFSET))
     uv, actuation = SHEET.samples(100), np.full((1, 9), 2000.0)
     expected = ForwardPipeline(network, uv, warp, SHEET).points(GAIN * actuation + OFFSET)
     np.testing.assert_allclose(ForwardPipeline(network, uv, corrected, SHEET).points(actuation), expected, atol=1e-4)

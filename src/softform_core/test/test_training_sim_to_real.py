@@ -143,11 +143,7 @@ def test_the_papers_recipe_trains_and_does_not_diverge() -> None:
 
 def test_frames_that_cannot_be_trained_on_are_rejected_with_their_number() -> None:
     good = frames(6)
-    for spoil in (
-        lambda cloud: cloud * 1000.0 * 200.0,
-        lambda cloud: cloud * np.nan,
-        lambda cloud: cloud[:10],
-    ):
+    for spoil in (lambda cloud: cloud * 1000.0 * 200.0, lambda cloud: cloud * np.nan, lambda cloud: cloud[:10]):
         clouds = [*good.clouds[:3], spoil(good.clouds[3]), *good.clouds[4:]]
         normals = [*good.normals[:3], good.normals[3][: len(clouds[3])], *good.normals[4:]]
         with pytest.raises(SoftformError, match="Frame 3"):

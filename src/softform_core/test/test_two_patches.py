@@ -150,7 +150,7 @@ def test_the_transfer_corrects_both_patches_and_its_export_agrees(robot, pipelin
         before, after = (true.query(points).distances.mean() for points in (simulated, corrected))
         assert after < 0.25 * before, (after, before)
     network = torch.jit.script(SimToRealNetwork(transfer.members, 1.0, 0.1, robot.patches))
-    felt = network.actuation_gain.numpy() * UNSEEN + network.actuation_offset.numpy()
+    felt = network.felt(torch.from_numpy(UNSEEN[None]))[0].numpy()
     control, points = pipeline.control_points(felt).reshape(1, -1), pipeline.points(felt)[None]
     warped, sigma = network(torch.from_numpy(control), torch.from_numpy(points))
     assert warped[0].numpy() == pytest.approx(real.points(UNSEEN), abs=1e-3)

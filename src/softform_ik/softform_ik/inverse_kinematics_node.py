@@ -39,7 +39,6 @@ class InverseKinematicsNode(SoftformLifecycleNode):
     """One robot, its driver and its held command, shared by the servers that command it in turn."""
 
     def __init__(self) -> None:
-        """Declare the parameters; models are loaded by `configure`."""
         super().__init__("inverse_kinematics", PARAMETERS, hardware_id="inverse_kinematics")
         self._robot: Robot | None = None
         self._servers: Servers | None = None

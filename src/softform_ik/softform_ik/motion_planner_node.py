@@ -6,9 +6,9 @@ from softform_client.driver_watch import DriverWatch
 from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.inverse.out_of_reach import largest_deformation
 from softform_core.planning.motion_plan import MotionSettings
-from softform_core.planning.planner_settings import PlannerSettings
+from softform_core.planning.planner_settings import ALGORITHMS, PlannerSettings
 from softform_core.robots import Robot, load_robot
-from softform_ik.plan.parameters import PARAMETERS
+from softform_ik.goals.reach_limit import REACH_PARAMETER
 from softform_ik.plan.plan import Plan
 from softform_ik.plan.server import PlanServer
 from softform_ik.warm_up import warm_up
@@ -19,6 +19,25 @@ from softform_ros.conversions import seconds_from_stamp
 from softform_ros.diagnostics import WARN, Health
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
 from softform_ros.model_refresh import ModelRefresh
+from softform_ros.parameters import MODEL_PARAMETERS, Parameter
+
+PARAMETERS = (
+    *MODEL_PARAMETERS,
+    REACH_PARAMETER,
+    Parameter(
+        "surface_points", 1681, "points of the surface; what the triangles between them cut off is kept", 400, 10000
+    ),
+    Parameter("planner", "rrt_connect", "algorithm: the first path, smoothed, or RRT*", choices=ALGORITHMS),
+    Parameter("seed", 1, "of the planner's samples", 1, 2_000_000_000),
+    Parameter("max_time", 30.0, "time for planning when the goal does not say, s", 0.1, 600.0),
+    Parameter("improve_time", 5.0, "time in which RRT* goes on improving its first path, s", 0.0, 600.0),
+    Parameter("goal_starts", 6, "starts from which solutions of a target shape are looked for", 1, 1000),
+    Parameter("goal_time", 2.0, "time for each of them, s", 0.01, 60.0),
+    Parameter("waypoint_spacing", 0.001, "furthest way of any surface point between waypoints, m", 0.0001, 0.05),
+    Parameter("max_target_age", 60.0, "targets and obstacles stamped longer ago than this are rejected, s", 0.1, 1e6),
+    Parameter("state_timeout", 1.0, "values measured longer ago than this are not taken as start, s", 0.1, 10.0),
+    Parameter("feedback_rate", 10.0, "most feedback messages a second, Hz", 1.0, 20.0),
+)
 
 
 class MotionPlannerNode(SoftformLifecycleNode):
@@ -27,7 +46,6 @@ class MotionPlannerNode(SoftformLifecycleNode):
     may_use_sim_time = True
 
     def __init__(self) -> None:
-        """Declare the parameters; models are loaded by `configure`."""
         super().__init__("motion_planner", PARAMETERS, hardware_id="motion_planner")
         self._robot: Robot | None = None
         self._server: PlanServer | None = None

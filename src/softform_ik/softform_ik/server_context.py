@@ -46,14 +46,7 @@ class ServerContext:
         read_points: Callable[[object], NDArray[np.float64]],
         on_look: Callable[[NDArray[np.float64], MeasuredValues], None] = lambda points, settled: None,
     ) -> Hardware:
-        """The robot as a goal sees it.
-
-        Args:
-            robot: The robot.
-            captures: Captured clouds.
-            read_points: (N, 3) m of one.
-            on_look: Called by `Hardware` with each capture and the values at which it was made.
-        """
+        """The robot as a goal sees it; captures are read as (N, 3) m, and `on_look` gets each."""
         values = self.node.parameters
         waiting = HardwareSettings(
             settle_tolerance=robot.tolerances.arrive,

@@ -9,7 +9,6 @@ from sensor_msgs.msg import PointCloud2
 from softform_client.capture_watch import CaptureWatch
 from softform_client.driver_watch import MeasuredValues
 from softform_client.reach_goal import Code
-from softform_core.errors import SoftformError
 from softform_core.evaluation.comparison import PredictedSurface
 from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.inverse.out_of_reach import largest_deformation
@@ -31,16 +30,12 @@ from softform_interfaces.msg import MarkerFrame
 from softform_ros import qos
 from softform_ros.conversions import points_from_cloud, seconds_from_stamp
 from softform_ros.diagnostics import WARN, Health
-from softform_ros.goal_error import GoalError
+from softform_ros.goal_error import in_code
 from softform_ros.model_refresh import ModelRefresh
 
 
 class SurfaceServers:
     """Servers of one robot with a surface, its models and captures.
-
-    Args:
-        link: Connection to the driver.
-        robot: The robot.
 
     Raises:
         SoftformError: If its models cannot be used.
@@ -123,10 +118,8 @@ class SurfaceServers:
         return Health(streams.level, streams.message, values)
 
     def _read_capture(self, cloud: PointCloud2) -> NDArray[np.float64]:
-        try:
+        with in_code(Code.CAPTURE_INVALID, "The captured cloud: "):
             cloud = self._node.frames.into(self._robot.base_frame, cloud)
-        except SoftformError as error:
-            raise GoalError(Code.CAPTURE_INVALID, f"The captured cloud: {error.message}", error.next_step) from error
         return points_from_cloud(cloud)
 
     def _on_markers(self, message: MarkerFrame) -> None:

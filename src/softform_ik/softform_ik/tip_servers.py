@@ -28,10 +28,6 @@ from softform_ros.goal_error import GoalError
 class TipServers:
     """Servers of one robot with a tip, and its model.
 
-    Args:
-        link: Connection to the driver.
-        robot: The robot.
-
     Raises:
         SoftformError: If its model cannot be used.
     """

@@ -9,12 +9,7 @@ from softform_core.units import MM_PER_M
 
 
 def warm_up(pipeline: ForwardPipeline, robot: Robot) -> None:
-    """Solve for the robot's own resting shape, as a mesh and as a cloud.
-
-    Args:
-        pipeline: Over the samples of its patches.
-        robot: The robot.
-    """
+    """Solve for the robot's own resting shape, as a mesh and as a cloud."""
     points = pipeline.points(robot.actuation_min) / MM_PER_M
     options = IkOptions(robot.actuation_min, robot.actuation_max, max_iterations=2, fix_pose=False)
     solve_inverse_kinematics(pipeline, TargetShape(points, None, pipeline.patches.triangles(len(points))), options)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from softform_client.client import CaptureCode, GoalFailedError, Mode, ShapeClient
-from softform_core.registration.rigid import RigidTransform
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.shapes.target import TargetShape
 from softform_interfaces.msg import DriverState
 from softform_ros.background_node import BackgroundNode

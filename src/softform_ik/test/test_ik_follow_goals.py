@@ -109,11 +109,7 @@ BAD = [
     ),
     (lambda: along_values(np.empty((0, 9))), Code.INVALID_PATH, "empty"),
     (lambda: along_values(np.ones(13)), Code.INVALID_PATH, "13 values are no waypoints of 9"),
-    (
-        lambda: along_values([[500.0] * 9, [5500.0] * 9]),
-        Code.INVALID_PATH,
-        "Waypoint 2: .*5500 Pa of c1 is outside",
-    ),
+    (lambda: along_values([[500.0] * 9, [5500.0] * 9]), Code.INVALID_PATH, "Waypoint 2: .*5500 Pa of c1 is outside"),
     (lambda: along_values([[np.nan] * 9]), Code.INVALID_PATH, "Waypoint 1: .*not a finite"),
     (lambda: along_values([[-300.0] * 9]), Code.INVALID_PATH, "outside"),
 ]
@@ -128,10 +124,7 @@ def test_bad_paths_are_rejected_with_a_reason(robot, bad, code, reason):
 
 def test_too_many_waypoints_are_rejected_before_they_are_unpacked(robot):
     many = MAX_WAYPOINTS + 1
-    for message in (
-        along_points(points=np.zeros((many, 3))),
-        along_values(np.full((many, 9), 500.0)),
-    ):
+    for message in (along_points(points=np.zeros((many, 3))), along_values(np.full((many, 9), 500.0))):
         with pytest.raises(GoalError, match=f"{many} waypoints"):
             unpack(message, robot)
 

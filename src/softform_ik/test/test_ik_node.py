@@ -12,9 +12,9 @@ from tf2_msgs.msg import TFMessage
 
 from softform_client.client import Code, GoalFailedError, Mode, NotConnectedError, ShapeClient
 from softform_core.errors import SoftformError
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.networks.store import FORWARD_KINEMATICS
 from softform_core.paths import models_dir
-from softform_core.registration.rigid import RigidTransform
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M

@@ -13,7 +13,7 @@ from softform_client.held_command import HeldCommand
 from softform_client.reach_goal import Code, Mode, ReachGoal
 from softform_core.forward.corrected_pipeline import CorrectedPipeline
 from softform_core.shapes.features import FeaturePoints
-from softform_ik.goals.feedback_throttle import FeedbackThrottle
+from softform_ik.goals.goal_server import FeedbackThrottle
 from softform_ik.reach.course import Progress, SolveSettings
 from softform_ik.reach.reach import Reach, ReachSettings
 from softform_ik.robot.commander import Commander

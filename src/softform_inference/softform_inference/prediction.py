@@ -19,7 +19,7 @@ from softform_ros.conversions import cloud_from_points
 
 
 def measured_actuation(robot: Robot, names: Sequence[str], values: Sequence[float]) -> Array:
-    """The actuation of measured values, within the robot's working range.
+    """The actuation (m,) of measured values, within the robot's working range.
 
     Measured values may lie a little outside the range (sensor offset, noise); N_fk is valid within it.
 
@@ -27,9 +27,6 @@ def measured_actuation(robot: Robot, names: Sequence[str], values: Sequence[floa
         robot: The robot.
         names: Actuator of each value.
         values: In the robot's unit.
-
-    Returns:
-        The actuation, (m,).
 
     Raises:
         SoftformError: If they are another robot's, or not finite.

@@ -8,7 +8,6 @@ from builtin_interfaces.msg import Time
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot, load_robot
-from softform_inference.parameters import PARAMETERS
 from softform_inference.prediction import measured_actuation
 from softform_inference.surface_predictions import SurfacePredictions
 from softform_inference.tip_predictions import TipPredictions
@@ -16,7 +15,16 @@ from softform_interfaces.msg import ActuatorState, DriverState
 from softform_ros import qos
 from softform_ros.diagnostics import OK, WARN, Health
 from softform_ros.lifecycle import SoftformLifecycleNode, run_node
+from softform_ros.parameters import MODEL_PARAMETERS, Parameter
 from softform_ros.timers import create_steady_timer
+
+PARAMETERS = (
+    *MODEL_PARAMETERS,
+    Parameter("surface_points", 1000, "points of `predicted_cloud`", 100, 100000),
+    Parameter("rate", 10.0, "most predictions a second, Hz", 0.1, 50.0),
+    Parameter("state_timeout", 2.0, "values silent for this long are reported in the diagnostics, s", 0.1, 60.0),
+)
+
 
 _MEASURED_SECONDS = 0.5
 """A driver that drives measures at least twice in this time."""
@@ -51,7 +59,6 @@ class ShapePredictorNode(SoftformLifecycleNode):
     may_use_sim_time = True
 
     def __init__(self) -> None:
-        """Declare the parameters; the model is loaded by `configure`."""
         super().__init__("shape_predictor", PARAMETERS, hardware_id="shape_predictor")
         self._robot: Robot | None = None
         self._predictions: Predictions | None = None

@@ -22,10 +22,6 @@ from softform_ros.model_refresh import ModelRefresh
 class SurfacePredictions:
     """Topics `predicted_surface` and `predicted_cloud`, and the service `predict_shape`.
 
-    Args:
-        node: Node that has the topics, parameters and clock.
-        robot: Robot with a surface.
-
     Raises:
         SoftformError: If its models cannot be used.
     """
@@ -58,13 +54,7 @@ class SurfacePredictions:
         return f"sim-to-real model rejected: {self._models.fault}" if self._models.fault else ""
 
     def publish(self, actuation: Array, stamp: Time, stale: bool) -> None:
-        """Publish the predicted shape.
-
-        Args:
-            actuation: (m,).
-            stamp: When it was measured.
-            stale: Whether nothing is measured and `actuation` is the rest one.
-        """
+        """Publish the shape predicted for an actuation (m,), the rest one if it is `stale`."""
         frame, models = self._robot.base_frame, self._models.models
         # A prediction without subscribers would take the cores from servo and driver.
         if self._surfaces.get_subscription_count():

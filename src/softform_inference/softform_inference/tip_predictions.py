@@ -6,7 +6,7 @@ from tf2_msgs.msg import TFMessage
 
 from softform_core.arrays import Array
 from softform_core.forward.tip_model import tip_model_in_use
-from softform_core.registration.rigid import RigidTransform
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.robots import TIP, Robot
 from softform_core.simulation.newton import find_equilibria
 from softform_core.simulation.simulated_body import TurningBody
@@ -22,10 +22,6 @@ class TipPredictions:
 
     The axes are the base's at rest, and turn with the tip as that of the simulation does; sim-to-real does not change
     them. Of a body that does not tell how its frames turn they stay the base's.
-
-    Args:
-        node: Node that has the topics and parameters.
-        robot: Robot with a tip.
 
     Raises:
         SoftformError: If its model cannot be used.
@@ -52,13 +48,7 @@ class TipPredictions:
         return {"sim-to-real": "none" if self._model.sim_to_real is None else "in use"}
 
     def publish(self, actuation: Array, stamp: Time, stale: bool) -> None:
-        """Tell where the tip is; a planar robot's stays in the plane z = 0.
-
-        Args:
-            actuation: (m,).
-            stamp: When it was measured.
-            stale: Whether it was not; a frame cannot say so.
-        """
+        """Tell where the tip is at an actuation (m,), in z = 0 if planar; a frame cannot say that it is `stale`."""
         place = np.zeros(3)
         place[: self._model.dimensions] = self._model.tip(actuation) / MM_PER_M
         robot = self._robot

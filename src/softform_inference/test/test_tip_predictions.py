@@ -19,8 +19,7 @@ def test_the_axes_of_an_imported_tip_stay_those_of_the_base(monkeypatch):
     body = ImportedBody(kind="imported", inputs_count=3, width=0.042, length=0.042, height=0.116)
     told = []
     node = SimpleNamespace(
-        parameters={"model": "", "sim_to_real": ""},
-        create_publisher=lambda *_: SimpleNamespace(publish=told.append),
+        parameters={"model": "", "sim_to_real": ""}, create_publisher=lambda *_: SimpleNamespace(publish=told.append)
     )
     predictions = tip_predictions.TipPredictions(node, simulated.model_copy(update={"body": body}))
     actuation = np.array([3e4, 0.0, 1e4])

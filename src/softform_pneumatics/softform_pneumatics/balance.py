@@ -1,9 +1,10 @@
 """Leaks and blockages, from the balance of air between one reading and the next.
 
-A reading and its target tell what the board's pump and valve do until the next reading (`plant.expected_flows`). Summed
-over a window, what the pressure changed must be what was pumped in less what was let out. What is missing leaks, or
-never came; what is too much did not get out. A kinked tube leaves so little volume at the sensor that every change is
-several times as large as expected.
+A reading and its target tell what the board's pump and valve do until the next reading (`expected_flows`): what
+OpenPneu's firmware does with a reading is known from the same recordings as the plant. Summed over a window, what the
+pressure changed must be what was pumped in less what was let out. What is missing leaks, or never came; what is too
+much did not get out. A kinked tube leaves so little volume at the sensor that every change is several times as large as
+expected.
 
 Which target the board had at a reading is not known to the tenth of a second. So both the lowest and the highest of
 that time are reckoned with, and only what neither explains counts.
@@ -18,7 +19,48 @@ from numpy.typing import NDArray
 
 from softform_actuation.device import UnsafeError
 from softform_core.plant import Plant
-from softform_pneumatics.expected_flows import expected_flows
+from softform_core.units import PA_PER_KPA
+
+# Of the recordings: command over error, of a full scale of 4090 counts, in three ranges of the error.
+_DUTY_A_PASCAL = 1440.0 / 4090.0 / PA_PER_KPA
+_FINE_ERROR, _FINE_FACTOR = 500.0, 3.0
+_MIDDLE_ERROR, _MIDDLE_FACTOR = 1000.0, 1.6
+
+
+def expected_flows(
+    plant: Plant,
+    volumes: NDArray[np.float64] | float,
+    targets: NDArray[np.float64],
+    readings: NDArray[np.float64],
+    vent_threshold: float,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """What the firmware's answer to a reading does to the pressure.
+
+    Args:
+        plant: Identified plant.
+        volumes: Volume of each chamber, (k,) or one for all, relative to that of the recordings.
+        targets: (k,) Pa.
+        readings: (k,) Pa.
+        vent_threshold: Pa beyond the target at which the valve opens.
+
+    Returns:
+        How fast the pump drives the pressure away from ambient, and how fast leaks and valve let it back, (k,) Pa/s
+        each, both counted as positive.
+    """
+    side = np.where(targets >= 0.0, 1.0, -1.0)
+    missing, pressure = side * (targets - readings), side * readings
+    factor = np.where(missing < _FINE_ERROR, _FINE_FACTOR, np.where(missing < _MIDDLE_ERROR, _MIDDLE_FACTOR, 1.0))
+    duty = np.where(missing > 0.0, np.minimum(1.0, factor * _DUTY_A_PASCAL * missing), 0.0)
+    rate, stall, dead_duty = (
+        np.where(side > 0.0, getattr(plant.inflation, name), getattr(plant.deflation, name))
+        for name in ("rate", "stall", "dead_duty")
+    )
+    turning = np.maximum(0.0, duty - dead_duty) / (1.0 - dead_duty)
+    pumped = rate * PA_PER_KPA * turning * (1.0 - pressure / (stall * PA_PER_KPA)) / volumes
+    held = np.where(missing <= 0.0, 1.0 / plant.hold_time, 0.0)
+    opened = np.where(-missing > vent_threshold, 1.0 / plant.vent_time, held)
+    return pumped, np.maximum(pressure, 0.0) * (1.0 / plant.leak_time + opened) / volumes
+
 
 _CONTROL_SECONDS = 1.0 / 30.0  # the firmware's tick: one reading, one decision
 _LONGEST_INTERVAL = 0.06  # s; beyond it a reading was lost, and what happened in between is unknown
@@ -51,6 +93,14 @@ extreme targets explain, flows, amounts of change and of what is expected, and t
 class BalanceWatch:
     """Watches the air of every chamber.
 
+    Args:
+        chambers: Names of the chambers.
+        air: Identified plant and volume.
+        vent_threshold: Pa above its target at which the board vents a channel.
+        tolerance: Pa; a chamber further than this from its setpoint does not follow, and flows below this a second
+            are not judged.
+        seconds: Length of the window.
+
     Attributes:
         leaks: Chambers that leak though their pumps hold the pressure: name -> time constant of the leak, s.
     """
@@ -58,16 +108,6 @@ class BalanceWatch:
     def __init__(
         self, chambers: Sequence[str], air: Air, vent_threshold: float, tolerance: float, seconds: float
     ) -> None:
-        """Watch these chambers.
-
-        Args:
-            chambers: Names of the chambers.
-            air: Identified plant and volume.
-            vent_threshold: Pa above its target at which the board vents a channel.
-            tolerance: Pa; a chamber further than this from its setpoint does not follow, and flows below this a second
-                are not judged.
-            seconds: Length of the window.
-        """
         self._chambers = list(chambers)
         self._air = air
         self._vent_threshold = vent_threshold

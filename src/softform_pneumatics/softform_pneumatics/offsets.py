@@ -44,7 +44,6 @@ class OffsetStore:
     """
 
     def __init__(self, path: Path | None, served: ServedActuators, port: str, limit: float) -> None:
-        """Name the file; nothing is read."""
         self._path = path
         self._served = served
         self._port = port
@@ -110,12 +109,7 @@ class OffsetStore:
 def measure_offsets(
     board: PressureBoard, read: Callable[[Measurement], NDArray[np.float64]], interrupted: Callable[[], bool]
 ) -> NDArray[np.float64]:
-    """Return what a vented board's sensors read, (k,) Pa; the board is vented before and after.
-
-    Args:
-        board: Vented at this moment.
-        read: Takes the chambers' pressures out of a measurement.
-        interrupted: Says that something else is more urgent.
+    """Return what a vented board's sensors `read`, (k,) Pa; the board is vented before and after.
 
     Raises:
         SoftformError: If interrupted, if too little arrives, or if the readings are not steady.

@@ -1,20 +1,50 @@
 """A pneumatic board as a device of the driver: offsets, trim, the test of its channels, and the watch over its air."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softform_actuation.clock import Clock
-from softform_actuation.device import DeviceHealth, Measurement, SafeAction, ServedActuators, never
+from softform_actuation.device import DeviceHealth, Measurement, SafeAction, ServedActuators, UnsafeError, never
 from softform_pneumatics.balance import Air, BalanceWatch
 from softform_pneumatics.boards.interface import PressureBoard
 from softform_pneumatics.offsets import OffsetStore, measure_offsets
 from softform_pneumatics.probe import probe_pressure, probe_regulation, require_independent
 from softform_pneumatics.trim import SteadyErrorTrim
-from softform_pneumatics.unused_channels import UnusedWatch
 from softform_pneumatics.wiring import Wiring
+
+_IN_A_ROW = 2
+"""One reading alone may be a corrupt line that looks like a good one: OpenPneu's wire has no checksum."""
+
+
+class UnusedWatch:
+    """Channels of the board that the robot does not use: no pressure beyond `margin` (Pa) belongs there."""
+
+    def __init__(self, margin: float) -> None:
+        self._margin = margin
+        self._in_a_row = 0
+
+    def reset(self) -> None:
+        """Forget what was measured."""
+        self._in_a_row = 0
+
+    def check(self, pressures: Mapping[int, float]) -> None:
+        """Take Pa by channel, NaN where the board does not measure.
+
+        Raises:
+            UnsafeError: If two measurements in a row lie outside.
+        """
+        outside = {channel: value for channel, value in pressures.items() if abs(value) > self._margin}
+        self._in_a_row = self._in_a_row + 1 if outside else 0
+        if self._in_a_row >= _IN_A_ROW:
+            channel, value = next(iter(outside.items()))
+            raise UnsafeError(
+                f"Channel {channel}, which the robot does not use, is at {value:.0f} Pa.",
+                "Check its pump, valve and sensor, and what its tube is on, then reset.",
+            )
+
 
 _VENTED_WITHIN_SECONDS = 5.0
 
@@ -48,7 +78,6 @@ class PneumaticDevice:
         offsets: OffsetStore | None = None,
         air: Air | None = None,
     ) -> None:
-        """Describe; nothing is opened before `open`."""
         self._board, self._served = board, served
         settings = settings or PneumaticSettings()
         self._offsets = offsets or OffsetStore(None, served, "", settings.offset_limit)

@@ -19,11 +19,7 @@ _MOST_WINDOWS = 2  # to be waited for: a leak may leave an error for ever
 
 
 class SteadyErrorTrim:
-    """Learns the trim of every chamber from the readings.
-
-    Args:
-        pressure_min: (k,) Pa, the lowest pressure that may be commanded.
-        pressure_max: (k,) Pa, the highest one.
+    """Learns the trim of every chamber from the readings; pressures between `pressure_min` and `pressure_max` (k,) Pa.
 
     Attributes:
         value: (k,) Pa, within ±`LARGEST_TRIM`.

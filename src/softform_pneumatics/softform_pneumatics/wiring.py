@@ -8,12 +8,7 @@ from softform_pneumatics.boards.interface import Measurement, PressureBoard
 
 
 class Wiring:
-    """Which channel feeds which chamber, and how far its sensor is off.
-
-    Attributes:
-        channels: (k,) channel of each chamber.
-        offsets: (k,) Pa: what a sensor reads at ambient pressure.
-    """
+    """Which channel feeds which chamber, (k,), and what its sensor reads at ambient pressure, (k,) Pa."""
 
     def __init__(self, served: ServedActuators, board: PressureBoard) -> None:
         """Take the channels of the robot's description; no offsets."""

@@ -6,8 +6,7 @@ from numpy.typing import NDArray
 
 from softform_actuation.device import UnsafeError
 from softform_core.plant import load_plant
-from softform_pneumatics.balance import Air, BalanceWatch
-from softform_pneumatics.expected_flows import expected_flows
+from softform_pneumatics.balance import Air, BalanceWatch, expected_flows
 
 TICK = 1.0 / 30.0
 THRESHOLD, TOLERANCE = 200.0, 1000.0

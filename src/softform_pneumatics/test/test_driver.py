@@ -307,11 +307,7 @@ def test_a_pulled_cable_is_a_fault_and_no_exception(
 
 
 def test_an_exception_in_the_loop_vents_and_latches(
-    scripted_board: Any,
-    driver: Driver,
-    commander: Commander,
-    wait_until: WaitUntil,
-    monkeypatch: pytest.MonkeyPatch,
+    scripted_board: Any, driver: Driver, commander: Commander, wait_until: WaitUntil, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(readings: Readings) -> None:
         raise ZeroDivisionError("planted")

@@ -202,11 +202,7 @@ def test_a_port_that_never_takes_anything_does_not_keep_the_guardian_for_ever() 
 
 
 def test_close_vents_during_motion_and_ends_the_guardian(
-    scripted_board: Any,
-    robot: Robot,
-    served: ServedActuators,
-    wait_until: WaitUntil,
-    monkeypatch: pytest.MonkeyPatch,
+    scripted_board: Any, robot: Robot, served: ServedActuators, wait_until: WaitUntil, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(probe, "_DWELL_SECONDS", 0.05)
     monkeypatch.setattr(probe, "_VENT_SECONDS", 0.05)

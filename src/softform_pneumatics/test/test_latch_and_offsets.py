@@ -98,11 +98,7 @@ def test_a_port_is_known_by_its_adapter_too(plugged: Callable[..., None], tmp_pa
 
 @pytest.mark.parametrize("number", ["77", None])
 def test_a_latch_is_found_by_whatever_name_the_port_has_now(
-    plugged: Callable[..., None],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    robot: Robot,
-    number: str | None,
+    plugged: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, robot: Robot, number: str | None
 ) -> None:
     monkeypatch.setenv("SOFTFORM_STATE", str(tmp_path))
 

@@ -32,12 +32,7 @@ def board(scripted_board: Any) -> Iterator[OpenPneuBoardA]:
 
 def test_open_shakes_hands_and_vents(scripted_board: Any, board: OpenPneuBoardA) -> None:
     board.open()
-    assert [text for _, text in scripted_board.requests] == [
-        "AT",
-        "AT+ADDRESS",
-        "AT+VERSION",
-        "V",
-    ]
+    assert [text for _, text in scripted_board.requests] == ["AT", "AT+ADDRESS", "AT+VERSION", "V"]
     assert "firmware 2.0" in board.identity and scripted_board.path in board.identity
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from softform_actuation.device import UnsafeError
-from softform_pneumatics.unused_channels import UnusedWatch
+from softform_pneumatics.pneumatic_device import UnusedWatch
 
 
 def test_pressure_on_a_channel_that_nobody_uses_is_a_fault() -> None:

@@ -35,12 +35,7 @@ _STEP = re.compile(r"\.?([A-Za-z]\w*)|\[(\d+)\]")
 
 @dataclass(frozen=True)
 class TopicField:
-    """Numbers in the messages of a topic.
-
-    Attributes:
-        topic: Full name.
-        steps: Names of fields and indices of elements that lead to the numbers.
-    """
+    """Numbers in the messages of a topic, to which names of fields and indices of elements lead."""
 
     topic: str
     steps: tuple[str | int, ...]

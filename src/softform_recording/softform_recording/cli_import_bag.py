@@ -49,7 +49,8 @@ def bag(
           --actuation /left:pressure,/right:pressure --measured /sensors:data[0],/sensors:data[1]
       softform train s2r --robot mine
     """  # noqa: D301
-    from softform_core.cli.import_ import going_on, report_frames
+    from softform_core.cli.import_ import report_frames
+    from softform_core.cli.shared import going_on
     from softform_core.importing.frames import import_frames
     from softform_recording.bag_captures import TopicField, extract_captures
 

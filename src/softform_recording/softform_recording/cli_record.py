@@ -86,10 +86,7 @@ def record(
         if recorded.awaited:
             click.echo(f"  no publisher of {', '.join(recorded.awaited)}")
     if not recorded.counts.received and not missing:
-        raise SoftformError(
-            f"No message came in namespace {namespace}.",
-            "See what runs: ./softform status",
-        )
+        raise SoftformError(f"No message came in namespace {namespace}.", "See what runs: ./softform status")
     if missing:
         raise SoftformError(f"The recording is not complete: {missing}.", "What was written can be read.")
 

@@ -38,11 +38,7 @@ def replay(bag: Path, rate: float, loop: bool, topics: tuple[str, ...], commands
       softform replay walk --topics actuator_state --topics driver_state
     """  # noqa: D301 - click reads the escape as "keep these lines"
     from softform_recording.record import stop_requests
-    from softform_recording.replay import (
-        Player,
-        check_no_driver,
-        is_published_elsewhere,
-    )
+    from softform_recording.replay import Player, check_no_driver, is_published_elsewhere
     from softform_recording.replayed_topics import OpenRecording, bag_parts
     from softform_ros.background_node import BackgroundNode
     from softform_ros.discovery import await_discovery

@@ -27,9 +27,6 @@ def convert_bag(path: Path) -> list[str] | None:
     Earlier messages are read by the definitions that the bag itself holds. Topics of other types are copied byte for
     byte; times and quality of service stay. A recording that went on in `NAME_2`, `NAME_3`, … is converted to its end.
 
-    Args:
-        path: Bag folder, or the .mcap file in it.
-
     Returns:
         What was done, in lines for people, empty if nothing had to be; None if `path` is no MCAP bag.
 

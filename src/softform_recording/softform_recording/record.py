@@ -62,11 +62,7 @@ class Recorded:
 
 
 def record(request: RecordRequest, tell: Callable[[float, RecordingCounts], None]) -> Recorded:
-    """Record; the bag is closed at any end.
-
-    Args:
-        request: Topics, folder and limits.
-        tell: Takes the seconds so far and the counts, once a second.
+    """Record; the bag is closed at any end. `tell` takes the seconds so far and the counts, once a second.
 
     Raises:
         SoftformError: If the bag cannot be begun.

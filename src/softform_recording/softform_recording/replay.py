@@ -28,13 +28,7 @@ TimedMessage = tuple[str, int, bytes]
 
 @dataclass(frozen=True)
 class Replayed:
-    """What was replayed.
-
-    Attributes:
-        messages: Number of messages.
-        latest: s by which the latest message came late.
-        finished: Whether it came to its end.
-    """
+    """How many messages were replayed, by how many s the latest came late, and whether it came to its end."""
 
     messages: int
     latest: float

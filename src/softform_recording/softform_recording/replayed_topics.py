@@ -25,14 +25,7 @@ COMMANDS = ("actuator_command", "stop", "reset")
 
 @dataclass(frozen=True)
 class ReplayedTopic:
-    """One topic as it is replayed.
-
-    Attributes:
-        name: Full name.
-        message_class: Class of its messages.
-        qos: Offered QoS.
-        messages: Number of messages.
-    """
+    """One topic as it is replayed."""
 
     name: str
     message_class: Any
@@ -46,10 +39,7 @@ def is_command(topic: str) -> bool:
 
 
 def bag_parts(bag: Path) -> list[Path]:
-    """The bag's folder and those in which its recording went on, in order; what a crash left open is salvaged.
-
-    Args:
-        bag: Folder, or the .mcap file in it.
+    """The folder of a bag (or .mcap file) and those in which it went on, in order; what a crash left is salvaged.
 
     Raises:
         SoftformError: If there is no bag, or one that is being recorded.
@@ -71,11 +61,7 @@ def _is_empty(part: Path) -> bool:
 
 
 class OpenRecording:
-    """The bags of one recording, open for reading while the `with` block lasts.
-
-    Attributes:
-        left_out: Why topics are not replayed, by name.
-    """
+    """The bags of one recording, open for reading while the `with` block lasts."""
 
     def __init__(self, parts: Sequence[Path]) -> None:
         self._parts = list(parts)

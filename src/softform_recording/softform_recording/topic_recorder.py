@@ -2,7 +2,7 @@
 
 import importlib
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,9 +18,41 @@ from rclpy.validate_topic_name import validate_topic_name
 from softform_core.errors import SoftformError
 from softform_recording.bag_recorder import BagRecorder
 from softform_recording.qos_profiles import as_offered, reader_of
-from softform_recording.sequence_gaps import SequenceGaps
 from softform_recording.write_queue import WriteQueue
 from softform_ros.timers import create_steady_timer
+
+
+class SequenceGaps:
+    """Follows the numbers of a topic's publishers, of which each counts its own messages from 1.
+
+    A message does not say whose it is, so a number belongs to the publisher whose last one it follows. With one
+    publisher the count is exact; with several it is if little is lost.
+    """
+
+    def __init__(self) -> None:
+        self._last: list[int] = []  # of each publisher, the one that was silent longest first
+        self.lost = 0
+
+    def note(self, number: int, count_publishers: Callable[[], int]) -> int:
+        """Take the publication number of a message that arrived; how many are found missing by it."""
+        if number - 1 in self._last:
+            self._follow(number - 1, number)
+            return 0
+        publishers = max(count_publishers(), 1)
+        earlier = [last for last in self._last if last < number]
+        if not earlier or len(self._last) < publishers:  # a publisher that was not heard before, or begins anew
+            self._last = [*self._last, number][-publishers:]
+            return 0
+        nearest = max(earlier)
+        self._follow(nearest, number)
+        missing = number - nearest - 1
+        self.lost += missing
+        return missing
+
+    def _follow(self, last: int, number: int) -> None:
+        self._last.remove(last)
+        self._last.append(number)
+
 
 DISCOVERY_PERIOD = 0.2
 """Seconds between two looks for topics that are not there yet."""
@@ -76,19 +108,17 @@ class TopicRecorder:
     Messages are stamped with the time at which they were received, on a clock that starts at the time of day and is
     steady from then on: a clock that is set meanwhile changes neither order nor intervals.
 
+    Args:
+        node: Subscribes; its log tells what is recorded and what is lost.
+        topics: Relative to the node's namespace, or absolute.
+        recorder: Recorder that takes the messages.
+
     Attributes:
         awaited: Topics without a publisher so far.
         rejected: Why topics are not recorded, by name.
     """
 
     def __init__(self, node: Node, topics: Iterable[str], recorder: BagRecorder) -> None:
-        """Begin to look for the topics.
-
-        Args:
-            node: Subscribes; its log tells what is recorded and what is lost.
-            topics: Relative to the node's namespace, or absolute.
-            recorder: Recorder that takes the messages.
-        """
         self._node, self._recorder, self._queue = node, recorder, WriteQueue(recorder)
         self._clock_offset = time.time_ns() - time.monotonic_ns()
         self._gaps: dict[str, SequenceGaps] = {}

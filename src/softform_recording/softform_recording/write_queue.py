@@ -23,6 +23,10 @@ class WriteQueue:
 
     A message for which there is no room, or that comes after recording has failed, is dropped and counted.
 
+    Args:
+        recorder: Recorder that takes the messages; not used elsewhere until `close` has returned.
+        capacity: Bytes that may wait.
+
     Attributes:
         failure: Why recording ended early; None while it goes well.
         dropped: Messages dropped, by topic.
@@ -30,12 +34,6 @@ class WriteQueue:
     """
 
     def __init__(self, recorder: BagRecorder, capacity: int = CAPACITY) -> None:
-        """Start the thread.
-
-        Args:
-            recorder: Recorder that takes the messages; not used elsewhere until `close` has returned.
-            capacity: Bytes that may wait.
-        """
         self._recorder, self._capacity = recorder, capacity
         self.failure: SoftformError | None = None
         self.dropped: Counter[str] = Counter()
@@ -64,16 +62,7 @@ class WriteQueue:
             self._recorder.add_topic(topic, message_type, offered_qos, expected_hash)
 
     def put(self, topic: str, timestamp: int, message: bytes) -> bool:
-        """Hand a message in.
-
-        Args:
-            topic: Full name of an announced topic.
-            timestamp: ns since the epoch.
-            message: CDR bytes.
-
-        Returns:
-            Whether it will be written; if not, it is counted as dropped.
-        """
+        """Hand CDR bytes of an announced topic in, with ns since the epoch; false if they are dropped and counted."""
         with self._news:
             self.received[topic] += 1
             if self._ends or self.failure or self._waiting_bytes + len(message) > self._capacity:

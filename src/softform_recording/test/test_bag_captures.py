@@ -16,8 +16,8 @@ from softform_core.cli.main import main
 from softform_core.errors import SoftformError
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.frames.store import open_frames
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.halton import halton_actuations
-from softform_core.registration.rigid import RigidTransform
 from softform_core.robots import load_robot
 from softform_core.shapes.read import read_shape
 from softform_core.units import MM_PER_M, PA_PER_KPA

@@ -10,7 +10,7 @@ from rosbags.rosbag2 import Reader
 from std_msgs.msg import String
 
 from softform_recording.bag_recorder import BagRecorder
-from softform_recording.sequence_gaps import SequenceGaps
+from softform_recording.topic_recorder import SequenceGaps
 from softform_recording.write_queue import WriteQueue
 
 MESSAGE = serialize_message(String(data="x" * 990))

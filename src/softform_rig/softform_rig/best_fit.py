@@ -16,8 +16,8 @@ from scipy.optimize import least_squares, minimize
 from softform_core.arrays import Array
 from softform_core.evaluation.measured_errors import BEYOND_RIM_PART, measure_errors
 from softform_core.forward.simulated_model import SimulatedModel, SimulatedState
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.inverse.closest_points import closest_points_on
-from softform_core.registration.rigid import RigidTransform
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M

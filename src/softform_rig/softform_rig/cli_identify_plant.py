@@ -1,12 +1,12 @@
 """Command `softform identify-plant`."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 import yaml
 
+from softform_core.cli.shared import report_figures
 from softform_core.errors import SoftformError
 from softform_core.files import write_atomically
 from softform_rig.plant_log import ROW_PERIOD, read_plant_log
@@ -56,15 +56,11 @@ def identify_plant(
         raise SoftformError(f"{len(row_periods)} row periods for {len(logs)} logs.", "Give one, or one for each log.")
     periods = row_periods * (len(logs) // max(1, len(row_periods))) or (ROW_PERIOD,) * len(logs)
     read = [read_plant_log(path, period) for path, period in zip(logs, periods, strict=True)]
-    to_stdout = json_path == "-"
     plant, report = report_plant(read, seed, lambda line: click.echo(line, err=True))
-    if not to_stdout:
+    if json_path != "-":
         _print(report)
-    text = json.dumps(report, indent=2)
-    if to_stdout:
-        click.echo(text)
-    elif json_path:
-        write_atomically(json_path, text.encode() + b"\n")
+    if json_path is not None:
+        report_figures(report, json_path)
     if output is not None:
         names = ", ".join(log.name for log in read)
         head = f"# Pneumatics of one channel, identified from {names}: RMSE {report['rmse_kpa']} kPa.\n"

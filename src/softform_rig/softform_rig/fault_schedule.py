@@ -40,12 +40,7 @@ class _Entry:
 
 
 class FaultSchedule:
-    """When which fault is on; devices ask it from their threads.
-
-    Args:
-        planned: Faults whose start counts from `begin`.
-        clock: Steady, s.
-    """
+    """When which fault is on, the planned ones counted from `begin`; devices ask it from their threads."""
 
     def __init__(self, planned: Iterable[Fault] = (), clock: Callable[[], float] = time.monotonic) -> None:
         """Nothing is on before `begin`, but by `inject`."""

@@ -20,16 +20,7 @@ def check_marker_names(fault: Fault, names: list[str]) -> None:
 
 
 def faulty_markers(positions: Array, names: list[str], schedule: FaultSchedule) -> Array | None:
-    """A frame as the faults that are on have it.
-
-    Args:
-        positions: (M, 3) m, NaN where a marker is missing.
-        names: Names of the M markers.
-        schedule: Schedule of faults; faults that show in this frame are reported to it.
-
-    Returns:
-        (M, 3) m, or None if no frame comes.
-    """
+    """A frame (M, 3) m as the faults that are on have it, or None if none comes; the schedule hears which show."""
     for fault in schedule.on("mocap_silent"):
         schedule.shows(fault)
         return None

@@ -48,7 +48,7 @@ class Drive:
 def simulate_loop(
     start: float, targets: Array, coefficients: Array, threshold: float, row: float, ticks: int = 1
 ) -> Array:
-    """Pressure of one channel under its own control, one value a row.
+    """Pressure of one channel under its own control, one value a row, (n,) kPa, the first being `start`.
 
     Args:
         start: first pressure, kPa.
@@ -57,9 +57,6 @@ def simulate_loop(
         threshold: vent threshold, kPa.
         row: s a row.
         ticks: Number of consecutive control ticks.
-
-    Returns:
-        (n,) kPa, the first being `start`.
     """
     pressure, speed = np.zeros(1), np.zeros((1, 2))
     pressure[0] = start
@@ -80,14 +77,9 @@ def simulate_loop(
 
 @numba.njit(cache=True)
 def simulate_commands(
-    anchors: Array,
-    inflating: Array,
-    deflating: Array,
-    venting: NDArray[np.bool_],
-    coefficients: Array,
-    row: float,
+    anchors: Array, inflating: Array, deflating: Array, venting: NDArray[np.bool_], coefficients: Array, row: float
 ) -> Array:
-    """Pressure of one channel under recorded commands, one value a row.
+    """Pressure of one channel under recorded commands, one value a row, (n,) kPa.
 
     Args:
         anchors: (n,) kPa to begin anew with, NaN where the simulation goes on; the first must be a number.
@@ -96,9 +88,6 @@ def simulate_commands(
         venting: (n,) whether the valve is open.
         coefficients: `Plant.coefficients()`.
         row: s a row.
-
-    Returns:
-        (n,) kPa.
     """
     pressure, speed = np.zeros(1), np.zeros((1, 2))
     shut, extra_leak, volume = np.zeros(1, dtype=np.bool_), np.zeros(1), np.ones(1)
@@ -151,15 +140,7 @@ def rmse(differences: Array) -> float:
 
 
 def identify(logs: Sequence[PlantLog], seed: int = 0, start: Plant | None = None) -> tuple[Plant, Drive]:
-    """Fit all eleven coefficients by least squares, every recording counting alike.
-
-    Args:
-        logs: The recordings.
-        seed: Seed of the global search.
-        start: Initial plant; None: global search.
-
-    Returns:
-        The plant, and how the recordings drive it best.
+    """Fit all eleven coefficients by least squares to recordings, from `start` or globally; and how they drive it.
 
     Raises:
         SoftformError: If the shipped plant, from which the fit begins too, cannot be read.

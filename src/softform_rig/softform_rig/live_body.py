@@ -20,8 +20,26 @@ from softform_core.simulation.simulated_body import (
     equilibrium_unknowns,
     rest_points,
 )
-from softform_rig.memory import Memory
 from softform_rig.reality import Reality, true_values
+
+
+class Memory:
+    """Values that a body feels in place of those that its actuators have; it begins at rest.
+
+    Within the hysteresis of a reversal the material does not follow an actuator at all; then a share of what is left
+    follows like exp(-t / time).
+    """
+
+    def __init__(self, reality: Reality, count: int) -> None:
+        self._hysteresis, self._creep = reality.hysteresis, reality.creep
+        self._played, self._slow = np.zeros(count), np.zeros(count)
+
+    def feel(self, values: Array, seconds: float) -> Array:
+        """Values felt (k,), after the actuators have been at `values` (k,) for so long."""
+        self._played = np.clip(self._played, values - self._hysteresis, values + self._hysteresis)
+        self._slow = self._played + (self._slow - self._played) * np.exp(-seconds / self._creep.time)
+        return self._played + self._creep.share * (self._slow - self._played)
+
 
 HELD_S = 10.0
 """How long a commanded actuation is held before its shape is looked at: the time that a frame takes to collect."""
@@ -66,17 +84,17 @@ class LiveBody:
         failure: Why the last solve failed, or None; the last good shape stays meanwhile.
         solves: Number of solves so far.
         solve_seconds: Time of the last one.
+        slowest_solve: Longest time of one, s.
     """
 
     def __init__(self, robot: Robot, reality: Reality) -> None:
-        """Build the body, undeformed."""
         self._robot, self._reality, self._steps = robot, reality, _STEPS[robot.quantity]
         self.simulated: SimulatedBody = robot.body.real_simulator(reality.body)
         self.rest = rest_points(self.simulated)
         self._solver = ThreadPoolExecutor(1, thread_name_prefix="body")
         self.failure: str | None = None
         self.solves = 0
-        self.solve_seconds = 0.0
+        self.solve_seconds = self.slowest_solve = 0.0
         margin = _BEYOND * (robot.actuator_max - robot.actuator_min)
         self._lowest, self._highest = robot.actuator_min - margin, robot.actuator_max + margin
         self._memory, self._looked_at = Memory(reality, len(robot.actuators)), time.monotonic()
@@ -162,6 +180,7 @@ class LiveBody:
         self._solve(felt)
         self.solves += 1
         self.solve_seconds = time.monotonic() - started
+        self.slowest_solve = max(self.slowest_solve, self.solve_seconds)
         return self._points
 
     def _solve(self, felt: Array) -> None:

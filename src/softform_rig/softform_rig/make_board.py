@@ -12,14 +12,7 @@ BoardName = Literal["openpneu_a", "openpneu_b", "binary"]
 
 
 def make_board(name: BoardName, plant: Plant, sensors: Sensors, firmware: FirmwareKind = "regulated") -> EmulatedBoard:
-    """Build a board.
-
-    Args:
-        name: Name of the board in docs/boards.md.
-        plant: Pneumatics of its channels.
-        sensors: Pressure sensors of the board.
-        firmware: Firmware of `openpneu_a`, see `Firmware`.
-    """
+    """Build a board by its name in docs/boards.md; `firmware` is of `openpneu_a`, see `Firmware`."""
     if name == "openpneu_a":
         return Firmware(plant, sensors, firmware)
     return ProtocolBBoard(plant, sensors) if name == "openpneu_b" else BinaryBus(plant, sensors)

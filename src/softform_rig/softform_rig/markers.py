@@ -32,10 +32,6 @@ def marker_layout(surface: RestSurface, count: int) -> Array:
     markers of the paper, the cells of a square sheet under nine chambers are the chambers. The markers that are left
     are put, one by one, where the nearest marker or the rim is furthest.
 
-    Args:
-        surface: Resting surface.
-        count: Number of markers.
-
     Raises:
         SoftformError: If there are fewer than four.
     """
@@ -98,13 +94,7 @@ def _middles(along_u: int, along_v: int, periodic: bool) -> Array:
 
 @dataclass(frozen=True)
 class GluedMarkers:
-    """Markers at fixed barycentric places of a mesh.
-
-    Attributes:
-        names: m01, m02, ...
-        corners: (M, 3) vertices of the triangle that each sits on.
-        weights: (M, 3) barycentric coordinates in it.
-    """
+    """Markers m01, m02, … on a mesh: corners (M, 3) of the triangle of each, and barycentric weights (M, 3)."""
 
     names: list[str]
     corners: NDArray[np.int64]
@@ -116,14 +106,7 @@ class GluedMarkers:
 
 
 def glue_markers(surface: RestSurface, places: Array, placement_error: float, seed: int) -> GluedMarkers:
-    """Glue markers on a resting surface, each a little beside its place.
-
-    Args:
-        surface: Resting surface of the real body.
-        places: (M, 2) parameters.
-        placement_error: Standard deviation along u and along v, m.
-        seed: Seed of these errors.
-    """
+    """Glue markers on a resting surface, beside places (M, 2) by random errors of that standard deviation, m."""
     patches = surface.mesh.patches
     slopes = [matrix @ surface.control_points for matrix in patches.derivatives(places)]
     per_parameter = np.stack([np.linalg.norm(slope, axis=1) for slope in slopes], axis=1)
@@ -169,14 +152,7 @@ class TipMarker:
 
 
 def worn_markers(robot: Robot, body: LiveBody, placement_error: float, seed: int) -> list[WornMarkers]:
-    """The markers that the robot's description asks for: over its surface, on its tip, or both.
-
-    Args:
-        robot: The robot.
-        body: Body of the robot.
-        placement_error: See `glue_markers`.
-        seed: See `glue_markers`.
-    """
+    """The markers that the robot's description asks for: over its surface, on its tip, or both."""
     worn: list[WornMarkers] = []
     if robot.surfaces:
         surface = rest_surface_of(robot, body.simulated)

@@ -68,15 +68,7 @@ class MotionCapture:
         self._time = -np.inf
 
     def capture(self, shape: Array, time: float) -> Array:
-        """One frame.
-
-        Args:
-            shape: Points (P, 3) m of the body, robot frame.
-            time: Time, s.
-
-        Returns:
-            (len(names), 3) m in the system's own frame, NaN where a marker is missing.
-        """
+        """One frame of points (P, 3) m of the body at `time`, s: markers (M, 3) m, NaN where one is missing."""
         seen = self._pose.into_device(self.positions(shape))
         seen = seen + self.description.noise * self._random.standard_normal(seen.shape)
         seen[self._hidden(time)] = np.nan

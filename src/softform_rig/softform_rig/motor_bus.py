@@ -109,9 +109,6 @@ class MotorBus:
         boot_seconds: Not used by motors.
         is_hung: Whether nothing answers; the motors hold what they had.
         loads: Loads of the motors at the last solve of the body.
-
-    Args:
-        motors: Motors by id.
     """
 
     boots_on_open = False
@@ -145,11 +142,7 @@ class MotorBus:
             wired.watchdog = 0
 
     def suffer(self, showing: Showing) -> None:
-        """Let the motors feel the faults that are on.
-
-        Args:
-            showing: Faults of one kind that are on.
-        """
+        """Let the motors feel the faults of one kind that are on."""
         self._absent = {fault.channel for fault in showing("missing_motor")}
         for fault in showing("cut_bus"):
             self._absent |= {wired.number for wired in self._wired if wired.number >= fault.channel}

@@ -74,11 +74,7 @@ _PIECE = 100  # rows
 
 
 def read_plant_log(path: Path, row_period: float = ROW_PERIOD) -> PlantLog:
-    """Read a recording.
-
-    Args:
-        path: CSV; commas, semicolons or blanks between columns.
-        row_period: s a row.
+    """Read a recording: CSV with commas, semicolons or blanks between columns, a row each `row_period` s.
 
     Raises:
         SoftformError: If the file cannot be read, has other columns, or too few rows that can be used.

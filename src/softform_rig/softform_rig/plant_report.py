@@ -64,15 +64,7 @@ def overall(log: PlantLog, plant: Plant, drive: Drive) -> float:
 
 
 def report_plant(logs: Sequence[PlantLog], seed: int, say: Callable[[str], object]) -> tuple[Plant, dict[str, Any]]:
-    """Identify the plant from all recordings together, and check it in every way that they allow.
-
-    Args:
-        logs: The recordings.
-        seed: Seed of the searches.
-        say: Called with a line for each step of the work.
-
-    Returns:
-        The plant, and JSON-ready figures, kPa.
+    """Identify the plant from all recordings together, and check it in every way that they allow; figures in kPa.
 
     Raises:
         SoftformError: If the shipped plant cannot be read.

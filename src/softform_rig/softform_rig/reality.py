@@ -54,12 +54,7 @@ class MotorErrors(Description):
 
 
 class Creep(Description):
-    """The material follows a share of every change only slowly, like exp(-t / time).
-
-    Attributes:
-        share: Share of a change that follows slowly.
-        time: Time constant, s.
-    """
+    """The material follows a share of every change only slowly, like exp(-t / time), s."""
 
     share: Annotated[float, Field(ge=0.0, le=0.5)] = 0.0
     time: Positive = 20.0

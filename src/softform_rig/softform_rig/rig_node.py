@@ -34,7 +34,6 @@ class RigNode(SoftformLifecycleNode):
     """The virtual rig as a node."""
 
     def __init__(self) -> None:
-        """Declare the parameters; nothing is opened before the node is active."""
         super().__init__("rig", PARAMETERS, hardware_id="virtual rig")
         self.is_finished, self.exit_code = False, 0
         self._rig: VirtualRig | None = None

@@ -55,12 +55,7 @@ class Scanner:
         self._open3d = import_module("open3d")  # here, as it takes a second, and rigs without a scanner do not need it
 
     def scan(self, vertices: Array, faces: NDArray[np.integer]) -> Scan:
-        """Look at a surface from all viewpoints and merge what is seen.
-
-        Args:
-            vertices: (V, 3) m, robot frame.
-            faces: (F, 3), outward normals by the right-hand rule.
-        """
+        """Look at a surface, (V, 3) m in the robot's frame and (F, 3), from all viewpoints; merge what is seen."""
         described = self.description
         tensor = self._open3d.core.Tensor.from_numpy
         scene: RaycastingScene = self._open3d.t.geometry.RaycastingScene()

@@ -25,11 +25,7 @@ OnSurface = Callable[[Array, float], None]
 
 
 class SurfaceScans:
-    """The scanner of one robot.
-
-    Attributes:
-        count: Scans exported so far.
-        failure: Why the last export failed, or None.
+    """The scanner of one robot: counts its exports, and says why the last one failed, if it did.
 
     Args:
         robot: The robot.
@@ -52,7 +48,6 @@ class SurfaceScans:
         schedule: FaultSchedule,
         on_surface: OnSurface | None,
     ) -> None:
-        """Nothing is scanned yet."""
         pose = DevicePose.from_list(settings.registration)
         radius = _COVERAGE * 0.5 * float(np.linalg.norm(robot.extent))
         self._scanner = Scanner(description, pose, radius, settings.seed + 1)

@@ -79,12 +79,7 @@ class TendonMotor:
         self.goal = self.position
 
     def advance(self, duration: float, tension: float) -> None:
-        """Let time pass.
-
-        Args:
-            duration: Duration, s.
-            tension: Tension of the tendon, N.
-        """
+        """Let `duration` s pass under a tension of the tendon, N."""
         load = 0.0 if self.torn else tension * self.drum_radius / _TORQUE_CONSTANT  # A, against the position
         driven = self.torque_on and not self.hardware_error
         wanted = 0.0

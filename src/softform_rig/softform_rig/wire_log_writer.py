@@ -14,10 +14,7 @@ _LONGEST_LINE = 200  # bytes
 
 
 class WireLogWriter:
-    """Appends to a file, each line on disk at once: the log must outlive a rig that is killed.
-
-    Args:
-        path: The file; None logs nothing.
+    """Appends to a file, if one is given, each line on disk at once: the log must outlive a rig that is killed.
 
     Raises:
         SoftformError: If it cannot be written.

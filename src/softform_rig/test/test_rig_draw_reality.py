@@ -6,8 +6,7 @@ import pytest
 from softform_core.errors import SoftformError
 from softform_core.robots import Robot, load_robot
 from softform_rig.draw_reality import draw_reality
-from softform_rig.live_body import LiveBody
-from softform_rig.memory import Memory
+from softform_rig.live_body import LiveBody, Memory
 from softform_rig.reality import Creep, load_reality
 
 ROBOTS = ("membrane", "three_chamber", "planar_fingers", "tendon_rod")
@@ -51,6 +50,26 @@ def test_drawn_membranes_miss_what_scans_miss() -> None:
     assert 4.0 < holes.mean() < 8.0
     assert holes.min() >= 2.0
     assert holes.max() <= 14.0
+
+
+def test_drawn_solids_have_another_mesh_and_can_be_built() -> None:
+    robot = load_robot("manipulator")
+    for seed in range(6):
+        body = draw_reality(robot, seed).body
+        assert body.cells != robot.body.cells
+        assert len(robot.body.real_simulator(body).rest) < 12_000, "affordable"
+
+
+@pytest.mark.parametrize("name", ["manipulator", "compressible"])
+def test_drawn_scanners_see_arms_from_all_sides(name: str) -> None:
+    robot = load_robot(name)
+    for seed in range(20):
+        scanner = draw_reality(robot, seed).scanner
+        away = np.array(scanner.viewpoints) - scanner.look_at
+        around = np.sort(np.arctan2(away[:, 1], away[:, 0]))
+        assert np.diff(around, append=around[0] + 2.0 * np.pi).max() < np.radians(150.0)
+        assert (np.abs(away[:, 2]) < 0.4 * np.linalg.norm(away, axis=1)).all()
+        assert robot.body.box[0][2] < scanner.look_at[2] < robot.body.box[1][2]
 
 
 def test_creep_follows_a_share_of_a_change_slowly() -> None:

@@ -12,8 +12,7 @@ from softform_core.shapes.read import read_shape
 from softform_rig.emulated_board import BOOT_SECONDS
 from softform_rig.fault_schedule import FaultSchedule
 from softform_rig.faults import parse_fault
-from softform_rig.faulty_board import FaultyBoard
-from softform_rig.faulty_line import FaultyLine
+from softform_rig.faulty_board import FaultyBoard, FaultyLine
 from softform_rig.faulty_markers import check_marker_names, faulty_markers
 from softform_rig.faulty_scans import export_faulty_scan
 from softform_rig.firmware import Firmware

@@ -33,8 +33,7 @@ def time_to_90_percent(pressure: np.ndarray, after: float) -> float:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "recorded"),
-    [(10.0, 30.0, 0.35), (30.0, 50.0, 0.9), (50.0, 70.0, 1.1), (-30.0, -50.0, 0.9)],
+    ("before", "after", "recorded"), [(10.0, 30.0, 0.35), (30.0, 50.0, 0.9), (50.0, 70.0, 1.1), (-30.0, -50.0, 0.9)]
 )
 def test_rise_times_of_the_recordings(plant: Plant, before: float, after: float, recorded: float) -> None:
     """Repeated steps of the recordings differ by up to 60 %; the model stays within 40 % of the stated times."""

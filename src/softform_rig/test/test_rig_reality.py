@@ -18,14 +18,7 @@ from softform_rig import gap
 from softform_rig.gap import measure_gap
 from softform_rig.live_body import LiveBody
 from softform_rig.make_device import make_device
-from softform_rig.reality import (
-    PressureSensors,
-    Reality,
-    board_sensors,
-    known_realities,
-    load_reality,
-    true_values,
-)
+from softform_rig.reality import PressureSensors, Reality, board_sensors, known_realities, load_reality, true_values
 from softform_rig.rig_settings import RigSettings
 
 

@@ -10,11 +10,11 @@ from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
 from softform_core.errors import SoftformError
-from softform_core.registration.rigid import kabsch
+from softform_core.geometry.rigid import kabsch
 from softform_core.shapes.ply_header import read_ply_header
 from softform_core.shapes.read import read_shape
 from softform_rig.device_pose import DevicePose
-from softform_rig.ply_export import export_scan
+from softform_rig.faulty_scans import export_scan
 from softform_rig.reality import ScannerDescription
 from softform_rig.scanner import Scan, Scanner
 
@@ -112,10 +112,7 @@ def test_the_same_seed_gives_the_same_scan() -> None:
 
 
 @settings(max_examples=25, deadline=None)
-@given(
-    angles=st.tuples(*[st.floats(-3.1, 3.1)] * 3),
-    shift=st.tuples(*[st.floats(-1.0, 1.0)] * 3),
-)
+@given(angles=st.tuples(*[st.floats(-3.1, 3.1)] * 3), shift=st.tuples(*[st.floats(-1.0, 1.0)] * 3))
 def test_scanner_frame_and_robot_frame_are_inverse(angles, shift) -> None:
     quaternion = Rotation.from_euler("xyz", angles).as_quat()
     pose = DevicePose.from_list([*shift, *quaternion])

@@ -3,7 +3,6 @@
 import threading
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any
 
 from action_msgs.msg import GoalStatus
@@ -43,7 +42,6 @@ class ActionCaller:
     def __init__(
         self, action: Any, name: str, server: str, caller: str, namespace: str = "/softform", timeout: float = 10.0
     ) -> None:
-        """Nothing is opened before `connect`."""
         self._action, self._name, self._server, self._timeout = action, name, server, timeout
         self._namespace = "/" + namespace.strip("/") if namespace.strip("/") else ""
         self._background = BackgroundNode(caller, self._namespace)
@@ -109,21 +107,16 @@ class ActionCaller:
         self.connect()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def call(self, goal: Any, on_feedback: Callable[[Any], None] | None = None) -> Any:
-        """Send a goal and wait for its end.
+        """Send a goal and wait for its end; returns the result message, whatever became of it.
 
         Args:
             goal: Message.
             on_feedback: Called with each feedback message, from the connection's thread; if it raises, the goal is
                 cancelled, and `call` raises that at its end.
-
-        Returns:
-            The result message, whatever became of the goal.
 
         Raises:
             NotConnectedError: If `connect` was not called, or the node disappears.

@@ -18,11 +18,7 @@ NO_ERROR = 0
 
 
 class GoalLedger:
-    """What became of a node's goals, for its log and its diagnostics.
-
-    Args:
-        node: Node that serves the action.
-    """
+    """What became of a node's goals, for its log and its diagnostics."""
 
     def __init__(self, node: SoftformLifecycleNode) -> None:
         self._node = node
@@ -43,14 +39,7 @@ class GoalLedger:
         self._last_rejection = ""
 
     def conclude(self, handle: ServerGoalHandle, code: int, message: str, summary: str) -> None:
-        """End a goal.
-
-        Args:
-            handle: Handle of the goal.
-            code: Error code of the failure.
-            message: Error and remedy; empty on success.
-            summary: Achieved result; None keeps the last one.
-        """
+        """End a goal with its error code; the message is empty on success, whose summary, if any, is kept."""
         if code == NO_ERROR:
             handle.succeed()
         elif handle.is_cancel_requested:

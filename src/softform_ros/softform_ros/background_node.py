@@ -2,7 +2,6 @@
 
 import contextlib
 import threading
-from types import TracebackType
 
 import rclpy
 from rclpy._rclpy_pybind11 import RCLError
@@ -23,12 +22,6 @@ class BackgroundNode:
     """Is there from `open` to `close`, or while the `with` block lasts; the program keeps its signal handlers."""
 
     def __init__(self, name: str, namespace: str) -> None:
-        """Open nothing yet.
-
-        Args:
-            name: Name of the node.
-            namespace: ROS namespace of the stack.
-        """
         self._name, self._namespace = name, full_namespace(namespace)
         self._context: rclpy.Context | None = None
 
@@ -83,9 +76,7 @@ class BackgroundNode:
         self.open()
         return self.node
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _spin(self) -> None:

@@ -9,11 +9,7 @@ CLOCK_TOLERANCE = 1.0
 
 
 def check_capture_time(captured_at: float, what: str) -> None:
-    """Reject a time of capture that cannot be.
-
-    Args:
-        captured_at: Capture time, s since the epoch.
-        what: Was captured, for the message.
+    """Reject a time, s since the epoch, at which `what` cannot have been captured.
 
     Raises:
         SoftformError: If it is no time, or lies in the future.

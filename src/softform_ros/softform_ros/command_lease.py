@@ -28,7 +28,6 @@ class KnownLease:
     """
 
     def __init__(self) -> None:
-        """None is held."""
         self._lock = threading.Lock()
         self._lease = 0
 
@@ -61,16 +60,9 @@ class KnownLease:
 
 
 class CommandLease:
-    """Commands a robot under the driver's lease. A lease that died is never asked for again by itself.
-
-    Args:
-        node: Node of topic and service; spun by the caller.
-        names: The robot's actuators.
-        unit: Unit of the commands.
-    """
+    """Commands a robot under the driver's lease. A lease that died is never asked for again by itself."""
 
     def __init__(self, node: Node, names: Sequence[str], unit: str) -> None:
-        """Ask for nothing yet."""
         self._node, self._names, self._unit = node, list(names), unit
         self._known, self._client_number, self._epoch = KnownLease(), 1 + secrets.randbelow(2**64 - 1), 0
         self._commands = node.create_publisher(ActuatorCommand, "actuator_command", qos.ACTUATOR_COMMAND)

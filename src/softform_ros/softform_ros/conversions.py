@@ -51,14 +51,7 @@ def seconds_from_stamp(stamp: Time) -> float:
 def cloud_from_points(
     points: NDArray[np.floating], frame_id: str, stamp: Time, values: Mapping[str, NDArray[np.floating]] | None = None
 ) -> PointCloud2:
-    """Return points as a `PointCloud2` of float32 x, y, z, and of a float32 field for each of `values`.
-
-    Args:
-        points: (N, 3) m.
-        frame_id: Frame of the points.
-        stamp: When they were captured.
-        values: Fields by name, (N,) each, such as an uncertainty.
-    """
+    """Return points (N, 3) m as a `PointCloud2` of float32 x, y, z, and of a float32 field for each of `values`."""
     values = values or {}
     columns = [np.asarray(points, dtype="<f4").reshape(-1, 3)]
     columns += [np.asarray(value, dtype="<f4").reshape(-1, 1) for value in values.values()]

@@ -17,16 +17,13 @@ _LOOK_PERIOD = 0.1
 def await_discovery(
     node: Node, timeout: float = DISCOVERY_TIMEOUT, is_complete: Callable[[], bool] = lambda: True
 ) -> bool:
-    """Wait until nodes and topics of others are known; something else spins the node.
+    """Wait until nodes and topics of others are known; returns whether there are others. Something else spins the node.
 
     Args:
         node: This program's.
         timeout: Time limit, s.
         is_complete: Whether those are there who are looked for: on a busy machine one process may be seen seconds after
             another, and the graph be quiet in between.
-
-    Returns:
-        Whether there are others.
     """
     deadline = time.monotonic() + timeout
     seen: object = None

@@ -16,7 +16,7 @@ from std_msgs.msg import Header
 from tf2_msgs.msg import TFMessage
 
 from softform_core.errors import SoftformError
-from softform_core.registration.rigid import RigidTransform
+from softform_core.geometry.rigid import RigidTransform
 from softform_interfaces.msg import MarkerFrame, TargetMesh, TargetPoints
 from softform_ros import qos
 from softform_ros.conversions import (
@@ -49,11 +49,7 @@ class FrameSource(Protocol):
 
 
 class Frames:
-    """Transforms received by a node.
-
-    Args:
-        node: Node that listens.
-    """
+    """Transforms received by a node."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
@@ -87,11 +83,7 @@ class Frames:
 
 
 class StaticFrames:
-    """Publishes transforms of frames that do not move; late subscribers receive them too.
-
-    Args:
-        node: Node that publishes.
-    """
+    """Publishes transforms of frames that do not move; late subscribers receive them too."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
@@ -128,12 +120,7 @@ class StaticFrames:
 
 
 class Tf2Source:
-    """The buffer of tf2_ros, as a `FrameSource`.
-
-    Args:
-        tf2: The module `tf2_ros`.
-        node: Node that listens.
-    """
+    """The buffer of the module `tf2_ros`, as a `FrameSource` of the node that listens."""
 
     def __init__(self, tf2: Any, node: Node) -> None:
         self._tf2, self._buffer = tf2, tf2.Buffer(node=node)

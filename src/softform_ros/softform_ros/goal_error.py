@@ -34,8 +34,8 @@ def failure(error: Exception, code: int, internal: int) -> tuple[int, str]:
 
 
 @contextmanager
-def in_code(code: int) -> Iterator[None]:
-    """Give every `SoftformError` inside this error code.
+def in_code(code: int, before: str = "") -> Iterator[None]:
+    """Give every `SoftformError` inside this error code, and put words before what it says.
 
     Raises:
         GoalError: In place of any `SoftformError`.
@@ -43,4 +43,4 @@ def in_code(code: int) -> Iterator[None]:
     try:
         yield
     except SoftformError as error:
-        raise GoalError(code, error.message, error.next_step) from error
+        raise GoalError(code, f"{before}{error.message}", error.next_step) from error

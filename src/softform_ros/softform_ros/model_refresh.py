@@ -9,12 +9,7 @@ PERIOD = 1.0
 
 
 class ModelRefresh:
-    """Lets models look once a second whether they were trained anew, and logs what came into use or was rejected.
-
-    Args:
-        node: Node whose log and diagnostics report it.
-        models: The models in use.
-    """
+    """Lets models look once a second whether they were trained anew, and logs what came into use or was rejected."""
 
     def __init__(self, node: SoftformLifecycleNode, models: LivePipeline) -> None:
         self._node, self._models = node, models

@@ -2,7 +2,7 @@
 
 A page holds a pair of marks, and the table of the named module comes between them::
 
-    <!-- parameters softform_pneumatics.parameters:PARAMETERS -->
+    <!-- parameters softform_pneumatics.family:PARAMETERS -->
     <!-- /parameters -->
 """
 

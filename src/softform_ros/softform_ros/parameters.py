@@ -60,8 +60,7 @@ class Parameter:
             too_high = self.maximum is not None and not number <= self.maximum
             if too_low or too_high:
                 raise SoftformError(
-                    f"Parameter {self.name} is {value}.",
-                    f"It must lie between {self.minimum} and {self.maximum}.",
+                    f"Parameter {self.name} is {value}.", f"It must lie between {self.minimum} and {self.maximum}."
                 )
 
 

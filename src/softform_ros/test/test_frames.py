@@ -11,7 +11,7 @@ from std_msgs.msg import Header
 from tf2_msgs.msg import TFMessage
 
 from softform_core.errors import SoftformError
-from softform_core.registration.rigid import RigidTransform
+from softform_core.geometry.rigid import RigidTransform
 from softform_interfaces.msg import MarkerFrame, TargetMesh, TargetPoints
 from softform_ros import frames as frames_module
 from softform_ros import qos

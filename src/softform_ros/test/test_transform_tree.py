@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from softform_core.errors import SoftformError
-from softform_core.registration.rigid import RigidTransform
+from softform_core.geometry.rigid import RigidTransform
 from softform_ros.transform_tree import LATENESS, TransformTree
 
 NOW = 1_700_000_000.0

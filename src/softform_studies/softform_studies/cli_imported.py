@@ -2,7 +2,7 @@
 
 import click
 
-from softform_core.cli.figures import json_option, report_figures
+from softform_core.cli.shared import json_option, report_figures
 
 
 @click.command("import")

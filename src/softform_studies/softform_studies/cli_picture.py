@@ -10,10 +10,7 @@ from softform_core.errors import SoftformError
 @click.command()
 @click.argument("robot", default="membrane")
 @click.option(
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    required=True,
-    help="The picture (PNG, SVG, PDF).",
+    "--output", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The picture (PNG, SVG, PDF)."
 )
 def picture(robot: str, output: Path) -> None:
     """Draw ROBOT as it is simulated: at rest, at its corners, and in section.

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import click
 
-from softform_core.cli.figures import json_option, report_figures
-from softform_core.paths import DEFAULT_ROBOT
+from softform_core.cli.shared import json_option, report_figures, robot_option
 from softform_core.planning.planner_settings import ALGORITHMS, Algorithm
 
 
@@ -20,9 +19,7 @@ from softform_core.planning.planner_settings import ALGORITHMS, Algorithm
     type=click.Path(path_type=Path, file_okay=False),
     help="Model of that reality.  [default: the one that ships for the rig's default]",
 )
-@click.option(
-    "--robot", "robot_name", default=DEFAULT_ROBOT, show_default=True, help="Name in config/robots, or a .yaml."
-)
+@robot_option
 @click.option("--picture", type=click.Path(path_type=Path, dir_okay=False), help="Draw a scene into this PNG file.")
 @json_option
 def planning(

@@ -4,13 +4,11 @@ import sys
 
 import click
 
-from softform_core.paths import DEFAULT_ROBOT
+from softform_core.cli.shared import robot_option
 
 
 @click.command()
-@click.option(
-    "--robot", "robot_name", default=DEFAULT_ROBOT, show_default=True, help="Name in config/robots, or a .yaml."
-)
+@robot_option
 @click.option(
     "--draws", default=40, show_default=True, type=click.IntRange(min=3, max=1000), help="Realities to learn from."
 )

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from softform_core.cli.figures import json_option, report_figures
-from softform_core.paths import DEFAULT_ROBOT
+from softform_core.cli.shared import json_option, report_figures, robot_option
 
 if TYPE_CHECKING:
     from softform_core.robots import Robot
@@ -20,10 +19,8 @@ if TYPE_CHECKING:
     type=click.IntRange(min=1),
     help="Instead: so many realities at random, from the seed on.  [default: none]",
 )
-@click.option(
-    "--robot", "robot_name", default=DEFAULT_ROBOT, show_default=True, help="Name in config/robots, or a .yaml."
-)
-@click.option("--frames", default=40, show_default=True, type=click.IntRange(min=5), help="Scans to learn from.")
+@robot_option
+@click.option("--frames", default=40, show_default=True, type=click.IntRange(min=5), help="Frames to learn from.")
 @click.option("--held-out", default=20, show_default=True, type=click.IntRange(min=1), help="Actuations judged.")
 @click.option("--points", default=1000, show_default=True, type=click.IntRange(min=100), help="Points of each scan.")
 @click.option(
@@ -54,10 +51,11 @@ def sim2real(
 ) -> None:
     """How much of a reality's gap sim-to-real learning closes, beside floors and the paper's baselines.
 
-    The learner sees captured frames only. Its predictions at held-out actuations are judged by their distance from
-    the reality's true surface. mean_reduction is the cut of the mean error, max_reduction that of each shape's largest
-    error, averaged over the shapes. With --reality one JSON object is printed, without it a list over all of
-    config/realities, a few minutes each, in which one that fails has its `error`. The same seed gives the same figures.
+    The learner sees captured frames only: scans, or markers of a robot that wears more than a hundred. Its predictions
+    at held-out actuations are judged by their distance from the reality's true surface. mean_reduction is the cut of
+    the mean error, max_reduction that of each shape's largest error, averaged over the shapes. With --reality one JSON
+    object is printed, without it a list over all of config/realities, a few minutes each, in which one that fails has
+    its `error`. The same seed gives the same figures.
 
     With --draws realities are drawn at random (seeds S, S + 1, …; a minute or two each) and learned, also with
     w = 1: median, 10th percentile and worst of the cuts, above the memory floor, and by kind of

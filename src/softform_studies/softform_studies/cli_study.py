@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
-from softform_core.cli.figures import report_figures
-from softform_core.paths import DEFAULT_ROBOT, runs_dir
+from softform_core.cli.shared import going_on, report_figures, robot_option
+from softform_core.paths import runs_dir
 
 _NAMES = ("frames", "points", "kernels", "neurons", "geometric", "surrogate", "missing")
 
@@ -14,9 +14,7 @@ _NAMES = ("frames", "points", "kernels", "neurons", "geometric", "surrogate", "m
 @click.command()
 @click.argument("name", type=click.Choice([*_NAMES, "all"]))
 @click.option("--reality", default="default", show_default=True, metavar="NAME|FILE", help="What is captured.")
-@click.option(
-    "--robot", "robot_name", default=DEFAULT_ROBOT, show_default=True, help="Name in config/robots, or a .yaml."
-)
+@robot_option
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Of frames and training.")
 @click.option("--quick", is_flag=True, help="Tiny trainings that only show the form; the figures mean nothing.")
 @click.option("--output", type=click.Path(path_type=Path, file_okay=False), help="[default: runs/studies/REALITY]")
@@ -52,13 +50,10 @@ def study(
     described = load_reality(reality, robot)
     folder = runs_dir() / "studies" / described.name if output is None else output
     figures = {}
-    try:
-        with one_thread():
-            for each in _NAMES if name == "all" else (name,):
-                for path in carry_out(each, robot, described, Scale(quick), seed, folder, sys.stderr.isatty()):
-                    click.echo(str(path), err=json_path == "-")
-                figures[each] = by_series(folder / f"{each}.json")
-    except KeyboardInterrupt:
-        raise click.ClickException(f"stopped. The same command goes on with {folder}.") from None
+    with going_on(folder), one_thread():
+        for each in _NAMES if name == "all" else (name,):
+            for path in carry_out(each, robot, described, Scale(quick), seed, folder, sys.stderr.isatty()):
+                click.echo(str(path), err=json_path == "-")
+            figures[each] = by_series(folder / f"{each}.json")
     if json_path is not None:
         report_figures(figures, json_path)

@@ -30,13 +30,7 @@ class FigureValues:
 
 @dataclass(frozen=True)
 class Block:
-    """A part of a page.
-
-    Attributes:
-        page: From the checkout's root.
-        name: In the mark.
-        text: The template.
-    """
+    """A part of a page (from the checkout's root): the name in its mark, and its template."""
 
     page: str
     name: str

@@ -3,7 +3,8 @@
 The reference is L-BFGS (scipy) on the same total potential, with the same kernels and the same start: what a solver
 without second derivatives costs. It stops at a residual a thousand times coarser than Newton's, or at its limit of
 iterations. The paper's own figure is quoted beside both; its simulator and machine are not ours. And what the compiled
-assembly of gradient and Hessian is worth: the same sums by numpy's einsum.
+assembly of gradient and Hessian is worth: the same sums by numpy's einsum. Beside it the paper's other bodies that
+are quick to solve.
 """
 
 import time
@@ -15,13 +16,14 @@ from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
 from softform_core.arrays import Array
-from softform_core.robots import load_robot
-from softform_core.simulation.newton import find_equilibria
+from softform_core.robots import Robot, load_robot
+from softform_core.simulation.newton import Equilibria, find_equilibria
 from softform_core.simulation.simulated_body import rest_points
 from softform_core.units import MM_PER_M
 from softform_studies.membrane_assembly import taut_gradient_and_hessian
 
-PAPER_SECONDS = 110.0  # paper 000, Table II, deformable membrane
+PAPER_SECONDS = {"membrane": 110.0, "compressible": 5.0}
+"""Paper 000, Table II."""
 _REFERENCE_SHAPES = 3
 _REFERENCE_ITERATIONS = 5000
 _REFERENCE_RESIDUAL = 1e-5  # of the load; Newton's is 1e-8
@@ -36,7 +38,7 @@ class _FirstOrder:
 
 
 def run(shapes: int = 20, seed: int = 0) -> dict[str, object]:
-    """Solve random actuations of the robot `membrane`, on one core.
+    """Solve random actuations of the robot `membrane`, on one core, and of the other robots.
 
     Args:
         shapes: Number of random actuations for our solver; the reference solves the first three of them.
@@ -48,23 +50,15 @@ def run(shapes: int = 20, seed: int = 0) -> dict[str, object]:
     """
     robot = load_robot("membrane")
     body = robot.body.simulator()
-    span = robot.actuation_max - robot.actuation_min
-    actuations = robot.actuation_min + np.random.default_rng(seed).random((shapes, len(span))) * span
-    commands = robot.actuators_of(actuations)
+    commands = _random_commands(robot, shapes, seed)
     compared = commands[:_REFERENCE_SHAPES]
     with threadpool_limits(1):
-        find_equilibria(body, commands[:1])  # compiles the kernels
-        core_seconds, ours = [], []
-        begin = time.perf_counter()
-        for values in commands:
-            core_begin = time.process_time()
-            ours.append(find_equilibria(body, values[None]))
-            core_seconds.append(time.process_time() - core_begin)
-        wall = time.perf_counter() - begin
+        ours, core_seconds, wall = _solved(body, commands)
         core_begin = time.process_time()
         reference = [_first_order(body, values) for values in compared]
         reference_seconds = (time.process_time() - core_begin) / len(compared)
         compiled, by_numpy = _assembly_seconds(body, robot.actuators_of(robot.actuation_max))
+        others = {name: other_robot(name, shapes, seed) for name in PAPER_SECONDS if name != robot.name}
     found = [one for one in ours if one.found.all()]
     rises = [body.points(one.unknowns)[0, :, 2].max() for one in found]
     gaps = [
@@ -98,7 +92,40 @@ def run(shapes: int = 20, seed: int = 0) -> dict[str, object]:
             "numpy_over_compiled": by_numpy / compiled,
             "shape_by_numpy_over_ours": 1.0 + (iterations + 1.0) * (by_numpy - compiled) / float(np.mean(core_seconds)),
         },
-        "paper_seconds_per_shape": PAPER_SECONDS,
+        "paper_seconds_per_shape": PAPER_SECONDS[robot.name],
+        "others": others,
+    }
+
+
+def _random_commands(robot: Robot, shapes: int, seed: int) -> Array:
+    """Actuators (n, k) of random actuations in the working range."""
+    span = robot.actuation_max - robot.actuation_min
+    relative = np.random.default_rng(seed).random((shapes, len(span)))
+    return robot.actuators_of(robot.actuation_min + relative * span)
+
+
+def _solved(body: Any, commands: Array) -> tuple[list[Equilibria], list[float], float]:
+    """The shape under each of the commands by itself, its processor time, and the time that all took, s."""
+    find_equilibria(body, commands[:1])  # compiles the kernels
+    core_seconds, found, started = [], [], time.perf_counter()
+    for values in commands:
+        begin = time.process_time()
+        found.append(find_equilibria(body, values[None]))
+        core_seconds.append(time.process_time() - begin)
+    return found, core_seconds, time.perf_counter() - started
+
+
+def other_robot(name: str, shapes: int, seed: int) -> dict[str, float]:
+    """Figures of one of the robots beside the membrane, at so many random actuations."""
+    robot = load_robot(name)
+    found, core_seconds, _ = _solved(robot.body.simulator(), _random_commands(robot, shapes, seed))
+    return {
+        "shapes": shapes,
+        "converged_share": float(np.mean([one.found.all() for one in found])),
+        "core_seconds_per_shape": float(np.mean(core_seconds)),
+        "core_seconds_per_shape_max": float(np.max(core_seconds)),
+        "iterations_mean": float(np.mean([one.iterations[0] for one in found])),
+        "paper_seconds_per_shape": PAPER_SECONDS[name],
     }
 
 

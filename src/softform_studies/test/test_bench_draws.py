@@ -20,6 +20,7 @@ from softform_rig.draw_reality import HELD_OUT_SEED
 from softform_rig.reality import Reality
 from softform_studies.sim_to_real import draws
 from softform_studies.sim_to_real.draw_figures import draw_figures
+from softform_studies.sim_to_real.draw_table import draw_tables
 from softform_studies.sim_to_real.memory_floor import memory_floor
 
 TINY = replace(DEFAULT, epochs=5, patience=5, members=1, kernels=25, surface_points=225)
@@ -65,7 +66,7 @@ def test_draws_are_measured_once_and_their_figures_have_the_form(tmp_path, monke
     def never(*_: object) -> None:
         raise AssertionError("measured again")
 
-    monkeypatch.setattr(draws, "make_frames", never)
+    monkeypatch.setattr(draws, "make_captured", never)
     again = CliRunner().invoke(main, command)
     assert json.loads(again.stdout) == figures
     tables = CliRunner().invoke(main, command[:-2]).stdout
@@ -80,7 +81,8 @@ def test_cuts_are_of_each_reality_and_failed_ones_do_not_count() -> None:
         errors = {name: {"mean_mm": mm, "max_mm": 2.0 * mm} for name, mm in (("before", 2.0), ("memory", 1.0))}
         learned = {name: {"mean_mm": after, "max_mm": 3.0} for name in ("after", "fixed")}
         floor = {"mean_mm": 0.1, "max_mm": 0.2, "mean_reduction": 0.95, "max_reduction": 0.95}
-        return {"kinds": kinds, "missing": missing, "left_out": 2, "floors": {"warp": floor}, **errors, **learned}
+        floors = dict.fromkeys(("spline", "forward_kinematics", "warp"), floor)
+        return {"kinds": kinds, "missing": missing, "left_out": 2, "floors": floors, **errors, **learned}
 
     measured = [draw(1.0, ["creep"], 0.1), draw(1.5, ["creep", "prestretch"], 0.4), {"kinds": ["creep"], "error": "no"}]
     figures = draw_figures(measured)
@@ -95,6 +97,10 @@ def test_cuts_are_of_each_reality_and_failed_ones_do_not_count() -> None:
     assert figures["floors"]["memory"] == {"mean_mm": 1.0, "max_mm": 2.0, "mean_reduction": 0.5, "max_reduction": 0.5}
     assert figures["floors"]["warp"]["mean_reduction"] == 0.95
     assert "no_memory" not in figures["by_kind"] and "without_prior" not in figures
+    of_markers = draw_figures([{key: value for key, value in one.items() if key != "fixed"} for one in measured])
+    assert "fixed_confidence" not in of_markers and of_markers["mean_reduction"] == figures["mean_reduction"]
+    about = {"robot": "r", "recipe": "markers", "first_seed": 0, "frames": 5}
+    assert "w = 1" in draw_tables(about | figures) and "w = 1" not in draw_tables(about | of_markers)
 
 
 def test_memory_leaves_as_much_unknown_as_shapes_differ_by_their_history() -> None:

@@ -1,11 +1,12 @@
 """The frame of `softform bench ik`: which sections run, what they are given, and what a failing one leaves behind."""
 
 import json
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, entry_points
 
 import pytest
 from click.testing import CliRunner
 
+from softform_core import plugins
 from softform_core.cli.main import main
 from softform_core.errors import SoftformError
 from softform_studies.ik import ik_sections
@@ -30,7 +31,7 @@ def broken():
 def registered_fixture(monkeypatch):
     found = [EntryPoint(name, f"{__name__}:{name}", ik_sections.GROUP) for name in ("plain", "broken", "good")]
     monkeypatch.setattr(
-        ik_sections, "entry_points", lambda group, name=None: [one for one in found if name in (None, one.name)]
+        plugins, "entry_points", lambda group: found if group == ik_sections.GROUP else entry_points(group=group)
     )
 
 

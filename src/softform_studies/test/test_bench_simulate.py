@@ -1,10 +1,11 @@
-"""The assembly that `bench simulate` measures the compiled one against."""
+"""The assembly that `bench simulate` measures the compiled one against, and the robots beside the membrane."""
 
 import numpy as np
 
 from softform_core.robots import load_robot
 from softform_core.simulation.newton import find_equilibria
 from softform_studies.membrane_assembly import taut_gradient_and_hessian
+from softform_studies.simulate import PAPER_SECONDS, other_robot
 
 
 def test_numpy_assembles_what_the_compiled_code_does():
@@ -19,3 +20,9 @@ def test_numpy_assembles_what_the_compiled_code_does():
     assert np.abs(forces).max() > 0.1
     np.testing.assert_allclose(values + membrane.pattern.constant, hessian.matrix.data, atol=1e-8)
     assert np.abs(values).max() > 1000.0
+
+
+def test_the_arm_of_bellows_is_solved_in_less_than_the_paper_needs():
+    figures = other_robot("compressible", 5, 0)
+    assert figures["converged_share"] == 1.0 and figures["shapes"] == 5
+    assert figures["core_seconds_per_shape_max"] < 0.1 * PAPER_SECONDS["compressible"]

@@ -2,7 +2,7 @@
 
 import time
 
-from softform_studies.streaming.processor_shares import processor_shares
+from softform_studies.streaming.bench_streaming import processor_shares
 
 
 def test_a_busy_thread_is_seen():

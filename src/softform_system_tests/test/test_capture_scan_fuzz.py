@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from softform_core.errors import SoftformError
 from softform_core.shapes.read import read_shape
 from softform_system_tests.fuzz_targets import scans as scan_fuzz_targets
-from softform_system_tests.fuzz_targets.scans import SEEDS, TARGETS, fuzz_one
+from softform_system_tests.fuzz_targets.scans import SEEDS, TARGETS
 
 CHEAP = settings(
     max_examples=60,
@@ -48,9 +48,9 @@ def test_what_is_damaged_is_rejected_or_read_consistently(name, data):
 
 
 @CHEAP
-@given(st.binary(max_size=200))
-def test_any_bytes_are_rejected_or_read_consistently(data):
-    fuzz_one(data)
+@given(st.sampled_from(list(TARGETS)), st.binary(max_size=200))
+def test_any_bytes_are_rejected_or_read_consistently(name, data):
+    TARGETS[name](data)
 
 
 @pytest.mark.parametrize("name", list(TARGETS))

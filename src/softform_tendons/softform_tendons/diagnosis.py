@@ -15,16 +15,7 @@ def in_words(motors: Sequence[int]) -> str:
 
 
 def where_broken(motors: Sequence[int], answering: Collection[int], damaged: Collection[int] = ()) -> tuple[str, str]:
-    """What is wrong with a bus, and what to do.
-
-    Args:
-        motors: Ids, in their order along the cable.
-        answering: Ids of the motors that answer.
-        damaged: Ids of the motors whose answers arrive damaged each time.
-
-    Returns:
-        Two sentences; empty if all answer.
-    """
+    """What is wrong with a bus of motors in this order, and what to do; empty if all answer undamaged."""
     silent = [motor for motor in motors if motor not in answering and motor not in damaged]
     alive = [motor for motor in motors if motor in answering]
     if damaged:

@@ -42,13 +42,7 @@ def crc16(data: bytes) -> int:
 
 
 def instruction(motor: int, code: int, parameters: bytes = b"") -> bytes:
-    """Packet of one instruction.
-
-    Args:
-        motor: Id of the motor, or `EVERYBODY`.
-        code: Such as `READ`.
-        parameters: Parameters of the instruction.
-    """
+    """Packet of one instruction, such as `READ`, to a motor or to `EVERYBODY`."""
     body = (bytes([code]) + parameters).replace(_STUFFED, _STUFFING)
     packet = _HEADER + bytes([motor]) + (len(body) + _CRC_BYTES).to_bytes(2, "little") + body
     return packet + crc16(packet).to_bytes(2, "little")
@@ -75,12 +69,7 @@ def sync_read(motors: Sequence[int], address: int, length: int) -> bytes:
 
 
 def sync_write(values: Sequence[tuple[int, bytes]], address: int) -> bytes:
-    """Set the same registers of several motors; none of them answers.
-
-    Args:
-        values: Id and data of each, all data of one length.
-        address: Address of the first register.
-    """
+    """Set the same registers of several motors, by id, to data of one length; none of them answers."""
     length = len(values[0][1])
     return instruction(
         EVERYBODY, SYNC_WRITE, _words(address, length) + b"".join(bytes([motor]) + data for motor, data in values)
@@ -92,13 +81,7 @@ def _words(*values: int) -> bytes:
 
 
 class Status(NamedTuple):
-    """Answer of a motor.
-
-    Attributes:
-        motor: Id of the motor.
-        error: 0 if all is well; see `ALERT`.
-        parameters: The requested bytes.
-    """
+    """Answer of a motor: its id, an error (0 if all is well; see `ALERT`), and the requested bytes."""
 
     motor: int
     error: int

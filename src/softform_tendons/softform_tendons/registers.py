@@ -31,12 +31,7 @@ ERRORS = {0: "voltage out of range", 2: "overheated", 3: "encoder broken", 4: "e
 
 @dataclass(frozen=True)
 class Model:
-    """A type of motor.
-
-    Attributes:
-        name: Model name of ROBOTIS.
-        current_unit: A.
-    """
+    """A type of motor by its name at ROBOTIS, and the unit of its currents, A."""
 
     name: str
     current_unit: float

@@ -13,12 +13,7 @@ _AT_LIMIT = 0.9  # of the current limit
 
 
 class LoadWatch:
-    """Watches pulls and currents of all motors.
-
-    Args:
-        settings: Settings of the bus.
-        served: Actuators that it serves.
-    """
+    """Watches pulls and currents of all motors."""
 
     def __init__(self, settings: TendonSettings, served: ServedActuators) -> None:
         self._settings, self._served = settings, served

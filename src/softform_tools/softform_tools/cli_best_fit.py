@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from softform_core.cli.figures import json_option, report_figures
+from softform_core.cli.shared import json_option, report_figures
 from softform_tools.target_options import target_options
 
 
@@ -27,7 +27,7 @@ def best_fit(starts: int | None, json_path: str | None, **of_target: Any) -> Non
     from softform_core.robots import load_robot
     from softform_rig.best_fit import STARTS, find_best_fit
     from softform_rig.reality import load_reality
-    from softform_tools.demo import DemoRequest, choose_target
+    from softform_tools.demo import DemoRequest, choose_target, target_name
 
     request = DemoRequest(**of_target)
     robot = load_robot(request.robot, "surface")
@@ -38,4 +38,4 @@ def best_fit(starts: int | None, json_path: str | None, **of_target: Any) -> Non
     found = find_best_fit(
         robot, load_reality(request.reality, robot), choose_target(request, robot), starts or STARTS, on_start=tell
     )
-    report_figures({"target": request.target, "reality": request.reality, **found.figures()}, json_path)
+    report_figures({"target": target_name(request, robot), "reality": request.reality, **found.figures()}, json_path)

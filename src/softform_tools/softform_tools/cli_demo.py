@@ -29,7 +29,7 @@ from softform_tools.target_options import target_options
 @click.option("--headless", is_flag=True, help="Do not open the report at the end.")
 @click.option("--json", "json_path", metavar="FILE", help="Write the figures as one JSON object; - is standard output.")
 def demo(
-    target: str,
+    target: str | None,
     unit: Literal["m", "mm"] | None,
     pose: str,
     robot: str,

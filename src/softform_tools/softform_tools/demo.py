@@ -17,9 +17,9 @@ from softform_client.reach_messages import pose_from_message
 from softform_core.errors import SoftformError
 from softform_core.forward.live_pipeline import NONE
 from softform_core.forward.sim_to_real_store import load_sim_to_real
+from softform_core.geometry.rigid import centroid
 from softform_core.networks.store import FORWARD_KINEMATICS
 from softform_core.paths import models_of
-from softform_core.registration.rigid import centroid
 from softform_core.robots import Robot, load_robot
 from softform_core.run_folder import new_run_folder
 from softform_core.shapes.dem import dem_target
@@ -57,7 +57,8 @@ class DemoRequest:
     """What to show.
 
     Attributes:
-        target: `dem`, `random`, or the path of a mesh or cloud.
+        target: `dem`, `random`, the path of a mesh or cloud, or None: the terrain model on a membrane, a random shape
+            on other bodies.
         unit: Unit of the file, `m` or `mm`; None for the others.
         robot: Name or description of the robot.
         reality: Name or description of the virtual rig's reality.
@@ -66,7 +67,7 @@ class DemoRequest:
         pose: Where the target lies: one of `poses.POSES`.
     """
 
-    target: str
+    target: str | None
     unit: Unit | None
     robot: str
     reality: str
@@ -75,24 +76,30 @@ class DemoRequest:
     pose: str = FIXED
 
 
+def target_name(request: DemoRequest, robot: Robot) -> str:
+    """What `request` names, or what suits the robot: a landscape lies on a membrane, and on no other body."""
+    return request.target or ("dem" if robot.body.kind == "membrane" else "random")
+
+
 def choose_target(request: DemoRequest, robot: Robot) -> TargetShape:
     """Return the target that `request` names, checked against the robot.
 
     Raises:
         SoftformError: If it cannot be read, has no unit, or is not a shape for this robot.
     """
-    if request.target == "dem":
+    name = target_name(request, robot)
+    if name == "dem":
         target = dem_target(robot)
-    elif request.target == "random":
+    elif name == "random":
         target = random_target(robot, request.seed)
-    elif not Path(request.target).exists():
-        raise SoftformError(f"There is no file {request.target}.", "Give the path of a shape, or dem, or random.")
+    elif not Path(name).exists():
+        raise SoftformError(f"There is no file {name}.", "Give the path of a shape, or dem, or random.")
     elif request.unit is None:
         raise SoftformError(
-            f"The unit of {request.target} is not known: mesh files do not state one.", "Add --unit mm or --unit m."
+            f"The unit of {name} is not known: mesh files do not state one.", "Add --unit mm or --unit m."
         )
     else:
-        target = read_shape(request.target, request.unit)
+        target = read_shape(name, request.unit)
     check_target(target.points, robot)
     return target
 
@@ -115,11 +122,7 @@ def choose_sim_to_real(request: DemoRequest, robot: Robot) -> str:
 
 
 def run_demo(request: DemoRequest, say: Say) -> DemoResult:
-    """Launch the stack, reach the target in three ways, write the report, and take the stack down.
-
-    Args:
-        request: Target and options of the demo.
-        say: Takes one line of progress at a time.
+    """Launch the stack, reach the target in three ways, write the report, take the stack down; `say` takes progress.
 
     Raises:
         SoftformError: If the target, a node or the motion fails; the folder of the run keeps the logs and the bag.
@@ -151,7 +154,7 @@ def run_demo(request: DemoRequest, say: Say) -> DemoResult:
     with (folder / "launch.log").open("wb") as log, LaunchedStack("softform", arguments, output=log) as stack:
         try:
             wait_until_active("softform", START_TIMEOUT, lambda: stack.exit_code is not None)
-            tell(f"all nodes are active; the target is '{request.target}'")
+            tell(f"all nodes are active; the target is '{target_name(request, robot)}'")
             with ShapeClient("/softform") as client:
                 target, pose = _put_where_it_lies(client, target, robot, request.pose, tell)
                 run = reach_in_three_ways(client, target, pose, model != NONE, tell)
@@ -165,7 +168,8 @@ def run_demo(request: DemoRequest, say: Say) -> DemoResult:
     write_ply(folder / "target.ply", run.target)
     best_fit = find_best_fit(robot, reality, run.target)
     name = NONE if model == NONE else Path(model).name
-    figures = summarise_run(run, best_fit.mean_mm, request.target, name, robot, folder / "report.png", bag)
+    shape = target_name(request, robot)
+    figures = summarise_run(run, best_fit.mean_mm, shape, name, robot, folder / "report.png", bag)
     draw_run(run, figures, robot, request.reality)
     tell(f"report: {figures.report}")
     tell(f"bag:    {bag}")

@@ -8,7 +8,7 @@ import numpy as np
 
 from softform_core.evaluation.measured_errors import MeasuredErrors, measure_errors
 from softform_core.evaluation.reach_picture import MeasuredShape, write_picture
-from softform_core.registration.rigid import RigidTransform
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
@@ -148,12 +148,7 @@ def draw_run(run: DemoRun, figures: DemoResult, robot: Robot, reality: str) -> N
 
 
 def values_in_rows(robot: Robot, values: Sequence[float]) -> str:
-    """Actuator values in the robot's unit, in as many columns as the drawing of its body has.
-
-    Args:
-        robot: Robot whose values they are.
-        values: (k,), as commanded.
-    """
+    """Actuator values (k,) in the robot's unit, in as many columns as the drawing of its body has."""
     columns = len({outline.x for outline in robot.body.outlines()})
     words = [f"{value:.4g}" for value in values]
     return "\n".join("  ".join(words[i : i + columns]) for i in range(0, len(words), columns))
@@ -186,11 +181,7 @@ def table(figures: DemoResult) -> list[str]:
 
 
 def resting_errors(robot: Robot, target: TargetShape) -> MeasuredErrors:
-    """Errors of the unpressurised membrane where the target is, as those of a capture.
-
-    Args:
-        robot: Robot that rests in the plane z = 0.
-        target: In the robot's frame, m.
+    """Errors of the unpressurised robot in z = 0 where the target is (robot's frame, m), as those of a capture.
 
     Raises:
         SoftformError: If the target lies nowhere over the robot.

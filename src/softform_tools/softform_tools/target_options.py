@@ -10,10 +10,9 @@ from softform_core.paths import DEFAULT_ROBOT
 _OPTIONS = (
     click.option(
         "--target",
-        default="dem",
-        show_default=True,
         metavar="FILE|dem|random",
-        help="A mesh or cloud (PLY, OBJ, STL; see --unit), a measured terrain model, or a random reachable shape.",
+        help="A mesh or cloud (PLY, OBJ, STL; see --unit), a measured terrain model, or a random reachable shape."
+        "  [default: dem on a membrane, random on other bodies]",
     ),
     click.option("--unit", type=click.Choice(["m", "mm"]), default=None, help="Unit of FILE; needed with a FILE."),
     click.option("--robot", default=DEFAULT_ROBOT, show_default=True, help="A robot of config/robots."),

@@ -34,12 +34,7 @@ class CodeCorners:
 
 
 class CodeDetector:
-    """Finds the codes of one sheet.
-
-    Args:
-        sheet: Layout of the printed sheet.
-        ruler_length: Length of the printed ruler as measured on paper, m.
-    """
+    """Finds the codes of one sheet, whose printed ruler measures `ruler_length`, m."""
 
     def __init__(self, sheet: CodeSheet, ruler_length: float = RULER_LENGTH) -> None:
         self._corners = sheet.corners(ruler_length)

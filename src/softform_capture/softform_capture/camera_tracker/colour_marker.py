@@ -47,13 +47,7 @@ class ColourMarker:
 
 @dataclass(frozen=True)
 class _Blob:
-    """What lies within one outline, as it lies in the plane.
-
-    Attributes:
-        centre: (2,) m.
-        area: m^2.
-        elongation: Long over short axis.
-    """
+    """What lies within one outline in the plane: centre (2,) m, area in m^2, and long over short axis."""
 
     centre: Array
     area: float
@@ -80,15 +74,7 @@ class _Blob:
 
 
 def find_marker(image: Picture, marker: ColourMarker, view: PlaneView) -> Array:
-    """Centre of the marker in the robot's plane.
-
-    Args:
-        image: (height, width, 3), blue, green, red.
-        marker: Colour and size of the marker.
-        view: Map from the plane to the image.
-
-    Returns:
-        (2,) m.
+    """Centre, (2,) m, of the marker in the robot's plane, by an image (height, width, 3), blue, green, red.
 
     Raises:
         SoftformError: If nothing of the marker's colour and size is there, or more than one such thing.

@@ -56,10 +56,6 @@ class CameraTracker:
 
     Attributes:
         view: Last map from the plane to the image; None before the codes were seen.
-
-    Args:
-        detector: Detector of the sheet's codes.
-        options: Marker, placement of the sheet and lens; see `TrackerOptions`.
     """
 
     def __init__(self, detector: CodeDetector, options: TrackerOptions) -> None:
@@ -68,12 +64,7 @@ class CameraTracker:
         self._viewed_at = -np.inf
 
     def look(self, image: Picture, time: float) -> Sighting:
-        """Find the marker in one image.
-
-        Args:
-            image: (height, width, 3), blue, green, red.
-            time: Capture time, s.
-        """
+        """Find the marker in an image (height, width, 3), blue, green, red, that was taken at `time`, s."""
         try:
             if self._options.lens is not None:
                 self._options.lens.require_size((image.shape[1], image.shape[0]))

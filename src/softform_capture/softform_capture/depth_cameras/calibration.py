@@ -63,12 +63,7 @@ class CameraCalibration(Description):
         write_atomically(path, text.encode())
 
     def check(self, robot: str, largest_residual: float, longest_age: float) -> None:
-        """Reject what cannot be trusted any more.
-
-        Args:
-            robot: Name of the robot that is scanned.
-            largest_residual: Largest residual allowed for any camera, m.
-            longest_age: Largest age, s.
+        """Reject what cannot be trusted any more, by the residual of its cameras, m, and its age, s.
 
         Raises:
             SoftformError: If it is of another robot, too old, from the future, or a camera's residual is too large.
@@ -98,14 +93,7 @@ def default_calibration(robot: str) -> Path:
 def made_calibration(
     robot: str, command: str, found: dict[str, CameraExtrinsics], clouds: dict[str, tuple[str, str]]
 ) -> CameraCalibration:
-    """Calibration of now.
-
-    Args:
-        robot: Name.
-        command: Command line that made it.
-        found: The cameras' poses.
-        clouds: Topic and frame of each camera's clouds.
-    """
+    """Calibration of now, made by that command line; `clouds` are topic and frame of each camera."""
     cameras = {
         name: CameraDescription(
             topic=clouds[name][0],

@@ -11,7 +11,7 @@ import numpy as np
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.registration.rigid import RigidTransform, kabsch
+from softform_core.geometry.rigid import RigidTransform, kabsch
 
 Points = Mapping[str, Array]
 """Name of a point -> its place (3,) m."""
@@ -43,13 +43,9 @@ class CameraExtrinsics:
 
 
 def register_cameras(seen: Mapping[str, Points], places: Points) -> dict[str, CameraExtrinsics]:
-    """Poses of all cameras that bring the points that they see together with the least squared error.
+    """Poses of cameras that bring what each sees, in its own frame, onto each other and `places`: least squares.
 
     Places that are not known are found with the poses, by turns, until nothing moves.
-
-    Args:
-        seen: Name of a camera -> its points, in its own frame.
-        places: Points in the robot's frame.
 
     Raises:
         SoftformError: If a camera shares fewer than three points, not in line, with the robot or with cameras that do.

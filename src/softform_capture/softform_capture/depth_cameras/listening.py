@@ -12,13 +12,7 @@ from softform_ros.qos import CAMERA_INPUT
 
 
 def listen(topics: Mapping[str, str], count: int, time_limit: float, namespace: str) -> dict[str, list[PointCloud2]]:
-    """Return `count` clouds of each camera.
-
-    Args:
-        topics: Camera -> topic, relative to the namespace.
-        count: Clouds wanted of each.
-        time_limit: Time limit, s.
-        namespace: ROS namespace of the topics.
+    """Return `count` clouds of each camera, whose topics are relative to the namespace, within `time_limit` s.
 
     Raises:
         SoftformError: If a camera does not send so many in time.

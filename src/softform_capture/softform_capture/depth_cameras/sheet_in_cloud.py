@@ -85,11 +85,7 @@ def _grey(cloud: PointCloud2) -> NDArray[np.uint8]:
 
 
 def corners_on_plane(corners: CodeCorners, points: Array) -> Array:
-    """Where the rays of the corners meet the plane of the sheet, (N, 3) m.
-
-    Args:
-        corners: Corners in the image.
-        points: (height, width, 3) m in the camera's frame; not finite where nothing was measured.
+    """Where the rays of the corners meet the plane that points (height, width, 3) m show, (N, 3) m.
 
     Raises:
         SoftformError: If too few points between the corners have a depth.

@@ -52,11 +52,7 @@ class CaptureSettings:
 
 
 class CaptureRun:
-    """Takes frames from the thread that reads them, and reports its state to another.
-
-    Attributes:
-        stream: The marker stream.
-    """
+    """Takes frames from the thread that reads them, and reports its state to another."""
 
     def __init__(self, settings: CaptureSettings) -> None:
         self._settings = settings

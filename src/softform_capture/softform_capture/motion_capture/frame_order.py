@@ -23,11 +23,7 @@ class FrameOrder:
         self._earlier: float | None = None  # time of a frame that may be the first of a clock that was set back
 
     def accept(self, time: float, number: int) -> bool:
-        """Take note of a frame.
-
-        Args:
-            time: Capture time, s.
-            number: Frame number.
+        """Take note of a frame with its capture time, s, and its number.
 
         Returns:
             Whether the clock was set back before it: then nothing that was reckoned from earlier times holds.

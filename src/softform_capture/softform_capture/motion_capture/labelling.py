@@ -14,8 +14,8 @@ from softform_capture.motion_capture.captured_frame import CapturedFrame
 from softform_capture.motion_capture.marker_plausibility import is_measured
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.geometry.rigid import RigidTransform, kabsch
 from softform_core.registration.marker_motion import neighbours_motion
-from softform_core.registration.rigid import RigidTransform, kabsch
 
 _FEWEST_BASE = 3
 _SLACK = 3.0
@@ -46,12 +46,7 @@ def read_rest_markers(path: str | Path) -> dict[str, list[float]]:
 
 
 def find_base(points: Array, places: Array, limit: float) -> tuple[Indices, RigidTransform] | None:
-    """Find a rigid set of markers among points by the distances between them.
-
-    Args:
-        points: (U, 3) m.
-        places: (B, 3) m, their places on the robot; no two distances alike.
-        limit: Root mean square error, m, up to which markers are those.
+    """Find a rigid set of markers (B, 3) m among points (U, 3) m by their distances, with an RMS error up to `limit`.
 
     Returns:
         Index of the point of each place, -1 where there is none, and the motion that brings the points to the places;

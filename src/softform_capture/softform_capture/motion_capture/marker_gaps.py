@@ -22,12 +22,7 @@ class MarkerGaps:
         self._now = 0.0
 
     def see(self, visible: NDArray[np.bool_], time: float) -> None:
-        """Take note of a frame.
-
-        Args:
-            visible: (M,).
-            time: s; one that goes back begins anew, with no gap.
-        """
+        """Take note of the markers (M,) seen at `time`, s; one that goes back begins anew, with no gap."""
         if time < self._now:
             self._seen_at[:] = np.nan
         first = np.isnan(self._seen_at)

@@ -55,15 +55,7 @@ class MarkerPlausibility:
         self._doubted_place = np.full((markers, 3), np.nan)
 
     def judge(self, positions: Array, time: float) -> tuple[Indices, Indices]:
-        """Judge one frame.
-
-        Args:
-            positions: (M, 3) m, NaN where missing.
-            time: Capture time, s; later than that of the previous frame.
-
-        Returns:
-            Markers that have jumped, and markers whose labels seem to be exchanged.
-        """
+        """Markers (of (M, 3) m at `time`, s) that have jumped, and markers whose labels seem to be exchanged."""
         visible, known = (np.asarray(np.isfinite(part).all(axis=1)) for part in (positions, self._place))
         exchanged = self._exchanged(positions, visible, known)
         displacement = positions - self._place

@@ -15,8 +15,8 @@ from softform_capture.motion_capture.marker_plausibility import MarkerPlausibili
 from softform_capture.motion_capture.marker_strangers import MarkerStrangers
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.registration.base_alignment import base_alignment
-from softform_core.registration.rigid import RigidTransform
 
 
 @dataclass
@@ -94,16 +94,13 @@ class MarkerStream:
         return self._alignment
 
     def take(self, names: Sequence[str], positions: Array, time: float, number: int) -> Array:
-        """Use one frame.
+        """Use one frame; returns positions of `names`, (len(self.names), 3) m in the robot's frame, NaN where missing.
 
         Args:
             names: M names, base markers among them.
             positions: (M, 3) m in the capture system's frame; missing where `is_measured` says so.
             time: Capture time, s.
             number: Frame number.
-
-        Returns:
-            Positions of `names`, (len(self.names), 3) m in the robot's frame, NaN where missing.
 
         Raises:
             SoftformError: If the frame cannot be used: out of order, nothing has aligned the system yet, the base has

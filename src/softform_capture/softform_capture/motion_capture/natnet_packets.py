@@ -42,12 +42,7 @@ class _CheckedBuffer(PacketBuffer):
 
 @dataclass(frozen=True)
 class Server:
-    """What a NatNet server says of itself.
-
-    Attributes:
-        version: Protocol version.
-        ticks: Clock ticks per second.
-    """
+    """What a NatNet server says of itself: version of its protocol, and clock ticks per second."""
 
     version: Version
     ticks: float

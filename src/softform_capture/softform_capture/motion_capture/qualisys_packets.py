@@ -48,10 +48,7 @@ class PacketCutter:
 
 
 def check_packet(packet: bytes) -> None:
-    """Check that a packet's parts fill it exactly.
-
-    Args:
-        packet: Packet with its header.
+    """Check that the parts of a packet, with its header, fill it exactly.
 
     Raises:
         MalformedPacketError: If they do not.

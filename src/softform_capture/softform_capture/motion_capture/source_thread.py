@@ -29,16 +29,7 @@ class ConnectionRecord:
 
 
 class SourceThread:
-    """Reads a source in a thread of its own.
-
-    Attributes:
-        record: State of the connection.
-
-    Args:
-        source: The system.
-        on_frame: Called from the thread with every frame.
-        silence: s without a frame after which a connection counts as lost; UDP has no other sign.
-    """
+    """Hands each frame of a source to `on_frame` in a thread; after `silence` s without one the connection is lost."""
 
     def __init__(
         self, source: MotionCaptureSource, on_frame: Callable[[CapturedFrame], None], silence: float = 3.0

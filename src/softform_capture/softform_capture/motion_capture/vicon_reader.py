@@ -28,11 +28,7 @@ _NO_FRAME_PAUSE = 0.002  # s
 
 @dataclass(frozen=True)
 class Complaint:
-    """Why no more frames come.
-
-    Attributes:
-        text: A sentence.
-    """
+    """Why no more frames come."""
 
     text: str
 

@@ -55,13 +55,7 @@ class CapturedCloud:
 
 
 def captured_cloud(scan: TargetShape, registration: Registration, robot: Robot, options: CloudOptions) -> CapturedCloud:
-    """Cloud of one export of a scanner.
-
-    Args:
-        scan: Mesh or cloud in the scanner's frame, m.
-        registration: Pose of the scanner.
-        robot: The scanned robot.
-        options: Crop, outliers, size.
+    """Cloud of one export of a scanner, in its frame, m.
 
     Raises:
         SoftformError: If the scan's size betrays a wrong unit, or too few points lie on the robot.
@@ -73,12 +67,7 @@ def captured_cloud(scan: TargetShape, registration: Registration, robot: Robot, 
 
 
 def cloud_on_robot(points: Array, robot: Robot, options: CloudOptions) -> CapturedCloud:
-    """Cloud of what lies on the robot.
-
-    Args:
-        points: (N, 3) m in the robot's frame.
-        robot: The scanned robot.
-        options: Crop, outliers, size.
+    """Cloud of those of (N, 3) m, in the robot's frame, that lie on the robot.
 
     Raises:
         SoftformError: If too few points lie on the robot.

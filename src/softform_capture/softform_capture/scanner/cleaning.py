@@ -30,19 +30,13 @@ def thinned_evenly(points: Array, spacing: float) -> Array:
 
 
 def not_stray(points: Array) -> NDArray[np.bool_]:
-    """Which points belong to a surface: neither lonely nor off the plane of their neighbours.
+    """Which of (N, 3) m points belong to a surface, (N,): neither lonely nor off the plane of their neighbours.
 
     Loneliness is the mean distance to the neighbours, as in the statistical outlier removal of Rusu 2008, but against
     robust statistics: the median of all points and 1.4826 times the median absolute deviation (at least a quarter of
     the median, as an even grid has none). That alone misses what lies a few spacings off the surface; so the distance
     from the plane of the neighbours must be small against their distance too. Open3D's filters, which know distances
     alone, leave ten times as many false points even where they drop ten times as many true ones.
-
-    Args:
-        points: (N, 3) m.
-
-    Returns:
-        (N,) true for the points to keep.
     """
     if len(points) <= NEIGHBOURS:
         return np.ones(len(points), dtype=bool)

@@ -24,13 +24,7 @@ AT_ONCE = 8
 
 @dataclass(frozen=True)
 class ScanFile:
-    """One export that was read.
-
-    Attributes:
-        path: The file.
-        shape: The scan in the scanner's frame, m.
-        captured_at: When the surface was seen, s since the epoch.
-    """
+    """One export that was read, in the scanner's frame, m, and when the surface was seen, s since the epoch."""
 
     path: Path
     shape: TargetShape

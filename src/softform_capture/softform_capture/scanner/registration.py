@@ -15,12 +15,7 @@ _UNIT_TOLERANCE = 1e-3
 
 @dataclass(frozen=True)
 class Registration:
-    """Pose of the scanner in the robot's frame: p_robot = R p_scanner + t.
-
-    Attributes:
-        rotation: (3, 3) rotation matrix R.
-        translation: (3,) m.
-    """
+    """Pose of the scanner in the robot's frame: p_robot = R p_scanner + t, with R (3, 3) and t (3,) m."""
 
     rotation: NDArray[np.float64]
     translation: NDArray[np.float64]

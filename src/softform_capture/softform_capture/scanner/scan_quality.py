@@ -36,13 +36,7 @@ class ScanQuality:
 
 
 def scan_quality(points: Array, robot: Robot, outlier_share: float) -> ScanQuality:
-    """Judge a cleaned scan.
-
-    Args:
-        points: (N, 3) m in the robot's frame.
-        robot: The scanned robot.
-        outlier_share: Share of the points that cleaning dropped.
-    """
+    """Judge a cleaned scan, (N, 3) m in the robot's frame, of whose points `outlier_share` were dropped."""
     half = robot.extent / 2.0
     span = [(-half[0], half[0]), (-half[1], half[1])]
     counts = np.histogram2d(points[:, 0], points[:, 1], bins=_CELLS, range=span)[0]

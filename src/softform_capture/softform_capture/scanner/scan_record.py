@@ -54,13 +54,7 @@ class ScanRecord:
         return is_news
 
     def health(self, source: Mapping[str, object], stale_after: float, least_coverage: float) -> Health:
-        """Reading for diagnostics.
-
-        Args:
-            source: Name of the scan source.
-            stale_after: Without a scan for so long it warns, s.
-            least_coverage: A scan that shows less of the robot makes it warn.
-        """
+        """Reading for diagnostics; warns `stale_after` s without a scan, and of one below the least coverage."""
         age = time.time() - self._captured_at if self._published else None
         name, reason = self._rejection or ("none", "none")
         values = {

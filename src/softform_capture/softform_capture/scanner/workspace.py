@@ -30,14 +30,6 @@ def inside_workspace(points: Array, robot: Robot, workspace: Workspace, margin: 
 
 
 def robot_box(robot: Robot, margin: float) -> tuple[Array, Array]:
-    """Box around a robot in its frame that holds every shape it can take.
-
-    Args:
-        robot: Robot whose workspace it is.
-        margin: Added on every side, m.
-
-    Returns:
-        Lower and upper corner, each (3,) m.
-    """
+    """Corners, (3,) m each, of a box in the frame of a robot: all shapes it can take, and `margin` m around them."""
     low, high = robot.body.box
     return low - margin, high + margin

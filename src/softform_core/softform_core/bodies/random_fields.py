@@ -13,5 +13,5 @@ def log_uniform(draw: np.random.Generator, low: float, high: float) -> float:
 
 
 def some_of(fields: Mapping[str, Any], chances: Mapping[str, float], draw: np.random.Generator) -> dict[str, Any]:
-    """The fields that a reality has, each with its chance."""
+    """The fields that a reality has, each with its chance; all are drawn before: a chance changes no other field."""
     return {name: value for name, value in fields.items() if draw.random() < chances[name]}

@@ -37,13 +37,7 @@ Values: TypeAlias = Finite | list[Finite] | Spread
 
 
 def spread_values(given: Values, count: int, field: str, accepts: Callable[[Array], Array] = np.isfinite) -> Array:
-    """The value of each of `count` things, (count,).
-
-    Args:
-        given: Number, list or spread from the reality.
-        count: Number of values.
-        field: Name of the field, for messages.
-        accepts: Whether a value is possible.
+    """The value of each of `count` things, (count,), by the number, list or spread that a field of a reality gives.
 
     Raises:
         ValueError: If a list has another number of entries, or a value is impossible.

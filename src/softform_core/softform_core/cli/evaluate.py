@@ -1,24 +1,19 @@
 """Command `softform evaluate`: how far a model is from what was captured, in figures and one report."""
 
-import json
 import shlex
 import sys
 from pathlib import Path
 
 import click
 
-from softform_core.files import write_atomically
-from softform_core.paths import DEFAULT_ROBOT, data_dir, runs_dir
+from softform_core.cli.shared import PATH, report_figures, robot_option
+from softform_core.paths import data_dir, runs_dir
 from softform_core.robots import load_robot
 
 
 @click.command()
-@click.option(
-    "--robot", "robot_name", default=DEFAULT_ROBOT, show_default=True, help="Name in config/robots, or a .yaml."
-)
-@click.option(
-    "--frames", type=click.Path(path_type=Path), help="Captured scans or markers.  [default: data/ROBOT/frames.zarr]"
-)
+@robot_option
+@click.option("--frames", type=PATH, help="Captured scans or markers.  [default: data/ROBOT/frames.zarr]")
 @click.option(
     "--sim-to-real",
     default="auto",
@@ -26,7 +21,7 @@ from softform_core.robots import load_robot
     metavar="FOLDER|auto|none",
     help="Model to judge. auto: the robot's own in models/, if there is one. none: the simulation alone.",
 )
-@click.option("--output", type=click.Path(path_type=Path), help="Folder of the report.  [default: runs/evaluate/ROBOT]")
+@click.option("--output", type=PATH, help="Folder of the report.  [default: runs/evaluate/ROBOT]")
 @click.option(
     "--held-out-only/--all",
     "held_out_only",
@@ -72,12 +67,10 @@ def evaluate(
     )
     figures = metrics(evaluation, shlex.join(["softform", *sys.argv[1:]]))
     write_report(folder, evaluation, figures)
-    text = json.dumps(figures, indent=2)
-    if json_path == "-":
-        click.echo(text)
-        return
     if json_path is not None:
-        write_atomically(json_path, (text + "\n").encode())
+        report_figures(figures, json_path)
+    if json_path == "-":
+        return
     click.echo(f"{len(evaluation.judged)} frames of {evaluation.captures.path}")
     for name, value in headline(evaluation.judged).items():
         click.echo(f"  {name:<20}{value}")

@@ -1,13 +1,12 @@
 """Commands `softform import ...`: simulation data and captures from elsewhere."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import click
 
 from softform_core.cli.registered import RegisteredCommands
+from softform_core.cli.shared import going_on
 from softform_core.paths import data_dir
 from softform_core.robots import Robot, load_robot
 from softform_core.shapes.read import Unit
@@ -43,15 +42,6 @@ _OUTPUT = click.option(
 
 def _columns(given: str | None, default: list[str]) -> list[str]:
     return default if given is None else [name.strip() for name in given.split(",")]
-
-
-@contextmanager
-def going_on(path: Path) -> Iterator[None]:
-    """Say what goes on with a store whose import is interrupted."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise click.ClickException(f"stopped. The same command goes on with {path}.") from None
 
 
 def _output(robot: Robot, given: Path | None) -> Path:

@@ -4,19 +4,16 @@ from pathlib import Path
 
 import click
 
+from softform_core.cli.shared import PATH, robot_option
 from softform_core.cli.train import learn_and_report
-from softform_core.paths import DEFAULT_ROBOT, data_dir, models_of
+from softform_core.paths import data_dir, models_of
 from softform_core.robots import load_robot
 
 
 @click.command()
-@click.option(
-    "--robot", "robot_name", default=DEFAULT_ROBOT, show_default=True, help="Name in config/robots, or a .yaml."
-)
-@click.option(
-    "--frames", "store", type=click.Path(path_type=Path), help="Captured since.  [default: data/ROBOT/refresh.zarr]"
-)
-@click.option("--output", type=click.Path(path_type=Path), help="Folder of the model.  [default: models/ROBOT]")
+@robot_option
+@click.option("--frames", "store", type=PATH, help="Captured since.  [default: data/ROBOT/refresh.zarr]")
+@click.option("--output", type=PATH, help="Folder of the model.  [default: models/ROBOT]")
 def refresh(robot_name: str, store: Path | None, output: Path | None) -> None:
     """Mend the sim-to-real model from five scans, after sensors have drifted or the body has softened.
 

@@ -5,23 +5,22 @@ from pathlib import Path
 import click
 import numpy as np
 
-from softform_core.paths import DEFAULT_ROBOT, data_dir
+from softform_core.cli.shared import PATH, going_on, robot_option
+from softform_core.paths import data_dir
 from softform_core.robots import load_robot
 
 _FAILURES_SHOWN = 20
 
 
 @click.command()
-@click.option(
-    "--robot", "robot_name", default=DEFAULT_ROBOT, show_default=True, help="Name in config/robots, or a .yaml."
-)
+@robot_option
 @click.option(
     "--samples", type=click.IntRange(min=1), help="Of a surface: corners, then Halton samples.  [default: 1000]"
 )
 @click.option(
     "--segments", type=click.IntRange(min=2), help="Of a tip: values of each actuation.  [default: the robot's]"
 )
-@click.option("--output", type=click.Path(path_type=Path), help="Zarr store.  [default: data/ROBOT/simulation.zarr]")
+@click.option("--output", type=PATH, help="Zarr store.  [default: data/ROBOT/simulation.zarr]")
 @click.option("--jobs", type=click.IntRange(min=1), help="Processes.  [default: one for each core]")
 @click.option("--seed", default=0, show_default=True, help="Of the Halton samples.")
 def simulate(
@@ -47,7 +46,7 @@ def simulate(
 
     robot = load_robot(robot_name)
     path = data_dir() / robot.name / "simulation.zarr" if output is None else output
-    try:
+    with going_on(path):
         if not robot.surfaces:
             _reject(samples, "--samples", robot.name, "--segments")
             sampling, what = grid(robot, segments or robot.tip.segments), "tips"
@@ -57,8 +56,6 @@ def simulate(
         if sampling.remark:
             click.echo(sampling.remark)
         store = generate(robot, sampling, path, jobs=jobs)
-    except KeyboardInterrupt:
-        raise click.ClickException(f"stopped. The same command goes on with {path}.") from None
     converged = int((store.status == SampleStatus.CONVERGED).sum())
     jacobians = ", each with its Jacobian" if "jacobian" in store.outputs else ""
     click.echo(

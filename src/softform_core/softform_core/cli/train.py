@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from softform_core.cli.registered import RegisteredCommands
+from softform_core.cli.shared import PATH, going_on, report_figures, robot_option
 from softform_core.cli.train_tip import reject_options, train_tip_kinematics, train_tip_sim_to_real
-from softform_core.paths import DEFAULT_ROBOT, data_dir, models_of, runs_dir
+from softform_core.paths import data_dir, models_of, runs_dir
 from softform_core.robots import Robot, load_robot
 
 if TYPE_CHECKING:
@@ -32,9 +33,7 @@ def train() -> None:
 
 
 @click.command()
-@click.option(
-    "--robot", "robot_name", default=DEFAULT_ROBOT, show_default=True, help="Name in config/robots, or a .yaml."
-)
+@robot_option
 @click.option(
     "--recipe",
     "recipe_name",
@@ -43,10 +42,8 @@ def train() -> None:
     show_default=True,
     help="default: the better one, which ships. paper: batch norm and 150 epochs, as printed.",
 )
-@click.option(
-    "--data", type=click.Path(path_type=Path), help="Simulated shapes.  [default: data/ROBOT/simulation.zarr]"
-)
-@click.option("--output", type=click.Path(path_type=Path), help="Folder of the model.  [default: models/ROBOT]")
+@click.option("--data", type=PATH, help="Simulated shapes.  [default: data/ROBOT/simulation.zarr]")
+@click.option("--output", type=PATH, help="Folder of the model.  [default: models/ROBOT]")
 @click.option("--epochs", type=click.IntRange(min=1), help="Passes over the data.  [default: the recipe's]")
 @click.option("--seed", default=0, show_default=True, help="Of the split, the first weights and the batches.")
 def fk(
@@ -94,10 +91,8 @@ def _surface_fk(robot: Robot, store: Path, folder: Path, recipe_name: str, epoch
         f"{len(shapes.actuation)} shapes; their B-spline surfaces fit to {shapes.fit.mean.mean():.3f} mm (mean), "
         f"{shapes.fit.max.max():.2f} mm (largest) at the vertices, {shapes.between:.2f} mm between them: the floor."
     )
-    try:
+    with going_on("the last checkpoint"):
         trained = train_forward_kinematics(robot, shapes, recipe, seed, runs)
-    except KeyboardInterrupt:
-        raise click.ClickException("stopped. The same command goes on from the last checkpoint.") from None
     weights = export(trained.network)
     card = make_card(robot, shapes, recipe, seed, trained, weights)
     FORWARD_KINEMATICS.save(folder, weights, card)
@@ -118,19 +113,15 @@ def _surface_fk(robot: Robot, store: Path, folder: Path, recipe_name: str, epoch
 
 
 @click.command()
-@click.option(
-    "--robot", "robot_name", default=DEFAULT_ROBOT, show_default=True, help="Name in config/robots, or a .yaml."
-)
-@click.option(
-    "--frames", "store", type=click.Path(path_type=Path), help="Captured frames.  [default: data/ROBOT/frames.zarr]"
-)
+@robot_option
+@click.option("--frames", "store", type=PATH, help="Captured frames.  [default: data/ROBOT/frames.zarr]")
 @click.option(
     "--recipe",
     type=click.Choice(["default", "paper", "markers"]),
     help="default: the better one for scans. paper: as printed. markers: for frames by motion capture.  "
     "[default: by the frames]",
 )
-@click.option("--output", type=click.Path(path_type=Path), help="Folder of the model.  [default: models/ROBOT]")
+@click.option("--output", type=PATH, help="Folder of the model.  [default: models/ROBOT]")
 @click.option("--seed", default=0, show_default=True, help="Of the points drawn, the folds and the first weights.")
 @click.option(
     "--continue",
@@ -182,7 +173,6 @@ def s2r(
 
 
 def _surface_frames_needed(robot: Robot, store: Path | None, seed: int, json_path: str | None) -> None:
-    from softform_core.cli.figures import report_figures
     from softform_core.training.frames_needed import measure_frames_needed
 
     found = measure_frames_needed(robot, data_dir() / robot.name / "frames.zarr" if store is None else store, seed)
@@ -222,10 +212,8 @@ def learn_and_report(request: "LearnRequest") -> None:
     """
     from softform_core.training.learn_sim_to_real import learn_sim_to_real
 
-    try:
+    with going_on("the last checkpoint"):
         learned = learn_sim_to_real(request, runs_dir() / "train" / f"{request.robot.name}-s2r", click.echo)
-    except KeyboardInterrupt:
-        raise click.ClickException("stopped. The same command goes on from the last checkpoint.") from None
     _report(learned, request.output)
 
 

@@ -8,11 +8,7 @@ from softform_core.robots import Robot
 
 
 def reject_options(robot: str, given: dict[str, bool]) -> None:
-    """Reject options that only a robot with a surface has.
-
-    Args:
-        robot: Name of the robot with a tip.
-        given: Option -> whether it was given.
+    """Reject those of the options (option -> whether it was given) that only a robot with a surface has.
 
     Raises:
         click.UsageError: If one was.

@@ -13,57 +13,23 @@ Network = Callable[[Array], Array]
 
 
 def objective(waypoint: Array, tip: Array) -> float:
-    """Eq. 1: O(p_i, c) = |p_i - p(c)|^2.
-
-    Args:
-        waypoint: p_i, (n,) mm.
-        tip: p(c), (n,) mm.
-
-    Returns:
-        mm^2.
-    """
+    """Eq. 1: O(p_i, c) = |p_i - p(c)|^2, mm^2, of waypoint p_i and tip p(c), (n,) mm each."""
     return float(np.sum((waypoint - tip) ** 2))
 
 
 def objective_gradient(waypoint: Array, tip: Array, jacobian: Array) -> Array:
-    """Eq. 2: dO/dc = -2 (p_i - p(c)) J(c).
-
-    Args:
-        waypoint: p_i, (n,) mm.
-        tip: p(c), (n,) mm.
-        jacobian: J(c), (n, m) mm/Pa.
-
-    Returns:
-        (m,) mm^2/Pa.
-    """
+    """Eq. 2: dO/dc = -2 (p_i - p(c)) J(c), (m,) mm^2/Pa; J is (n, m) mm/Pa."""
     return np.asarray(-2.0 * (waypoint - tip) @ jacobian)
 
 
 def difference_jacobian(tip_of: Network, actuation: Array, step: float) -> Array:
-    """Eq. 3: J_k = (p(…, c_k + dc, …) - p(…, c_k - dc, …)) / (2 dc).
-
-    Args:
-        tip_of: p(c), (m,) Pa -> (n,) mm.
-        actuation: c, (m,) Pa.
-        step: dc, Pa.
-
-    Returns:
-        (n, m) mm/Pa.
-    """
+    """Eq. 3: J_k = (p(…, c_k + dc, …) - p(…, c_k - dc, …)) / (2 dc), (n, m) mm/Pa, with dc = `step` Pa."""
     columns = [(tip_of(actuation + dc) - tip_of(actuation - dc)) / (2.0 * step) for dc in step * np.eye(len(actuation))]
     return np.stack(columns, axis=1)
 
 
 def transferred_jacobian(transfer_slope: Array, simulated_jacobian: Array) -> Array:
-    """Eq. 4: J^r(c) = (dp^r/dp^s) (dp^s/dc) = diff(N_s2r) J^s(c).
-
-    Args:
-        transfer_slope: diff(N_s2r) at p^s(c), (n, n).
-        simulated_jacobian: J^s(c) = N_J(c), (n, m) mm/Pa.
-
-    Returns:
-        (n, m) mm/Pa.
-    """
+    """Eq. 4: J^r(c) = (dp^r/dp^s) (dp^s/dc) = diff(N_s2r) J^s(c), (n, n) times (n, m), mm/Pa."""
     return np.asarray(transfer_slope @ simulated_jacobian)
 
 
@@ -75,7 +41,7 @@ def real_objective_gradient(waypoint: Array, real_tip: Array, real_jacobian: Arr
 def learned_objective_gradient(
     waypoint: Array, actuation: Array, n_fk: Network, n_j: Network, n_s2r: Network, transfer_slope: Network
 ) -> Array:
-    """Eq. 6: dO/dc = -2 (p_i - r(p^s(c))) diff(N_s2r) J^s(c), all of it by networks.
+    """Eq. 6: dO/dc = -2 (p_i - r(p^s(c))) diff(N_s2r) J^s(c), all of it by networks, (m,) mm^2/Pa.
 
     Args:
         waypoint: p_i, (n,) mm.
@@ -84,9 +50,6 @@ def learned_objective_gradient(
         n_j: J^s(c), (m,) Pa -> (n, m) mm/Pa.
         n_s2r: r(p^s), (n,) mm -> (n,) mm.
         transfer_slope: diff(N_s2r), (n,) mm -> (n, n).
-
-    Returns:
-        (m,) mm^2/Pa.
     """
     simulated = n_fk(actuation)
     jacobian = transferred_jacobian(transfer_slope(simulated), n_j(actuation))

@@ -55,12 +55,7 @@ class Captures:
 
 
 def read_captures(path: Path, robot: Robot, card: SurfaceSimToRealCard | None) -> Captures:
-    """Read a recording of scans or of markers.
-
-    Args:
-        path: Path of the store.
-        robot: Robot that must have been captured.
-        card: Card of the evaluated model; its training frames are marked.
+    """Read a recording of scans or of markers; training frames of the evaluated model (by its card) are marked.
 
     Raises:
         SoftformError: If there is no recording of this robot, or no frame in it that can be compared.

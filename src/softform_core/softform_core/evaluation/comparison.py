@@ -37,13 +37,7 @@ class PredictedSurface:
 
     @classmethod
     def of(cls, pipeline: ForwardPipeline, actuation: Array, sigma: Array | None = None) -> "PredictedSurface":
-        """Surface that a pipeline over `patches.samples` predicts.
-
-        Args:
-            pipeline: Forward kinematics.
-            actuation: (m,) in the units of the actuations.
-            sigma: (P,) mm, standard deviations of its points, or None.
-        """
+        """Surface that a pipeline over `patches.samples` predicts for (m,), with deviations (P,) mm if known."""
         return cls(pipeline.points(actuation), sigma, pipeline.patches)
 
     @cached_property
@@ -118,11 +112,7 @@ class Comparison:
 
 
 def compare_scan(surface: PredictedSurface, cloud: Array) -> Comparison:
-    """Compare with a cloud: captured points to the surface, and predicted points to the cloud where it has no hole.
-
-    Args:
-        surface: Predicted surface.
-        cloud: (M, 3) m, finite, in the robot's frame.
+    """Compare with a cloud, (M, 3) m: captured points to the surface, and predicted points to it where it has no hole.
 
     Raises:
         SoftformError: If the cloud cannot be compared with.
@@ -163,13 +153,7 @@ def compare_scan(surface: PredictedSurface, cloud: Array) -> Comparison:
 
 
 def compare_markers(surface: PredictedSurface, markers: Array, uv: Array) -> Comparison:
-    """Compare with markers of known place on the surface; noise cannot be distinguished from errors, there are too few.
-
-    Args:
-        surface: Predicted surface.
-        markers: (M, 3) m, NaN where one is missing.
-        uv: (M, 2) their surface parameters.
-    """
+    """Compare with markers (M, 3) m, NaN where one is missing, at (M, 2); too few to distinguish noise from errors."""
     visible = np.isfinite(markers).all(axis=1)
     points, places = markers[visible] * MM_PER_M, uv[visible]
     offset = points - surface.at(places, surface.points)

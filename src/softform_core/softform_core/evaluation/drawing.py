@@ -24,13 +24,7 @@ Series = tuple[Array, str, str]
 
 
 def draw_histogram(axes: Axes, series: Sequence[Series], end: float) -> None:
-    """Shares of the values of each series between 0 and `end`, with a dashed line at each mean.
-
-    Args:
-        axes: Axes to draw in.
-        series: Series to compare; empty ones are left out.
-        end: Larger values are counted in the last bin.
-    """
+    """Shares of the values of each series from 0 to `end`, larger ones in the last bin; means are dashed lines."""
     edges = np.linspace(0.0, end if end > 0.0 else 1.0, _BINS + 1).tolist()
     for values, name, colour in series:
         if len(values):

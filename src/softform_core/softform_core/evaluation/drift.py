@@ -9,12 +9,7 @@ _DRIFTED = 1.5
 
 
 def drift(errors_mm: Sequence[float], promised_mm: float) -> str:
-    """What to say of shapes captured after a model was made; empty if it is still as good as it was.
-
-    Args:
-        errors_mm: Mean distance of each captured shape from the predicted one.
-        promised_mm: Mean error on the model's own held-out frames.
-    """
+    """What to say of errors of shapes captured after a model was made, beside its own; empty if they are as good."""
     error = float(np.median(errors_mm))
     if error <= _DRIFTED * promised_mm:
         return ""

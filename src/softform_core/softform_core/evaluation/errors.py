@@ -35,16 +35,9 @@ class ErrorSummary:
 
 
 def distances_to_shape(points: ArrayLike, target: TargetShape) -> NDArray[np.float64]:
-    """Distance of each point from the target: exact to a mesh, by local tangent planes to a cloud.
+    """Distances, MILLIMETRES, of (P, 3) m from a target in metres: exact to a mesh, by tangent planes to a cloud.
 
     The inverse kinematics measures with the same search (`kinematics.closest_points`), so its errors and these agree.
-
-    Args:
-        points: (P, 3) m.
-        target: Points in metres.
-
-    Returns:
-        (P,) distances in MILLIMETRES.
 
     Raises:
         SoftformError: If `points` is empty, not (P, 3) or not finite, or the target is unusable.
@@ -60,10 +53,7 @@ def distances_to_shape(points: ArrayLike, target: TargetShape) -> NDArray[np.flo
 
 
 def summarise_errors(errors_mm: ArrayLike) -> ErrorSummary:
-    """Mean, RMS, median, percentiles and maximum of distances.
-
-    Args:
-        errors_mm: (P,) mm, P > 0.
+    """Mean, RMS, median, percentiles and maximum of distances, (P,) mm.
 
     Raises:
         SoftformError: If there are none, or one is not finite.

@@ -58,12 +58,7 @@ def predict_with(models: LivePipeline) -> Predict:
 
 
 def judge(capture: Capture, uv: Array | None, predict: Predict) -> JudgedFrame:
-    """Compare one frame with the surfaces predicted for its actuation.
-
-    Args:
-        capture: The frame.
-        uv: (M, 2) places of the markers; None if it is a scan.
-        predict: The model.
+    """Compare one frame, of markers at (M, 2) or of a scan, with the surfaces predicted for its actuation.
 
     Raises:
         SoftformError: If the prediction is not finite, or the frame cannot be compared with.

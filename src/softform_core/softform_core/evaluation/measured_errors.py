@@ -16,8 +16,8 @@ from scipy.spatial import cKDTree
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.inverse.closest_points import closest_points_on
-from softform_core.registration.rigid import RigidTransform
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
 

@@ -23,14 +23,7 @@ def nearest_distances(points: Array, others: Array) -> Array:
 
 
 def hausdorff_distance(predicted: Array, captured: Array) -> float:
-    """Hausdorff distance D_Haus, Eq. 18: the larger of both largest distances to the nearest point.
-
-    Args:
-        predicted: (P, 3) mm, p* of S*.
-        captured: (M, 3) mm, x of S^p.
-
-    Returns:
-        mm.
+    """Hausdorff distance D_Haus of p* and x, (P, 3) and (M, 3) mm, Eq. 18: the larger of both largest distances, mm.
 
     Raises:
         SoftformError: If a set is empty or not finite.
@@ -39,16 +32,9 @@ def hausdorff_distance(predicted: Array, captured: Array) -> float:
 
 
 def chamfer_distance(predicted: Array, captured: Array) -> float:
-    """Chamfer distance D_Cham, Eq. 19: the sum of both means of squared distances to the nearest point.
+    """Chamfer distance D_Cham of p* and x, (P, 3) and (M, 3) mm, Eq. 19: both means of squared distances summed, mm^2.
 
     Points are compared with points, so that even a perfect prediction keeps what the spacing of the samples leaves.
-
-    Args:
-        predicted: (P, 3) mm, p* of S*.
-        captured: (M, 3) mm, x of S^p.
-
-    Returns:
-        mm^2.
 
     Raises:
         SoftformError: If a set is empty or not finite.
@@ -58,14 +44,11 @@ def chamfer_distance(predicted: Array, captured: Array) -> float:
 
 
 def normal_errors(normals: Array, captured_normals: Array) -> Array:
-    """Normal error, Eq. 21: eta(p_j) = 1 - n(p_j) . n(c^p(p_j)).
+    """Normal error, Eq. 21: eta(p_j) = 1 - n(p_j) . n(c^p(p_j)), (P,), 0 for equal normals, 2 for opposite ones.
 
     Args:
         normals: (P, 3) unit normals of the predicted surface at p_j.
         captured_normals: (P, 3) unit normals of the captured cloud at the point closest to each p_j, c^p(p_j).
-
-    Returns:
-        (P,), 0 for equal normals, 2 for opposite ones.
     """
     return np.asarray(1.0 - np.einsum("px,px->p", normals, captured_normals))
 

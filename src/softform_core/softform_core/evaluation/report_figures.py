@@ -44,14 +44,7 @@ _PLACES = ("Largest", "Median", "Smallest")
 
 @dataclass(frozen=True)
 class ReportFigure:
-    """A figure and what is said below it.
-
-    Attributes:
-        name: Name in files and links.
-        title: Above it.
-        caption: Below it.
-        figure: The drawing.
-    """
+    """A figure and what is said below it."""
 
     name: str
     title: str
@@ -60,11 +53,7 @@ class ReportFigure:
 
 
 def report_figures(judged: Sequence[JudgedFrame], others: Sequence[JudgedFrame] = ()) -> list[ReportFigure]:
-    """All figures that the frames allow: without normals or uncertainty there is none of these.
-
-    Args:
-        judged: Frames that count.
-        others: Frames that are only shown one by one, beside them.
+    """All figures that the frames allow: those that count, and beside them `others`, which are only shown one by one.
 
     Raises:
         SoftformError: If there is no frame.

@@ -10,12 +10,7 @@ from softform_core.evaluation.summary import Summary, summarise
 
 @dataclass(frozen=True)
 class Table:
-    """Text in rows.
-
-    Attributes:
-        header: Column names.
-        rows: One cell per column in each row.
-    """
+    """Text in rows, with a cell for each column."""
 
     header: list[str]
     rows: list[list[str]]

@@ -102,12 +102,7 @@ def evaluate(
 
 
 def metrics(evaluation: Evaluation, command: str) -> Figures:
-    """What `metrics.json` holds; distances in mm.
-
-    Args:
-        evaluation: Result of `evaluate`.
-        command: Command line.
-    """
+    """What `metrics.json` holds of an evaluation by that command line; distances in mm."""
     captures, card = evaluation.captures, evaluation.card
     ranked = worst_median_best(evaluation.judged)
     return {
@@ -136,11 +131,6 @@ def metrics(evaluation: Evaluation, command: str) -> Figures:
 
 def write_report(folder: Path, evaluation: Evaluation, figures: Figures) -> None:
     """Write `report.html`, `report.pdf` and, last, `metrics.json`; each replaces an older one at once.
-
-    Args:
-        folder: Made if missing.
-        evaluation: Result of `evaluate`.
-        figures: Result of `metrics`.
 
     Raises:
         SoftformError: If they cannot be written.

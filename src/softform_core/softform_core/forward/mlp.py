@@ -50,14 +50,11 @@ class AffineLayers:
         return np.asarray(last_hidden @ self.weights[-1].T + self.biases[-1], dtype=np.float64)
 
     def hidden_jacobian(self, hidden: tuple[Floats, ...], dx: Floats | None = None) -> Floats:
-        """Derivative of the last hidden layer's activations.
+        """Derivative of the last hidden layer's activations, (n, k, width) in the precision of the weights.
 
         Args:
             hidden: Result of `hidden`, at least one layer.
             dx: (n, k, in), derivative of the input with respect to k variables; None: these are the inputs themselves.
-
-        Returns:
-            (n, k, width) in the precision of the weights.
         """
         for columns, x in zip(self._columns[:-1], hidden, strict=True):
             slope = (x > 0.0).astype(x.dtype) if self.activation == "relu" else 1.0 - x * x

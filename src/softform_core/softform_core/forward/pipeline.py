@@ -18,14 +18,7 @@ from softform_core.errors import SoftformError
 from softform_core.forward.decoded_network import DecodedNetwork
 from softform_core.forward.forward_model import ForwardModel, batch_of
 from softform_core.forward.mlp import AffineLayers, fold
-from softform_core.forward.rbf_warp import (
-    SimToReal,
-    WarpInputs,
-    gaussians,
-    warp,
-    warp_jacobian_along,
-    warp_tangents,
-)
+from softform_core.forward.rbf_warp import SimToReal, WarpInputs, gaussians, warp, warp_jacobian_along, warp_tangents
 from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.surface.bspline import apply, unit_normals
 from softform_core.surface.patch_set import SHEET, PatchSet
@@ -186,14 +179,7 @@ class ForwardPipeline(ForwardModel):
         return unit_normals(along_u, along_v).reshape(*lead, -1, 3)
 
     def points_and_jacobian(self, actuation: Array) -> tuple[Array, Array]:
-        """Predicted shape and dp*/da (Eq. 17).
-
-        Args:
-            actuation: (..., k).
-
-        Returns:
-            (..., P, 3) mm and (..., P, 3, k) mm/Pa.
-        """
+        """Predicted shape, (..., P, 3) mm, and dp*/da (Eq. 17), (..., P, 3, k) mm/Pa, under actuations (..., k)."""
         batch, lead = batch_of(actuation, self.degrees_of_freedom)
         state = self._predicted(batch)
         jacobian = self.jacobian(state)
@@ -244,15 +230,7 @@ class ForwardPipeline(ForwardModel):
         return jacobian.transpose(0, 3, 2, 1).astype(np.float64, copy=False)
 
     def jacobian_along(self, state: Forward, directions: Array) -> Array:
-        """Derivative of each point along a direction of its own, d . dp*/da, for a batch of one.
-
-        Args:
-            state: Result of `forward` for (1, k).
-            directions: (P, 3).
-
-        Returns:
-            (P, k) mm/Pa for directions of unit length.
-        """
+        """Derivative of each point along a unit direction (P, 3) of its own, d . dp*/da, (P, k) mm/Pa; batch of one."""
         motion, along = self._hidden_motion(state), directions.T[None]
         inputs = None if self.sim_to_real is None else self._warp_inputs(state, motion)
         return self._along(motion, inputs, along.astype(motion.dtype))[0].T.astype(np.float64, copy=False)

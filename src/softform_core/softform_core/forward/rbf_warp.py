@@ -3,43 +3,20 @@
 The kernels and what is summed over them are matrix products. Points lie along the last axis, where BLAS wants them.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.forward.actuation_correction import ActuationCorrection
 from softform_core.networks.mlp_weights import MlpWeights
 
 Floats = NDArray[np.floating]
 
 KERNEL_WIDTH = 3.0e-5
 """The paper's c of Eq. 2, 1/mm^2."""
-
-
-@dataclass(frozen=True)
-class ActuationCorrection:
-    """Which actuation of the simulation explains a commanded one, a' = gain * a + offset of each degree of freedom.
-
-    It stands for gain and offset of sensors, and for how stiff the body is.
-
-    Attributes:
-        gain: (k,) positive.
-        offset: (k,) in the unit of the actuation.
-    """
-
-    gain: Array
-    offset: Array
-
-    def after(self, first: "ActuationCorrection") -> "ActuationCorrection":
-        """Both as one: `first`, then this one."""
-        return ActuationCorrection(self.gain * first.gain, self.gain * first.offset + self.offset)
-
-    def before(self, network: MlpWeights) -> MlpWeights:
-        """The network that takes a in place of a', by its normalisation: it costs nothing."""
-        offset, scale = (network.input_offset - self.offset) / self.gain, network.input_scale / self.gain
-        return replace(network, input_offset=offset, input_scale=scale)
 
 
 @dataclass(frozen=True)
@@ -94,15 +71,12 @@ def gaussians(points: Array, centers: Array, width: float, precision: type[np.fl
 
 
 def warp(points: Array, gaussian: Floats, gamma: Array) -> Array:
-    """Eq. 2: p* = alpha_0 + A p + sum_i beta_i e^(-c |p - q_i|^2).
+    """Eq. 2: p* = alpha_0 + A p + sum_i beta_i e^(-c |p - q_i|^2), (n, P, 3) mm.
 
     Args:
         points: (n, P, 3) mm.
         gaussian: (n, P, N), from `gaussians`; in its precision the kernels are summed.
         gamma: (n, N + 4, 3): alpha_0, the three columns of A, beta_1 ... beta_N.
-
-    Returns:
-        (n, P, 3) mm.
     """
     return gamma[:, :1] + points @ gamma[:, 1:4] + gaussian @ gamma[:, 4:].astype(gaussian.dtype, copy=False)
 
@@ -110,7 +84,7 @@ def warp(points: Array, gaussian: Floats, gamma: Array) -> Array:
 def warp_tangents(
     points: Array, tangents: Array, centers: Array, gaussian: Floats, gamma: Array, width: float
 ) -> Array:
-    """Eq. 2's derivative along tangents of the surface, the centers held: dp*/du = (dp*/dp) dp/du (Eq. 26).
+    """Eq. 2's derivative along tangents of the surface, the centers held: dp*/du = (dp*/dp) dp/du (Eq. 26), (n, P, 3).
 
     Args:
         points: (n, P, 3) mm.
@@ -119,9 +93,6 @@ def warp_tangents(
         gaussian: (n, P, N), from `gaussians`.
         gamma: (n, N + 4, 3).
         width: c, 1/mm^2.
-
-    Returns:
-        (n, P, 3).
     """
     along = np.einsum("npx,npx->np", points, tangents)[:, :, None] - tangents @ centers.swapaxes(-1, -2)
     return tangents @ gamma[:, 1:4] + (-2.0 * width * gaussian * along) @ gamma[:, 4:]

@@ -29,11 +29,6 @@ def pipeline_of(
 def load_pipeline(robot: Robot, points: int = SURFACE_POINTS, model: Path | None = None) -> ForwardPipeline:
     """Pipeline of the simulated `robot`; `LivePipeline` is the one of the real robot.
 
-    Args:
-        robot: Robot whose model is loaded.
-        points: Wanted number of surface points.
-        model: Folder of the trained N_fk; None for the robot's own in `models/`.
-
     Raises:
         SoftformError: If the model is missing, corrupt, of another format or made for another robot.
     """
@@ -41,12 +36,7 @@ def load_pipeline(robot: Robot, points: int = SURFACE_POINTS, model: Path | None
 
 
 def simulated_shapes(robot: Robot, uv: NDArray[np.float64], model: Path | None = None) -> ForwardPipeline:
-    """Pipeline of `robot` at given points of its surface, without sim-to-real.
-
-    Args:
-        robot: Robot whose model is loaded.
-        uv: (P, 2) surface parameters.
-        model: Folder of the trained N_fk; None for the robot's own in `models/`.
+    """Pipeline of `robot` at points (P, 2) of its surface, without sim-to-real; `model` as for `load_pipeline`.
 
     Raises:
         SoftformError: For the reasons of `load_pipeline`.

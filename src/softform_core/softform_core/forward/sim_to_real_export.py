@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.forward.mlp import fold
 from softform_core.forward.rbf_warp import SimToReal
 from softform_core.networks.sim_to_real import kernels
 from softform_core.surface.bspline import basis_matrix, derivative_matrices
@@ -115,15 +116,9 @@ class SimToRealNetwork(nn.Module):
     output_offset: Tensor
     output_scale: Tensor
     kernel_uv: Tensor
-    actuation_gain: Tensor
-    actuation_offset: Tensor
 
     def __init__(
-        self,
-        members: Sequence[SimToReal],
-        spread_factor: float,
-        spread_floor_mm: float,
-        patches: PatchSet = SHEET,
+        self, members: Sequence[SimToReal], spread_factor: float, spread_floor_mm: float, patches: PatchSet = SHEET
     ) -> None:
         super().__init__()
         _check_one_ensemble(members)
@@ -141,6 +136,14 @@ class SimToRealNetwork(nn.Module):
         biases = [np.array(layer) for layer in zip(*(net.biases for net in nets), strict=True)]
         self.layers = nn.ModuleList(MembersLayer(w, b) for w, b in zip(weights, biases, strict=True))
 
+        correction = None if first.actuation is None else fold(first.actuation.layers)
+        self.correction_activation = "" if correction is None else correction.activation
+        felt = () if correction is None else zip(correction.weights, correction.biases, strict=True)
+        self.correction = nn.ModuleList(
+            MembersLayer(np.asarray(weight[None], np.float64), np.asarray(bias[None], np.float64))
+            for weight, bias in felt
+        )
+
         place, kernel_uv = patches.split(first.kernel_uv)
         self.patches = nn.ModuleList(
             PatchFactors(patch, int(start), kernel_uv[place == i], np.flatnonzero(place == i), len(place))
@@ -153,8 +156,6 @@ class SimToRealNetwork(nn.Module):
             "output_offset": nets[0].output_offset,
             "output_scale": nets[0].output_scale,
             "kernel_uv": first.kernel_uv,
-            "actuation_gain": np.ones(0) if first.actuation is None else first.actuation.gain,
-            "actuation_offset": np.zeros(0) if first.actuation is None else first.actuation.offset,
         }.items():
             self.register_buffer(name, torch.from_numpy(np.ascontiguousarray(value, dtype=np.float64)))
 
@@ -162,8 +163,7 @@ class SimToRealNetwork(nn.Module):
         """Warp points of simulated surfaces (Eq. 4).
 
         Args:
-            control_points: (n, C * 3) mm, of N_fk at `actuation_gain` * actuation + `actuation_offset`, or at the
-                actuation itself if these are empty.
+            control_points: (n, C * 3) mm, of N_fk at the actuations `felt`.
             points: (n, P, 3) mm, on the surfaces.
 
         Returns:
@@ -200,6 +200,17 @@ class SimToRealNetwork(nn.Module):
         spread = (off_mean.square().sum(dim=0) / max(1, gamma.shape[0] - 1)).sqrt()
         sigma = torch.sqrt((self.spread_factor * spread).square() + self.spread_floor_mm**2)
         return (basis @ mean).to(given), sigma.to(given)
+
+    @torch.jit.export
+    def felt(self, actuation: Tensor) -> Tensor:
+        """The actuations (n, k) of the simulation that explain commanded ones (n, k): those that N_fk takes."""
+        x = actuation.to(torch.float64)[None]
+        last = len(self.correction) - 1
+        for place, layer in enumerate(self.correction):
+            x = layer(x)
+            if place < last:
+                x = torch.tanh(x) if self.correction_activation == "tanh" else torch.relu(x)
+        return x[0].to(actuation.dtype)
 
     def coefficients(self, control_points: Tensor) -> Tensor:
         """Coefficients gamma (k, n, N + 4, 3) of every member (Eq. 3), from control points (n, C * 3) mm."""

@@ -1,15 +1,18 @@
 """The model file of N_s2r, its card, and its members for kinematics in numpy."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.forward.rbf_warp import ActuationCorrection, SimToReal
+from softform_core.forward.actuation_correction import ActuationCorrection, gains
+from softform_core.forward.rbf_warp import SimToReal
 from softform_core.networks.card import ModelCard
-from softform_core.networks.mlp_weights import MlpWeights, mean_of
+from softform_core.networks.mlp_weights import MlpWeights, mean_of, perceptron_of
 from softform_core.networks.model_files import ModelError, ModelFiles
 from softform_core.networks.saved_network import SavedNetwork, arrays_of
 from softform_core.networks.sim_to_real_card import SurfaceSimToRealCard
@@ -80,10 +83,7 @@ def load_sim_to_real(
 
 
 def members_of(network: "SavedNetwork | nn.Module") -> list[SimToReal]:
-    """The members of an exported transfer, for kinematics in numpy.
-
-    Args:
-        network: A `SimToRealNetwork`, or what was read of its export.
+    """The members of a `SimToRealNetwork`, or of what was read of its export, for kinematics in numpy.
 
     Raises:
         SoftformError: If it is no such network.
@@ -96,9 +96,7 @@ def members_of(network: "SavedNetwork | nn.Module") -> list[SimToReal]:
         weights[0] = weights[0] @ state["projection"]
         activation, width = str(network.activation), float(network.width)  # type: ignore[arg-type]
         ends = [state[name] for name in ("input_offset", "input_scale", "output_offset", "output_scale")]
-        # Files of before have no correction of the actuation.
-        correction = state.get("actuation_gain", np.ones(0)), state.get("actuation_offset", np.zeros(0))
-        actuation = ActuationCorrection(*correction) if len(correction[0]) else None
+        actuation = _correction_of(state, str(getattr(network, "correction_activation", "")))
         return [
             SimToReal(
                 state["kernel_uv"],
@@ -110,3 +108,15 @@ def members_of(network: "SavedNetwork | nn.Module") -> list[SimToReal]:
         ]
     except (AttributeError, KeyError, IndexError, ValueError) as error:
         raise SoftformError(f"This network is no sim-to-real transfer: {error}.", "Export the model again.") from error
+
+
+def _correction_of(state: Mapping[str, Array], activation: str) -> ActuationCorrection | None:
+    """What comes before N_fk. Files of before have gain and offset of each actuation, or nothing."""
+    if len(gain := state.get("actuation_gain", np.ones(0))):
+        return gains(gain, state["actuation_offset"])
+    depth = sum(name.startswith("correction.") and name.endswith(".weight") for name in state)
+    if not depth:
+        return None
+    weights = [state[f"correction.{place}.weight"][0] for place in range(depth)]
+    biases = [state[f"correction.{place}.bias"][0, 0] for place in range(depth)]
+    return ActuationCorrection(perceptron_of(weights, biases, activation))

@@ -17,13 +17,7 @@ _STEP_PART = 1e-6
 
 
 class SimulatedState(NamedTuple):
-    """Equilibria at n actuations.
-
-    Attributes:
-        points: (n, P, 3) mm.
-        unknowns: (n, u) of the body.
-        actuation: (n, m).
-    """
+    """Equilibria at n actuations (n, m): points (n, P, 3) mm and unknowns (n, u) of the body."""
 
     points: Array
     unknowns: Array

@@ -31,13 +31,7 @@ def members_spread(predictions: Array, normals: Array) -> Array:
 
 
 class SurfaceUncertainty:
-    """Uncertainty of the points of a pipeline.
-
-    Args:
-        pipeline: Forward kinematics whose sim-to-real is the mean of the members.
-        members: Members of the ensemble, with the kernels of the pipeline.
-        factor: Factor on the members' spread.
-        floor_mm: Added to it in the root of the sum of squares.
+    """Uncertainty of a pipeline of the members' mean: root of squares of `factor` times their spread and `floor_mm`.
 
     Raises:
         SoftformError: If the members' kernels are not those of the pipeline.

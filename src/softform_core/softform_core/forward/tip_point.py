@@ -44,11 +44,7 @@ class TipState(NamedTuple):
 
 
 class TipPoint(ForwardModel):
-    """The one point of a tip.
-
-    Args:
-        model: Networks or simulation.
-    """
+    """The one point of a tip."""
 
     def __init__(self, model: TipMap) -> None:
         self._model = model

@@ -25,12 +25,7 @@ _EXAMINED_POINTS = 1000
 
 
 def check_agreement(captured: Array, predicted: Array, patches: PatchSet) -> None:
-    """Reject a cloud that is too far from the prediction, or that would fit if it were mirrored or turned.
-
-    Args:
-        captured: (N, 3) mm, finite, in the robot's frame.
-        predicted: (P, 3) mm over `patches.samples(P)`, in the robot's frame.
-        patches: The robot's surface.
+    """Reject a cloud (N, 3) mm too far from the prediction over `patches.samples`, or fitting if mirrored or turned.
 
     Raises:
         SoftformError: If the cloud is not of the predicted shape.

@@ -28,13 +28,7 @@ _NAMED_FAULTS = 5
 
 @dataclass(frozen=True)
 class MarkerFault:
-    """What is wrong with a frame.
-
-    Attributes:
-        frame: Number of the frame.
-        markers: Indices of the markers concerned.
-        reason: Reason, as a sentence.
-    """
+    """What is wrong with a frame, by its number and the indices of markers, as a sentence."""
 
     frame: int
     markers: tuple[int, ...]
@@ -42,12 +36,7 @@ class MarkerFault:
 
 
 def marker_faults(frames: MarkerFrames, expected: Array) -> list[MarkerFault]:
-    """Frames whose labels cannot be right.
-
-    Args:
-        frames: Captured frames.
-        expected: (n, M, 3) m, the same markers on the simulated shapes.
-    """
+    """Frames whose labels cannot be right, by the same markers on the simulated shapes, (n, M, 3) m."""
     size = float(np.ptp(expected.reshape(-1, 3), axis=0).max())
     residual = frames.positions - expected
     # The gap between simulation and reality is smooth; a jump of one marker is not.

@@ -41,14 +41,7 @@ class LabelledMarkers:
 
 
 def rest_frame(taken: Sequence[LabelledMarkers], robot: Robot) -> tuple[list[str], Array]:
-    """Names and rest positions from marker frames of the robot at rest.
-
-    Args:
-        taken: Some marker frames, at least one.
-        robot: Robot that carries the markers.
-
-    Returns:
-        M names and (M, 3) m. A marker that is not seen at rest is left out.
+    """Names and rest positions, (M, 3) m, of markers that some (at least one) frames of the robot at rest show.
 
     Raises:
         SoftformError: If the labels or positions cannot be used, or no marker is seen.
@@ -125,12 +118,7 @@ def check_same_rest(names: list[str], rest: Array, now_names: list[str], now_res
 
 
 class MarkerJudge:
-    """Compares frames of markers with the simulated shapes and with the frames that were kept before.
-
-    Args:
-        robot: Robot that carries the markers.
-        names: M names.
-        rest: (M, 3) m at rest.
+    """Compares frames of M markers (at rest at (M, 3) m) with the simulated shapes and with the frames kept before.
 
     Raises:
         SoftformError: If the markers do not lie on the resting robot, or it has no model of its forward kinematics.
@@ -141,14 +129,7 @@ class MarkerJudge:
         self._simulated = simulated_shapes(robot, self._uv)
 
     def assess(self, actuation: Array, positions: Array, kept_actuation: Array, kept_positions: Array) -> MarkerQuality:
-        """Judge one frame.
-
-        Args:
-            actuation: (k,).
-            positions: (M, 3) m, NaN where missing.
-            kept_actuation: (n, k) of frames that were kept before.
-            kept_positions: (n, M, 3) m of them.
-        """
+        """Judge one frame, (k,) and (M, 3) m, NaN for missing markers, beside those kept, (n, k) and (n, M, 3) m."""
         coverage = float(np.isfinite(positions).all(axis=1).mean())
         if coverage == 0.0:
             return MarkerQuality(0.0, "no marker is visible.")

@@ -178,24 +178,10 @@ def create_marker_frames(
 
 
 def open_marker_frames(path: Path | str, robot: Robot | None = None, *, writable: bool = False) -> MarkerStore:
-    """Open a store of marker frames.
-
-    Args:
-        path: Directory of the store.
-        robot: If given, the store must hold frames of just this robot.
-        writable: Whether frames will be written.
+    """Open a store of marker frames, which must be of just this robot if one is given.
 
     Raises:
         SoftformError: If there is no store, or its schema, version, arrays or robot are other than expected.
     """
     path = Path(path)
     return MarkerStore(path, open_group(path, MARKER_FRAMES, robot, writable=writable))
-
-
-def load_marker_recording(path: Path | str, robot: Robot) -> MarkerRecording:
-    """Read all captured frames of a marker store of this robot.
-
-    Raises:
-        SoftformError: For the reasons of `open_marker_frames` and `MarkerStore.recording`.
-    """
-    return open_marker_frames(path, robot).recording()

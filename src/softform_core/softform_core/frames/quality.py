@@ -100,13 +100,7 @@ def assess_cloud(points: NDArray[np.floating], robot: Robot, expected: Array | N
 
 
 def covered_cells(feet: Feet, size: float, patches: PatchSet) -> NDArray[np.bool_]:
-    """Which cells of a surface's parameters hold a point, (n g, g) of n patches.
-
-    Args:
-        feet: Closest surface points of the captured points.
-        size: Size of the surface, in the unit of the feet.
-        patches: Patches of the surface.
-    """
+    """Which cells of a surface's parameters hold the foot of a captured point, (n g, g) of n patches."""
     cells, inside = cells_of(feet, size, patches)
     covered = np.zeros((len(patches) * COVERAGE_CELLS, COVERAGE_CELLS), dtype=bool)
     covered[cells[inside, 0], cells[inside, 1]] = True

@@ -57,13 +57,7 @@ def misshapen_rows(shapes: Shapes, rows: Rows) -> list[str]:
 
 
 def fill_new_group(group: zarr.Group, rows: Rows, actuations: NDArray[np.float64]) -> None:
-    """Give a new store its pending frames.
-
-    Args:
-        group: The new store.
-        rows: Arrays of the store, except `actuation`.
-        actuations: (n, k).
-    """
+    """Give a new store its pending frames, n of (n, k), and all other arrays."""
     group.attrs.update({"sessions": [], "rejections": {}})
     frames, chambers = actuations.shape
     actuation = group.create_array(

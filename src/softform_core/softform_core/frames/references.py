@@ -30,13 +30,7 @@ def marker_drift(first: Array, now: Array) -> Array:
 
 
 class ReferenceCaptures:
-    """The reference captures of one data set.
-
-    Args:
-        path: Path of the data set.
-        group: Zarr group of the data set.
-        kind: Name of the store in messages.
-    """
+    """The reference captures in the Zarr group of one data set; `kind` names it in messages."""
 
     def __init__(self, path: Path, group: zarr.Group, kind: StoreKind) -> None:
         self._path, self._data_set, self._kind = path, group, kind

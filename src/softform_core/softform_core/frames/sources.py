@@ -10,12 +10,7 @@ from softform_core.robots import Robot
 
 
 def open_recording(path: Path | str, robot: Robot | None = None, *, writable: bool = False) -> FrameStore | MarkerStore:
-    """Open a store of scanned or of marker frames, as its schema says.
-
-    Args:
-        path: Directory of the store.
-        robot: If given, the store must hold frames of just this robot.
-        writable: Whether frames will be written.
+    """Open a store of scanned or of marker frames, as its schema says; of just this robot if one is given.
 
     Raises:
         SoftformError: If there is no store, or its schema, version, arrays or robot are other than expected.

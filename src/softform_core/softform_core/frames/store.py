@@ -163,13 +163,7 @@ class FrameStore(Recording):
 
 
 def create_frames(path: Path, robot: Robot, actuations: NDArray[np.float64], provenance: dict[str, Any]) -> FrameStore:
-    """Make a store of pending frames; it appears at `path` complete or not at all.
-
-    Args:
-        path: Directory of the store, which must not exist.
-        robot: Robot that is captured.
-        actuations: (n, k).
-        provenance: `seed, source, via, git_revision, created`.
+    """Make a store of pending frames, n of (n, k); it appears at `path` complete or not at all.
 
     Raises:
         SoftformError: If the disk is full or cannot be written.
@@ -182,12 +176,7 @@ def create_frames(path: Path, robot: Robot, actuations: NDArray[np.float64], pro
 
 
 def open_frames(path: Path | str, robot: Robot | None = None, *, writable: bool = False) -> FrameStore:
-    """Open a store of scanned frames.
-
-    Args:
-        path: Directory of the store.
-        robot: If given, the store must hold frames of just this robot.
-        writable: Whether frames will be written.
+    """Open a store of scanned frames, which must be of just this robot if one is given.
 
     Raises:
         SoftformError: If there is no store, or its schema, version, arrays or robot are other than expected.

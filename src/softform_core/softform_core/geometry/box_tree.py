@@ -42,13 +42,7 @@ class BoxTree(NamedTuple):
 
 
 def box_tree(low: Array, high: Array, most: int) -> BoxTree:
-    """Build a tree.
-
-    Args:
-        low: (N, 3) lowest coordinates of the items, finite, N > 0.
-        high: (N, 3) their highest; the same array for points.
-        most: Items in a leaf, at most.
-    """
+    """Build a tree of items between corners (N, 3), the same for points, with at most so many of them in a leaf."""
     levels = 1
     while most * 4**levels < len(low):
         levels += 1

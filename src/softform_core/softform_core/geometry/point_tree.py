@@ -27,10 +27,7 @@ area: the k-th is Gamma(k + 1/2) / Gamma(k) / sqrt(pi) away."""
 
 
 class PointTree:
-    """A cloud that answers for its nearest points, which it names by their places in the order of the tree.
-
-    Args:
-        points: (N, 3), finite, N > 0.
+    """A cloud (N, 3) that answers for its nearest points, which it names by their places in the order of the tree.
 
     Attributes:
         order: (N,) index, in the cloud as it was given, of the point at each place.
@@ -51,14 +48,11 @@ class PointTree:
         return places
 
     def nearest(self, queries: Array, guesses: Indices | None = None) -> Indices:
-        """Points nearest to others.
+        """Places (M,) of the points nearest to others.
 
         Args:
             queries: (M, 3), finite.
             guesses: (M,) place of a point that may be near each; the better they are, the shorter the search.
-
-        Returns:
-            (M,) place of the nearest.
         """
         # Without a guess: neighbouring queries follow each other, so that the last answer is one (-1).
         places = np.full(len(queries), -1) if guesses is None else guesses.copy()

@@ -23,14 +23,7 @@ class TriangleTree:
         self._corners = np.ascontiguousarray(corners[self._tree.order])
 
     def query(self, points: Array) -> tuple[NDArray[np.int64], Array, Array]:
-        """Closest triangle of each point.
-
-        Args:
-            points: (P, 3), finite.
-
-        Returns:
-            Index of the triangle (P,), the closest point on it (P, 3), and its barycentric coordinates (P, 3).
-        """
+        """Of each of (P, 3): the closest triangle (P,), the closest point on it (P, 3), and its barycentrics (P, 3)."""
         triangle, along = _search(np.ascontiguousarray(points), self._corners, self._tree.boxes, self._tree.leaf)
         barycentric = np.stack([1.0 - along.sum(axis=1), along[:, 0], along[:, 1]], axis=1)
         closest = np.einsum("pc,pcx->px", barycentric, self._corners[triangle])

@@ -8,12 +8,7 @@ _IN_SI = {"Pa": ("Pa", 1.0), "kPa": ("Pa", PA_PER_KPA), "m": ("m", 1.0), "mm": (
 
 
 def in_si(values: Array, unit: str, wanted: str) -> Array:
-    """Values in SI.
-
-    Args:
-        values: In `unit`: Pa, kPa, m or mm.
-        unit: Their unit.
-        wanted: The SI unit that they must be of.
+    """Values in Pa, kPa, m or mm, in the SI unit that is wanted.
 
     Raises:
         SoftformError: If the unit is of another quantity.

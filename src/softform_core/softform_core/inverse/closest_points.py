@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.geometry.point_tree import PointTree
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.geometry.triangle_tree import TriangleTree
-from softform_core.registration.rigid import RigidTransform
 from softform_core.shapes.target import NEIGHBOURS, TargetShape, upwards
 from softform_core.units import MM_PER_M
 
@@ -56,10 +56,7 @@ class ClosestPoints(Protocol):
 
 
 def closest_points_on(target: TargetShape) -> ClosestPoints:
-    """Search structure for a target: `MeshSearch` if it has faces, else `CloudSearch`.
-
-    Args:
-        target: Points in metres.
+    """Search structure for a target in metres: `MeshSearch` if it has faces, else `CloudSearch`.
 
     Raises:
         SoftformError: If the target is empty, not finite, or has no area.
@@ -149,11 +146,7 @@ def _on_planes(points, places, planes):  # type: ignore[no-untyped-def]  # numba
 
 
 class MeshSearch:
-    """Exact closest points on a triangle mesh.
-
-    Args:
-        vertices: (V, 3) mm.
-        faces: (F, 3) indices.
+    """Exact closest points on a triangle mesh: vertices (V, 3) mm and faces (F, 3).
 
     Raises:
         SoftformError: If no triangle has area.

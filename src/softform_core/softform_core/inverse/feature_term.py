@@ -7,7 +7,7 @@ import numpy as np
 
 from softform_core.arrays import Array
 from softform_core.forward.forward_model import ForwardModel
-from softform_core.registration.rigid import RigidTransform
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.shapes.features import FeaturePoints
 from softform_core.units import MM_PER_M
 
@@ -30,12 +30,7 @@ class FeatureMatches(NamedTuple):
 
 @dataclass(frozen=True)
 class FeatureTerm:
-    """Mean over the feature points of weight * |p(x(u)) - p'|^2, mm^2; made by `of`.
-
-    Attributes:
-        pipeline: Forward kinematics at the feature points.
-        features: Feature points and their targets.
-    """
+    """Mean over the feature points of weight * |p(x(u)) - p'|^2, mm^2; made by `of`."""
 
     pipeline: ForwardModel
     features: FeaturePoints

@@ -37,13 +37,7 @@ _PLACE, _WEIGHT = np.zeros((1, 2)), np.ones(1)
 
 @dataclass(frozen=True)
 class TipPath:
-    """Actuations that lead the tip along a path.
-
-    Attributes:
-        actuations: (w, m).
-        errors_mm: (w,) distance that the model leaves at each waypoint.
-        iterations: (w,).
-    """
+    """Actuations (w, m) that lead the tip along a path; distance that the model leaves, and iterations, (w,) each."""
 
     actuations: Array
     errors_mm: Array

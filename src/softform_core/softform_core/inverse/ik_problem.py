@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.forward_model import ForwardModel
+from softform_core.geometry.rigid import RigidTransform, centroid
 from softform_core.inverse.actuation_cost import ActuationCost
 from softform_core.inverse.closest_points import ClosestPoints, Matches, posed_query
 from softform_core.inverse.feature_term import FeatureMatches, FeatureTerm
 from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.robust_loss import tukey_loss, tukey_scale, tukey_weights
-from softform_core.registration.rigid import RigidTransform, centroid
 
 UNCOVERED_PART = 0.002
 """A point whose closest point lies on the target's rim, sideways by more than this part of the robot's size, has no

@@ -14,6 +14,7 @@ from typing import TypeAlias
 import numpy as np
 
 from softform_core.forward.forward_model import ForwardModel
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.inverse.closest_points import ClosestPoints, closest_points_on
 from softform_core.inverse.feature_term import FeatureTerm
 from softform_core.inverse.ik_monitor import IkIteration, Monitor
@@ -22,7 +23,6 @@ from softform_core.inverse.ik_problem import Evaluation, Problem
 from softform_core.inverse.ik_result import IkResult
 from softform_core.inverse.levenberg_marquardt import LevenbergMarquardt, levenberg_marquardt
 from softform_core.inverse.surface_target import SurfaceTarget
-from softform_core.registration.rigid import RigidTransform
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
 

@@ -23,10 +23,6 @@ _LEAST_PROMISE = 1e-10
 class LevenbergMarquardt:
     """A solve under way, one iteration at a time.
 
-    Args:
-        problem: The problem to minimise.
-        start: Initial evaluation.
-
     Attributes:
         best: The best found so far; a new object after each iteration that lowered the merit.
     """
@@ -81,16 +77,7 @@ class LevenbergMarquardt:
 
 
 def levenberg_marquardt(problem: Problem, monitor: Monitor, start: Evaluation) -> tuple[Evaluation, Termination]:
-    """Minimise from a start.
-
-    Args:
-        problem: The problem to minimise.
-        monitor: Limits and history.
-        start: Initial evaluation, already in the history.
-
-    Returns:
-        The best found and why the method stopped.
-    """
+    """Minimise from a start, which is in the history already; the best found and why the method stopped."""
     solver = LevenbergMarquardt(problem, start)
     while True:
         before = solver.best

@@ -37,13 +37,7 @@ _REPEATS = 3
 
 @dataclass(frozen=True)
 class Candidate:
-    """Where a start led.
-
-    Attributes:
-        start: (k,).
-        actuation: (k,).
-        merit: Merit at a few points, mm^2.
-    """
+    """Where a start (k,) led: an actuation (k,) and its merit at a few points, mm^2."""
 
     start: Array
     actuation: Array

@@ -22,13 +22,7 @@ class OutOfReachError(SoftformError):
 
 
 def largest_deformation(points_of: Callable[[Array], Array], low: Array, high: Array) -> float:
-    """Largest mean distance between the same points of two shapes over the working range, mm.
-
-    Args:
-        points_of: Predicted points (n, ..., d) mm at actuations (n, k); of a tip (n, d).
-        low: (k,), lowest actuation.
-        high: (k,).
-    """
+    """Largest mean distance between the same points (n, ..., d) mm of two shapes, `low` to `high`, (k,) each; mm."""
     corners = np.where(np.random.default_rng(0).random((_CORNERS, len(low))) < 0.5, low, high)
     actuations = np.unique(np.vstack([low, high, corners]), axis=0)
     shapes = np.asarray(points_of(actuations))

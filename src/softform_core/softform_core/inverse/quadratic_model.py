@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from softform_core.arrays import Array
+from softform_core.geometry.rigid import RigidTransform, centroid
 from softform_core.inverse.feature_term import FeatureMatches, FeatureTerm
 from softform_core.inverse.ik_problem import Evaluation, Problem
-from softform_core.registration.rigid import RigidTransform, centroid
 
 _SLIDE = 1e-3
 """Weight of the pose's motion along the target: keeps it determined on shapes that fit themselves when moved."""

@@ -57,12 +57,7 @@ class SurfaceResiduals:
 
 
 def surface_residuals(predicted: Array, captured: Array, patches: PatchSet = SHEET) -> SurfaceResiduals:
-    """Feet of captured points on a predicted surface, and how far the points lie from them.
-
-    Args:
-        predicted: (P, 3) mm over `PatchSet.samples(P)`.
-        captured: (N, 3) mm, finite.
-        patches: Parametrisation of the predicted surface.
+    """Feet of captured points (N, 3) mm on a surface (P, 3) mm over `PatchSet.samples`, and how far they lie off it.
 
     Raises:
         SoftformError: If no captured point lies over the surface.
@@ -111,14 +106,10 @@ class ResidualField:
         return np.asarray(self._basis(uv) @ self.coefficients)
 
     def towards(self, residuals: SurfaceResiduals, gain: float = 1.0) -> "ResidualField":
-        """This field moved towards residuals; where there are none it stays as it is.
+        """This field moved towards residuals, by a share `gain` of the way; where there are none it stays as it is.
 
         Robust regression on what this field does not explain: Huber's weights, scaled by the median deviation, so that
         stray points count little.
-
-        Args:
-            residuals: Offsets of the captured points.
-            gain: Share of the way, 0 … 1.
         """
         basis = self._basis(residuals.uv)
         penalty = block_diag(*(_penalty(patch.periodic) for patch in self.patches.patches))

@@ -90,12 +90,7 @@ class ServoCommand:
 
 
 class Servo:
-    """Follows the newest targets; see the module's description.
-
-    Args:
-        settings: Limits.
-        clock: Steady time, s.
-    """
+    """Follows the newest targets; see the module's description."""
 
     def __init__(self, settings: ServoSettings, clock: Callable[[], float] = time.monotonic) -> None:
         """Nothing is commanded before `resume_from`."""
@@ -154,10 +149,6 @@ class Servo:
         """Iterate on the newest targets until nothing nearby is better, or the next iteration would end too late.
 
         Between two iterations newer targets take the place of those before.
-
-        Args:
-            model: Forward kinematics; may be another one each time.
-            deadline: When to be back, by the servo's clock.
 
         Returns:
             Whether `command` has a finished answer to a target that it has not answered yet.

@@ -11,21 +11,16 @@ import numpy as np
 
 from softform_core.arrays import Array
 from softform_core.forward.forward_model import ForwardModel
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.inverse.feature_term import FeatureTerm
 from softform_core.inverse.ik_options import IkOptions, Termination
 from softform_core.inverse.ik_problem import Problem
 from softform_core.inverse.levenberg_marquardt import LevenbergMarquardt
 from softform_core.inverse.servo_target import ServoTargets
-from softform_core.registration.rigid import RigidTransform
 
 
 class ServoErrors(NamedTuple):
-    """Distances of the predicted shape to the targets.
-
-    Attributes:
-        mean_mm: Mean of all that count.
-        max_mm: Largest of them.
-    """
+    """Distances of the predicted shape to the targets, those that count: their mean and the largest."""
 
     mean_mm: float
     max_mm: float

@@ -48,11 +48,7 @@ class ServoTargets:
 
 
 class NewestTargets:
-    """Keeps the newest target of each kind; written by one thread, read by another.
-
-    Args:
-        stale_after: s after which a target is not followed.
-    """
+    """Keeps the newest target of each kind for `stale_after` s; written by one thread, read by another."""
 
     def __init__(self, stale_after: float) -> None:
         self._stale_after = stale_after

@@ -18,23 +18,14 @@ bend that nine chambers make, and a tenth of that of most."""
 
 @dataclass(frozen=True)
 class SurfaceTarget:
-    """Control points of a clamped uniform B-spline surface; made by `of`, which checks them.
-
-    Attributes:
-        control_points: (rows, cols, 3) m.
-        degree: Polynomial degree (order minus one).
-    """
+    """Control points (rows, cols, 3) m of a clamped uniform B-spline surface; made by `of`, which checks them."""
 
     control_points: NDArray[np.float64]
     degree: int = 3
 
     @classmethod
     def of(cls, control_points: ArrayLike, degree: int = 3) -> "SurfaceTarget":
-        """Check and keep a surface.
-
-        Args:
-            control_points: (rows, cols, 3) m.
-            degree: Polynomial degree.
+        """Check and keep a surface of control points (rows, cols, 3) m.
 
         Raises:
             SoftformError: On another shape, NaN, too few control points for the degree, or points on one line.

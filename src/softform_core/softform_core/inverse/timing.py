@@ -40,26 +40,13 @@ class Schedule:
 
 
 def slew_durations(start: Array, waypoints: Array, slew_rate: Array) -> Array:
-    """Shortest time from each waypoint's predecessor to it, (m,) s.
-
-    Args:
-        start: (k,).
-        waypoints: (m, k).
-        slew_rate: Fastest change of each degree of freedom, (k,) per second.
-    """
+    """Shortest time (m,) s from `start` or the predecessor to each waypoint, m of (m, k), at (k,) per second."""
     legs = np.diff(np.vstack([start, waypoints]), axis=0)
     return np.asarray((np.abs(legs) / slew_rate).max(axis=1))
 
 
 def fastest_schedule(start: Array, waypoints: Array, slew_rate: Array, settle_time: float) -> Schedule:
-    """Each waypoint as soon as the slew rate allows, and held there until the robot has settled.
-
-    Args:
-        start: (k,), where the robot is.
-        waypoints: (m, k).
-        slew_rate: Fastest change of each degree of freedom, (k,) per second.
-        settle_time: Time for which each waypoint is held, s; it is due at the end.
-    """
+    """Each waypoint (m, k) as soon as the slew rate allows, held for `settle_time` s; then it is due."""
     legs = slew_durations(start, waypoints, slew_rate)
     due = np.cumsum(legs + settle_time)
     moments = np.stack([due - settle_time, due], axis=1).ravel()
@@ -105,11 +92,7 @@ def timed_schedule(
 
 
 def check_times(times: Array, count: int) -> None:
-    """Reject times that are none.
-
-    Args:
-        times: Any shape.
-        count: Number of waypoints.
+    """Reject times that are none of so many waypoints.
 
     Raises:
         SoftformError: If they are not one for each waypoint, or not finite, negative or not ascending.

@@ -19,12 +19,7 @@ def is_earlier_card(content: Any) -> bool:
 
 
 def card_in_new_form(content: dict[str, Any], robot: Robot) -> dict[str, Any]:
-    """A card of an earlier form in the form of `ModelCard`.
-
-    Args:
-        content: Card for which `is_earlier_card` holds.
-        robot: Robot of the model; its description gives what the earlier cards left out.
-    """
+    """A card for which `is_earlier_card` holds, as a `ModelCard`; the robot's description gives what it left out."""
     gone = {"schema_name", "schema_version", "chambers", "actuators", "surface_degree"}
     gone |= {f"{quantity}_{end}_pa" for quantity in ("pressure", "actuation") for end in ("min", "max")}
     new: dict[str, Any] = {"schema_name": "softform/model", "schema_version": 2}

@@ -54,9 +54,6 @@ class MlpWeights:
 def extract_mlp(network: "SavedNetwork | nn.Module") -> MlpWeights:
     """Weights of a network built of one `perceptron` named `layers` between an input and an output normalisation.
 
-    Args:
-        network: The network, or what was read of its export.
-
     Raises:
         SoftformError: If it is not such a network.
     """
@@ -82,6 +79,36 @@ def extract_mlp(network: "SavedNetwork | nn.Module") -> MlpWeights:
     if not weights:
         raise SoftformError("This network has no layers.", "Export the model again.")
     return MlpWeights(weights, biases, activation, *buffers)
+
+
+def chained(first: MlpWeights, then: MlpWeights) -> MlpWeights:
+    """One perceptron that gives what `then` gives of the output of `first` (exact); its input is that of `first`.
+
+    Raises:
+        SoftformError: If they do not fit together: their activations differ, and neither is affine.
+    """
+    if first.activation != then.activation and min(len(first.weights), len(then.weights)) > 1:
+        raise SoftformError(
+            f"Networks of {first.activation} and {then.activation} do not make one.", "Train both with the same."
+        )
+    matrix = first.output_scale[:, None] * first.weights[-1] / then.input_scale[:, None]
+    shift = (first.output_offset + first.output_scale * first.biases[-1] - then.input_offset) / then.input_scale
+    return MlpWeights(
+        [*first.weights[:-1], then.weights[0] @ matrix, *then.weights[1:]],
+        [*first.biases[:-1], then.biases[0] + then.weights[0] @ shift, *then.biases[1:]],
+        then.activation if len(first.weights) == 1 else first.activation,
+        first.input_offset,
+        first.input_scale,
+        then.output_offset,
+        then.output_scale,
+    )
+
+
+def perceptron_of(weights: Sequence[Array], biases: Sequence[Array], activation: str) -> MlpWeights:
+    """The perceptron of these layers without normalisation; one layer alone is an affine map."""
+    inputs, outputs = weights[0].shape[1], weights[-1].shape[0]
+    ends = np.zeros(inputs), np.ones(inputs), np.zeros(outputs), np.ones(outputs)
+    return MlpWeights(list(weights), list(biases), activation, *ends)
 
 
 def mean_of(members: Sequence[MlpWeights]) -> MlpWeights:

@@ -49,12 +49,7 @@ class ModelFiles(Generic[AnyCard]):
     command: str
 
     def save(self, folder: Path, weights: bytes, card: AnyCard) -> None:
-        """Write weights, page and card; each file replaces the old one at once, the card last.
-
-        Args:
-            folder: Made if missing.
-            weights: Result of `torchscript.export`.
-            card: Card whose sha256 and size are those of `weights`.
+        """Write weights by `torchscript.export`, page and card; each file replaces the old one at once, the card last.
 
         Raises:
             ModelError: If the card belongs to other weights, or the files cannot be written.

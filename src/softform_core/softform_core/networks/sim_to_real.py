@@ -10,13 +10,15 @@ from torch import Tensor, nn
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.networks.layers import perceptron
 from softform_core.networks.mlp_weights import MlpWeights
 
 
-def identity_coefficients(kernels: int) -> Array:
-    """Gamma (kernels + 4, 3) of the warp that leaves every point where it is."""
-    return np.vstack([np.zeros((1, 3)), np.eye(3), np.zeros((kernels, 3))])
+def identity_coefficients(kernels: int, motion: RigidTransform | None = None) -> Array:
+    """Gamma (kernels + 4, 3) of the warp that leaves every point where it is, or only moves it; the motion in mm."""
+    motion = motion or RigidTransform()
+    return np.vstack([motion.translation[None], motion.rotation.T, np.zeros((kernels, 3))])
 
 
 def kernels(points: Tensor, centers: Tensor, width: float) -> Tensor:
@@ -46,17 +48,7 @@ def warp_basis(points: Tensor, centers: Tensor, width: float) -> Tensor:
 
 
 def warp_basis_slope(points: Tensor, tangents: Tensor, centers: Tensor, width: float) -> Tensor:
-    """Derivative of `warp_basis` along surface tangents dp/du, with the centers held: dp*/du = slope @ gamma.
-
-    Args:
-        points: (n, P, 3) mm.
-        tangents: (n, P, 3), derivative of the points with respect to one surface parameter.
-        centers: (n, N, 3) mm.
-        width: c, 1/mm^2.
-
-    Returns:
-        (n, P, N + 4).
-    """
+    """Slope of `warp_basis`, of its shape, along tangents dp/du (n, P, 3), centers held: dp*/du = slope @ gamma."""
     along = (points * tangents).sum(-1)[:, :, None] - tangents @ centers.transpose(1, 2)
     slope = -2.0 * width * kernels(points, centers, width) * along
     return torch.cat([torch.zeros_like(points[..., :1]), tangents, slope], dim=2)
@@ -135,6 +127,7 @@ class FunctionPrediction(nn.Module):
         hidden: Widths of the hidden layers; 2 or 3 of 24 or 64 (Table II).
         activation: `relu` or `tanh`.
         scaling: (3 d, 3 d) from coordinates to amplitudes, invertible; None if they are the same.
+        motion: What it starts as in place of the identity, mm.
     """
 
     directions: Tensor
@@ -148,6 +141,7 @@ class FunctionPrediction(nn.Module):
         hidden: Sequence[int] = (24, 24),
         activation: str = "relu",
         scaling: Array | None = None,
+        motion: RigidTransform | None = None,
     ) -> None:
         """Lay the layers; torch's seed decides all but the last."""
         super().__init__()
@@ -158,7 +152,8 @@ class FunctionPrediction(nn.Module):
         nn.init.zeros_(last.weight)
         nn.init.zeros_(last.bias)
         self.register_buffer("directions", torch.from_numpy(directions).float())
-        self.register_buffer("identity", torch.from_numpy(identity_coefficients(len(directions) - 4)).float())
+        identity = identity_coefficients(len(directions) - 4, motion)
+        self.register_buffer("identity", torch.from_numpy(identity).float())
         scaling = np.eye(3 * directions.shape[1]) if scaling is None else scaling
         self.register_buffer("scaling", torch.from_numpy(scaling).float())
 
@@ -183,13 +178,7 @@ class FunctionPrediction(nn.Module):
         identity = self.identity.double().numpy().ravel()
         inputs = len(shape_input.mean)
         return MlpWeights(
-            weights,
-            biases,
-            self.activation,
-            shape_input.mean,
-            np.ones(inputs),
-            identity,
-            np.ones(len(identity)),
+            weights, biases, self.activation, shape_input.mean, np.ones(inputs), identity, np.ones(len(identity))
         )
 
     def _unfold(self) -> Array:
@@ -216,6 +205,7 @@ class FunctionPrediction(nn.Module):
                 "Train without it, or with the recipe that it was trained with.",
             )
         with torch.no_grad():
+            self.identity.copy_(torch.from_numpy(weights.output_offset.reshape(self.identity.shape)))
             for layer, matrix, bias in zip(linear, matrices, biases, strict=True):
                 layer.weight.copy_(torch.from_numpy(matrix))
                 layer.bias.copy_(torch.from_numpy(bias))
@@ -225,11 +215,7 @@ class Confidence(nn.Module):
     """N_conf: how likely a simulated point has a counterpart on the scan, w_c(p) = N_conf(p, S^c) (Sec. III-A).
 
     Three layers of 128 neurons and a sigmoid. The first layer acts on point and shape apart and sums, which is a layer
-    on both together, without repeating the shape for each point.
-
-    Args:
-        inputs: r of the `ShapeInput`.
-        point_scale: mm, divides the points.
+    on both together, without repeating the shape for each point. Points are divided by `point_scale`, mm.
     """
 
     def __init__(self, inputs: int, point_scale: float) -> None:

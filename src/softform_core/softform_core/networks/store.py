@@ -21,14 +21,7 @@ FORWARD_KINEMATICS = ModelFiles(
 def load_forward_kinematics(
     robot: Robot | str, path: Path | str | None = None
 ) -> tuple[SavedNetwork, SurfaceKinematicsCard]:
-    """N_fk of a robot.
-
-    Args:
-        robot: The robot or its name.
-        path: Folder that holds the model; `models/<robot>` by default.
-
-    Returns:
-        The network, (n, k) -> control points (n, ..., 3) mm of all patches, and its card.
+    """N_fk, (n, k) -> control points (n, ..., 3) mm of all patches, and its card; by default of `models/<robot>`.
 
     Raises:
         ModelError: If the model is missing, corrupt, of another schema, or made for another robot.

@@ -3,13 +3,43 @@
 spare = min over all points x of the triangulated surface of (distance to the obstacle - allowance(x)) - clearance
 """
 
+from typing import Self
+
 import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
-from softform_core.planning.distance_field import DistanceField
 from softform_core.planning.obstacles import Obstacle
 from softform_core.planning.surface_margins import SurfaceStates
+
+SPACING_MM = 8.0
+MOST_NODES = 60_000
+
+
+class DistanceField:
+    """Distances (nx, ny, nz) mm on a grid: a distance changes by no more than the way from the nearest node."""
+
+    def __init__(self, low: Array, spacing: float, distances: Array) -> None:
+        self._low, self._spacing, self._distances = low, spacing, distances
+
+    @classmethod
+    def around(cls, region: Array, obstacle: Obstacle) -> Self:
+        """Field over a box with these corners, (2, 3) mm; the bounds hold outside it too, and are wider there."""
+        spacing = max(SPACING_MM, float(np.cbrt(np.prod(np.ptp(region, axis=0) + SPACING_MM) / MOST_NODES)))
+        lines = [np.arange(low, high + spacing, spacing) for low, high in region.T]
+        nodes = np.stack(np.meshgrid(*lines, indexing="ij"), axis=-1)
+        distances = obstacle.distances(nodes.reshape(-1, 3)).reshape(nodes.shape[:3])
+        return cls(region[0], spacing, distances)
+
+    def bounds(self, points: Array) -> tuple[Array, Array]:
+        """Lowest and highest possible distance of each of (..., 3) mm to the obstacle, (...) mm each."""
+        scaled = np.rint((points - self._low) / self._spacing).astype(np.int64)
+        node = np.clip(scaled, 0, np.array(self._distances.shape) - 1)
+        offset = points - (self._low + node * self._spacing)
+        away = np.sqrt(np.einsum("...x,...x->...", offset, offset))
+        at_node = self._distances[node[..., 0], node[..., 1], node[..., 2]]
+        return at_node - away, at_node + away
+
 
 FAR_MM = 40.0
 """A surface this far away is not measured more precisely."""
@@ -18,14 +48,7 @@ _SQRT3 = float(np.sqrt(3.0))
 
 
 class ClearanceGauge:
-    """Measures surfaces against one obstacle.
-
-    Args:
-        obstacle: The obstacle.
-        region: (2, 3) mm, a box in which most surfaces lie.
-        faces: (F, 3) triangles of the surfaces.
-        clearance: mm that is kept beside the allowance.
-    """
+    """Measures surfaces of faces (F, 3), most of them in a box (2, 3) mm, against an obstacle, with a clearance."""
 
     def __init__(self, obstacle: Obstacle, region: Array, faces: NDArray[np.int64], clearance: float) -> None:
         self._obstacle, self._faces, self.clearance = obstacle, faces, clearance

@@ -19,14 +19,7 @@ def encloses(obstacle: Obstacle, points: Array) -> bool:
 
 
 def lies_within_body(obstacle: Obstacle, surface: Array, resting: Array, faces: NDArray[np.int64]) -> bool:
-    """Whether a part of the obstacle lies between the resting surface and the surface of now: inside the robot.
-
-    Args:
-        obstacle: Obstacle whose vertices are tested.
-        surface: (P, 3) mm.
-        resting: (P, 3) mm, the same points at the lowest actuation.
-        faces: (F, 3) triangles over both.
-    """
+    """Whether a part of the obstacle lies between resting and present surface, (P, 3) mm of (F, 3): in the robot."""
     both = np.concatenate([surface, resting])
     vertices = obstacle.vertices
     vertices = vertices[((vertices >= both.min(axis=0)) & (vertices <= both.max(axis=0))).all(axis=1)]

@@ -23,13 +23,7 @@ class Rejection(enum.Enum):
 
 
 class NoMotionError(SoftformError):
-    """There is no motion.
-
-    Args:
-        rejection: Kind of the reason.
-        message: The error.
-        next_step: Remedy.
-    """
+    """There is no motion."""
 
     def __init__(self, rejection: Rejection, message: str, next_step: str) -> None:
         super().__init__(message, next_step)
@@ -74,13 +68,7 @@ class MotionSettings:
 
 @dataclass(frozen=True)
 class Progress:
-    """Where planning stands.
-
-    Attributes:
-        stage: `goal`, `planning` or `smoothing`.
-        seconds: Since the beginning.
-        states_checked: Surfaces measured.
-    """
+    """Where planning (`goal`, `planning` or `smoothing`) stands after some seconds and so many measured surfaces."""
 
     stage: str
     seconds: float

@@ -90,12 +90,7 @@ def _check_unit(points: Array, robot: Robot) -> None:
 
 
 class MeshObstacle:
-    """A triangle mesh; closed or not, of one part or many.
-
-    Args:
-        vertices: (V, 3) mm.
-        faces: (F, 3) indices.
-    """
+    """A triangle mesh, (V, 3) mm and (F, 3); closed or not, of one part or many."""
 
     def __init__(self, vertices: Array, faces: NDArray[np.integer]) -> None:
         self.vertices = vertices
@@ -123,10 +118,7 @@ class MeshObstacle:
 
 
 class CloudObstacle:
-    """A cloud, each point a ball so large that the surface cannot slip through between them.
-
-    Args:
-        points: (N, 3) mm.
+    """A cloud (N, 3) mm, each point a ball so large that the surface cannot slip through between them.
 
     Attributes:
         radius: Radius of the balls, mm.

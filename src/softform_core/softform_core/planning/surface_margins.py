@@ -33,12 +33,7 @@ actuations the true distance is at most 1.6 times what those of the neighbourhoo
 
 @dataclass(frozen=True)
 class SurfaceStates:
-    """Predicted surfaces at n actuations.
-
-    Attributes:
-        points: (n, P, 3) mm over `PatchSet.samples(P)`.
-        allowance: (n, P) mm.
-    """
+    """Predicted surfaces at n actuations, (n, P, 3) mm over `PatchSet.samples(P)`, and their allowances, (n, P) mm."""
 
     points: Array
     allowance: Array
@@ -49,11 +44,7 @@ class SurfaceStates:
 
 
 class MarginedSurface:
-    """Surfaces of one model; a newer one does not change it.
-
-    Args:
-        pipeline: Over even grids (`PatchSet.samples`).
-        uncertainty: Uncertainty of the model; None: the simulated surface is taken as exact.
+    """Surfaces of one model, exact where its uncertainty is not given; a newer model does not change it.
 
     Raises:
         SoftformError: If the pipeline's points are no even grids.
@@ -85,18 +76,10 @@ class MarginedSurface:
 
 
 def chords(points: Array, side: int, periodic: bool = False) -> Array:
-    """Distance between a smooth surface and triangles over its points, at and around each of them.
+    """Distance (n, side²), mm, of a smooth surface from triangles over its points (n, side², 3), around each.
 
     A triangle over half a cell of size h lies within h^2/8 (|p_uu| + 2 |p_uv| + |p_vv|) of the surface; the second
     derivatives are taken from differences over the grid.
-
-    Args:
-        points: (n, side * side, 3) mm over `Patch.samples` of one patch.
-        side: Points a side.
-        periodic: Whether u runs around a tube.
-
-    Returns:
-        (n, side * side) mm.
     """
     grid = points.reshape(-1, side, side, 3)
     if periodic:

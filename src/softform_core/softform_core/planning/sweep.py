@@ -41,9 +41,6 @@ class MotionChecker:
         gauge: Distances to the obstacle.
         ranges: (k,), working range of each chamber.
         should_stop: Asked before every batch of states.
-
-    Attributes:
-        states_checked: Surfaces measured so far.
     """
 
     def __init__(

@@ -14,26 +14,14 @@ _RESERVE = 0.9  # between the samples the surface may move a little faster
 
 @dataclass(frozen=True)
 class Trajectory:
-    """Waypoints, the start first.
-
-    Attributes:
-        actuations: (n, k).
-        times: (n,) s after the start.
-    """
+    """Waypoints (n, k), the start first, and their times, (n,) s after the start."""
 
     actuations: Array
     times: Array
 
 
 def trajectory_along(path: Array, surface: MarginedSurface, slew_rate: Array, spacing_mm: float) -> Trajectory:
-    """Waypoints along a path of straight motions, as fast as the slew rate allows.
-
-    Args:
-        path: (n, k), its corners.
-        surface: The prediction.
-        slew_rate: Fastest change of each degree of freedom, (k,) per second.
-        spacing_mm: No point of the surface moves further from one waypoint to the next.
-    """
+    """Waypoints, at most so many mm apart, of straight motions between corners (n, k), as fast as possible."""
     pieces = [path[:1]]
     for start, end in zip(path[:-1], path[1:], strict=True):
         places = np.linspace(0.0, 1.0, _SAMPLES)

@@ -6,7 +6,7 @@ import numpy as np
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.registration.rigid import RigidTransform, kabsch
+from softform_core.geometry.rigid import RigidTransform, kabsch
 
 _FEWEST = 3
 _LEAST_WIDTH = 0.1

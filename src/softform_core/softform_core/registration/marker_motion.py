@@ -39,15 +39,7 @@ def exchanged_markers(positions: Array, expected: Array) -> NDArray[np.int64]:
 
 
 def neighbours_motion(displacement: Array, layout: Array) -> Array:
-    """Median displacement of each marker's neighbours.
-
-    Args:
-        displacement: (..., M, 3) m, NaN where unknown.
-        layout: (M, d) places that say who is whose neighbour.
-
-    Returns:
-        (..., M, 3) m, zero where nothing is known of any neighbour.
-    """
+    """Median displacement (..., M, 3) m of each marker's neighbours by `layout` (M, d); zero where none is known."""
     count = min(_NEIGHBOURS, len(layout) - 1)
     if count < 1:
         return np.zeros_like(displacement)

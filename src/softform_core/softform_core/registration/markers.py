@@ -2,7 +2,6 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import least_squares
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import pdist, squareform
 
@@ -20,6 +19,9 @@ _LARGEST_DISTANCE = 0.05
 _LEAST_SPACING = 0.01
 """Distance over the robot's size: markers closer together cannot be distinguished."""
 _SEARCH_GRID = 91
+_SEARCH_ITERATIONS = 50
+_SEARCH_STEP = 1e-12
+_DAMPING = 1e-3
 _LEAN_ITERATIONS = 8
 _LEAN_POWERS = 4
 _LEAN_RIDGE = 1e-4
@@ -27,14 +29,7 @@ _LEAN_RIDGE = 1e-4
 
 
 def register_markers(rest: Array, robot: Robot) -> Array:
-    """Parameters of the points of the rest surface that are closest to the markers.
-
-    Args:
-        rest: (M, 3) m, all markers with the robot at rest, in its frame.
-        robot: Robot that carries them.
-
-    Returns:
-        (M, 2), u and v.
+    """Parameters (M, 2) of the points of the rest surface that are closest to markers (M, 3) m of the resting robot.
 
     Raises:
         SoftformError: If there are fewer than four markers, one is missing or far from the surface, or two coincide.
@@ -99,17 +94,9 @@ def _listed(indices: NDArray[np.integer]) -> str:
 
 
 def closest_parameters(points: Array, control: Array, patches: PatchSet) -> tuple[Array, Array]:
-    """Parameters of the points of a B-spline surface that are closest to given points.
+    """Parameters (M, 2) of the closest points of a B-spline surface (C, 3) to points (M, 3), and distances (M,).
 
-    The nearest point of dense grids, then Gauss-Newton between the borders of its patch.
-
-    Args:
-        points: (M, 3).
-        control: (C, 3) control points, in the unit of the points.
-        patches: Patches of the surface.
-
-    Returns:
-        (M, 2) parameters and (M,) distances.
+    The nearest point of dense grids, then Gauss-Newton between the borders of its patch, all points at once.
     """
     grid = patches.samples(len(patches) * _SEARCH_GRID**2)
     nearest = cKDTree(patches.basis(grid) @ control).query(points)[1]
@@ -123,22 +110,30 @@ def closest_parameters(points: Array, control: Array, patches: PatchSet) -> tupl
 
 
 def _closest_on_patch(points: Array, control: Array, patch: Patch, starts: Array) -> tuple[Array, Array]:
-    """`closest_parameters` on one patch, from parameters (M, 2) near the closest points."""
-    inside, around = 0.5 / _SEARCH_GRID, np.inf if patch.periodic else 0.0
-    bounds = (-around, 0.0), (1.0 + around, 1.0)
-    uv, distance = np.empty((len(points), 2)), np.empty(len(points))
+    """`closest_parameters` on one patch, from parameters (M, 2) near the closest points: damped Gauss-Newton."""
+    around = np.inf if patch.periodic else 0.0
+    lowest, highest = np.array([-around, 0.0]), np.array([1.0 + around, 1.0])
 
     def wrapped(at: Array) -> Array:
-        return (at % [1.0, np.inf] if patch.periodic else at)[None]
+        return at % [1.0, np.inf] if patch.periodic else at
 
-    for place, (point, start) in enumerate(zip(points, np.clip(starts, inside, 1.0 - inside), strict=True)):
+    def offsets(at: Array) -> Array:
+        return np.asarray(basis_matrix(wrapped(at), *patch) @ control) - points
 
-        def offset(at: Array, point: Array = point) -> Array:
-            return np.asarray(basis_matrix(wrapped(at), *patch) @ control)[0] - point
-
-        def slope(at: Array) -> Array:
-            return np.stack([(matrix @ control)[0] for matrix in derivative_matrices(wrapped(at), *patch)], axis=1)
-
-        found = least_squares(offset, start, slope, bounds=bounds, xtol=1e-12, ftol=1e-12, gtol=1e-12)
-        uv[place], distance[place] = wrapped(found.x)[0], np.linalg.norm(found.fun)
-    return uv, distance
+    uv, damping, diagonal = starts.copy(), np.full(len(points), _DAMPING), np.arange(2)
+    offset = offsets(uv)
+    for _ in range(_SEARCH_ITERATIONS):
+        slopes = np.stack([matrix @ control for matrix in derivative_matrices(wrapped(uv), *patch)], axis=2)
+        gradient, matrix = np.einsum("mxi,mx->mi", slopes, offset), np.einsum("mxi,mxj->mij", slopes, slopes)
+        matrix[:, diagonal, diagonal] *= 1.0 + damping[:, None]
+        held = ((uv <= lowest) & (gradient > 0.0)) | ((uv >= highest) & (gradient < 0.0))
+        matrix[held[:, :, None] | held[:, None, :]] = 0.0
+        matrix[:, diagonal, diagonal] += held
+        trial = np.clip(uv - np.linalg.solve(matrix, np.where(held, 0.0, gradient)[..., None])[..., 0], lowest, highest)
+        if np.abs(trial - uv).max() < _SEARCH_STEP:
+            break
+        reached = offsets(trial)
+        closer = (reached**2).sum(axis=1) < (offset**2).sum(axis=1)
+        uv, offset = np.where(closer[:, None], trial, uv), np.where(closer[:, None], reached, offset)
+        damping = np.where(closer, 0.1, 10.0) * damping
+    return wrapped(uv), np.linalg.norm(offset, axis=1)

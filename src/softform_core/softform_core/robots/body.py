@@ -1,7 +1,8 @@
 """What a kind of body gives to the rest of the system. Nothing outside a body's own folder knows its kind."""
 
 from abc import abstractmethod
-from typing import Any, NamedTuple
+from importlib import import_module
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +28,14 @@ class Body(Description):
     """The description of a body; each kind is a subclass, found by the entry-point group `softform.bodies`.
 
     Modules of bodies import nothing heavy at their top: the driver reads descriptions, too.
+
+    Attributes:
+        physics: Module that is imported once shapes are asked for. It has functions `simulator(body)`,
+            `sampled(body)`, `real_simulator(body, reality)` and `drawn_reality(body, draw)`, and a type `Reality`, each
+            as the method of the same name says; a kind may instead have methods of its own.
     """
 
+    physics: ClassVar[str] = ""
     kind: str
 
     @property
@@ -70,6 +77,13 @@ class Body(Description):
     def outlines(self) -> list[Outline]:
         """Where each input lies, in the order of `inputs`."""
 
+    def picture(self, robot: Any) -> Any:
+        """A figure (matplotlib) of a `Robot` with this body, at rest, at its corners and in section, or None.
+
+        By default none: `softform picture` then draws what it draws of any surface.
+        """
+        return None
+
     @property
     def is_unrolled(self) -> bool:
         """Whether outlines lie on a surface around the z axis, unrolled: x along it from the front, y upwards."""
@@ -80,32 +94,29 @@ class Body(Description):
         """Whether it has a simulator; a body of which only data are known has none."""
         return True
 
-    @abstractmethod
     def simulator(self) -> Any:
         """Its model for the simulation, a `simulation.simulated_body.SimulatedBody`."""
+        return import_module(self.physics).simulator(self)
 
-    @abstractmethod
     def sampled(self) -> Any:
         """Its simulator as data sets use it, a `simulation.sampled_body.SampledBody`."""
+        return import_module(self.physics).sampled(self)
 
     @classmethod
-    @abstractmethod
     def reality_type(cls) -> type[Description]:
         """Fields by which a reality of this kind of body may differ from the simulator."""
+        found: type[Description] = import_module(cls.physics).Reality
+        return found
 
     def real_simulator(self, reality: Any) -> Any:
         """As `simulator`, with the differences of a reality (of `reality_type`): the body on the virtual rig."""
-        raise TypeError(f"a body of kind '{self.kind}' has no realities")
+        return import_module(self.physics).real_simulator(self, reality)
 
     def drawn_reality(self, draw: np.random.Generator) -> Description:
         """A reality (of `reality_type`) at random, from the distribution of this kind of body."""
-        raise TypeError(f"a body of kind '{self.kind}' has no distribution of realities")
+        found: Description = import_module(self.physics).drawn_reality(self, draw)
+        return found
 
     def symmetric_images(self, actuation: Array, control_points: Array) -> list[tuple[Array, Array]]:
-        """Images of shapes under the symmetries of the resting body; the first is the shapes themselves.
-
-        Args:
-            actuation: (n, k) values of the inputs.
-            control_points: (n, rows, columns, 3) mm of a surface of one patch.
-        """
+        """Images of shapes, (n, k) and (n, rows, columns, 3) mm, under the body's symmetries; first they themselves."""
         return [(actuation, control_points)]

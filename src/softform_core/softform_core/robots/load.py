@@ -12,11 +12,7 @@ from softform_core.robots.robot import Robot
 
 
 def load_robot(name_or_path: str | Path, needs: Literal["surface", "tip"] | None = None) -> Robot:
-    """Read a robot by its name in `config/robots` or by the path of a description.
-
-    Args:
-        name_or_path: Name in `config/robots`, or path of a description.
-        needs: Outputs that the robot must have.
+    """Read a robot, with the outputs that it needs, by its name in `config/robots` or by the path of a description.
 
     Raises:
         SoftformError: If the description is missing, is not YAML, does not describe a robot, or lacks what is needed.
@@ -48,8 +44,7 @@ def read_robot(content: Any, origin: Path | str) -> Robot:
     """
     if isinstance(content, dict) and "body" not in content and ("membrane" in content or "rod" in content):
         raise SoftformError(
-            f"{origin} describes a robot in the form before 'body'.",
-            f"Convert it: softform convert {origin}",
+            f"{origin} describes a robot in the form before 'body'.", f"Convert it: softform convert {origin}"
         )
     try:
         return Robot.model_validate(content)

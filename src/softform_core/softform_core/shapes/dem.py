@@ -44,10 +44,7 @@ def dem_target(robot: Robot) -> TargetShape:
     chamber = robot.body.outlines()[0]
     width, length = robot.extent
     land = _square_land()
-    smoothing = [
-        SMOOTHING * land.shape[0] * chamber.height / length,
-        SMOOTHING * land.shape[1] * chamber.width / width,
-    ]
+    smoothing = [SMOOTHING * land.shape[0] * chamber.height / length, SMOOTHING * land.shape[1] * chamber.width / width]
     smooth = gaussian_filter(land, smoothing, mode="nearest")
     unit_rows, unit_columns = (np.linspace(-1.0, 1.0, count) for count in land.shape)
     unit = np.linspace(-1.0, 1.0, GRID)

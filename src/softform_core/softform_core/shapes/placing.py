@@ -5,7 +5,7 @@ from scipy.spatial.transform import Rotation
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.registration.rigid import RigidTransform, centroid
+from softform_core.geometry.rigid import RigidTransform, centroid
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 

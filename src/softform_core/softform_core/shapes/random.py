@@ -8,14 +8,7 @@ from softform_core.simulation.simulated_body import equilibrium_points
 
 
 def random_target(robot: Robot, seed: int) -> TargetShape:
-    """Shape of the simulated robot under a random actuation, uniform within the working range.
-
-    Args:
-        robot: Robot whose shape is drawn at random.
-        seed: Seed of the actuation; the same seed gives the same shape.
-
-    Returns:
-        Mesh, m.
+    """Mesh, m, of the simulated robot under a random actuation (by `seed`), uniform within the working range.
 
     Raises:
         NoEquilibriumError: If the robot's description has no equilibrium under it.

@@ -36,7 +36,7 @@ STL_TRIANGLE_BYTES = 50
 
 
 def read_shape(path: str | Path, unit: Unit = "m") -> TargetShape:
-    """Read a mesh or a cloud; an OBJ or PLY file without faces is a cloud.
+    """Read a mesh or a cloud, in metres; an OBJ or PLY file without faces is a cloud.
 
     A cut-off OBJ file cannot be recognised, as the format has neither counts nor an end mark; PLY and STL are checked.
     A PLY comment `unit mm`, as `write_ply` makes it, must agree with `unit`. Vertices that coincide are
@@ -45,9 +45,6 @@ def read_shape(path: str | Path, unit: Unit = "m") -> TargetShape:
     Args:
         path: A .ply (ascii or binary), .obj, .stl, .pcd or .xyz file (`shapes.xyz`).
         unit: Unit of the file's coordinates.
-
-    Returns:
-        The shape in metres.
 
     Raises:
         SoftformError: If the file is missing, too large, of another type, damaged or truncated, or if its points are

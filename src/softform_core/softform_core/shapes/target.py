@@ -28,11 +28,7 @@ class TargetShape:
 
     @classmethod
     def from_mesh(cls, vertices: ArrayLike, faces: ArrayLike) -> "TargetShape":
-        """Mesh with area-weighted vertex normals, oriented as its faces are.
-
-        Args:
-            vertices: (V, 3) m.
-            faces: (F, 3) indices into `vertices`.
+        """Mesh, (V, 3) m and (F, 3), with area-weighted vertex normals, oriented as its faces are.
 
         Raises:
             SoftformError: On unusable vertices, faces that name a vertex that does not exist, or no area at all.
@@ -59,11 +55,7 @@ class TargetShape:
 
     @classmethod
     def from_cloud(cls, points: ArrayLike, normals: ArrayLike | None = None) -> "TargetShape":
-        """Cloud with the given normals, or with none; see `with_normals`.
-
-        Args:
-            points: (N, 3) m.
-            normals: (N, 3), of any length but zero, or None.
+        """Cloud (N, 3) m with the given normals, of any length but zero, or with none; see `with_normals`.
 
         Raises:
             SoftformError: On unusable points or normals.
@@ -105,10 +97,6 @@ class TargetShape:
         A mesh is sampled uniformly by area, so `count` may exceed its vertices. Of a cloud a random subset is taken,
         at most all of it.
 
-        Args:
-            count: Points wanted.
-            seed: Seed of the random choice.
-
         Returns:
             A cloud, with normals if this shape has them.
         """
@@ -130,12 +118,7 @@ class TargetShape:
         return TargetShape(np.einsum("nc,ncd->nd", barycentric, corners), _unit(doubled_areas[chosen]))
 
     def transformed(self, rotation: NDArray[np.float64], translation: NDArray[np.float64]) -> "TargetShape":
-        """This shape moved rigidly: p -> R p + t.
-
-        Args:
-            rotation: (3, 3) rotation matrix R.
-            translation: (3,) m.
-        """
+        """This shape moved rigidly: p -> R p + t, t in m."""
         return TargetShape(
             self.points @ rotation.T + translation,
             None if self.normals is None else self.normals @ rotation.T,
@@ -144,15 +127,9 @@ class TargetShape:
 
 
 def estimate_normals(points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Normals of a cloud: the direction of least variance of each point's neighbourhood, turned towards +z.
+    """Unit normals of a cloud (N, 3): the direction of least variance of each neighbourhood, turned towards +z.
 
     The robots bulge upwards from `base_link`, which settles the sign.
-
-    Args:
-        points: (N, 3) m, N >= 4.
-
-    Returns:
-        (N, 3) unit vectors.
     """
     import open3d  # here, as it takes a second, and most that handle shapes need no normals of a cloud
 

@@ -20,11 +20,7 @@ _DEGENERATE = 1e-9
 
 
 def check_points(points: ArrayLike, what: str = "shape") -> NDArray[np.float64]:
-    """Return `points` as an (N, 3) float array if they can describe a surface.
-
-    Args:
-        points: (N, 3), any unit.
-        what: Name of the points in the error message.
+    """Return `points` of any unit as an (N, 3) float array if they can describe a surface; `what` names them in errors.
 
     Raises:
         SoftformError: If there are no points, fewer than `MIN_POINTS` or more than `MAX_POINTS`; on a wrong shape, NaN
@@ -82,13 +78,7 @@ def check_count(count: int, what: str = "shape") -> None:
 
 
 def check_scale(points: NDArray[np.float64], what: str, name: str, size: float) -> None:
-    """Reject places so far from the robot's origin that their unit must be wrong.
-
-    Args:
-        points: (N, 3) m, N > 0.
-        what: Each of them is, for the message.
-        name: Name of the robot.
-        size: Size of the robot, m.
+    """Reject places (N, 3) m, `what` of a robot, so far from its origin that their unit must be wrong.
 
     Raises:
         SoftformError: If one is.
@@ -103,11 +93,7 @@ def check_scale(points: NDArray[np.float64], what: str, name: str, size: float) 
 
 
 def check_target(points: ArrayLike, robot: Robot) -> NDArray[np.float64]:
-    """Return `points` as an (N, 3) float array if `robot` may be asked to take their shape.
-
-    Args:
-        points: (N, 3) m.
-        robot: Robot that takes the shape.
+    """Return `points`, m, as an (N, 3) float array if `robot` may be asked to take their shape.
 
     Raises:
         SoftformError: For the reasons of `check_points`, and if the size of the shape shows that its unit is wrong.

@@ -48,10 +48,6 @@ def write_ply(path: str | Path, shape: TargetShape, unit: Unit = "m", comments: 
 def write_pcd(path: str | Path, shape: TargetShape) -> None:
     """Write a shape's points as binary PCD 0.7 (float32, m), as `write_ply` does.
 
-    Args:
-        path: The file; an existing one is replaced.
-        shape: Mesh or cloud in metres.
-
     Raises:
         SoftformError: If the file cannot be written.
     """

@@ -27,11 +27,7 @@ class InProcess:
 
 
 class ProcessPool:
-    """Fresh (spawned) processes of one thread each.
-
-    Args:
-        jobs: Number of processes.
-    """
+    """Fresh (spawned) processes of one thread each."""
 
     def __init__(self, jobs: int) -> None:
         self._jobs = jobs

@@ -37,12 +37,7 @@ _Done = tuple[NDArray[np.int64], Solved, float]
 
 
 def generate(
-    robot: Robot,
-    sampling: Sampling,
-    output: Path,
-    *,
-    jobs: int | None = None,
-    progress: bool = True,
+    robot: Robot, sampling: Sampling, output: Path, *, jobs: int | None = None, progress: bool = True
 ) -> SimulationStore:
     """Simulate a robot's samples into the store at `output`, or continue it.
 

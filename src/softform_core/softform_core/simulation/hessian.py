@@ -46,11 +46,7 @@ class Hessian(Protocol):
 
 @dataclass(frozen=True)
 class BlockHessian:
-    """Dense Hessians of n samples; unknowns fall into b independent groups of w = m / b.
-
-    Attributes:
-        blocks: (n, b, w, w).
-    """
+    """Dense Hessians (n, b, w, w) of n samples; unknowns fall into b independent groups of w = m / b."""
 
     blocks: Array
 
@@ -73,12 +69,7 @@ class BlockHessian:
 
 @dataclass(frozen=True)
 class BlockFactor:
-    """Factor of a `BlockHessian`.
-
-    Attributes:
-        lower: (n, b, w, w) L below the diagonal.
-        diagonal: (n, b, w) D.
-    """
+    """Factor of a `BlockHessian`: L (n, b, w, w) below the diagonal, and the diagonal D (n, b, w)."""
 
     lower: Array
     diagonal: Array
@@ -97,12 +88,7 @@ class BlockFactor:
 
 @dataclass(frozen=True)
 class SparseHessian:
-    """Sparse Hessian of one sample, its unknowns in an order of little fill-in.
-
-    Attributes:
-        matrix: (m, m).
-        factoriser: What factorises it; SuperLU by default.
-    """
+    """Sparse Hessian (m, m) of one sample, in an order of little fill-in; SuperLU or another factorises it."""
 
     matrix: csc_matrix
     factoriser: "Callable[[csc_matrix], Factor] | None" = None

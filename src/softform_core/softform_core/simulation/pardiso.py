@@ -61,13 +61,7 @@ class _Pardiso:
 
 @dataclass(frozen=True)
 class PardisoFactor:
-    """Factor of a sparse Hessian, valid until the next one of the same pattern.
-
-    Attributes:
-        solver: That holds it.
-        negative: Number of negative pivots.
-        size: Number m of unknowns.
-    """
+    """Factor of a sparse Hessian with its number of negative pivots, valid until the next one of the same pattern."""
 
     solver: _Pardiso
     negative: int

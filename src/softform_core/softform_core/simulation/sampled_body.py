@@ -37,9 +37,4 @@ class SampledBody(Protocol):
         """Shapes of one sample's outputs, by name."""
 
     def solve(self, actuators: Array, by_actuation: Array) -> Solved:
-        """Solve samples.
-
-        Args:
-            actuators: (b, k) commands.
-            by_actuation: (b, k, m) their derivative by the degrees of freedom.
-        """
+        """Solve samples of commands (b, k) and their derivative by the degrees of freedom, (b, k, m)."""

@@ -90,7 +90,7 @@ def corner_actuations(minimum: Array, maximum: Array) -> Array:
 
 
 def sample_actuations(minimum: Array, maximum: Array, samples: int, seed: int, rest: Array | None = None) -> Array:
-    """Corners, then Halton samples drawn towards large inflation.
+    """Corners, then Halton samples drawn towards large inflation, (n, m).
 
     Args:
         minimum: (m,) lowest values.
@@ -98,9 +98,6 @@ def sample_actuations(minimum: Array, maximum: Array, samples: int, seed: int, r
         samples: Number n of actuations; below 2^m, half of them are corners.
         seed: Seed of the Halton sequence, and of the corners if they are drawn.
         rest: (m,) where the robot is at rest; by default nought, or what is nearest to it in the range.
-
-    Returns:
-        (n, m).
 
     Raises:
         SoftformError: If `samples` is not positive.

@@ -12,16 +12,7 @@ _SMALLEST_PIVOT = 1e-10  # of the largest; 1e-16 on a slack flat sheet, above 1e
 
 
 def equilibrium_sensitivities(problem: EquilibriumProblem, unknowns: Array, actuators: Array) -> Array:
-    """Derivative dx/da of equilibria by the actuator values.
-
-    Args:
-        problem: Equilibrium problem of the body.
-        unknowns: (n, m) at equilibrium.
-        actuators: (n, k) there.
-
-    Returns:
-        (n, m, k); NaN where the Hessian is not positive definite beyond rounding, as on a slack flat sheet.
-    """
+    """Derivative dx/da, (n, m, k), at equilibria (n, m) under (n, k); NaN of a singular Hessian (a slack sheet)."""
     parts = [np.empty((0, unknowns.shape[1], actuators.shape[1]))]
     for begin in range(0, len(unknowns), problem.batch):
         x, values = unknowns[begin : begin + problem.batch], actuators[begin : begin + problem.batch]

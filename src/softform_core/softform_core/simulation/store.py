@@ -185,12 +185,7 @@ def create_simulation(
 
 
 def open_simulation(path: Path | str, robot: Robot | None = None, *, writable: bool = False) -> SimulationStore:
-    """Open a store of simulated samples.
-
-    Args:
-        path: Directory of the store.
-        robot: If given, the store must have been made for just this robot.
-        writable: Whether samples will be written.
+    """Open a store of simulated samples, which must be of just this robot if one is given.
 
     Raises:
         SoftformError: If there is no store, or its schema, version, arrays or robot are other than expected.

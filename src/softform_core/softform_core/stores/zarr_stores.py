@@ -38,13 +38,7 @@ class StoreKind:
 
 
 def open_group(path: Path, kind: StoreKind, robot: Robot | None, *, writable: bool) -> zarr.Group:
-    """Open a store's group once its schema, attributes, arrays and robot are seen to be right.
-
-    Args:
-        path: Directory of the store.
-        kind: Kind that the store must be of.
-        robot: If given, the store must have been made for just this robot.
-        writable: Whether it will be written.
+    """Open a store's group once its schema, attributes, arrays and robot, if one is given, are seen to be right.
 
     Raises:
         SoftformError: If there is no store, or it is other than expected.

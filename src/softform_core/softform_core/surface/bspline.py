@@ -15,14 +15,7 @@ from softform_core.errors import SoftformError
 
 
 def clamped_knots(count: int, degree: int = 3) -> Array:
-    """Uniform knots on [0, 1] whose ends are repeated, so that the surface reaches its outermost control points.
-
-    Args:
-        count: Control points along this direction.
-        degree: Polynomial degree (order minus one).
-
-    Returns:
-        (count + degree + 1,).
+    """Uniform knots (count + degree + 1,) on [0, 1], ends repeated: the surface reaches its outermost control points.
 
     Raises:
         SoftformError: If there are fewer than degree + 1 control points.
@@ -86,16 +79,7 @@ def derivative_matrices(
 
 
 def evaluate(control_points: ArrayLike, uv: ArrayLike, degree: int = 3, periodic: bool = False) -> Array:
-    """Points of the surface, Eq. 1.
-
-    Args:
-        control_points: (..., rows, cols, 3).
-        uv: (P, 2) in the unit square.
-        degree: Polynomial degree.
-        periodic: Whether u runs around a tube.
-
-    Returns:
-        (..., P, 3), in the unit of the control points.
+    """Points (..., P, 3) of surfaces (..., rows, cols, 3), in their unit, at (P, 2) in the unit square, Eq. 1.
 
     Raises:
         SoftformError: If an argument has another shape.

@@ -29,13 +29,7 @@ class Feet:
 
 
 def feet_on(surface: Array, patches: PatchSet, points: Array) -> Feet:
-    """Find the closest points of a surface, exact on its triangles.
-
-    Args:
-        surface: (P, 3) over `patches.samples(P)`.
-        patches: Parametrisation of the surface.
-        points: (N, 3), finite, in the unit of the surface.
-    """
+    """Find the closest points of a surface (P, 3) over `patches.samples` to points (N, 3), exact on its triangles."""
     faces = patches.triangles(len(surface))
     corners = surface[faces]
     triangle, feet, barycentric = TriangleTree(corners).query(points)

@@ -49,11 +49,7 @@ def directed_edges(faces: Indices) -> Indices:
 
 
 def shared_edges(faces: Indices) -> tuple[Indices, Indices]:
-    """Pairs of edges at which just two faces meet.
-
-    Returns:
-        (N,) each, places in `directed_edges(faces).reshape(-1, 2)`.
-    """
+    """Pairs of edges at which just two faces meet, (N,) each, places in `directed_edges(faces).reshape(-1, 2)`."""
     edges = np.sort(directed_edges(faces).reshape(-1, 2), axis=1)
     _, inverse, uses = np.unique(edges, axis=0, return_inverse=True, return_counts=True)
     order = np.argsort(inverse.ravel(), kind="stable")

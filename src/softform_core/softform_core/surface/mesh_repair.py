@@ -43,11 +43,7 @@ class RepairedMesh:
 
 
 def repair(vertices: ArrayLike, faces: ArrayLike) -> RepairedMesh:
-    """Join duplicate vertices, remove faces without area, keep the largest part, turn faces alike; log what was done.
-
-    Args:
-        vertices: (V, 3), any unit.
-        faces: (F, 3) indices.
+    """Join equal vertices (V, 3), remove faces (F, 3) without area, keep the largest part, turn faces alike; log it.
 
     Raises:
         ParametrisationError: If this is no triangle mesh, holds NaN, has no face with an area, or is one-sided.

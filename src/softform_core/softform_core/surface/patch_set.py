@@ -92,12 +92,7 @@ class PatchSet:
     def parametrised(
         self, vertices: ArrayLike, faces: ArrayLike, parts: Sequence[NDArray[np.bool_]] = ()
     ) -> "ParametrisedSurface":
-        """A rest mesh, repaired and flattened patch by patch.
-
-        Args:
-            vertices: (V, 3), any unit.
-            faces: (F, 3).
-            parts: For each patch (F,), whether each face belongs to it; all faces by default.
+        """A rest mesh, (V, 3) and (F, 3), repaired and flattened patch by patch (`parts`: faces of each, else all).
 
         Raises:
             SoftformError: For the reasons of `Patch.parametrised`.
@@ -188,10 +183,7 @@ class PatchSet:
         return np.arange(len(self))[:, None] * np.array([_APART, 0.0])
 
     def _stacked(
-        self,
-        place: NDArray[np.int64],
-        local: Array,
-        matrices: Callable[[Array, Patch], tuple[csr_matrix, ...]],
+        self, place: NDArray[np.int64], local: Array, matrices: Callable[[Array, Patch], tuple[csr_matrix, ...]]
     ) -> tuple[csr_matrix, ...]:
         """Matrices of each patch at its parameters as one of all, with the rows in the order of the parameters."""
         if len(self) == 1:
@@ -212,11 +204,7 @@ SHEET = PatchSet.of()
 
 @dataclass(frozen=True)
 class ParametrisedSurface:
-    """The rest mesh of all patches, flattened; fits surfaces to its deformed shapes.
-
-    Attributes:
-        meshes: Parametrised mesh of each patch.
-    """
+    """The rest meshes of all patches, flattened; fits surfaces to their deformed shapes."""
 
     meshes: tuple[ParametrisedMesh, ...]
 

@@ -1,100 +1,184 @@
-"""Gain and offset of every actuation, fitted to captured frames before the warp is learned, and anew when it ages.
+"""A correction of the actuation, fitted to captured frames before the warp is learned, and anew when it ages.
 
 Sensors that are off, and a body that is softer or thinner than simulated, change shapes nearly as other actuations do.
-Two numbers of each actuation are averages over all frames; what a warp of a thousand coefficients would learn of it is
-spoilt by what differs from frame to frame (registration, memory of the material). Not in paper 000.
+A few numbers are averages over all frames; what a warp of a thousand coefficients would learn of it is spoilt by what
+differs from frame to frame (registration, memory of the material). Not in paper 000.
+
+Scans tell gain and offset of each actuation. Many markers tell more: how actuators act on one another, what bends, and
+how the base sits. An arm is long: an error of a tenth in one section moves what hangs on it by its whole length, which
+a warp would have to learn of each shape anew.
 """
+
+from collections.abc import Callable
 
 import numpy as np
 from scipy.spatial import cKDTree
+from scipy.spatial.transform import Rotation
 
 from softform_core.arrays import Array
+from softform_core.forward.actuation_correction import ActuationCorrection
 from softform_core.forward.pipeline import ForwardPipeline
-from softform_core.forward.rbf_warp import ActuationCorrection
 from softform_core.frames.frames import Frames, MarkerFrames
+from softform_core.geometry.rigid import RigidTransform
+from softform_core.networks.mlp_weights import MlpWeights
+from softform_core.training.actuation_model import ActuationModel, Told
 from softform_core.units import MM_PER_M
 
 _ITERATIONS = 6
-_STEP = 0.01
-"""Step of the differences, over the range."""
-UNKNOWN, AGED = (0.3, 0.05), (0.05, 0.02)
-"""Standard deviations that are expected of the gain's difference from one, and of the offset over the range: of a body
-that was never captured, and of one whose model has aged."""
+_STEP = 0.02
+"""Step of the differences, over half the range."""
+UNKNOWN, AGED = (0.3, 0.1), (0.05, 0.04)
+"""Standard deviations that are expected of the gain's difference from one, and of the offset over half the range: of a
+body that was never captured, and of one whose model has aged."""
+_COUPLING = 0.3
+"""Of the other elements of the matrix, where markers tell them."""
+_OUT, _INTO = 0.1, 0.7
+"""Of the weights behind the neurons, over half the range, and of those before them and their biases."""
+_NEURONS, _MEMBERS, _ROUNDS = 16, 4, 4
+_MOTION = np.array([0.1, 0.1, 0.1, 10.0, 10.0, 10.0])
+"""Of the base: rotation, rad, and shift, mm."""
 _INDEPENDENT = 30.0
 """As many distances of a frame as tell something by themselves: a misfit of the surface is shared by neighbours."""
+_MARKERS = 100
+"""More tell nothing more."""
 _SMALLEST_GAIN = 0.3
 _HUBER = 2.0
 """Robust standard deviations beyond which a distance pulls no harder."""
 
+Look = Callable[[Array, Array], tuple[list[Array], list[Array], list[Array]]]
+"""From actuations (n, k) and motion (q,): for each frame distances (m,) mm still to go, and their derivatives by the
+relative actuation (m, k) and by the motion (m, q)."""
+
 
 def fit_actuation(
-    simulated: ForwardPipeline, frames: Frames, deviations: tuple[float, float] = UNKNOWN
+    simulated: ForwardPipeline,
+    network: MlpWeights,
+    frames: Frames,
+    deviations: tuple[float, float] = UNKNOWN,
 ) -> ActuationCorrection:
-    """Fit by Gauss-Newton, nearest neighbours found again in each iteration; distances along the mean of both normals.
+    """Gain and offset of each actuation: nearest neighbours, distances along the mean of both normals.
 
     Args:
         simulated: Forward kinematics at samples of the surface; what they already correct comes after this one.
+        network: N_fk, for its range.
         frames: Captured frames.
         deviations: Standard deviations that are expected of the gain's difference from one, and of the offset over
-            the range.
+            half the range.
     """
-    count = frames.actuation.shape[1]
-    span = np.maximum(np.ptp(frames.actuation, axis=0), 1e-12)
+    model = ActuationModel(frames.actuation, network.input_offset, network.input_scale)
     clouds = [MM_PER_M * cloud for cloud in frames.clouds]
-    shared = float(np.mean([len(cloud) for cloud in clouds])) / _INDEPENDENT
-    expected = np.repeat(deviations, count)
-    unknowns = np.zeros(2 * count)  # gain - 1, and offset over the range
-    for _ in range(_ITERATIONS):
-        felt = (1.0 + unknowns[:count]) * frames.actuation + span * unknowns[count:]
+
+    def look(felt: Array, _: Array) -> tuple[list[Array], list[Array], list[Array]]:
         points, normals = simulated.points(felt), simulated.normals(felt)
-        slopes = _slopes(simulated, felt, points, span)
-        rows, rests = [], []
+        slopes = _slopes(simulated, felt, points, model.half)
+        rests, rows = [], []
         for frame, (cloud, cloud_normals) in enumerate(zip(clouds, frames.normals, strict=True)):
             nearest = cKDTree(points[frame]).query(cloud)[1]
             between = normals[frame][nearest] + cloud_normals
             between /= np.maximum(np.linalg.norm(between, axis=1, keepdims=True), 1e-12)
             rests.append(np.einsum("mx,mx->m", cloud - points[frame][nearest], between))
-            along = np.einsum("mxk,mx->mk", slopes[frame][nearest], between)
-            rows.append(np.hstack([along * (frames.actuation[frame] / span), along]))
-        unknowns = unknowns + _step(np.concatenate(rows), np.concatenate(rests), unknowns, expected, shared)
-        unknowns[:count] = np.maximum(unknowns[:count], _SMALLEST_GAIN - 1.0)
-    return ActuationCorrection(1.0 + unknowns[:count], span * unknowns[count:])
+            rows.append(np.einsum("mxk,mx->mk", slopes[frame][nearest], between))
+        return rests, rows, [np.zeros((len(rest), 0)) for rest in rests]
+
+    unknowns, _, _ = _affine(model, look, _expected(model, *deviations, 0.0), np.zeros(0))
+    return model.correction([unknowns])
 
 
-def fit_actuation_to_markers(simulated: ForwardPipeline, frames: MarkerFrames) -> ActuationCorrection:
+def fit_actuation_to_markers(
+    simulated: ForwardPipeline, network: MlpWeights, frames: MarkerFrames
+) -> tuple[ActuationCorrection, RigidTransform]:
     """As `fit_actuation`, for a body that was never captured, with known correspondences and full distances.
 
+    Where N_fk's activation is tanh, neurons learn what bends: the mean of a few that begin at random.
+
     Args:
-        simulated: Forward kinematics at the markers.
+        simulated: Forward kinematics at every marker.
+        network: N_fk.
         frames: Captured frames.
+
+    Returns:
+        The correction, and how the base sits: the motion of the simulated body, mm, that belongs to it.
     """
-    count, seen = frames.actuation.shape[1], np.isfinite(frames.positions).all(axis=2)
-    span = np.maximum(np.ptp(frames.actuation, axis=0), 1e-12)
-    shared = float(seen.sum(axis=1).mean()) * 3.0 / _INDEPENDENT
-    expected = np.repeat(UNKNOWN, count)
-    unknowns = np.zeros(2 * count)
+    chosen = slice(None, None, max(1, len(frames.uv) // _MARKERS))
+    simulated, captured = simulated.at(frames.uv[chosen]), MM_PER_M * frames.positions[:, chosen]
+    seen = np.asarray(np.isfinite(captured).all(axis=2))
+
+    def look(felt: Array, motion: Array) -> tuple[list[Array], list[Array], list[Array]]:
+        at_rest, turn = simulated.points(felt), Rotation.from_rotvec(motion[:3]).as_matrix()
+        points = at_rest @ turn.T + motion[3:]
+        slopes = turn @ _slopes(simulated, felt, at_rest, half)
+        by_motion = np.zeros((*points.shape, 6))
+        by_motion[..., :3] = np.cross(np.eye(3), (points - motion[3:])[..., None, :]).swapaxes(-1, -2)
+        by_motion[..., 3:] = np.eye(3)
+        each = list(zip(captured - points, slopes, by_motion, seen, strict=True))
+        rests = [rest[there].ravel() for rest, _, _, there in each]
+        rows = [row[there].reshape(-1, row.shape[-1]) for _, row, _, there in each]
+        return rests, rows, [row[there].reshape(-1, 6) for _, _, row, there in each]
+
+    half = network.input_scale
+    model = ActuationModel(frames.actuation, network.input_offset, half)
+    affine, motion, noise = _affine(model, look, _expected(model, *UNKNOWN, _COUPLING), np.zeros(6))
+    if network.activation != "tanh":
+        return model.correction([affine]), _transform(motion)
+    model = ActuationModel(frames.actuation, network.input_offset, half, _NEURONS)
+    expected = _expected(model, *UNKNOWN, _COUPLING)
+    members, motions = [], []
+    for seed in range(_MEMBERS):
+        unknowns = np.random.default_rng(seed).standard_normal(len(expected)) * expected
+        unknowns[: len(affine)] = affine
+        model.parts(unknowns)[2][:] = 0.0  # the neurons begin unheard
+        moved = motion
+        for _ in range(_ROUNDS):
+            told, _ = _told(model, look, unknowns, moved, noise)
+            unknowns, moved = model.improved(unknowns, moved, told, expected, _MOTION)
+        members.append(unknowns)
+        motions.append(moved)
+    return model.correction(members), _transform(np.mean(motions, axis=0))
+
+
+def _expected(model: ActuationModel, gain: float, offset: float, coupling: float) -> Array:
+    """Standard deviations of the unknowns."""
+    k, h = len(model.half), model.neurons
+    matrix = np.full((k, k), coupling)
+    matrix[np.diag_indices(k)] = gain
+    return np.concatenate([np.full(k, offset), matrix.ravel(), np.full(k * h, _OUT), np.full(h * k + h, _INTO)])
+
+
+def _affine(model: ActuationModel, look: Look, expected: Array, motion: Array) -> tuple[Array, Array, float]:
+    """Unknowns without neurons, motion, and the noise (mm) that is left."""
+    unknowns, noise, k = np.zeros(len(expected)), 0.0, len(model.half)
     for _ in range(_ITERATIONS):
-        felt = (1.0 + unknowns[:count]) * frames.actuation + span * unknowns[count:]
-        points = simulated.points(felt)
-        slopes = _slopes(simulated, felt, points, span)
-        by_gain = slopes * (frames.actuation / span)[:, None, None, :]
-        rows = np.concatenate([by_gain, slopes], axis=-1)[seen].reshape(-1, 2 * count)
-        rests = (MM_PER_M * frames.positions - points)[seen].ravel()
-        unknowns = unknowns + _step(rows, rests, unknowns, expected, shared)
-        unknowns[:count] = np.maximum(unknowns[:count], _SMALLEST_GAIN - 1.0)
-    return ActuationCorrection(1.0 + unknowns[:count], span * unknowns[count:])
+        told, noise = _told(model, look, unknowns, motion)
+        unknowns, motion = model.improved(unknowns, motion, told, expected, _MOTION[: len(motion)])
+        gains = unknowns[k:].reshape(k, k)
+        gains[np.diag_indices(k)] = np.maximum(gains[np.diag_indices(k)], _SMALLEST_GAIN - 1.0)
+    return unknowns, motion, noise
 
 
-def _slopes(simulated: ForwardPipeline, felt: Array, points: Array, span: Array) -> Array:
-    """Derivatives (n, P, 3, k) of the points (n, P, 3) by the actuations (n, k), mm over their range."""
-    ahead = [simulated.points(felt + step) for step in np.diag(_STEP * span)]
+def _told(
+    model: ActuationModel, look: Look, unknowns: Array, motion: Array, noise: float | None = None
+) -> tuple[Told, float]:
+    """What the frames tell with Huber's weights, and their robust scale, mm; that is the noise if none is given."""
+    rests, rows, moves = look(model.actuation + model.half * model.values(unknowns), motion)
+    every = np.abs(np.concatenate(rests))
+    scale = max(1.4826 * float(np.median(every)), 1e-6)
+    variance = len(every) / len(rests) / _INDEPENDENT * (scale if noise is None else noise) ** 2
+    parts: list[list[Array]] = [[], [], [], [], []]
+    for rest, row, move in zip(rests, rows, moves, strict=True):
+        weights = 1.0 / np.maximum(1.0, np.abs(rest) / (_HUBER * scale)) / variance
+        by_row, by_move = row.T * weights, move.T * weights
+        products = by_row @ row, by_row @ rest, by_row @ move, by_move @ move, by_move @ rest
+        for part, product in zip(parts, products, strict=True):
+            part.append(product)
+    matrix, right, by_motion, of_motion, motion_right = (np.array(part) for part in parts)
+    return Told(matrix, right, by_motion, of_motion.sum(axis=0), motion_right.sum(axis=0)), scale
+
+
+def _slopes(simulated: ForwardPipeline, felt: Array, points: Array, half: Array) -> Array:
+    """Derivatives (n, P, 3, k) of the points (n, P, 3) by the actuations (n, k), mm over half their range."""
+    ahead = [simulated.points(felt + step) for step in np.diag(_STEP * half)]
     return np.stack([(moved - points) / _STEP for moved in ahead], axis=-1)
 
 
-def _step(rows: Array, rests: Array, unknowns: Array, expected: Array, shared: float) -> Array:
-    """Least squares of Huber's weights beside what is expected of the unknowns."""
-    scale = max(1.4826 * float(np.median(np.abs(rests))), 1e-6)
-    weights = 1.0 / np.maximum(1.0, np.abs(rests) / (_HUBER * scale))
-    prior = shared * scale**2 / expected**2
-    matrix = rows.T @ (weights[:, None] * rows) + np.diag(prior)
-    return np.asarray(np.linalg.solve(matrix, rows.T @ (weights * rests) - prior * unknowns))
+def _transform(motion: Array) -> RigidTransform:
+    return RigidTransform(Rotation.from_rotvec(motion[:3]).as_matrix(), motion[3:])

@@ -29,16 +29,10 @@ _FAR = 4.0
 
 
 def seen(points: Tensor, normals: Tensor, clouds: Clouds, neighbours: Neighbours) -> Tensor:
-    """1 for predicted points that captured ones lie around, else 0; (n, P), no gradient.
+    """1 for predicted points (n, P, 3) mm that captured ones lie around, else 0; (n, P), no gradient.
 
     What counts is how far the nearest captured point lies aside, along the surface, over the spacing of the captured
     points. How far the surfaces are apart, which is what is being learned, says nothing about holes.
-
-    Args:
-        points: (n, P, 3) mm, predicted.
-        normals: (n, P, 3) of the predicted surfaces.
-        clouds: Captured surfaces.
-        neighbours: Nearest neighbours between predicted and captured points.
     """
     difference = gathered(clouds.points, neighbours.in_cloud) - points
     between = mean_normals(normals, gathered(clouds.normals, neighbours.in_cloud))

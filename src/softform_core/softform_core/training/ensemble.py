@@ -110,11 +110,7 @@ def _run_name(recipe: EnsembleRecipe, run: TrainingRun, arrays: Iterable[NDArray
 
 
 def train_ensemble(
-    make: Callable[[int], P],
-    frames: int,
-    recipe: EnsembleRecipe,
-    run: TrainingRun,
-    arrays: Iterable[NDArray[Any]],
+    make: Callable[[int], P], frames: int, recipe: EnsembleRecipe, run: TrainingRun, arrays: Iterable[NDArray[Any]]
 ) -> list[Member[P]]:
     """Train each member of an ensemble.
 

@@ -79,11 +79,6 @@ class FramesNeeded:
 def measure_frames_needed(robot: Robot, store: Path, seed: int) -> FramesNeeded:
     """Learn from parts of a store by one member of the recipe each, judged by the frames that `train s2r` holds out.
 
-    Args:
-        robot: Robot that was captured.
-        store: Captured frames.
-        seed: Seed of the drawn points and the first weights.
-
     Raises:
         SoftformError: If the frames cannot be used, or are too few.
     """
@@ -113,11 +108,7 @@ def measure_frames_needed(robot: Robot, store: Path, seed: int) -> FramesNeeded:
 
 
 def frames_needed(used: Sequence[int], errors: Errors) -> FramesNeeded:
-    """Learn from the first 5, 10, 20, … of the frames, and extrapolate.
-
-    Args:
-        used: Numbers of the frames to learn from, in the order in which they were captured.
-        errors: Learns and judges.
+    """Learn from the first 5, 10, 20, … of the frames, in the order of their capture, and extrapolate.
 
     Raises:
         SoftformError: If there are too few frames.

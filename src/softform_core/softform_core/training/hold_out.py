@@ -16,7 +16,7 @@ _TURNS = (7, 3, 5, 1, 6, 2, 4, 0)
 def hold_out(
     numbers: Collection[int], used: Collection[int] = (), held_out: Collection[int] = ()
 ) -> tuple[list[int], list[int]]:
-    """Part frames into those to train on and those to judge by.
+    """Part frames into those to train on and those to judge by; returns their numbers, rising.
 
     What an earlier model was trained on stays so, and what it was judged by stays so: a model that goes on from it
     must not be judged by what it knows.
@@ -25,9 +25,6 @@ def hold_out(
         numbers: Numbers of the usable frames.
         used: An earlier model was trained on these.
         held_out: And judged by these.
-
-    Returns:
-        Numbers to train on and to judge by, rising.
 
     Raises:
         SoftformError: If too few frames can be held out.

@@ -207,8 +207,7 @@ def _recipe(request: LearnRequest, recorded: RecordedFrames, earlier: SurfaceSim
         )
     if name not in recipes:
         raise SoftformError(
-            f"Recipe '{name}' cannot learn from frames by {recorded.origin['via']}.",
-            f"Choose: {', '.join(recipes)}.",
+            f"Recipe '{name}' cannot learn from frames by {recorded.origin['via']}.", f"Choose: {', '.join(recipes)}."
         )
     recipe = recipes[name]
     if (hidden := request.robot.networks.sim_to_real) is not None:

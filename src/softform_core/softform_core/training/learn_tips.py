@@ -5,12 +5,7 @@ from pathlib import Path
 from softform_core.errors import SoftformError
 from softform_core.networks.card import KinematicsReference
 from softform_core.networks.mlp_weights import extract_mlp
-from softform_core.networks.tip_card import (
-    RealData,
-    SimulatedData,
-    TipKinematicsCard,
-    TipSimToRealCard,
-)
+from softform_core.networks.tip_card import RealData, SimulatedData, TipKinematicsCard, TipSimToRealCard
 from softform_core.networks.tip_store import TIP_KINEMATICS, TIP_SIM_TO_REAL, load_tip_kinematics
 from softform_core.networks.torchscript import export
 from softform_core.paths import models_of

@@ -20,13 +20,7 @@ _HISTORY = 50
 
 @dataclass(frozen=True)
 class Fit:
-    """Result of a fit.
-
-    Attributes:
-        steps: Number of L-BFGS steps.
-        best_step: the one whose weights are kept: least error on the validation part.
-        seconds: spent.
-    """
+    """Result of so many L-BFGS steps, the best of which has least error on the validation part; seconds spent."""
 
     steps: int
     best_step: int

@@ -132,14 +132,7 @@ def run_batches(
     batches: Sequence[Tensor],
     learning_rate: Callable[[float], float],
 ) -> float:
-    """One optimiser step for each batch of row numbers; mean loss.
-
-    Args:
-        optimiser: Takes the steps.
-        loss_of: Mean loss of rows.
-        batches: Numbers of the rows of each step.
-        learning_rate: Learning rate as a function of the completed share of the epoch.
-    """
+    """One optimiser step for each batch of row numbers, at the rate for its share of the epoch; mean loss."""
     total = 0.0
     for step, batch in enumerate(batches):
         optimiser.param_groups[0]["lr"] = learning_rate(step / len(batches))

@@ -2,9 +2,10 @@
 
 As the paper has it: w_c is 1 for a captured marker and 0 for a missing one, omega_nc = omega_cr = 0 (no N_conf), the
 kernels stand at the markers, or on an even grid where there are more markers than kernels (Table II: 34 kernels at 34
-markers, 100 under 400). So many markers tell the gains and offsets of the actuation apart, which are fitted first, as
-those of scans are. The identity start, the stable directions with a penalty on their amplitudes,
-the principal components and the ensemble are those of scans (`training.sim_to_real`).
+markers, 100 under 400). So many markers tell how the actuation is to be corrected and how the base sits
+(`training.actuation_fit`); both are fitted first, and the warp learns what is left. The start at the identity, the
+stable directions with a penalty on their amplitudes, the principal components and the ensemble are those of scans
+(`training.sim_to_real`).
 """
 
 from collections.abc import Sequence
@@ -16,12 +17,11 @@ from torch import Tensor, nn
 
 from softform_core.arrays import Array
 from softform_core.forward.pipeline import ForwardPipeline
-from softform_core.forward.rbf_warp import ActuationCorrection
 from softform_core.frames.frames import MarkerFrames
 from softform_core.frames.marker_checks import check_markers
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.networks.sim_to_real import FunctionPrediction
-from softform_core.surface.patch_set import PatchSet
 from softform_core.training.actuation_fit import fit_actuation_to_markers
 from softform_core.training.ensemble import Member, TrainingRun, train_ensemble
 from softform_core.training.marker_uncertainty import MarkerPrediction, calibrate_at_markers, share_between_markers
@@ -47,6 +47,9 @@ MARKERS = replace(
     prior_scale=None,
 )
 """Recipe for markers; of what concerns scans alone nothing is read."""
+
+_EPOCHS_OF_MANY = 15
+"""Most epochs under more markers than kernels: of 500 frames; the corrected actuation leaves little to learn."""
 
 MARKER_RECIPES = {recipe.name: recipe for recipe in (MARKERS, PAPER)}
 """The printed recipe serves markers too; kernels stand at the markers all the same."""
@@ -75,10 +78,16 @@ def train_sim_to_real_from_markers(
             or training diverges.
     """
     run = run or TrainingRun()
-    patches, actuation = run.patches, None
+    patches, actuation, motion = run.patches, None, RigidTransform()
     if len(frames.uv) > recipe.kernels and kernel_uv is None:
-        kernel_uv, recipe = patches.kernels(recipe.kernels), replace(recipe, kernel_width=None)
-        actuation = run.start[0].actuation if run.start is not None else _fitted(forward_kinematics, frames, patches)
+        epochs = min(recipe.epochs, _EPOCHS_OF_MANY)
+        kernel_uv = patches.kernels(recipe.kernels)
+        recipe = replace(recipe, kernel_width=None, epochs=epochs, patience=epochs)
+        if run.start is None:
+            simulated_markers = ForwardPipeline(forward_kinematics, frames.uv, None, patches)
+            actuation, motion = fit_actuation_to_markers(simulated_markers, forward_kinematics, frames)
+        else:
+            actuation = run.start[0].actuation
         forward_kinematics = actuation.before(forward_kinematics) if actuation is not None else forward_kinematics
     kernels = frames.uv if kernel_uv is None else kernel_uv
     data = WarpData.of(forward_kinematics, frames.actuation, frames.uv, kernels, recipe, patches)
@@ -87,7 +96,7 @@ def train_sim_to_real_from_markers(
         check_markers(frames, simulated.numpy() / MM_PER_M)
 
     def problem(number: int) -> MarkerProblem:
-        return MarkerProblem(data, frames, recipe, run.start_of(number))
+        return MarkerProblem(data, frames, recipe, run.start_of(number), motion)
 
     arrays = (frames.actuation, frames.uv, frames.positions, kernels)
     members = train_ensemble(problem, len(frames), recipe, run, arrays)
@@ -99,10 +108,6 @@ def train_sim_to_real_from_markers(
     flags = _flags(data, frames, predictions)
     calibration = factor, floor
     return model_of(members, data.shape_input, kernels, data.kernel_width, calibration, flags, actuation=actuation)
-
-
-def _fitted(forward_kinematics: MlpWeights, frames: MarkerFrames, patches: PatchSet) -> ActuationCorrection:
-    return fit_actuation_to_markers(ForwardPipeline(forward_kinematics, frames.uv, None, patches), frames)
 
 
 class MarkerProblem:
@@ -117,14 +122,24 @@ class MarkerProblem:
         frames: Captured markers.
         recipe: Settings.
         start: N_rbf to go on from, or None.
+        motion: The warp to begin with where there is no start, mm.
     """
 
-    def __init__(self, data: WarpData, frames: MarkerFrames, recipe: Recipe, start: MlpWeights | None = None) -> None:
+    def __init__(
+        self,
+        data: WarpData,
+        frames: MarkerFrames,
+        recipe: Recipe,
+        start: MlpWeights | None = None,
+        motion: RigidTransform | None = None,
+    ) -> None:
         """Make the network; torch's seed decides its first weights."""
         self._data, self._recipe = data, recipe
         self.visible = torch.from_numpy(frames.visible).float()
         self.captured = torch.from_numpy(np.nan_to_num(MM_PER_M * frames.positions)).float()
-        self.network = FunctionPrediction(data.shape.shape[1], data.directions, recipe.hidden, recipe.activation)
+        self.network = FunctionPrediction(
+            data.shape.shape[1], data.directions, recipe.hidden, recipe.activation, motion=motion
+        )
         if start is not None:
             self.network.load_weights(start, data.shape_input)
         self.nets: nn.Module = self.network

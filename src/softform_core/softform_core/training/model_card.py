@@ -14,16 +14,7 @@ from softform_core.training.shapes import TrainingShapes
 def make_card(
     robot: Robot, shapes: TrainingShapes, recipe: ForwardKinematicsRecipe, seed: int, trained: Trained, weights: bytes
 ) -> SurfaceKinematicsCard:
-    """Describe a trained network.
-
-    Args:
-        robot: The robot.
-        shapes: Trained and tested on.
-        recipe: Recipe of the training.
-        seed: Seed of the training.
-        trained: Result of `train_forward_kinematics`.
-        weights: Result of `networks.model_files.export`.
-    """
+    """Describe a trained network."""
     origin = shapes.provenance
     network = trained.network
     return SurfaceKinematicsCard(

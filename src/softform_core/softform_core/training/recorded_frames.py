@@ -68,12 +68,6 @@ class RecordedFrames:
 def read_recorded_frames(path: Path, robot: Robot, forward_kinematics: MlpWeights, seed: int) -> RecordedFrames:
     """Read a store of scans or of markers and check every frame against the simulated shape.
 
-    Args:
-        path: Path of the store.
-        robot: Robot that must have been captured.
-        forward_kinematics: N_fk of the robot.
-        seed: Seed of the points drawn from scans.
-
     Raises:
         SoftformError: If there is no store of this robot, or no frame in it that can be learned from.
     """

@@ -22,17 +22,11 @@ from softform_core.training.trained_sim_to_real import TrainedSimToReal
 def refresh(
     forward_kinematics: MlpWeights, model: SimToRealModel, frames: Frames, patches: PatchSet
 ) -> TrainedSimToReal:
-    """Fit gain and offset of every actuation to new frames, before all that the model already corrects.
-
-    Args:
-        forward_kinematics: N_fk that the model corrects.
-        model: The earlier model.
-        frames: Captured since; four say enough.
-        patches: The robot's surface.
-    """
+    """Fit gain and offset of every actuation to new frames (four say enough), before what the model corrects."""
     begun = time.monotonic()
     uv = patches.samples(DEFAULT.surface_points)
-    change = fit_actuation(ForwardPipeline(forward_kinematics, uv, model.sim_to_real, patches), frames, AGED)
+    predicted = ForwardPipeline(forward_kinematics, uv, model.sim_to_real, patches)
+    change = fit_actuation(predicted, forward_kinematics, frames, AGED)
 
     def corrected(one: SimToReal) -> SimToReal:
         return replace(one, actuation=change if one.actuation is None else one.actuation.after(change))

@@ -41,12 +41,7 @@ _EXAMINED = 300
 
 
 def check_scans(clouds: Clouds, points: Tensor, normals: Tensor) -> None:
-    """Reject frames that do not show the robot at their actuation.
-
-    Args:
-        clouds: Captured surfaces, mm.
-        points: (n, P, 3) mm, simulated surfaces at the frames' actuations.
-        normals: (n, P, 3) unit normals of these.
+    """Reject frames unlike the simulated surfaces, (n, P, 3) mm with unit normals, at their actuations.
 
     Raises:
         SoftformError: Naming all such frames and why.
@@ -85,12 +80,7 @@ def scan_faults(clouds: Clouds, points: Tensor, normals: Tensor) -> list[FrameFl
 
 
 def unfit_scans(frames: Frames, simulated: ForwardPipeline) -> list[FrameFlag]:
-    """Frames that `check_scans` rejects, to be left out before training.
-
-    Args:
-        frames: Captured frames.
-        simulated: Forward kinematics of the simulation alone.
-    """
+    """Frames that `check_scans` rejects, to be left out before training."""
     clouds = Clouds.of([MM_PER_M * cloud for cloud in frames.clouds], frames.normals)
     points, normals = (torch.from_numpy(of(frames.actuation)).float() for of in (simulated.points, simulated.normals))
     return scan_faults(clouds, points, normals)

@@ -43,11 +43,7 @@ class TrainingShapes:
 
 
 def load_training_shapes(robot: Robot, path: Path) -> TrainingShapes:
-    """Fit a surface to every converged shape of a simulation.
-
-    Args:
-        robot: The simulation must have been made for just this robot.
-        path: Zarr store, made by `softform simulate`.
+    """Fit a surface to every converged shape of a simulation, which must be of just this robot.
 
     Raises:
         SoftformError: If the store is missing, damaged, made for another robot, or holds too few shapes.

@@ -47,10 +47,7 @@ _CAP_MM = 10.0
 
 
 def train_sim_to_real(
-    forward_kinematics: MlpWeights,
-    frames: Frames,
-    recipe: Recipe = DEFAULT,
-    run: TrainingRun | None = None,
+    forward_kinematics: MlpWeights, frames: Frames, recipe: Recipe = DEFAULT, run: TrainingRun | None = None
 ) -> TrainedSimToReal:
     """Train N_rbf and N_conf; N_fk stays as it is.
 
@@ -72,7 +69,7 @@ def train_sim_to_real(
     )
     actuation = None if run.start is None else run.start[0].actuation
     if run.start is None and recipe.corrects_actuation:
-        actuation = fit_actuation(simulated, frames)
+        actuation = fit_actuation(simulated, forward_kinematics, frames)
     if actuation is not None:
         forward_kinematics = actuation.before(forward_kinematics)
     data = WarpData.of(forward_kinematics, frames.actuation, uv, kernel_uv, recipe, run.patches, run.prior)

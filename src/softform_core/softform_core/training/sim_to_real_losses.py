@@ -99,13 +99,9 @@ def mean_normals(one: Tensor, other: Tensor) -> Tensor:
 
 
 def chamfer_parts(
-    predicted: Tensor,
-    clouds: Clouds,
-    neighbours: Neighbours,
-    normals: Tensor | None = None,
-    tangential: float = 0.0,
+    predicted: Tensor, clouds: Clouds, neighbours: Neighbours, normals: Tensor | None = None, tangential: float = 0.0
 ) -> tuple[Tensor, Tensor]:
-    """Squared distances of Eq. 6.
+    """Squared distances of Eq. 6, (n, P) from predicted to captured points and (n, M) back, mm^2.
 
     Args:
         predicted: (n, P, 3) mm, p*.
@@ -114,9 +110,6 @@ def chamfer_parts(
         normals: (n, P, 3) unit normals of the predicted surface, to measure along the normals (`mean_normals`), which
             has no floor from sparse samples; None for full distances, as printed.
         tangential: Share of the full squared distance that is added to the point-to-plane one.
-
-    Returns:
-        (n, P) from predicted to captured points and (n, M) back, mm^2.
     """
     forth_normals = back_normals = None
     if normals is not None:
@@ -129,14 +122,7 @@ def chamfer_parts(
 
 
 def weighted_chamfer(forth: Tensor, back: Tensor, weight: Tensor, confidence: Tensor) -> Tensor:
-    """Confidence-weighted Chamfer distance, Eq. 6, (n,) mm^2.
-
-    Args:
-        forth: (n, P) mm^2, from `chamfer_parts`.
-        back: (n, M) mm^2.
-        weight: (n, M), 0 where there is no captured point.
-        confidence: (n, P), w_c(p).
-    """
+    """Confidence-weighted Chamfer distance, Eq. 6, (n,) mm^2, of `chamfer_parts`, weights (n, M) and w_c (n, P)."""
     return (confidence * forth).mean(dim=1) + (weight * back).sum(dim=1) / weight.sum(dim=1)
 
 
@@ -153,15 +139,7 @@ def normal_compatibility(surface_normals: Tensor, clouds: Clouds, neighbours: Ne
 
 
 def geometric_regularization(gamma: Tensor, centers: Tensor) -> Tensor:
-    """Eq. 11: squared violation of the compatibility conditions of Eq. 10.
-
-    Args:
-        gamma: (n, N + 4, 3).
-        centers: (n, N, 3) mm.
-
-    Returns:
-        (n,).
-    """
+    """Eq. 11: squared violation, (n,), of Eq. 10 by gamma (n, N + 4, 3) with centers (n, N, 3) mm."""
     beta = gamma[:, 4:]
     moments = centers.transpose(1, 2) @ beta
     return beta.sum(dim=1).square().sum(dim=1) + moments.square().sum(dim=(1, 2))

@@ -3,13 +3,7 @@
 from softform_core.forward.sim_to_real_export import SimToRealNetwork
 from softform_core.forward.sim_to_real_store import SIM_TO_REAL
 from softform_core.networks.card import KinematicsReference, ModelCard, surface_entries
-from softform_core.networks.sim_to_real_card import (
-    FramesUsed,
-    HeldOutErrors,
-    SurfaceSimToRealCard,
-    Training,
-    Transfer,
-)
+from softform_core.networks.sim_to_real_card import FramesUsed, HeldOutErrors, SurfaceSimToRealCard, Training, Transfer
 from softform_core.robots import Robot
 from softform_core.training.card_identity import card_identity
 from softform_core.training.trained_sim_to_real import TrainedSimToReal

@@ -21,12 +21,7 @@ class Split:
 
 
 def split_shapes(orbit: NDArray[np.int64], seed: int) -> Split:
-    """Split 7:3 (paper 000, Sec. V-B1) by orbits, so that no test shape is the mirror image of a training shape.
-
-    Args:
-        orbit: (n,) label of each shape, from `symmetry.orbits`.
-        seed: Seed of the shuffle.
-    """
+    """Split 7:3 (paper 000, Sec. V-B1) by orbits (n,): no test shape is the mirror image of a training shape."""
     shuffled = np.random.default_rng(seed).permutation(orbit.max() + 1)
     order = np.argsort(shuffled[orbit], kind="stable")
     place = shuffled[orbit][order]

@@ -10,18 +10,10 @@ _ROUNDING = 1e-9  # of the range: an image that the actuation map reaches comes 
 
 
 def symmetric_images(robot: Robot, actuation: Array, control_points: Array) -> list[tuple[Array, Array]]:
-    """All images of shapes under the symmetries of the resting body; the first is the shapes themselves.
+    """All images of shapes, (n, m) and (n, C, 3) mm, under symmetries of the resting body; first they themselves.
 
     A symmetry counts if the actuation map reaches the image of every actuation. It may bring one patch to another,
     which bodies do not tell: of several patches only the shapes themselves are taken.
-
-    Args:
-        robot: Robot whose body and actuation map have the symmetries.
-        actuation: (n, m).
-        control_points: (n, C, 3) mm.
-
-    Returns:
-        Pairs like the arguments.
     """
     if len(robot.surfaces) > 1:
         return [(actuation, control_points)]

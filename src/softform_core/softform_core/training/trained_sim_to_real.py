@@ -7,7 +7,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_core.forward.rbf_warp import ActuationCorrection, SimToReal
+from softform_core.forward.actuation_correction import ActuationCorrection
+from softform_core.forward.rbf_warp import SimToReal
 from softform_core.networks.mlp_weights import mean_of
 from softform_core.networks.sim_to_real import Confidence, FunctionPrediction, ShapeInput
 from softform_core.training.ensemble import Member, Problem
@@ -15,12 +16,7 @@ from softform_core.training.ensemble import Member, Problem
 
 @dataclass(frozen=True)
 class FrameFlag:
-    """Something that people should know of a frame.
-
-    Attributes:
-        frame: Number of the frame.
-        reason: Reason, as a sentence.
-    """
+    """Something that people should know of a frame, as a sentence."""
 
     frame: int
     reason: str

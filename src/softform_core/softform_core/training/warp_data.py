@@ -132,14 +132,7 @@ def decoded(decoder: Any, control_points: Array) -> Tensor:
 
 
 def kernel_width(mean_shape: Array, kernel_uv: Array, recipe: Recipe, patches: PatchSet) -> float:
-    """C of Eq. 2, 1/mm^2: the recipe's own, or what lets kernels reach its share of the distance between them.
-
-    Args:
-        mean_shape: (C * 3,) mm, control points.
-        kernel_uv: (N, 2) parameters of the kernels.
-        recipe: Settings.
-        patches: The robot's surface.
-    """
+    """C of Eq. 2, 1/mm^2: the recipe's, or by the distance of kernels, at (N, 2), on a shape (C * 3,) mm."""
     if recipe.kernel_width is not None:
         return recipe.kernel_width
     centers = patches.basis(kernel_uv) @ mean_shape.reshape(-1, 3)

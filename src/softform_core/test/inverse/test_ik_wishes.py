@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from softform_core.errors import SoftformError
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.inverse.feature_term import FeatureTerm
 from softform_core.inverse.ik_options import IkOptions, Termination
 from softform_core.inverse.ik_problem import Problem
@@ -14,7 +15,6 @@ from softform_core.inverse.levenberg_marquardt import LevenbergMarquardt
 from softform_core.inverse.quadratic_model import moved, quadratic_model
 from softform_core.inverse.robust_loss import tukey_loss, tukey_scale, tukey_weights
 from softform_core.inverse.surface_target import SurfaceTarget
-from softform_core.registration.rigid import RigidTransform
 from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M

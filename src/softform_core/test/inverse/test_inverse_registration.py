@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from softform_core.errors import SoftformError
-from softform_core.registration.rigid import RigidTransform, kabsch
+from softform_core.geometry.rigid import RigidTransform, kabsch
 
 vectors = st.tuples(*[st.floats(-3.0, 3.0)] * 3).map(np.array)
 

@@ -8,10 +8,10 @@ from scipy.optimize import lsq_linear
 
 from softform_core.errors import SoftformError
 from softform_core.forward.pipeline import ForwardPipeline
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.inverse.ik_options import IkOptions, Termination
 from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.inverse.levenberg_marquardt import box_minimum
-from softform_core.registration.rigid import RigidTransform
 from softform_core.shapes.target import TargetShape
 from softform_core.surface.patch_set import SHEET
 

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 import trimesh
 
-from softform_core.planning.clearance import FAR_MM, ClearanceGauge
-from softform_core.planning.distance_field import DistanceField
+from softform_core.planning.clearance import FAR_MM, ClearanceGauge, DistanceField
 from softform_core.planning.obstacles import CloudObstacle, MeshObstacle
 
 REGION = np.array([[-160.0, -160.0, 0.0], [160.0, 160.0, 80.0]])

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from softform_client.shared_codes import in_codes_of_capturing
 from softform_core.arrays import Array
@@ -33,6 +34,12 @@ class CaptureGoal:
     via: str = ""
 
 
+class CaptureProgress(NamedTuple):
+    """Where a goal stands."""
+
+    stage: str
+
+
 @dataclass(frozen=True)
 class CaptureOutcome:
     """What became of a goal.
@@ -53,34 +60,23 @@ class CaptureOutcome:
 
 
 class Capture:
-    """Captures one robot as it stands.
-
-    Args:
-        hardware: The driver; only looked at.
-        devices: Capture devices by name; the first is used if a goal names none.
-    """
+    """Captures one robot as it stands, with the device that a goal names, else the first."""
 
     def __init__(self, hardware: Hardware, devices: Mapping[str, Device]) -> None:
         self._hardware, self.devices = hardware, devices
 
-    def run(self, goal: CaptureGoal, stop: StopRequest, on_stage: Callable[[str], None]) -> CaptureOutcome:
-        """Carry out a goal; returns an outcome whatever happens.
-
-        Args:
-            goal: The goal.
-            stop: Request to end it.
-            on_stage: Called with `settling` and `capturing`.
-        """
+    def run(self, goal: CaptureGoal, stop: StopRequest, tell: Callable[[CaptureProgress], None]) -> CaptureOutcome:
+        """Carry out a goal; returns an outcome whatever happens."""
         seen = values = measured = None
         code, message = Code.NONE, ""
         device = self.devices[goal.via or next(iter(self.devices))]
         try:
             with in_codes_of_capturing():
-                on_stage("settling")
+                tell(CaptureProgress("settling"))
                 still = self._hardware.wait_until_still(stop)
                 if still is not None:
                     values = still.values
-                    on_stage("capturing")
+                    tell(CaptureProgress("capturing"))
                     seen = device.see(still, goal.captures, stop)
                     if seen is not None:
                         measured = device.compare(seen, still, goal.target)

@@ -15,7 +15,7 @@ from softform_core.evaluation.errors import distances_to_shape
 from softform_core.evaluation.measured_errors import MeasuredErrors, measure_errors
 from softform_core.forward.tip_model import TipModel
 from softform_core.frames.marker_quality import LabelledMarkers, average_markers
-from softform_core.registration.rigid import RigidTransform
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.robots import TIP_MARKER, Robot
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
@@ -75,13 +75,7 @@ class Device(Protocol):
 
 
 class Scanner:
-    """Clouds of the surface.
-
-    Args:
-        robot: The robot.
-        predict: Its surface.
-        hardware: Driver and scanner; only looked at.
-    """
+    """Clouds of the surface."""
 
     def __init__(self, robot: Robot, predict: Predict, hardware: Hardware) -> None:
         self._robot, self._predict, self._hardware = robot, predict, hardware
@@ -97,21 +91,10 @@ class Scanner:
 
 
 class MotionCapture:
-    """Markers, averaged over some frames.
-
-    Args:
-        robot: The robot.
-        predict: Its surface, or the model of its tip.
-        hardware: The driver; only looked at.
-        markers: Captured markers, read in the robot's frame.
-    """
+    """Markers in the robot's frame, averaged over some frames."""
 
     def __init__(
-        self,
-        robot: Robot,
-        predict: Predict | TipModel,
-        hardware: Hardware,
-        markers: CaptureWatch[MarkerFrame],
+        self, robot: Robot, predict: Predict | TipModel, hardware: Hardware, markers: CaptureWatch[MarkerFrame]
     ) -> None:
         self._robot, self._predict, self._hardware, self._markers = robot, predict, hardware, markers
 

@@ -18,12 +18,7 @@ CAPTURES = 5
 
 
 class DriftWatch:
-    """Compares what goals capture with what the model predicts for the measured values.
-
-    Args:
-        robot: The robot.
-        models: Its models; a new one is judged anew.
-    """
+    """Compares what goals capture with what the model predicts for the measured values; a new model is judged anew."""
 
     def __init__(self, robot: Robot, models: LivePipeline) -> None:
         self._robot, self._models = robot, models

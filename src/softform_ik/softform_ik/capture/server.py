@@ -1,16 +1,13 @@
 """The action `capture_shape`; the work is done in `capture`."""
 
-from collections.abc import Callable
-
 from softform_client.actuator_values import values_to_message
 from softform_client.reach_messages import target_from_message
 from softform_client.shared_codes import in_codes_of_capturing
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
-from softform_ik.capture.capture import Capture, CaptureGoal, CaptureOutcome
+from softform_ik.capture.capture import Capture, CaptureGoal, CaptureOutcome, CaptureProgress
 from softform_ik.goals.goal_server import GoalServer
 from softform_ik.reach.messages import fit_to_message
-from softform_ik.robot.stop_request import StopRequest
 from softform_interfaces.action import CaptureShape
 from softform_ros.action_goals import GoalLedger
 from softform_ros.conversions import cloud_from_points, marker_message
@@ -22,26 +19,21 @@ MAX_CAPTURES = 20
 
 
 class CaptureServer(GoalServer[CaptureGoal, CaptureOutcome]):
-    """Serves `capture_shape`; it moves nothing, and interrupts no goal that does.
+    """Serves `capture_shape`; it moves nothing, and interrupts no goal that does."""
 
-    Args:
-        node: Node that serves the action and has parameters and clock.
-        robot: Robot that is captured.
-        capture: Carries out goals.
-        ledger: Outcomes of the node's goals.
-    """
+    action, name = CaptureShape, "capture_shape"
 
     def __init__(self, node: SoftformLifecycleNode, robot: Robot, capture: Capture, ledger: GoalLedger) -> None:
-        self._capture = capture
-        super().__init__(node, robot, CaptureShape, "capture_shape", ledger)
+        self._devices = capture.devices
+        super().__init__(node, robot, capture, ledger)
 
     def read(self, message: CaptureShape.Goal) -> CaptureGoal:
         """Check and unpack."""
-        if message.via and message.via not in self._capture.devices:
+        if message.via and message.via not in self._devices:
             raise GoalError(
                 CaptureShape.Result.INVALID_DEVICE,
                 f"'{self.robot.name}' is not captured via '{message.via}'.",
-                f"Give {' or '.join(self._capture.devices)}, or nothing.",
+                f"Give {' or '.join(self._devices)}, or nothing.",
             )
         if message.captures > MAX_CAPTURES:
             raise GoalError(
@@ -61,11 +53,9 @@ class CaptureServer(GoalServer[CaptureGoal, CaptureOutcome]):
             target = self.unpacked(message, target_from_message)
         return CaptureGoal(target, message.captures, message.via)
 
-    def run(
-        self, goal: CaptureGoal, stop: StopRequest, send_feedback: Callable[[CaptureShape.Feedback], None]
-    ) -> CaptureOutcome:
-        """Wait, capture, check, compare."""
-        return self._capture.run(goal, stop, lambda stage: send_feedback(CaptureShape.Feedback(stage=stage)))
+    def feedback(self, progress: CaptureProgress) -> CaptureShape.Feedback:
+        """Pack the progress of a goal."""
+        return CaptureShape.Feedback(stage=progress.stage)
 
     def result(self, outcome: CaptureOutcome) -> CaptureShape.Result:
         """Pack."""

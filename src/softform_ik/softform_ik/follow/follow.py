@@ -92,14 +92,7 @@ class _Course:
 
 
 class Follow:
-    """Follows paths with one robot, one at a time.
-
-    Args:
-        solver: Solver of the robot's paths.
-        settings: Timing of the paths.
-        mover: Moves it.
-        tip: Tip positions seen by motion capture; empty for a robot without a tip.
-    """
+    """Follows paths with one robot, one at a time; motion capture sees its tip, if it has one."""
 
     def __init__(self, solver: PathSolver, settings: FollowSettings, mover: PathMover, tip: TipRecord) -> None:
         self._solver, self._settings, self._mover, self._tip = solver, settings, mover, tip

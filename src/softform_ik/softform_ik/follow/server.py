@@ -1,48 +1,23 @@
 """The action `follow_waypoints`; the work is done in `follow`."""
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
-from softform_client.driver_watch import DriverWatch
+from softform_client.actuator_values import values_to_message
 from softform_client.follow_goal import FollowGoal
 from softform_client.follow_messages import goal_from_message
 from softform_client.shared_codes import in_codes_of_following
-from softform_core.robots import Robot
-from softform_ik.follow.follow import Follow, FollowOutcome
-from softform_ik.follow.messages import feedback_to_message, result_to_message
+from softform_core.units import MM_PER_M
+from softform_ik.follow.follow import FollowOutcome, FollowProgress
 from softform_ik.goals.goal_server import MovingGoalServer
-from softform_ik.robot.commander import Commander
-from softform_ik.robot.stop_request import StopRequest
 from softform_interfaces.action import FollowWaypoints
-from softform_ros.action_goals import GoalLedger
-from softform_ros.lifecycle import SoftformLifecycleNode
+from softform_interfaces.msg import SolveReport
 
 
 class FollowServer(MovingGoalServer[FollowGoal, FollowOutcome]):
-    """Serves `follow_waypoints`.
+    """Serves `follow_waypoints`."""
 
-    Args:
-        node: Node that serves the action and has parameters and clock.
-        robot: Robot that follows the path.
-        follow: Carries out goals.
-        driver: State of the driver.
-        commander: Owner of the held command.
-        ledger: Outcomes of the node's goals.
-    """
-
-    def __init__(
-        self,
-        node: SoftformLifecycleNode,
-        robot: Robot,
-        follow: Follow,
-        driver: DriverWatch,
-        commander: Commander,
-        ledger: GoalLedger,
-    ) -> None:
-        self._follow, self._driver = follow, driver
-        super().__init__(node, robot, FollowWaypoints, "follow_waypoints", commander, ledger)
+    action, name = FollowWaypoints, "follow_waypoints"
 
     def read(self, message: FollowWaypoints.Goal) -> FollowGoal:
         """Check and unpack."""
@@ -56,16 +31,32 @@ class FollowServer(MovingGoalServer[FollowGoal, FollowOutcome]):
         """Whether the goal moves the robot: not if it is only planned."""
         return not goal.plan_only
 
-    def run(
-        self, goal: FollowGoal, stop: StopRequest, send_feedback: Callable[[FollowWaypoints.Feedback], None]
-    ) -> FollowOutcome:
-        """Solve, time, move, measure."""
-        tell = self.throttled(lambda progress: send_feedback(feedback_to_message(progress, self.robot)))
-        return self._follow.run(goal, stop, tell)
+    def feedback(self, progress: FollowProgress) -> FollowWaypoints.Feedback:
+        """Pack the progress of a goal."""
+        return FollowWaypoints.Feedback(
+            stage=progress.stage,
+            waypoint=progress.waypoint,
+            error=progress.error_mm / MM_PER_M,
+            actuators=values_to_message(progress.values, self.robot),
+        )
 
     def result(self, outcome: FollowOutcome) -> FollowWaypoints.Result:
-        """Pack."""
-        return result_to_message(outcome, self.robot)
+        """Pack the outcome of a goal."""
+        errors = outcome.errors_mm[np.isfinite(outcome.errors_mm)] / MM_PER_M
+        return FollowWaypoints.Result(
+            actuators=values_to_message(outcome.values, self.robot),
+            times=outcome.due.tolist(),
+            errors=(outcome.errors_mm / MM_PER_M).tolist(),
+            measured_errors=(outcome.measured_errors_mm / MM_PER_M).tolist(),
+            solve=SolveReport(
+                mean_error=float(errors.mean()) if len(errors) else float("nan"),
+                max_error=float(errors.max()) if len(errors) else float("nan"),
+                solve_time=outcome.solve_seconds,
+                used_sim_to_real=outcome.used_sim_to_real,
+            ),
+            error_code=outcome.code,
+            error_msg=outcome.message,
+        )
 
     def summary(self, outcome: FollowOutcome) -> str:
         """Number of waypoints, time and errors."""

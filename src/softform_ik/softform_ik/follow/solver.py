@@ -32,10 +32,6 @@ class PathSolver(ABC):
     """Solves the paths of one robot.
 
     An actuation has d values: k if actuator values are given, else one for each of the m degrees of freedom.
-
-
-    Args:
-        robot: Robot that follows the path.
     """
 
     def __init__(self, robot: Robot) -> None:

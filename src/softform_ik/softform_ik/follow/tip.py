@@ -13,14 +13,10 @@ from softform_ik.follow.solver import PathSolver, SolvedWaypoint, given_values
 
 
 class TipPathSolver(PathSolver):
-    """Leads the tip of a robot along points.
+    """Leads the tip of a robot along points by N_fk, N_J and, if there is one, N_s2r.
 
     Between waypoints it moves straight in its actuations: where a pair of chambers changes sides, one is empty before
     the other is filled.
-
-    Args:
-        robot: The robot.
-        model: N_fk, N_J and, if there is one, N_s2r.
     """
 
     def __init__(self, robot: Robot, model: TipModel) -> None:

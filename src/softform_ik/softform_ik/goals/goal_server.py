@@ -1,15 +1,16 @@
 """What the actions share: one goal at a time in a worker thread, the newest wins; and how goals take the robot."""
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from rclpy.action.server import ServerGoalHandle
 
+from softform_client.driver_watch import DriverWatch
 from softform_client.goal_frames import bring_into
 from softform_core.robots import Robot
-from softform_ik.goals.feedback_throttle import FeedbackThrottle
 from softform_ik.robot.commander import Commander
 from softform_ik.robot.stop_request import StopRequest
 from softform_ros.action_goals import GoalLedger, in_worker
@@ -30,8 +31,17 @@ class Outcome(Protocol):
 
 
 Goal = TypeVar("Goal")
+Taken = TypeVar("Taken", contravariant=True)
 Unpacked = TypeVar("Unpacked")
 Ended = TypeVar("Ended", bound=Outcome)
+Left = TypeVar("Left", covariant=True)
+
+
+class Work(Protocol[Taken, Left]):
+    """What carries out goals."""
+
+    def run(self, goal: Taken, stop: StopRequest, tell: Callable[[Any], None], /) -> Left:
+        """Carry out a goal, in the worker thread; returns an outcome whatever happens and tells its progress."""
 
 
 class GoalServer(ABC, Generic[Goal, Ended]):
@@ -40,15 +50,22 @@ class GoalServer(ABC, Generic[Goal, Ended]):
     Args:
         node: Node that serves the action and has parameters and clock.
         robot: Robot of the goals.
+        work: Carries out goals.
+        ledger: Outcomes of the node's goals.
+
+    Attributes:
         action: Action type; the constants of its result are the error codes.
         name: Name of the action.
-        ledger: Outcomes of the node's goals.
     """
 
-    def __init__(self, node: SoftformLifecycleNode, robot: Robot, action: Any, name: str, ledger: GoalLedger) -> None:
+    action: ClassVar[Any]
+    name: ClassVar[str]
+
+    def __init__(self, node: SoftformLifecycleNode, robot: Robot, work: Work[Goal, Ended], ledger: GoalLedger) -> None:
         self.node, self.robot = node, robot
+        action, name = self.action, self.name
         self._codes = action.Result
-        self._ledger = ledger
+        self._work, self._ledger = work, ledger
         self._stop = StopRequest()
         self._stops: dict[bytes, StopRequest] = {}
         self._workers = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
@@ -63,8 +80,8 @@ class GoalServer(ABC, Generic[Goal, Ended]):
         """
 
     @abstractmethod
-    def run(self, goal: Goal, stop: StopRequest, send_feedback: Callable[[Any], None]) -> Ended:
-        """Carry out a goal, in the worker thread; returns an outcome whatever happens."""
+    def feedback(self, progress: Any) -> Any:
+        """Pack the progress of a goal."""
 
     @abstractmethod
     def result(self, outcome: Ended) -> Any:
@@ -84,10 +101,6 @@ class GoalServer(ABC, Generic[Goal, Ended]):
         bring_into(self.robot.base_frame, message, self.node.frames)
         now, oldest = self.node.get_clock().now().nanoseconds * 1e-9, self.node.parameters["max_target_age"]
         return unpack(message, self.robot, self.robot.base_frame, now, oldest)
-
-    def throttled(self, send: Callable[[Any], None]) -> FeedbackThrottle[Any]:
-        """What takes progress as often as it comes, and calls `send` at `feedback_rate` at most."""
-        return FeedbackThrottle(send, self.node.parameters["feedback_rate"])
 
     def begun(self, goal: Goal, stop: StopRequest) -> None:
         """Called with a good goal, before it is carried out."""
@@ -115,7 +128,12 @@ class GoalServer(ABC, Generic[Goal, Ended]):
 
     async def _carry_out(self, goal: Goal, handle: ServerGoalHandle) -> Any:
         stop = self._stops[bytes(handle.goal_id.uuid)]
-        outcome = await in_worker(self.node, self._workers, lambda: self.run(goal, stop, handle.publish_feedback))
+
+        def publish(progress: Any) -> None:
+            handle.publish_feedback(self.feedback(progress))
+
+        tell = FeedbackThrottle(publish, self.node.parameters["feedback_rate"])
+        outcome = await in_worker(self.node, self._workers, lambda: self._work.run(goal, stop, tell))
         self.ended(stop)
         del self._stops[bytes(handle.goal_id.uuid)]
         self._ledger.conclude(handle, outcome.code, outcome.message, self.summary(outcome))
@@ -128,8 +146,8 @@ class MovingGoalServer(GoalServer[Goal, Ended]):
     Args:
         node: Node that serves the action and has parameters and clock.
         robot: Robot of the goals.
-        action: Action type; the constants of its result are the error codes.
-        name: Name of the action.
+        work: Carries out goals.
+        driver: State of the driver.
         commander: Owner of the held command.
         ledger: Outcomes of the node's goals.
     """
@@ -138,13 +156,13 @@ class MovingGoalServer(GoalServer[Goal, Ended]):
         self,
         node: SoftformLifecycleNode,
         robot: Robot,
-        action: Any,
-        name: str,
+        work: Work[Goal, Ended],
+        driver: DriverWatch,
         commander: Commander,
         ledger: GoalLedger,
     ) -> None:
-        self._commander = commander
-        super().__init__(node, robot, action, name, ledger)
+        self._driver, self._commander = driver, commander
+        super().__init__(node, robot, work, ledger)
 
     @abstractmethod
     def moves(self, goal: Goal) -> bool:
@@ -158,3 +176,25 @@ class MovingGoalServer(GoalServer[Goal, Ended]):
     def ended(self, stop: StopRequest) -> None:
         """Take it back."""
         self._commander.end(stop)
+
+
+class FeedbackThrottle:
+    """Passes progress on, at most `rate` times a second within a phase; the first of each is always sent.
+
+    A phase is a stage of a goal, and where its progress has a `round`, the stage of a round.
+    """
+
+    def __init__(
+        self, publish: Callable[[Any], None], rate: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._publish, self._interval, self._clock = publish, 1.0 / rate, clock
+        self._phase: tuple[str, int] | None = None
+        self._sent = -float("inf")
+
+    def __call__(self, progress: Any) -> None:
+        """Send `progress` unless one was sent a moment ago."""
+        moment, phase = self._clock(), (progress.stage, getattr(progress, "round", 0))
+        if phase == self._phase and moment - self._sent < self._interval:
+            return
+        self._phase, self._sent = phase, moment
+        self._publish(progress)

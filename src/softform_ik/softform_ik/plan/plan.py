@@ -70,14 +70,7 @@ class PlanOutcome:
 
 
 class Plan:
-    """Plans motions of one robot, one at a time.
-
-    Args:
-        robot: The robot.
-        models: Forward kinematics of the robot, with and without sim-to-real.
-        settings: Defaults where the goal gives none.
-        here: Measured actuator values, (k,), or None if unknown.
-    """
+    """Plans motions of one robot, one at a time, from `here`: its measured actuator values (k,), if known."""
 
     def __init__(
         self, robot: Robot, models: Models, settings: MotionSettings, here: Callable[[], Array | None]

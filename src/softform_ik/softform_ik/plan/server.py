@@ -1,48 +1,53 @@
 """The action `plan_to_shape`; the work is done in `plan`."""
 
-from collections.abc import Callable
-
+from softform_client.actuator_values import values_to_message
 from softform_client.plan_goal import PlanGoal
 from softform_client.plan_messages import goal_from_message
-from softform_core.robots import Robot
+from softform_core.planning.motion_plan import Progress
 from softform_core.units import MM_PER_M
 from softform_ik.goals.goal_server import GoalServer
-from softform_ik.plan.messages import feedback_to_message, result_to_message
-from softform_ik.plan.plan import Plan, PlanOutcome
-from softform_ik.robot.stop_request import StopRequest
+from softform_ik.plan.plan import PlanOutcome
 from softform_interfaces.action import PlanToShape
-from softform_ros.action_goals import GoalLedger
-from softform_ros.lifecycle import SoftformLifecycleNode
+from softform_interfaces.msg import SolveReport
 
 
 class PlanServer(GoalServer[PlanGoal, PlanOutcome]):
-    """Serves `plan_to_shape`; it moves nothing.
+    """Serves `plan_to_shape`; it moves nothing."""
 
-    Args:
-        node: Node that serves the action and has parameters and clock.
-        robot: Robot whose motions are planned.
-        plan: Carries out goals.
-        ledger: Outcomes of the node's goals.
-    """
-
-    def __init__(self, node: SoftformLifecycleNode, robot: Robot, plan: Plan, ledger: GoalLedger) -> None:
-        self._plan = plan
-        super().__init__(node, robot, PlanToShape, "plan_to_shape", ledger)
+    action, name = PlanToShape, "plan_to_shape"
 
     def read(self, message: PlanToShape.Goal) -> PlanGoal:
         """Check and unpack."""
         return self.unpacked(message, goal_from_message)
 
-    def run(
-        self, goal: PlanGoal, stop: StopRequest, send_feedback: Callable[[PlanToShape.Feedback], None]
-    ) -> PlanOutcome:
-        """Plan."""
-        tell = self.throttled(lambda progress: send_feedback(feedback_to_message(progress)))
-        return self._plan.run(goal, stop, tell)
+    def feedback(self, progress: Progress) -> PlanToShape.Feedback:
+        """Pack the progress of a goal."""
+        return PlanToShape.Feedback(
+            stage=progress.stage, elapsed=progress.seconds, states_checked=progress.states_checked
+        )
 
     def result(self, outcome: PlanOutcome) -> PlanToShape.Result:
-        """Pack."""
-        return result_to_message(outcome, self.robot)
+        """Pack the outcome of a goal."""
+        result = PlanToShape.Result(
+            solve=SolveReport(
+                mean_error=float("nan"),
+                max_error=float("nan"),
+                solve_time=outcome.seconds,
+                used_sim_to_real=outcome.used_sim_to_real,
+            ),
+            states_checked=outcome.states_checked,
+            error_code=outcome.code,
+            error_msg=outcome.message,
+        )
+        plan = outcome.plan
+        if plan is not None:
+            result.actuators = values_to_message(self.robot.actuators_of(plan.actuations), self.robot)
+            result.times = plan.times.tolist()
+            result.clearances = plan.clearances.tolist()
+            result.margins = plan.margins.tolist()
+            result.solve.mean_error = plan.goal.mean_error_mm / MM_PER_M
+            result.solve.max_error = plan.goal.max_error_mm / MM_PER_M
+        return result
 
     def summary(self, outcome: PlanOutcome) -> str:
         """Waypoints, least clearance and time."""

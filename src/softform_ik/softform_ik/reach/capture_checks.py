@@ -14,15 +14,12 @@ _NEXT_STEP = "Check scanner, unit and registration."
 
 
 def check_capture(points: Array, predicted: Array, robot: Robot) -> Array:
-    """Return the points of a capture that may be believed.
+    """Return the points of a capture that may be believed, (M, 3) m, finite.
 
     Args:
         points: (N, 3) m in the robot's frame; NaN rows are points without a return.
         predicted: (P, 3) mm over `Patch.samples(P)`, where the surface was expected.
         robot: The captured robot.
-
-    Returns:
-        (M, 3) m, finite.
 
     Raises:
         GoalError: CAPTURE_INVALID, if the cloud is empty, in another unit, noise, mirrored or turned, of another

@@ -44,13 +44,7 @@ class ClosedLoopSettings:
 
 @dataclass(frozen=True)
 class Round:
-    """Where the robot was sent, and what was measured there.
-
-    Attributes:
-        solution: The plan.
-        captured: (N, 3) m.
-        measured: Errors of the capture to the target.
-    """
+    """Where the robot was sent, what was captured there, (N, 3) m, and its errors to the target."""
 
     solution: IkResult
     captured: Array

@@ -9,12 +9,12 @@ from softform_core.arrays import Array
 from softform_core.evaluation.measured_errors import MeasuredErrors, measure_errors
 from softform_core.forward.forward_model import ForwardModel
 from softform_core.forward.pipeline import ForwardPipeline
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.inverse.ik_monitor import IkIteration
 from softform_core.inverse.ik_options import IkOptions, Termination
 from softform_core.inverse.ik_result import IkResult
 from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.inverse.multi_start import solve_globally
-from softform_core.registration.rigid import RigidTransform
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 from softform_ik.goals.reach_limit import check_reachable

@@ -29,14 +29,7 @@ def feedback_to_message(progress: Progress, robot: Robot) -> ReachShape.Feedback
 
 
 def result_to_message(outcome: ReachOutcome, robot: Robot, frame: str, stamp: Time) -> ReachShape.Result:
-    """Pack the outcome of a goal.
-
-    Args:
-        outcome: Outcome of the goal.
-        robot: Robot whose actuators take the commands.
-        frame: Frame of the predicted and measured shapes.
-        stamp: When the goal ended.
-    """
+    """Pack the outcome of a goal that ended at `stamp`; shapes are in `frame`."""
     result = ReachShape.Result(
         error_code=outcome.code,
         error_msg=outcome.message,

@@ -36,12 +36,7 @@ class Pipelines(Protocol):
 
 @dataclass(frozen=True)
 class ReachSettings:
-    """Defaults for what goals do not say.
-
-    Attributes:
-        solving: Limits of a solve.
-        looping: Limits of the closed loop.
-    """
+    """Defaults for what goals do not say."""
 
     solving: SolveSettings = field(default_factory=SolveSettings)
     looping: ClosedLoopSettings = field(default_factory=ClosedLoopSettings)
@@ -76,14 +71,7 @@ class ReachOutcome:
 
 
 class Reach:
-    """Carries out goals for one robot, one at a time.
-
-    Args:
-        robot: The robot.
-        pipelines: Forward kinematics of the robot, with and without sim-to-real.
-        settings: Defaults and limits.
-        hardware: Driver and scanner.
-    """
+    """Carries out goals for one robot, one at a time."""
 
     def __init__(self, robot: Robot, pipelines: Pipelines, settings: ReachSettings, hardware: Hardware) -> None:
         self._robot, self._pipelines, self._settings, self._hardware = robot, pipelines, settings, hardware

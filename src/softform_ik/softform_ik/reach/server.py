@@ -1,45 +1,19 @@
 """The action `reach_shape`; the work is done in `reach`."""
 
-from collections.abc import Callable
-
-from softform_client.driver_watch import DriverWatch
 from softform_client.reach_goal import ReachGoal
 from softform_client.reach_messages import goal_from_message
-from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 from softform_ik.goals.goal_server import MovingGoalServer
+from softform_ik.reach.course import Progress
 from softform_ik.reach.messages import feedback_to_message, result_to_message
-from softform_ik.reach.reach import Reach, ReachOutcome
-from softform_ik.robot.commander import Commander
-from softform_ik.robot.stop_request import StopRequest
+from softform_ik.reach.reach import ReachOutcome
 from softform_interfaces.action import ReachShape
-from softform_ros.action_goals import GoalLedger
-from softform_ros.lifecycle import SoftformLifecycleNode
 
 
 class ReachServer(MovingGoalServer[ReachGoal, ReachOutcome]):
-    """Serves `reach_shape`.
+    """Serves `reach_shape`."""
 
-    Args:
-        node: Node that serves the action and has parameters and clock.
-        robot: Robot that takes the shapes.
-        reach: Carries out goals.
-        driver: State of the driver.
-        commander: Owner of the held command.
-        ledger: Outcomes of the node's goals.
-    """
-
-    def __init__(
-        self,
-        node: SoftformLifecycleNode,
-        robot: Robot,
-        reach: Reach,
-        driver: DriverWatch,
-        commander: Commander,
-        ledger: GoalLedger,
-    ) -> None:
-        self._reach, self._driver = reach, driver
-        super().__init__(node, robot, ReachShape, "reach_shape", commander, ledger)
+    action, name = ReachShape, "reach_shape"
 
     def read(self, message: ReachShape.Goal) -> ReachGoal:
         """Check and unpack."""
@@ -52,12 +26,9 @@ class ReachServer(MovingGoalServer[ReachGoal, ReachOutcome]):
         """Whether the goal's mode moves the robot."""
         return goal.mode.moves
 
-    def run(
-        self, goal: ReachGoal, stop: StopRequest, send_feedback: Callable[[ReachShape.Feedback], None]
-    ) -> ReachOutcome:
-        """Plan, move, verify."""
-        tell = self.throttled(lambda progress: send_feedback(feedback_to_message(progress, self.robot)))
-        return self._reach.run(goal, stop, tell)
+    def feedback(self, progress: Progress) -> ReachShape.Feedback:
+        """Pack the progress of a goal."""
+        return feedback_to_message(progress, self.robot)
 
     def result(self, outcome: ReachOutcome) -> ReachShape.Result:
         """Pack."""

@@ -15,7 +15,7 @@ from softform_client.reach_goal import Code
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_ik.robot.stop_request import StopRequest
-from softform_ros.goal_error import GoalError
+from softform_ros.goal_error import in_code
 
 STREAM_PAUSE_SECONDS = 0.5
 """Without targets, after which a stream that had been released is a new one; `stale_after` of the node."""
@@ -65,7 +65,6 @@ class Commander:
         wall_clock: Callable[[], int] = time.time_ns,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """No goal moves the robot; targets count from now on."""
         self._held, self._lease = held, lease
         self._stream_pause, self._wall_clock, self._clock = stream_pause, wall_clock, clock
         self._barred_since: float | None = None
@@ -90,12 +89,7 @@ class Commander:
             return self._goal is not None
 
     def begin(self, goal: StopRequest, preempted_code: int) -> None:
-        """Give the robot to a goal that will move it, until `end`.
-
-        Args:
-            goal: Request to end it.
-            preempted_code: Error code if a newer goal takes the robot: the action's `PREEMPTED`.
-        """
+        """Give the robot to a goal that will move it, until `end`; a newer goal ends it with `preempted_code`."""
         with self._lock:
             if self._goal is not None:
                 self._goal.request(self._preempted_code)  # before it loses the robot, so that it knows why
@@ -115,11 +109,6 @@ class Commander:
     def hold(self, values: Array, goal: StopRequest, permitted: Callable[[], bool] = lambda: True) -> bool:
         """Hold (k,) for a goal; returns whether it is held: only if the goal has the robot and `permitted` says so.
 
-        Args:
-            values: Values to hold, (k,).
-            goal: The goal that asks.
-            permitted: Condition that is checked with the command; see `HeldCommand.hold`.
-
         Raises:
             GoalError: If the lease, which is acquired with the goal's first hold, is rejected.
         """
@@ -129,10 +118,8 @@ class Commander:
         if asks:
             if not permitted():
                 return False
-            try:
+            with in_code(Code.DRIVER_NOT_READY):
                 self._lease.acquire(epoch)
-            except SoftformError as error:
-                raise GoalError(Code.DRIVER_NOT_READY, error.message, error.next_step) from error
         held = self._held.hold(values, lambda: self.has_robot(goal) and self._lease.is_held and permitted())
         self._renewed = self._clock()
         return held

@@ -20,13 +20,7 @@ from softform_ros.conversions import nanoseconds_from_stamp, points_from_cloud, 
 
 
 class ServoIntake:
-    """Checks targets and prepares them.
-
-    Args:
-        robot: Robot that follows the targets.
-        frame: The robot's frame.
-        stale_after: A target stamped longer ago is rejected, s.
-    """
+    """Checks targets and prepares them; one stamped `stale_after` s ago or longer is rejected."""
 
     def __init__(self, robot: Robot, frame: str, stale_after: float) -> None:
         self._robot, self._frame, self._stale_after = robot, frame, stale_after

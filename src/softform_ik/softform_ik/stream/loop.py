@@ -73,9 +73,6 @@ class ServoLoop:
         commander: Owner of the held command.
         driver: State of the driver.
         on_report: Called in this thread after each command and at each change of state.
-
-    Attributes:
-        report: The last one.
     """
 
     def __init__(

@@ -47,18 +47,12 @@ class AsciiBoard(ABC, Generic[Message]):
     """An OpenPneu board, whichever of its two protocols it speaks.
 
     A subclass says how to shake hands, what the vent request is, and what a message means.
+    A link that is open already is taken over by `open`.
     """
 
     vent_request: bytes
 
     def __init__(self, link: SerialLink, parser: LineParser[Message], boot_seconds: float = BOOT_SECONDS) -> None:
-        """Describe the board; nothing is opened before `open`, but a link that is open already is taken over.
-
-        Args:
-            link: The line to it.
-            parser: Parser of its protocol.
-            boot_seconds: Boot time after the port is opened, s.
-        """
         self._link = link
         self._parser = parser
         self._boot_seconds = boot_seconds

@@ -25,16 +25,17 @@ _MEASUREMENTS_KEPT = 256
 
 
 class BinaryBoard:
-    """The modules that a robot's channels lie on; a `PressureBoard`."""
+    """The modules that a robot's channels lie on; a `PressureBoard`.
+
+    A link that is open already is taken over by `open`.
+
+    Args:
+        link: The line to the bus.
+        channels: Channels in use; channel n is valve n mod 4 of module 1 + n div 4.
+        highest_pressure: Pa; a module that measures more vents by itself.
+    """
 
     def __init__(self, link: SerialLink, channels: Sequence[int], highest_pressure: float = HIGHEST_PRESSURE) -> None:
-        """Describe the board; nothing is opened before `open`, but a link that is open already is taken over.
-
-        Args:
-            link: The line to the bus.
-            channels: Channels in use; channel n is valve n mod 4 of module 1 + n div 4.
-            highest_pressure: Pa; a module that measures more vents by itself.
-        """
         self._link = link
         self._highest_pressure = min(highest_pressure, HIGHEST_PRESSURE)
         self._parser = PacketParser()

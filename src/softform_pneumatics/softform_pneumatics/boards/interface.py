@@ -13,12 +13,7 @@ from softform_actuation.device import never
 
 @dataclass(frozen=True)
 class Measurement:
-    """Pressures of all channels at one moment.
-
-    Args:
-        pressures: (channels,) Pa gauge.
-        captured: When the board measured them, in seconds of the board's clock.
-    """
+    """Pressures of all channels, Pa gauge, when the board `captured` them, in seconds of its clock."""
 
     pressures: NDArray[np.float64]
     captured: float

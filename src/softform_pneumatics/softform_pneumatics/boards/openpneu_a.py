@@ -29,19 +29,18 @@ _STREAM_LINE_SECONDS = 62 * 10 / BAUD_RATE
 
 
 class OpenPneuBoardA(AsciiBoard[Message]):
-    """The OpenPneu board over Protocol A (see `protocol_a`); a `PressureBoard`."""
+    """The OpenPneu board over Protocol A (see `protocol_a`); a `PressureBoard`.
+
+    Args:
+        link: The line to it.
+        vent_threshold: Excess over the target at which the board vents a channel, Pa. The board's
+            own 2 kPa are two fifths of a soft membrane's range.
+        boot_seconds: Boot time after the port is opened, s.
+    """
 
     vent_request = protocol.VENT_REQUEST
 
     def __init__(self, link: SerialLink, vent_threshold: float, boot_seconds: float = BOOT_SECONDS) -> None:
-        """Describe the board; nothing is opened before `open`.
-
-        Args:
-            link: The line to it.
-            vent_threshold: Excess over the target at which the board vents a channel, Pa. The board's
-                own 2 kPa are two fifths of a soft membrane's range.
-            boot_seconds: Boot time after the port is opened, s.
-        """
         super().__init__(link, StreamParser(), boot_seconds)
         self._vent_threshold = vent_threshold
         self._version = ""

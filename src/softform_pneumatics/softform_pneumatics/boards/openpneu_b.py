@@ -32,13 +32,6 @@ class OpenPneuBoardB(AsciiBoard[Reply]):
     vent_request = protocol.VENT_REQUEST
 
     def __init__(self, link: SerialLink, channels: Sequence[int], boot_seconds: float = BOOT_SECONDS) -> None:
-        """Describe the board; nothing is opened before `open`.
-
-        Args:
-            link: The line to it.
-            channels: Channels to read.
-            boot_seconds: Boot time after the port is opened, s.
-        """
         super().__init__(link, ReplyParser(), boot_seconds)
         self._channels = list(channels)
         self._address: int | None = None

@@ -43,10 +43,7 @@ def select_channel_request(channel: int) -> bytes:
 
 
 def target_request(pressure: float) -> bytes:
-    """Return the request that sets the selected channel's target; the board does not answer it.
-
-    Args:
-        pressure: Pa gauge.
+    """Return the request that sets the selected channel's target, Pa gauge; the board does not answer it.
 
     Raises:
         SoftformError: If `pressure` is not a finite number that a board of this kind could mean.

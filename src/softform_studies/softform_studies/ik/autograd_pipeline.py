@@ -18,13 +18,7 @@ from softform_core.surface.patch_set import SHEET, PatchSet
 
 @dataclass(frozen=True)
 class AutogradState:
-    """One evaluation, with its graph.
-
-    Attributes:
-        points: (1, P, 3) mm.
-        actuation: (1, k), the leaf of the graph.
-        output: (1, P, 3) mm, the root of the graph.
-    """
+    """One evaluation: its graph leads from the actuation (1, k) to the output (1, P, 3) mm."""
 
     points: Array
     actuation: Tensor
@@ -32,11 +26,7 @@ class AutogradState:
 
 
 class TorchPerceptron(nn.Module):
-    """A perceptron as torch runs it, of the weights that kinematics uses.
-
-    Args:
-        mlp: Weights and normalisations.
-    """
+    """A perceptron as torch runs it, of the weights that kinematics uses."""
 
     def __init__(self, mlp: MlpWeights) -> None:
         """Copy the weights in single precision, in which they were trained."""
@@ -74,11 +64,7 @@ class AutogradPipeline(ForwardModel):
     """
 
     def __init__(
-        self,
-        forward_kinematics: MlpWeights,
-        uv: Array,
-        sim_to_real: SimToReal | None = None,
-        patches: PatchSet = SHEET,
+        self, forward_kinematics: MlpWeights, uv: Array, sim_to_real: SimToReal | None = None, patches: PatchSet = SHEET
     ) -> None:
         self._forward_kinematics, self._sim_to_real, self._patches = forward_kinematics, sim_to_real, patches
         corrected = None if sim_to_real is None else sim_to_real.actuation

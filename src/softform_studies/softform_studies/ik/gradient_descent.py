@@ -12,13 +12,13 @@ import numpy as np
 
 from softform_core.arrays import Array
 from softform_core.forward.forward_model import ForwardModel
+from softform_core.geometry.rigid import RigidTransform, kabsch
 from softform_core.inverse.closest_points import ClosestPoints
 from softform_core.inverse.ik_monitor import IkIteration, Monitor
 from softform_core.inverse.ik_options import IkOptions, Termination
 from softform_core.inverse.ik_problem import Evaluation, Problem
 from softform_core.inverse.ik_result import IkResult
 from softform_core.inverse.inverse import Target, finish, search_of, start_of
-from softform_core.registration.rigid import RigidTransform, kabsch
 
 _ARMIJO = 1e-4
 _FIRST_MOVE = 0.1

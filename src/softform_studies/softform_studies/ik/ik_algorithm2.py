@@ -23,12 +23,12 @@ from typing import Any
 import numpy as np
 
 from softform_core.forward.robot_pipeline import SURFACE_POINTS
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.inverse.ik_options import IkOptions, Termination
 from softform_core.inverse.ik_result import IkResult
 from softform_core.inverse.inverse import solve_inverse_kinematics
 from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
-from softform_core.registration.rigid import RigidTransform
 from softform_core.robots import load_robot
 from softform_core.shapes.dem import dem_target
 from softform_core.shapes.target import TargetShape
@@ -59,11 +59,7 @@ Solve = Callable[[TargetShape, IkOptions], IkResult]
 
 
 def algorithm2(points: int = SURFACE_POINTS) -> dict[str, object]:
-    """Ours beside Algorithm 2 of the paper, three ways, and LM by autograd, in reach and out of reach.
-
-    Args:
-        points: Surface points of Eq. 15.
-    """
+    """Ours beside Algorithm 2 of the paper, three ways, and LM by autograd, in reach and out of reach."""
     robot = load_robot("membrane")
     network, _ = load_forward_kinematics(robot)
     pipeline = shipped_pipeline(robot, points)

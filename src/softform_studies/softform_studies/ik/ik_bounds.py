@@ -14,9 +14,9 @@ import numpy as np
 from softform_core.arrays import Array
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.robot_pipeline import load_pipeline
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.inverse import search_of, solve_prepared
-from softform_core.registration.rigid import RigidTransform
 from softform_core.robots import load_robot
 from softform_core.shapes.target import TargetShape
 from softform_core.threads import one_thread

@@ -35,11 +35,7 @@ Solve = Callable[[TargetShape], IkResult]
 
 
 def compiled(points: int = SURFACE_POINTS) -> dict[str, object]:
-    """Compiled code beside scipy and Open3D, in whole solves.
-
-    Args:
-        points: Surface points of Eq. 15.
-    """
+    """Compiled code beside scipy and Open3D, in whole solves."""
     robot = load_robot("membrane")
     pipeline, options = shipped_pipeline(robot, points), from_rest(robot)
 

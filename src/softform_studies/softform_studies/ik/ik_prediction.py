@@ -1,24 +1,34 @@
 """What one prediction by the shipped sim-to-real ensemble of the virtual rig costs on one core, with its Jacobian."""
 
+import statistics
+import time
+from collections.abc import Callable
+
 from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.robot_pipeline import SURFACE_POINTS
 from softform_core.paths import models_of
 from softform_core.robots import Robot, load_robot
 from softform_core.threads import one_thread
-from softform_studies.ik.timing import median_ms
+
+
+def median_ms(call: Callable[[], object]) -> float:
+    """Median wall-clock time of a call in milliseconds, after one call that warms the caches up."""
+    call()
+    seconds = []
+    for _ in range(30):
+        start = time.perf_counter()
+        call()
+        seconds.append(time.perf_counter() - start)
+    return statistics.median(seconds) * 1e3
+
 
 SHIPPED = "rig_default"
 """Folder of the shipped sim-to-real model, beside N_fk: of the virtual rig's default reality."""
 
 
 def shipped_pipeline(robot: Robot, points: int = SURFACE_POINTS) -> ForwardPipeline:
-    """The pipeline of the virtual rig's default reality.
-
-    Args:
-        robot: Robot that is solved for.
-        points: Wanted number of surface points.
-    """
+    """The pipeline of the virtual rig's default reality."""
     return LivePipeline(robot, points, sim_to_real=str(models_of(robot.name) / SHIPPED)).current
 
 

@@ -7,9 +7,9 @@ of its docstring is what `--help` says of it. If it has parameters, they are opt
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from importlib.metadata import entry_points
 
 from softform_core.errors import SoftformError
+from softform_core.plugins import load_plugin, plugin_kinds
 
 GROUP = "softform.bench.ik"
 
@@ -21,8 +21,7 @@ Section = Callable[..., dict[str, object]]
 def section_names() -> list[str]:
     """Names of the registered sections in the order in which they run."""
     last = len(_ORDER)
-    names = {point.name for point in entry_points(group=GROUP)}
-    return sorted(names, key=lambda name: (_ORDER.index(name) if name in _ORDER else last, name))
+    return sorted(plugin_kinds(GROUP), key=lambda name: (_ORDER.index(name) if name in _ORDER else last, name))
 
 
 def load_section(name: str) -> Section:
@@ -31,10 +30,8 @@ def load_section(name: str) -> Section:
     Raises:
         SoftformError: If there is none.
     """
-    for point in entry_points(group=GROUP, name=name):
-        section: Section = point.load()
-        return section
-    raise SoftformError(f"There is no section '{name}'.", f"Use one of {', '.join(section_names())}.")
+    section: Section = load_plugin(GROUP, name, "section")[0]
+    return section
 
 
 def run_sections(

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.robot_pipeline import SURFACE_POINTS
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.halton import halton_actuations
 from softform_core.inverse.closest_points import ClosestPoints
 from softform_core.inverse.ik_options import IkOptions
 from softform_core.inverse.ik_problem import Problem
 from softform_core.inverse.inverse import solve_inverse_kinematics, solve_prepared
 from softform_core.inverse.levenberg_marquardt import LevenbergMarquardt
-from softform_core.registration.rigid import RigidTransform
 from softform_core.robots import Robot, load_robot
 from softform_core.threads import one_thread
 from softform_studies.ik.ik_prediction import shipped_pipeline
@@ -74,12 +74,7 @@ class Percentiles(NamedTuple):
 
 
 def solver(points: int = SURFACE_POINTS, targets: int = 200) -> dict[str, object]:
-    """Whole solves from rest, against the best error known from 64 starts.
-
-    Args:
-        points: Surface points of Eq. 15.
-        targets: Number of targets.
-    """
+    """Whole solves from rest, against the best error known from 64 starts."""
     robot = load_robot("membrane")
     pipeline = shipped_pipeline(robot, points)
     options = from_rest(robot)
@@ -145,12 +140,7 @@ def _solve(robot: Robot, pipeline: ForwardPipeline, target: ReachableTarget, opt
 
 
 def iteration_ms(problem: Problem, solution: NDArray[np.float64]) -> float:
-    """Time of one iteration of a solve: Jacobian, step, prediction and closest points.
-
-    Args:
-        problem: Problem at all points.
-        solution: (k,); the iteration begins a little off it.
-    """
+    """Time of an iteration a little off a solution (k,): Jacobian, step, prediction and closest points."""
     off = problem.clip(solution - _OFF_PART * problem.range)
     iterations = LevenbergMarquardt(problem, problem.evaluate(off, RigidTransform()))
     begun = time.perf_counter()

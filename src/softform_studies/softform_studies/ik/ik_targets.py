@@ -20,12 +20,7 @@ _MESH_POINTS = 10_000
 
 @dataclass(frozen=True)
 class ReachableTarget:
-    """A shape that the robot can take.
-
-    Attributes:
-        actuation: (k,), of the shape.
-        cloud: Points of the target, without normals.
-    """
+    """A shape that the robot takes under an actuation (k,), as a cloud without normals."""
 
     actuation: NDArray[np.float64]
     cloud: TargetShape

@@ -41,12 +41,7 @@ def library_search(
 
 
 class LibraryCloudSearch:
-    """`CloudSearch` by a k-d tree and numpy: the nearest point, moved within its tangent plane.
-
-    Args:
-        points: (N, 3) mm.
-        tree: Makes the tree, scipy's or pykdtree's.
-    """
+    """`CloudSearch` by a given kind of k-d tree and numpy: the nearest of (N, 3) mm, moved within its tangent plane."""
 
     def __init__(self, points: Array, tree: Callable[[Array], Any] = scipy_tree) -> None:
         self.vertices = points

@@ -31,12 +31,7 @@ _BISECTIONS = 40
 
 @dataclass(frozen=True)
 class Stick:
-    """A round stick with round ends.
-
-    Attributes:
-        ends: (2, 3) m, of its axis.
-        radius: Radius, m.
-    """
+    """A round stick with round ends, of an axis between (2, 3) m and a radius, m."""
 
     ends: Array
     radius: float

@@ -15,14 +15,21 @@ from softform_core.robots import Robot
 from softform_core.training.displacement_prior import load_displacement_prior
 from softform_core.training.recipe import Recipe
 from softform_core.training.sim_to_real_recipes import DEFAULT
-from softform_core.training.trained_sim_to_real import TrainedSimToReal
+from softform_core.training.trained_sim_to_real import FrameFlag, TrainedSimToReal
 from softform_core.units import MM_PER_M
 from softform_rig.reality import Reality
 from softform_studies.sim_to_real.confidence import confidence_map, holes_auc
 from softform_studies.sim_to_real.direct_learning import DirectLearning
 from softform_studies.sim_to_real.judge import Judge
-from softform_studies.sim_to_real.learners import Learners
-from softform_studies.sim_to_real.make_frames import MISSING_M, make_frames, make_marker_frames
+from softform_studies.sim_to_real.learners import Learners, recipe_for
+from softform_studies.sim_to_real.make_frames import (
+    MISSING_M,
+    TrueSurfaces,
+    make_captured,
+    make_frames,
+    make_marker_frames,
+    true_surfaces,
+)
 from softform_studies.sim_to_real.parallel import Lesson, learn_all
 from softform_studies.sim_to_real.reality_floors import floors
 
@@ -44,7 +51,7 @@ class BenchSettings:
         points: Points of each scan.
         seed: Seed of actuations, scanner and training.
         recipe: Recipe of the training.
-        baselines: Whether the paper's baselines and markers are learned from too.
+        baselines: Whether the paper's baselines and markers are learned from too, of a robot that is scanned.
         jobs: Processes that train baselines and markers; ours is trained first and alone, so that its time counts.
         progress: Whether progress bars are shown, on standard error.
     """
@@ -60,7 +67,7 @@ class BenchSettings:
 
 
 def bench(robot: Robot, reality: Reality, settings: BenchSettings, say: Say) -> dict[str, object]:
-    """Train on scans of a reality and judge at other actuations.
+    """Train on scans of a reality, or on markers where the robot wears many, and judge at other actuations.
 
     Args:
         robot: The robot; its trained N_fk must be there.
@@ -77,28 +84,31 @@ def bench(robot: Robot, reality: Reality, settings: BenchSettings, say: Say) -> 
     network, _ = load_forward_kinematics(robot)
     forward_kinematics = extract_mlp(network)
     say(f"{reality.name}: {settings.frames} frames and {settings.held_out} held-out shapes")
-    frames, held_out, missing = make_frames(
-        robot, reality, settings.frames, settings.held_out, settings.points, settings.seed
+    shapes = true_surfaces(robot, reality, settings.frames + settings.held_out, settings.seed)
+    frames, held_out, missing = make_captured(
+        robot, reality, settings.frames, settings.held_out, settings.points, settings.seed, shapes
     )
     judge = Judge(robot, forward_kinematics, held_out)
-    recipe, seed = settings.recipe, settings.seed
+    recipe, seed = recipe_for(robot, settings.recipe), settings.seed
     learners = Learners(
         forward_kinematics, judge.patches, seed, settings.progress, prior=load_displacement_prior(robot)
     )
-    frames, unfit = learners.fit_frames(frames, recipe)
+    unfit: list[FrameFlag] = []
+    if isinstance(frames, Frames):
+        frames, unfit = learners.fit_frames(frames, recipe)
     for flag in unfit:
         say(f"  frame {flag.frame} is left out: {flag.reason}")
     say(f"  sim-to-real, recipe {recipe.name}")
-    trained = learners.from_scans(frames, recipe)
+    trained = learners.learn(frames, recipe)
     after = judge.errors(judge.predicted(trained.sim_to_real))
     reduction = judge.figures(after)
-    auc = _confidence_auc(robot, reality, judge, trained, settings) if trained.confidence else math.nan
+    auc = _confidence_auc(robot, reality, shapes, judge, trained, settings) if trained.confidence else math.nan
     say("  floors")
     measured_floors = floors(robot, reality, judge, trained.sim_to_real)
     baselines: Figures = {"simulation_only": judge.figures(judge.before)}
     markers: Figures = {}
-    if settings.baselines:
-        for name, figures in _compared(robot, reality, judge, learners, frames, settings, say).items():
+    if settings.baselines and isinstance(frames, Frames):
+        for name, figures in _compared(robot, reality, shapes, judge, learners, frames, settings, say).items():
             (markers if name.startswith("markers") else baselines)[name] = figures
     return {
         "reality": reality.name,
@@ -107,7 +117,7 @@ def bench(robot: Robot, reality: Reality, settings: BenchSettings, say: Say) -> 
         "seed": seed,
         "frames": settings.frames,
         "held_out": settings.held_out,
-        "points": settings.points,
+        "points": settings.points if isinstance(frames, Frames) else len(frames.uv),
         "missing": round(missing, 3),
         "left_out": [flag.frame for flag in unfit],
         "gap": measured_floors.gap,
@@ -129,10 +139,15 @@ def bench(robot: Robot, reality: Reality, settings: BenchSettings, say: Say) -> 
 
 
 def _confidence_auc(
-    robot: Robot, reality: Reality, judge: Judge, trained: TrainedSimToReal, settings: BenchSettings
+    robot: Robot,
+    reality: Reality,
+    shapes: TrueSurfaces,
+    judge: Judge,
+    trained: TrainedSimToReal,
+    settings: BenchSettings,
 ) -> float:
     """How well w_c finds the holes of the scans it was learned from; the same scans are taken again, not thinned."""
-    scans, _, _ = make_frames(robot, reality, settings.frames, 0, points=_ALL_POINTS, seed=settings.seed)
+    scans, _, _ = make_frames(robot, reality, settings.frames, 0, _ALL_POINTS, settings.seed, shapes)
     simulated = judge.pipeline(None)
     control_points = simulated.control_points(scans.actuation).reshape(len(scans), -1)
     confidence = confidence_map(trained, control_points, simulated.points(scans.actuation))
@@ -142,7 +157,14 @@ def _confidence_auc(
 
 
 def _compared(
-    robot: Robot, reality: Reality, judge: Judge, learners: Learners, frames: Frames, settings: BenchSettings, say: Say
+    robot: Robot,
+    reality: Reality,
+    shapes: TrueSurfaces,
+    judge: Judge,
+    learners: Learners,
+    frames: Frames,
+    settings: BenchSettings,
+    say: Say,
 ) -> Figures:
     """The paper's baselines from the same frames, and markers at the same actuations."""
     recipe = settings.recipe
@@ -156,7 +178,7 @@ def _compared(
     for percent in MARKERS_MISSING_PERCENT:
         name = f"markers_{percent}_percent"
         marked, _, shares[name] = make_marker_frames(
-            robot, reality, settings.frames, 0, missing=percent / 100.0, seed=settings.seed
+            robot, reality, settings.frames, 0, missing=percent / 100.0, seed=settings.seed, shapes=shapes
         )
         lessons[name] = Lesson("from_markers", (marked,))
     found: Figures = {}

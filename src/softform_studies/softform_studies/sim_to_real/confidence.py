@@ -13,15 +13,12 @@ from softform_core.training.trained_sim_to_real import TrainedSimToReal
 
 
 def confidence_map(trained: TrainedSimToReal, control_points: Array, points: Array) -> Array:
-    """w_c(p) = N_conf(p, S^c), mean over the members.
+    """w_c(p) = N_conf(p, S^c), mean over the members, (n, P), 0 … 1.
 
     Args:
         trained: Learned from scans.
         control_points: (n, rows * cols * 3) mm, simulated.
         points: (n, P, 3) mm, simulated.
-
-    Returns:
-        (n, P), 0 … 1.
 
     Raises:
         SoftformError: If there is no N_conf, as after learning from markers.

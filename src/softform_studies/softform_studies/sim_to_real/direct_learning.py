@@ -90,15 +90,7 @@ class DirectLearning:
         return start + _OUTPUT_SCALE_MM * offsets.double().numpy()
 
     def points(self, actuation: Array, uv: Array) -> Array:
-        """The surface that follows the predicted points: RBF-based deformation of the mean shape.
-
-        Args:
-            actuation: (n, k) Pa.
-            uv: (P, 2).
-
-        Returns:
-            (n, P, 3) mm.
-        """
+        """The surface (n, P, 3) mm at (P, 2) under (n, k) Pa, deformed to follow the predicted points."""
         source = self.patches.evaluate(self.mean_shape, self.handle_uv)
         surface = self.patches.evaluate(self.mean_shape, uv)
         moved = self.handles(actuation) - source
@@ -108,16 +100,13 @@ class DirectLearning:
 
 
 def hausdorff(predicted: Tensor, clouds: Clouds, forth: Tensor, back: Tensor) -> Tensor:
-    """Hausdorff distance (Eq. 18) from squared distances to nearest neighbours.
+    """Hausdorff distance (Eq. 18) from squared distances to nearest neighbours, (n,) mm.
 
     Args:
         predicted: (n, P, 3) mm.
         clouds: Captured surfaces.
         forth: (n, P) mm^2, of each predicted point from its nearest captured one.
         back: (n, M) mm^2, of each captured point from its nearest predicted one.
-
-    Returns:
-        (n,) mm.
     """
     largest = torch.maximum(forth.amax(dim=1), torch.where(clouds.weight > 0.0, back, 0.0).amax(dim=1))
     return (largest + 1e-12).sqrt()
@@ -137,10 +126,7 @@ def direct_loss(predicted: Tensor, clouds: Clouds) -> Tensor:
 
 
 def train_direct(
-    forward_kinematics: MlpWeights,
-    frames: Frames,
-    recipe: DirectRecipe = AS_PRINTED,
-    run: TrainingRun | None = None,
+    forward_kinematics: MlpWeights, frames: Frames, recipe: DirectRecipe = AS_PRINTED, run: TrainingRun | None = None
 ) -> DirectLearning:
     """Train the direct network; of N_fk only the mean shape and the working range are used.
 

@@ -22,11 +22,11 @@ def draw_figures(draws: Sequence[Draw]) -> dict[str, Any]:
     Returns:
         JSON-ready: `draws`, their number; `mean_reduction` and `max_reduction`, each as `median`, `p10` (10th
         percentile) and `worst`; `above_memory_floor`, the same of (before - after) / (before - floor);
-        `fixed_confidence`, all that with w_c = 1; `without_prior`, all that without the robot's displacement prior, if
-        it has one, and of how many realities the errors then are larger; `missing` and `memory_floor_mm`, medians;
-        `left_out`, number of frames that were found unfit and not learned from; `before` and `after`, `mean_mm` and
-        `max_mm`, and `floors`, by name, also the cuts that they would be, medians; `by_kind`, all medians over the
-        realities that differ in a field.
+        `fixed_confidence`, all that with w_c = 1, of robots that are scanned; `without_prior`, all that without the
+        robot's displacement prior, if it has one, and of how many realities the errors then are larger; `missing` and
+        `memory_floor_mm`, medians; `left_out`, number of frames that were found unfit and not learned from; `before`
+        and `after`, `mean_mm` and `max_mm`, and `floors`, by name, also the cuts that they would be, medians;
+        `by_kind`, all medians over the realities that differ in a field.
 
     Raises:
         SoftformError: If no reality was measured.
@@ -44,7 +44,7 @@ def draw_figures(draws: Sequence[Draw]) -> dict[str, Any]:
     return {
         "draws": len(measured),
         **_cuts(measured, "after", _spread),
-        "fixed_confidence": _cuts(measured, "fixed", _spread),
+        **_fixed(measured, _spread),
         **without,
         "missing": _median([draw["missing"] for draw in measured]),
         "left_out": sum(draw["left_out"] for draw in measured),
@@ -55,12 +55,17 @@ def draw_figures(draws: Sequence[Draw]) -> dict[str, Any]:
             kind: {
                 "draws": len(those),
                 **_cuts(those, "after", _median),
-                "fixed_confidence": _cuts(those, "fixed", _median),
+                **_fixed(those, _median),
             }
             for kind, those in kinds.items()
             if those
         },
     }
+
+
+def _fixed(draws: Sequence[Draw], say: Callable[[list[float]], Any]) -> dict[str, Any]:
+    """Cuts with w_c = 1; markers have no other."""
+    return {"fixed_confidence": _cuts(draws, "fixed", say)} if all("fixed" in draw for draw in draws) else {}
 
 
 def _errors(draws: Sequence[Draw], what: str) -> dict[str, float]:

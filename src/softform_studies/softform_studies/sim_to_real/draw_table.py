@@ -16,23 +16,18 @@ _ERRORS = {
 
 
 def draw_tables(figures: Mapping[str, Any]) -> str:
-    """Cuts with their floors, and by kind of difference.
-
-    Args:
-        figures: From `draw_figures`, with `robot`, `recipe`, `frames` and `first_seed`.
-    """
+    """Cuts with their floors, and by kind of difference, of the figures of `draw_figures` and what was drawn."""
     head = (
         f"{figures['draws']} realities of {figures['robot']} at random, from seed {figures['first_seed']}; recipe "
         f"{figures['recipe']}, {figures['frames']} frames each, {figures['left_out']} of all left out as unfit;\n"
-        f"{figures['missing']:.0%} of the surface missing in a scan (median)."
+        f"{figures['missing']:.0%} of the surface missing in a frame (median)."
     )
     return "\n\n".join([head, _cuts(figures), _errors(figures), _kinds(figures["by_kind"])])
 
 
 def _cuts(figures: Mapping[str, Any]) -> str:
-    learners = {"learned": figures, "w = 1": figures["fixed_confidence"]}
-    if "without_prior" in figures:
-        learners["without the prior"] = figures["without_prior"]
+    others = {"w = 1": "fixed_confidence", "without the prior": "without_prior"}
+    learners = {"learned": figures} | {name: figures[key] for name, key in others.items() if key in figures}
     rows = []
     for name, of in learners.items():
         above = of["above_memory_floor"]
@@ -56,8 +51,10 @@ def _errors(figures: Mapping[str, Any]) -> str:
 def _kinds(kinds: Mapping[str, Any]) -> str:
     rows = []
     for name, of in kinds.items():
-        above, fixed = of["above_memory_floor"], of["fixed_confidence"]["above_memory_floor"]
-        cuts = (part[cut] for part in (of, above, fixed) for cut in _CUTS)
+        parts = [of, of["above_memory_floor"]]
+        if "fixed_confidence" in of:
+            parts.append(of["fixed_confidence"]["above_memory_floor"])
+        cuts = (part[cut] for part in parts for cut in _CUTS)
         rows.append([name.replace("_", " "), str(of["draws"]), *map(_percent, cuts)])
     header = [
         "differs in; medians, %",
@@ -69,7 +66,7 @@ def _kinds(kinds: Mapping[str, Any]) -> str:
         "w = 1: mean",
         "largest",
     ]
-    return _table(header, rows)
+    return _table(header[: len(rows[0])], rows)
 
 
 def _percent(share: float) -> str:

@@ -8,17 +8,19 @@ from typing import Any
 from tqdm import tqdm
 
 from softform_core.errors import SoftformError
+from softform_core.frames.frames import Frames
 from softform_core.networks.mlp_weights import MlpWeights, extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import Robot
 from softform_core.training.displacement_prior import DisplacementPrior, load_displacement_prior
 from softform_core.training.recipe import Recipe
+from softform_core.training.trained_sim_to_real import FrameFlag
 from softform_rig.draw_reality import draw_reality
 from softform_rig.reality import Reality
 from softform_studies.sim_to_real.judge import Errors, Judge
-from softform_studies.sim_to_real.learners import Learners
+from softform_studies.sim_to_real.learners import Learners, recipe_for
 from softform_studies.sim_to_real.ledger import Ledger
-from softform_studies.sim_to_real.make_frames import FRAMES_VERSION, TrueSurfaces, make_frames
+from softform_studies.sim_to_real.make_frames import FRAMES_VERSION, TrueSurfaces, make_captured
 from softform_studies.sim_to_real.memory_floor import memory_floor
 from softform_studies.sim_to_real.reality_floors import floors
 
@@ -31,10 +33,11 @@ class DrawSettings:
     """How each reality is measured.
 
     Attributes:
-        frames: Scans to learn from.
+        frames: Frames to learn from.
         held_out: Other actuations to judge at.
         points: Points of each scan.
-        recipe: Recipe of the training; each reality is also learned with w_c = 1, and without the robot's prior.
+        recipe: Recipe of the training; from scans each reality is also learned with w_c = 1, and without the robot's
+            prior.
     """
 
     frames: int
@@ -53,6 +56,7 @@ def measure_draws(
     """
     network, card = load_forward_kinematics(robot)
     weights = extract_mlp(network)
+    settings = replace(settings, recipe=recipe_for(robot, settings.recipe))
     ledger = Ledger(folder / "draws.jsonl")
     prior = load_displacement_prior(robot)
     common = {"robot": robot.fingerprint(), "forward_kinematics": card.weights_sha256, **asdict(settings)}
@@ -92,10 +96,12 @@ def _measure(
 ) -> dict[str, Any]:
     """Errors in mm (`mean_mm`, and `max_mm`, the mean over the shapes of each one's largest) before and after."""
     sizes = settings.frames, settings.held_out, settings.points
-    frames, held_out, missing = make_frames(robot, reality, *sizes, seed)
+    frames, held_out, missing = make_captured(robot, reality, *sizes, seed)
     judge = Judge(robot, forward_kinematics, held_out)
     learners = Learners(forward_kinematics, judge.patches, seed, prior=prior)
-    fit, unfit = learners.fit_frames(frames, settings.recipe)
+    unfit: list[FrameFlag] = []
+    if isinstance(frames, Frames):
+        frames, unfit = learners.fit_frames(frames, settings.recipe)
     few = TrueSurfaces(held_out.actuation[:_FLOOR_SHAPES], held_out.vertices[:_FLOOR_SHAPES], held_out.faces)
     found: dict[str, Any] = {
         "missing": round(missing, 3),
@@ -103,11 +109,13 @@ def _measure(
         "before": _pair(judge.before),
         "memory": _pair(memory_floor(robot, reality, few.actuation, seed)),
     }
-    recipes = {"after": settings.recipe, "fixed": replace(settings.recipe, confidence="one")}
-    if prior is not None:
+    recipes = {"after": settings.recipe}
+    if isinstance(frames, Frames):
+        recipes["fixed"] = replace(settings.recipe, confidence="one")
+    if isinstance(frames, Frames) and prior is not None:
         recipes["without_prior"] = replace(settings.recipe, prior_scale=None)
     for name, recipe in recipes.items():
-        trained = learners.from_scans(fit, recipe)
+        trained = learners.learn(frames, recipe)
         found[name] = _pair(judge.errors(judge.predicted(trained.sim_to_real)))
         found[f"{name}_s"] = round(trained.seconds, 1)
         if name == "after":

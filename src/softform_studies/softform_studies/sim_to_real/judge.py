@@ -43,11 +43,6 @@ class Errors:
 class Judge:
     """Measures predictions at the held-out actuations of one reality.
 
-    Args:
-        robot: The robot.
-        forward_kinematics: N_fk.
-        held_out: True surfaces there.
-
     Attributes:
         patches: The robot's surface.
         uv: (P, 2) parameters of the judged points.

@@ -31,13 +31,7 @@ _ROUNDS = 3
 
 
 def learn_prior(robot: Robot, seeds: Sequence[int], say: Callable[[str], None], progress: bool) -> DisplacementPrior:
-    """Learn from the realities of these seeds.
-
-    Args:
-        robot: A robot with a surface and its N_fk.
-        seeds: Seeds of the realities, below 1000.
-        say: Called with a line for each reality that has no shape somewhere and is left out.
-        progress: Whether to show a progress bar.
+    """Learn from the realities of these seeds, below 1000; `say` gets a line for each that has not all shapes.
 
     Raises:
         SoftformError: If N_fk is missing, a seed is one of those that figures are published for, or no reality has
@@ -82,7 +76,7 @@ def displacements(robot: Robot, forward_kinematics: MlpWeights, reality: Reality
     uv, kernel_uv = patches.samples(_SAMPLES), patches.kernels(DEFAULT.kernels)
     frames, true, _ = make_frames(robot, reality, _SCANS, _SHAPES, seed=seed)
     coarse = ForwardPipeline(forward_kinematics, patches.samples(DEFAULT.surface_points), None, patches)
-    corrected = fit_actuation(coarse, frames).before(forward_kinematics)
+    corrected = fit_actuation(coarse, forward_kinematics, frames).before(forward_kinematics)
     surface, kernels = (ForwardPipeline(corrected, at, None, patches) for at in (uv, kernel_uv))
     width = kernel_width(corrected.forward(true.actuation).mean(axis=0), kernel_uv, DEFAULT, patches)
     found = []

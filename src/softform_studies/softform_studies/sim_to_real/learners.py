@@ -9,6 +9,7 @@ import numpy as np
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.frames.frames import Frames, MarkerFrames
 from softform_core.networks.mlp_weights import MlpWeights
+from softform_core.robots import Robot
 from softform_core.surface.patch_set import PatchSet
 from softform_core.training.displacement_prior import DisplacementPrior
 from softform_core.training.ensemble import TrainingRun
@@ -16,10 +17,20 @@ from softform_core.training.marker_learning import MARKERS, train_sim_to_real_fr
 from softform_core.training.recipe import Recipe
 from softform_core.training.scan_checks import unfit_scans
 from softform_core.training.sim_to_real import train_sim_to_real
+from softform_core.training.sim_to_real_recipes import DEFAULT
 from softform_core.training.trained_sim_to_real import FrameFlag, TrainedSimToReal
 from softform_core.units import MM_PER_M
 from softform_studies.sim_to_real.direct_learning import AS_PRINTED, DirectLearning, DirectRecipe, train_direct
+from softform_studies.sim_to_real.make_frames import wears_many_markers
 from softform_studies.sim_to_real.non_rigid import register_surface
+
+
+def recipe_for(robot: Robot, recipe: Recipe) -> Recipe:
+    """The recipe as `train s2r` takes it for the robot: for its frames, with the layers that its description names."""
+    if recipe.name == DEFAULT.name and wears_many_markers(robot):
+        recipe = MARKERS
+    hidden = robot.networks.sim_to_real
+    return recipe if hidden is None else replace(recipe, hidden=tuple(hidden))
 
 
 @dataclass(frozen=True)
@@ -49,6 +60,12 @@ class Learners:
         simulated = ForwardPipeline(self.forward_kinematics, uv, None, self.patches)
         unfit = unfit_scans(frames, simulated)
         return frames.part(np.setdiff1d(np.arange(len(frames)), [flag.frame for flag in unfit])), unfit
+
+    def learn(self, frames: Frames | MarkerFrames, recipe: Recipe) -> TrainedSimToReal:
+        """Ours, from whatever was captured."""
+        return (
+            self.from_markers(frames, recipe) if isinstance(frames, MarkerFrames) else self.from_scans(frames, recipe)
+        )
 
     def from_scans(self, frames: Frames, recipe: Recipe) -> TrainedSimToReal:
         """Ours: no correspondences, learned confidence."""

@@ -11,10 +11,7 @@ from softform_core.errors import SoftformError
 
 
 class Ledger:
-    """One JSON line for each finished run: its settings, their digest, and its result.
-
-    Args:
-        path: The file; made with its folder if missing.
+    """One JSON line for each finished run, in a file that is made if missing: settings, their digest, and result.
 
     Raises:
         SoftformError: If it cannot be read or written.

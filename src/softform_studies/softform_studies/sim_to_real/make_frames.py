@@ -9,12 +9,13 @@ from scipy.spatial import cKDTree
 
 from softform_core.arrays import Array
 from softform_core.frames.frames import Frames, MarkerFrames
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.registration.base_alignment import base_alignment
 from softform_core.registration.markers import register_markers
 from softform_core.registration.rest_surface import rest_surface_of
-from softform_core.registration.rigid import RigidTransform
 from softform_core.robots import Robot
 from softform_core.shapes.target import estimate_normals
+from softform_core.training.marker_learning import MARKERS
 from softform_rig.device_pose import DevicePose
 from softform_rig.gap import random_actuations
 from softform_rig.live_body import LiveBody
@@ -39,21 +40,69 @@ MISSING_M = 0.006
 
 @dataclass(frozen=True)
 class TrueSurfaces:
-    """Shapes that a reality really takes; for evaluation only.
-
-    Attributes:
-        actuation: (n, k) Pa, commanded.
-        vertices: (n, V, 3) m, robot frame.
-        faces: (F, 3).
-    """
+    """Shapes (n, V, 3) m, faces (F, 3), that a reality really takes under (n, k) Pa; for evaluation only."""
 
     actuation: Array
     vertices: Array
     faces: NDArray[np.int32]
 
+    def part(self, chosen: slice) -> "TrueSurfaces":
+        """Some of the shapes."""
+        return TrueSurfaces(self.actuation[chosen], self.vertices[chosen], self.faces)
+
+
+def true_surfaces(robot: Robot, reality: Reality, count: int, seed: int) -> TrueSurfaces:
+    """Shapes at random actuations; the body is moved from each to the next, so hysteresis counts.
+
+    Raises:
+        SoftformError: If an actuation has no equilibrium in this reality.
+    """
+    live, actuation = LiveBody(robot, reality), random_actuations(robot, count, seed)
+    return TrueSurfaces(actuation, np.array([live.commanded_shape(each) for each in actuation]), live.faces)
+
+
+def make_captured(
+    robot: Robot,
+    reality: Reality,
+    frames: int,
+    held_out: int,
+    points: int,
+    seed: int,
+    shapes: TrueSurfaces | None = None,
+) -> tuple[Frames | MarkerFrames, TrueSurfaces, float]:
+    """Frames as the robot is captured: by motion capture where it wears more markers than kernels, else by scanner.
+
+    Args:
+        robot: The robot.
+        reality: Reality of the robot.
+        frames: Number of captured frames.
+        held_out: Number of actuations after them whose true surface is kept.
+        points: Points drawn at random from each scan.
+        seed: Seed of actuations and devices.
+        shapes: As for `make_frames`.
+
+    Returns:
+        As `make_frames` and `make_marker_frames`.
+    """
+    if wears_many_markers(robot):
+        missing = reality.motion_capture.missing
+        return make_marker_frames(robot, reality, frames, held_out, missing, seed, shapes)
+    return make_frames(robot, reality, frames, held_out, points, seed, shapes)
+
+
+def wears_many_markers(robot: Robot) -> bool:
+    """Whether it wears more markers than the warp has kernels: the paper's arm of bellows is captured by 400."""
+    return robot.markers > MARKERS.kernels
+
 
 def make_frames(
-    robot: Robot, reality: Reality, frames: int, held_out: int, points: int = 1000, seed: int = 0
+    robot: Robot,
+    reality: Reality,
+    frames: int,
+    held_out: int,
+    points: int = 1000,
+    seed: int = 0,
+    shapes: TrueSurfaces | None = None,
 ) -> tuple[Frames, TrueSurfaces, float]:
     """Scan random actuations, then take the true surface at other ones.
 
@@ -61,11 +110,12 @@ def make_frames(
 
     Args:
         robot: The robot.
-        reality: Reality of the robot; the membrane is moved from each actuation to the next, so hysteresis counts.
+        reality: Reality of the robot.
         frames: Number of captured frames.
         held_out: Number of actuations after them whose true surface is kept.
         points: Points drawn at random from each scan.
         seed: Seed of actuations and scanner.
+        shapes: At least so many of `true_surfaces` with this seed, where they are known already.
 
     Returns:
         Captured frames, true surfaces of the held-out actuations, mean fraction of the surface missing in a frame.
@@ -73,22 +123,21 @@ def make_frames(
     Raises:
         SoftformError: If an actuation has no equilibrium in this reality.
     """
-    actuation = random_actuations(robot, frames + held_out, seed)
-    live = LiveBody(robot, reality)
+    shapes = shapes or true_surfaces(robot, reality, frames + held_out, seed)
     radius = 0.6 * float(np.linalg.norm(robot.extent))
     scanner = Scanner(reality.scanner, _SCANNER_POSE, radius, seed)
     registration = session_registration(robot, reality.scanner, _SCANNER_POSE, seed)
     draw = np.random.default_rng(seed)
     clouds, normals, missing = [], [], []
-    for vertices in map(live.commanded_shape, actuation[:frames]):
-        scan = scanner.scan(vertices, live.faces)
+    for vertices in shapes.vertices[:frames]:
+        scan = scanner.scan(vertices, shapes.faces)
         registered = registration.apply(scan.points)
         missing.append(float((cKDTree(registered).query(vertices)[0] > MISSING_M).mean()))
         chosen = draw.choice(len(registered), min(points, len(registered)), replace=False)
         clouds.append(registered[chosen])
         normals.append(registration.rotate(_estimated(scan))[chosen])
-    captured = Frames(actuation[:frames], clouds, normals)
-    return captured, _true_surfaces(live, actuation[frames:]), float(np.mean(missing))
+    captured = Frames(shapes.actuation[:frames], clouds, normals)
+    return captured, shapes.part(slice(frames, frames + held_out)), float(np.mean(missing))
 
 
 def session_registration(robot: Robot, described: ScannerDescription, pose: DevicePose, seed: int) -> RigidTransform:
@@ -129,6 +178,7 @@ def make_marker_frames(
     held_out: int,
     missing: float = 0.02,
     seed: int = 0,
+    shapes: TrueSurfaces | None = None,
 ) -> tuple[MarkerFrames, TrueSurfaces, float]:
     """Capture markers at random actuations, the same as `make_frames` takes, registered at rest.
 
@@ -139,6 +189,7 @@ def make_marker_frames(
         held_out: Number of actuations after them whose true surface is kept.
         missing: Share of the markers that a frame lacks on average, in place of the reality's own.
         seed: Seed of actuations and motion capture.
+        shapes: As for `make_frames`.
 
     Returns:
         Captured frames, true surfaces of the held-out actuations, share of the markers that is missing.
@@ -146,7 +197,7 @@ def make_marker_frames(
     Raises:
         SoftformError: If an actuation has no equilibrium in this reality.
     """
-    actuation = random_actuations(robot, frames + held_out, seed)
+    shapes = shapes or true_surfaces(robot, reality, frames + held_out, seed)
     live = LiveBody(robot, reality)
     described = reality.motion_capture.model_copy(update={"missing": missing, "pose": _NO_REGISTRATION})
     at_rest = live.rest
@@ -157,11 +208,9 @@ def make_marker_frames(
     clock = itertools.count(step=_BETWEEN_CAPTURES)
     unmoved = live.commanded_shape(robot.rest_actuation)
     rest = np.nanmean([cameras.capture(unmoved, next(clock)) for _ in range(_REST_CAPTURES)], axis=0)
-    positions = [cameras.capture(live.commanded_shape(a), next(clock)) for a in actuation[:frames]]
-    captured = MarkerFrames(actuation[:frames], cameras.names, register_markers(rest, robot), np.array(positions))
+    positions = [cameras.capture(vertices, next(clock)) for vertices in shapes.vertices[:frames]]
+    captured = MarkerFrames(
+        shapes.actuation[:frames], cameras.names, register_markers(rest, robot), np.array(positions)
+    )
     share = float(1.0 - captured.visible.mean())
-    return captured, _true_surfaces(live, actuation[frames:]), share
-
-
-def _true_surfaces(live: LiveBody, actuation: Array) -> TrueSurfaces:
-    return TrueSurfaces(actuation, np.array([live.commanded_shape(a) for a in actuation]), live.faces)
+    return captured, shapes.part(slice(frames, frames + held_out)), share

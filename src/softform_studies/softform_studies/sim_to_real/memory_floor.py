@@ -11,8 +11,7 @@ from softform_core.shapes.target import TargetShape
 from softform_core.simulation.newton import find_equilibria
 from softform_core.units import MM_PER_M
 from softform_rig.gap import random_actuations
-from softform_rig.live_body import HELD_S
-from softform_rig.memory import Memory
+from softform_rig.live_body import HELD_S, Memory
 from softform_rig.reality import Reality, true_values
 from softform_studies.sim_to_real.judge import Errors
 

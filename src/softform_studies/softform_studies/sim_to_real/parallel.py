@@ -15,24 +15,14 @@ from softform_studies.sim_to_real.learners import Learners
 
 @dataclass(frozen=True)
 class Lesson:
-    """One training.
-
-    Attributes:
-        way: Name of a method of `Learners`.
-        arguments: Arguments of the method.
-    """
+    """One training: the name of a method of `Learners`, and its arguments."""
 
     way: str
     arguments: tuple[Any, ...]
 
 
 def learn_all(learners: Learners, lessons: Mapping[str, Lesson], jobs: int) -> Iterator[tuple[str, Any]]:
-    """Train everything; yields names and what was learned, each as soon as it is.
-
-    Args:
-        learners: Learners that are trained; progress bars are shown only with one job.
-        lessons: Lessons by name.
-        jobs: Processes; with one, all is done here, in order.
+    """Train everything in `jobs` processes, or with one here and in order; yields names and what was learned as it is.
 
     Raises:
         SoftformError: If a training fails or its process dies; those that have not begun are dropped.

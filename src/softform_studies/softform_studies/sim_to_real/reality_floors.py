@@ -1,16 +1,89 @@
-"""The floors beside which every figure of `softform bench sim2real` is printed."""
+"""The floors beside which every figure of `softform bench sim2real` is printed: what no learning can get below.
 
+- spline: a B-spline surface fitted to the true shape itself; the error of the representation (paper 000, Eq. 1).
+- warp: the RBF warp (Eq. 2) of the simulated shape that fits this one true shape best; the error of the kernels.
+- forward kinematics: N_fk against the simulator.
+"""
+
+import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from softform_core.arrays import Array
 from softform_core.forward.rbf_warp import SimToReal
+from softform_core.inverse.closest_points import ClosestPoints
 from softform_core.robots import Robot
 from softform_core.simulation.simulated_body import equilibrium_points, rest_points
+from softform_core.surface.fit import SurfaceFitter
+from softform_core.surface.patch_set import PatchSet
 from softform_core.units import MM_PER_M
 from softform_rig.reality import Reality
-from softform_studies.sim_to_real.floors import fitted_surface, warped_onto
 from softform_studies.sim_to_real.judge import Errors, Judge, search_tree
+from softform_studies.sim_to_real.warp_fit import WarpSpace
+
+_SAMPLES_PER_CONTROL_POINT = 3
+_ITERATIONS = 8
+_TANGENTIAL = 0.03
+"""Less lowers the mean of the warp floor a little and lets points slide past the rim, which raises its maximum."""
+
+
+def fitted_surface(rest: Array, shapes: Array, faces: NDArray[np.integer], patches: PatchSet, uv: Array) -> Array:
+    """Points of B-spline surfaces fitted to meshes that share their triangles; the spline floor, (n, P, 3) mm.
+
+    Each triangle gives more points than its corners, so that a mesh coarser than the control grid can be fitted.
+
+    Args:
+        rest: (V, 3) the mesh at rest, whose flattening gives the parameters.
+        shapes: (n, V, 3) mm.
+        faces: (F, 3).
+        patches: Patch set of the surface, of one patch.
+        uv: (P, 2) parameters to evaluate.
+
+    Raises:
+        SoftformError: If the rest mesh cannot be flattened, or does not determine the control points.
+    """
+    patch = patches.only
+    cells = math.sqrt(len(faces) / 2.0)
+    barycentric = _barycentric(math.ceil(_SAMPLES_PER_CONTROL_POINT * max(patch.rows, patch.cols) / cells))
+    mesh = patch.parametrised(rest, faces)
+    inner_uv = (barycentric @ mesh.corners).reshape(-1, 2)
+    if patch.periodic:
+        inner_uv[:, 0] %= 1.0
+    inner = (barycentric @ shapes[:, mesh.kept][:, mesh.faces]).reshape(len(shapes), -1, 3)
+    fitter = SurfaceFitter(np.clip(np.vstack([mesh.uv, inner_uv]), 0.0, 1.0), *patch)
+    return patch.evaluate(fitter.fit(np.concatenate([shapes[:, mesh.kept], inner], axis=1)), uv)
+
+
+def warped_onto(points: Array, centers: Array, width: float, truth: ClosestPoints) -> Array:
+    """The simulated shape, warped by Eq. 2 as close to a true surface as least squares bring it; the warp floor.
+
+    Closest points on the truth are found again after each solve; distances count along its normals.
+
+    Args:
+        points: (P, 3) mm, simulated.
+        centers: (N, 3) mm, kernel centers on the simulated surface.
+        width: c of Eq. 2, 1/mm^2.
+        truth: The true surface.
+
+    Returns:
+        (P, 3) mm.
+    """
+    space, warped = WarpSpace(points, centers, width), points
+    for _ in range(_ITERATIONS):
+        matches = truth.query(warped)
+        warped = space.nearest_warp(matches.points, matches.normals, np.ones(len(points)), _TANGENTIAL)
+    return warped
+
+
+def _barycentric(parts: int) -> Array:
+    """Barycentric coordinates that cut the sides of a triangle into so many parts, (b, 3), without the corners."""
+    steps = np.arange(parts + 1)
+    first, second = np.meshgrid(steps, steps, indexing="ij")
+    third = parts - first - second
+    inside = (third >= 0) & (np.maximum.reduce([first, second, third]) < parts)
+    return np.stack([first[inside], second[inside], third[inside]], axis=1) / parts
 
 
 @dataclass(frozen=True)
@@ -30,12 +103,6 @@ class Floors:
 
 def floors(robot: Robot, reality: Reality, judge: Judge, kernels: SimToReal) -> Floors:
     """Measure the floors at the held-out actuations.
-
-    Args:
-        robot: The robot.
-        reality: Reality of the robot.
-        judge: Judge at the held-out actuations.
-        kernels: Transfer whose kernels and width the warp of each frame uses.
 
     Raises:
         SoftformError: If the simulator has no shape at a held-out actuation.

@@ -12,13 +12,7 @@ _SMALLEST = 1e-3
 
 
 class WarpSpace:
-    """All warps of one shape with given kernels, in well-conditioned coordinates (`stable_directions`).
-
-    Args:
-        points: (P, 3) mm, the shape.
-        centers: (N, 3) mm, kernel centers on it.
-        width: c of Eq. 2, 1/mm^2.
-    """
+    """All warps of a shape (P, 3) mm with kernels at (N, 3) mm, well-conditioned (`stable_directions`)."""
 
     def __init__(self, points: Array, centers: Array, width: float) -> None:
         self.points = points

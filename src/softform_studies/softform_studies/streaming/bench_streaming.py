@@ -1,9 +1,9 @@
 """Section `streaming` of `softform bench ik`: a target that moves, followed by the running stack on the virtual rig."""
 
 import time
-from types import TracebackType
 
 import numpy as np
+import psutil
 from sensor_msgs.msg import PointCloud2
 
 from softform_core import priority
@@ -20,7 +20,6 @@ from softform_ros.background_node import BackgroundNode
 from softform_ros.conversions import nanoseconds_from_stamp, points_from_cloud
 from softform_ros.stack_state import wait_until_active
 from softform_studies.ik.ik_prediction import SHIPPED
-from softform_studies.streaming.processor_shares import processor_shares
 from softform_studies.streaming.streamed_path import StreamedPath, actuation_path
 from softform_studies.streaming.streaming_record import (
     StateSeen,
@@ -29,6 +28,19 @@ from softform_studies.streaming.streaming_record import (
     punctuality,
     surface_error_mm,
 )
+
+
+def processor_shares() -> dict[str, float]:
+    """Per cent of the processors' time since this thread's last call.
+
+    Returns:
+        What all there is had `in_use`, and what the host of a virtual machine had `stolen`.
+    """
+    shares = psutil.cpu_times_percent()
+    stolen = float(getattr(shares, "steal", 0.0))
+    idle = shares.idle + getattr(shares, "iowait", 0.0)
+    return {"in_use": round(100.0 - idle - stolen, 1), "stolen": stolen}
+
 
 RATE = 50.0
 """Targets a second."""
@@ -64,22 +76,11 @@ class Controller:
         node.create_subscription(PointCloud2, "rig/true_surface", self._on_surface, qos.TRUE_SURFACE)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._background.__exit__(kind, error, trace)
+    def __exit__(self, *error: object) -> None:
+        self._background.__exit__(*error)
 
     def stream(self, seconds: float, place: float, pace: float) -> float:
-        """Publish targets at `RATE`.
-
-        Args:
-            seconds: Duration, s.
-            place: First step on the path.
-            pace: Places a target; 0 stays.
-
-        Returns:
-            Where on the path it ended.
-        """
+        """Publish targets at `RATE` from a place on the path, `pace` places a target; return where it ended."""
         priority.ask_for_priority(priority.STREAM)
         started, count = time.monotonic(), round(seconds * RATE)
         for index in range(count):
@@ -108,11 +109,7 @@ class Controller:
 
 
 def streaming(seconds: float = 60.0) -> dict[str, object]:
-    """Streaming servo on the running stack: deadlines, latency, tracking error beside the quasi-static optimum.
-
-    Args:
-        seconds: Time for which the target moves, s.
-    """
+    """Streaming servo on the running stack for some seconds: deadlines, latency, tracking error beside the optimum."""
     robot = load_robot("membrane")
     model = str(models_of(robot.name) / SHIPPED)
     models = LivePipeline(robot, sim_to_real=model)
@@ -122,10 +119,7 @@ def streaming(seconds: float = 60.0) -> dict[str, object]:
     folder = new_run_folder("bench-streaming")
     enter_domain_of_its_own()
     arguments = {"robot": robot.name, "run_dir": str(folder), "sim_to_real": model}
-    with (
-        (folder / "launch.log").open("wb") as log,
-        LaunchedStack("softform", arguments, output=log) as stack,
-    ):
+    with (folder / "launch.log").open("wb") as log, LaunchedStack("softform", arguments, output=log) as stack:
         try:
             wait_until_active("softform", _START_TIMEOUT, lambda: stack.exit_code is not None)
             with Controller("/softform", path) as controller:

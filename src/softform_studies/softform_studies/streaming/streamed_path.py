@@ -18,13 +18,7 @@ _BATCH = 20
 
 
 def actuation_path(robot: Robot, steps: int, seed: int) -> Array:
-    """A closed path through the working range, each actuator a random sum of a few harmonics, (steps, k).
-
-    Args:
-        robot: Robot whose range is used.
-        steps: Places along the path, evenly spaced in time.
-        seed: Seed of amplitudes and phases.
-    """
+    """A closed path through the working range, each actuator a random sum of a few harmonics, (steps, k)."""
     random = np.random.default_rng(seed)
     turn = 2.0 * np.pi * np.arange(steps) / steps
     order = np.arange(1, HARMONICS + 1)

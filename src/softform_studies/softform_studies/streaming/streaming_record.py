@@ -16,12 +16,7 @@ _S_PER_NS = 1e-9
 
 @dataclass(frozen=True)
 class Surface:
-    """The true surface of the robot at one moment.
-
-    Attributes:
-        stamp: ns since the epoch.
-        points: (N, 3) m.
-    """
+    """The true surface of the robot, (N, 3) m, at one moment, ns since the epoch."""
 
     stamp: int
     points: Array

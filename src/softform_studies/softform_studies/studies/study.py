@@ -21,7 +21,7 @@ _HISTOGRAMS = ("distances", "normal_errors")
 def carry_out(
     name: str, robot: Robot, reality: Reality, scale: Scale, seed: int, folder: Path, progress: bool = False
 ) -> list[Path]:
-    """Do what is not done yet, and write NAME.csv, NAME.json and NAME.png.
+    """Do what is not done yet, and write NAME.csv, NAME.json and NAME.png; returns the files written.
 
     Args:
         name: One of `STUDIES`.
@@ -31,9 +31,6 @@ def carry_out(
         seed: Seed of actuations, scanner and training.
         folder: Folder of `runs.jsonl` with the finished trainings, and of the files.
         progress: Show a progress bar on standard error.
-
-    Returns:
-        The files written.
 
     Raises:
         SoftformError: If another process is at it, the reality has no shape, or a file cannot be written.

@@ -31,10 +31,6 @@ def waypoints() -> dict[str, object]:
 def follow_in_reality(robot: Robot, reality_name: str) -> dict[str, object]:
     """Learn N_s2r from as many captured tips as the paper took, and follow the '8' with and without it.
 
-    Args:
-        robot: One of `EIGHTS`.
-        reality_name: Name in `config/realities`.
-
     Raises:
         SoftformError: If a model or the reality cannot be read, or the reality has no equilibrium.
     """

@@ -26,11 +26,6 @@ from softform_studies.waypoints.waypoints import EIGHTS
 def draw_waypoints(robot: Robot, reality_name: str, path: Path) -> None:
     """Draw the '8', the real tips with and without N_s2r, and actuations of two starts and of direct IK.
 
-    Args:
-        robot: One of `bench.waypoints.EIGHTS`.
-        reality_name: Name in `config/realities`, with a shipped N_s2r.
-        path: Path of the picture.
-
     Raises:
         SoftformError: If a model or the reality cannot be read.
     """

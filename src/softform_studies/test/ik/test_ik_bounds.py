@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from softform_core.forward.pipeline import ForwardPipeline
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.inverse.inverse import solve_prepared
-from softform_core.registration.rigid import RigidTransform
 from softform_core.surface.patch_set import SHEET
 from softform_studies.ik.ik_bounds import PropertyCounts, corners_of, disturbed_targets, solve_from
 

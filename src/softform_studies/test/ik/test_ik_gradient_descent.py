@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.inverse.closest_points import MeshSearch
 from softform_core.inverse.ik_options import Termination
 from softform_core.inverse.inverse import solve_inverse_kinematics
-from softform_core.registration.rigid import RigidTransform
 from softform_core.shapes.target import TargetShape
 from softform_core.surface.patch_set import SHEET
 from softform_studies.ik.gradient_descent import icp, solve_by_algorithm2

@@ -70,11 +70,7 @@ DEFAULT_COUNT = sum(SHARES.values())
 
 
 def script(count: int, only: str | None = None) -> list[tuple[str, str]]:
-    """Class and variant of each injection: the classes in turn by their shares, the variants of each in turn.
-
-    Args:
-        count: Number of injections.
-        only: The one class to inject; None for all.
+    """Class (or `only` one) and variant of each injection: the classes by their shares, the variants of each in turn.
 
     Raises:
         SoftformError: If there is no such class.
@@ -94,12 +90,6 @@ def script(count: int, only: str | None = None) -> list[tuple[str, str]]:
 
 def run(order: Sequence[tuple[str, str]], ledger: Ledger, folder: Path, say: Callable[[str], None]) -> list[Outcome]:
     """Carry out what the ledger lacks, that of tendons last; returns the outcomes of all.
-
-    Args:
-        order: Class and variant of each injection.
-        ledger: Record of the injections.
-        folder: Folder of the run's files.
-        say: Takes a line of progress.
 
     Raises:
         SoftformError: If the stack does not come up.

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from softform_core.cli.figures import json_option, report_figures
+from softform_core.cli.shared import json_option, report_figures
 
 _BUSY = 2.0
 _LATEST_MS = 250.0

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from softform_core.errors import SoftformError
-from softform_core.frames.marker_store import load_marker_recording, open_marker_frames
+from softform_core.frames.marker_store import open_marker_frames
 from softform_core.frames.recording import FrameStatus
 from softform_interfaces.action import CollectDataset
 from softform_ros.action_caller import ActionCaller
@@ -74,7 +74,7 @@ class Collecting:
 def lost_frames(store: Path, stack: RigStack, stored: int) -> int:
     """How many of the frames that were stored cannot be read."""
     try:
-        recording = load_marker_recording(store, stack.robot)
+        recording = open_marker_frames(store, stack.robot).recording()
     except (SoftformError, OSError, ValueError, KeyError):
         return stored
     return max(0, stored - len(recording.numbers) - _rejected(store, stack))
@@ -87,14 +87,7 @@ def _rejected(store: Path, stack: RigStack) -> int:
 def frames_lost_while_collecting(
     stack: RigStack, fault_class: str, variant: str, fault: Callable[[RigStack], tuple[float, bool]]
 ) -> Outcome:
-    """Collect, let the fault happen, and judge vent and store.
-
-    Args:
-        stack: Running stack.
-        fault_class: Fault class of the outcome.
-        variant: Variant of the outcome.
-        fault: Happens; returns its moment, s of `time.monotonic`, and whether nothing hangs.
-    """
+    """Collect, let the fault happen, which returns its moment and whether nothing hangs, and judge vent and store."""
     with Collecting(stack) as collecting:
         stored = collecting.stored
         moment, ended = fault(stack)

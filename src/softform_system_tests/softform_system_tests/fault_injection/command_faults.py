@@ -74,14 +74,7 @@ class WrongCommands:
 
 
 def wrong_command(robot: Robot, variant: str, lease: tuple[str, int], now: float) -> ActuatorCommand:
-    """A command that must be rejected.
-
-    Args:
-        robot: Robot that the command is for.
-        variant: Kind of wrong command.
-        lease: Holder and id of the driver's lease.
-        now: Present time, s since the epoch.
-    """
+    """A command that must be rejected."""
     names: Sequence[str] = robot.actuators
     units: Sequence[str] = [robot.unit] * len(names)
     values = [0.5 * float(top) for top in robot.actuator_max]

@@ -62,7 +62,9 @@ class SerialFaults:
             outcome = vents(stack, self.name, variant, shown, shown + STREAM_TIMEOUT, latches=True)
             if kind != "stall" or not outcome.safe:
                 return outcome
-            wrong = _not_vented_once_back(stack, kind, shown)
+            # What was sent just as the board fell silent comes before the vent.
+            vent = stack.wire.first_vent(shown, 0.0)
+            wrong = _not_vented_once_back(stack, kind, shown, shown if vent is None else vent.time)
             return replace(outcome, safe=False, found=f"{outcome.found}, but {wrong}") if wrong else outcome
         if kind == "disconnect":
             return self._pulled(stack, variant, shown)
@@ -73,7 +75,7 @@ class SerialFaults:
         noticed = wait_for(lambda: stack.watch.driver_state == DriverState.FAULT, STREAM_TIMEOUT + LATCHED_SECONDS)
         if not noticed:
             return Outcome(self.name, variant, False, "the driver did not notice")
-        wrong = _not_vented_once_back(stack, "disconnect", shown)
+        wrong = _not_vented_once_back(stack, "disconnect", shown, shown)
         return Outcome(self.name, variant, wrong is None, wrong or "latched, and vented once it was plugged in again")
 
     def _disturbed(self, stack: RigStack, variant: str, shown: float, lasting: float) -> Outcome:
@@ -89,14 +91,14 @@ class SerialFaults:
         return Outcome(self.name, variant, wrong is None, wrong or found)
 
 
-def _not_vented_once_back(stack: RigStack, kind: str, shown: float) -> str | None:
+def _not_vented_once_back(stack: RigStack, kind: str, shown: float, no_air_since: float) -> str | None:
     """What is wrong with a silent board that comes back with its values; None if it is vented and stays so."""
     back = stack.watch.fault_moment(kind, "ends", shown, 2.0 * _LASTING)
     if back is None:
         return "the rig did not end the fault"
     if stack.wire.first_vent(back, _FOUND_AGAIN_SECONDS) is None:
         return "it was not vented once it was back"
-    return not_latched(stack, shown)
+    return not_latched(stack, no_air_since)
 
 
 def _counters(stack: RigStack) -> int:
@@ -115,11 +117,7 @@ class CaptureFaults:
     """
 
     def __init__(
-        self,
-        name: str,
-        counters: Mapping[str, tuple[str, ...]],
-        node: str,
-        captures: Callable[[RigStack], int],
+        self, name: str, counters: Mapping[str, tuple[str, ...]], node: str, captures: Callable[[RigStack], int]
     ) -> None:
         self.name, self.variants = name, tuple(counters)
         self._node, self._counters, self._captures = node, counters, captures

@@ -5,7 +5,6 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from types import TracebackType
 
 from std_srvs.srv import Trigger
 
@@ -40,12 +39,7 @@ _OUTDATED = "after 'inverse_kinematics' was asked to move"
 
 
 class HeldShape:
-    """A goal that `inverse_kinematics` moves to, and holds afterwards, while the `with` block lasts.
-
-    Args:
-        stack: Running stack, whose commander is ended.
-        midway: Whether the block begins on the way there.
-    """
+    """A goal that `inverse_kinematics` moves to (from `midway` on) and then holds, while the `with` block lasts."""
 
     def __init__(self, stack: RigStack, midway: bool = False) -> None:
         self._stack, self._midway = stack, midway
@@ -73,9 +67,7 @@ class HeldShape:
             raise SoftformError(f"No shape is held: {self._failure}", "See the launch's log.")
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Let go of the robot, if its holder is there."""
         node = self._stack.watch.node
         if self.is_held:
@@ -204,14 +196,7 @@ def _free_the_robot(stack: RigStack) -> None:
 
 
 def stays_vented(stack: RigStack, outcome: Outcome, since: float, meanwhile: Callable[[], None]) -> Outcome:
-    """Judge that nothing lets air in after the vent, while something is tried that must not, and some time after it.
-
-    Args:
-        stack: Hurt already.
-        outcome: Outcome of the vent.
-        since: When the fault began, s of `time.monotonic`.
-        meanwhile: Attempt to move the robot.
-    """
+    """Judge that nothing lets air in after the vent, while something is tried that must not, and some time after it."""
     if not outcome.safe:
         return outcome
     vent = stack.wire.first_vent(since, 0.0)

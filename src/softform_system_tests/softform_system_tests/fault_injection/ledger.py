@@ -8,10 +8,7 @@ from softform_system_tests.fault_injection.outcome import Outcome
 
 
 class Ledger:
-    """Outcomes by the number of their injection in the script.
-
-    Args:
-        path: The file; begun if it is missing.
+    """Outcomes by the number of their injection in the script, in a file that is begun if it is missing.
 
     Raises:
         SoftformError: If it cannot be read.

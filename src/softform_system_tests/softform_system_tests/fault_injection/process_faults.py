@@ -23,16 +23,12 @@ _ENDED_SECONDS = 10.0
 _LAUNCH_ENDED_SECONDS = 20.0
 _REPORTED_SECONDS = 10.0
 _LOST_BOARD_SECONDS = 3.0
+_HEARD_SECONDS = 10.0
+"""s in which a driver that was started again is heard: processes find each other late on a busy machine."""
 
 
 class EndedProcess:
-    """Ends one process with a signal and judges what the others make of it.
-
-    Args:
-        name: Name of the class.
-        number: SIGKILL or SIGTERM.
-        variants: Processes: nodes, `guardian`, `commander`, `launch`, `collector while collecting`.
-    """
+    """Ends one process (a node, `guardian`, `commander`, …) with a signal and judges what the others make of it."""
 
     def __init__(self, name: str, number: signal.Signals, variants: tuple[str, ...]) -> None:
         self.name, self.variants, self._number = name, variants, number
@@ -76,6 +72,7 @@ class EndedProcess:
         vent = stack.wire.first_vent(moment, 0.0)
         stack.replace_what_is_gone()
         stack.keep_commanding()
+        wait_for(lambda: stack.watch.driver_states[-1][0] > moment, _HEARD_SECONDS)
         wrong = not_latched(stack, moment if vent is None else vent.time)
         found = f"{outcome.found}, but the next one: {wrong}" if wrong else f"{outcome.found}; the next one is latched"
         return replace(outcome, safe=wrong is None, found=found)

@@ -38,10 +38,5 @@ def _is_salvaged(bag: Path) -> bool:
 
 
 def lost_messages(bag: Path, written: int) -> int:
-    """How many of the messages that were written are not there any more.
-
-    Args:
-        bag: Folder of the bag; its recorder has ended.
-        written: Messages handed to the operating system before the fault.
-    """
+    """How many of the messages that were handed to the operating system before the fault are not in the bag."""
     return max(0, written - readable_messages(bag))

@@ -5,7 +5,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from types import TracebackType
 
 import numpy as np
 import psutil
@@ -59,10 +58,6 @@ class RigStack:
         clock: Clock of all its processes.
         processes: Processes of the stack.
         commander: The process that keeps the robot moving.
-
-    Args:
-        robot: Robot on the rig.
-        folder: Existing folder for the run's files.
     """
 
     def __init__(self, robot: Robot, folder: Path) -> None:
@@ -87,14 +82,12 @@ class RigStack:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """End everything."""
         if self.commander is not None:
             self.silence_commander()
         self.processes.end()
-        self.watch.__exit__(kind, error, trace)
+        self.watch.__exit__(*error)
 
     def _start_watching(self) -> None:
         self.watch.__enter__()

@@ -13,10 +13,7 @@ _SOURCE = Path(__file__).with_suffix(".c")
 
 
 class ShiftedClock:
-    """The clock of the processes that are started with `environment`.
-
-    Args:
-        folder: Folder of the library and of the shift.
+    """The clock of the processes that are started with `environment`; library and shift lie in a folder.
 
     Raises:
         SoftformError: If there is no compiler, or it fails.

@@ -23,21 +23,10 @@ _NODE_WORD = "__node:="
 
 
 class StackProcesses:
-    """One launch, and what was started in place of processes that it lost.
-
-    Args:
-        namespace: ROS namespace of the stack.
-        folder: Folder of the launch log.
-        environment: Environment of all processes.
-        arguments: Tells those of the launch.
-    """
+    """One launch, and what was started in place of processes that it lost."""
 
     def __init__(
-        self,
-        namespace: str,
-        folder: Path,
-        environment: Mapping[str, str],
-        arguments: Callable[[], Mapping[str, str]],
+        self, namespace: str, folder: Path, environment: Mapping[str, str], arguments: Callable[[], Mapping[str, str]]
     ) -> None:
         self._namespace, self._arguments = namespace, arguments
         self.environment = dict(environment)

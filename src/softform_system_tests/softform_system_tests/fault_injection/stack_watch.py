@@ -3,7 +3,6 @@
 import time
 from collections import deque
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -83,10 +82,8 @@ class StackWatch:
         node.create_subscription(DiagnosticStatus, "rig/fault_events", self._on_fault_event, qos.FAULT_EVENTS)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._background.__exit__(kind, error, trace)
+    def __exit__(self, *error: object) -> None:
+        self._background.__exit__(*error)
 
     @property
     def driver_state(self) -> int:

@@ -5,7 +5,6 @@ import math
 import threading
 import time
 from pathlib import Path
-from types import TracebackType
 
 import numpy as np
 import psutil
@@ -40,15 +39,7 @@ _RESET_SECONDS = 25.0
 
 
 class TendonStack:
-    """Runs while the `with` block lasts.
-
-    Attributes:
-        rig: Bus and rod.
-        state: Last state that the driver published.
-
-    Args:
-        folder: Where to write; there already.
-    """
+    """Runs while the `with` block lasts, and writes into an existing folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._robot = folder, load_robot("tendon_rod")
@@ -75,16 +66,14 @@ class TendonStack:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """End everything."""
         self._ends.set()
         self._commander.join()
         if self._launch is not None:
             self._launch.stop()
         self.rig.stop()
-        self._background.__exit__(kind, error, trace)
+        self._background.__exit__(*error)
 
     @property
     def tightest(self) -> float:

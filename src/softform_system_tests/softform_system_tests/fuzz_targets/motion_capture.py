@@ -1,7 +1,6 @@
 """Entry points for fuzzers: any bytes are rejected in one way or read as what they are, soon and without a crash.
 
-`fuzz_one(data)` lets the first byte choose the parser. Checked beside the absence of crashes: whatever is accepted is
-consistent, so that no wrong frame gets past the parsers.
+Checked beside the absence of crashes: whatever is accepted is consistent, so that no wrong frame gets past the parsers.
 """
 
 import struct
@@ -16,7 +15,7 @@ from softform_capture.motion_capture.captured_frame import MalformedPacketError
 from softform_core.arrays import Array
 from softform_system_tests.fuzz_targets.motion_capture_seeds import SEEDS
 
-__all__ = ["SEEDS", "TARGETS", "fuzz_natnet", "fuzz_one", "fuzz_qualisys_settings", "fuzz_qualisys_stream"]
+__all__ = ["SEEDS", "TARGETS", "fuzz_natnet", "fuzz_qualisys_settings", "fuzz_qualisys_stream"]
 
 _SERVERS = [natnet_packets.Server(Version(*numbers), 1e7) for numbers in ((3, 0), (4, 0), (4, 1))]
 _LABELS = natnet_packets.Labels(["base_1", "m01", "m02"], {(1, 1): 0, (2, 1): 1, (2, 2): 2})
@@ -90,13 +89,3 @@ def fuzz_qualisys_settings(data: bytes) -> None:
 
 
 TARGETS = (fuzz_natnet, fuzz_qualisys_stream, fuzz_qualisys_settings)
-
-
-def fuzz_one(data: bytes) -> None:
-    """Give the bytes behind the first to the parser that it chooses.
-
-    Raises:
-        AssertionError: If something inconsistent is accepted.
-    """
-    if data:
-        TARGETS[data[0] % len(TARGETS)](data[1:])

@@ -30,13 +30,6 @@ _IMAGE = struct.Struct("<IIIB")  # height, width, step, encoding
 _ENCODINGS = ("bgr8", "rgb8", "bgra8", "rgba8", "yuv422_yuy2", "mono8", "")
 
 
-def fuzz_one(data: bytes) -> None:
-    """Give all bytes but the first to the reader that the first one names."""
-    if data:
-        targets = list(TARGETS.values())
-        targets[data[0] % len(targets)](data[1:])
-
-
 def fuzz_ply(data: bytes) -> None:
     """As a PLY file: a cloud has the points that the header promises."""
     shape = _read("scan.ply", data)

@@ -23,7 +23,7 @@ def engine() -> str:
 
 
 def fuzz(names: Sequence[str], inputs: int, folder: Path, seed: int, at_once: int) -> dict[str, object]:
-    """Fuzz targets.
+    """Fuzz targets; returns totals, and counts of each target.
 
     Args:
         names: Names of the targets.
@@ -31,9 +31,6 @@ def fuzz(names: Sequence[str], inputs: int, folder: Path, seed: int, at_once: in
         folder: Folder of the failing inputs, with one subfolder per target.
         seed: Seed of the mutations.
         at_once: Processes.
-
-    Returns:
-        Totals, and counts of each target.
 
     Raises:
         SoftformError: If there is no target.

@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from softform_core.cli.figures import json_option, report_figures
+from softform_core.cli.shared import json_option, report_figures
 
 
 @click.command()
@@ -24,13 +24,14 @@ def fuzz(inputs: int, only: tuple[str, ...], seed: int, jobs: int | None, json_p
       softform bench fuzz --inputs 1000000 --json -
       softform bench fuzz --only natnet --inputs 20000
     """  # noqa: D301
+    from softform_core.plugins import plugin_kinds
     from softform_core.processes import default_jobs
     from softform_core.run_folder import new_run_folder
     from softform_system_tests.fuzzing.campaign import fuzz as fuzz_targets
-    from softform_system_tests.fuzzing.targets import load_target, target_names
+    from softform_system_tests.fuzzing.targets import GROUP, load_target
     from softform_system_tests.fuzzing.trial import KINDS
 
-    names = list(only) or target_names()
+    names = list(only) or plugin_kinds(GROUP)
     for name in names:
         load_target(name)
     folder = new_run_folder("bench-fuzz")

@@ -12,12 +12,7 @@ _LONGEST_RANDOM = 64
 
 
 def mutated(seeds: Sequence[bytes], choose: random.Random) -> bytes:
-    """One input: a few changes of one of the seeds, or sometimes none of them at all.
-
-    Args:
-        seeds: Valid inputs, at least one.
-        choose: Decides everything.
-    """
+    """One input: a few changes of one of the valid seeds, or sometimes none of them at all."""
     if choose.random() < _RANDOM_SHARE:
         return choose.randbytes(choose.randrange(_LONGEST_RANDOM))
     data = bytearray(choose.choice(seeds))

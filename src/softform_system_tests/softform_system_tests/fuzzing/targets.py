@@ -9,16 +9,11 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import entry_points
 
-from softform_core.errors import SoftformError
+from softform_core.plugins import load_plugin
 
 GROUP = "softform.fuzz"
 
 Target = Callable[[bytes], None]
-
-
-def target_names() -> list[str]:
-    """Names of the registered targets."""
-    return sorted({point.name for point in entry_points(group=GROUP)})
 
 
 def package_of(name: str) -> str:
@@ -32,10 +27,8 @@ def load_target(name: str) -> Target:
     Raises:
         SoftformError: If there is none.
     """
-    for point in entry_points(group=GROUP, name=name):
-        target: Target = point.load()
-        return target
-    raise SoftformError(f"There is no fuzz target '{name}'.", f"Use one of: {', '.join(target_names()) or 'none'}.")
+    target: Target = load_plugin(GROUP, name, "fuzz target")[0]
+    return target
 
 
 def seeds_of(target: Target) -> list[bytes]:

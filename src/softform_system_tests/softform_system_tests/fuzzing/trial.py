@@ -24,13 +24,7 @@ class _HangError(BaseException):
 
 
 class Trial:
-    """Counts inputs and what they led to; its counts are in `counts.json` of the folder.
-
-    Args:
-        target: Gets the inputs.
-        folder: Folder of the failing inputs: `KIND-HASH` and `KIND-HASH.txt` with the traceback.
-        inputs: After so many the trial is over.
-    """
+    """Counts so many inputs and what they led to; counts and failing inputs, with tracebacks, are in the folder."""
 
     def __init__(self, target: Target, folder: Path, inputs: int) -> None:
         self._target, self._folder, self._inputs = target, folder, inputs

@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from softform_core.cli.figures import json_option, report_figures
+from softform_core.cli.shared import json_option, report_figures
 
 _LONGEST_PERIOD_MS = 25.0  # at the 99th percentile
 

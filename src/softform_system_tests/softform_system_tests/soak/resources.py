@@ -68,13 +68,7 @@ def usage(process: psutil.Process, seconds: float) -> Usage:
 
 
 def trend(seconds: Sequence[float], values: Sequence[float], floor: float) -> Trend:
-    """Fit a line.
-
-    Args:
-        seconds: (n,) moments, at least four.
-        values: (n,) of the quantity.
-        floor: Growth that is none.
-    """
+    """Fit a line through at least four values (n,) at moments (n,) s; growth below `floor` is none."""
     moments, held = np.asarray(seconds, dtype=np.float64), np.asarray(values, dtype=np.float64)
     slope, offset = np.polyfit(moments, held, 1)
     noise = float(np.std(held - (slope * moments + offset), ddof=2))
@@ -86,12 +80,7 @@ def trend(seconds: Sequence[float], values: Sequence[float], floor: float) -> Tr
 
 
 def trends(samples: Mapping[str, Sequence[Usage]], after: float) -> dict[str, dict[str, Trend]]:
-    """Trends of each process, by quantity.
-
-    Args:
-        samples: Samples of each process.
-        after: Seconds at the beginning that do not count: caches fill, threads start.
-    """
+    """Trends of each process, by quantity, after so many seconds: caches fill, threads start."""
     found = {}
     for name, all_of_them in samples.items():
         counted = [each for each in all_of_them if each.seconds >= after]

@@ -25,8 +25,7 @@ from softform_recording.parts import part_folders
 from softform_ros import qos
 from softform_ros.background_node import BackgroundNode
 from softform_ros.conversions import nanoseconds_from_stamp
-from softform_studies.streaming.bench_streaming import ROUND_SECONDS
-from softform_studies.streaming.processor_shares import processor_shares
+from softform_studies.streaming.bench_streaming import ROUND_SECONDS, processor_shares
 from softform_studies.streaming.streamed_path import StreamedPath, actuation_path
 from softform_system_tests.fault_injection.recorded_frames import readable_messages
 from softform_system_tests.fault_injection.stack_processes import StackProcesses
@@ -55,7 +54,6 @@ class SignsOfLife:
     """
 
     def __init__(self) -> None:
-        """Nothing is judged before `begin`."""
         self.commanded_at = self.recorder_health_at = 0.0
         self._has_begun, self._stopped = False, ""
 

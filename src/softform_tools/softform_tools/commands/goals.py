@@ -1,12 +1,10 @@
 """What the commands for a running stack share: options, Ctrl-C, progress, and messages of the outcome."""
 
-import json
 import math
 import signal
 import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
-from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from softform_core.files import write_atomically
+from softform_core.cli.shared import report_figures
 
 if TYPE_CHECKING:  # commands are listed without ROS
     from softform_interfaces.msg import ActuatorValues
@@ -98,11 +96,6 @@ def carried_out(
     Exits with `EXIT_FAILED` if it ends with an error code, which is shown with its text, with `EXIT_INTERRUPTED` if it
     was cancelled.
 
-    Args:
-        call: Sends the goal and waits for its end.
-        cancel: Cancels it.
-        advice: Remedy by error code; shown after the goal's own text.
-
     Raises:
         SoftformError: If the goal could not be sent.
     """
@@ -127,22 +120,11 @@ def carried_out(
 
 
 def tell(lines: list[str], result: Any, json_path: str | None) -> None:
-    """Tell an outcome: lines for people, and the result as JSON.
-
-    Args:
-        lines: For people; on standard error if the JSON goes to standard output.
-        result: A message.
-        json_path: File for the JSON, - for standard output, or None.
-    """
+    """Tell an outcome: lines for people, and the result as JSON in a file or (-) on standard output, if asked."""
     for line in lines:
         click.echo(line, err=json_path == "-")
-    if json_path is None:
-        return
-    text = json.dumps(as_json(result))
-    if json_path == "-":
-        click.echo(text)
-    else:
-        write_atomically(Path(json_path), (text + "\n").encode())
+    if json_path is not None:
+        report_figures(as_json(result), json_path)
 
 
 def as_json(value: Any) -> Any:

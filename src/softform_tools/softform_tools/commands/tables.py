@@ -49,12 +49,7 @@ def read_path(path: Path, robot: Robot, uv: Array) -> tuple[PointPath | Actuator
 
 
 def write_table(path: Path, names: list[str], rows: Array) -> None:
-    """Write a table as CSV.
-
-    Args:
-        path: The file; an existing one is replaced.
-        names: Names of the columns.
-        rows: (n, columns).
+    """Write rows (n, columns) as CSV over an existing file.
 
     Raises:
         SoftformError: If it cannot be written.

@@ -4,6 +4,7 @@ import importlib
 import os
 import shutil
 import time
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
@@ -38,7 +39,37 @@ from softform_tools.status.stack_status import (
     held_shape,
     motors_of,
 )
-from softform_tools.status.topic_watch import TopicWatch
+
+WINDOW = 5.0
+"""Seconds over which a rate is taken."""
+
+
+class TopicWatch:
+    """Arrivals of one topic; written by the executor's thread, read by another."""
+
+    def __init__(self) -> None:
+        self._arrivals: deque[float] = deque()
+        self._sent_at: float | None = None
+
+    def note(self, sent_at: float) -> None:
+        """Take a message that was sent at `sent_at`, s since the epoch."""
+        now = time.monotonic()
+        self._arrivals.append(now)
+        while self._arrivals[0] < now - WINDOW:
+            self._arrivals.popleft()
+        self._sent_at = sent_at
+
+    def rate(self) -> float:
+        """Messages a second over the last `WINDOW` seconds; 0 if fewer than two came."""
+        recent = [moment for moment in tuple(self._arrivals) if moment >= time.monotonic() - WINDOW]
+        if len(recent) < 2 or recent[-1] <= recent[0]:
+            return 0.0
+        return (len(recent) - 1) / (recent[-1] - recent[0])
+
+    def age(self) -> float | None:
+        """Seconds since the last message was sent; None if none came."""
+        return None if self._sent_at is None else max(0.0, time.time() - self._sent_at)
+
 
 _ROBOT_NODES = ("shape_predictor", "inverse_kinematics", "motion_planner", "collector")
 """Nodes whose `hardware_id` is the robot."""
@@ -71,12 +102,7 @@ class _Asked:
 
 
 class StackObserver:
-    """Observes one namespace until its node ends; something else spins the node.
-
-    Args:
-        node: Listens; it is not among the observed ones.
-        namespace: Such as `/softform`.
-    """
+    """Observes one namespace, such as `/softform`, until its node ends; something else spins the node."""
 
     def __init__(self, node: Node, namespace: str) -> None:
         self._node, self._namespace = node, namespace

@@ -177,14 +177,7 @@ def _is_full(disk: DiskStatus) -> bool:
 
 
 def nothing_runs(namespace: str, domain: int, elsewhere: list[str], other_domains: list[int]) -> SoftformError:
-    """What to say, and to do, if no node runs where it was looked for.
-
-    Args:
-        namespace: ROS namespace of the stack.
-        domain: ROS domain.
-        elsewhere: Namespaces in this domain in which nodes run.
-        other_domains: Domains in which stacks of this machine run.
-    """
+    """What to say if no node runs in a namespace and domain, but some in other ones."""
     if elsewhere:
         step = f"Nodes run in {', '.join(elsewhere)}: ./softform status --namespace {elsewhere[0]}"
     elif other_domains:

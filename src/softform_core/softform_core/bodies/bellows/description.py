@@ -1,7 +1,7 @@
 """The arm of bellows as a description."""
 
 from itertools import product
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,11 +10,6 @@ from pydantic import Field, model_validator
 from softform_core.arrays import Array
 from softform_core.robots.body import Body, Outline
 from softform_core.robots.description import Description, NotNegative, Positive
-
-if TYPE_CHECKING:
-    from softform_core.bodies.bellows.equilibrium import BellowsProblem
-    from softform_core.bodies.bellows.skinned import SkinnedArm
-    from softform_core.simulation.sampled_surface import SampledSurface
 
 SKIN = "skin"
 """The one patch: a tube around all bellows."""
@@ -78,6 +73,7 @@ class BellowsBody(Body):
         elements: Of each section.
     """
 
+    physics: ClassVar[str] = "softform_core.bodies.bellows.reality"
     kind: Literal["bellows"]
     sections: Annotated[int, Field(ge=1, le=9)]
     section: BellowsSection
@@ -117,39 +113,6 @@ class BellowsBody(Body):
             for section in range(self.sections)
             for x, y in self.section.places.tolist()
         ]
-
-    def simulator(self) -> "BellowsProblem":
-        """The arm as a rod of bellows."""
-        from softform_core.bodies.bellows.equilibrium import BellowsProblem
-        from softform_core.bodies.bellows.model import build_arm
-        from softform_core.bodies.bellows.skin import skin_of
-
-        return BellowsProblem(build_arm(self), skin_of(self))
-
-    def sampled(self) -> "SampledSurface":
-        """The arm for data sets."""
-        from softform_core.simulation.sampled_surface import SampledSurface
-
-        return SampledSurface(self.simulator())
-
-    @classmethod
-    def reality_type(cls) -> type[Description]:
-        """Fields of the real arm."""
-        from softform_core.bodies.bellows.reality import RealBellows
-
-        return RealBellows
-
-    def real_simulator(self, reality: Any) -> "SkinnedArm":
-        """The arm of a reality: discs joined by folds."""
-        from softform_core.bodies.bellows.reality import build_real_arm
-
-        return build_real_arm(self, reality)
-
-    def drawn_reality(self, draw: np.random.Generator) -> Description:
-        """An arm of the distribution of realities."""
-        from softform_core.bodies.bellows.reality import draw_real_bellows
-
-        return draw_real_bellows(self, draw)
 
     def symmetric_images(self, actuation: Array, control_points: Array) -> list[tuple[Array, Array]]:
         """The arm turned about its axis from bellow to bellow, and mirrored in the plane of its first bellows.

@@ -16,6 +16,7 @@ from softform_core.bodies.bellows.skinned import SkinnedArm
 from softform_core.bodies.random_fields import log_uniform, some_of
 from softform_core.bodies.spread import Values, positive, spread_values
 from softform_core.robots.description import Description, Finite, NotNegative, Positive
+from softform_core.simulation.sampled_surface import SampledSurface
 
 _CHANCES = {
     "stiffness_scale": 0.9,
@@ -78,14 +79,27 @@ class RealBellows(Description):
         return self
 
 
-def build_real_arm(body: BellowsBody, real: RealBellows) -> SkinnedArm:
-    """The arm of a reality.
+Reality = RealBellows
+
+
+def simulator(body: BellowsBody) -> BellowsProblem:
+    """The arm as a rod of bellows."""
+    return BellowsProblem(build_arm(body), skin_of(body))
+
+
+def sampled(body: BellowsBody) -> SampledSurface:
+    """The arm for data sets."""
+    return SampledSurface(simulator(body))
+
+
+def real_simulator(body: BellowsBody, real: RealBellows) -> SkinnedArm:
+    """The arm of a reality: discs joined by folds.
 
     Raises:
         ValueError: If a list does not fit the number of bellows or sections, or a value is impossible.
     """
     if real.folds is None:
-        return BellowsProblem(build_arm(body), skin_of(body))
+        return simulator(body)
     return ChainProblem(_chain(body, real, real.folds), skin_of(body, real.folds, 1))
 
 
@@ -125,13 +139,8 @@ def _below_natural(values: np.ndarray) -> np.ndarray:
     return (values > 0.0) & (values < 1.0)
 
 
-def draw_real_bellows(nominal: BellowsBody, draw: np.random.Generator) -> RealBellows:
-    """An arm of the distribution that docs/steps/write-a-reality.md describes.
-
-    Args:
-        nominal: As described.
-        draw: Decides; everything is drawn in any case, so that a field's chance changes nothing else.
-    """
+def drawn_reality(nominal: BellowsBody, draw: np.random.Generator) -> RealBellows:
+    """An arm of the distribution that docs/steps/write-a-reality.md describes."""
     count, section = len(nominal.inputs), nominal.section
     batch, spread = log_uniform(draw, 0.8, 1.25), draw.uniform(0.04, 0.12)
     differences = {

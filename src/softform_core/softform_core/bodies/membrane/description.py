@@ -1,7 +1,7 @@
 """The membrane as a description."""
 
 from itertools import product
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,11 +9,7 @@ from pydantic import Field
 
 from softform_core.arrays import Array
 from softform_core.robots.body import Body, Outline
-from softform_core.robots.description import Description, Material, NotNegative, Positive
-
-if TYPE_CHECKING:
-    from softform_core.bodies.membrane.equilibrium import MembraneProblem
-    from softform_core.simulation.sampled_surface import SampledSurface
+from softform_core.robots.description import Material, NotNegative, Positive
 
 _SHEET, _LEFT, _RIGHT = "sheet", "left", "right"
 
@@ -37,6 +33,7 @@ class MembraneBody(Body):
         wall_stiffness: Elastic tether of the inner chamber walls, per metre of wall, N/m^2.
     """
 
+    physics: ClassVar[str] = "softform_core.bodies.membrane.reality"
     kind: Literal["membrane"]
     width: Positive
     length: Positive
@@ -92,41 +89,8 @@ class MembraneBody(Body):
             for column in range(self.columns)
         ]
 
-    def simulator(self) -> "MembraneProblem":
-        """The meshed membrane."""
-        from softform_core.bodies.membrane.equilibrium import MembraneProblem
-        from softform_core.bodies.membrane.model import build_membrane
-
-        return MembraneProblem(build_membrane(self))
-
-    def sampled(self) -> "SampledSurface":
-        """The meshed membrane for data sets."""
-        from softform_core.simulation.sampled_surface import SampledSurface
-
-        return SampledSurface(self.simulator())
-
-    @classmethod
-    def reality_type(cls) -> type[Description]:
-        """Fields of the real membrane."""
-        from softform_core.bodies.membrane.reality import RealMembrane
-
-        return RealMembrane
-
-    def real_simulator(self, reality: Any) -> "MembraneProblem":
-        """The meshed membrane of a reality."""
-        from softform_core.bodies.membrane.equilibrium import MembraneProblem
-        from softform_core.bodies.membrane.reality import build_real_membrane
-
-        return MembraneProblem(build_real_membrane(self, reality))
-
-    def drawn_reality(self, draw: np.random.Generator) -> Description:
-        """A membrane of the distribution of realities."""
-        from softform_core.bodies.membrane.reality import draw_real_membrane
-
-        return draw_real_membrane(self, draw)
-
     def symmetric_images(self, actuation: Array, control_points: Array) -> list[tuple[Array, Array]]:
-        """Up to eight images of each shape.
+        """Images of each shape: 8 pairs like the arguments for a square membrane, 4 for another.
 
         A membrane of one material over equal chambers maps to itself when it is mirrored in x or in y, and if it and
         its grid of chambers are square, when x and y are swapped. The image of an equilibrium is that of the permuted
@@ -135,9 +99,6 @@ class MembraneBody(Body):
         Args:
             actuation: (n, k) Pa.
             control_points: (n, rows, columns, 3) mm, about the centre of the membrane.
-
-        Returns:
-            8 pairs like the arguments for a square membrane, 4 for another.
         """
         square_grid = control_points.shape[1] == control_points.shape[2]
         swappable = self.width == self.length and self.rows == self.columns and square_grid

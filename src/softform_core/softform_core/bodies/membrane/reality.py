@@ -1,21 +1,20 @@
 """How a real membrane differs from the simulator's; docs/steps/write-a-reality.md explains every field."""
 
 import math
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
 from softform_core.bodies.membrane.description import MembraneBody
+from softform_core.bodies.membrane.equilibrium import MembraneProblem
 from softform_core.bodies.membrane.model import build_membrane
 from softform_core.bodies.random_fields import log_uniform, some_of
 from softform_core.bodies.spread import Values, not_negative, spread_values
 from softform_core.robots.description import Description, Material, Place, Positive
 from softform_core.simulation.materials import shear_modulus
-
-if TYPE_CHECKING:
-    from softform_core.bodies.membrane.model import Membrane
+from softform_core.simulation.sampled_surface import SampledSurface
 
 _GRAVITY = 9.81
 _CHANCES = {
@@ -57,7 +56,20 @@ class RealMembrane(Description):
     gravity: Place = (0.0, 0.0, 0.0)
 
 
-def build_real_membrane(nominal: MembraneBody, real: RealMembrane) -> "Membrane":
+Reality = RealMembrane
+
+
+def simulator(body: MembraneBody) -> MembraneProblem:
+    """The meshed membrane as described."""
+    return MembraneProblem(build_membrane(body))
+
+
+def sampled(body: MembraneBody) -> SampledSurface:
+    """The meshed membrane for data sets."""
+    return SampledSurface(simulator(body))
+
+
+def real_simulator(nominal: MembraneBody, real: RealMembrane) -> MembraneProblem:
     """The membrane of a reality.
 
     Raises:
@@ -65,7 +77,7 @@ def build_real_membrane(nominal: MembraneBody, real: RealMembrane) -> "Membrane"
         SoftformError: If the simulation rejects a value.
     """
     stiffness = spread_values(real.wall_stiffness_scale, len(nominal.inputs), "wall_stiffness_scale", not_negative)
-    return build_membrane(
+    membrane = build_membrane(
         nominal,
         cells=real.cells,
         element=real.element,
@@ -78,6 +90,7 @@ def build_real_membrane(nominal: MembraneBody, real: RealMembrane) -> "Membrane"
         clamp_stiffness=real.clamp_stiffness,
         gravity=real.gravity,
     )
+    return MembraneProblem(membrane)
 
 
 def thickness_factor(field: ThicknessField, x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -101,7 +114,7 @@ def _walls(side: float, chambers: int, shift: Values | None, field: str) -> list
     return (inner + spread_values(shift, chambers - 1, field)).tolist()
 
 
-def draw_real_membrane(nominal: MembraneBody, draw: np.random.Generator) -> RealMembrane:
+def drawn_reality(nominal: MembraneBody, draw: np.random.Generator) -> RealMembrane:
     """A membrane of the distribution that docs/steps/write-a-reality.md describes.
 
     Args:

@@ -18,15 +18,7 @@ _SAMPLES = 24
 
 
 def wall_fibres(section: SolidSection, chambers: list[RodChamber], *, planar: bool) -> tuple[Array, Array]:
-    """Fibres of a section's wall at its beginning.
-
-    Args:
-        section: Cross-section; the wall is its outline without the chambers.
-        chambers: Holes in it.
-        planar: Only bending about the second axis matters: strips along it make the fibres.
-
-    Returns:
-        Places (F, 2) m in the cross-section, and areas (F,) m².
+    """Places (F, 2) m and areas (F,) m² of the wall's fibres at its beginning; strips of a planar rod.
 
     Raises:
         SoftformError: If a chamber lies outside the outline or chambers touch.

@@ -1,16 +1,11 @@
 """The rod as a description."""
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-import numpy as np
 from pydantic import Field
 
 from softform_core.robots.body import Body, Outline
 from softform_core.robots.description import Description, Finite, Material, NotNegative, Place, Positive
-
-if TYPE_CHECKING:
-    from softform_core.bodies.rod.equilibrium import RodProblem
-    from softform_core.bodies.rod.sampled import SampledRod
 
 Shape = Literal["ellipse", "rectangle"]
 
@@ -85,6 +80,12 @@ class RodShape(Body):
         """The tip: the end of the last link."""
         return {"tip": 2 if self.planar else 3}
 
+    def sampled(self) -> Any:
+        """The rod for data sets: its tip."""
+        from softform_core.bodies.rod.sampled import SampledRod
+
+        return SampledRod(self.simulator(), self.frames["tip"])
+
     def panel(self, section: int) -> str:
         """Name of the picture of a section, from 0."""
         count = self.sections
@@ -94,6 +95,7 @@ class RodShape(Body):
 class RodBody(RodShape):
     """A rod that is bent by pressure in its chambers."""
 
+    physics: ClassVar[str] = "softform_core.bodies.rod.reality"
     kind: Literal["rod"]
     section: RodSection
 
@@ -114,36 +116,3 @@ class RodBody(RodShape):
             for section in range(self.sections)
             for chamber in self.section.chambers
         ]
-
-    def simulator(self) -> "RodProblem":
-        """The rod as arrays."""
-        from softform_core.bodies.rod.equilibrium import RodProblem
-        from softform_core.bodies.rod.model import build_rod
-
-        return RodProblem(build_rod(self))
-
-    def sampled(self) -> "SampledRod":
-        """The rod for data sets."""
-        from softform_core.bodies.rod.sampled import SampledRod
-
-        return SampledRod(self.simulator(), self.frames["tip"])
-
-    @classmethod
-    def reality_type(cls) -> type[Description]:
-        """Fields of the real rod."""
-        from softform_core.bodies.rod.reality import RealRod
-
-        return RealRod
-
-    def real_simulator(self, reality: Any) -> "RodProblem":
-        """The rod of a reality."""
-        from softform_core.bodies.rod.equilibrium import RodProblem
-        from softform_core.bodies.rod.reality import build_real_rod
-
-        return RodProblem(build_real_rod(self, reality))
-
-    def drawn_reality(self, draw: np.random.Generator) -> Description:
-        """A rod of the distribution of realities."""
-        from softform_core.bodies.rod.reality import draw_real_rod
-
-        return draw_real_rod(self, draw)

@@ -24,9 +24,6 @@ class RodProblem:
     """`SimulatedBody` of a rod, whose one point is its tip.
 
     The unknowns are its free strains, curvatures times the element's length.
-
-    Args:
-        rod: Result of `build_rod`.
     """
 
     batch = 64
@@ -117,12 +114,7 @@ class RodEquilibria:
 
 
 def solve_equilibria(problem: RodProblem, actuators: Array, starts: Array | None = None) -> RodEquilibria:
-    """Equilibria under many values of the actuators.
-
-    Args:
-        problem: The rod.
-        actuators: (n, k) in their unit.
-        starts: (n, E, 4) strains to start from; the straight rod by default.
+    """Equilibria under values of the actuators (n, k), from strains (n, E, 4) or from the straight rod.
 
     Raises:
         SoftformError: If values are not finite or of another number than the rod's actuators.
@@ -140,12 +132,6 @@ def solve_equilibria(problem: RodProblem, actuators: Array, starts: Array | None
 
 
 def tip_sensitivities(problem: RodProblem, strains: Array, actuators: Array) -> Array:
-    """Derivative of the tip by the actuators at equilibria, (n, 3, k), by the implicit function theorem.
-
-    Args:
-        problem: The rod.
-        strains: (n, E, 4) at equilibrium.
-        actuators: (n, k) there.
-    """
+    """Derivative (n, 3, k) of the tip by actuators (n, k) at equilibria (n, E, 4): implicit function theorem."""
     unknowns = problem.unknowns(strains)
     return problem.moved_points(unknowns, equilibrium_sensitivities(problem, unknowns, actuators))[:, 0]

@@ -1,6 +1,6 @@
 """How a real rod differs from the simulator's; docs/steps/waypoints-001.md explains every field."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
@@ -9,12 +9,10 @@ from scipy.spatial.transform import Rotation
 from softform_core.arrays import Array
 from softform_core.bodies.random_fields import log_uniform, some_of
 from softform_core.bodies.rod.description import RodBody, RodShape
-from softform_core.bodies.rod.model import build_rod
+from softform_core.bodies.rod.equilibrium import RodProblem
+from softform_core.bodies.rod.model import Rod, build_rod
 from softform_core.robots.description import Description, Finite, Material, NotNegative, Positive
 from softform_core.simulation.materials import scaled, shear_modulus
-
-if TYPE_CHECKING:
-    from softform_core.bodies.rod.model import Rod
 
 Share = Annotated[float, Field(ge=0.0, le=0.2)]
 
@@ -49,12 +47,7 @@ class Fabrication(Specimen):
 
 
 class GentWall(Description):
-    """The wall follows Gent's law.
-
-    Attributes:
-        modulus: its shear modulus over the described material's.
-        limit: largest I1 - 3.
-    """
+    """The wall follows Gent's law, its shear modulus over the described material's, up to a limit of I1 - 3."""
 
     modulus: Positive = 1.0
     limit: Positive = 30.0
@@ -83,13 +76,11 @@ class RealRod(RealShape):
     fabrication: Fabrication = Fabrication()
 
 
-def draw_real_rod(nominal: RodBody, draw: np.random.Generator) -> RealRod:
-    """A rod of the distribution that docs/steps/write-a-reality.md describes.
+Reality = RealRod
 
-    Args:
-        nominal: Body of the robot's description.
-        draw: Decides.
-    """
+
+def drawn_reality(nominal: RodBody, draw: np.random.Generator) -> RealRod:
+    """A rod of the distribution that docs/steps/write-a-reality.md describes."""
     fields = drawn_shape(draw)
     width = min(min(chamber.width, chamber.height) for chamber in nominal.chambers)
     made = Fabrication(
@@ -118,7 +109,12 @@ def drawn_elements(nominal: RodShape, draw: np.random.Generator) -> int:
     return max(2, round(nominal.elements * draw.uniform(0.6, 0.9)))
 
 
-def build_real_rod(body: RodBody, real: RealRod) -> "Rod":
+def simulator(body: RodBody) -> RodProblem:
+    """The rod as described."""
+    return RodProblem(build_rod(body))
+
+
+def real_simulator(body: RodBody, real: RealRod) -> RodProblem:
     """The rod of a reality.
 
     Raises:
@@ -128,12 +124,12 @@ def build_real_rod(body: RodBody, real: RealRod) -> "Rod":
     draw = np.random.default_rng(made.seed).standard_normal
     stiffness, length = draw(body.sections), draw(body.sections)
     area, shift = made.chamber_area * draw(chambers), made.chamber_place * draw((chambers, 2))
-    return real_shape(body, real, made, stiffness, length, chamber_shift=shift, chamber_scale=1.0 + area)
+    return RodProblem(real_shape(body, real, made, stiffness, length, chamber_shift=shift, chamber_scale=1.0 + area))
 
 
 def real_shape(
     body: RodShape, real: RealShape, made: Specimen, stiffness: Array, length: Array, **chambers: Array
-) -> "Rod":
+) -> Rod:
     """The rod of a reality under the drawn errors of its sections.
 
     Args:

@@ -10,12 +10,7 @@ from softform_core.simulation.sampled_body import Solved
 
 
 class SampledRod:
-    """`SampledBody` of a rod.
-
-    Args:
-        problem: The rod and what drives it.
-        dimensions: Coordinates d in which the tip moves.
-    """
+    """`SampledBody` of a rod whose tip moves in `dimensions` coordinates."""
 
     block = 512
 

@@ -1,6 +1,6 @@
 """The solid as a description: a cylinder of soft segments with chambers, rigid plates between them."""
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,10 +9,6 @@ from pydantic import Field, model_validator
 from softform_core.arrays import Array
 from softform_core.robots.body import Body, Outline
 from softform_core.robots.description import Description, Material, NotNegative, Place, Positive
-
-if TYPE_CHECKING:
-    from softform_core.bodies.solid.equilibrium import SolidProblem
-    from softform_core.simulation.sampled_surface import SampledSurface
 
 _TUBE = "tube"
 _THINNEST = 0.0005
@@ -91,6 +87,7 @@ class SolidBody(Body):
         gravity: m/s^2; +z where it hangs.
     """
 
+    physics: ClassVar[str] = "softform_core.bodies.solid.reality"
     kind: Literal["solid"]
     length: Positive
     segments: Annotated[int, Field(ge=1, le=9)]
@@ -161,38 +158,11 @@ class SolidBody(Body):
             for angle in angles
         ]
 
-    def simulator(self) -> "SolidProblem":
-        """The meshed solid."""
-        from softform_core.bodies.solid.equilibrium import SolidProblem
-        from softform_core.bodies.solid.model import build_solid
+    def picture(self, robot: Any) -> Any:
+        """The robot at rest, at corners of its range, and cut across and along; each shape is solved anew."""
+        from softform_core.bodies.solid.picture import draw
 
-        return SolidProblem(build_solid(self))
-
-    def sampled(self) -> "SampledSurface":
-        """The meshed solid for data sets."""
-        from softform_core.simulation.sampled_surface import SampledSurface
-
-        return SampledSurface(self.simulator())
-
-    @classmethod
-    def reality_type(cls) -> type[Description]:
-        """Fields of the real solid."""
-        from softform_core.bodies.solid.reality import RealSolid
-
-        return RealSolid
-
-    def real_simulator(self, reality: Any) -> "SolidProblem":
-        """The meshed solid of a reality."""
-        from softform_core.bodies.solid.equilibrium import SolidProblem
-        from softform_core.bodies.solid.reality import build_real_solid
-
-        return SolidProblem(build_real_solid(self, reality))
-
-    def drawn_reality(self, draw: np.random.Generator) -> Description:
-        """A solid of the distribution of realities."""
-        from softform_core.bodies.solid.reality import draw_real_solid
-
-        return draw_real_solid(self, draw)
+        return draw(robot, self)
 
     def symmetric_images(self, actuation: Array, control_points: Array) -> list[tuple[Array, Array]]:
         """Images of each shape under turns by a chamber, and their mirror images in y; the end of the axis stays.

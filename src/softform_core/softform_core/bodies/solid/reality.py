@@ -1,19 +1,18 @@
 """How a real solid differs from the simulator's; docs/robots/manipulator.md explains every field."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
 from softform_core.bodies.random_fields import log_uniform, some_of
 from softform_core.bodies.solid.description import Cells, SolidBody
+from softform_core.bodies.solid.equilibrium import SolidProblem
 from softform_core.bodies.solid.model import build_solid
 from softform_core.bodies.spread import Values, spread_values
 from softform_core.robots.description import Description, Material, NotNegative, Place, Positive
 from softform_core.simulation.materials import shear_modulus
-
-if TYPE_CHECKING:
-    from softform_core.bodies.solid.model import Solid
+from softform_core.simulation.sampled_surface import SampledSurface
 
 _CHANCES = {
     "material": 0.8,
@@ -51,7 +50,20 @@ class RealSolid(Description):
     gravity: Place | None = None
 
 
-def build_real_solid(nominal: SolidBody, real: RealSolid) -> "Solid":
+Reality = RealSolid
+
+
+def simulator(body: SolidBody) -> SolidProblem:
+    """The meshed solid as described."""
+    return SolidProblem(build_solid(body))
+
+
+def sampled(body: SolidBody) -> SampledSurface:
+    """The meshed solid for data sets."""
+    return SampledSurface(simulator(body))
+
+
+def real_simulator(nominal: SolidBody, real: RealSolid) -> SolidProblem:
     """The solid of a reality.
 
     Raises:
@@ -59,7 +71,7 @@ def build_real_solid(nominal: SolidBody, real: RealSolid) -> "Solid":
         SoftformError: If the mesh turns inside out, or the simulation rejects a value.
     """
     count = nominal.cross_section.chambers
-    return build_solid(
+    solid = build_solid(
         nominal,
         cells=real.cells,
         material=real.material,
@@ -70,15 +82,11 @@ def build_real_solid(nominal: SolidBody, real: RealSolid) -> "Solid":
         clamp_stiffness=real.clamp_stiffness,
         gravity=real.gravity,
     )
+    return SolidProblem(solid)
 
 
-def draw_real_solid(nominal: SolidBody, draw: np.random.Generator) -> RealSolid:
-    """A solid of the distribution that docs/steps/write-a-reality.md describes.
-
-    Args:
-        nominal: As described.
-        draw: Decides; everything is drawn in any case, so that a field's chance changes nothing else.
-    """
+def drawn_reality(nominal: SolidBody, draw: np.random.Generator) -> RealSolid:
+    """A solid of the distribution that docs/steps/write-a-reality.md describes."""
     section, cells = nominal.cross_section, nominal.cells
     modulus = shear_modulus(nominal.material) * log_uniform(draw, 0.8, 1.25)
     gent = Material(law="gent", coefficients=[modulus, draw.uniform(8.0, 20.0)])
@@ -99,7 +107,9 @@ def draw_real_solid(nominal: SolidBody, draw: np.random.Generator) -> RealSolid:
             (np.asarray(nominal.gravity) + np.linalg.norm(nominal.gravity) * np.array([*tilt, 0.0])).tolist()
         ),
     }
+    # Never the described mesh, and no finer around the chambers: a shape costs seconds, a reality a hundred of them.
+    around = max(2, cells.chamber - int(draw.integers(1, 3)))
     return RealSolid(
-        cells=cells.model_copy(update={"layers": max(2, cells.layers + int(draw.choice([-1, 1])))}),
+        cells=cells.model_copy(update={"chamber": around, "layers": cells.layers + int(draw.integers(0, 2))}),
         **some_of(differences, _CHANCES, draw),
     )

@@ -1,17 +1,12 @@
 """The tendon-driven rod as a description."""
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, ClassVar, Literal
 
-import numpy as np
 from pydantic import Field, model_validator
 
 from softform_core.bodies.rod.description import RodShape
 from softform_core.robots.body import Outline
 from softform_core.robots.description import Description, Finite, Positive
-
-if TYPE_CHECKING:
-    from softform_core.bodies.rod.sampled import SampledRod
-    from softform_core.bodies.tendon_rod.equilibrium import TendonRodProblem
 
 _DRAWN = 0.1
 """Size of a tendon in pictures, of the section's width."""
@@ -49,6 +44,7 @@ class TendonRodBody(RodShape):
     the rod at rest. Below 0 it hangs slack at rest.
     """
 
+    physics: ClassVar[str] = "softform_core.bodies.tendon_rod.reality"
     kind: Literal["tendon_rod"]
     tendons: Annotated[list[Tendon], Field(min_length=1)]
 
@@ -79,37 +75,3 @@ class TendonRodBody(RodShape):
             Outline(self.panel(self.sections_of(tendon)[0]), "ellipse", *tendon.place, size, size)
             for tendon in self.tendons
         ]
-
-    def simulator(self) -> "TendonRodProblem":
-        """The rod and its tendons as arrays."""
-        from softform_core.bodies.rod.model import build_rod
-        from softform_core.bodies.tendon_rod.equilibrium import TendonRodProblem
-        from softform_core.bodies.tendon_rod.model import build_tendons
-
-        rod = build_rod(self)
-        return TendonRodProblem(rod, build_tendons(self, rod))
-
-    def sampled(self) -> "SampledRod":
-        """The rod for data sets."""
-        from softform_core.bodies.rod.sampled import SampledRod
-
-        return SampledRod(self.simulator(), self.frames["tip"])
-
-    @classmethod
-    def reality_type(cls) -> type[Description]:
-        """Fields of the real rod."""
-        from softform_core.bodies.tendon_rod.reality import RealTendonRod
-
-        return RealTendonRod
-
-    def real_simulator(self, reality: Any) -> "TendonRodProblem":
-        """The rod of a reality."""
-        from softform_core.bodies.tendon_rod.reality import build_real_tendon_rod
-
-        return build_real_tendon_rod(self, reality)
-
-    def drawn_reality(self, draw: np.random.Generator) -> Description:
-        """A rod of the distribution of realities."""
-        from softform_core.bodies.tendon_rod.reality import draw_real_tendon_rod
-
-        return draw_real_tendon_rod(self, draw)

@@ -7,24 +7,14 @@ from softform_core.arrays import Array
 from softform_core.bodies.rod.energy import gradient_and_hessian, total_energy
 from softform_core.bodies.rod.equilibrium import RodProblem
 from softform_core.bodies.rod.model import Rod
-from softform_core.bodies.tendon_rod.energy import (
-    add_tendons,
-    pull_derivatives,
-    stretches_and_tensions,
-    tendon_energy,
-)
+from softform_core.bodies.tendon_rod.energy import add_tendons, pull_derivatives, stretches_and_tensions, tendon_energy
 from softform_core.bodies.tendon_rod.model import Tendons
 from softform_core.simulation.hessian import BlockHessian
 from softform_core.simulation.simulated_body import TendonLoads
 
 
 class TendonRodProblem(RodProblem):
-    """`SimulatedBody` of a rod with tendons; its actuator values are the pulls of the tendons, m.
-
-    Args:
-        rod: Result of `build_rod`.
-        tendons: Result of `build_tendons`.
-    """
+    """`SimulatedBody` of a rod with tendons; its actuator values are the pulls of the tendons, m."""
 
     def __init__(self, rod: Rod, tendons: Tendons) -> None:
         super().__init__(rod)

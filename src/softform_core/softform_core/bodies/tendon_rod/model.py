@@ -31,14 +31,7 @@ class Tendons(NamedTuple):
 def build_tendons(
     body: TendonRodBody, rod: Rod, *, place_shift: ArrayLike = 0.0, stiffness_scale: ArrayLike = 1.0
 ) -> Tendons:
-    """Arrays of the tendons; what is given changes what the description says.
-
-    Args:
-        body: The description.
-        rod: Result of `build_rod` of the same body.
-        place_shift: Added to where the tendons begin, (k, 2) m or a number.
-        stiffness_scale: Stiffness over the described one, (k,) or a number.
-    """
+    """Arrays of the tendons of a rod by `build_rod`; their places shifted by (k, 2) m and stiffness scaled by (k,)."""
     count = len(body.tendons)
     shift = np.broadcast_to(place_shift, (count, 2))
     inside = np.array([np.isin(rod.section, body.sections_of(tendon)) for tendon in body.tendons])

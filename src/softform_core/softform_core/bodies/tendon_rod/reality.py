@@ -3,6 +3,7 @@
 import numpy as np
 
 from softform_core.bodies.random_fields import some_of
+from softform_core.bodies.rod.model import build_rod
 from softform_core.bodies.rod.reality import (
     CHANCES,
     RealShape,
@@ -37,13 +38,11 @@ class RealTendonRod(RealShape):
     fabrication: TendonFabrication = TendonFabrication()
 
 
-def draw_real_tendon_rod(nominal: TendonRodBody, draw: np.random.Generator) -> RealTendonRod:
-    """A rod of the distribution that docs/steps/write-a-reality.md describes.
+Reality = RealTendonRod
 
-    Args:
-        nominal: Body of the robot's description.
-        draw: Decides.
-    """
+
+def drawn_reality(nominal: TendonRodBody, draw: np.random.Generator) -> RealTendonRod:
+    """A rod of the distribution that docs/steps/write-a-reality.md describes."""
     fields, made = drawn_shape(draw), drawn_specimen(draw)
     made |= {"tendon_place": draw.uniform(0.01, 0.04) * nominal.section.width}
     made |= {"tendon_stiffness": draw.uniform(0.02, 0.15)}
@@ -51,7 +50,13 @@ def draw_real_tendon_rod(nominal: TendonRodBody, draw: np.random.Generator) -> R
     return RealTendonRod(**differences, elements=drawn_elements(nominal, draw))
 
 
-def build_real_tendon_rod(body: TendonRodBody, real: RealTendonRod) -> TendonRodProblem:
+def simulator(body: TendonRodBody) -> TendonRodProblem:
+    """The rod and its tendons as described."""
+    rod = build_rod(body)
+    return TendonRodProblem(rod, build_tendons(body, rod))
+
+
+def real_simulator(body: TendonRodBody, real: RealTendonRod) -> TendonRodProblem:
     """The rod of a reality.
 
     Raises:

@@ -34,13 +34,7 @@ class RigidTransform:
         return vectors @ self.rotation.T
 
     def moved(self, rotation_vector: Array, translation: Array, pivot: Array) -> "RigidTransform":
-        """This motion followed by a rotation about `pivot` and a translation.
-
-        Args:
-            rotation_vector: (3,) axis times angle, rad.
-            translation: (3,).
-            pivot: (3,) point that the rotation keeps.
-        """
+        """This motion followed by a rotation (axis times angle, rad) about `pivot` and a translation, (3,) each."""
         turn = Rotation.from_rotvec(rotation_vector).as_matrix()
         return RigidTransform(turn @ self.rotation, turn @ (self.translation - pivot) + pivot + translation)
 
@@ -67,11 +61,7 @@ def centroid(points: Array) -> Array:
 
 
 def kabsch(source: Array, destination: Array) -> RigidTransform:
-    """Rigid motion that brings paired points together with the least squared error (Kabsch 1976, no mirroring).
-
-    Args:
-        source: (N, 3), N >= 3.
-        destination: (N, 3), the partner of each source point.
+    """Rigid motion of paired points, (N, 3) each, with the least squared error (Kabsch 1976, no mirroring).
 
     Raises:
         SoftformError: On fewer than three pairs.

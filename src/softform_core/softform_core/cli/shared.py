@@ -1,0 +1,44 @@
+"""What commands of several packages share: options, figures as JSON, and what is said of what can be gone on with."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from softform_core.files import write_atomically
+from softform_core.paths import DEFAULT_ROBOT
+
+PATH = click.Path(path_type=Path)
+"""Type of an option that names a file or folder."""
+
+robot_option = click.option(
+    "--robot", "robot_name", default=DEFAULT_ROBOT, show_default=True, help="Name in config/robots, or a .yaml."
+)
+json_option = click.option(
+    "--json", "json_path", metavar="FILE", help="Write the figures to FILE; - is standard output, the default."
+)
+
+
+def report_figures(figures: object, json_path: str | None) -> None:
+    """Print figures as JSON, and nothing else, or write them to a file and say so.
+
+    Raises:
+        SoftformError: If the file cannot be written.
+    """
+    text = json.dumps(figures, indent=2)
+    if json_path is None or json_path == "-":
+        click.echo(text)
+    else:
+        write_atomically(json_path, (text + "\n").encode())
+        click.echo(f"written to {json_path}")
+
+
+@contextmanager
+def going_on(place: object) -> Iterator[None]:
+    """Say what the same command goes on with if it is interrupted."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise click.ClickException(f"stopped. The same command goes on with {place}.") from None

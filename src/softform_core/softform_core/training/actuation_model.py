@@ -1,0 +1,163 @@
+"""The form of a correction of the actuation while it is fitted, and Levenberg-Marquardt on what frames tell of it.
+
+In relative actuations, a / half and x = (a - middle) / half of the working range, the correction adds
+
+    d(a) = offset + matrix (a / half) + out tanh(into x + bias)
+
+to (a - middle) / half. A few neurons learn what bends: bellows whose folds touch at other lengths than simulated.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from softform_core.arrays import Array
+from softform_core.forward.actuation_correction import ActuationCorrection
+from softform_core.networks.mlp_weights import MlpWeights
+
+_PASS = 1e-3
+"""Slope of the neurons that pass the actuation on: tanh is straight to 3e-7 so near zero."""
+_DAMPING = 1e-2
+_TRIALS = 6
+_STEPS = 12
+
+
+@dataclass(frozen=True)
+class Told:
+    """What n frames tell, to first order about the relative actuations at which they were looked at.
+
+    With the change d (n, k) of these and the change m (q,) of the body's motion, their misfit is
+    d . (matrix d / 2 + by_motion m - right) + m . (motion m / 2 - motion_right), over the variance of the noise.
+
+    Attributes:
+        matrix: (n, k, k).
+        right: (n, k).
+        by_motion: (n, k, q); q is 6, or 0 where the body is known not to move.
+        motion: (q, q).
+        motion_right: (q,).
+    """
+
+    matrix: Array
+    right: Array
+    by_motion: Array
+    motion: Array
+    motion_right: Array
+
+    def misfit(self, change: Array, moved: Array) -> float:
+        """As above."""
+        pulled = np.einsum("nij,nj->ni", 0.5 * self.matrix, change) + self.by_motion @ moved - self.right
+        return float((change * pulled).sum() + moved @ (0.5 * self.motion @ moved - self.motion_right))
+
+
+@dataclass(frozen=True)
+class ActuationModel:
+    """The correction at the actuations of n frames, as a function of its unknowns.
+
+    Unknowns, in order: offset (k,), matrix (k, k), out (k, h), into (h, k), bias (h,); with no neurons these are empty.
+
+    Attributes:
+        actuation: (n, k), commanded.
+        middle: (k,) of the working range.
+        half: (k,) half of the working range.
+        neurons: Their number h.
+    """
+
+    actuation: Array
+    middle: Array
+    half: Array
+    neurons: int = 0
+
+    @cached_property
+    def _inputs(self) -> tuple[Array, Array]:
+        """A / half and x."""
+        return self.actuation / self.half, (self.actuation - self.middle) / self.half
+
+    def parts(self, unknowns: Array) -> tuple[Array, Array, Array, Array, Array]:
+        """Offset, matrix, out, into and bias."""
+        k, h = len(self.half), self.neurons
+        offset, matrix, out, into, bias = np.split(unknowns, np.cumsum([k, k * k, k * h, h * k]))
+        return offset, matrix.reshape(k, k), out.reshape(k, h), into.reshape(h, k), bias
+
+    def values(self, unknowns: Array) -> Array:
+        """D (n, k)."""
+        offset, matrix, out, into, bias = self.parts(unknowns)
+        linear, x = self._inputs
+        return np.asarray(offset + linear @ matrix.T + np.tanh(x @ into.T + bias) @ out.T)
+
+    def slopes(self, unknowns: Array) -> Array:
+        """Derivative of d by the unknowns, (n, k, number)."""
+        _, _, out, into, bias = self.parts(unknowns)
+        linear, x = self._inputs
+        (n, k), h = x.shape, self.neurons
+        active = np.tanh(x @ into.T + bias)
+        slopes, each = np.zeros((n, k, len(unknowns))), np.arange(k)
+        slopes[:, each, each] = 1.0
+        for i in each:
+            slopes[:, i, k * (1 + i) : k * (2 + i)] = linear
+            at = k + k * k + h * i
+            slopes[:, i, at : at + h] = active
+        through = out * (1.0 - active**2)[:, None]
+        at = k + k * k + k * h
+        slopes[:, :, at : at + h * k] = (through[..., None] * x[:, None, None, :]).reshape(n, k, -1)
+        slopes[:, :, at + h * k :] = through
+        return slopes
+
+    def improved(
+        self, unknowns: Array, motion: Array, told: Told, expected: Array, expected_motion: Array
+    ) -> tuple[Array, Array]:
+        """Unknowns and motion (q,) that explain better what the frames told of `unknowns`, beside what is expected.
+
+        Args:
+            unknowns: Unknowns at which they were looked at.
+            motion: (q,) the body's motion then.
+            told: What the frames tell.
+            expected: Standard deviations of the unknowns; those of zero stay as they are.
+            expected_motion: (q,) those of the motion.
+        """
+        free, number = expected > 0.0, int((expected > 0.0).sum())
+        before, moved_before = self.values(unknowns), motion.copy()
+        deviation = np.concatenate([expected[free], expected_motion])
+
+        def cost(trial: Array, moved: Array) -> float:
+            prior = np.concatenate([trial[free], moved]) / deviation
+            return told.misfit(self.values(trial) - before, moved - moved_before) + 0.5 * float(prior @ prior)
+
+        damping, reached = _DAMPING, cost(unknowns, motion)
+        for _ in range(_STEPS):
+            change, slopes = self.values(unknowns) - before, self.slopes(unknowns)[..., free]
+            moved = motion - moved_before
+            pulled = np.einsum("nij,nj->ni", told.matrix, change) + told.by_motion @ moved - told.right
+            flat = slopes.reshape(-1, number)
+            across = flat.T @ told.by_motion.reshape(len(flat), len(motion))
+            own = flat.T @ (told.matrix @ slopes).reshape(-1, number)
+            matrix = np.block([[own, across], [across.T, told.motion]]) + np.diag(deviation**-2)
+            of_motion = np.einsum("niq,ni->q", told.by_motion, change) + told.motion @ moved - told.motion_right
+            gradient = np.concatenate([flat.T @ pulled.ravel(), of_motion])
+            gradient += np.concatenate([unknowns[free], motion]) / deviation**2
+            for _ in range(_TRIALS):
+                step = -np.linalg.solve(matrix + damping * np.diag(np.diag(matrix)), gradient)
+                trial = unknowns.copy()
+                trial[free] += step[:number]
+                if (now := cost(trial, motion + step[number:])) < reached:
+                    unknowns, motion, reached, damping = trial, motion + step[number:], now, 0.3 * damping
+                    break
+                damping *= 5.0
+            else:
+                break
+        return unknowns, motion
+
+    def correction(self, members: list[Array]) -> ActuationCorrection:
+        """The mean of the corrections of several unknowns, as one perceptron."""
+        k, count = len(self.half), len(members)
+        parts = [self.parts(one) for one in members]
+        offset = np.mean([one[0] for one in parts], axis=0)
+        linear = np.mean([one[1] for one in parts], axis=0)
+        offset, linear = offset + linear @ (self.middle / self.half), np.eye(k) + linear
+        ends = self.middle, self.half, self.middle, self.half
+        if not self.neurons:
+            return ActuationCorrection(MlpWeights([linear], [offset], "tanh", *ends))
+        into = np.vstack([_PASS * np.eye(k), *(one[3] for one in parts)])
+        bias = np.concatenate([np.zeros(k), *(one[4] for one in parts)])
+        out = np.hstack([linear / _PASS, *(one[2] / count for one in parts)])
+        return ActuationCorrection(MlpWeights([into, out], [bias, offset], "tanh", *ends))
