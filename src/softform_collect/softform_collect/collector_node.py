@@ -28,7 +28,7 @@ PARAMETERS = (
     Parameter("source", "hardware", "Whose frames these are; a data set has those of one source only."),
     Parameter("bag", "", "Raw recording of this run, noted in the data set; empty: none."),
     Parameter("settle_timeout", 30.0, "Time for the robot to settle, s.", 0.1, 3600.0),
-    Parameter("capture_timeout", 20.0, "Time to wait for a capture of the settled robot, s.", 0.1, 3600.0,
+    Parameter("capture_timeout", 60.0, "Time to wait for a capture of the settled robot, s.", 0.1, 3600.0,
         read_only=False),
     Parameter("ready_timeout", 10.0, "Time within which the driver must be heard, s.", 0.1, 3600.0),
     Parameter("captures_a_frame", 3, "Captures of one actuation that are tried before its frame is rejected.", 1, 100),

@@ -6,7 +6,7 @@ import pytest
 from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.frames.following import ShapeJudge
 from softform_core.halton import halton_actuations
-from softform_core.robots import load_robot
+from softform_core.robots import Robot, load_robot
 from softform_core.units import MM_PER_M
 
 ROBOT = load_robot("membrane")
@@ -51,6 +51,29 @@ def test_a_chamber_that_does_not_follow_is_named(chamber, jammed_at):
     held[chamber] = jammed_at * ROBOT.actuation_max[chamber]
     said = JUDGE.fault(commanded, captured(held))
     assert f"{ROBOT.actuators[chamber]} is at {commanded[chamber]:.0f} Pa" in said
+
+
+def bent(robot: Robot, actuation: np.ndarray, seed: int = 0) -> np.ndarray:
+    """An arm that bends a little less than simulated, with noise and a hole at its middle."""
+    random = np.random.default_rng(seed)
+    points = load_pipeline(robot, 40 * 40).points(0.94 * actuation) / MM_PER_M
+    points += 3e-4 * random.standard_normal(points.shape)
+    return points[np.linalg.norm(points - points[random.integers(len(points))], axis=1) > 0.02]
+
+
+def test_an_arm_that_bends_away_from_its_resting_shape_is_judged_too():
+    robot = load_robot("manipulator")
+    judge = ShapeJudge(robot)
+    actuations = halton_actuations(robot.actuation_min, robot.actuation_max, 4, seed=3)
+    for number, actuation in enumerate(actuations):
+        points = bent(robot, actuation, number)
+        assert judge.fault(actuation, points) == ""
+        judge.keep(number, actuation, points)
+    again = bent(robot, actuations[-1], seed=9)
+    assert "the shape of frame 3" in judge.fault(actuations[0], again)
+    held = actuations[1].copy()
+    held[3] = 0.0 if actuations[1][3] > 30e3 else 60e3
+    assert "c4 is at" in judge.fault(actuations[1], bent(robot, held))
 
 
 @pytest.mark.parametrize("mirror", [(-1, 1, 1), (1, -1, 1), (1, 1, -1), (-1, -1, 1)], ids=["x", "y", "z", "turned"])

@@ -117,6 +117,39 @@ def test_a_jump_is_found_though_no_label_fits_better() -> None:
     assert "off its neighbours" in fault.reason
 
 
+def far_off() -> np.ndarray:
+    """A gap (M, 3) m along x that is almost the distance between markers at the middle one and falls off around it."""
+    away = np.linalg.norm(0.32 * (UV - 0.5), axis=1)
+    return 0.05 * np.exp(-((away / 0.12) ** 2))[:, None] * [1.0, 0.0, 0.0]
+
+
+def test_a_gap_as_large_as_the_distance_between_markers_is_no_exchange() -> None:
+    middle, beside = MARKERS // 2, MARKERS // 2 + 5  # the first axis of `UV` is x
+    positions = expected() + far_off()
+    positions[2, beside] = np.nan
+    assert exchanged_markers(positions[2], expected()[2]).tolist() == [middle], "by itself it sits on the other's place"
+    check_markers(frames(positions), expected())
+    positions[4, [0, 1]] = positions[4, [1, 0]]
+    (fault,) = marker_faults(frames(positions), expected())
+    assert (fault.frame, fault.markers) == (4, (0, 1)), "real exchanges are still found"
+
+
+def test_where_neighbours_differ_anyway_only_more_is_a_jump() -> None:
+    rough = np.random.default_rng(1).normal(0.0, 0.006, (FRAMES, MARKERS, 3))
+    positions = expected() + rough
+    positions[1, 12] += [0.0, 0.0, 0.03]  # would be a jump on a smooth gap
+    check_markers(frames(positions), expected())
+    positions[1, 12] += [0.0, 0.0, 0.25]
+    (fault,) = marker_faults(frames(positions), expected())
+    assert (fault.frame, fault.markers) == (1, (12,))
+
+
+def test_no_more_than_five_faults_are_spelled_out() -> None:
+    positions = expected() + [0.5, 0.0, 0.0]
+    with pytest.raises(SoftformError, match="frame 4: .*; and 1 more frames"):
+        check_markers(frames(positions), expected())
+
+
 @pytest.mark.parametrize(
     "wrong", [captured() * [-1.0, 1.0, 1.0], captured() + [0.5, 0.0, 0.0]], ids=["mirrored", "elsewhere"]
 )

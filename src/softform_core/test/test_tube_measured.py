@@ -27,7 +27,7 @@ from softform_core.networks.saved_network import SavedNetwork
 from softform_core.networks.sim_to_real import ShapeInput
 from softform_core.networks.sim_to_real_card import FramesUsed, HeldOutErrors, Training
 from softform_core.networks.torchscript import export
-from softform_core.registration.markers import register_markers
+from softform_core.registration.markers import closest_parameters, register_markers
 from softform_core.registration.rest_surface import rest_surface
 from softform_core.robots import Robot
 from softform_core.robots.body import Body, Outline
@@ -219,6 +219,24 @@ def test_markers_are_registered_on_both_sides_of_the_seam(robot):
     uv = np.column_stack([np.linspace(-0.06, 0.06, 7) % 1.0, np.linspace(0.1, 0.9, 7)])
     found = register_markers(robot.patches.evaluate(rest_surface(robot).control_points, uv), robot)
     assert np.abs((found - uv + 0.5) % 1.0 - 0.5).max() < 1e-6
+
+
+def test_markers_on_an_arm_that_leans_keep_their_side_of_it(robot):
+    """The end lies more than half the radius beside the simulated one: closest points lie far around the arm."""
+    count = 16
+    uv = np.column_stack([np.arange(count) * 0.618 % 1.0, np.linspace(0.03, 0.97, count)])
+    control, along = rest_surface(robot).control_points, uv[:, 1]
+    beside = np.column_stack([0.7 * RADIUS * along**2, -0.3 * RADIUS * along**3, np.zeros(count)])
+    markers = robot.patches.evaluate(control, uv) + beside
+
+    def around(found: Array) -> Array:
+        return np.abs((found[:, 0] - uv[:, 0] + 0.5) % 1.0 - 0.5)
+
+    closest, _ = closest_parameters(markers, control, robot.patches)
+    assert around(closest).max() > 0.08, "or the arm does not lean enough to tell"
+    found = register_markers(markers, robot)
+    assert around(found).max() < 0.002
+    assert np.abs(found[:, 1] - along).max() < 0.002
 
 
 def test_a_transfer_is_exported_with_its_seam_closed_and_a_card_that_names_the_tube(robot, tmp_path):

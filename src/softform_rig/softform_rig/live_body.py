@@ -84,6 +84,7 @@ class LiveBody:
         failure: Why the last solve failed, or None; the last good shape stays meanwhile.
         solves: Number of solves so far.
         solve_seconds: Time of the last one.
+        slowest_solve: Longest time of one, s.
     """
 
     def __init__(self, robot: Robot, reality: Reality) -> None:
@@ -93,7 +94,7 @@ class LiveBody:
         self._solver = ThreadPoolExecutor(1, thread_name_prefix="body")
         self.failure: str | None = None
         self.solves = 0
-        self.solve_seconds = 0.0
+        self.solve_seconds = self.slowest_solve = 0.0
         margin = _BEYOND * (robot.actuator_max - robot.actuator_min)
         self._lowest, self._highest = robot.actuator_min - margin, robot.actuator_max + margin
         self._memory, self._looked_at = Memory(reality, len(robot.actuators)), time.monotonic()
@@ -179,6 +180,7 @@ class LiveBody:
         self._solve(felt)
         self.solves += 1
         self.solve_seconds = time.monotonic() - started
+        self.slowest_solve = max(self.slowest_solve, self.solve_seconds)
         return self._points
 
     def _solve(self, felt: Array) -> None:

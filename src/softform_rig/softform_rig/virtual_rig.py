@@ -28,10 +28,11 @@ from softform_rig.motor_bus import MotorBus
 from softform_rig.pseudo_terminal import PseudoTerminal
 from softform_rig.reality import Reality
 from softform_rig.rig_settings import RigSettings
-from softform_rig.surface_scans import OnSurface, SurfaceScans
+from softform_rig.surface_scans import LONGEST_WITHOUT_SCAN, OnSurface, SurfaceScans
 
 _PATIENCE = 2.0  # s to wait for a solve in progress when stopping
 _LOAD_PERIOD = 0.05  # s
+_MOVING = 0.01  # of the range between two scans
 _HOST_PATIENCE = 1.5  # s that a driver that is stopped at the same moment may take to vent and close its port
 
 OnMarkers = Callable[[Array, float, int], None]
@@ -79,6 +80,8 @@ class VirtualRig:
         for fault in settings.faults:
             check_marker_names(fault, self.cameras.names)
         self._robot = robot
+        self._moving = _MOVING * float(np.min(robot.actuator_max - robot.actuator_min))
+        self._looked_at = np.zeros(len(robot.actuators))
         planned = [(self._place_of(fault), fault) for fault in settings.faults]
         names = [""] if len(robot.devices) == 1 else ["", *(device.name for device in robot.devices)]
         self._schedules = {name: FaultSchedule([fault for place, fault in planned if place == name]) for name in names}
@@ -181,7 +184,15 @@ class VirtualRig:
         return values
 
     def look(self) -> bool:
-        """Solve the body for the present actuator values and scan it if that is due; returns whether it was scanned."""
+        """Solve the body for the present actuator values and scan it if that is due; returns whether it was scanned.
+
+        A body whose solve once took longer than scans may be apart is not looked at while it moves: what is waited for
+        is its shape at rest, which would come a solve later.
+        """
+        values = self.actuator_values()
+        moved, self._looked_at = np.abs(values - self._looked_at).max(), values
+        if self.body.slowest_solve > LONGEST_WITHOUT_SCAN and moved > self._moving:
+            return False
         return self.scanning is not None and self.scanning.look(*self._look_at(self.body.shape))
 
     def capture_markers(self) -> None:

@@ -52,6 +52,26 @@ def test_drawn_membranes_miss_what_scans_miss() -> None:
     assert holes.max() <= 14.0
 
 
+def test_drawn_solids_have_another_mesh_and_can_be_built() -> None:
+    robot = load_robot("manipulator")
+    for seed in range(6):
+        body = draw_reality(robot, seed).body
+        assert body.cells != robot.body.cells
+        assert len(robot.body.real_simulator(body).rest) < 12_000, "affordable"
+
+
+@pytest.mark.parametrize("name", ["manipulator", "compressible"])
+def test_drawn_scanners_see_arms_from_all_sides(name: str) -> None:
+    robot = load_robot(name)
+    for seed in range(20):
+        scanner = draw_reality(robot, seed).scanner
+        away = np.array(scanner.viewpoints) - scanner.look_at
+        around = np.sort(np.arctan2(away[:, 1], away[:, 0]))
+        assert np.diff(around, append=around[0] + 2.0 * np.pi).max() < np.radians(150.0)
+        assert (np.abs(away[:, 2]) < 0.4 * np.linalg.norm(away, axis=1)).all()
+        assert robot.body.box[0][2] < scanner.look_at[2] < robot.body.box[1][2]
+
+
 def test_creep_follows_a_share_of_a_change_slowly() -> None:
     robot = load_robot("membrane")
     reality = load_reality("ideal", robot).model_copy(update={"creep": Creep(share=0.1, time=20.0)})

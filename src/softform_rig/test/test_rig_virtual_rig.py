@@ -65,6 +65,16 @@ def test_scans_come_while_the_shape_changes_and_every_two_seconds_when_not(tmp_p
     assert len(exports(rig)) == rig.scans == 3
 
 
+def test_a_body_that_takes_long_to_solve_is_scanned_once_it_rests(tmp_path) -> None:
+    rig = make_rig(tmp_path)
+    rig.terminals[0].firmware.channels.pressure[:] = 2.0
+    assert rig.look(), "a fast one is scanned while it moves"
+    solves, rig.body.slowest_solve = rig.body.solves, 4.0
+    rig.terminals[0].firmware.channels.pressure[:] = 3.0
+    assert not rig.look() and rig.body.solves == solves
+    assert rig.look() and rig.body.solves == solves + 1
+
+
 def test_an_export_that_fails_is_reported_and_the_rig_goes_on(tmp_path) -> None:
     rig = make_rig(tmp_path)
     rig.settings.scan_folder.write_text("in the way")

@@ -27,10 +27,16 @@ def bench() -> None:
 @click.option("--shapes", default=20, show_default=True, help="Number of random actuations to solve.")
 @json_option
 def simulate(shapes: int, json_path: str | None) -> None:
-    """Equilibrium shapes of the membrane and others: seconds a shape on one core, and the share that converged."""
+    """Equilibrium shapes: seconds a shape on one core, and the share that converged.
+
+    Of the membrane, beside a first-order method, under `others` of bodies that are quick to solve, and under
+    `manipulator` of the soft manipulator: at most 8 shapes, with SuperLU and with MKL PARDISO if it is installed, one
+    by FElupe, too. All stand beside the paper's.
+    """
+    from softform_studies import simulate_manipulator
     from softform_studies.simulate import run
 
-    report_figures(run(shapes=shapes), json_path)
+    report_figures({**run(shapes=shapes), "manipulator": simulate_manipulator.run(shapes=shapes)}, json_path)
 
 
 class _IkBenchmark(click.Command):

@@ -1,4 +1,4 @@
-"""Pictures of any robot with a surface: its simulated shapes at rest and at given actuations, and a section."""
+"""Pictures of any robot with a surface: its simulated shapes at rest and at corners of its range, and a section."""
 
 import io
 from collections.abc import Callable, Sequence
@@ -31,21 +31,28 @@ def corners(robot: Robot) -> list[tuple[str, Array]]:
 
 
 def draw_robot(robot: Robot, output: Path, shapes: Sequence[tuple[str, Array]] | None = None) -> None:
-    """Draw a robot at rest, in shapes, all to the same scale, and its inputs in section.
+    """Draw a robot as its body wants to be drawn, or else at rest and in shapes, to one scale, and in section.
 
     Args:
-        robot: A robot with a surface.
+        robot: A robot with a surface and a simulator.
         output: Picture; its suffix chooses the format.
-        shapes: Title and actuation (m,) of each; `corners` by default.
+        shapes: Title and actuation (m,) of each; the body's own picture, or `corners`, by default.
 
     Raises:
         NoEquilibriumError: If a shape has no equilibrium.
         OSError: If the picture cannot be written.
         ValueError: If matplotlib does not know the format.
     """
+    figure = (None if shapes else robot.body.picture(robot)) or _figure(robot, shapes or corners(robot))
+    picture = io.BytesIO()
+    figure.savefig(picture, format=output.suffix.lstrip(".") or "png")
+    write_atomically(output, picture.getvalue())
+
+
+def _figure(robot: Robot, shapes: Sequence[tuple[str, Array]]) -> Figure:
     body = robot.body.simulator()
     drawn = [("at rest", body.rest)]
-    for title, actuation in shapes or corners(robot):
+    for title, actuation in shapes:
         drawn.append((title, equilibrium_unknowns(body, robot.actuators_of(actuation)[None])[0]))
     points = [body.points(unknowns[None])[0] for _, unknowns in drawn]
     bounds = np.array([[one.min(axis=0), one.max(axis=0)] for one in points])
@@ -53,7 +60,7 @@ def draw_robot(robot: Robot, output: Path, shapes: Sequence[tuple[str, Array]] |
     sections = _sections(robot, body, drawn[-2 if len(drawn) > 2 else -1][1], points[0])
     rows = 2 if len(sections) > 1 else 1
     columns = -(-(len(drawn) + len(sections)) // rows)
-    figure = Figure(figsize=(_SIDE * columns, 1.15 * _SIDE * rows), layout="constrained")
+    figure = Figure(figsize=(_SIDE * columns, 1.15 * _SIDE * rows), dpi=110, layout="constrained")
     for number, ((title, _), one) in enumerate(zip(drawn, points, strict=True), start=1):
         axes = figure.add_subplot(rows, columns, number, projection="3d")
         assert isinstance(axes, Axes3D)
@@ -65,9 +72,7 @@ def draw_robot(robot: Robot, output: Path, shapes: Sequence[tuple[str, Array]] |
         axes.tick_params(labelsize=5)
     for number, draw_section in enumerate(sections, start=len(drawn) + 1):
         draw_section(figure.add_subplot(rows, columns, number))
-    picture = io.BytesIO()
-    figure.savefig(picture, dpi=110, format=output.suffix.lstrip(".") or "png")
-    write_atomically(output, picture.getvalue())
+    return figure
 
 
 def _draw_surface(axes: Axes3D, points: Array, faces: NDArray[np.integer]) -> None:

@@ -13,7 +13,12 @@ from softform_rig.device_pose import DevicePose
 from softform_rig.live_body import LiveBody
 from softform_rig.markers import marker_layout
 from softform_rig.reality import Reality, ScannerDescription, true_values
-from softform_studies.sim_to_real.make_frames import make_frames, make_marker_frames, session_registration
+from softform_studies.sim_to_real.make_frames import (
+    make_frames,
+    make_marker_frames,
+    session_registration,
+    true_surfaces,
+)
 
 
 @pytest.fixture(scope="module")
@@ -21,9 +26,10 @@ def robot() -> Robot:
     return load_robot("membrane")
 
 
-def test_marker_frames_see_the_shapes_that_the_scanner_sees(robot: Robot) -> None:
+def test_marker_frames_see_the_shapes_that_the_scanner_sees(robot: Robot, monkeypatch: pytest.MonkeyPatch) -> None:
     differences = {"pressure_sensors": {"gain": 0.9}, "motion_capture": {"noise": 0.0}}
     reality = Reality(name="mine", title="mine", body=RealMembrane(), **differences)
+    shapes = true_surfaces(robot, reality, 5, seed=5)
     frames, truth, missing = make_marker_frames(robot, reality, 3, 1, missing=0.1, seed=5)
     scans, same_truth, _ = make_frames(robot, reality, 3, 1, seed=5)
     np.testing.assert_array_equal(frames.actuation, scans.actuation)
@@ -33,6 +39,17 @@ def test_marker_frames_see_the_shapes_that_the_scanner_sees(robot: Robot) -> Non
     seen = frames.positions[1, frames.visible[1]]
     assert np.linalg.norm(shape[:, None] - seen, axis=2).min(axis=0).max() < 0.007
     assert 0.32 * np.abs(frames.uv - marker_layout(rest_surface(robot), 34)).max() < 0.0015
+
+    def solved_again(*_: Any) -> None:
+        raise AssertionError("shapes that are known are not solved again")
+
+    monkeypatch.setattr(f"{make_frames.__module__}.true_surfaces", solved_again)
+    known, known_truth, _ = make_frames(robot, reality, 3, 1, seed=5, shapes=shapes)
+    np.testing.assert_allclose(known.clouds[2], scans.clouds[2], atol=1e-6)
+    assert len(known_truth.vertices) == 1
+    np.testing.assert_allclose(known_truth.vertices, truth.vertices, atol=1e-6)
+    again, _, _ = make_marker_frames(robot, reality, 3, 1, missing=0.1, seed=5, shapes=shapes)
+    np.testing.assert_allclose(again.positions, frames.positions, atol=1e-6)
 
 
 def test_a_session_is_registered_by_the_base_markers_to_about_the_noise_of_a_point(robot: Robot) -> None:

@@ -1,8 +1,9 @@
 """Whether a captured cloud shows the robot under the commanded actuation: not stuck, not mirrored, no actuator dead.
 
 The simulated shape is what the actuation should have made; reality differs from it by millimetres, a stuck robot or
-chamber by much more. Compared are mean heights above the resting surface over the cells of its parameters, which holes
-leave out.
+chamber by much more. Compared are mean heights above a surface over the cells of its parameters, which holes leave out.
+A sheet stays over its resting surface; an arm bends away from it by more than its thickness, so heights count above the
+simulated shape.
 """
 
 import numpy as np
@@ -29,6 +30,9 @@ TOO_LOW, TOO_HIGH = -0.35, 0.6
 """How far the actuation that the shape shows may lie off the command, over the working range. In the shipped
 realities, whose sheets are softer than the simulated one, it lies at -0.15 … 0.42."""
 
+_LATEST = 10
+"""Kept frames with which one of an arm is compared: a robot that is stuck shows one of the last."""
+
 _POINTS = 48 * 48
 _ITERATIONS = 4
 _HEIGHT_NOISE_MM = 1.0
@@ -46,18 +50,24 @@ class ShapeJudge:
         self._robot, self._simulated = robot, load_pipeline(robot, _POINTS)
         self._rest = rest_surface(robot).points
         self._size = float(np.ptp(self._rest, axis=0).max())
+        self._is_arm = any(patch.periodic for patch in robot.patches.patches)
         self._numbers: list[int] = []
         self._expected: list[Array] = []
         self._heights: list[Array] = []
+        self._shapes: list[tuple[Array, Array]] = []
         # Whatever is compiled or loaded at first use is so now, while no robot waits for its next command.
         middle = 0.5 * (robot.actuation_min + robot.actuation_max)
         self.fault(middle, self.expected(middle))
 
     def keep(self, number: int, actuation: Array, points: NDArray[np.floating]) -> None:
         """Note a frame that is kept: (k,) and (M, 3) m; later ones must differ from it."""
+        captured = np.asarray(points, dtype=np.float64)
         self._numbers.append(number)
-        self._expected.append(self._simulated_heights(actuation)[0])
-        self._heights.append(self._mean_heights(np.asarray(points, dtype=np.float64)))
+        if self._is_arm:
+            self._shapes.append((actuation, captured[:: max(1, len(captured) // _POINTS)]))
+        else:
+            self._expected.append(self._simulated_heights(actuation, self._rest)[0])
+            self._heights.append(self._mean_heights(captured, self._rest))
 
     def expected(self, actuation: Array) -> Array:
         """Simulated shape (P, 3) m over `PatchSet.samples(P)` at an actuation (m,)."""
@@ -66,7 +76,7 @@ class ShapeJudge:
     def fault(self, actuation: Array, points: NDArray[np.floating]) -> str:
         """Say why a cloud (M, 3) m that `assess_cloud` finds fit cannot be of this actuation (k,); empty if it can."""
         captured = np.asarray(points, dtype=np.float64)
-        heights = self._mean_heights(captured)
+        heights = self._mean_heights(captured, self._reference(actuation))
         return self._stuck(actuation, heights) or self._misfit(actuation, captured) or self._deaf(actuation, heights)
 
     def apparent_actuation(self, actuation: Array, heights: Array) -> Array:
@@ -74,14 +84,14 @@ class ShapeJudge:
 
         Args:
             actuation: (k,), commanded; where holes hide a chamber, its value stays at the command.
-            heights: (g * g,) mm, NaN where nothing was captured.
+            heights: (g * g,) mm, NaN where nothing was captured; of an arm, above its shape at the command.
         """
         low, high = self._robot.actuation_min, self._robot.actuation_max
         span = high - low
         upper = low + _EXCESS * span
-        found = actuation.astype(np.float64)
+        found, reference = actuation.astype(np.float64), self._reference(actuation)
         for _ in range(_ITERATIONS):
-            expected, slope = self._simulated_heights(found)
+            expected, slope = self._simulated_heights(found, reference)
             seen = np.isfinite(heights) & np.isfinite(expected)
             # The last rows keep a value that the heights do not determine.
             matrix = np.concatenate([slope[seen] * span / _HEIGHT_NOISE_MM, np.eye(len(span))])
@@ -91,28 +101,41 @@ class ShapeJudge:
             found = found + span * lsq_linear(matrix, offset, bounds).x
         return found
 
-    def _simulated_heights(self, actuation: Array) -> tuple[Array, Array]:
+    def _reference(self, actuation: Array) -> Array:
+        """Surface (P, 3) m above which heights count."""
+        return self.expected(actuation) if self._is_arm else self._rest
+
+    def _before(self, reference: Array) -> tuple[list[int], Array, Array]:
+        """Frames that were kept: their numbers, simulated and captured heights (n, g * g) mm."""
+        if not self._is_arm:
+            return self._numbers, np.array(self._expected), np.array(self._heights)
+        latest = self._shapes[-_LATEST:]
+        expected = [self._simulated_heights(actuation, reference)[0] for actuation, _ in latest]
+        heights = [self._mean_heights(points, reference) for _, points in latest]
+        return self._numbers[-_LATEST:], np.array(expected), np.array(heights)
+
+    def _simulated_heights(self, actuation: Array, reference: Array) -> tuple[Array, Array]:
         """Mean heights (g * g,) mm, NaN without a point, and their derivative (g * g, k) mm/Pa."""
         points, slope = self._simulated.points_and_jacobian(actuation)
-        feet = self._feet(points / MM_PER_M)
+        feet = self._feet(points / MM_PER_M, reference)
         risen = np.einsum("px,pxk->pk", feet.normals, slope)
         means = self._cell_means(np.concatenate([MM_PER_M * feet.along_normal[:, None], risen], axis=1), feet)
         return means[:, 0], means[:, 1:]
 
-    def _mean_heights(self, points: Array) -> Array:
-        """Mean heights (g * g,) mm of points (M, 3) m above the resting surface, NaN in empty cells."""
-        feet = self._feet(points)
+    def _mean_heights(self, points: Array, reference: Array) -> Array:
+        """Mean heights (g * g,) mm of points (M, 3) m above a surface, NaN in empty cells."""
+        feet = self._feet(points, reference)
         return self._cell_means(MM_PER_M * feet.along_normal[:, None], feet)[:, 0]
 
-    def _feet(self, points: Array) -> Feet:
-        return feet_on(self._rest, self._robot.patches, points)
+    def _feet(self, points: Array, reference: Array) -> Feet:
+        return feet_on(reference, self._robot.patches, points)
 
     def _stuck(self, actuation: Array, heights: Array) -> str:
         if not self._numbers:
             return ""
-        now = self._simulated_heights(actuation)[0]
-        before = np.array(self._expected)
-        kept = np.array(self._heights)
+        reference = self._reference(actuation)
+        now = self._simulated_heights(actuation, reference)[0]
+        numbers, before, kept = self._before(reference)
         seen = np.isfinite(kept) & np.isfinite(heights) & np.isfinite(before) & np.isfinite(now)
         count = np.maximum(seen.sum(axis=1), 1)
         expected = np.where(seen, np.abs(now - before), 0.0).sum(axis=1) / count
@@ -122,7 +145,7 @@ class ShapeJudge:
             return ""
         alike = int(same[-1])
         return (
-            f"it shows the shape of frame {self._numbers[alike]} (they differ by {change[alike]:.1f} mm, for these "
+            f"it shows the shape of frame {numbers[alike]} (they differ by {change[alike]:.1f} mm, for these "
             f"actuations {expected[alike]:.1f} mm are expected): does the robot move, and does the scanner see it?"
         )
 

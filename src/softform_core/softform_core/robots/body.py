@@ -77,6 +77,13 @@ class Body(Description):
     def outlines(self) -> list[Outline]:
         """Where each input lies, in the order of `inputs`."""
 
+    def picture(self, robot: Any) -> Any:
+        """A figure (matplotlib) of a `Robot` with this body, at rest, at its corners and in section, or None.
+
+        By default none: `softform picture` then draws what it draws of any surface.
+        """
+        return None
+
     @property
     def is_unrolled(self) -> bool:
         """Whether outlines lie on a surface around the z axis, unrolled: x along it from the front, y upwards."""

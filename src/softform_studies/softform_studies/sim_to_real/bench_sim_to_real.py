@@ -24,9 +24,11 @@ from softform_studies.sim_to_real.judge import Judge
 from softform_studies.sim_to_real.learners import Learners, recipe_for
 from softform_studies.sim_to_real.make_frames import (
     MISSING_M,
+    TrueSurfaces,
     make_captured,
     make_frames,
     make_marker_frames,
+    true_surfaces,
 )
 from softform_studies.sim_to_real.parallel import Lesson, learn_all
 from softform_studies.sim_to_real.reality_floors import floors
@@ -82,8 +84,9 @@ def bench(robot: Robot, reality: Reality, settings: BenchSettings, say: Say) -> 
     network, _ = load_forward_kinematics(robot)
     forward_kinematics = extract_mlp(network)
     say(f"{reality.name}: {settings.frames} frames and {settings.held_out} held-out shapes")
+    shapes = true_surfaces(robot, reality, settings.frames + settings.held_out, settings.seed)
     frames, held_out, missing = make_captured(
-        robot, reality, settings.frames, settings.held_out, settings.points, settings.seed
+        robot, reality, settings.frames, settings.held_out, settings.points, settings.seed, shapes
     )
     judge = Judge(robot, forward_kinematics, held_out)
     recipe, seed = recipe_for(robot, settings.recipe), settings.seed
@@ -99,13 +102,13 @@ def bench(robot: Robot, reality: Reality, settings: BenchSettings, say: Say) -> 
     trained = learners.learn(frames, recipe)
     after = judge.errors(judge.predicted(trained.sim_to_real))
     reduction = judge.figures(after)
-    auc = _confidence_auc(robot, reality, judge, trained, settings) if trained.confidence else math.nan
+    auc = _confidence_auc(robot, reality, shapes, judge, trained, settings) if trained.confidence else math.nan
     say("  floors")
     measured_floors = floors(robot, reality, judge, trained.sim_to_real)
     baselines: Figures = {"simulation_only": judge.figures(judge.before)}
     markers: Figures = {}
     if settings.baselines and isinstance(frames, Frames):
-        for name, figures in _compared(robot, reality, judge, learners, frames, settings, say).items():
+        for name, figures in _compared(robot, reality, shapes, judge, learners, frames, settings, say).items():
             (markers if name.startswith("markers") else baselines)[name] = figures
     return {
         "reality": reality.name,
@@ -136,10 +139,15 @@ def bench(robot: Robot, reality: Reality, settings: BenchSettings, say: Say) -> 
 
 
 def _confidence_auc(
-    robot: Robot, reality: Reality, judge: Judge, trained: TrainedSimToReal, settings: BenchSettings
+    robot: Robot,
+    reality: Reality,
+    shapes: TrueSurfaces,
+    judge: Judge,
+    trained: TrainedSimToReal,
+    settings: BenchSettings,
 ) -> float:
     """How well w_c finds the holes of the scans it was learned from; the same scans are taken again, not thinned."""
-    scans, _, _ = make_frames(robot, reality, settings.frames, 0, points=_ALL_POINTS, seed=settings.seed)
+    scans, _, _ = make_frames(robot, reality, settings.frames, 0, _ALL_POINTS, settings.seed, shapes)
     simulated = judge.pipeline(None)
     control_points = simulated.control_points(scans.actuation).reshape(len(scans), -1)
     confidence = confidence_map(trained, control_points, simulated.points(scans.actuation))
@@ -149,7 +157,14 @@ def _confidence_auc(
 
 
 def _compared(
-    robot: Robot, reality: Reality, judge: Judge, learners: Learners, frames: Frames, settings: BenchSettings, say: Say
+    robot: Robot,
+    reality: Reality,
+    shapes: TrueSurfaces,
+    judge: Judge,
+    learners: Learners,
+    frames: Frames,
+    settings: BenchSettings,
+    say: Say,
 ) -> Figures:
     """The paper's baselines from the same frames, and markers at the same actuations."""
     recipe = settings.recipe
@@ -163,7 +178,7 @@ def _compared(
     for percent in MARKERS_MISSING_PERCENT:
         name = f"markers_{percent}_percent"
         marked, _, shares[name] = make_marker_frames(
-            robot, reality, settings.frames, 0, missing=percent / 100.0, seed=settings.seed
+            robot, reality, settings.frames, 0, missing=percent / 100.0, seed=settings.seed, shapes=shapes
         )
         lessons[name] = Lesson("from_markers", (marked,))
     found: Figures = {}

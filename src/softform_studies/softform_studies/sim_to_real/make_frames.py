@@ -46,9 +46,29 @@ class TrueSurfaces:
     vertices: Array
     faces: NDArray[np.int32]
 
+    def part(self, chosen: slice) -> "TrueSurfaces":
+        """Some of the shapes."""
+        return TrueSurfaces(self.actuation[chosen], self.vertices[chosen], self.faces)
+
+
+def true_surfaces(robot: Robot, reality: Reality, count: int, seed: int) -> TrueSurfaces:
+    """Shapes at random actuations; the body is moved from each to the next, so hysteresis counts.
+
+    Raises:
+        SoftformError: If an actuation has no equilibrium in this reality.
+    """
+    live, actuation = LiveBody(robot, reality), random_actuations(robot, count, seed)
+    return TrueSurfaces(actuation, np.array([live.commanded_shape(each) for each in actuation]), live.faces)
+
 
 def make_captured(
-    robot: Robot, reality: Reality, frames: int, held_out: int, points: int, seed: int
+    robot: Robot,
+    reality: Reality,
+    frames: int,
+    held_out: int,
+    points: int,
+    seed: int,
+    shapes: TrueSurfaces | None = None,
 ) -> tuple[Frames | MarkerFrames, TrueSurfaces, float]:
     """Frames as the robot is captured: by motion capture where it wears more markers than kernels, else by scanner.
 
@@ -59,14 +79,15 @@ def make_captured(
         held_out: Number of actuations after them whose true surface is kept.
         points: Points drawn at random from each scan.
         seed: Seed of actuations and devices.
+        shapes: As for `make_frames`.
 
     Returns:
         As `make_frames` and `make_marker_frames`.
     """
     if wears_many_markers(robot):
         missing = reality.motion_capture.missing
-        return make_marker_frames(robot, reality, frames, held_out, missing, seed)
-    return make_frames(robot, reality, frames, held_out, points, seed)
+        return make_marker_frames(robot, reality, frames, held_out, missing, seed, shapes)
+    return make_frames(robot, reality, frames, held_out, points, seed, shapes)
 
 
 def wears_many_markers(robot: Robot) -> bool:
@@ -75,7 +96,13 @@ def wears_many_markers(robot: Robot) -> bool:
 
 
 def make_frames(
-    robot: Robot, reality: Reality, frames: int, held_out: int, points: int = 1000, seed: int = 0
+    robot: Robot,
+    reality: Reality,
+    frames: int,
+    held_out: int,
+    points: int = 1000,
+    seed: int = 0,
+    shapes: TrueSurfaces | None = None,
 ) -> tuple[Frames, TrueSurfaces, float]:
     """Scan random actuations, then take the true surface at other ones.
 
@@ -83,11 +110,12 @@ def make_frames(
 
     Args:
         robot: The robot.
-        reality: Reality of the robot; the membrane is moved from each actuation to the next, so hysteresis counts.
+        reality: Reality of the robot.
         frames: Number of captured frames.
         held_out: Number of actuations after them whose true surface is kept.
         points: Points drawn at random from each scan.
         seed: Seed of actuations and scanner.
+        shapes: At least so many of `true_surfaces` with this seed, where they are known already.
 
     Returns:
         Captured frames, true surfaces of the held-out actuations, mean fraction of the surface missing in a frame.
@@ -95,22 +123,21 @@ def make_frames(
     Raises:
         SoftformError: If an actuation has no equilibrium in this reality.
     """
-    actuation = random_actuations(robot, frames + held_out, seed)
-    live = LiveBody(robot, reality)
+    shapes = shapes or true_surfaces(robot, reality, frames + held_out, seed)
     radius = 0.6 * float(np.linalg.norm(robot.extent))
     scanner = Scanner(reality.scanner, _SCANNER_POSE, radius, seed)
     registration = session_registration(robot, reality.scanner, _SCANNER_POSE, seed)
     draw = np.random.default_rng(seed)
     clouds, normals, missing = [], [], []
-    for vertices in map(live.commanded_shape, actuation[:frames]):
-        scan = scanner.scan(vertices, live.faces)
+    for vertices in shapes.vertices[:frames]:
+        scan = scanner.scan(vertices, shapes.faces)
         registered = registration.apply(scan.points)
         missing.append(float((cKDTree(registered).query(vertices)[0] > MISSING_M).mean()))
         chosen = draw.choice(len(registered), min(points, len(registered)), replace=False)
         clouds.append(registered[chosen])
         normals.append(registration.rotate(_estimated(scan))[chosen])
-    captured = Frames(actuation[:frames], clouds, normals)
-    return captured, _true_surfaces(live, actuation[frames:]), float(np.mean(missing))
+    captured = Frames(shapes.actuation[:frames], clouds, normals)
+    return captured, shapes.part(slice(frames, frames + held_out)), float(np.mean(missing))
 
 
 def session_registration(robot: Robot, described: ScannerDescription, pose: DevicePose, seed: int) -> RigidTransform:
@@ -145,7 +172,13 @@ def _estimated(scan: Scan) -> Array:
 
 
 def make_marker_frames(
-    robot: Robot, reality: Reality, frames: int, held_out: int, missing: float = 0.02, seed: int = 0
+    robot: Robot,
+    reality: Reality,
+    frames: int,
+    held_out: int,
+    missing: float = 0.02,
+    seed: int = 0,
+    shapes: TrueSurfaces | None = None,
 ) -> tuple[MarkerFrames, TrueSurfaces, float]:
     """Capture markers at random actuations, the same as `make_frames` takes, registered at rest.
 
@@ -156,6 +189,7 @@ def make_marker_frames(
         held_out: Number of actuations after them whose true surface is kept.
         missing: Share of the markers that a frame lacks on average, in place of the reality's own.
         seed: Seed of actuations and motion capture.
+        shapes: As for `make_frames`.
 
     Returns:
         Captured frames, true surfaces of the held-out actuations, share of the markers that is missing.
@@ -163,7 +197,7 @@ def make_marker_frames(
     Raises:
         SoftformError: If an actuation has no equilibrium in this reality.
     """
-    actuation = random_actuations(robot, frames + held_out, seed)
+    shapes = shapes or true_surfaces(robot, reality, frames + held_out, seed)
     live = LiveBody(robot, reality)
     described = reality.motion_capture.model_copy(update={"missing": missing, "pose": _NO_REGISTRATION})
     at_rest = live.rest
@@ -174,11 +208,9 @@ def make_marker_frames(
     clock = itertools.count(step=_BETWEEN_CAPTURES)
     unmoved = live.commanded_shape(robot.rest_actuation)
     rest = np.nanmean([cameras.capture(unmoved, next(clock)) for _ in range(_REST_CAPTURES)], axis=0)
-    positions = [cameras.capture(live.commanded_shape(a), next(clock)) for a in actuation[:frames]]
-    captured = MarkerFrames(actuation[:frames], cameras.names, register_markers(rest, robot), np.array(positions))
+    positions = [cameras.capture(vertices, next(clock)) for vertices in shapes.vertices[:frames]]
+    captured = MarkerFrames(
+        shapes.actuation[:frames], cameras.names, register_markers(rest, robot), np.array(positions)
+    )
     share = float(1.0 - captured.visible.mean())
-    return captured, _true_surfaces(live, actuation[frames:]), share
-
-
-def _true_surfaces(live: LiveBody, actuation: Array) -> TrueSurfaces:
-    return TrueSurfaces(actuation, np.array([live.commanded_shape(a) for a in actuation]), live.faces)
+    return captured, shapes.part(slice(frames, frames + held_out)), share

@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,13 @@ from softform_rig.reality import Reality
 from softform_studies.sim_to_real.judge import Judge
 from softform_studies.sim_to_real.learners import Learners
 from softform_studies.sim_to_real.ledger import Ledger
-from softform_studies.sim_to_real.make_frames import FRAMES_VERSION, make_frames, make_marker_frames
+from softform_studies.sim_to_real.make_frames import (
+    FRAMES_VERSION,
+    TrueSurfaces,
+    make_frames,
+    make_marker_frames,
+    true_surfaces,
+)
 from softform_studies.studies.run import Run
 
 DISTANCE_EDGES = np.linspace(0.0, 8.0, 161)
@@ -109,6 +116,11 @@ class Laboratory:
             predicted = judge.predicted(trained.sim_to_real)
         return self._result(captured, predicted, trained.sim_to_real, trained.seconds)
 
+    @cached_property
+    def _shapes(self) -> TrueSurfaces:
+        """What all scanners and cameras of the study look at."""
+        return true_surfaces(self._robot, self._reality, self._frames + self._held_out, self._seed)
+
     def _learners(self, judge: Judge) -> Learners:
         return Learners(
             self._forward_kinematics, judge.patches, self._seed, checkpoints=self._checkpoints, prior=self._prior
@@ -124,7 +136,7 @@ class Laboratory:
         frames, _ = learners.fit_frames(captured.frames.part(np.arange(run.frames)), run.recipe)
         if method == "markers":
             marked, _, _ = make_marker_frames(
-                self._robot, self._reality, run.frames, 0, missing=run.missing, seed=self._seed
+                self._robot, self._reality, run.frames, 0, missing=run.missing, seed=self._seed, shapes=self._shapes
             )
             trained = learners.from_markers(marked, run.recipe)
         elif method == "fixed_confidence":
@@ -142,7 +154,7 @@ class Laboratory:
             scanner = self._reality.scanner.model_copy(update=dict(run.scanner))
             reality = self._reality.model_copy(update={"scanner": scanner})
             frames, held_out, missing = make_frames(
-                self._robot, reality, self._frames, self._held_out, run.points, self._seed
+                self._robot, reality, self._frames, self._held_out, run.points, self._seed, self._shapes
             )
             judge = Judge(self._robot, self._forward_kinematics, held_out)
             self._captured = {key: Captured(frames, missing, judge)}

@@ -11,7 +11,7 @@ import numpy as np
 from softform_core.bodies.solid.energy import add_blocks
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def cavity_volumes(  # type: ignore[no-untyped-def]
     positions, faces, cavity_of_face, shapes, derivatives, weights, pressures, slots, strides, volumes, gradients,
     hessian,

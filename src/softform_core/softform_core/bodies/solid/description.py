@@ -1,6 +1,6 @@
 """The solid as a description: a cylinder of soft segments with chambers, rigid plates between them."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -157,6 +157,12 @@ class SolidBody(Body):
             for segment in range(self.segments)
             for angle in angles
         ]
+
+    def picture(self, robot: Any) -> Any:
+        """The robot at rest, at corners of its range, and cut across and along; each shape is solved anew."""
+        from softform_core.bodies.solid.picture import draw
+
+        return draw(robot, self)
 
     def symmetric_images(self, actuation: Array, control_points: Array) -> list[tuple[Array, Array]]:
         """Images of each shape under turns by a chamber, and their mirror images in y; the end of the axis stays.

@@ -39,7 +39,7 @@ def _cofactors(f, c):  # type: ignore[no-untyped-def]
     return f[0, 0] * c[0, 0] + f[0, 1] * c[0, 1] + f[0, 2] * c[0, 2]
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def strain_energies(  # type: ignore[no-untyped-def]
     positions, elements, gradients, shape_volumes, volume_volumes, fibres, fibre_modulus, bulk, law, coefficients
 ):  # fmt: skip
@@ -77,7 +77,7 @@ def strain_energies(  # type: ignore[no-untyped-def]
     return total, least
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def assemble(  # type: ignore[no-untyped-def]
     positions, before, elements, gradients, shape_volumes, volume_volumes, fibres, fibre_modulus, bulk, law,
     coefficients, slots, strides, gradient, hessian,

@@ -30,13 +30,14 @@ class SolidProblem:
 
     Args:
         solid: Result of `build_solid`.
+        pardiso: Whether MKL PARDISO factorises the Hessian where it is installed, and not SuperLU.
     """
 
     batch = 1
     frames: dict[str, int] = {}
     is_slack = False
 
-    def __init__(self, solid: Solid) -> None:
+    def __init__(self, solid: Solid, pardiso: bool = True) -> None:
         self.solid = solid
         self._order = solid.pattern.unknowns
         self.unloaded = np.zeros(solid.cavities)
@@ -45,7 +46,7 @@ class SolidProblem:
         self.faces = solid.faces
         self.rest = self.unknowns(solid.nodes)[0]
         self._slots = [solid.pattern.slots(part) for part in (solid.elements, solid.rectangles, solid.caps)]
-        self._factoriser = sparse_factoriser(solid.pattern.indices, solid.pattern.indptr)
+        self._factoriser = sparse_factoriser(solid.pattern.indices, solid.pattern.indptr) if pardiso else None
         self._cavity_faces = (
             (solid.rectangles, solid.cavity_of_rectangle, rectangle(), self._slots[1]),
             (solid.caps, solid.cavity_of_cap, triangle(6), self._slots[2]),

@@ -1,12 +1,7 @@
-"""Pictures of a solid robot: at rest, at corners of its range, and in section.
+"""The picture of a solid robot, which `softform picture` draws: at rest, at corners of its range, and in section."""
 
-python -m softform_core.bodies.solid.picture manipulator --output docs/images/manipulator.png
-"""
-
-from pathlib import Path
 from typing import Any
 
-import click
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -15,35 +10,36 @@ from softform_core.bodies.solid.cross_section import SectionMesh, mesh_section
 from softform_core.bodies.solid.description import SolidBody
 from softform_core.bodies.solid.equilibrium import SolidProblem
 from softform_core.bodies.solid.mesh import layers_of
-from softform_core.errors import SoftformError
-from softform_core.robots import Robot, load_robot
+from softform_core.robots import Robot
 from softform_core.simulation.simulated_body import equilibrium_unknowns
 from softform_core.units import MM_PER_M
 
 _SOFT, _WALL, _RIGID = "#8fb8de", "#3b7dba", "#555555"
 
 
-def corners_shown(robot: Robot) -> dict[str, Array]:
+def corners_shown(robot: Robot, body: SolidBody) -> dict[str, Array]:
     """Actuations (m,) of the pictures, by their titles."""
-    body, low, high = _solid(robot), robot.actuation_min, robot.actuation_max
+    low, high = robot.actuation_min, robot.actuation_max
     count = body.cross_section.chambers
     chosen = {"at rest": (), "first chamber of each segment": range(0, len(high), count), "all": range(len(high))}
     chosen["opposite sides: an S"] = (0, *range(count + 1, 2 * count))
     return {title: np.where(np.isin(np.arange(len(high)), list(on)), high, low) for title, on in chosen.items()}
 
 
-def draw(robot: Robot) -> Figure:
+def draw(robot: Robot, body: SolidBody) -> Figure:
     """The figure; each shape is solved anew.
 
+    Args:
+        robot: The robot.
+        body: Its body.
+
     Raises:
-        SoftformError: If the robot is no solid.
         NoEquilibriumError: If a shape has no equilibrium.
     """
-    body = _solid(robot)
     problem = body.simulator()
     section = mesh_section(body.cross_section, body.cells)
-    figure = Figure(figsize=(15.0, 9.0), layout="constrained")
-    for number, (title, actuation) in enumerate(corners_shown(robot).items()):
+    figure = Figure(figsize=(15.0, 9.0), dpi=75, layout="constrained")
+    for number, (title, actuation) in enumerate(corners_shown(robot, body).items()):
         unknowns = equilibrium_unknowns(problem, robot.actuators_of(actuation)[None])
         axes = figure.add_subplot(2, 4, number + 1, projection="3d")
         _draw_surface(axes, problem.points(unknowns)[0], problem, body, title)
@@ -54,12 +50,6 @@ def draw(robot: Robot) -> Figure:
         else:
             _draw_along(axes, nodes, section, body, f"{title}: along, y = 0")
     return figure
-
-
-def _solid(robot: Robot) -> SolidBody:
-    if not isinstance(robot.body, SolidBody):
-        raise SoftformError(f"Robot '{robot.name}' is a {robot.body.kind}.", "Choose a solid, such as 'manipulator'.")
-    return robot.body
 
 
 def _draw_surface(axes: Any, points: Array, problem: SolidProblem, body: SolidBody, title: str) -> None:
@@ -109,15 +99,3 @@ def _draw_along(axes: Any, nodes: Array, section: SectionMesh, body: SolidBody, 
     axes.set(aspect="equal", title=title, xlabel="x, mm", ylabel="z, mm")
     axes.title.set_fontsize(10)
     axes.invert_yaxis()
-
-
-@click.command()
-@click.argument("robot")
-@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), required=True, help="PNG file.")
-def main(robot: str, output: Path) -> None:
-    """Draw a solid robot at rest, at corners of its range and in section."""
-    draw(load_robot(robot)).savefig(output, dpi=75)
-
-
-if __name__ == "__main__":
-    main()

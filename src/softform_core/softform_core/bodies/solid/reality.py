@@ -107,7 +107,9 @@ def drawn_reality(nominal: SolidBody, draw: np.random.Generator) -> RealSolid:
             (np.asarray(nominal.gravity) + np.linalg.norm(nominal.gravity) * np.array([*tilt, 0.0])).tolist()
         ),
     }
+    # Never the described mesh, and no finer around the chambers: a shape costs seconds, a reality a hundred of them.
+    around = max(2, cells.chamber - int(draw.integers(1, 3)))
     return RealSolid(
-        cells=cells.model_copy(update={"layers": max(2, cells.layers + int(draw.choice([-1, 1])))}),
+        cells=cells.model_copy(update={"chamber": around, "layers": cells.layers + int(draw.integers(0, 2))}),
         **some_of(differences, _CHANCES, draw),
     )
