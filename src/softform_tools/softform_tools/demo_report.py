@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-import numpy as np
-
 from softform_core.evaluation.measured_errors import MeasuredErrors, measure_errors
 from softform_core.evaluation.reach_picture import MeasuredShape, write_picture
+from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
@@ -15,7 +14,7 @@ from softform_core.units import MM_PER_M
 from softform_interfaces.action import ReachShape
 from softform_ros.conversions import points_from_cloud
 
-_REST_SAMPLES_PER_SIDE = 60
+_REST_SAMPLES = 3600
 
 
 @dataclass(frozen=True)
@@ -181,10 +180,10 @@ def table(figures: DemoResult) -> list[str]:
 
 
 def resting_errors(robot: Robot, target: TargetShape) -> MeasuredErrors:
-    """Errors of the unpressurised robot in z = 0 where the target is (robot's frame, m), as those of a capture.
+    """Errors of the robot at rest, as N_fk predicts it, where the target is (robot's frame, m), as those of a capture.
 
     Raises:
-        SoftformError: If the target lies nowhere over the robot.
+        SoftformError: If the target lies nowhere over the robot, or the robot's model is missing.
     """
-    x, y = np.meshgrid(*(np.linspace(-side / 2, side / 2, _REST_SAMPLES_PER_SIDE) for side in robot.extent))
-    return measure_errors(np.stack([x.ravel(), y.ravel(), np.zeros(x.size)], axis=1), target, RigidTransform())
+    points = load_pipeline(robot, _REST_SAMPLES).points(robot.rest_actuation) / MM_PER_M
+    return measure_errors(points, target, RigidTransform())
