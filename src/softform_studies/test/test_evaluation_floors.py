@@ -9,11 +9,13 @@ import torch
 from softform_core.errors import SoftformError
 from softform_core.inverse.closest_points import closest_points_on
 from softform_core.networks.sim_to_real import ShapeInput
+from softform_core.robots import load_robot
 from softform_core.shapes.target import TargetShape
+from softform_core.simulation.simulated_body import rest_points
 from softform_core.surface.bspline import evaluate
 from softform_core.surface.patch_set import SHEET, PatchSet
 from softform_studies.sim_to_real.confidence import area_under_curve, confidence_map, holes_auc
-from softform_studies.sim_to_real.reality_floors import fitted_surface, warped_onto
+from softform_studies.sim_to_real.reality_floors import fitted_surface, patch_faces, warped_onto
 
 GRID = PatchSet.of(9, 9)
 
@@ -26,6 +28,16 @@ def control(height: float) -> np.ndarray:
 def mesh(side: int, height: float) -> np.ndarray:
     """Vertices whose parameters are an even grid, so that the flat sheet of this grid is their rest shape."""
     return evaluate(control(height), SHEET.samples(side**2))
+
+
+def test_the_spline_floor_of_an_arm_leaves_its_closed_end_out() -> None:
+    robot = load_robot("manipulator")
+    body = robot.body.simulator()
+    rest = rest_points(body)
+    faces = patch_faces(robot, rest, body.faces)
+    assert 0 < len(faces) < len(body.faces)
+    surface = fitted_surface(1000.0 * rest, 1000.0 * rest[None], faces, robot.patches, robot.patches.samples(400))[0]
+    assert np.abs(np.linalg.norm(surface[:, :2], axis=1) - 25.0).max() < 0.3
 
 
 @pytest.mark.parametrize(("side", "limit"), [(41, 0.2), (8, 2.0), (4, 4.0)])

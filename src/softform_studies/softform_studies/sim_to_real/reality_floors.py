@@ -29,6 +29,11 @@ _TANGENTIAL = 0.03
 """Less lowers the mean of the warp floor a little and lets points slide past the rim, which raises its maximum."""
 
 
+def patch_faces(robot: Robot, rest: Array, faces: NDArray[np.integer]) -> NDArray[np.integer]:
+    """Those of the faces (F, 3) of the resting body (V, 3) m that its one patch covers: an arm has an end, too."""
+    return faces[robot.body.faces_of(robot.surfaces[0].patch, rest, faces)]
+
+
 def fitted_surface(rest: Array, shapes: Array, faces: NDArray[np.integer], patches: PatchSet, uv: Array) -> Array:
     """Points of B-spline surfaces fitted to meshes that share their triangles; the spline floor, (n, P, 3) mm.
 
@@ -109,7 +114,8 @@ def floors(robot: Robot, reality: Reality, judge: Judge, kernels: SimToReal) -> 
     """
     held_out = judge.held_out
     rest = rest_points(robot.body.real_simulator(reality.body))
-    spline = fitted_surface(rest, MM_PER_M * held_out.vertices, held_out.faces, judge.patches, judge.uv)
+    faces = patch_faces(robot, rest, held_out.faces)
+    spline = fitted_surface(rest, MM_PER_M * held_out.vertices, faces, judge.patches, judge.uv)
     predicted = judge.predicted(None)
     centers = judge.pipeline(kernels).kernel_centers(held_out.actuation)
     shapes = zip(predicted, centers, judge.truths, strict=True)
