@@ -229,7 +229,7 @@ def test_a_huge_file_is_rejected_before_it_is_read(tmp_path, monkeypatch):
     path = tmp_path / "huge.obj"
     with open(path, "wb") as file:
         file.truncate(reading.MAX_FILE_BYTES + 1)  # sparse: takes no room
-    monkeypatch.setattr(reading.trimesh, "load", lambda *args, **options: pytest.fail("the file was loaded"))
+    monkeypatch.setattr(trimesh, "load", lambda *args, **options: pytest.fail("the file was loaded"))
     with pytest.raises(SoftformError, match="at most 256 MB"):
         read_shape(path)
 
