@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from softform_core.errors import SoftformError
 from softform_core.paths import config_dir, launch_dir
 from softform_core.robots import load_robot
+from softform_launch import substitutions
 from softform_launch.cli_launch import find_launch_file, launch
 from softform_launch.launch_file import list_arguments, load_launch_file
 from softform_launch.launched_stack import LaunchedStack
@@ -23,6 +24,21 @@ SOFTFORM = launch_dir() / "softform.launch.xml"
 ROBOTS = sorted(path.stem for path in (config_dir() / "robots").glob("*.yaml"))
 SHIPPED = sorted(launch_dir().glob("*.launch.xml"))
 WITH_DRIVER = [path for path in SHIPPED if path.name != "replay.launch.xml"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def descriptions_are_asked_once():
+    """A launch file asks each robot's description by a command; here it is loaded a hundred times."""
+    answers, ask = {}, substitutions._output_of
+
+    def output_of(line, context, element):
+        if line not in answers:
+            answers[line] = ask(line, context, element)
+        return answers[line]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(substitutions, "_output_of", output_of)
+        yield
 
 
 def invoke(*words):
