@@ -22,6 +22,7 @@ _BYSTANDERS = tuple(name for name in LIFECYCLE_NODES if name not in (DRIVER, RIG
 _ENDED_SECONDS = 10.0
 _LAUNCH_ENDED_SECONDS = 20.0
 _REPORTED_SECONDS = 10.0
+_GUARDED_SECONDS = 3.0
 _LOST_BOARD_SECONDS = 3.0
 _HEARD_SECONDS = 10.0
 """s in which a driver that was started again is heard: processes find each other late on a busy machine."""
@@ -80,6 +81,7 @@ class EndedProcess:
     def _end_guardian(self, stack: RigStack) -> Outcome:
         """The driver needs one: it must start another and go on."""
         driver = stack.required(DRIVER)
+        wait_for(lambda: any(map(is_guardian, driver.children())), _GUARDED_SECONDS)  # one that starved is replaced
         before = {child.pid for child in driver.children()}
         moment = time.monotonic()
         for child in driver.children():
