@@ -19,6 +19,7 @@ from softform_core.robots import load_robot
 from softform_core.simulation.newton import find_equilibria
 from softform_core.simulation.simulated_body import SimulatedBody
 from softform_core.units import MM_PER_M
+from softform_studies.simulate import random_commands, solved
 
 PAPER_SECONDS = 900.0
 """Paper 000, Table II."""
@@ -40,9 +41,7 @@ def run(shapes: int = 20, seed: int = 0) -> dict[str, Any]:
     """
     robot = load_robot("manipulator")
     assert isinstance(robot.body, SolidBody)
-    span = robot.actuation_max - robot.actuation_min
-    relative = np.random.default_rng(seed).random((min(shapes, MOST_SHAPES), len(span)))
-    values = robot.actuators_of(robot.actuation_min + relative * span)
+    values = random_commands(robot, min(shapes, MOST_SHAPES), seed)
     solid = build_solid(robot.body)
     problems = {"superlu": SolidProblem(solid, pardiso=False)}
     if importlib.util.find_spec("pypardiso"):
@@ -57,22 +56,15 @@ def run(shapes: int = 20, seed: int = 0) -> dict[str, Any]:
 
 
 def _times(body: SimulatedBody, values: Array) -> dict[str, Any]:
-    """Processor time of each shape; the first one is solved before, too, as it compiles."""
-    find_equilibria(body, 0.01 * values[:1])
-    seconds, found, iterations = [], 0, []
-    for each in values:
-        begin = time.process_time()
-        one = find_equilibria(body, each[None])
-        seconds.append(time.process_time() - begin)
-        found += int(one.found[0])
-        iterations.append(int(one.iterations[0]))
+    """Processor time of each shape."""
+    found, seconds, _ = solved(body, values)
     return {
         "shapes": len(values),
-        "converged_share": found / len(values),
+        "converged_share": float(np.mean([one.found[0] for one in found])),
         "core_seconds_per_shape": float(np.median(seconds)),
         "core_seconds_per_shape_mean": float(np.mean(seconds)),
         "core_seconds_per_shape_max": float(np.max(seconds)),
-        "iterations_median": float(np.median(iterations)),
+        "iterations_median": float(np.median([one.iterations[0] for one in found])),
     }
 
 

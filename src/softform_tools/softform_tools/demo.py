@@ -77,8 +77,9 @@ class DemoRequest:
 
 
 def target_name(request: DemoRequest, robot: Robot) -> str:
-    """What `request` names, or what suits the robot: a landscape lies on a membrane, and on no other body."""
-    return request.target or ("dem" if robot.body.kind == "membrane" else "random")
+    """What `request` names, or what suits the robot: a landscape lies on a sheet, and on no tube."""
+    is_tube = robot.body.patches.values()
+    return request.target or ("dem" if is_tube and not any(is_tube) else "random")
 
 
 def choose_target(request: DemoRequest, robot: Robot) -> TargetShape:

@@ -94,27 +94,33 @@ class Body(Description):
         """Whether it has a simulator; a body of which only data are known has none."""
         return True
 
+    @classmethod
+    def _physics(cls) -> Any:
+        if not cls.physics:
+            raise TypeError(f"{cls.__name__} names no module of its physics, and has no method of its own for this")
+        return import_module(cls.physics)
+
     def simulator(self) -> Any:
         """Its model for the simulation, a `simulation.simulated_body.SimulatedBody`."""
-        return import_module(self.physics).simulator(self)
+        return self._physics().simulator(self)
 
     def sampled(self) -> Any:
         """Its simulator as data sets use it, a `simulation.sampled_body.SampledBody`."""
-        return import_module(self.physics).sampled(self)
+        return self._physics().sampled(self)
 
     @classmethod
     def reality_type(cls) -> type[Description]:
         """Fields by which a reality of this kind of body may differ from the simulator."""
-        found: type[Description] = import_module(cls.physics).Reality
+        found: type[Description] = cls._physics().Reality
         return found
 
     def real_simulator(self, reality: Any) -> Any:
         """As `simulator`, with the differences of a reality (of `reality_type`): the body on the virtual rig."""
-        return import_module(self.physics).real_simulator(self, reality)
+        return self._physics().real_simulator(self, reality)
 
     def drawn_reality(self, draw: np.random.Generator) -> Description:
         """A reality (of `reality_type`) at random, from the distribution of this kind of body."""
-        found: Description = import_module(self.physics).drawn_reality(self, draw)
+        found: Description = self._physics().drawn_reality(self, draw)
         return found
 
     def symmetric_images(self, actuation: Array, control_points: Array) -> list[tuple[Array, Array]]:
