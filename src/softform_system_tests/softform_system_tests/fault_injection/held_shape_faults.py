@@ -35,7 +35,8 @@ _RESET_SECONDS = 25.0
 
 _SOLVING = "frozen while solving, stop and reset"
 _STARTS = 200  # of the search for a solution: some seconds
-_OUTDATED = "after 'inverse_kinematics' was asked to move"
+_REJECTED = "after 'inverse_kinematics' was asked to move", "has stopped following in the meantime"
+"""Reasons of the driver, and of the holder if it reads of the stop before it asks for the lease."""
 
 
 class HeldShape:
@@ -173,7 +174,7 @@ class HeldShapeFaults:
             if outcome.safe:  # the time until the call had found its service is not the driver's
                 outcome = replace(outcome, found="vented", vent_ms=None)
             outcome = stays_vented(stack, outcome, moment, lambda: goal.join(_REACH_SECONDS))
-        if not ends or _OUTDATED not in ends[0]:
+        if not ends or not any(reason in ends[0] for reason in _REJECTED):
             return replace(outcome, safe=False, found=f"{outcome.found}; the goal ended: {ends}", hung=not ends)
         return replace(outcome, found=f"{outcome.found}; the goal was rejected")
 
