@@ -27,6 +27,7 @@ SILENCE_SECONDS = 2.0
 FROZEN_SECONDS = 2.0
 """After which a guardian that has not answered counts as frozen; it takes some tenths to start."""
 
+_IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _REPEAT_SECONDS = 0.1
 _GONE = (errno.EIO, errno.ENXIO, errno.ENODEV, errno.EBADF)
 _RETRY_SECONDS = 0.02
@@ -51,17 +52,22 @@ class Guardian:
         self._process = self._start()
 
     def _start(self) -> subprocess.Popen[bytes]:
-        # A session of its own keeps Ctrl-C and signals to the driver's process group away from it.
-        process = subprocess.Popen(
-            [sys.executable, "-I", "-S", __file__, str(self._port_descriptor), self._emergency.hex()],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            pass_fds=(self._port_descriptor,),
-            start_new_session=True,
-            cwd="/",
-            bufsize=0,
-        )
+        # A session of its own keeps Ctrl-C and signals to the driver's process group away from it. It inherits a mask
+        # that blocks what it will ignore, so that nothing of that ends it while it starts.
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, _IGNORED)
+        try:
+            process = subprocess.Popen(
+                [sys.executable, "-I", "-S", __file__, str(self._port_descriptor), self._emergency.hex()],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                pass_fds=(self._port_descriptor,),
+                start_new_session=True,
+                cwd="/",
+                bufsize=0,
+            )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         assert process.stdin is not None and process.stdout is not None
         os.set_blocking(process.stdin.fileno(), False)
         os.set_blocking(process.stdout.fileno(), False)
@@ -164,7 +170,7 @@ def make_safe(port: int, emergency: bytes) -> None:
 
 def main() -> None:
     """Guard the port that the driver passed on."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)
     answers = sys.stdout.fileno()
     os.set_blocking(answers, False)

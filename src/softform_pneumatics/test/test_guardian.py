@@ -100,6 +100,24 @@ def test_kill_9_of_the_driver_in_motion_ends_in_venting(
     wait_until(lambda: is_gone(running_driver.guardian))
 
 
+def test_what_it_ignores_does_not_end_it_while_it_starts() -> None:
+    reader, writer = os.pipe()
+    guardian = Guardian(writer, b"V")
+    try:
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            os.kill(guardian.process_id, number)
+        started = guardian.process_id
+        for _ in range(3):
+            time.sleep(HEARTBEAT_SECONDS)
+            guardian.beat()
+        assert guardian.process_id == started
+    finally:
+        guardian.end(emergency=True)
+        os.close(writer)
+    with os.fdopen(reader, "rb") as port:
+        assert port.read() == b"VV"
+
+
 def test_a_new_driver_can_take_over_after_kill_9(
     scripted_board: Any, running_driver: RunningDriver, wait_until: WaitUntil
 ) -> None:

@@ -11,6 +11,7 @@ from softform_system_tests.fault_injection.fault_class import disturbance, not_l
 from softform_system_tests.fault_injection.outcome import Outcome, milliseconds
 from softform_system_tests.fault_injection.recorded_frames import lost_messages
 from softform_system_tests.fault_injection.rig_stack import DRIVER, RECORDER, RigStack
+from softform_system_tests.fault_injection.stack_processes import is_running
 from softform_system_tests.fault_injection.stack_watch import wait_for
 
 _REPORTED_SECONDS = 10.0
@@ -49,7 +50,7 @@ class FullDisks:
             message = stack.watch.message(RECORDER)
         wrong = disturbance(stack, began) or (None if is_reported else "the recorder did not say so")
         recorder.terminate()
-        ended = wait_for(lambda: not recorder.is_running() or _is_zombie(recorder), _ENDED_AFTER)
+        ended = wait_for(lambda: not is_running(recorder), _ENDED_AFTER)
         lost = lost_messages(bag, written)
         return Outcome(
             self.name, "recorder", wrong is None, wrong or f"held; reported: {message}", None, not ended, lost
@@ -90,12 +91,5 @@ def _no_file_grows_beyond(process: psutil.Process, size: int) -> Iterator[None]:
     try:
         yield
     finally:
-        if process.is_running() and not _is_zombie(process):
+        if is_running(process):
             process.rlimit(psutil.RLIMIT_FSIZE, (before, hard))
-
-
-def _is_zombie(process: psutil.Process) -> bool:
-    try:
-        return bool(process.status() == psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
-        return True

@@ -11,8 +11,8 @@ from softform_core.errors import SoftformError
 from softform_system_tests.fault_injection.fault_class import not_latched, vents
 from softform_system_tests.fault_injection.held_shape_faults import stays_vented
 from softform_system_tests.fault_injection.outcome import Outcome
-from softform_system_tests.fault_injection.process_faults import is_running
 from softform_system_tests.fault_injection.rig_stack import DRIVER, RigStack
+from softform_system_tests.fault_injection.stack_processes import is_running
 from softform_system_tests.fault_injection.stack_watch import wait_for
 from softform_system_tests.fault_injection.wire_log_reader import inflates
 

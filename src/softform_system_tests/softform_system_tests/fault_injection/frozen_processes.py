@@ -8,8 +8,9 @@ import psutil
 from softform_actuation.guardian import SILENCE_SECONDS
 from softform_system_tests.fault_injection.fault_class import disturbance, not_latched, undisturbed, vents
 from softform_system_tests.fault_injection.outcome import Outcome
-from softform_system_tests.fault_injection.process_faults import is_guardian, is_running
+from softform_system_tests.fault_injection.process_faults import is_guardian
 from softform_system_tests.fault_injection.rig_stack import DRIVER, RigStack
+from softform_system_tests.fault_injection.stack_processes import is_running
 from softform_system_tests.fault_injection.stack_watch import wait_for
 
 _NOTICED_SECONDS = 5.0

@@ -16,8 +16,9 @@ from softform_ros.action_caller import ActionCaller
 from softform_ros.service_calls import call_service
 from softform_system_tests.fault_injection.fault_class import undisturbed, vents
 from softform_system_tests.fault_injection.outcome import Outcome
-from softform_system_tests.fault_injection.process_faults import COMMAND_TIMEOUT, is_running
+from softform_system_tests.fault_injection.process_faults import COMMAND_TIMEOUT
 from softform_system_tests.fault_injection.rig_stack import NAMESPACE, RigStack
+from softform_system_tests.fault_injection.stack_processes import is_running
 from softform_system_tests.fault_injection.stack_watch import wait_for
 from softform_system_tests.fault_injection.wire_log_reader import inflates
 

@@ -13,6 +13,7 @@ from softform_system_tests.fault_injection.fault_class import disturbance, not_l
 from softform_system_tests.fault_injection.outcome import Outcome
 from softform_system_tests.fault_injection.recorded_frames import lost_messages
 from softform_system_tests.fault_injection.rig_stack import DRIVER, LIFECYCLE_NODES, MANAGER, RECORDER, RIG, RigStack
+from softform_system_tests.fault_injection.stack_processes import is_running
 from softform_system_tests.fault_injection.stack_watch import wait_for
 
 COMMAND_TIMEOUT = 1.0
@@ -139,14 +140,6 @@ def sigterm() -> EndedProcess:
     """SIGTERM to every process."""
     variants = ("commander", DRIVER, "guardian", RIG, *_BYSTANDERS, RECORDER, "collector while collecting", MANAGER)
     return EndedProcess("SIGTERM", signal.SIGTERM, (*variants, "launch"))
-
-
-def is_running(process: psutil.Process) -> bool:
-    """Whether it has not ended; a zombie has."""
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
 
 
 def is_guardian(process: psutil.Process) -> bool:

@@ -117,4 +117,14 @@ class StackProcesses:
         self._replacements.clear()
 
     def _is_replaced(self, name: str) -> bool:
-        return name in self._replacements and self._replacements[name].poll() is None
+        # One whose last threads are just ending has no exit code yet, and is a zombie.
+        process = self._replacements.get(name)
+        return process is not None and process.poll() is None and is_running(psutil.Process(process.pid))
+
+
+def is_running(process: psutil.Process) -> bool:
+    """Whether it has not ended; a zombie has."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

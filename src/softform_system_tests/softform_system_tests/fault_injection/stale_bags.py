@@ -13,8 +13,9 @@ from softform_system_tests.fault_injection.commander import RATE
 from softform_system_tests.fault_injection.fault_class import undisturbed, vents
 from softform_system_tests.fault_injection.held_shape_faults import HeldShape, stays_vented
 from softform_system_tests.fault_injection.outcome import Outcome
-from softform_system_tests.fault_injection.process_faults import COMMAND_TIMEOUT, is_running
+from softform_system_tests.fault_injection.process_faults import COMMAND_TIMEOUT
 from softform_system_tests.fault_injection.rig_stack import DRIVER, RECORDER, RigStack
+from softform_system_tests.fault_injection.stack_processes import is_running
 from softform_system_tests.fault_injection.stack_watch import wait_for
 
 _PLAYED = 40
