@@ -1,8 +1,9 @@
 """What every package's tests share: a ROS domain of their own, and the marks of tests that take long.
 
 A test file is marked by what it imports and calls: `stack` if it starts nodes or processes, opens terminals or plays a
-robot in real time, `training` if it trains a model, fits a plant or simulates a data set. `--quick` leaves out both,
-unread; `--waiting` and `--computing` divide all files into those that mostly wait and those that compute.
+robot in real time, `training` if it trains a model, fits a plant, or simulates a data set or a robot's whole range.
+`--quick` leaves out both, unread; `--waiting` and `--computing` divide all files into those that mostly wait and those
+that compute.
 """
 
 import functools
@@ -33,6 +34,8 @@ _MARKS = {
         re.MULTILINE,
     ),
 }
+
+_ENDINGS = {"_node": "stack", "_whole_range": "training"}
 
 _SOURCES = Path(__file__).parent / "src"
 
@@ -98,4 +101,5 @@ def marks_of(path: Path) -> frozenset[str]:
     """Return the marks of a test file."""
     text = path.read_text(encoding="utf-8")
     marks = {mark for mark, pattern in _MARKS.items() if pattern.search(text)}
-    return frozenset(marks | ({"stack"} if path.stem.endswith("_node") else set()))
+    marks |= {mark for ending, mark in _ENDINGS.items() if path.stem.endswith(ending)}
+    return frozenset(marks)

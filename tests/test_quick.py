@@ -24,6 +24,7 @@ def marks_of(request):
         ("test_train_s2r.py", {"training"}),
         ("test_simulation_generate.py", {"stack", "training"}),
         ("test_rig_identify_plant.py", {"training"}),
+        ("test_solid_whole_range.py", {"training"}),
         ("test_driver.py", set()),
         ("test_air_faults.py", set()),
         ("test_architecture.py", set()),

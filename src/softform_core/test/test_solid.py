@@ -16,7 +16,6 @@ from softform_core.robots import load_robot
 from softform_core.robots.description import Material
 from softform_core.simulation.newton import find_equilibria, newton
 from softform_core.simulation.sensitivity import equilibrium_sensitivities
-from softform_core.simulation.simulated_body import equilibrium_points, rest_points
 
 COARSE = Cells(chamber=2, rib=2, layers=2)
 PRESSURES = np.array([[30e3, 0.0, 10e3, 0.0, 25e3, 25e3]])
@@ -194,40 +193,6 @@ def test_cantilever():
         2.0 * MODULUS * area / 1.2
     )
     assert deflection == pytest.approx(exact, rel=0.02)
-
-
-def test_the_whole_range_has_equilibria(problem):
-    """Corners and the middle on a coarse mesh; an image of a shape under a turn by 120 degrees is its shape."""
-    high = 60e3
-    loads = np.array(
-        [[0, 0, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1], [1, 0, 0, 0, 1, 1], [1, 0, 0, 1, 0, 0], [0, 0, 0, 1, 1, 0]]
-    )
-    found = find_equilibria(problem, high * loads)
-    assert found.failures == [""] * len(loads)
-    points = problem.points(found.unknowns)
-    end = points[:, -1]
-    assert end[1, 2] > end[0, 2] + 0.02  # all chambers: it grows
-    assert end[2, 0] < -0.01 and abs(end[2, 1]) < 1e-6  # it bends away from the first chamber, within its plane
-    assert end[3, 0] < -0.05
-    third = Rotation.from_euler("z", 120.0, degrees=True)
-    turned = equilibrium_points(problem, high * np.roll(loads[3].reshape(2, 3), 1, axis=1).reshape(1, 6))[0]
-    rings = points.shape[1] - 1
-    around = rings // np.unique(np.round(rest_points(problem)[:, 2], 9)).size
-    shifted = np.roll(points[3, :-1].reshape(-1, around, 3), around // 3, axis=1).reshape(-1, 3)
-    assert np.abs(turned[:-1] - third.apply(shifted)).max() < 1e-6
-
-
-def test_symmetric_images_are_equilibria(problem):
-    """Each image of a surface is the surface under the image of its pressures."""
-    robot = load_robot("manipulator")
-    mesh = robot.parametrised(rest_points(problem), problem.faces)
-    control = 1000.0 * mesh.fit(problem.points(find_equilibria(problem, PRESSURES).unknowns)).reshape(1, 30, 30, 3)
-    images = described().symmetric_images(PRESSURES, control)
-    assert len(images) == 6
-    assert len({tuple(pressures[0]) for pressures, _ in images}) == 6
-    for pressures, expected in images[1:]:
-        found = mesh.fit(equilibrium_points(problem, pressures))
-        assert 1000.0 * found.reshape(30, 30, 3) == pytest.approx(expected[0], abs=1e-3)  # mm
 
 
 def test_newton_is_fast(problem):
