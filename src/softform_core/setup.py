@@ -13,6 +13,7 @@ setup(
         "test": ["pytest"],
         "parquet": ["pyarrow"],
         "mkl": ["pypardiso"],
+        "ray": ["ray"],  # pinned in requirements-ray.txt: all nodes of a cluster need the same version
     },
     zip_safe=True,
     maintainer="Softform maintainers",

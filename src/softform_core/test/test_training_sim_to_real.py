@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from softform_core.errors import SoftformError
+from softform_core.executors import ProcessPool
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.frames.frames import Frames
 from softform_core.networks.mlp_weights import MlpWeights
@@ -124,6 +125,32 @@ def test_the_same_seed_gives_the_same_network_and_an_interrupted_run_goes_on_to_
         whole.sim_to_real.coefficients.weights, resumed.sim_to_real.coefficients.weights, strict=True
     ):
         assert np.array_equal(ours, theirs)
+
+
+def test_processes_train_the_same_members_and_finished_ones_are_kept(tmp_path: Path, monkeypatch) -> None:
+    captured, recipe = frames(8), replace(TINY, members=2, epochs=4)
+    here = train(captured, recipe)
+    shared = TrainingRun(0, PatchSet.of(ROWS, COLS), executor=ProcessPool(2))
+    there = train_sim_to_real(SIMULATED, captured, recipe, shared)
+    for ours, theirs in zip(here.members, there.members, strict=True):
+        assert np.array_equal(ours.coefficients.weights[-1], theirs.coefficients.weights[-1])
+    assert (here.validation_mm, here.best_epochs) == (there.validation_mm, there.best_epochs)
+
+    run_epoch, trained = ensemble._MemberTask.run_epoch, []
+
+    def interrupted(self, epoch: int) -> float:
+        trained.append(epoch)
+        if len(trained) == recipe.epochs + 2:
+            raise KeyboardInterrupt
+        return run_epoch(self, epoch)
+
+    monkeypatch.setattr(ensemble._MemberTask, "run_epoch", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        train(captured, recipe, tmp_path)
+    resumed = train(captured, recipe, tmp_path)
+    assert trained[recipe.epochs + 2 :] == list(range(recipe.epochs)), "the first member was trained again"
+    assert np.array_equal(resumed.members[0].coefficients.weights[-1], here.members[0].coefficients.weights[-1])
+    assert not list(tmp_path.rglob("*.pt"))
 
 
 def test_training_goes_on_from_an_earlier_model() -> None:

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from softform_core.cli.shared import json_option, report_figures, robot_option
+from softform_core.cli.shared import cluster_option, json_option, report_figures, robot_option
 
 if TYPE_CHECKING:
+    from softform_core.executors import Executor
     from softform_core.robots import Robot
     from softform_studies.sim_to_real.draws import DrawSettings
 
@@ -34,7 +35,10 @@ if TYPE_CHECKING:
 @click.option(
     "--baselines/--no-baselines", default=True, show_default=True, help="Also the paper's baselines and markers."
 )
-@click.option("--jobs", type=click.IntRange(min=1), help="Processes for the baselines.  [default: one for each core]")
+@click.option(
+    "--jobs", type=click.IntRange(min=1), help="Processes for baselines or draws.  [default: one for each core]"
+)
+@cluster_option
 @json_option
 def sim2real(
     reality: str | None,
@@ -47,6 +51,7 @@ def sim2real(
     recipe_name: str,
     baselines: bool,
     jobs: int | None,
+    cluster: str | None,
     json_path: str | None,
 ) -> None:
     """How much of a reality's gap sim-to-real learning closes, beside floors and the paper's baselines.
@@ -67,9 +72,10 @@ def sim2real(
       softform bench sim2real --reality default --json -
       softform bench sim2real --reality mine.yaml --no-baselines
       softform bench sim2real --draws 30 --seed 1000 --json -
+      softform bench sim2real --draws 30 --cluster auto    on the Ray cluster that this machine is a node of
     """  # noqa: D301
     from softform_core.errors import SoftformError
-    from softform_core.processes import default_jobs
+    from softform_core.executors import make_executor
     from softform_core.robots import load_robot
     from softform_core.threads import one_thread
     from softform_core.training.sim_to_real_recipes import RECIPES
@@ -82,10 +88,10 @@ def sim2real(
         raise click.BadParameter(f"'{recipe_name}' is none of {', '.join(sorted(RECIPES))}.", param_hint="--recipe")
     if reality and draws:
         raise click.UsageError("--reality and --draws exclude each other.")
-    robot = load_robot(robot_name, "surface")
+    robot, executor = load_robot(robot_name, "surface"), make_executor(jobs, cluster)
     if draws:
         seeds = range(seed, seed + draws)
-        drawn = _drawn(robot, seeds, DrawSettings(frames, held_out, points, RECIPES[recipe_name]))
+        drawn = _drawn(robot, seeds, DrawSettings(frames, held_out, points, RECIPES[recipe_name]), executor)
         if json_path is None:
             click.echo(draw_tables(drawn))
         else:
@@ -93,9 +99,8 @@ def sim2real(
         return
     names = [reality] if reality else known_realities(robot.body.kind)
     realities = [load_reality(name, robot) for name in names]
-    processes = jobs or default_jobs()
     settings = BenchSettings(
-        frames, held_out, points, seed, RECIPES[recipe_name], baselines, processes, sys.stderr.isatty()
+        frames, held_out, points, seed, RECIPES[recipe_name], baselines, executor, sys.stderr.isatty()
     )
     figures: list[dict[str, object]] = []
     with one_thread():
@@ -113,7 +118,7 @@ def sim2real(
         sys.exit(1)
 
 
-def _drawn(robot: "Robot", seeds: range, settings: "DrawSettings") -> dict[str, object]:
+def _drawn(robot: "Robot", seeds: range, settings: "DrawSettings", executor: "Executor") -> dict[str, object]:
     """Figures of the realities of these seeds."""
     from softform_core.paths import runs_dir
     from softform_core.threads import one_thread
@@ -124,6 +129,8 @@ def _drawn(robot: "Robot", seeds: range, settings: "DrawSettings") -> dict[str, 
         click.echo(line, err=True)
 
     with one_thread():
-        measured = measure_draws(robot, seeds, settings, runs_dir() / "bench_sim2real", say, sys.stderr.isatty())
+        measured = measure_draws(
+            robot, seeds, settings, runs_dir() / "bench_sim2real", executor, say, sys.stderr.isatty()
+        )
     about = {"robot": robot.name, "recipe": settings.recipe.name, "first_seed": seeds[0], "frames": settings.frames}
     return about | draw_figures(measured)

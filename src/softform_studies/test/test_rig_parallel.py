@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from softform_core.errors import SoftformError
+from softform_core.executors import InProcess, ProcessPool
 from softform_core.frames.frames import Frames
 from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.surface.patch_set import PatchSet
@@ -32,8 +33,8 @@ def frames(count: int) -> Frames:
 def test_processes_learn_the_same_as_this_one() -> None:
     lessons = {str(count): Lesson("directly", (frames(count), SHORT)) for count in (5, 6)}
     actuation = np.array([[300.0]])
-    here = {name: trained.handles(actuation) for name, trained in learn_all(learners(), lessons, 1)}
-    there = {name: trained.handles(actuation) for name, trained in learn_all(learners(), lessons, 2)}
+    here = {name: trained.handles(actuation) for name, trained in learn_all(learners(), lessons, InProcess())}
+    there = {name: trained.handles(actuation) for name, trained in learn_all(learners(), lessons, ProcessPool(2))}
     assert set(here) == set(there) == {"5", "6"}
     for name in here:
         assert np.allclose(here[name], there[name], atol=1e-6)
@@ -43,4 +44,4 @@ def test_processes_learn_the_same_as_this_one() -> None:
 def test_an_error_in_a_process_reaches_the_caller_as_it_is() -> None:
     lessons = {str(count): Lesson("directly", (frames(count), SHORT)) for count in (3, 4)}
     with pytest.raises(SoftformError, match="3 frames|4 frames"):
-        list(learn_all(learners(), lessons, 2))
+        list(learn_all(learners(), lessons, ProcessPool(2)))

@@ -16,6 +16,9 @@ PATH = click.Path(path_type=Path)
 robot_option = click.option(
     "--robot", "robot_name", default=DEFAULT_ROBOT, show_default=True, help="Name in config/robots, or a .yaml."
 )
+cluster_option = click.option(
+    "--cluster", metavar="ADDRESS", help="Of a Ray cluster: HOST:PORT, auto, or local for one of this command's own."
+)
 json_option = click.option(
     "--json", "json_path", metavar="FILE", help="Write the figures to FILE; - is standard output, the default."
 )

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 import numpy as np
 
-from softform_core.cli.shared import PATH, going_on, robot_option
+from softform_core.cli.shared import PATH, cluster_option, going_on, robot_option
 from softform_core.paths import data_dir
 from softform_core.robots import load_robot
 
@@ -22,9 +22,16 @@ _FAILURES_SHOWN = 20
 )
 @click.option("--output", type=PATH, help="Zarr store.  [default: data/ROBOT/simulation.zarr]")
 @click.option("--jobs", type=click.IntRange(min=1), help="Processes.  [default: one for each core]")
+@cluster_option
 @click.option("--seed", default=0, show_default=True, help="Of the Halton samples.")
 def simulate(
-    robot_name: str, samples: int | None, segments: int | None, output: Path | None, jobs: int | None, seed: int
+    robot_name: str,
+    samples: int | None,
+    segments: int | None,
+    output: Path | None,
+    jobs: int | None,
+    cluster: str | None,
+    seed: int,
 ) -> None:
     """Simulate the robot's shapes, from which `softform train fk` learns its forward kinematics.
 
@@ -39,6 +46,7 @@ def simulate(
       softform simulate --samples 2000                      1000 more
       softform simulate --robot three_chamber               4096 tips and Jacobians (paper 001), a minute
       softform simulate --robot mine.yaml --output mine.zarr
+      softform simulate --samples 100000 --cluster auto     on the Ray cluster that this machine is a node of
     """  # noqa: D301 - click reads the escape as "keep these lines"
     from softform_core.simulation.generate import generate
     from softform_core.simulation.sampling import grid, inflations
@@ -55,7 +63,7 @@ def simulate(
             sampling, what = inflations(robot, samples or 1000, seed), "shapes"
         if sampling.remark:
             click.echo(sampling.remark)
-        store = generate(robot, sampling, path, jobs=jobs)
+        store = generate(robot, sampling, path, jobs=jobs, cluster=cluster)
     converged = int((store.status == SampleStatus.CONVERGED).sum())
     jacobians = ", each with its Jacobian" if "jacobian" in store.outputs else ""
     click.echo(

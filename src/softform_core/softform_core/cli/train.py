@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 import click
 
 from softform_core.cli.registered import RegisteredCommands
-from softform_core.cli.shared import PATH, going_on, report_figures, robot_option
+from softform_core.cli.shared import PATH, cluster_option, going_on, report_figures, robot_option
 from softform_core.cli.train_tip import reject_options, train_tip_kinematics, train_tip_sim_to_real
 from softform_core.paths import data_dir, models_of, runs_dir
 from softform_core.robots import Robot, load_robot
 
 if TYPE_CHECKING:
+    from softform_core.executors import Executor
     from softform_core.training.learn_sim_to_real import Learned, LearnRequest
 
 EXIT_REJECTED = 1
@@ -130,6 +131,10 @@ def _surface_fk(robot: Robot, store: Path, folder: Path, recipe_name: str, epoch
     help="Go on from the model that is there, with the frames that the store has got since; kept only if better.",
 )
 @click.option(
+    "--jobs", type=click.IntRange(min=1), help="Processes that train members of the ensemble.  [default: this one]"
+)
+@cluster_option
+@click.option(
     "--frames-needed", "asks", is_flag=True, help="Instead: say when more frames stop paying; no model is written."
 )
 @click.option(
@@ -142,6 +147,8 @@ def s2r(
     output: Path | None,
     seed: int,
     goes_on: bool,
+    jobs: int | None,
+    cluster: str | None,
     asks: bool,
     json_path: str | None,
 ) -> None:
@@ -155,6 +162,7 @@ def s2r(
     Examples:
       softform collect && softform train s2r         40 frames, then about a minute
       softform collect --frames 60 && softform train s2r --continue      20 more, while the stack runs
+      softform train s2r --jobs 2                    two members of the ensemble at a time; the same model
       softform train s2r --frames-needed             have enough been captured?
       softform train s2r --frames worn.zarr --output /tmp/worn --recipe paper
       softform train s2r --robot three_chamber       of a tip (paper 001), from data/three_chamber/tips.zarr
@@ -164,12 +172,16 @@ def s2r(
     if json_path is not None and not asks:
         raise click.UsageError("--json goes with --frames-needed; a model's figures are in its sim_to_real.json.")
     if not robot.surfaces:
-        reject_options(robot.name, {"--recipe": recipe is not None, "--continue": goes_on, "--frames-needed": asks})
+        surface_only = {"--recipe": recipe is not None, "--continue": goes_on, "--frames-needed": asks}
+        reject_options(robot.name, surface_only | {"--jobs": jobs is not None, "--cluster": cluster is not None})
         train_tip_sim_to_real(robot, data_dir() / robot.name / "tips.zarr" if store is None else store, folder, seed)
     elif asks:
         _surface_frames_needed(robot, store, seed, json_path)
     else:
-        _surface_s2r(robot, store, folder, recipe, output, seed, goes_on)
+        from softform_core.executors import make_executor
+
+        executor = make_executor(1 if jobs is None and cluster is None else jobs, cluster)
+        _surface_s2r(robot, store, folder, recipe, output, seed, goes_on, executor)
 
 
 def _surface_frames_needed(robot: Robot, store: Path | None, seed: int, json_path: str | None) -> None:
@@ -183,7 +195,14 @@ def _surface_frames_needed(robot: Robot, store: Path | None, seed: int, json_pat
 
 
 def _surface_s2r(
-    robot: Robot, store: Path | None, folder: Path, recipe: str | None, output: Path | None, seed: int, goes_on: bool
+    robot: Robot,
+    store: Path | None,
+    folder: Path,
+    recipe: str | None,
+    output: Path | None,
+    seed: int,
+    goes_on: bool,
+    executor: "Executor",
 ) -> None:
     from softform_core.training.learn_sim_to_real import LearnRequest
 
@@ -200,6 +219,7 @@ def _surface_s2r(
         seed,
         goes_on,
         f"softform train s2r {' '.join(options)}",
+        executor=executor,
     )
     learn_and_report(request)
 

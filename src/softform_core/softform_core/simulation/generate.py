@@ -12,12 +12,11 @@ from tqdm import tqdm
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.executors import make_executor
 from softform_core.files import only_writer
-from softform_core.processes import default_jobs
 from softform_core.provenance import command_line, git_revision, now
 from softform_core.robots import Robot
 from softform_core.robots.body import Body
-from softform_core.simulation.executors import InProcess, ProcessPool
 from softform_core.simulation.sampled_body import SampledBody, Solved
 from softform_core.simulation.sampling import Sampling
 from softform_core.simulation.store import SimulationStore, create_simulation, open_simulation
@@ -37,7 +36,13 @@ _Done = tuple[NDArray[np.int64], Solved, float]
 
 
 def generate(
-    robot: Robot, sampling: Sampling, output: Path, *, jobs: int | None = None, progress: bool = True
+    robot: Robot,
+    sampling: Sampling,
+    output: Path,
+    *,
+    jobs: int | None = None,
+    cluster: str | None = None,
+    progress: bool = True,
 ) -> SimulationStore:
     """Simulate a robot's samples into the store at `output`, or continue it.
 
@@ -48,19 +53,18 @@ def generate(
         sampling: Sampled actuations (see `simulation.sampling`).
         output: Directory of the Zarr store.
         jobs: Processes to share the work; one for each core by default.
+        cluster: Address of a Ray cluster that does it instead; the same sampling gives the same store.
         progress: Whether to show a progress bar on stderr.
 
     Raises:
-        SoftformError: If the arguments do not fit the store, another run writes it, or the disk is full.
+        SoftformError: If the arguments do not fit the store, another run writes it, the disk is full, or a
+            worker is lost.
     """
-    jobs = default_jobs() if jobs is None else jobs
-    if jobs < 1:
-        raise SoftformError(f"{jobs} jobs cannot work.", "Give one at least.")
+    executor = make_executor(jobs, cluster)
     with only_writer(output, "simulating"):
         body = robot.body.sampled()
         store = _open_or_create(robot, body, sampling, output)
         blocks = _blocks(robot, store.actuation, store.pending, body.block)
-        executor = InProcess() if jobs == 1 or len(blocks) < 2 else ProcessPool(jobs)
         bar = tqdm(
             total=len(store), initial=len(store) - len(store.pending), desc=robot.name, unit="sample", smoothing=0.05,
             disable=not progress,

@@ -11,10 +11,12 @@ from softform_core.errors import SoftformError
 from softform_core.files import write_atomically
 
 CHECKPOINT_FILE = "checkpoint.pt"
+FINISHED_FILE = "finished.pt"
+"""Of what has been trained to its end, while others of the same run have not."""
 
 
-def save_checkpoint(folder: Path, state: dict[str, Any]) -> None:
-    """Replace the checkpoint in `folder`.
+def save_checkpoint(folder: Path, state: dict[str, Any], name: str = CHECKPOINT_FILE) -> None:
+    """Replace the checkpoint of this name in `folder`.
 
     Raises:
         SoftformError: If it cannot be written.
@@ -22,7 +24,7 @@ def save_checkpoint(folder: Path, state: dict[str, Any]) -> None:
     buffer = io.BytesIO()
     torch.save(state, buffer)
     try:
-        write_atomically(folder / CHECKPOINT_FILE, buffer.getvalue())
+        write_atomically(folder / name, buffer.getvalue())
     except SoftformError as error:
         raise SoftformError(
             f"The checkpoint in {folder} could not be written: {error.message}",
@@ -30,13 +32,13 @@ def save_checkpoint(folder: Path, state: dict[str, Any]) -> None:
         ) from error
 
 
-def load_checkpoint(folder: Path) -> dict[str, Any] | None:
-    """The checkpoint in `folder`, None if there is none.
+def load_checkpoint(folder: Path, name: str = CHECKPOINT_FILE) -> dict[str, Any] | None:
+    """The checkpoint of this name in `folder`, None if there is none.
 
     Raises:
         SoftformError: If it is unreadable.
     """
-    path = folder / CHECKPOINT_FILE
+    path = folder / name
     if not path.exists():
         return None
     try:
@@ -46,5 +48,6 @@ def load_checkpoint(folder: Path) -> dict[str, Any] | None:
 
 
 def remove_checkpoint(folder: Path) -> None:
-    """Remove the checkpoint of a finished run."""
-    (folder / CHECKPOINT_FILE).unlink(missing_ok=True)
+    """Remove what a finished run was kept by."""
+    for name in (CHECKPOINT_FILE, FINISHED_FILE):
+        (folder / name).unlink(missing_ok=True)

@@ -6,6 +6,7 @@ What is learned, and from what, is a `Problem`: networks, a loss of chosen frame
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -13,12 +14,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from tqdm import tqdm
 
 from softform_core.errors import SoftformError
+from softform_core.executors import Executor, InProcess
 from softform_core.forward.rbf_warp import SimToReal
 from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.surface.patch_set import SHEET, PatchSet
-from softform_core.training.checkpoint import remove_checkpoint
+from softform_core.threads import one_thread
+from softform_core.training.checkpoint import FINISHED_FILE, load_checkpoint, remove_checkpoint, save_checkpoint
 from softform_core.training.displacement_prior import DisplacementPrior
 from softform_core.training.loop import cosine, run_batches, train
 from softform_core.training.recipe import EnsembleRecipe
@@ -56,6 +60,7 @@ class TrainingRun:
         progress: Show a progress bar.
         start: Members of an earlier model of the same recipe to go on from; None to start as identity.
         prior: How realities of the robot displace its surface, for learning from scans; None if that is not known.
+        executor: Where the members are trained.
     """
 
     seed: int = 0
@@ -64,6 +69,7 @@ class TrainingRun:
     progress: bool = False
     start: Sequence[SimToReal] | None = None
     prior: DisplacementPrior | None = None
+    executor: Executor = InProcess()
 
     def start_of(self, member: int) -> MlpWeights | None:
         """N_rbf that the member of this number goes on from."""
@@ -115,36 +121,85 @@ def train_ensemble(
     """Train each member of an ensemble.
 
     Args:
-        make: Problem of the member of this number, its networks at their start; called under the member's own seed.
+        make: Problem of the member of this number, its networks at their start; called under the member's own seed, and
+            picklable.
         frames: Number of frames.
         recipe: Settings.
-        run: Seed, checkpoints and the earlier model.
+        run: Seed, checkpoints, the earlier model and the executor.
         arrays: Training data; a checkpoint is resumed only on the same data.
 
     Raises:
-        SoftformError: If there are too few frames, or training diverges.
+        SoftformError: If there are too few frames, training diverges, or a worker is lost.
     """
     folds = fold_of(frames, recipe.folds, run.seed)
     folders: list[Path | None] = [None] * recipe.members
     if run.folder is not None:
         name = _run_name(recipe, run, arrays)
         folders = [run.folder / f"{name}-{number}" for number in range(recipe.members)]
-    members = []
-    for number, folder in enumerate(folders):
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(run.seed + 1000 * number)
-            problem = make(number)
-        task = _MemberTask(problem, recipe, run.seed + 1000 * number, folds == number % recipe.folds)
-        title = f"member {number + 1} of {recipe.members}"
-        done = train(
-            task, title, folder, epochs=recipe.epochs, patience=recipe.patience,
-            validation_epochs=recipe.refresh, progress=run.progress, keeps_best=recipe.keeps_best,
-        )  # fmt: skip
-        members.append(Member(problem, task.validation.numpy(), done.best_error, done.best_epoch, done.seconds))
+    kept = {number: load_checkpoint(folder, FINISHED_FILE) for number, folder in enumerate(folders) if folder}
+    finished = {number: state for number, state in kept.items() if state is not None}
+    alone = isinstance(run.executor, InProcess)
+    prepare = partial(_trainer, make, recipe, run.seed, folds, folders, run.progress and alone)
+    missing = [number for number in range(recipe.members) if number not in finished]
+    bar = tqdm(missing, unit="member", desc="members", disable=not run.progress or alone)
+    with bar:
+        for number, state in run.executor.run(prepare, missing):
+            finished[number] = state
+            if (folder := folders[number]) is not None:
+                folder.mkdir(parents=True, exist_ok=True)
+                save_checkpoint(folder, state, FINISHED_FILE)
+            bar.update()
+    members = [_member(make, number, run.seed, finished[number], folds, recipe) for number in range(recipe.members)]
     for folder in folders:
         if folder is not None:
             remove_checkpoint(folder)
     return members
+
+
+def _trainer(
+    make: Callable[[int], Problem],
+    recipe: EnsembleRecipe,
+    seed: int,
+    folds: NDArray[np.int64],
+    folders: Sequence[Path | None],
+    progress: bool,
+) -> Callable[[int], tuple[int, dict[str, Any]]]:
+    """What trains the member of a number, and says its best weights and how it came by them."""
+
+    def work(number: int) -> tuple[int, dict[str, Any]]:
+        with one_thread():
+            task = _MemberTask(
+                _problem(make, number, seed), recipe, seed + 1000 * number, folds == number % recipe.folds
+            )
+            title = f"member {number + 1} of {recipe.members}"
+            done = train(
+                task, title, folders[number], epochs=recipe.epochs, patience=recipe.patience,
+                validation_epochs=recipe.refresh, progress=progress, keeps_best=recipe.keeps_best,
+            )  # fmt: skip
+        state = {"nets": task.nets.state_dict(), "error": done.best_error, "best_epoch": done.best_epoch}
+        return number, state | {"seconds": done.seconds}
+
+    return work
+
+
+def _problem(make: Callable[[int], P], number: int, seed: int) -> P:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed + 1000 * number)
+        return make(number)
+
+
+def _member(
+    make: Callable[[int], P],
+    number: int,
+    seed: int,
+    state: dict[str, Any],
+    folds: NDArray[np.int64],
+    recipe: EnsembleRecipe,
+) -> Member[P]:
+    problem = _problem(make, number, seed)
+    problem.nets.load_state_dict(state["nets"])
+    validation = np.flatnonzero(folds == number % recipe.folds)
+    return Member(problem, validation, state["error"], state["best_epoch"], state["seconds"])
 
 
 class _MemberTask(Generic[P]):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from softform_core.errors import SoftformError
+from softform_core.executors import Executor, InProcess
 from softform_core.forward.sim_to_real_store import SIM_TO_REAL, SimToRealModel, load_sim_to_real
 from softform_core.frames.frames import MarkerFrames
 from softform_core.networks.card import ModelCard
@@ -53,6 +54,7 @@ class LearnRequest:
         goes_on: Whether to begin with the model in `output`.
         command: Command that repeats this training, for the card.
         refreshes: Instead: whether only gain and offset of the model in `output` are fitted to the frames.
+        executor: Where the members of the ensemble are trained.
     """
 
     robot: Robot
@@ -63,6 +65,7 @@ class LearnRequest:
     goes_on: bool
     command: str
     refreshes: bool = False
+    executor: Executor = InProcess()
 
 
 @dataclass(frozen=True)
@@ -254,7 +257,8 @@ def _train(
     runs: Path,
 ) -> TrainedSimToReal:
     start = None if earlier is None else earlier.members
-    run = TrainingRun(request.seed, request.robot.patches, runs, True, start, load_displacement_prior(request.robot))
+    prior = load_displacement_prior(request.robot)
+    run = TrainingRun(request.seed, request.robot.patches, runs, True, start, prior, request.executor)
     frames = recorded.frames.part(recorded.places(used))
     if isinstance(frames, MarkerFrames):
         return train_sim_to_real_from_markers(forward_kinematics, frames, recipe, run)

@@ -10,6 +10,7 @@ stable directions with a penalty on their amplitudes, the principal components a
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -69,7 +70,7 @@ def train_sim_to_real_from_markers(
         forward_kinematics: N_fk of the robot, from `extract_mlp`.
         frames: Captured markers, at least as many frames as the recipe's folds.
         recipe: Settings.
-        run: Seed, patches, checkpoints and the earlier model; None for the defaults.
+        run: Seed, patches, checkpoints, the earlier model and the executor; None for the defaults.
         kernel_uv: (N, 2) parameters of the kernels; None for the markers' own.
         check_labels: Reject labels that cannot be right. Virtual markers of a registration may slide past each other.
 
@@ -95,9 +96,7 @@ def train_sim_to_real_from_markers(
         simulated = decoded(patches.basis(frames.uv), forward_kinematics.forward(frames.actuation))
         check_markers(frames, simulated.numpy() / MM_PER_M)
 
-    def problem(number: int) -> MarkerProblem:
-        return MarkerProblem(data, frames, recipe, run.start_of(number), motion)
-
+    problem = partial(_problem, data, frames, recipe, run, motion)
     arrays = (frames.actuation, frames.uv, frames.positions, kernels)
     members = train_ensemble(problem, len(frames), recipe, run, arrays)
     predictions = [prediction_at_markers(member) for member in members]
@@ -108,6 +107,12 @@ def train_sim_to_real_from_markers(
     flags = _flags(data, frames, predictions)
     calibration = factor, floor
     return model_of(members, data.shape_input, kernels, data.kernel_width, calibration, flags, actuation=actuation)
+
+
+def _problem(
+    data: WarpData, frames: MarkerFrames, recipe: Recipe, run: TrainingRun, motion: RigidTransform, number: int
+) -> "MarkerProblem":
+    return MarkerProblem(data, frames, recipe, run.start_of(number), motion)
 
 
 class MarkerProblem:

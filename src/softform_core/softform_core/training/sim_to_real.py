@@ -7,6 +7,7 @@ how members become a model.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -55,7 +56,7 @@ def train_sim_to_real(
         forward_kinematics: N_fk of the robot, from `extract_mlp`.
         frames: Captured frames, at least as many as the recipe's folds.
         recipe: Settings.
-        run: Seed, patches, checkpoints, the earlier model and the prior; None for the defaults.
+        run: Seed, patches, checkpoints, the earlier model, the prior and the executor; None for the defaults.
 
     Raises:
         SoftformError: If frames, N_fk and start do not fit together, there are too few frames, or training diverges.
@@ -76,9 +77,7 @@ def train_sim_to_real(
     simulated_normals = surface_normals(*(slope @ data.identity for slope in (data.slope_u, data.slope_v)))
     border = Border.of(run.patches, data.points[0].numpy())
 
-    def problem(number: int) -> ScanProblem:
-        return ScanProblem(data, clouds, recipe, border, run.start_of(number))
-
+    problem = partial(_problem, data, clouds, recipe, border, run)
     scaling = () if data.scaling is None else (data.scaling,)
     arrays = (frames.actuation, *frames.clouds, *frames.normals, *scaling)
     members = train_ensemble(problem, len(frames), recipe, run, arrays)
@@ -88,6 +87,12 @@ def train_sim_to_real(
     learned = recipe.confidence == "learned"
     confidence = [member.problem.confidence for member in members] if learned else []
     return model_of(members, data.shape_input, kernel_uv, data.kernel_width, calibration, flags, confidence, actuation)
+
+
+def _problem(
+    data: WarpData, clouds: Clouds, recipe: Recipe, border: Border, run: TrainingRun, number: int
+) -> "ScanProblem":
+    return ScanProblem(data, clouds, recipe, border, run.start_of(number))
 
 
 class ScanProblem:

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from softform_core.executors import Executor, InProcess
 from softform_core.frames.frames import Frames
 from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
@@ -52,7 +53,7 @@ class BenchSettings:
         seed: Seed of actuations, scanner and training.
         recipe: Recipe of the training.
         baselines: Whether the paper's baselines and markers are learned from too, of a robot that is scanned.
-        jobs: Processes that train baselines and markers; ours is trained first and alone, so that its time counts.
+        executor: Where baselines and markers are trained; ours is trained first and here, so that its time counts.
         progress: Whether progress bars are shown, on standard error.
     """
 
@@ -62,7 +63,7 @@ class BenchSettings:
     seed: int = 0
     recipe: Recipe = DEFAULT
     baselines: bool = True
-    jobs: int = 1
+    executor: Executor = InProcess()
     progress: bool = False
 
 
@@ -182,7 +183,7 @@ def _compared(
         )
         lessons[name] = Lesson("from_markers", (marked,))
     found: Figures = {}
-    for name, trained in learn_all(learners, lessons, settings.jobs):
+    for name, trained in learn_all(learners, lessons, settings.executor):
         say(f"  {name.replace('_', ' ')}")
         if isinstance(trained, DirectLearning):
             predicted = trained.points(judge.held_out.actuation, judge.uv)

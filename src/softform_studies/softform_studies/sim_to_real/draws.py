@@ -2,16 +2,19 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
 from softform_core.errors import SoftformError
+from softform_core.executors import Executor
 from softform_core.frames.frames import Frames
 from softform_core.networks.mlp_weights import MlpWeights, extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import Robot
+from softform_core.threads import one_thread
 from softform_core.training.displacement_prior import DisplacementPrior, load_displacement_prior
 from softform_core.training.recipe import Recipe
 from softform_core.training.trained_sim_to_real import FrameFlag
@@ -47,12 +50,18 @@ class DrawSettings:
 
 
 def measure_draws(
-    robot: Robot, seeds: Sequence[int], settings: DrawSettings, folder: Path, say: Callable[[str], None], progress: bool
+    robot: Robot,
+    seeds: Sequence[int],
+    settings: DrawSettings,
+    folder: Path,
+    executor: Executor,
+    say: Callable[[str], None],
+    progress: bool,
 ) -> list[dict[str, Any]]:
     """Measure the realities of these seeds; those that `folder` holds with the same settings are not measured again.
 
     Raises:
-        SoftformError: If N_fk is missing, or the folder cannot be used.
+        SoftformError: If N_fk is missing, the folder cannot be used, or a worker is lost.
     """
     network, card = load_forward_kinematics(robot)
     weights = extract_mlp(network)
@@ -63,20 +72,21 @@ def measure_draws(
     common["prior"] = None if prior is None else prior.sha256
     common["frames_version"] = FRAMES_VERSION
     del common["recipe"]["chosen_on"]  # it changes nothing
-    measured = []
-    for seed in tqdm(seeds, desc="realities", unit="reality", disable=not progress):
-        reality = draw_reality(robot, seed)
-        key = {**common, "seed": seed, "reality": reality.model_dump(mode="json")}
-        found = ledger.find(key)
-        if found is None:
-            try:
-                found = _measure(robot, weights, prior, reality, seed, settings)
-            except SoftformError as error:
-                found = {"error": str(error)}
-                say(f"  {reality.name} failed: {error}")
-            ledger.keep(key, found)
-        measured.append({"seed": seed, "kinds": kinds_of(reality), **found})
-    return measured
+    realities = {seed: draw_reality(robot, seed) for seed in seeds}
+    keys = {seed: {**common, "seed": seed, "reality": each.model_dump(mode="json")} for seed, each in realities.items()}
+    kept = {seed: ledger.find(key) for seed, key in keys.items()}
+    measured = {seed: found for seed, found in kept.items() if found is not None}
+    missing = [seed for seed in seeds if seed not in measured]
+    prepare = partial(_measurer, robot, weights, prior, settings)
+    bar = tqdm(total=len(keys), initial=len(measured), desc="realities", unit="reality", disable=not progress)
+    with bar:
+        for seed, found in executor.run(prepare, missing):
+            if "error" in found:
+                say(f"  {realities[seed].name} failed: {found['error']}")
+            ledger.keep(keys[seed], found)
+            measured[seed] = found
+            bar.update()
+    return [{"seed": seed, "kinds": kinds_of(realities[seed]), **measured[seed]} for seed in seeds]
 
 
 def kinds_of(reality: Reality) -> list[str]:
@@ -84,6 +94,21 @@ def kinds_of(reality: Reality) -> list[str]:
     everywhere = {"cells", "elements", "element", "gravity"}
     of_devices = reality.model_fields_set & {"pressure_sensors", "motors", "hysteresis", "creep"}
     return sorted(reality.body.model_fields_set - everywhere | of_devices)
+
+
+def _measurer(
+    robot: Robot, forward_kinematics: MlpWeights, prior: DisplacementPrior | None, settings: DrawSettings
+) -> Callable[[int], tuple[int, dict[str, Any]]]:
+    """What measures the reality of a seed."""
+
+    def measure(seed: int) -> tuple[int, dict[str, Any]]:
+        try:
+            with one_thread():
+                return seed, _measure(robot, forward_kinematics, prior, draw_reality(robot, seed), seed, settings)
+        except SoftformError as error:
+            return seed, {"error": str(error)}
+
+    return measure
 
 
 def _measure(
