@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import felupe
-import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import spsolve
@@ -16,7 +15,7 @@ from scipy.sparse.linalg import spsolve
 from softform_core.arrays import Array
 from softform_core.bodies.solid.elements import line_shapes, triangle_rule, triangle_shapes, wedge
 from softform_core.bodies.solid.model import Solid
-from softform_core.simulation.materials import strain_energy
+from softform_core.simulation.materials import strain_energies
 
 _TOLERANCE = 1e-7  # of the reaction forces
 _MOST_ITERATIONS = 30
@@ -74,22 +73,13 @@ class _Shape:
         """W' and W'' (q, E)."""
         volume = np.linalg.det(np.moveaxis(f, (0, 1), (-2, -1)))
         invariant = volume ** (-2.0 / 3.0) * np.einsum("ij...,ij...->...", f, f)
-        slopes = _slopes_of(self._law, self._coefficients, invariant)
-        return slopes[0], slopes[1]
+        _, slope, curvature = strain_energies(self._law, self._coefficients, invariant.T)
+        return slope.T, curvature.T
 
     def _stretched(self, f: Array) -> tuple[Array, Array]:
         """F a (3, q, E) and I4 - 1 (q, E)."""
         stretched = np.einsum("ij...,j...->i...", f, self._fibres)
         return stretched, np.einsum("i...,i...->...", stretched, stretched) - 1.0
-
-
-@numba.njit(cache=True)
-def _slopes_of(law, coefficients, invariant):  # type: ignore[no-untyped-def]
-    slopes = np.empty((2, *invariant.shape))
-    for q in range(invariant.shape[0]):
-        for e in range(invariant.shape[1]):
-            _, slopes[0, q, e], slopes[1, q, e] = strain_energy(law, coefficients[e], invariant[q, e])
-    return slopes
 
 
 @dataclass(frozen=True)

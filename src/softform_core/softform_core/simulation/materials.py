@@ -123,3 +123,13 @@ for _number, _law in reversed(list(enumerate(LAWS.values()))):
 def strain_energy(law, coefficients, first_invariant):  # type: ignore[no-untyped-def]
     """W, dW/dI1 and d2W/dI1^2 at I1, Pa, of the law of this number; infinite past a law's stretch limit."""
     return _of_law(law, coefficients, first_invariant - 3.0)
+
+
+@numba.njit(cache=True, nogil=True)
+def strain_energies(law, coefficients, first_invariants):  # type: ignore[no-untyped-def]
+    """As `strain_energy`, of many points: W and both derivatives (3, E, q), coefficients (E, c), I1 (E, q)."""
+    found = np.empty((3, *first_invariants.shape))
+    for e in range(first_invariants.shape[0]):
+        for q in range(first_invariants.shape[1]):
+            found[0, e, q], found[1, e, q], found[2, e, q] = strain_energy(law, coefficients[e], first_invariants[e, q])
+    return found

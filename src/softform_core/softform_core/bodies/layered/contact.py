@@ -1,4 +1,4 @@
-"""Numba kernels: frictionless contact of a sheet with what lies under it.
+"""Frictionless contact of a sheet with what lies under it.
 
 A vertex x of the upper sheet meets the tangent plane of the lower surface at the vertex y that lay under it at rest:
 
@@ -19,12 +19,16 @@ A vertex that a Newton step took far below its plane is pushed with a force that
 of g it would make the Hessian indefinite, and the next step useless. There the curvature is left out.
 """
 
-import numba
 import numpy as np
+from numpy.typing import NDArray
+
+from softform_core.arrays import Array
+
+_OF_NODES = np.kron(np.eye(3), np.kron([[1.0, -1.0]], np.eye(3)))
+"""(9, 18): d, a and b, each a node less the next one."""
 
 
-@numba.njit(cache=True)
-def contact_gaps(positions, contacts):  # type: ignore[no-untyped-def]
+def contact_gaps(positions: Array, contacts: NDArray[np.int32]) -> Array:
     """Gap (C,) m of each contact.
 
     Args:
@@ -32,18 +36,21 @@ def contact_gaps(positions, contacts):  # type: ignore[no-untyped-def]
         contacts: (C, 6) upper vertex, lower vertex, and the lower one's neighbours: after and before it along each of
             two lines, whose cross product points outwards.
     """
-    gaps = np.empty(contacts.shape[0])
-    for c in range(contacts.shape[0]):
-        d = positions[contacts[c, 0]] - positions[contacts[c, 1]]
-        a = positions[contacts[c, 2]] - positions[contacts[c, 3]]
-        b = positions[contacts[c, 4]] - positions[contacts[c, 5]]
-        normal = _cross(a, b)
-        gaps[c] = np.dot(normal, d) / np.sqrt(np.dot(normal, normal))
-    return gaps
+    d, a, b = _differences(positions, contacts)
+    normal = np.cross(a, b)
+    return np.asarray((normal * d).sum(axis=1) / np.linalg.norm(normal, axis=1))
 
 
-@numba.njit(cache=True)
-def add_contacts(positions, contacts, areas, stiffness, highest, slots, gradient, hessian):  # type: ignore[no-untyped-def]
+def add_contacts(
+    positions: Array,
+    contacts: NDArray[np.int32],
+    areas: Array,
+    stiffness: float,
+    highest: float,
+    slots: NDArray[np.int32],
+    gradient: Array,
+    hessian: Array,
+) -> None:
     """Add the derivatives of the contacts' energy to `gradient` (V, 3) and `hessian`; an empty one is left alone.
 
     Args:
@@ -56,61 +63,47 @@ def add_contacts(positions, contacts, areas, stiffness, highest, slots, gradient
         gradient: (V, 3) N.
         hessian: Values of the sparse Hessian, N/m.
     """
-    first = np.zeros((3, 3))  # derivatives of g by d, a, b
-    second = np.zeros((3, 3, 3, 3))  # by two of them
-    for c in range(contacts.shape[0]):
-        d = positions[contacts[c, 0]] - positions[contacts[c, 1]]
-        a = positions[contacts[c, 2]] - positions[contacts[c, 3]]
-        b = positions[contacts[c, 4]] - positions[contacts[c, 5]]
-        normal = _cross(a, b)
-        size = np.sqrt(np.dot(normal, normal))
-        normal /= size
-        gap = np.dot(normal, d)
-        if not gap < 0.0:
-            continue
-        aside = (d - gap * normal) / size
-        first[0], first[1], first[2] = normal, _cross(b, aside), _cross(aside, a)
-        modulus = stiffness * areas[c]
-        force = modulus * gap
-        for node in range(6):
-            sign = 1.0 if node % 2 == 0 else -1.0
-            for i in range(3):
-                gradient[contacts[c, node], i] += sign * force * first[node // 2, i]
-        if not hessian.size:
-            continue
-        share = force if -stiffness * gap < highest else 0.0
-        _second_derivatives(normal, size, gap, aside, a, b, second)
-        for node in range(6):
-            for other in range(6):
-                sign = 1.0 if (node + other) % 2 == 0 else -1.0
-                for i in range(3):
-                    for j in range(3):
-                        slot = slots[c, 3 * node + i, 3 * other + j]
-                        if slot >= 0:
-                            k, m = node // 2, other // 2
-                            value = modulus * first[k, i] * first[m, j] + share * second[k, m, i, j]
-                            hessian[slot] += sign * value
+    pressing = np.flatnonzero(contact_gaps(positions, contacts) < 0.0)
+    contacts, modulus = contacts[pressing], stiffness * areas[pressing]
+    d, a, b = _differences(positions, contacts)
+    normal = np.cross(a, b)
+    size = np.linalg.norm(normal, axis=1)[:, None]
+    normal /= size
+    gap = (normal * d).sum(axis=1)
+    aside = (d - gap[:, None] * normal) / size
+    first = np.concatenate([normal, np.cross(b, aside), np.cross(aside, a)], axis=1)  # (C, 9) by d, a, b
+    force = modulus * gap
+    np.add.at(gradient, contacts, ((force[:, None] * first) @ _OF_NODES).reshape(-1, 6, 3))
+    if not hessian.size:
+        return
+    share = np.where(-stiffness * gap < highest, force, 0.0)
+    second = modulus[:, None, None] * first[:, :, None] * first[:, None]
+    second += share[:, None, None] * _second_derivatives(normal, size, gap, aside, a, b)
+    slots = slots[pressing]
+    free = slots >= 0
+    hessian += np.bincount(slots[free], (_OF_NODES.T @ second @ _OF_NODES)[free], minlength=hessian.size)
 
 
-@numba.njit(cache=True)
-def _second_derivatives(normal, size, gap, aside, a, b, second):  # type: ignore[no-untyped-def]
-    """Fill `second` (3, 3, 3, 3): the derivative of g by the i-th coordinate of one and the j-th of another."""
-    across = (np.eye(3) - np.outer(normal, normal)) / size
-    turned = -(gap * across + np.outer(normal, aside) + np.outer(aside, normal)) / size
+def _differences(positions: Array, contacts: NDArray[np.int32]) -> list[Array]:
+    """d, a, b (C, 3)."""
+    return [positions[contacts[:, i]] - positions[contacts[:, i + 1]] for i in (0, 2, 4)]
+
+
+def _second_derivatives(normal: Array, size: Array, gap: Array, aside: Array, a: Array, b: Array) -> Array:
+    """Of the gap by the coordinates of d, a and b, (C, 9, 9)."""
+    size, gap = size[:, :, None], gap[:, None, None]
+    across = (np.eye(3) - normal[:, :, None] * normal[:, None]) / size
+    turned = normal[:, :, None] * aside[:, None]
+    turned = -(gap * across + turned + turned.swapaxes(1, 2)) / size
     by_a, by_b = -_skew(b), _skew(a)  # of N
-    second[0, 0] = 0.0
-    second[0, 1], second[0, 2] = across @ by_a, across @ by_b
-    second[1, 1], second[2, 2] = by_a.T @ turned @ by_a, by_b.T @ turned @ by_b
-    second[1, 2] = by_a.T @ turned @ by_b - _skew(aside)
-    second[1, 0], second[2, 0], second[2, 1] = second[0, 1].T, second[0, 2].T, second[1, 2].T
+    upper = np.zeros((len(a), 9, 9))  # without half of the blocks on the diagonal
+    upper[:, :3, 3:6], upper[:, :3, 6:] = across @ by_a, across @ by_b
+    upper[:, 3:6, 3:6] = 0.5 * by_a.swapaxes(1, 2) @ turned @ by_a
+    upper[:, 3:6, 6:] = by_a.swapaxes(1, 2) @ turned @ by_b - _skew(aside)
+    upper[:, 6:, 6:] = 0.5 * by_b.swapaxes(1, 2) @ turned @ by_b
+    return upper + upper.swapaxes(1, 2)
 
 
-@numba.njit(cache=True)
-def _cross(a, b):  # type: ignore[no-untyped-def]
-    return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
-
-
-@numba.njit(cache=True)
-def _skew(a):  # type: ignore[no-untyped-def]
-    """Matrix of the cross product with a."""
-    return np.array([[0.0, -a[2], a[1]], [a[2], 0.0, -a[0]], [-a[1], a[0], 0.0]])
+def _skew(a: Array) -> Array:
+    """Matrices (C, 3, 3) of the cross product with a (C, 3)."""
+    return np.cross(a[:, None], np.eye(3)).swapaxes(1, 2)

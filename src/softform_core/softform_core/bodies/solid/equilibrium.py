@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
-from softform_core.bodies.solid.cavity import cavity_volumes
+from softform_core.bodies.solid.cavity import volume_gradients, volume_hessians, volumes_of_faces
 from softform_core.bodies.solid.elements import rectangle, triangle
-from softform_core.bodies.solid.energy import assemble, strain_energies
+from softform_core.bodies.solid.energy import forces_and_stiffness, strain_energies
 from softform_core.bodies.solid.model import Solid
 from softform_core.simulation.hessian import SparseHessian
 from softform_core.simulation.pardiso import sparse_factoriser
@@ -19,10 +19,6 @@ _ROUNDING = 1e-13  # of the shear modulus times length squared: what 64-bit sums
 _SMALLEST_VOLUME = 0.2  # to which a Newton step may crush a point, of its volume
 _MAX_STEP = 1.0  # largest move of a node in one Newton step, of the length
 _RUNAWAY = 3.0  # a node further away than this many lengths has run away
-
-_NONE = np.zeros(0)
-_NO_SLOTS = np.zeros((0, 0, 0), dtype=np.int32)
-_NO_GRADIENTS = np.zeros((0, 0, 0))
 
 
 class SolidProblem:
@@ -45,13 +41,13 @@ class SolidProblem:
         self.rounding = _ROUNDING * solid.modulus * solid.extent**3
         self.faces = solid.faces
         self.rest = self.unknowns(solid.nodes)[0]
-        self._slots = [solid.pattern.slots(part) for part in (solid.elements, solid.rectangles, solid.caps)]
+        self._entries = solid.pattern.entries(solid.elements)
         self._factoriser = sparse_factoriser(solid.pattern.indices, solid.pattern.indptr) if pardiso else None
         self._cavity_faces = (
-            (solid.rectangles, solid.cavity_of_rectangle, rectangle(), self._slots[1]),
-            (solid.caps, solid.cavity_of_cap, triangle(6), self._slots[2]),
+            (solid.rectangles, solid.cavity_of_rectangle, rectangle(), solid.pattern.entries(solid.rectangles)),
+            (solid.caps, solid.cavity_of_cap, triangle(6), solid.pattern.entries(solid.caps)),
         )
-        self._pushes = np.linalg.norm(self.volumes(solid.nodes)[1].reshape(solid.cavities, -1), axis=1)
+        self._pushes = np.linalg.norm(self.volume_gradients(solid.nodes).reshape(solid.cavities, -1), axis=1)
 
     def nodes(self, unknowns: Array) -> Array:
         """Nodes (V, 3) m of unknowns (m,)."""
@@ -89,8 +85,8 @@ class SolidProblem:
         nodes = self.nodes(unknowns[0])
         moved = nodes - self.solid.nodes
         support = 0.5 * float(self.solid.springs @ (moved**2).sum(axis=1))
-        work = float(self._volumes(nodes) @ actuators[0]) + float(np.sum(self.solid.weight * moved))
-        return np.array([self._strain(nodes)[0] + support - work])
+        work = float(self.volumes(nodes) @ actuators[0]) + float(np.sum(self.solid.weight * moved))
+        return np.array([strain_energies(self.solid, nodes)[0] + support - work])
 
     def derivatives(self, unknowns: Array, actuators: Array) -> tuple[Array, SparseHessian]:
         """Gradient (1, m) N and Hessian, N/m."""
@@ -102,57 +98,46 @@ class SolidProblem:
         nodes, values = self.nodes(unknowns[0]), np.zeros(len(pattern.indices))
         gradient = solid.springs[:, None] * (nodes - solid.nodes) - solid.weight
         values[pattern.diagonal] = solid.springs[pattern.order].repeat(3)
-        assemble(
-            nodes, self.nodes(before[0]), solid.elements, solid.gradients, solid.shape_volumes, solid.volume_volumes,
-            solid.fibres, solid.fibre_modulus, solid.bulk, solid.law, solid.coefficients, self._slots[0],
-            pattern.strides, gradient, values,
-        )  # fmt: skip
-        _, by_nodes = self.volumes(nodes, actuators[0], values)
-        gradient -= np.tensordot(actuators[0], by_nodes, axes=1)
+        forces, stiffness = forces_and_stiffness(solid, nodes, self.nodes(before[0]))
+        np.add.at(gradient, solid.elements, forces)
+        pattern.add(values, self._entries, stiffness)
+        gradient -= np.tensordot(actuators[0], self.volume_gradients(nodes), axes=1)
+        for faces, cavity, rule, entries in self._cavity_faces:
+            pressures = actuators[0][cavity][:, None, None, None, None]
+            pattern.add(values, entries, -pressures * volume_hessians(nodes, faces, rule))
         hessian = SparseHessian(pattern.matrix(values), self._factoriser)
         return gradient.reshape(-1)[self._order][None], hessian
 
     def step_share(self, unknowns: Array, step: Array) -> Array:
         """As `MixedProblem`, (1,)."""
         share = 1.0
-        while share > 0.01 and not self._strain(self.nodes(unknowns[0] + share * step[0]))[1] > _SMALLEST_VOLUME:
+        while share > 0.01 and not self._least(unknowns + share * step) > _SMALLEST_VOLUME:
             share *= 0.5
         return np.array([share])
 
     def load_derivative(self, unknowns: Array, actuators: Array) -> Array:
         """-dV/dx, (1, m, k) m^2."""
-        by_nodes = self.volumes(self.nodes(unknowns[0]))[1]
+        by_nodes = self.volume_gradients(self.nodes(unknowns[0]))
         return -by_nodes.reshape(self.solid.cavities, -1)[:, self._order].T[None]
 
     def has_run_away(self, unknowns: Array) -> NDArray[np.bool_]:
         """Whether (1,) a node has moved by several lengths of the body."""
         return np.asarray(np.abs(unknowns - self.rest).max(axis=1) > _RUNAWAY * self.solid.extent)
 
-    def volumes(self, nodes: Array, pressures: Array | None = None, values: Array | None = None) -> tuple[Array, Array]:
-        """Volumes (k,) m^3 of the cavities and gradients (k, V, 3) m^2; -p times their Hessians are added to values."""
-        solid = self.solid
-        volumes, gradients = np.zeros(solid.cavities), np.zeros((solid.cavities, *solid.nodes.shape))
-        for faces, cavity, rule, slots in self._cavity_faces:
-            cavity_volumes(
-                nodes, faces, cavity, rule.shapes, rule.derivatives, rule.weights,
-                self.unloaded if pressures is None else pressures, _NO_SLOTS if values is None else slots,
-                solid.pattern.strides, volumes, gradients, _NONE if values is None else values,
-            )  # fmt: skip
-        return volumes, gradients
-
-    def _volumes(self, nodes: Array) -> Array:
+    def volumes(self, nodes: Array) -> Array:
+        """Volumes (k,) m^3 of the cavities for nodes (V, 3) m."""
         volumes = np.zeros(self.solid.cavities)
         for faces, cavity, rule, _ in self._cavity_faces:
-            cavity_volumes(
-                nodes, faces, cavity, rule.shapes, rule.derivatives, rule.weights, self.unloaded, _NO_SLOTS,
-                self.solid.pattern.strides, volumes, _NO_GRADIENTS, _NONE,
-            )  # fmt: skip
+            np.add.at(volumes, cavity, volumes_of_faces(nodes, faces, rule))
         return volumes
 
-    def _strain(self, nodes: Array) -> tuple[float, float]:
-        """Strain energy, J, and least volume of a point over that at rest."""
-        solid = self.solid
-        return strain_energies(
-            nodes, solid.elements, solid.gradients, solid.shape_volumes, solid.volume_volumes, solid.fibres,
-            solid.fibre_modulus, solid.bulk, solid.law, solid.coefficients,
-        )  # fmt: skip
+    def volume_gradients(self, nodes: Array) -> Array:
+        """Their gradients (k, V, 3) m^2."""
+        gradients = np.zeros((self.solid.cavities, *nodes.shape))
+        for faces, cavity, rule, _ in self._cavity_faces:
+            np.add.at(gradients, (cavity[:, None], faces), volume_gradients(nodes, faces, rule))
+        return gradients
+
+    def _least(self, unknowns: Array) -> float:
+        """Least volume of a point over that at rest."""
+        return strain_energies(self.solid, self.nodes(unknowns[0]))[1]

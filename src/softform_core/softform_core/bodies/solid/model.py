@@ -1,4 +1,4 @@
-"""The solid as arrays: mesh, material, fibres, cavities, weight and support, ready for the energy kernels.
+"""The solid as arrays: mesh, material, fibres, cavities, weight and support, ready for `energy`.
 
 `build_solid(robot.body)` makes the robot's own model. Every keyword changes one thing, so that a virtual rig can build
 another reality of the same robot.
@@ -25,15 +25,17 @@ from softform_core.simulation.materials import law_and_coefficients, scaled, she
 
 @dataclass(frozen=True, eq=False)
 class Solid:
-    """A meshed solid with k cavities; SI units. Arguments of the kernels are explained in `energy`.
+    """A meshed solid with k cavities; SI units. See `energy`.
 
     Attributes:
         nodes: (V, 3) m, rest shape.
         elements: (E, 18) nodes of each wedge.
-        gradients: (E, q, 18, 3) 1/m.
-        shape_volumes: (E, q) m^3.
-        volume_volumes: (E, q) m^3.
-        fibres: (E, q, 3).
+        shape_gradients: (E, q, 18, 3) derivatives of the shape functions by the rest coordinates, 1/m, at the q points
+            of the first rule.
+        volume_gradients: (E, r, 18, 3) 1/m, at the r points of the second one.
+        shape_volumes: (E, q) rest volume of each point of the first rule, m^3.
+        volume_volumes: (E, r) of each point of the second one, m^3.
+        fibres: (E, q, 3) unit direction of the fibres at each point of the first rule.
         fibre_modulus: (E,) Pa.
         bulk: (E,) Pa.
         law: Number of the material law.
@@ -51,7 +53,8 @@ class Solid:
 
     nodes: Array
     elements: NDArray[np.int32]
-    gradients: Array
+    shape_gradients: Array
+    volume_gradients: Array
     shape_volumes: Array
     volume_volumes: Array
     fibres: Array
@@ -75,6 +78,21 @@ class Solid:
     def pattern(self) -> BlockPattern:
         """Sparsity of the Hessian, ordered once for this mesh."""
         return block_pattern([self.elements, self.rectangles, self.caps], self.is_fixed)
+
+    @cached_property
+    def bulk_volumes(self) -> Array:
+        """Bulk modulus times volume of each point of the second rule, (E, r) J."""
+        return self.bulk[:, None] * self.volume_volumes
+
+    @cached_property
+    def fibred(self) -> NDArray[np.int64]:
+        """Elements with fibres, (W,)."""
+        return np.flatnonzero(self.fibre_modulus > 0.0)
+
+    @cached_property
+    def fibre_volumes(self) -> Array:
+        """Modulus of their fibres times volume of each point, (W, q) J."""
+        return np.asarray(self.fibre_modulus[self.fibred, None] * self.shape_volumes[self.fibred])
 
     @property
     def extent(self) -> float:
@@ -162,7 +180,6 @@ def solid_on_mesh(
     modulus = shear_modulus(material)
     bulk = modulus * 2.0 * (1.0 + poisson_ratio) / (3.0 * (1.0 - 2.0 * poisson_ratio))
     shape_rule, volume_rule = wedge(6, 3), wedge(3, 2)
-    shapes = np.concatenate([shape_rule.shapes, volume_rule.shapes])
     derivatives = np.concatenate([shape_rule.derivatives, volume_rule.derivatives])
     corners = mesh.nodes[mesh.elements]
     jacobian = np.einsum("eni,qnr->eqir", corners, derivatives)
@@ -175,21 +192,20 @@ def solid_on_mesh(
         )
     gradients = np.einsum("qnr,eqri->eqni", derivatives, np.linalg.inv(jacobian))
     first = len(shape_rule.weights)
-    shape_volumes, volume_volumes = np.zeros(size.shape), np.zeros(size.shape)
-    shape_volumes[:, :first] = size[:, :first] * shape_rule.weights
-    volume_volumes[:, first:] = size[:, first:] * volume_rule.weights
-    places = np.einsum("eni,qn->eqi", corners, shapes)
+    shape_volumes = size[:, :first] * shape_rule.weights
+    places = np.einsum("eni,qn->eqi", corners, shape_rule.shapes)
     around = np.stack([-places[..., 1], places[..., 0], np.zeros(places.shape[:2])], axis=-1)
     around /= np.maximum(np.linalg.norm(around, axis=-1, keepdims=True), 1e-300)
     weight = np.zeros((len(mesh.nodes), 3))
-    mass = density * np.einsum("eq,qn->en", shape_volumes, shapes)
+    mass = density * np.einsum("eq,qn->en", shape_volumes, shape_rule.shapes)
     np.add.at(weight, mesh.elements, mass[:, :, None] * np.asarray(gravity, dtype=np.float64))
     return Solid(
         nodes=mesh.nodes,
         elements=mesh.elements,
-        gradients=np.ascontiguousarray(gradients),
+        shape_gradients=np.ascontiguousarray(gradients[:, :first]),
+        volume_gradients=np.ascontiguousarray(gradients[:, first:]),
         shape_volumes=shape_volumes,
-        volume_volumes=volume_volumes,
+        volume_volumes=size[:, first:] * volume_rule.weights,
         fibres=around,
         fibre_modulus=np.where(mesh.is_wall, fibre_modulus, 0.0),
         bulk=np.where(mesh.is_plate, plate_stiffness, 1.0) * bulk,

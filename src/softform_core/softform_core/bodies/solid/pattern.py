@@ -16,7 +16,6 @@ class BlockPattern:
         order: (f,) the free nodes as the matrix has them.
         indices: Row of each stored entry.
         indptr: (3 f + 1,) start of each column.
-        strides: (V,) entries in a column of each node.
         diagonal: (3 f,) place of each diagonal entry.
         block_keys: (b,) column times f plus row of each block, rising.
         position: (V,) place of each node in `order`, -1 if it is not free.
@@ -25,7 +24,6 @@ class BlockPattern:
     order: NDArray[np.int64]
     indices: NDArray[np.int32]
     indptr: NDArray[np.int32]
-    strides: NDArray[np.int32]
     diagonal: NDArray[np.int64]
     block_keys: NDArray[np.int64]
     position: NDArray[np.int64]
@@ -40,16 +38,24 @@ class BlockPattern:
         size = len(self.indptr) - 1
         return csc_matrix((values, self.indices, self.indptr), shape=(size, size))
 
-    def slots(self, elements: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Place of the first entry of each block (row a, column b) of elements (E, n), (E, n, n); -1 where fixed."""
-        place = self.position[elements]
+    def entries(self, elements: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Place of each entry (node a, axis i, node b, axis k) of elements (E, n), flat; the end where one is fixed."""
+        place, axis = self.position[elements], np.arange(3)
         rows, columns = np.broadcast_arrays(place[:, :, None], place[:, None, :])
         free = (rows >= 0) & (columns >= 0)
-        slots = np.full(rows.shape, -1, dtype=np.int32)
         block = np.searchsorted(self.block_keys, columns[free] * len(self.order) + rows[free])
-        first = np.searchsorted(self.block_keys, columns[free] * len(self.order))  # of the column
-        slots[free] = 9 * first + 3 * (block - first)
-        return slots
+        first, following = (  # blocks of the column and of the next one
+            np.searchsorted(self.block_keys, (columns[free] + more) * len(self.order)) for more in (0, 1)
+        )
+        stride = 3 * (following - first)
+        slots = 9 * first + 3 * (block - first)
+        found = np.full((*free.shape, 3, 3), len(self.indices))
+        found[free] = slots[:, None, None] + axis[:, None] + stride[:, None, None] * axis
+        return found.swapaxes(2, 3).ravel()
+
+    def add(self, values: NDArray[np.float64], entries: NDArray[np.int64], blocks: NDArray[np.float64]) -> None:
+        """Add blocks (E, n, 3, n, 3) at their `entries` to the values of the stored entries."""
+        values += np.bincount(entries, blocks.ravel(), minlength=len(values) + 1)[:-1]
 
 
 def block_pattern(groups: list[NDArray[np.int32]], is_fixed: NDArray[np.bool_]) -> BlockPattern:
@@ -73,13 +79,11 @@ def block_pattern(groups: list[NDArray[np.int32]], is_fixed: NDArray[np.bool_]) 
     keys = np.unique(position[free[joined.col]] * order.size + position[free[joined.row]])
     block_row, block_column = keys % order.size, keys // order.size
     counts = np.bincount(block_column, minlength=order.size)
-    strides = np.zeros(is_fixed.size, dtype=np.int32)
-    strides[order] = 3 * counts
     indptr = np.concatenate([[0], np.cumsum(np.repeat(3 * counts, 3))])
     rows_of_column = np.split((3 * block_row[:, None] + np.arange(3)).ravel(), indptr[3:-1:3] // 3)
     indices = np.concatenate([np.tile(rows, 3) for rows in rows_of_column]).astype(np.int32)
     diagonal = np.flatnonzero(indices == np.repeat(np.arange(3 * order.size), np.diff(indptr)))
-    return BlockPattern(order, indices, indptr.astype(np.int32), strides, diagonal, keys, position)
+    return BlockPattern(order, indices, indptr.astype(np.int32), diagonal, keys, position)
 
 
 def _minimum_degree(graph: csr_matrix) -> NDArray[np.int64]:
