@@ -9,7 +9,7 @@ setup(
         ("share/softform_studies", ["package.xml"]),
     ],
     install_requires=["setuptools"],
-    extras_require={"test": ["pytest"]},  # by this `colcon test` knows what runs the tests
+    extras_require={"test": ["pytest"], "people": ["anny"]},  # "test": by this `colcon test` knows what runs the tests
     zip_safe=True,
     maintainer="Softform maintainers",
     maintainer_email="softform@users.noreply.example",
@@ -29,6 +29,7 @@ setup(
             "sim2real = softform_studies.cli_sim_to_real:sim2real",
             "planning = softform_studies.cli_planning:planning",
             "import = softform_studies.cli_imported:import_",
+            "torsos = softform_studies.cli_torsos:torsos",
         ],
         "softform.bench.ik": [
             "prediction = softform_studies.ik.ik_prediction:prediction",

@@ -8,6 +8,7 @@ from softform_core.errors import SoftformError
 from softform_core.evaluation.reach_picture import MeasuredShape, write_picture
 from softform_core.robots import load_robot
 from softform_core.shapes.dem import dem_target
+from softform_core.shapes.target import TargetShape
 
 REST = np.full(100, 11.0)
 SIZE = np.array([0.32, 0.32])
@@ -43,6 +44,27 @@ def test_all_ways_are_drawn_on_one_scale(tmp_path, target):
 
 def test_one_way_alone_is_drawn(tmp_path, target):
     assert picture(tmp_path / "one.png", target, 1.0).std() > 0.05
+
+
+def test_a_standing_robot_is_drawn_from_the_front_and_from_the_back(tmp_path):
+    """A cylinder with large errors at its back alone: that view is bright, the other dark."""
+    angle, height = np.meshgrid(np.linspace(0.0, 2.0 * np.pi, 120), np.linspace(0.0, 0.3, 60))
+    points = np.stack([0.05 * np.cos(angle), 0.05 * np.sin(angle), height], axis=-1).reshape(-1, 3)
+    errors = np.where(points[:, 0] < 0.0, 5.0, 0.0)
+    cylinder = TargetShape.from_cloud(points)
+    path = tmp_path / "upright.png"
+    measured = MeasuredShape("simulation alone", points, errors, np.arange(len(points)))
+    write_picture(path, cylinder, [measured], REST, [2.0], 1.2, {}, np.array([0.1, 0.1]))
+    drawn = imread(path)[..., :3]
+    height, width = drawn.shape[:2]
+    axes = np.abs(drawn - 0.9098).max(axis=2) < 0.01  # the map's grey ground, seen between both views
+    columns = np.flatnonzero(axes[2 * height // 10 : 3 * height // 10].mean(axis=0) > 0.8)
+    right = columns[columns > 0.27 * width]  # of the second map
+    gap = right[np.flatnonzero(np.diff(right) > 10)]
+    assert len(gap) >= 2  # ground, front, ground, back, ground
+    row = 25 * height // 100
+    front, back = drawn[row, gap[0] + 12 : gap[0] + 32], drawn[row, gap[1] + 12 : gap[1] + 32]
+    assert back.mean() > front.mean() + 0.3
 
 
 def test_what_cannot_be_drawn_or_written_is_rejected(tmp_path, target):

@@ -16,6 +16,9 @@ from softform_ros.conversions import points_from_cloud
 
 _REST_SAMPLES = 3600
 
+_MOST_COLUMNS = 5
+"""Values beside each other in the picture."""
+
 
 @dataclass(frozen=True)
 class DemoRun:
@@ -147,8 +150,8 @@ def draw_run(run: DemoRun, figures: DemoResult, robot: Robot, reality: str) -> N
 
 
 def values_in_rows(robot: Robot, values: Sequence[float]) -> str:
-    """Actuator values (k,) in the robot's unit, in as many columns as the drawing of its body has."""
-    columns = len({outline.x for outline in robot.body.outlines()})
+    """Actuator values (k,) in the robot's unit, in as many columns as the drawing of its body has, if they fit."""
+    columns = min(len({outline.x for outline in robot.body.outlines()}), _MOST_COLUMNS)
     words = [f"{value:.4g}" for value in values]
     return "\n".join("  ".join(words[i : i + columns]) for i in range(0, len(words), columns))
 

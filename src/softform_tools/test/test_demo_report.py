@@ -35,6 +35,7 @@ def test_a_robot_that_stands_or_hangs_is_at_rest_where_it_is(name):
     ("name", "values", "rows"),
     [
         ("membrane", [1234.5, 0.0, 3000.0] * 3, "\n".join(["1234  0  3000"] * 3)),
+        ("mannequin", [3283.0] * 15, "\n".join(["3283  3283  3283  3283  3283"] * 3)),
         ("tendon_rod", [0.0123456] * 4, "0.01235  0.01235  0.01235\n0.01235"),
     ],
 )

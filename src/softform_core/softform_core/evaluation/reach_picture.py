@@ -28,6 +28,7 @@ COLOURS = ("#D55E00", "#0072B2", "#009E73")
 _DRAWN_POINTS = 20_000
 _MAP_WIDTH = 230.0  # of a map on the page, in typographic points
 _MARK_PER_SPACING = 2.0
+_APART = 1.25  # distance of two views, of the target's width
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def write_picture(
         rounds_mm: Measured mean error of each round of the closed loop, mm; the first is the open loop's.
         best_fit_mm: Mean error of the closest shape that the robot can take, mm.
         summary: Name and value of each printed line, in order; a value may have several lines.
-        robot_size: (2,) m along x and y, of the robot about the origin; its outline is drawn.
+        robot_size: (2,) m along x and y, of the robot about the origin; its outline is drawn, if it is a sheet.
 
     Raises:
         SoftformError: If there are no errors to show, or the file cannot be written.
@@ -83,18 +84,20 @@ def write_picture(
     figure = Figure(figsize=(17.0, 9.2), dpi=100, layout="constrained")
     figure.suptitle("Softform: target shape reached", fontsize=15, fontweight="bold", x=0.01, ha="left")
     grid = figure.add_gridspec(2, 4, height_ratios=[1.0, 0.85])
+    view = _view_of(target)
+    clouds = [view.seen(points) for points in (target.points, *(shape.points for shape in shapes))]
     outline = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1], [-1, -1]]) * 0.5 * robot_size
-    limits = _limits([target.points, outline, *(shape.points for shape in shapes)])
+    limits = _limits(clouds if view.is_upright else [*clouds, outline])
 
     maps = [figure.add_subplot(grid[0, column]) for column in range(1 + len(shapes))]
     surface = target.sample(_DRAWN_POINTS).points
-    heights = _map(maps[0], surface, surface[:, 2] * MM_PER_M, limits, HEIGHT_MAP, None)
-    maps[0].set_title("Target (dashed: the robot)")
-    for axes in maps:
+    heights = _map(maps[0], view, surface, view.relief(surface) * MM_PER_M, limits, HEIGHT_MAP, None)
+    maps[0].set_title("Target" if view.is_upright else "Target (dashed: the robot)")
+    for axes in [] if view.is_upright else maps:
         axes.plot(*(outline * MM_PER_M).T, color=REST_COLOUR, linestyle="--", linewidth=1.5, zorder=3.0)
-    figure.colorbar(heights, ax=maps[0], label="height z (mm)", location="bottom", shrink=0.9)
+    figure.colorbar(heights, ax=maps[0], label=view.relief_label, location="bottom", shrink=0.9)
     for axes, shape, colour in zip(maps[1:], shapes, COLOURS, strict=False):
-        errors = _map(axes, shape.points, shape.errors_mm, limits, ERROR_MAP, scale)
+        errors = _map(axes, view, shape.points, shape.errors_mm, limits, ERROR_MAP, scale)
         axes.set_title(f"{shape.name}: {shape.even_mm.mean():.2f} mm", color=colour, fontweight="bold")
     label = "measured distance to the target (mm), one scale"
     figure.colorbar(errors, ax=maps[1:], label=label, extend="max", location="bottom", shrink=0.6, aspect=50)
@@ -108,6 +111,49 @@ def write_picture(
     write_atomically(path, picture.getvalue())
 
 
+@dataclass(frozen=True)
+class _View:
+    """How shapes are looked at: a sheet from above; what stands upright or hangs from the front, and from the back.
+
+    Attributes:
+        is_upright: Whether it stands or hangs: its front is at +x.
+        middle: (3,) m, of the target.
+        apart: Distance of the two views, m.
+    """
+
+    is_upright: bool
+    middle: Array
+    apart: float
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        """Of the two axes of the page."""
+        return ("from the front (+x)        from the back (-x)", "z (mm)") if self.is_upright else ("x (mm)", "y (mm)")
+
+    @property
+    def relief_label(self) -> str:
+        """What `relief` is."""
+        return "distance from the middle axis (mm)" if self.is_upright else "height z (mm)"
+
+    def seen(self, points: Array) -> Array:
+        """To the right, upwards and towards the eye, m: (P, 3), or (2 P, 3) of both views."""
+        if not self.is_upright:
+            return points
+        x, y, z = points.T - [[self.middle[0]], [self.middle[1]], [0.0]]
+        front, back = np.stack([y - self.apart / 2, z, x], axis=1), np.stack([self.apart / 2 - y, z, -x], axis=1)
+        return np.concatenate([front, back])
+
+    def relief(self, points: Array) -> Array:
+        """What a target is coloured by, (P,) m."""
+        return np.linalg.norm((points - self.middle)[:, :2], axis=1) if self.is_upright else points[:, 2]
+
+
+def _view_of(target: TargetShape) -> _View:
+    width, depth, height = target.extent
+    middle = 0.5 * (target.points.min(axis=0) + target.points.max(axis=0))
+    return _View(height > max(width, depth), middle, _APART * float(depth))
+
+
 def _limits(clouds: list[Array]) -> Limits:
     """Common x and y limits of the maps, mm, from percentiles: a stray scan point must not shrink them."""
     bounds = []
@@ -119,14 +165,21 @@ def _limits(clouds: list[Array]) -> Limits:
     return bounds[0], bounds[1]
 
 
-def _map(axes: Axes, points: Array, values: Array, limits: Limits, colours: str, scale: float | None) -> PathCollection:
-    """Points seen along -z and coloured by `values`; gaps in a scan stay gaps."""
+def _map(
+    axes: Axes, view: "_View", points: Array, values: Array, limits: Limits, colours: str, scale: float | None
+) -> PathCollection:
+    """Points of a cloud, m, in a view, coloured by `values`; gaps in a scan stay gaps."""
     if len(points) > _DRAWN_POINTS:
         chosen = np.random.default_rng(0).choice(len(points), _DRAWN_POINTS, replace=False)
         points, values = points[chosen], values[chosen]
+    points = view.seen(points)
+    values = np.resize(values, len(points))  # again in the second view
     order = np.argsort(points[:, 2])
     (left, right), (bottom, top) = limits
-    axes.set(xlim=limits[0], ylim=limits[1], aspect="equal", xlabel="x (mm)", ylabel="y (mm)", facecolor="#e8e8e8")
+    axes.set(xlim=limits[0], ylim=limits[1], aspect="equal", facecolor="#e8e8e8")
+    axes.set(xlabel=view.labels[0], ylabel=view.labels[1])
+    if view.is_upright:
+        axes.set_xticks([])
     # Marks twice as large as the mean spacing of the points cover the surface without hiding its holes.
     spacing = np.sqrt((right - left) * (top - bottom) / max(len(points), 1))
     mark = np.clip(_MARK_PER_SPACING * spacing / (right - left) * _MAP_WIDTH, 1.5, 14.0)

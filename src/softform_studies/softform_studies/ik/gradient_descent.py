@@ -42,6 +42,18 @@ def solve_by_algorithm2(
     started = time.perf_counter()
     search = prepared(target)
     prepare_seconds = time.perf_counter() - started
+    return descend(model, search, options, on_iteration, should_stop, prepare_seconds)
+
+
+def descend(
+    model: ForwardModel,
+    search: ClosestPoints,
+    options: IkOptions,
+    on_iteration: Callable[[IkIteration], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+    prepare_seconds: float = 0.0,
+) -> IkResult:
+    """`solve_by_algorithm2` for a target whose search structure is built already."""
     problem, monitor = Problem(model, search, options), Monitor(options, on_iteration, should_stop)
     start = start_of(problem)
     stop = monitor.iterated(start)

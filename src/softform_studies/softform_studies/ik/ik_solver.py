@@ -135,7 +135,7 @@ def _solve(robot: Robot, pipeline: ForwardPipeline, target: ReachableTarget, opt
         iterations=result.iterations - bool(result.coarse_iterations),
         coarse_iterations=result.coarse_iterations,
         mean_error_mm=result.mean_error_mm,
-        best_error_mm=min(result.mean_error_mm, _best_error_mm(robot, pipeline, target, search, options)),
+        best_error_mm=min(result.mean_error_mm, best_error_mm(robot, pipeline, target.actuation, search, options)),
     )
 
 
@@ -148,14 +148,17 @@ def iteration_ms(problem: Problem, solution: NDArray[np.float64]) -> float:
     return (time.perf_counter() - begun) * 1e3
 
 
-def _best_error_mm(
-    robot: Robot, pipeline: ForwardPipeline, target: ReachableTarget, search: ClosestPoints, options: IkOptions
+def best_error_mm(
+    robot: Robot,
+    pipeline: ForwardPipeline,
+    known: NDArray[np.float64],
+    search: ClosestPoints,
+    options: IkOptions,
+    starts: int = REFERENCE_STARTS,
 ) -> float:
+    """Least mean error, mm, that solves from a known actuation (k,) and from so many over the range lead to."""
     further = replace(options, relative_decrease=_REFERENCE_DECREASE)
-    starts: list[NDArray[np.float64]] = [
-        target.actuation,
-        *halton_actuations(robot.actuation_min, robot.actuation_max, REFERENCE_STARTS, seed=0),
-    ]
     return min(
-        solve_prepared(pipeline, search, replace(further, initial_actuation=start)).mean_error_mm for start in starts
+        solve_prepared(pipeline, search, replace(further, initial_actuation=start)).mean_error_mm
+        for start in (known, *halton_actuations(robot.actuation_min, robot.actuation_max, starts, seed=0))
     )

@@ -1,0 +1,96 @@
+"""The picture of the torsos: each target from the front, and the shape found for it from the front and the back."""
+
+import io
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import LightSource, Normalize
+from matplotlib.figure import Figure
+from mpl_toolkits.mplot3d.art3d import Poly3DCollection
+from mpl_toolkits.mplot3d.axes3d import Axes3D
+from numpy.typing import NDArray
+
+from softform_core.arrays import Array
+from softform_core.files import write_atomically
+from softform_core.robots import Robot
+from softform_core.units import MM_PER_M
+from softform_studies.torsos.bench import Case
+
+_COLUMNS = 5
+_COLOURS = "viridis"
+_SCALE_MM = 10.0
+_HIDDEN = (0.8, 0.8, 0.8, 1.0)
+_SKIN = (0.95, 0.78, 0.6, 1.0)
+_FRONT, _BACK = 20.0, 200.0  # degrees of azimuth: the robot's front is +x
+_HALF_MM = 110.0
+
+
+def draw_torsos(path: Path, robot: Robot, cases: Sequence[Case]) -> None:
+    """Write the picture as a PNG file; an existing one is replaced.
+
+    Raises:
+        SoftformError: If it cannot be written.
+    """
+    groups = -(-len(cases) // _COLUMNS)
+    figure = Figure(figsize=(2.4 * _COLUMNS, 9.6 * groups), dpi=80, layout="constrained")
+    rows = 3 * groups
+    for number, case in enumerate(cases):
+        group, column = divmod(number, _COLUMNS)
+
+        def panel(row: int, group: int = group, column: int = column) -> Axes3D:
+            place = (3 * group + row) * _COLUMNS + column + 1
+            axes = figure.add_subplot(rows, _COLUMNS, place, projection="3d")
+            assert isinstance(axes, Axes3D)
+            return axes
+
+        _draw_case(case, robot, panel)
+    bar = ScalarMappable(Normalize(0.0, _SCALE_MM), _COLOURS)
+    label = "distance of the shape found to the target (mm); grey: no counterpart on it"
+    figure.colorbar(bar, ax=figure.axes, label=label, location="bottom", shrink=0.5, aspect=40, pad=0.01, extend="max")
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png")
+    write_atomically(path, picture.getvalue())
+
+
+def _draw_case(case: Case, robot: Robot, panel: Callable[[int], Axes3D]) -> None:
+    shape = case.target.shape
+    posed = case.found.pose.apply(shape.points * MM_PER_M)
+    assert shape.faces is not None
+    stature = f"{case.target.stature:.2f} m" + ("" if case.target.fits else ", another size")
+    _draw(
+        panel(0),
+        posed,
+        shape.faces,
+        np.tile(_SKIN, (len(shape.faces), 1)),
+        _FRONT,
+        f"{case.target.name}: {stature}",
+        True,
+    )
+    points, faces = case.found.points, robot.patches.triangles(len(case.found.points))
+    distances = ScalarMappable(Normalize(0.0, _SCALE_MM), _COLOURS).to_rgba(case.found.distances[faces].mean(axis=1))
+    colours = np.where(np.all(case.found.covered[faces], axis=1, keepdims=True), distances, _HIDDEN)
+    error = f"mean {case.ours.mean_error_mm:.1f} mm (at rest {case.rest_error_mm:.1f})"
+    _draw(panel(1), points, faces, colours, _FRONT, error)
+    _draw(panel(2), points, faces, colours, _BACK, f"from the back; largest {case.ours.max_error_mm:.0f} mm")
+
+
+def _draw(
+    axes: Axes3D,
+    points: Array,
+    faces: NDArray[np.integer],
+    colours: Array,
+    azimuth: float,
+    title: str,
+    lit: bool = False,
+) -> None:
+    light = LightSource(azdeg=60.0, altdeg=40.0) if lit else None
+    axes.add_collection3d(
+        Poly3DCollection(points[faces], facecolors=colours, linewidths=0.0, shade=lit, lightsource=light)
+    )
+    axes.set(xlim=(-_HALF_MM, _HALF_MM), ylim=(-_HALF_MM, _HALF_MM), zlim=(0.0, 3.0 * _HALF_MM))
+    axes.set_box_aspect((2.0, 2.0, 3.0), zoom=1.3)
+    axes.view_init(elev=8.0, azim=azimuth)
+    axes.set_axis_off()
+    axes.set_title(title, fontsize=8, y=1.03)

@@ -1,0 +1,120 @@
+"""Torsos as targets for the mannequin: bodies at 1:2, with the neck where its neck is, cut to the part that it has.
+
+A body is of the mannequin's size if its girths at hips, waist and chest lie between those of the mannequin at rest and
+fully inflated. The targets are some such bodies, and some that are of another size: out of reach on purpose.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import ConvexHull
+
+from softform_core.arrays import Array
+from softform_core.errors import SoftformError
+from softform_core.forward.pipeline import ForwardPipeline
+from softform_core.robots import Robot
+from softform_core.shapes.target import TargetShape
+from softform_core.units import MM_PER_M
+from softform_studies.torsos.bodies import Bodies
+
+SCALE = 0.5
+TAPE_HEIGHTS = (0.060, 0.130, 0.200)
+"""Where the tape lies: hips, waist and chest of the description's core, m."""
+
+TAPE_PART = 0.02
+"""Girths fit that miss the mannequin's by no more than this part."""
+
+_SURFACE_SAMPLES = 3600
+
+
+@dataclass(frozen=True)
+class TorsoTarget:
+    """A torso in the robot's frame.
+
+    Attributes:
+        name: `B1`, `B2` ….
+        shape: Mesh, m; open where neck, arms and legs were cut off.
+        girths: (3,) m, at `TAPE_HEIGHTS`.
+        stature: Of the whole body, life-size, m.
+        fits: Whether the body is of the mannequin's size.
+    """
+
+    name: str
+    shape: TargetShape
+    girths: Array
+    stature: float
+    fits: bool
+
+
+def torso_targets(
+    robot: Robot, pipeline: ForwardPipeline, bodies: Bodies, fitting: int = 7, others: int = 3
+) -> list[TorsoTarget]:
+    """The first bodies of the mannequin's size, then the first of another size.
+
+    Args:
+        robot: The mannequin.
+        pipeline: Predicts its shapes.
+        bodies: To choose from.
+        fitting: How many of its size.
+        others: How many of another size.
+
+    Raises:
+        SoftformError: If there are too few of either.
+    """
+    dense = pipeline.at(robot.patches.samples(_SURFACE_SAMPLES))
+    faces = robot.patches.triangles(_SURFACE_SAMPLES)
+    rest, full = (dense.points(of) / MM_PER_M for of in (robot.rest_actuation, robot.actuation_max))
+    least, most = (1.0 - TAPE_PART) * girths(rest, faces), (1.0 + TAPE_PART) * girths(full, faces)
+    placed = SCALE * bodies.vertices + [0.0, 0.0, rest[:, 2].max()]
+    found = np.array([girths(one, bodies.faces) for one in placed])
+    fits = np.all((found >= least) & (found <= most), axis=1, keepdims=True)[:, 0]
+    chosen = [*np.flatnonzero(fits)[:fitting], *np.flatnonzero(~fits)[:others]]
+    if fits.sum() < fitting or (~fits).sum() < others:
+        raise SoftformError(
+            f"Of {len(placed)} bodies {fits.sum()} are of the mannequin's size; {fitting} of it and {others} of "
+            "another are wanted.",
+            "Draw with another seed.",
+        )
+    targets = []
+    for number, index in enumerate(chosen, start=1):
+        floor = max(rest[:, 2].min(), rest[:, 2].max() + SCALE * bodies.crotch[index])
+        shape = _centred(_cut(placed[index], bodies.faces, floor, rest[:, 2].max()), rest)
+        stature = float(bodies.stature[index])
+        targets.append(TorsoTarget(f"B{number}", shape, found[index], stature, bool(fits[index])))
+    return targets
+
+
+def girths(vertices: Array, faces: NDArray[np.integer]) -> Array:
+    """What a taut tape around a mesh measures at `TAPE_HEIGHTS`, (3,) m; 0 where there is nothing."""
+    edges = np.unique(np.sort(faces[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1), axis=0)
+    low, high = vertices[edges[:, 0]], vertices[edges[:, 1]]
+    found = []
+    for height in TAPE_HEIGHTS:
+        crossing = (low[:, 2] < height) != (high[:, 2] < height)
+        begin, end = low[crossing], high[crossing]
+        part = (height - begin[:, 2]) / (end[:, 2] - begin[:, 2])
+        section = begin[:, :2] + part[:, None] * (end - begin)[:, :2]
+        found.append(ConvexHull(section).area if len(section) > 2 else 0.0)  # in the plane `area` is the length
+    return np.array(found)
+
+
+def _cut(vertices: Array, faces: NDArray[np.integer], floor: float, top: float) -> TargetShape:
+    """The part between two heights, m."""
+    import open3d  # takes a second
+
+    tensor = open3d.core.Tensor.from_numpy
+    part = open3d.t.geometry.TriangleMesh(
+        tensor(np.ascontiguousarray(vertices)), tensor(np.ascontiguousarray(faces, dtype=np.int64))
+    )
+    for height, inwards in ((floor, 1.0), (top, -1.0)):
+        part = part.clip_plane(tensor(np.array([0.0, 0.0, height])), tensor(np.array([0.0, 0.0, inwards])))
+    points, triangles = part.vertex.positions.numpy(), part.triangle.indices.numpy()
+    used, places = np.unique(triangles, return_inverse=True)
+    return TargetShape.from_mesh(points[used].astype(np.float64), places.reshape(-1, 3))
+
+
+def _centred(shape: TargetShape, rest: Array) -> TargetShape:
+    """The shape moved along x so that the resting robot, (P, 3) m, is about its middle: necks lean differently."""
+    middles = [0.5 * (points[:, 0].min() + points[:, 0].max()) for points in (rest, shape.points)]
+    return shape.transformed(np.eye(3), np.array([middles[0] - middles[1], 0.0, 0.0]))
