@@ -30,7 +30,8 @@ _MARKS = {
     ),
     "training": re.compile(
         r"\b(?:train\w*|learn_\w+|identify\w*|generate|simulate_tips|fit_tips|fit_actuation\w*|measure_gap)\("
-        r"|\[\"(?:train|bench\", \"sim2real)\"|\bimport train\b|\bbench\w* import\b|\bstudies\b|\bevaluat\w+ import run\b",
+        r"|\[\"(?:train|bench\", \"sim2real)\"|\bimport train\b|\bbench\w* import\b|\bstudies\b"
+        r"|\bevaluat\w+ import run\b",
         re.MULTILINE,
     ),
 }
