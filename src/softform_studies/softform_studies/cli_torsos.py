@@ -21,8 +21,8 @@ def torsos(seed: int, starts: int, output: Path | None, json_path: str | None) -
     """Table III of paper 000: inverse kinematics of the mannequin to ten torsos at 1:2, beside Algorithm 2.
 
     People are drawn with the package anny (pip install anny; its first use takes minutes): seven of the mannequin's
-    size, three of another. Their torsos are written as B1.ply, B2.ply … (m), which `demo --robot mannequin --target`
-    takes, too; table3.png shows them, and how far the shape found is from each.
+    size, three of another. The torsos are written as B1.ply, B2.ply … (m); table3.png shows them, and how far the shape
+    found is from each.
 
     \b
     Examples:
