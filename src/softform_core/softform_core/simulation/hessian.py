@@ -82,13 +82,13 @@ class BlockFactor:
             finite = np.isfinite(self.blocks).all(axis=(1, 2, 3))
             found = np.full(self.blocks.shape[:3], np.nan)
             found[finite] = np.linalg.eigvalsh(self.blocks[finite])
-        return found.reshape(len(found), -1)
+        return np.asarray(found).reshape(len(found), -1)
 
     def solve(self, load: Array) -> Array:
         """Solutions (n, m, k) for loads (n, m, k); NaN where a block is exactly singular."""
         loads = load.reshape(*self.blocks.shape[:3], load.shape[-1])
         try:
-            solution = np.linalg.solve(self.blocks, loads)
+            solution: Array = np.asarray(np.linalg.solve(self.blocks, loads))
         except np.linalg.LinAlgError:
             solution = np.full(loads.shape, np.nan)
             for place in np.ndindex(*self.blocks.shape[:2]):
