@@ -1,14 +1,14 @@
-"""Symmetric Hessians of many small bodies or of one large one, factorised without pivoting.
+"""Symmetric Hessians of many small bodies or of one large one.
 
 H = L D L^T; by Sylvester's law of inertia H is positive definite exactly where all pivots D are positive.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_matrix, diags
@@ -64,25 +64,36 @@ class BlockHessian:
 
     def factorised(self) -> "BlockFactor":
         """The factor."""
-        return BlockFactor(*_factorise(self.blocks))
+        return BlockFactor(self.blocks)
 
 
 @dataclass(frozen=True)
 class BlockFactor:
-    """Factor of a `BlockHessian`: L (n, b, w, w) below the diagonal, and the diagonal D (n, b, w)."""
+    """What solves with a `BlockHessian` (n, b, w, w), by LAPACK."""
 
-    lower: Array
-    diagonal: Array
+    blocks: Array
 
-    @property
+    @cached_property
     def pivots(self) -> Array:
-        """D, (n, m)."""
-        return self.diagonal.reshape(len(self.diagonal), -1)
+        """D, (n, m); where a Hessian is indefinite the eigenvalues of all, of which as many are positive."""
+        try:
+            found = np.diagonal(np.linalg.cholesky(self.blocks), axis1=2, axis2=3) ** 2
+        except np.linalg.LinAlgError:
+            finite = np.isfinite(self.blocks).all(axis=(1, 2, 3))
+            found = np.full(self.blocks.shape[:3], np.nan)
+            found[finite] = np.linalg.eigvalsh(self.blocks[finite])
+        return np.asarray(found).reshape(len(found), -1)
 
     def solve(self, load: Array) -> Array:
-        """Solutions (n, m, k) for loads (n, m, k)."""
-        solution = np.array(load, dtype=np.float64).reshape(*self.diagonal.shape, load.shape[-1])
-        _solve(self.lower, self.diagonal, solution)
+        """Solutions (n, m, k) for loads (n, m, k); NaN where a block is exactly singular."""
+        loads = load.reshape(*self.blocks.shape[:3], load.shape[-1])
+        try:
+            solution: Array = np.asarray(np.linalg.solve(self.blocks, loads))
+        except np.linalg.LinAlgError:
+            solution = np.full(loads.shape, np.nan)
+            for place in np.ndindex(*self.blocks.shape[:2]):
+                with suppress(np.linalg.LinAlgError):
+                    solution[place] = np.linalg.solve(self.blocks[place], loads[place])
         return solution.reshape(load.shape)
 
 
@@ -134,46 +145,3 @@ class SparseFactor:
         if self.factor is None:
             return np.full(load.shape, np.nan)
         return np.asarray(self.factor.solve(np.asfortranarray(load[0]))[None])
-
-
-@numba.njit(cache=True, nogil=True)
-def _factorise(blocks):  # type: ignore[no-untyped-def]
-    """L and D of every block; the trailing rows are updated along their own direction, which vectorises."""
-    lower = blocks.copy()
-    samples, groups, width = blocks.shape[0], blocks.shape[1], blocks.shape[2]
-    pivots, column = np.empty((samples, groups, width)), np.empty(width)
-    for s in range(samples):
-        for b in range(groups):
-            matrix = lower[s, b]
-            for j in range(width):
-                pivot = matrix[j, j]
-                pivots[s, b, j] = pivot
-                for i in range(j + 1, width):
-                    column[i] = matrix[i, j]
-                for i in range(j + 1, width):
-                    share = column[i] / pivot if pivot != 0.0 else np.nan
-                    matrix[i, j] = share
-                    row = matrix[i]
-                    for k in range(j + 1, i + 1):
-                        row[k] -= share * column[k]
-    return lower, pivots
-
-
-@numba.njit(cache=True, nogil=True)
-def _solve(lower, pivots, loads):  # type: ignore[no-untyped-def]
-    """Solve in place for loads (n, b, w, k)."""
-    samples, groups, width, count = loads.shape
-    for s in range(samples):
-        for b in range(groups):
-            matrix, load = lower[s, b], loads[s, b]
-            for i in range(width):
-                for j in range(i):
-                    for k in range(count):
-                        load[i, k] -= matrix[i, j] * load[j, k]
-            for i in range(width):
-                for k in range(count):
-                    load[i, k] = load[i, k] / pivots[s, b, i] if pivots[s, b, i] != 0.0 else np.nan
-            for i in range(width - 1, -1, -1):
-                for j in range(i):
-                    for k in range(count):
-                        load[j, k] -= matrix[i, j] * load[i, k]
