@@ -1,13 +1,18 @@
 """Files and stores on disk: written whole or not at all, and by one process at a time."""
 
 import fcntl
+import io
 import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from softform_core.errors import SoftformError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def write_atomically(path: str | Path, data: bytes) -> None:
@@ -33,6 +38,18 @@ def write_atomically(path: str | Path, data: bytes) -> None:
         raise SoftformError(
             f"{path} cannot be written: {error.strerror or error}.", "Check the folder, its permissions and free space."
         ) from error
+
+
+def write_figure(path: str | Path, figure: "Figure") -> None:
+    """Draw a figure into a file, as `write_atomically`; its suffix chooses the format, PNG without one.
+
+    Raises:
+        SoftformError: If the file cannot be written.
+        ValueError: If matplotlib does not know the format.
+    """
+    picture = io.BytesIO()
+    figure.savefig(picture, format=Path(path).suffix.lstrip(".") or "png")
+    write_atomically(path, picture.getvalue())
 
 
 def _sync_folder(folder: Path) -> None:

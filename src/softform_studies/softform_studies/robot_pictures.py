@@ -1,6 +1,5 @@
 """Pictures of any robot with a surface: its simulated shapes at rest and at corners of its range, and a section."""
 
-import io
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -13,7 +12,7 @@ from mpl_toolkits.mplot3d.axes3d import Axes3D
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
-from softform_core.files import write_atomically
+from softform_core.files import write_figure
 from softform_core.robots import Robot
 from softform_core.simulation.simulated_body import BodyOfSurfaces, SimulatedBody, Surface, equilibrium_unknowns
 from softform_core.units import MM_PER_M
@@ -42,10 +41,7 @@ def draw_robot(robot: Robot, output: Path) -> None:
         OSError: If the picture cannot be written.
         ValueError: If matplotlib does not know the format.
     """
-    figure = robot.body.picture(robot) or _figure(robot)
-    picture = io.BytesIO()
-    figure.savefig(picture, format=output.suffix.lstrip(".") or "png")
-    write_atomically(output, picture.getvalue())
+    write_figure(output, robot.body.picture(robot) or _figure(robot))
 
 
 def _figure(robot: Robot) -> Figure:

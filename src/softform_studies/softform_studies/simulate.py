@@ -20,7 +20,7 @@ from softform_core.robots import Robot, load_robot
 from softform_core.simulation.newton import Equilibria, find_equilibria
 from softform_core.simulation.simulated_body import rest_points
 from softform_core.units import MM_PER_M
-from softform_studies.assembly.comparison import COMPARED, compare, model_and_assembly
+from softform_studies.assembly.comparison import COMPARED, compare, least_seconds, model_and_assembly
 from softform_studies.assembly.membrane import taut_gradient_and_hessian
 
 PAPER_SECONDS = {"membrane": 110.0, "compressible": 5.0}
@@ -138,18 +138,15 @@ def _compared(name: str, seed: int) -> dict[str, float]:
     return compare(problem, assembly, random_commands(robot, _COMPARED_SHAPES, seed))
 
 
-def _assembly_seconds(body: Any, values: Array) -> tuple[float, float]:
+def _assembly_seconds(body: Any, values: Array) -> list[float]:
     """Least processor time of gradient and Hessian of the fully inflated sheet, compiled and by numpy, in turns."""
     unknowns = find_equilibria(body, values[None]).unknowns
-    vertices, seconds = body.points(unknowns)[0], np.empty((_ASSEMBLIES, 3))
-    for turn in seconds:
-        turn[0] = time.process_time()
-        body.derivatives(unknowns, values[None])
-        turn[1] = time.process_time()
-        taut_gradient_and_hessian(body.membrane, vertices, values)
-        turn[2] = time.process_time()
-    compiled, by_numpy = np.diff(seconds, axis=1).min(axis=0)
-    return float(compiled), float(by_numpy)
+    vertices = body.points(unknowns)[0]
+    return least_seconds(
+        lambda: body.derivatives(unknowns, values[None]),
+        lambda: taut_gradient_and_hessian(body.membrane, vertices, values),
+        repeats=_ASSEMBLIES,
+    )
 
 
 def _first_order(body: Any, commands: Array) -> _FirstOrder:

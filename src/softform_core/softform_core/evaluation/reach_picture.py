@@ -1,6 +1,5 @@
 """The picture of a reached shape: the target, the measured errors of each way to it on one scale, and the figures."""
 
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.evaluation.drawing import ERROR_MAP, HEIGHT_MAP, REST_COLOUR, SCALE_PERCENTILE, draw_histogram
 from softform_core.evaluation.errors import summarise_errors
-from softform_core.files import write_atomically
+from softform_core.files import write_figure
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
 
@@ -106,9 +105,7 @@ def write_picture(
     _rounds(figure.add_subplot(grid[1, 2]), rounds_mm, best_fit_mm)
     _figures(figure.add_subplot(grid[1, 3]), shapes, rest_errors_mm, summary)
 
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png")
-    write_atomically(path, picture.getvalue())
+    write_figure(path, figure)
 
 
 @dataclass(frozen=True)
@@ -166,7 +163,7 @@ def _limits(clouds: list[Array]) -> Limits:
 
 
 def _map(
-    axes: Axes, view: "_View", points: Array, values: Array, limits: Limits, colours: str, scale: float | None
+    axes: Axes, view: _View, points: Array, values: Array, limits: Limits, colours: str, scale: float | None
 ) -> PathCollection:
     """Points of a cloud, m, in a view, coloured by `values`; gaps in a scan stay gaps."""
     if len(points) > _DRAWN_POINTS:

@@ -55,6 +55,13 @@ class RigidTransform:
         return RigidTransform(self.rotation, self.translation * factor)
 
 
+def hat(v: Array) -> Array:
+    """Matrices (…, 3, 3) of the cross product with v (…, 3)."""
+    found = np.zeros((*v.shape, 3))
+    found[..., 0, 1], found[..., 0, 2], found[..., 1, 2] = -v[..., 2], v[..., 1], -v[..., 0]
+    return found - found.swapaxes(-1, -2)
+
+
 def centroid(points: Array) -> Array:
     """Mean of points (N, 3), N > 0, as a product: numpy adds rows of three a hundred times as slowly."""
     return np.full(len(points), 1.0 / len(points)) @ points

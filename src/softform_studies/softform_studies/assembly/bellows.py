@@ -9,12 +9,12 @@ from softform_core.arrays import Array
 from softform_core.bodies.bellows.chain import Chain
 from softform_core.bodies.bellows.chain_problem import ChainProblem
 from softform_core.bodies.bellows.equilibrium import BellowsProblem
+from softform_core.geometry.rigid import hat
 from softform_core.simulation.hessian import BlockHessian
 from softform_studies.assembly.rods import (
     Assembly,
     diagonal,
     from_the_end,
-    hat,
     rotations,
     series,
     turned_hessian,

@@ -51,9 +51,9 @@ def compare(problem: Any, assembly: Any, commands: Array) -> dict[str, float]:
         for values in parts:
             find_equilibria(body, values)
 
-    alone = _seconds(lambda: solve(problem, one_by_one), lambda: solve(by_numpy, one_by_one))
-    together = _seconds(lambda: solve(problem, [commands]), lambda: solve(by_numpy, [commands]))
-    assemblies = _seconds(lambda: problem.derivatives(*first), lambda: assembly(*first))
+    alone = least_seconds(lambda: solve(problem, one_by_one), lambda: solve(by_numpy, one_by_one))
+    together = least_seconds(lambda: solve(problem, [commands]), lambda: solve(by_numpy, [commands]))
+    assemblies = least_seconds(lambda: problem.derivatives(*first), lambda: assembly(*first))
     return {
         "shapes": len(commands),
         "compiled_core_seconds": assemblies[0],
@@ -65,9 +65,9 @@ def compare(problem: Any, assembly: Any, commands: Array) -> dict[str, float]:
     }
 
 
-def _seconds(*ways: Callable[[], object]) -> list[float]:
-    """Least processor time of each way, in turns."""
-    spent = np.empty((_REPEATS, len(ways)))
+def least_seconds(*ways: Callable[[], object], repeats: int = _REPEATS) -> list[float]:
+    """Least processor time of each way, s, in turns."""
+    spent = np.empty((repeats, len(ways)))
     for turn in spent:
         for index, way in enumerate(ways):
             begin = time.process_time()

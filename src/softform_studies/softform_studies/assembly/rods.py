@@ -14,6 +14,7 @@ from softform_core.arrays import Array
 from softform_core.bodies.rod.equilibrium import RodProblem
 from softform_core.bodies.tendon_rod.energy import TAKE_UP
 from softform_core.bodies.tendon_rod.equilibrium import TendonRodProblem
+from softform_core.geometry.rigid import hat
 from softform_core.simulation.hessian import BlockHessian
 
 Assembly = Callable[[Array, Array], tuple[Array, BlockHessian]]
@@ -44,13 +45,6 @@ def series(tau: Array) -> Array:
     """sin(t)/t, (1 - cos t)/t² and (t - sin t)/t³ with two derivatives by tau = t² each, (3, 3, …)."""
     powers = np.vander(tau.ravel(), _TERMS, increasing=True)
     return np.moveaxis((powers @ _SERIES.reshape(_TERMS, 9)).reshape(*tau.shape, 3, 3), (-2, -1), (0, 1))
-
-
-def hat(v: Array) -> Array:
-    """Matrices (…, 3, 3) of the cross product with v (…, 3)."""
-    found = np.zeros((*v.shape, 3))
-    found[..., 0, 1], found[..., 0, 2], found[..., 1, 2] = -v[..., 2], v[..., 1], -v[..., 0]
-    return found - found.swapaxes(-1, -2)
 
 
 def rotations(phi: Array, of: Array) -> tuple[Array, Array]:

@@ -1,6 +1,5 @@
 """The picture of a scene planned both ways: swept surfaces, the stick, and how near they come (paper 000, Fig. 20)."""
 
-import io
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,7 @@ from mpl_toolkits.mplot3d.axes3d import Axes3D
 
 from softform_core.errors import SoftformError
 from softform_core.evaluation.drawing import MEASURED_COLOUR, PREDICTED_COLOUR, REST_COLOUR
-from softform_core.files import write_atomically
+from softform_core.files import write_figure
 from softform_core.units import MM_PER_M
 from softform_studies.planned_motion.bench import Comparison
 from softform_studies.planned_motion.scene import Stick
@@ -57,9 +56,7 @@ def write_picture(path: Path, comparison: Comparison, title: str) -> None:
         extend="max",
     )
     _clearances(clearances, drawn)
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png")
-    write_atomically(path, picture.getvalue())
+    write_figure(path, figure)
 
 
 def pictured(comparisons: list[Comparison]) -> Comparison:

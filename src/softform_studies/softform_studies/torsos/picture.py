@@ -1,6 +1,5 @@
 """The picture of the torsos: each target from the front, and the shape found for it from the front and the back."""
 
-import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from mpl_toolkits.mplot3d.axes3d import Axes3D
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
-from softform_core.files import write_atomically
+from softform_core.files import write_figure
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 from softform_studies.torsos.bench import Case
@@ -49,9 +48,7 @@ def draw_torsos(path: Path, robot: Robot, cases: Sequence[Case]) -> None:
     bar = ScalarMappable(Normalize(0.0, _SCALE_MM), _COLOURS)
     label = "distance of the shape found to the target (mm); grey: no counterpart on it"
     figure.colorbar(bar, ax=figure.axes, label=label, location="bottom", shrink=0.5, aspect=40, pad=0.01, extend="max")
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png")
-    write_atomically(path, picture.getvalue())
+    write_figure(path, figure)
 
 
 def _draw_case(case: Case, robot: Robot, panel: Callable[[int], Axes3D]) -> None:

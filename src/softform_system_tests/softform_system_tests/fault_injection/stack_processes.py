@@ -71,7 +71,7 @@ class StackProcesses:
         for process in self.launch.children(recursive=True):
             try:
                 names = [word.removeprefix(_NODE_WORD) for word in process.cmdline() if word.startswith(_NODE_WORD)]
-                if names and process.status() != psutil.STATUS_ZOMBIE:
+                if names and is_running(process):
                     found[names[0]] = process
             except psutil.NoSuchProcess:
                 continue

@@ -25,6 +25,7 @@ from softform_ros.command_lease import CommandLease, LeaseRejectedError
 from softform_ros.qos import LATCHED_STATE
 from softform_ros.service_calls import call_driver
 from softform_ros.stack_state import wait_until_active
+from softform_system_tests.fault_injection.stack_processes import is_running
 from softform_system_tests.fault_injection.stack_watch import wait_for
 
 SPACE = "tendons"
@@ -90,8 +91,7 @@ class TendonStack:
         if self._launch is not None and self._launch.process is not None and self._launch.exit_code is None:
             for process in psutil.Process(self._launch.process.pid).children(recursive=True):
                 with contextlib.suppress(psutil.NoSuchProcess):
-                    is_alive = process.status() != psutil.STATUS_ZOMBIE
-                    if is_alive and any("__node:=actuation" in word for word in process.cmdline()):
+                    if is_running(process) and any("__node:=actuation" in word for word in process.cmdline()):
                         return process
         raise SoftformError("The driver of the tendons does not run.", f"See {self._log}.")
 

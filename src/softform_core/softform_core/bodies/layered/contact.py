@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
+from softform_core.geometry.rigid import hat
 
 _OF_NODES = np.kron(np.eye(3), np.kron([[1.0, -1.0]], np.eye(3)))
 """(9, 18): d, a and b, each a node less the next one."""
@@ -95,15 +96,10 @@ def _second_derivatives(normal: Array, size: Array, gap: Array, aside: Array, a:
     across = (np.eye(3) - normal[:, :, None] * normal[:, None]) / size
     turned = normal[:, :, None] * aside[:, None]
     turned = -(gap * across + turned + turned.swapaxes(1, 2)) / size
-    by_a, by_b = -_skew(b), _skew(a)  # of N
+    by_a, by_b = -hat(b), hat(a)  # of N
     upper = np.zeros((len(a), 9, 9))  # without half of the blocks on the diagonal
     upper[:, :3, 3:6], upper[:, :3, 6:] = across @ by_a, across @ by_b
     upper[:, 3:6, 3:6] = 0.5 * by_a.swapaxes(1, 2) @ turned @ by_a
-    upper[:, 3:6, 6:] = by_a.swapaxes(1, 2) @ turned @ by_b - _skew(aside)
+    upper[:, 3:6, 6:] = by_a.swapaxes(1, 2) @ turned @ by_b - hat(aside)
     upper[:, 6:, 6:] = 0.5 * by_b.swapaxes(1, 2) @ turned @ by_b
     return upper + upper.swapaxes(1, 2)
-
-
-def _skew(a: Array) -> Array:
-    """Matrices (C, 3, 3) of the cross product with a (C, 3)."""
-    return np.cross(a[:, None], np.eye(3)).swapaxes(1, 2)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.bodies.solid.elements import Quadrature
+from softform_core.geometry.rigid import hat
 
 
 def volumes_of_faces(positions: Array, faces: NDArray[np.int32], rule: Quadrature) -> Array:
@@ -39,7 +40,7 @@ def volume_hessians(positions: Array, faces: NDArray[np.int32], rule: Quadrature
     for one, other, along in ((shape, by_1, x2), (by_1, by_2, x), (by_2, shape, x1)):
         pairs = np.einsum("q,qa,qb->abq", rule.weights / 3.0, one, other)
         v += (pairs - pairs.swapaxes(0, 1)).reshape(count**2, -1) @ along
-    skew = np.cross(v[:, :, None], np.eye(3))  # [i, k] is epsilon_ikm v_m
+    skew = -hat(v)  # [i, k] is epsilon_ikm v_m
     return skew.reshape(len(faces), count, count, 3, 3).swapaxes(2, 3)
 
 
