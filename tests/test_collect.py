@@ -26,6 +26,7 @@ from std_srvs.srv import Trigger
 from softform_collect import client
 from softform_collect.cli_collect import collect
 from softform_collect.robot_link import RobotLink
+from softform_core.frames.marker_store import open_marker_frames
 from softform_core.frames.sources import open_recording
 from softform_core.robots import load_robot
 from softform_interfaces.action import CollectDataset
@@ -201,7 +202,9 @@ def test_a_pulled_cable_ends_collecting_and_the_same_command_goes_on(stack, oper
         wait_for_a_frame(markers)
         rig(Transition.TRANSITION_DEACTIVATE)  # the port hangs up
 
+    # Another try of this test goes on from what the first one has collected.
     sessions = len(open_recording(markers).sessions) if markers.exists() else 0
+    references = len(open_marker_frames(markers).references) if markers.exists() else 0
     result = collected(markers, *MOCAP, meanwhile=pull)
     said = result.output
     assert result.exit_code != 0 and "run the same command again" in said, said
@@ -213,7 +216,7 @@ def test_a_pulled_cable_ends_collecting_and_the_same_command_goes_on(stack, oper
     assert result.exit_code == 0, result.output
     figures = json.loads(result.stdout.splitlines()[-1])
     assert figures["captured"] == count and figures["rejected"] == 0
-    assert figures["references"] == 2 and figures["drift_max_mm"] < 1.0
+    assert figures["references"] == references + 2 and figures["drift_max_mm"] < 1.0
     store = open_recording(markers, ROBOT)
     recording = store.recording()
     assert len(store.sessions) == sessions + 2 and store.attributes["source"] == "virtual rig, reality default"
