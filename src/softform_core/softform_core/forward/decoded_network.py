@@ -48,8 +48,3 @@ class DecodedNetwork:
         # With ReLU about half of the units stand still.
         moving = np.flatnonzero(motion.any(axis=(0, 1)))
         return (motion[:, :, moving] @ self._decode_in_precision[moving]).reshape(*motion.shape[:2], 3, -1)
-
-    def jacobian_along(self, motion: Floats, directions: Floats) -> Floats:
-        """Derivative of each point along a direction (n, 3, Q) of its own, d . dB/da, (n, k, Q); see `jacobian`."""
-        along: Floats = (self.jacobian(motion) * directions[:, None]).sum(axis=2)
-        return along

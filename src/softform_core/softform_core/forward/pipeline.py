@@ -220,12 +220,11 @@ class ForwardPipeline(ForwardModel):
     def jacobian(self, state: Forward) -> Array:
         """Derivative of `state.points` with respect to the actuation (Eq. 17), (n, P, 3, k) mm/Pa."""
         motion = self._hidden_motion(state)
-        if self.sim_to_real is None:
-            jacobian = self._surface.jacobian(motion)
-        else:
+        jacobian = self._surface.jacobian(motion)
+        if self.sim_to_real is not None:
             inputs, axes = self._warp_inputs(state, motion), np.eye(3, dtype=motion.dtype)
             shape = (*motion.shape[:1], 3, state.points.shape[1])
-            along = [self._along(motion, inputs, np.broadcast_to(axis[:, None], shape)) for axis in axes]
+            along = [_along(jacobian, inputs, np.broadcast_to(axis[:, None], shape)) for axis in axes]
             jacobian = np.stack(along, axis=2)
         return jacobian.transpose(0, 3, 2, 1).astype(np.float64, copy=False)
 
@@ -233,24 +232,22 @@ class ForwardPipeline(ForwardModel):
         """Derivative of each point along a unit direction (P, 3) of its own, d . dp*/da, (P, k) mm/Pa; batch of one."""
         motion, along = self._hidden_motion(state), directions.T[None]
         inputs = None if self.sim_to_real is None else self._warp_inputs(state, motion)
-        return self._along(motion, inputs, along.astype(motion.dtype))[0].T.astype(np.float64, copy=False)
-
-    def _along(self, motion: Floats, inputs: WarpInputs | None, directions: Floats) -> Floats:
-        """Eq. 17 along directions (n, 3, P), (n, k, P)."""
-        if inputs is None:
-            return self._surface.jacobian_along(motion, directions)
-        jacobian, slope = warp_jacobian_along(inputs, directions)
-        return jacobian + self._surface.jacobian_along(motion, slope)
+        jacobian = _along(self._surface.jacobian(motion), inputs, along.astype(motion.dtype))
+        return jacobian[0].T.astype(np.float64, copy=False)
 
     def _hidden_motion(self, state: Forward) -> Floats:
         """Derivative of N_fk's last hidden layer by the actuation, (n, k, width)."""
-        return self._network_in_precision.hidden_jacobian(state.hidden)
+        return self._network_in_precision.hidden_jacobian(self._in_precision(state.hidden))
+
+    def _in_precision(self, hidden: tuple[Floats, ...]) -> tuple[Floats, ...]:
+        return tuple(each.astype(self._precision, copy=False) for each in hidden)
 
     def _warp_inputs(self, state: Forward, motion: Floats) -> WarpInputs:
         assert (
             self.sim_to_real is not None and self._coefficients_in_precision is not None and self._kernels is not None
         )
-        gamma = self._coefficients_in_precision.jacobian(state.coefficients_hidden, motion)
+        hidden = self._in_precision(state.coefficients_hidden)
+        gamma = self._coefficients_in_precision.jacobian(hidden, motion)
         return WarpInputs(
             state.simulated,
             state.centers,
@@ -260,3 +257,11 @@ class ForwardPipeline(ForwardModel):
             gamma.reshape(*motion.shape[:2], -1, 3),
             self.sim_to_real.width,
         )
+
+
+def _along(simulated: Floats, inputs: WarpInputs | None, directions: Floats) -> Floats:
+    """Eq. 17 along directions (n, 3, P), (n, k, P), from the simulated points' Jacobian (n, k, 3, P)."""
+    if inputs is None:
+        return np.einsum("nkxp,nxp->nkp", simulated, directions)
+    jacobian, slope = warp_jacobian_along(inputs, directions)
+    return jacobian + np.einsum("nkxp,nxp->nkp", simulated, slope)

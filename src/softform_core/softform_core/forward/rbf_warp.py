@@ -4,6 +4,7 @@ The kernels and what is summed over them are matrix products. Points lie along t
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,6 +121,14 @@ class WarpInputs:
     gamma_jacobian: Floats
     width: float
 
+    @cached_property
+    def beta_motion(self) -> Floats:
+        """What the changing beta_i move the points by, sum_i dbeta_i/da e_i (Eq. 30), (n, k, 3, P)."""
+        kernels = self.gaussian.swapaxes(1, 2)
+        batch, k = self.gamma_jacobian.shape[:2]
+        change = self.gamma_jacobian[:, :, 4:].astype(kernels.dtype, copy=False).swapaxes(2, 3)
+        return (change.reshape(batch, 3 * k, -1) @ kernels).reshape(batch, k, 3, -1)
+
 
 def warp_jacobian_along(at: WarpInputs, directions: Floats) -> tuple[Floats, Floats]:
     """Derivative of Eq. 2 by the actuation along a direction d of each point, d . dp*/da, but for its first term.
@@ -148,11 +157,10 @@ def warp_jacobian_along(at: WarpInputs, directions: Floats) -> tuple[Floats, Flo
     # Eq. 26: A^T d + 2c sum_i e_i (d . beta_i) (q_i - p).
     slope = gamma[:, 1:4] @ along + 2.0 * dtype.type(at.width) * (sums[:, 1:4] - sums[:, :1] * points)
     # Eqs. 29-30, changing coefficients: first what belongs to alpha, then to beta.
-    change = at.gamma_jacobian.astype(dtype, copy=False)
-    alpha = (change[:, :, :4].reshape(batch, 4 * k, 3) @ along).reshape(batch, k, 4, count)
-    beta = change[:, :, 4:].swapaxes(2, 3).reshape(batch, 3 * k, -1) @ kernels
-    jacobian = alpha[:, :, 0] + (beta.reshape(batch, k, 3, count) * along[:, None]).sum(axis=2)
+    change = at.gamma_jacobian[:, :, :4].astype(dtype, copy=False)
+    alpha = (change.reshape(batch, 4 * k, 3) @ along).reshape(batch, k, 4, count)
+    jacobian = alpha[:, :, 0] + np.einsum("nkxp,nxp->nkp", at.beta_motion, along)
     # Eqs. 23-25, moving centers, and what alpha_1 ... alpha_3 change, both times p.
     moved = sums[:, 4 : 4 + 3 * k].reshape(batch, k, 3, count) + alpha[:, :, 1:]
-    jacobian += (moved * points[:, None]).sum(axis=2) - sums[:, 4 + 3 * k :]
+    jacobian += np.einsum("nkxp,nxp->nkp", moved, points) - sums[:, 4 + 3 * k :]
     return jacobian, slope
