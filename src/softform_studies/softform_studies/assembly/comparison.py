@@ -8,29 +8,20 @@ from typing import Any
 import numpy as np
 
 from softform_core.arrays import Array
-from softform_core.bodies.bellows.description import BellowsBody
-from softform_core.bodies.bellows.reality import RealBellows, real_simulator
 from softform_core.robots import Robot, load_robot
 from softform_core.simulation.newton import find_equilibria
 from softform_core.simulation.simulated_body import equilibrium_unknowns
-from softform_studies.assembly.bellows import arm_assembly, chain_assembly
 from softform_studies.assembly.rods import rod_assembly, tendon_rod_assembly
 
 _REPEATS = 5
 
 
-def _chain(body: BellowsBody) -> Any:
-    return real_simulator(body, RealBellows(folds=12))
-
-
-COMPARED: dict[str, tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = {
-    "three_chamber": ("three_chamber", lambda body: body.simulator(), rod_assembly),
-    "planar_fingers": ("planar_fingers", lambda body: body.simulator(), rod_assembly),
-    "tendon_rod": ("tendon_rod", lambda body: body.simulator(), tendon_rod_assembly),
-    "compressible": ("compressible", lambda body: body.simulator(), arm_assembly),
-    "chain_of_discs": ("compressible", _chain, chain_assembly),
+COMPARED: dict[str, Callable[[Any], Any]] = {
+    "three_chamber": rod_assembly,
+    "planar_fingers": rod_assembly,
+    "tendon_rod": tendon_rod_assembly,
 }
-"""Of each body its robot, how its model is made, and the assembly by numpy of a model."""
+"""Of each robot the assembly by numpy of its model."""
 
 
 def compare(problem: Any, assembly: Any, commands: Array) -> dict[str, float]:
@@ -77,8 +68,7 @@ def least_seconds(*ways: Callable[[], object], repeats: int = _REPEATS) -> list[
 
 
 def model_and_assembly(name: str) -> tuple[Robot, Any, Any]:
-    """Robot, model and assembly by numpy of one of the bodies `COMPARED`."""
-    robot_name, model, assembly = COMPARED[name]
-    robot = load_robot(robot_name)
-    problem = model(robot.body)
-    return robot, problem, assembly(problem)
+    """Robot, model and assembly by numpy of one of the robots `COMPARED`."""
+    robot = load_robot(name)
+    problem = robot.body.simulator()
+    return robot, problem, COMPARED[name](problem)

@@ -1,4 +1,4 @@
-"""Numba kernels of the real arm: a chain of rigid discs, joined by single folds.
+"""The real arm: a chain of rigid discs, joined by single folds; energy and derivatives of many samples.
 
 Joint e turns the next disc by exp(phi) and shifts it by t, given in the frame halfway between both discs. Bellow j
 joins the points at r_j of both: it leads along d_j = t + s phi x r_j with s = sin(|phi| / 2) / (|phi| / 2), so that
@@ -12,13 +12,13 @@ rigid plate that may sit askew. Unlike the simulator's rod, the arm gives way si
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
-from softform_core.bodies.rod.gravity import series, turned_hessian
-from softform_core.bodies.rod.kinematics import cross, rotation_and_mean
+from softform_core.bodies.bellows.rotations import rotations, series, turned_hessian
+from softform_core.bodies.bellows.weight import diagonal, from_the_end, weight_terms
+from softform_core.geometry.rigid import hat
 
 
 class Chain(NamedTuple):
@@ -63,200 +63,170 @@ class Chain(NamedTuple):
     torsion: Array
 
 
-@numba.njit(cache=True)
-def _law(chain, j, e):  # type: ignore[no-untyped-def]
-    """psi(e), J/m, and its first two derivatives."""
-    k, c, gap = chain.stiffness[j], chain.hardening[j], max(0.0, chain.contact[j] - e)
-    hard = chain.contact_stiffness[j]
-    energy = 0.5 * k * e**2 + 0.25 * c * e**4 + hard * gap**3 / 3.0
-    return energy, k * e + c * e**3 - hard * gap**2, k + 3.0 * c * e**2 + 2.0 * hard * gap
+class PlacedChain(NamedTuple):
+    """n samples of J joints.
+
+    Attributes:
+        series: (3, 3, n, J), `series` of |phi|².
+        half_series: The same of |phi / 2|².
+        turn: (n, J, 3, 3), exp(phi).
+        mean: (n, J, 3, 3), V(phi).
+        half: (n, J, 3, 3), exp(phi / 2).
+        half_mean: (n, J, 3, 3), V(phi / 2).
+        before: (n, J, 3, 3) frames before the joints.
+        behind: (n, J, 3, 3) frames at the ends of the plates.
+        discs: (n, J, 3) m.
+        ends: (n, J, 3) m, of the plates.
+    """
+
+    series: Array
+    half_series: Array
+    turn: Array
+    mean: Array
+    half: Array
+    half_mean: Array
+    before: Array
+    behind: Array
+    discs: Array
+    ends: Array
 
 
-@numba.njit(cache=True)
-def _sine(phi):  # type: ignore[no-untyped-def]
-    """Value of s and its first two derivatives by |phi|²."""
-    value, slope, curvature = series(0.25 * (phi * phi).sum(), 1)
-    return value, 0.25 * slope, 0.0625 * curvature
+def place_chain(chain: Chain, joints: Array) -> PlacedChain:
+    """Place the chain with joints (n, J, 6)."""
+    phi, t = joints[..., :3], joints[..., 3:]
+    tau = (phi**2).sum(-1)
+    of, of_half = series(tau), series(0.25 * tau)
+    half, half_mean = rotations(0.5 * phi, of_half)
+    turn, mean = rotations(phi, of)
+    frames = np.empty((len(joints), len(chain.height) + 1, 3, 3))
+    frames[:, 0] = chain.base
+    onwards = turn @ chain.askew
+    for e in range(len(chain.height)):
+        frames[:, e + 1] = frames[:, e] @ onwards[:, e]
+    before, behind = frames[:, :-1], frames[:, 1:]
+    plate = chain.plate_length[:, None] * behind[..., 2]
+    ends = np.cumsum((before @ (half @ t[..., None]))[..., 0] + plate, axis=1)
+    return PlacedChain(of, of_half, turn, mean, half, half_mean, before, behind, ends - plate, ends)
 
 
-@numba.njit(cache=True)
-def place_chain(chain, joints):  # type: ignore[no-untyped-def]
-    """Frames before joints, at discs and at plates (3, J, 3, 3), and the places of discs and plates' ends (2, J, 3)."""
-    count = joints.shape[0]
-    frames, places = np.empty((3, count, 3, 3)), np.empty((2, count, 3))
-    frame, place = chain.base.copy(), np.zeros(3)
-    for e in range(count):
-        half, _ = rotation_and_mean(0.5 * joints[e, :3])
-        frames[0, e] = frame
-        middle = frame @ half
-        place = place + middle @ joints[e, 3:].copy()
-        frame = middle @ half
-        frames[1, e], places[0, e] = frame, place
-        frame = frame @ chain.askew[e]
-        place = place + chain.plate_length[e] * frame[:, 2]
-        frames[2, e], places[1, e] = frame, place
-    return frames, places
+class _Bellows(NamedTuple):
+    """The c bellows over J joints of n samples: size |d_j|, its derivatives by phi and t, and force, without pressure.
+
+    Attributes:
+        joined: (J, c) bellows of each joint.
+        r: (J, c, 3) m.
+        d: (n, J, c, 3) m.
+        size: (n, J, c) m.
+        by_joint: (n, J, c, 3, 6) of d.
+        longer: (n, J, c, 6) of the size.
+        strain: (n, J, c).
+    """
+
+    joined: NDArray[np.int64]
+    r: Array
+    d: Array
+    size: Array
+    by_joint: Array
+    longer: Array
+    strain: Array
 
 
-@numba.njit(cache=True)
-def _energy(chain, pressures, joints):  # type: ignore[no-untyped-def]
-    energy, count = 0.0, chain.area.shape[0] // (chain.section[-1] + 1)
-    for e in range(joints.shape[0]):
-        phi, t, h = joints[e, :3], joints[e, 3:], chain.height[e]
-        s = _sine(phi)[0]
-        for j in range(chain.section[e] * count, (chain.section[e] + 1) * count):
-            d = t + s * cross(phi, np.array([chain.place[j, 0], chain.place[j, 1], 0.0]))
-            length = np.sqrt((d * d).sum())
-            if d[2] <= 0.0:
-                return np.inf
-            energy += h * _law(chain, j, length / h - 1.0)[0] - pressures[j] * chain.area[j] * (length - h)
-        energy += 0.5 * chain.shear[e] * (t[0] ** 2 + t[1] ** 2)
-        energy += 0.5 * (chain.bending[e] * (phi[0] ** 2 + phi[1] ** 2) + chain.torsion[e] * phi[2] ** 2)
-    _, places = place_chain(chain, joints)
-    for e in range(joints.shape[0]):
-        energy -= chain.mass[e] * np.dot(chain.gravity, places[0, e])
-        energy -= chain.plate_mass[e] * np.dot(chain.gravity, 0.5 * (places[0, e] + places[1, e]))
-    return energy
+def _bellows(chain: Chain, joints: Array, of_half: Array) -> _Bellows:
+    phi, t = joints[..., :3], joints[..., 3:]
+    sections = int(chain.section[-1]) + 1
+    joined = np.arange(len(chain.area)).reshape(sections, -1)[chain.section]
+    r = np.concatenate([chain.place, np.zeros((len(chain.place), 1))], axis=1)[joined]
+    s, slope = of_half[0, 0], 0.25 * of_half[0, 1]
+    across = np.cross(phi[:, :, None], r)
+    d = t[:, :, None] + s[..., None, None] * across
+    by_joint = np.empty((*d.shape, 6))
+    by_joint[..., :3] = 2.0 * slope[..., None, None, None] * across[..., None] * phi[:, :, None, None]
+    by_joint[..., :3] -= s[..., None, None, None] * hat(r)
+    by_joint[..., 3:] = np.eye(3)
+    size = np.sqrt((d**2).sum(-1))
+    longer = ((d / size[..., None])[..., None, :] @ by_joint)[..., 0, :]
+    return _Bellows(joined, r, d, size, by_joint, longer, size / chain.height[:, None] - 1.0)
 
 
-@numba.njit(cache=True)
-def _course(phi, t, r):  # type: ignore[no-untyped-def]
-    """d_j (3,) and its derivative (3, 6) by phi and t."""
-    s, slope, _ = _sine(phi)
-    across = cross(phi, r)
-    by_joint = np.zeros((3, 6))
-    for i in range(3):
-        unit = np.zeros(3)
-        unit[i] = 1.0
-        by_joint[:, i] = s * cross(unit, r) + 2.0 * slope * phi[i] * across
-        by_joint[i, 3 + i] = 1.0
-    return t + s * across, by_joint
+def _linear(chain: Chain) -> Array:
+    """Stiffness (J, 6) of the joints beside that of the bellows."""
+    nil = np.zeros_like(chain.shear)
+    return np.stack([chain.bending, chain.bending, chain.torsion, chain.shear, chain.shear, nil], axis=1)
 
 
-@numba.njit(cache=True)
-def _add_joint(chain, pressures, joints, e, gradient, hessian):  # type: ignore[no-untyped-def]
-    """Add the elastic derivatives of joint e."""
-    phi, t, h, at = joints[e, :3].copy(), joints[e, 3:].copy(), chain.height[e], 6 * e
-    count = chain.area.shape[0] // (chain.section[-1] + 1)
-    _, slope, curvature = _sine(phi)
-    for j in range(chain.section[e] * count, (chain.section[e] + 1) * count):
-        r = np.array([chain.place[j, 0], chain.place[j, 1], 0.0])
-        d, by_joint = _course(phi, t, r)
-        length = np.sqrt((d * d).sum())
-        n = d / length
-        _, force, stiffness = _law(chain, j, length / h - 1.0)
-        force -= pressures[j] * chain.area[j]
-        longer = n @ by_joint
-        square = by_joint.T.copy() @ by_joint
-        gradient[at : at + 6] += force * longer
-        along = stiffness / h - force / length
-        hessian[at : at + 6, at : at + 6] += along * np.outer(longer, longer) + force / length * square
-        c = force * cross(r, n)
-        cp = np.dot(c, phi)
-        for i in range(3):
-            hessian[at + i, at + i] += 2.0 * slope * cp
-            for k in range(3):
-                hessian[at + i, at + k] += 2.0 * slope * (phi[i] * c[k] + phi[k] * c[i])
-                hessian[at + i, at + k] += 4.0 * curvature * phi[i] * phi[k] * cp
-    for i in range(5):
-        stiffness = chain.shear[e] if i > 2 else chain.torsion[e] if i == 2 else chain.bending[e]
-        gradient[at + i] += stiffness * joints[e, i]
-        hessian[at + i, at + i] += stiffness
-
-
-@numba.njit(cache=True)
-def _twists(frame, joint):  # type: ignore[no-untyped-def]
-    """Shift and turn (6, 6) of the disc behind a joint as each of its six coordinates changes."""
-    found, phi, t = np.zeros((6, 6)), joint[:3], joint[3:].copy()
-    half, mean = rotation_and_mean(0.5 * phi)
-    _, whole = rotation_and_mean(phi)
-    turned = half @ t
-    for i in range(3):
-        found[i, :3] = frame @ (0.5 * cross(mean[:, i].copy(), turned))
-        found[i, 3:] = frame @ whole[:, i].copy()
-        found[3 + i, :3] = frame @ half[:, i].copy()
-    return found
-
-
-@numba.njit(cache=True)
-def _add_weight(chain, joints, gradient, hessian):  # type: ignore[no-untyped-def]
-    """Add the derivatives of the weight's potential; compare `bodies.rod.gravity.add_gravity`."""
-    count, g = joints.shape[0], chain.gravity
-    frames, places = place_chain(chain, joints)
-    mass, moment = 0.0, np.zeros(3)  # of all that hangs on a disc; moment: sum of m x
-    moved, pulls = np.zeros((count, 6, 3)), np.zeros((count, 6, 3))
-    for e in range(count - 1, -1, -1):
-        mass += chain.mass[e] + chain.plate_mass[e]
-        moment = moment + chain.mass[e] * places[0, e] + chain.plate_mass[e] * 0.5 * (places[0, e] + places[1, e])
-        arm = moment - mass * places[0, e]
-        twists, at = _twists(frames[0, e], joints[e]), 6 * e
-        for i in range(6):
-            moved[e, i] = mass * twists[i, :3] + cross(twists[i, 3:], arm)
-            pulls[e, i] = cross(g, twists[i, 3:])
-            gradient[at + i] -= np.dot(g, moved[e, i])
-        phi, t = joints[e, :3].copy(), joints[e, 3:].copy()
-        felt, hung = frames[0, e].T.copy() @ g, frames[1, e].T.copy() @ arm
-        tau, half = np.dot(phi, phi), 0.5 * phi
-        own = 0.25 * mass * turned_hessian(series(0.25 * tau, 1), series(0.25 * tau, 2), felt, t, half)
-        own += turned_hessian(series(tau, 1), series(tau, 2), felt, hung, phi)
-        hessian[at : at + 3, at : at + 3] -= own
-        turn, mean = rotation_and_mean(half)
-        for i in range(3):
-            for k in range(3):
-                value = 0.5 * mass * np.dot(felt, cross(mean[:, i].copy(), turn[:, k].copy()))
-                hessian[at + i, at + 3 + k] -= value
-                hessian[at + 3 + k, at + i] -= value
-    for f in range(count):
-        for k in range(6):
-            for e in range(f):
-                for i in range(3):
-                    value = np.dot(pulls[e, i], moved[f, k])
-                    hessian[6 * e + i, 6 * f + k] -= value
-                    hessian[6 * f + k, 6 * e + i] -= value
-
-
-@numba.njit(cache=True, nogil=True)
-def energies(chain, pressures, joints):  # type: ignore[no-untyped-def]
+def energies(chain: Chain, pressures: Array, joints: Array) -> Array:
     """Pi (n,) J of many samples: pressures (n, k), joints (n, J, 6); infinite where discs would pass each other."""
-    found = np.empty(pressures.shape[0])
-    for n in range(found.shape[0]):
-        found[n] = _energy(chain, pressures[n], joints[n])
-    return found
+    placed = place_chain(chain, joints)
+    of = _bellows(chain, joints, placed.half_series)
+    height, e, gap = chain.height[:, None], of.strain, np.maximum(0.0, chain.contact[of.joined] - of.strain)
+    law = 0.5 * chain.stiffness[of.joined] * e**2 + 0.25 * chain.hardening[of.joined] * e**4
+    law += chain.contact_stiffness[of.joined] * gap**3 / 3.0
+    own = height * (law - (pressures * chain.area)[:, of.joined] * e)
+    energy = own.sum(axis=(1, 2)) + 0.5 * (_linear(chain) * joints**2).sum(axis=(1, 2))
+    middles = 0.5 * (placed.discs + placed.ends)
+    energy -= (chain.mass * (placed.discs @ chain.gravity) + chain.plate_mass * (middles @ chain.gravity)).sum(axis=1)
+    return np.where((of.d[..., 2] <= 0.0).any(axis=(1, 2)), np.inf, energy)
 
 
-@numba.njit(cache=True, nogil=True)
-def derivatives(chain, pressures, joints):  # type: ignore[no-untyped-def]
+def derivatives(chain: Chain, pressures: Array, joints: Array) -> tuple[Array, Array]:
     """Gradients (n, 6 J) and Hessians (n, 6 J, 6 J) of many samples."""
-    samples, width = joints.shape[0], 6 * joints.shape[1]
-    gradients, hessians = np.zeros((samples, width)), np.zeros((samples, width, width))
-    for n in range(samples):
-        for e in range(joints.shape[1]):
-            _add_joint(chain, pressures[n], joints[n], e, gradients[n], hessians[n])
-        _add_weight(chain, joints[n], gradients[n], hessians[n])
-    return gradients, hessians
+    placed, linear, phi = place_chain(chain, joints), _linear(chain), joints[..., :3]
+    of = _bellows(chain, joints, placed.half_series)
+    gradient, hessian = _weight(chain, joints, placed)
+    stiff, cubic, hard = (one[of.joined] for one in (chain.stiffness, chain.hardening, chain.contact_stiffness))
+    e, gap = of.strain, np.maximum(0.0, chain.contact[of.joined] - of.strain)
+    force = stiff * e + cubic * e**3 - hard * gap**2 - (pressures * chain.area)[:, of.joined]
+    stiffness = stiff + 3.0 * cubic * e**2 + 2.0 * hard * gap
+    turning = force / of.size
+    blocks = of.longer.swapaxes(2, 3) @ ((stiffness / chain.height[:, None] - turning)[..., None] * of.longer)
+    blocks += (turning[..., None, None] * (of.by_joint.swapaxes(3, 4) @ of.by_joint)).sum(2)
+    c = (turning[..., None] * np.cross(of.r, of.d)).sum(2)
+    cp = (c * phi).sum(-1)[..., None, None]
+    slope, curvature = (np.array([0.25, 0.0625])[:, None, None] * placed.half_series[0, 1:])[..., None, None]
+    half = phi[..., :, None] * (2.0 * slope * c[..., None, :] + 2.0 * curvature * cp * phi[..., None, :])
+    blocks[..., :3, :3] += half + half.swapaxes(2, 3) + 2.0 * slope * cp * np.eye(3)
+    blocks[..., range(6), range(6)] += linear
+    diagonal(hessian, len(chain.height))[:] += blocks.swapaxes(0, 1)
+    own = (force[..., None] * of.longer).sum(2) + linear * joints
+    return gradient + own.reshape(len(joints), -1), hessian
 
 
-@numba.njit(cache=True, nogil=True)
-def load_derivatives(chain, joints):  # type: ignore[no-untyped-def]
+def _weight(chain: Chain, joints: Array, placed: PlacedChain) -> tuple[Array, Array]:
+    """Derivatives (n, 6 J), (n, 6 J, 6 J) of the weight under joints (n, J, 6)."""
+    phi, t, g, before = joints[..., :3], joints[..., 3:], chain.gravity, placed.before
+    of, of_half = placed.series, placed.half_series
+    mass = np.cumsum((chain.mass + chain.plate_mass)[::-1])[::-1, None]
+    middles = 0.5 * (placed.discs + placed.ends)
+    moments = from_the_end(chain.mass[:, None] * placed.discs + chain.plate_mass[:, None] * middles)
+    arm = moments - mass * placed.discs
+    twists = disc_twists(placed, joints).swapaxes(2, 3)
+    moved = mass[..., None] * twists[..., :3] + np.cross(twists[..., 3:], arm[:, :, None])
+    pulls = np.cross(g, twists[..., 3:])
+    felt, hung = g @ before, (arm[:, :, None] @ (before @ placed.turn))[:, :, 0]
+    own = np.zeros((*joints.shape, 6))
+    own[..., :3, :3] = 0.25 * mass[..., None] * turned_hessian(of_half[0], of_half[1], felt, t, 0.5 * phi)
+    own[..., :3, :3] += turned_hessian(of[0], of[1], felt, hung, phi)
+    # felt . (mean_i x turn_k) = - mean_i . (felt x turn_k)
+    own[..., :3, 3:] = -0.5 * mass[..., None] * (placed.half_mean.swapaxes(2, 3) @ hat(felt) @ placed.half)
+    own[..., 3:, :3] = own[..., :3, 3:].swapaxes(2, 3)
+    return weight_terms(g, moved, pulls, own)
+
+
+def load_derivatives(chain: Chain, joints: Array) -> Array:
     """Derivative of the gradient by the pressures of many samples, (n, 6 J, k)."""
-    samples, count = joints.shape[0], joints.shape[1]
-    found = np.zeros((samples, 6 * count, chain.area.shape[0]))
-    per_section = chain.area.shape[0] // (chain.section[-1] + 1)
-    for n in range(samples):
-        for e in range(count):
-            for j in range(chain.section[e] * per_section, (chain.section[e] + 1) * per_section):
-                r = np.array([chain.place[j, 0], chain.place[j, 1], 0.0])
-                d, by_joint = _course(joints[n, e, :3].copy(), joints[n, e, 3:].copy(), r)
-                found[n, 6 * e : 6 * e + 6, j] = -chain.area[j] * ((d / np.sqrt((d * d).sum())) @ by_joint)
-    return found
+    samples, count = joints.shape[:2]
+    of = _bellows(chain, joints, series(0.25 * (joints[..., :3] ** 2).sum(-1)))
+    found = np.zeros((samples, count, 6, len(chain.area)))
+    pushed = -chain.area[of.joined][..., None] * of.longer
+    np.put_along_axis(found, of.joined[None, :, None, :], pushed.swapaxes(2, 3), axis=3)
+    return found.reshape(samples, 6 * count, -1)
 
 
-@numba.njit(cache=True, nogil=True)
-def disc_twists(chain, joints):  # type: ignore[no-untyped-def]
+def disc_twists(placed: PlacedChain, joints: Array) -> Array:
     """Shift and turn (n, J, 6, 6) of each disc by the six coordinates of the joint before it; joints (n, J, 6)."""
-    found = np.empty((*joints.shape, 6))
-    for n in range(joints.shape[0]):
-        frames, _ = place_chain(chain, joints[n])
-        for e in range(joints.shape[1]):
-            found[n, e] = _twists(frames[0, e], joints[n, e]).T
+    found = np.zeros((*joints.shape, 6))
+    shift = (placed.half @ joints[..., 3:, None])[..., 0]
+    found[..., :3, :3] = -0.5 * (placed.before @ hat(shift) @ placed.half_mean)
+    found[..., 3:, :3] = placed.before @ placed.mean
+    found[..., :3, 3:] = placed.before @ placed.half
     return found

@@ -5,6 +5,7 @@ import numpy as np
 from softform_core.arrays import Array
 from softform_core.bodies.bellows.chain import (
     Chain,
+    PlacedChain,
     derivatives,
     disc_twists,
     energies,
@@ -33,7 +34,7 @@ class ChainProblem(SkinnedArm):
 
     def joints(self, unknowns: Array) -> Array:
         """Angles and shifts (n, J, 6) of unknowns (n, m)."""
-        return np.ascontiguousarray((unknowns * self._unit).reshape(len(unknowns), -1, 6) + self._rest_shift)
+        return (unknowns * self._unit).reshape(len(unknowns), -1, 6) + self._rest_shift
 
     def start(self, actuators: Array) -> Array:
         """The straight arm without load."""
@@ -41,31 +42,32 @@ class ChainProblem(SkinnedArm):
 
     def energy(self, unknowns: Array, actuators: Array) -> Array:
         """Pi (n,), J."""
-        return np.asarray(energies(self.chain, np.ascontiguousarray(actuators), self.joints(unknowns)))
+        return energies(self.chain, actuators, self.joints(unknowns))
 
     def derivatives(self, unknowns: Array, actuators: Array) -> tuple[Array, BlockHessian]:
         """Gradient (n, m) J and Hessian, J."""
-        gradient, hessian = derivatives(self.chain, np.ascontiguousarray(actuators), self.joints(unknowns))
+        gradient, hessian = derivatives(self.chain, actuators, self.joints(unknowns))
         hessian *= self._unit[:, None] * self._unit
         return gradient * self._unit, BlockHessian(hessian[:, None])
 
     def load_derivative(self, unknowns: Array, actuators: Array) -> Array:
         """Derivative of the gradient by the pressures, (n, m, k)."""
-        return np.asarray(load_derivatives(self.chain, self.joints(unknowns)) * self._unit[:, None])
+        return load_derivatives(self.chain, self.joints(unknowns)) * self._unit[:, None]
 
     def _rings(self, unknowns: Array) -> tuple[Array, Array]:
-        skin, samples = self._skin, len(unknowns)
-        places, frames = np.empty((samples, len(skin.element), 3)), np.empty((samples, len(skin.element), 3, 3))
-        for n, joints in enumerate(self.joints(unknowns)):
-            turned, placed = place_chain(self.chain, joints)
-            beyond = skin.beyond.astype(int)
-            places[n], frames[n] = placed[beyond, skin.element], turned[1 + beyond, skin.element]
+        return self._placed_rings(place_chain(self.chain, self.joints(unknowns)))
+
+    def _placed_rings(self, placed: PlacedChain) -> tuple[Array, Array]:
+        element, beyond = self._skin.element, self._skin.beyond > 0.0
+        places = np.where(beyond[:, None], placed.ends[:, element], placed.discs[:, element])
+        at_discs = (placed.before @ placed.turn)[:, element]
+        frames = np.where(beyond[:, None, None], placed.behind[:, element], at_discs)
         places[:, 0], frames[:, 0] = 0.0, self.chain.base
         return places, frames
 
     def _twists(self, unknowns: Array, moves: Array) -> Array:
         joints, skin = self.joints(unknowns), self._skin
         by_joint = (moves * self._unit[:, None]).reshape(*joints.shape, -1)
-        discs = np.stack([place_chain(self.chain, one)[1][0] for one in joints])
-        before = skin.element + skin.share.astype(int)
-        return carried_twists(self._rings(unknowns)[0], before, disc_twists(self.chain, joints) @ by_joint, discs)
+        placed, before = place_chain(self.chain, joints), skin.element + skin.share.astype(int)
+        twists = disc_twists(placed, joints) @ by_joint
+        return carried_twists(self._placed_rings(placed)[0], before, twists, placed.discs)

@@ -1,4 +1,4 @@
-"""Numba kernels: total potential of an arm of bellows, its gradient and its Hessian over the strains.
+"""Total potential of an arm of bellows, its gradient and its Hessian over the strains, of many samples.
 
     Pi(q) = sum_e l_e (sum_j phi_j(e_j) + B (kappa_1² + kappa_2²) / 2 + C kappa_3² / 2) - sum_j p_j A_j L_j(q) - weight
 
@@ -11,108 +11,79 @@ a soft spring at the natural length that stiffens without bound as the folds tou
 both branches agree at 0 up to the third derivative.
 """
 
-import numba
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
-from softform_core.bodies.rod.gravity import add_gravity
-from softform_core.bodies.rod.kinematics import place_rod
-
-
-@numba.njit(cache=True)
-def _law(stiffness, shortest, longest, e):  # type: ignore[no-untyped-def]
-    """phi(e), J/m, and its first two derivatives; infinite where the folds would pass through each other."""
-    limit = shortest if e < 0.0 else longest
-    share = (e / limit) ** 2
-    if share >= 1.0:
-        return np.inf, 0.0, 0.0
-    left = 1.0 - share
-    return (
-        -0.5 * stiffness * limit**2 * np.log(left),
-        stiffness * e / left,
-        stiffness * (1.0 + share) / left**2,
-    )
+from softform_core.arrays import Array
+from softform_core.bodies.bellows.model import BellowsArm
+from softform_core.bodies.bellows.placement import place_arm
+from softform_core.bodies.bellows.weight import diagonal, weight
 
 
-@numba.njit(cache=True)
-def _strain(arm, j, q):  # type: ignore[no-untyped-def]
-    """Strain of bellow j under the strains q (4,) of an element."""
-    return q[3] - q[1] * arm.place[j, 0] + q[0] * arm.place[j, 1]
+def _of_elements(arm: BellowsArm, values: NDArray[Any]) -> NDArray[Any]:
+    """Values (…, k) of the bellows as (…, E, c) of those of each element."""
+    sections = int(arm.section[-1]) + 1
+    return values.reshape(*values.shape[:-1], sections, -1)[..., arm.section, :]
 
 
-@numba.njit(cache=True)
-def _energy(arm, pressures, strains):  # type: ignore[no-untyped-def]
-    energy, count = 0.0, arm.area.shape[0] // (arm.section[-1] + 1)
-    for e in range(strains.shape[0]):
-        q, own = strains[e], 0.0
-        for j in range(arm.section[e] * count, (arm.section[e] + 1) * count):
-            strain = _strain(arm, j, q)
-            own += _law(arm.stiffness[j], arm.shortest[j], arm.longest[j], strain)[0]
-            own -= pressures[j] * arm.area[j] * strain
-        own += 0.5 * (arm.bending[e] * (q[0] ** 2 + q[1] ** 2) + arm.torsion[e] * q[2] ** 2)
-        energy += arm.length[e] * own
-    if not np.isfinite(energy):
-        return np.inf
-    _, ends, link_ends = place_rod(arm, strains)
-    for e in range(strains.shape[0]):
-        middle = 0.5 * (ends[e] + link_ends[e])
-        energy -= arm.node_mass[e] * np.dot(arm.gravity, ends[e]) + arm.link_mass[e] * np.dot(arm.gravity, middle)
-    return energy
+def _by_strain(arm: BellowsArm) -> Array:
+    """Derivative (E, c, 4) of the bellows' strains by those of their element."""
+    x, y = _of_elements(arm, arm.place.T)
+    return np.stack([y, -x, np.zeros_like(x), np.ones_like(x)], axis=-1)
 
 
-@numba.njit(cache=True)
-def _add_elastic(arm, pressures, strains, gradient, hessian):  # type: ignore[no-untyped-def]
-    count, by_strain = arm.area.shape[0] // (arm.section[-1] + 1), np.zeros(4)
-    for e in range(strains.shape[0]):
-        q, length, at = strains[e], arm.length[e], 4 * e
-        for j in range(arm.section[e] * count, (arm.section[e] + 1) * count):
-            _, force, slope = _law(arm.stiffness[j], arm.shortest[j], arm.longest[j], _strain(arm, j, q))
-            force -= pressures[j] * arm.area[j]
-            by_strain[0], by_strain[1], by_strain[3] = arm.place[j, 1], -arm.place[j, 0], 1.0
-            for a in range(4):
-                gradient[at + a] += length * force * by_strain[a]
-                for b in range(4):
-                    hessian[at + a, at + b] += length * slope * by_strain[a] * by_strain[b]
-        for a in range(3):
-            stiffness = length * (arm.torsion[e] if a == 2 else arm.bending[e])
-            gradient[at + a] += stiffness * q[a]
-            hessian[at + a, at + a] += stiffness
+def _linear(arm: BellowsArm) -> Array:
+    """Stiffness (E, 4) in bending and torsion."""
+    return arm.length[:, None] * np.stack([arm.bending, arm.bending, arm.torsion, np.zeros_like(arm.torsion)], axis=1)
 
 
-@numba.njit(cache=True, nogil=True)
-def energies(arm, pressures, strains):  # type: ignore[no-untyped-def]
+def _law(arm: BellowsArm, strains: Array) -> tuple[Array, Array, Array, Array]:
+    """Strain e of the bellows (n, E, c), K, m² and 1 - (e / m)²."""
+    strain = (_by_strain(arm) @ strains[..., None])[..., 0]
+    limit = np.where(strain < 0.0, _of_elements(arm, arm.shortest), _of_elements(arm, arm.longest))
+    return strain, _of_elements(arm, arm.stiffness), limit**2, 1.0 - (strain / limit) ** 2
+
+
+def energies(arm: BellowsArm, pressures: Array, strains: Array) -> Array:
     """Pi (n,) J of many samples: pressures (n, k), strains (n, E, 4); infinite where folds would pass each other."""
-    found = np.empty(pressures.shape[0])
-    for n in range(found.shape[0]):
-        found[n] = _energy(arm, pressures[n], strains[n])
-    return found
+    strain, stiffness, limit2, left = _law(arm, strains)
+    passed = (left <= 0.0).any(axis=(1, 2))
+    own = -0.5 * stiffness * limit2 * np.log(np.where(left > 0.0, left, 1.0))
+    own -= _of_elements(arm, pressures * arm.area) * strain
+    energy = (arm.length[:, None] * own).sum(axis=(1, 2)) + 0.5 * (_linear(arm) * strains**2).sum(axis=(1, 2))
+    placed = place_arm(arm, strains)
+    middles = 0.5 * (placed.ends + placed.link_ends)
+    energy -= (arm.node_mass * (placed.ends @ arm.gravity) + arm.link_mass * (middles @ arm.gravity)).sum(axis=1)
+    return np.where(passed, np.inf, energy)
 
 
-@numba.njit(cache=True, nogil=True)
-def derivatives(arm, pressures, strains):  # type: ignore[no-untyped-def]
+def derivatives(arm: BellowsArm, pressures: Array, strains: Array) -> tuple[Array, Array]:
     """Gradients (n, 4 E) and Hessians (n, 4 E, 4 E) of many samples."""
-    samples, width = strains.shape[0], 4 * strains.shape[1]
-    gradients, hessians = np.zeros((samples, width)), np.zeros((samples, width, width))
-    for n in range(samples):
-        _add_elastic(arm, pressures[n], strains[n], gradients[n], hessians[n])
-        add_gravity(arm, strains[n], gradients[n], hessians[n])
-    return gradients, hessians
+    by_strain, linear, length = _by_strain(arm), _linear(arm), arm.length[:, None, None]
+    strain, stiffness, _, left = _law(arm, strains)
+    force = stiffness * strain / left - _of_elements(arm, pressures * arm.area)
+    slope = stiffness * (2.0 - left) / left**2
+    gradient, hessian = weight(arm, strains)
+    own = (force[:, :, None] @ (length * by_strain))[:, :, 0] + linear * strains
+    blocks = diagonal(hessian, len(arm.length))
+    blocks += ((length * by_strain).swapaxes(1, 2) @ (slope[..., None] * by_strain)).swapaxes(0, 1)
+    blocks[..., range(4), range(4)] += linear[:, None]
+    return gradient + own.reshape(len(strains), -1), hessian
 
 
-@numba.njit(cache=True, nogil=True)
-def load_derivatives(arm):  # type: ignore[no-untyped-def]
+def load_derivatives(arm: BellowsArm) -> Array:
     """Derivative of the gradient by the pressures, (4 E, k): the same at all strains."""
-    elements, bellows = arm.length.shape[0], arm.area.shape[0]
-    found, count = np.zeros((4 * elements, bellows)), bellows // (arm.section[-1] + 1)
-    for e in range(elements):
-        for j in range(arm.section[e] * count, (arm.section[e] + 1) * count):
-            force = arm.length[e] * arm.area[j]
-            found[4 * e, j] = -force * arm.place[j, 1]
-            found[4 * e + 1, j] = force * arm.place[j, 0]
-            found[4 * e + 3, j] = -force
-    return found
+    elements, bellows = len(arm.length), len(arm.area)
+    joined = _of_elements(arm, np.arange(bellows))
+    found = np.zeros((elements, 4, bellows))
+    pushed = -arm.length[:, None, None] * arm.area[joined][..., None] * _by_strain(arm)
+    found[np.arange(elements)[:, None], :, joined] = pushed
+    return found.reshape(-1, bellows)
 
 
-def strain_under(force, stiffness, shortest, longest):  # type: ignore[no-untyped-def]
+def strain_under(force: Array, stiffness: Array, shortest: Array, longest: Array) -> Array:
     """Strain (…) at which bellows pull with `force` (…) N: phi'(e) = force, in closed form."""
     limit = np.where(force < 0.0, shortest, longest)
     # force e² / m² + K e - force = 0

@@ -5,7 +5,7 @@ import numpy as np
 from softform_core.arrays import Array
 from softform_core.bodies.bellows.energy import derivatives, energies, load_derivatives, strain_under
 from softform_core.bodies.bellows.model import BellowsArm
-from softform_core.bodies.bellows.rings import element_twists, ring_frames
+from softform_core.bodies.bellows.placement import element_twists, ring_frames
 from softform_core.bodies.bellows.skin import Skin, at_ends, carried_twists
 from softform_core.bodies.bellows.skinned import SkinnedArm
 from softform_core.simulation.hessian import BlockHessian
@@ -29,7 +29,7 @@ class BellowsProblem(SkinnedArm):
 
     def strains(self, unknowns: Array) -> Array:
         """Strains (n, E, 4) of unknowns (n, m)."""
-        return np.ascontiguousarray((unknowns * self._unit).reshape(len(unknowns), self._elements, 4))
+        return (unknowns * self._unit).reshape(len(unknowns), self._elements, 4)
 
     def start(self, actuators: Array) -> Array:
         """Where each section would be if its bellows had neither weight nor stiffness in bending."""
@@ -42,11 +42,11 @@ class BellowsProblem(SkinnedArm):
 
     def energy(self, unknowns: Array, actuators: Array) -> Array:
         """Pi (n,), J."""
-        return np.asarray(energies(self.arm, np.ascontiguousarray(actuators), self.strains(unknowns)))
+        return energies(self.arm, actuators, self.strains(unknowns))
 
     def derivatives(self, unknowns: Array, actuators: Array) -> tuple[Array, BlockHessian]:
         """Gradient (n, m) J and Hessian, J."""
-        gradient, hessian = derivatives(self.arm, np.ascontiguousarray(actuators), self.strains(unknowns))
+        gradient, hessian = derivatives(self.arm, actuators, self.strains(unknowns))
         hessian *= self._unit[:, None] * self._unit
         return gradient * self._unit, BlockHessian(hessian[:, None])
 
@@ -56,8 +56,7 @@ class BellowsProblem(SkinnedArm):
         return np.broadcast_to(one, (len(unknowns), *one.shape))
 
     def _rings(self, unknowns: Array) -> tuple[Array, Array]:
-        places, frames = ring_frames(self.arm, self._skin, self.strains(unknowns))
-        return places, frames
+        return ring_frames(self.arm, self._skin, self.strains(unknowns))
 
     def _twists(self, unknowns: Array, moves: Array) -> Array:
         strains, skin, elements = self.strains(unknowns), self._skin, np.arange(self._elements)
