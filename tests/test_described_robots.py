@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 import yaml
 from click.testing import CliRunner
+from geometry_msgs.msg import TransformStamped
+from tf2_msgs.msg import TFMessage
 
 from softform_client.client import Mode, PointPath, ShapeClient
 from softform_core.cli.simulate import simulate
@@ -20,7 +22,8 @@ from softform_core.units import MM_PER_M
 from softform_interfaces.msg import ServoState, Surface
 from softform_ros.background_node import BackgroundNode
 from softform_ros.conversions import points_from_cloud
-from softform_ros.qos import PREDICTED_SURFACE
+from softform_ros.frames import place_from_message
+from softform_ros.qos import PREDICTED_SURFACE, TF
 
 COARSE = {"patch": "sheet", "rows": 16, "columns": 16, "degree": 3}
 
@@ -38,6 +41,7 @@ def two_by_three() -> dict:
     )
     content["body"] |= {"width": 0.200, "length": 0.260, "rows": 2, "columns": 3, "cells": 18}
     content["surfaces"] = [COARSE]
+    content["frames"] = {"middle": {"patch": "sheet", "u": 0.5, "v": 0.5}}
     content["actuators"]["maximum"] = 8000.0
     corners = [[-0.12, -0.14, 0.0], [0.12, -0.15, 0.0], [0.13, 0.11, 0.0], [-0.11, 0.15, 0.03]]
     return content | {"base_markers": {f"base_{number}": place for number, place in enumerate(corners)}}
@@ -51,6 +55,7 @@ def six_over_nine() -> dict:
     content = _described("membrane", name="six_over_nine", actuation_map=linear)
     content["body"]["cells"] = 18
     content["surfaces"] = [COARSE | {"patch": "left", "rows": 9}, COARSE | {"patch": "right", "rows": 8}]
+    content["frames"] = {"middle": {"patch": "right", "u": 0.5, "v": 0.5}}
     return content
 
 
@@ -108,14 +113,23 @@ def _lead_surface(robot: Robot, client: ShapeClient) -> None:
     assert result.measured.valid and result.measured.mean_error < gap
 
     predicted: Queue[Surface] = Queue()
+    placed: Queue[TransformStamped] = Queue()
     with BackgroundNode("observer", "softform") as node:
         node.create_subscription(Surface, "predicted_surface", predicted.put, PREDICTED_SURFACE)
+        node.create_subscription(TFMessage, "/tf", lambda message: list(map(placed.put, message.transforms)), TF)
         surface = predicted.get(timeout=10.0)
+        while (frame := placed.get(timeout=10.0)).child_frame_id != robot.frame_of("middle"):
+            pass
     assert not surface.stale and [patch.name for patch in surface.patches] == [one.patch for one in robot.surfaces]
     control_points = np.array([[p.x, p.y, p.z] for patch in surface.patches for p in patch.control_points])
     patches = robot.patches
     middles = patches.evaluate(control_points, patches.joined(np.arange(len(patches)), np.full((len(patches), 2), 0.5)))
     assert np.linalg.norm(target.points[:, None] - middles, axis=-1).min(axis=0).max() < 0.01
+
+    # The last patch names its middle: /tf tells its place, and it is led by its name.
+    named = place_from_message(frame).translation
+    assert np.linalg.norm(named - middles[-1]) < 1e-3
+    assert max(client.follow(PointPath(named[None], point="middle"), plan_only=True).errors) < 1e-4
 
     captured = client.capture()
     points = points_from_cloud(captured.cloud)

@@ -58,6 +58,7 @@ class ActuationNode(SoftformLifecycleNode):
         self._readings: collections.deque[Readings] = collections.deque(maxlen=_QUEUED_STATES)
         self._workers = ThreadPoolExecutor(max_workers=1, thread_name_prefix="actuation-request")
         self._is_working = False
+        self._denied: dict[str, str] = {}  # why, of each who was denied the lease since it was given last
         self._news = self.create_guard_condition(self._publish_readings)
         self._readings_publisher = self.create_publisher(ActuatorState, "actuator_state", qos.ACTUATOR_STATE)
         self._state_publisher = self.create_publisher(DriverState, "driver_state", qos.LATCHED_STATE)
@@ -233,7 +234,10 @@ class ActuationNode(SoftformLifecycleNode):
             response.error_code, response.message = int(LeaseCode.INTERNAL_ERROR), str(error)
         if self._driver is not None:
             response.holder = self._driver.report.holder
-        if response.message:
+        if response.success:
+            self._denied.clear()
+        elif self._denied.get(request.source) != response.message:  # a commander may ask again and again
+            self._denied[request.source] = response.message
             self.get_logger().warning(f"lease denied to '{request.source}': {response.message}")
         return response
 

@@ -12,8 +12,11 @@ from std_srvs.srv import Trigger
 
 from softform_actuation import actuation_node
 from softform_actuation.actuation_node import STATE_SECONDS, ActuationNode
+from softform_actuation.clock import SteadyClock
+from softform_actuation.lease import LeasedCommands
 from softform_actuation.states import DriverReport, State
 from softform_core.robots import load_robot
+from softform_interfaces.srv import Lease
 from softform_ros.background_node import BackgroundNode
 from softform_ros.service_calls import call_service
 
@@ -72,3 +75,29 @@ def test_a_node_that_drives_a_robot_cannot_be_given_simulated_time_later(node: A
     (result,) = node.set_parameters([rclpy.Parameter("use_sim_time", value=True)])
     assert not result.successful and "stamped by the computer's clock" in result.reason
     assert not node.get_parameter("use_sim_time").value
+
+
+def test_a_denied_lease_is_logged_once_until_the_reason_or_the_holder_changes(
+    node: ActuationNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(node, "get_logger", lambda: SimpleNamespace(warning=said.append))
+
+    def ask(source: str, times: int = 1) -> bool:
+        request = Lease.Request(request=Lease.Request.ACQUIRE, source=source)
+        return [node._on_lease(request, Lease.Response()).success for _ in range(times)][-1]
+
+    assert not ask("servo", 5)
+    assert len(said) == 1 and "not configured" in said[0]
+    commands = LeasedCommands(SteadyClock(), 3.0)
+    node.parameters = {"lease_timeout": 3.0, "command_timeout": 0.5}
+    node._driver = SimpleNamespace(acquire=commands.acquire, report=node._report)  # type: ignore[assignment]
+    assert ask("planner")
+    for _ in range(5):
+        assert not ask("servo", 5) and not ask("collector", 5)
+    assert [line.split(": ")[0] for line in said[1:]] == ["lease denied to 'servo'", "lease denied to 'collector'"]
+    assert all("'planner' holds the lease" in line for line in said[1:])
+    for _ in range(2):  # given anew, if to the same one, it is news
+        commands.end("It was given up.")
+        assert ask("planner") and not ask("servo", 5)
+    assert len(said) == 5

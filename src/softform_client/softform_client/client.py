@@ -163,7 +163,7 @@ class ShapeClient(ClientConnection):
         """Lead the robot along a path and wait until it is at its end.
 
         Args:
-            path: Points of the tip or of a surface point, shapes (m, robot's frame), or actuator values (robot's unit).
+            path: Points of a frame or of a surface point, shapes (m, robot's frame), or actuator values (robot's unit).
             times: (m,) s after the start at which each waypoint is due; None: as fast as the robot settles.
             plan_only: Solve, and move nothing.
             seed: (k,) actuator values where the first solve starts; None: the present ones.

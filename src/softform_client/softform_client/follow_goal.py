@@ -44,10 +44,12 @@ class PointPath:
     Attributes:
         points: (m, 3) m.
         uv: (2,) which point of the surface is led, its middle if nothing is said; robots with a tip ignore it.
+        point: Which of the robot's frames is led instead of the point (u, v).
     """
 
     points: Array
     uv: Array = field(default_factory=lambda: np.array([0.5, 0.5]))
+    point: str = ""
 
 
 @dataclass(frozen=True)
@@ -117,17 +119,24 @@ def check_count(count: int, what: str) -> None:
         )
 
 
-def check_points(points: Array, uv: Array, robot: Robot) -> PointPath:
-    """Return points, (m, 3) m, along which the point (2,) of the robot's surface can be led.
+def check_points(points: Array, uv: Array, point: str, robot: Robot) -> PointPath:
+    """Return points, (m, 3) m, along which a frame of the robot, or the point (2,) of its surface, can be led.
 
     Raises:
-        GoalError: If one is not finite or shows a wrong unit, or the surface has no such point.
+        GoalError: If one is not finite or shows a wrong unit, or the robot has no such frame or point.
     """
     if not np.isfinite(points).all():
         index = int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
         raise GoalError(Code.INVALID_PATH, f"Waypoint {index + 1} is NaN or infinite.", "Give x, y and z in m.")
     with in_code(Code.INVALID_PATH):
         check_scale(points, "Waypoint", robot.name, _size(robot))
+    if point and point not in robot.frames:
+        known = ", ".join(robot.frames) or "none"
+        raise GoalError(
+            Code.INVALID_PATH,
+            f"Robot '{robot.name}' has no frame '{point}' (known: {known}).",
+            "Name one of the frames in its description; a point of a surface may be given by u and v, too.",
+        )
     if not robot.surfaces:
         off_plane = np.abs(points[:, 2])
         if robot.tip_dimensions == 2 and off_plane.max() > _OFF_PLANE:
@@ -137,13 +146,13 @@ def check_points(points: Array, uv: Array, robot: Robot) -> PointPath:
                 f"Waypoint {index + 1} is {points[index, 2]:g} m off the plane z = 0, in which '{robot.name}' moves.",
                 "Give z = 0.",
             )
-    elif not on_patches(uv[None], len(robot.surfaces)).all():
+    elif not point and not on_patches(uv[None], len(robot.surfaces)).all():
         raise GoalError(
             Code.INVALID_PATH,
             f"The surface has no point u = {uv[0]:g}, v = {uv[1]:g}.",
             "Give u and v between 0 and 1, u of the patch i (from 0) 2 i more; 0.5, 0.5 is the middle of the first.",
         )
-    return PointPath(points, uv)
+    return PointPath(points, uv, point)
 
 
 def check_values(values: Sequence[float], robot: Robot) -> ActuatorPath:

@@ -74,7 +74,7 @@ def _path(message: FollowWaypoints.Goal, kind: PathKind, robot: Robot, frame: st
     if kind is PathKind.POINTS:
         check_count(len(message.points), "points")
         points = np.array([[point.x, point.y, point.z] for point in message.points], dtype=np.float64)
-        return check_points(points, np.array([message.u, message.v]), robot), len(points)
+        return check_points(points, np.array([message.u, message.v]), message.point, robot), len(points)
     if kind is PathKind.SHAPES:
         surface_robot = check_has_surface(robot)
         check_count(len(message.shapes), "shapes")
@@ -121,6 +121,7 @@ def goal_to_message(goal: FollowGoal, frame: str, stamp: Time) -> FollowWaypoint
     if isinstance(goal.path, PointPath):
         message.kind = int(PathKind.POINTS)
         message.points = [Point(x=float(x), y=float(y), z=float(z)) for x, y, z in goal.path.points]
+        message.point = goal.path.point
         message.u, message.v = (float(parameter) for parameter in goal.path.uv)
     elif isinstance(goal.path, ShapePath):
         message.kind = int(PathKind.SHAPES)

@@ -64,6 +64,16 @@ def test_points_survive_the_trip(robot):
     assert got.plan_only and got.without_sim_to_real
 
 
+def test_a_named_point_survives_the_trip_and_goes_before_surface_parameters(fingers):
+    arm = load_robot("compressible", "surface")
+    for robot, place in ((arm, [0.1, 0.0, -0.8]), (fingers, [0.2, 0.1, 0.0])):
+        got = unpack(packed(PointPath(np.array([place]), np.array([7.0, np.nan]), "tip")), robot)
+        assert got.path.point == "tip" and (got.path.points == [place]).all()
+        with pytest.raises(GoalError, match=r"no frame 'elbow' .known: tip") as rejection:
+            unpack(packed(PointPath(np.array([place]), point="elbow")), robot)
+        assert rejection.value.code == Code.INVALID_PATH
+
+
 def test_shapes_survive_the_trip(robot):
     got = unpack(along_shapes(sheet(), sheet(0.03), stamp=stamp_from_seconds(NOW)), robot)
     assert len(got.path.shapes) == 2 and got.path.shapes[1].points == pytest.approx(sheet(0.03), abs=1e-7)

@@ -4,9 +4,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from builtin_interfaces.msg import Time
 
 from softform_client.follow_goal import ActuatorPath, FollowGoal, PointPath, ShapePath
+from softform_client.follow_messages import goal_from_message, goal_to_message
+from softform_core.bodies.bellows.skin import outline_of
+from softform_core.forward.robot_pipeline import load_pipeline
+from softform_core.robots import load_robot
 from softform_core.shapes.target import TargetShape
+from softform_core.simulation.newton import find_equilibria
 from softform_core.units import MM_PER_M
 from softform_ik.follow.surface import SurfacePathSolver
 from softform_ik.reach.course import SolveSettings
@@ -56,6 +62,27 @@ def test_one_point_of_the_surface_is_led_along_an_ellipse_without_jumps(solver, 
     assert np.abs(np.diff(found, axis=0)).max() < 0.3 * (robot.actuation_max - robot.actuation_min).max()
     reached = np.array([pipeline.at(MIDDLE[None]).points(values)[0] for values in found])
     assert np.linalg.norm(reached - ellipse * MM_PER_M, axis=1) == pytest.approx(errors_mm, abs=1e-6)
+
+
+def test_the_tip_of_an_arm_that_has_a_surface_is_led_by_its_name():
+    """From the goal's message to the simulated arm: what is missed is the error of N_fk, and no more."""
+    arm = load_robot("compressible")
+    pipeline = load_pipeline(arm, 200)
+    hidden = arm.actuation_min + np.array([[0.7], [0.6], [0.5]]) * (arm.actuation_max - arm.actuation_min)
+    hidden += np.tile([6e3, 0.0, -6e3], 3)
+    rim = pipeline.at(arm.point_parameters("tip"))
+    path = PointPath(rim.points(hidden).mean(axis=1) / MM_PER_M, point="tip")
+    goal = goal_from_message(goal_to_message(FollowGoal(path), "arm", Time()), arm, "arm", 0.0, 1.0)
+    arms = SurfacePathSolver(arm, SimpleNamespace(simulated=pipeline, current=pipeline), SolveSettings(), 0.01)
+    found, errors_mm = solved(arms, goal, here=arm.safe)
+    assert errors_mm.max() < 0.01
+    reached = rim.points(found).mean(axis=1)
+    assert np.linalg.norm(reached - path.points * MM_PER_M, axis=1) == pytest.approx(errors_mm, abs=1e-3)
+    assert np.linalg.norm(np.diff(reached, axis=0), axis=1).min() > 30.0
+    body = arm.body.simulator()
+    plates = body.points(find_equilibria(body, found).unknowns)[:, -len(outline_of(arm.body.section)) :]
+    astray = np.linalg.norm(plates.mean(axis=1) - path.points, axis=1)
+    assert astray.max() < 0.01 * arm.body.size, astray
 
 
 def test_a_point_out_of_reach_is_reported_by_its_error_and_stays_within_the_bounds(solver, robot):

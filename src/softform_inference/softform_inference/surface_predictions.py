@@ -11,6 +11,7 @@ from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.robots import Robot
+from softform_inference.point_frames import PointFrames
 from softform_inference.prediction import predict_cloud, predict_surface
 from softform_interfaces.msg import Surface
 from softform_interfaces.srv import PredictShape
@@ -20,7 +21,7 @@ from softform_ros.model_refresh import ModelRefresh
 
 
 class SurfacePredictions:
-    """Topics `predicted_surface` and `predicted_cloud`, and the service `predict_shape`.
+    """Topics `predicted_surface`, `predicted_cloud` and, for named points, `/tf`; the service `predict_shape`.
 
     Raises:
         SoftformError: If its models cannot be used.
@@ -34,6 +35,7 @@ class SurfacePredictions:
         self._models = LivePipeline(robot, values["surface_points"], model, values["sim_to_real"])
         self._surfaces = node.create_publisher(Surface, "predicted_surface", qos.PREDICTED_SURFACE)
         self._clouds = node.create_publisher(PointCloud2, "predicted_cloud", qos.PREDICTED_SURFACE)
+        self._frames = PointFrames(node, robot) if robot.frames else None
         self._service = node.create_service(PredictShape, "predict_shape", self._on_request)
         self._model_refresh = ModelRefresh(node, self._models)
 
@@ -41,6 +43,8 @@ class SurfacePredictions:
         """Close topics and service."""
         self._model_refresh.close()
         self._node.destroy_service(self._service)
+        if self._frames is not None:
+            self._frames.close()
         self._node.destroy_publisher(self._clouds)
         self._node.destroy_publisher(self._surfaces)
 
@@ -56,6 +60,8 @@ class SurfacePredictions:
     def publish(self, actuation: Array, stamp: Time, stale: bool) -> None:
         """Publish the shape predicted for an actuation (m,), the rest one if it is `stale`."""
         frame, models = self._robot.base_frame, self._models.models
+        if self._frames is not None:
+            self._frames.publish(models.pipeline, actuation, stamp)
         # A prediction without subscribers would take the cores from servo and driver.
         if self._surfaces.get_subscription_count():
             surface = predict_surface(models.pipeline, self._patches, actuation, frame, stamp)

@@ -152,11 +152,8 @@ class TipMarker:
 
 
 def worn_markers(robot: Robot, body: LiveBody, placement_error: float, seed: int) -> list[WornMarkers]:
-    """The markers that the robot's description asks for: over its surface, on its tip, or both."""
-    worn: list[WornMarkers] = []
-    if robot.surfaces:
-        surface = rest_surface_of(robot, body.simulated)
-        worn.append(glue_markers(surface, marker_layout(surface, robot.markers), placement_error, seed))
-    if TIP in robot.frames:
-        worn.append(TipMarker(body.simulated.frames[TIP]))
-    return worn
+    """The markers that the robot's description asks for: over its surface, or on its tip."""
+    if not robot.surfaces:
+        return [TipMarker(body.simulated.frames[TIP])]
+    surface = rest_surface_of(robot, body.simulated)
+    return [glue_markers(surface, marker_layout(surface, robot.markers), placement_error, seed)]

@@ -4,12 +4,14 @@ import json
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from softform_client.client import ActuatorPath, PointPath
 from softform_core.errors import SoftformError
 from softform_core.robots import load_robot
 from softform_interfaces.action import ReachShape
 from softform_interfaces.msg import ActuatorValues
+from softform_tools.commands.follow import follow
 from softform_tools.commands.goals import as_json, values_line
 from softform_tools.commands.tables import read_path, write_table
 
@@ -30,6 +32,15 @@ def test_points_and_actuators_are_recognised_by_their_columns(tmp_path):
     path, times = read(tmp_path, f"time,{','.join(names)}\n1,3,2,1\n\n2.5,6,5,4\n")
     assert isinstance(path, ActuatorPath) and path.values.tolist() == [[1, 2, 3], [4, 5, 6]]
     assert times.tolist() == [1.0, 2.5]
+
+
+def test_a_frame_is_led_by_its_name_or_a_point_by_its_parameters(tmp_path):
+    file = tmp_path / "path.csv"
+    file.write_text("x,y,z\n0,0,0.1\n")
+    path, _ = read_path(file, ROBOT, UV, "tip")
+    assert isinstance(path, PointPath) and path.point == "tip"
+    done = CliRunner().invoke(follow, [str(file), "--point", "tip", "--uv", "0", "0"])
+    assert done.exit_code == 2 and "Give one of them" in done.output
 
 
 def test_what_is_written_is_read(tmp_path):

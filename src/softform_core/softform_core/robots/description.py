@@ -2,7 +2,10 @@
 
 from typing import Annotated, Literal
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
+
+from softform_core.arrays import Array
 
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
@@ -33,3 +36,27 @@ class SurfaceDescription(Description):
     rows: Annotated[int, Field(ge=4)]
     columns: Annotated[int, Field(ge=4)]
     degree: Annotated[int, Field(ge=1, le=5)]
+
+
+Parameter = Annotated[float, Field(ge=0.0, le=1.0)]
+
+_AVERAGED = 24
+"""Points that stand for a whole line of parameters; a rim's B-spline is smooth between them."""
+
+
+class SurfacePoint(Description):
+    """A named point of a surface: where (u, v) of a patch lies; a parameter that is left out is averaged over.
+
+    v = 1 alone is the centre of a tube's end, such as the tip of an arm.
+    """
+
+    patch: str
+    u: Parameter | None = None
+    v: Parameter | None = None
+
+    @property
+    def parameters(self) -> Array:
+        """Parameters (M, 2) in the unit square of its patch; their points have the mean that is meant."""
+        middles = (np.arange(_AVERAGED) + 0.5) / _AVERAGED
+        along_u, along_v = (middles if value is None else np.array([value]) for value in (self.u, self.v))
+        return np.stack(np.meshgrid(along_u, along_v, indexing="ij"), axis=-1).reshape(-1, 2)

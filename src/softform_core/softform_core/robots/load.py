@@ -11,6 +11,17 @@ from softform_core.paths import places, robot_file
 from softform_core.robots.robot import Robot
 
 
+class _Loader(yaml.SafeLoader):
+    """Plain YAML, in which no field is given twice: the last would silently win."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """A mapping whose keys are all different."""
+        names = [key.value for key, _ in node.value]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise yaml.constructor.ConstructorError(None, None, f"'{twice}' is given twice", node.start_mark)
+        return super().construct_mapping(node, deep)
+
+
 def load_robot(name_or_path: str | Path, needs: Literal["surface", "tip"] | None = None) -> Robot:
     """Read a robot, with the outputs that it needs, by its name in `config/robots` or by the path of a description.
 
@@ -19,7 +30,7 @@ def load_robot(name_or_path: str | Path, needs: Literal["surface", "tip"] | None
     """
     path = robot_file(name_or_path)
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = yaml.load(path.read_text(encoding="utf-8"), _Loader)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise SoftformError(f"{path} is not valid YAML: {error}", "Correct the file.") from error
     robot = read_robot(content, path)

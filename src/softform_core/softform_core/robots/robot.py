@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, PrivateAttr, SerializeAsAny, field_validator, model_validator
+from pydantic import Discriminator, Field, PrivateAttr, SerializeAsAny, Tag, field_validator, model_validator
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 from softform_core.robots.actuation_map import ActuationMap, AnyMap, Identity
 from softform_core.robots.actuators import Actuators, check_within, each
 from softform_core.robots.body import Body
-from softform_core.robots.description import Description, Place, SurfaceDescription
+from softform_core.robots.description import Description, Place, SurfaceDescription, SurfacePoint
 from softform_core.robots.devices import Device, Tolerances
 from softform_core.robots.registry import body_class
 
@@ -27,6 +27,10 @@ TIP = "tip"
 TIP_MARKER = "tip"
 """Name of the motion-capture marker at that frame."""
 
+_OTHER_FRAMES = ("base_link", "scanner", "mocap")
+"""Frames of a laboratory that the robot's named points stand beside on /tf."""
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_\-]*$")]
 Layers = Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=1)]
 
 
@@ -42,6 +46,19 @@ class TipLearning(Description):
     segments: Annotated[int, Field(ge=2)]
     forward_kinematics: Layers
     jacobian: Layers
+
+
+def _kind_of_frame(given: Any) -> str:
+    is_point = isinstance(given, SurfacePoint)
+    if isinstance(given, dict):
+        is_point = bool(SurfacePoint.model_fields.keys() & given.keys())
+    return "point" if is_point else "learned"
+
+
+Frame = Annotated[
+    Annotated[TipLearning, Tag("learned")] | Annotated[SurfacePoint, Tag("point")], Discriminator(_kind_of_frame)
+]
+"""A frame of a body without surfaces is learned for itself; with surfaces it is a point that they predict."""
 
 
 class SurfaceLearning(Description):
@@ -63,8 +80,9 @@ class SurfaceLearning(Description):
 class Robot(Description):
     """One robot of any body.
 
-    A robot is asked for shapes of its surfaces, or for the place of a frame. An *actuation* has m values, one for each
-    degree of freedom; the `actuation_map` turns it into k commands, one for each actuator.
+    A robot is asked for shapes of its surfaces and for places of their points, or for the place of a frame. An
+    *actuation* has m values, one for each degree of freedom; the `actuation_map` turns it into k commands, one for each
+    actuator.
 
     Attributes:
         name: Folder of its models and data.
@@ -73,7 +91,8 @@ class Robot(Description):
         body: Body; its `kind` chooses the class.
         surfaces: Patches of the body that are measured and asked for.
         networks: Networks that learn its surfaces.
-        frames: Named points of the body that are asked for, and how their kinematics are learned.
+        frames: Named points of the body that are asked for: where on a surface they are, or, without surfaces, how
+            their kinematics are learned.
         devices: Board and channel of each actuator.
         tolerances: Tolerances of the driver for this robot.
         markers: Number of motion-capture markers on its surfaces.
@@ -81,7 +100,7 @@ class Robot(Description):
             captured markers come into that frame.
     """
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_\-]*$")]
+    name: Name
     title: str
     source: str
     body: SerializeAsAny[Body]
@@ -90,7 +109,7 @@ class Robot(Description):
     devices: Annotated[list[Device], Field(min_length=1)]
     surfaces: list[SurfaceDescription] = []
     networks: SurfaceLearning = SurfaceLearning()
-    frames: dict[str, TipLearning] = {}
+    frames: dict[Name, Frame] = {}
     tolerances: Tolerances = Tolerances()
     markers: Annotated[int, Field(ge=4, le=2000)] = 34
     base_markers: dict[str, Place] = {}
@@ -129,15 +148,27 @@ class Robot(Description):
                 raise ValueError(f"surfaces: the body has no patch '{surface.patch}' (known: {known})")
         if len({surface.patch for surface in self.surfaces}) < len(self.surfaces):
             raise ValueError("surfaces: each patch may be named once")
-        for frame in self.frames:
-            if frame not in self.body.frames:
-                known = ", ".join(self.body.frames) or "none"
-                raise ValueError(f"frames: the body has no frame '{frame}' (known: {known})")
+        for name, frame in self.frames.items():
+            self._check_frame(name, frame)
         if self.quantity != "pressure" and "tolerances" not in self.model_fields_set:
             raise ValueError(f"tolerances must be given, in {self.unit}: the usual ones are of pressures")
         if not self.surfaces and not self.frames:
             raise ValueError("name a surface or a frame that the robot can be asked for")
         return self
+
+    def _check_frame(self, name: str, frame: TipLearning | SurfacePoint) -> None:
+        measured = [surface.patch for surface in self.surfaces]
+        if isinstance(frame, SurfacePoint):
+            if frame.patch not in measured:
+                known = ", ".join(measured) or "none"
+                raise ValueError(f"frames: '{name}' lies on '{frame.patch}', which is no surface (known: {known})")
+        elif measured:
+            raise ValueError(f"frames: '{name}' needs the patch that it lies on, as the robot has surfaces")
+        elif name not in self.body.frames:
+            known = ", ".join(self.body.frames) or "none"
+            raise ValueError(f"frames: the body has no frame '{name}' (known: {known})")
+        if name in _OTHER_FRAMES:
+            raise ValueError(f"frames: '{name}' is the name of another frame; choose a name of its own")
 
     @property
     def given_as(self) -> str:
@@ -262,18 +293,36 @@ class Robot(Description):
         parts = [self.body.faces_of(one.patch, vertices, faces) for one in self.surfaces]
         return self.patches.parametrised(vertices, faces, parts)
 
+    def point_parameters(self, frame: str) -> Array:
+        """Parameters (M, 2) of the surface, see `surface.patch_set`; a frame on it is the mean of their points.
+
+        Raises:
+            SoftformError: If no point of its surface has this name.
+        """
+        point = self.frames.get(frame)
+        if not isinstance(point, SurfacePoint):
+            known = ", ".join(self.frames) or "none"
+            raise SoftformError(
+                f"The surface of '{self.name}' has no point '{frame}' (known: {known}).",
+                "Name one in `frames` of its description, or give u and v.",
+            )
+        patch = [surface.patch for surface in self.surfaces].index(point.patch)
+        return self.patches.joined(patch, point.parameters)
+
     @property
     def tip(self) -> TipLearning:
         """How the kinematics of its tip are learned.
 
         Raises:
-            SoftformError: If it has no frame `tip`.
+            SoftformError: If it has none, or one that its surface predicts.
         """
-        if TIP not in self.frames:
+        tip = self.frames.get(TIP)
+        if not isinstance(tip, TipLearning):
             raise SoftformError(
-                f"Robot '{self.name}' has a surface and no tip.", "Choose a robot with a tip, such as 'three_chamber'."
+                f"Robot '{self.name}' has a surface and no tip that is learned for itself.",
+                "Choose a robot without a surface, such as 'three_chamber'.",
             )
-        return self.frames[TIP]
+        return tip
 
     @property
     def tip_dimensions(self) -> int:

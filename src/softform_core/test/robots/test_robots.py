@@ -95,6 +95,7 @@ def test_an_actuation_of_another_size_is_rejected():
         ({"devices": [{"name": "b", "channels": [0], "actuators": ["c1"]}]}, "must serve each of c1, c2, c3 once"),
         ({"surfaces": [{"patch": "sheet", "rows": 30, "columns": 30, "degree": 3}]}, "no patch 'sheet'"),
         ({"frames": {"elbow": {"segments": 2, "forward_kinematics": [3], "jacobian": [3]}}}, "no frame 'elbow'"),
+        ({"frames": {"tip": {"patch": "tube", "v": 1.0}}}, "'tip' lies on 'tube', which is no surface .known: none"),
         ({"frames": {}}, "surface or a frame"),
         ({"actuators": {"minimum": 0.0, "maximum": [1.0, 2.0], "slew_rate": 1.0}}, "maximum must have 3 entries"),
         ({"actuators": {"minimum": 2.0, "maximum": 1.0, "slew_rate": 1.0}}, "must lie below"),
@@ -108,6 +109,50 @@ def test_a_description_that_contradicts_itself_is_rejected(tmp_path, change, com
     path = tmp_path / "odd.yaml"
     path.write_text(yaml.safe_dump(described("three_chamber") | change))
     with pytest.raises(SoftformError, match=complaint):
+        load_robot(path)
+
+
+def with_frames(frames: dict) -> Robot:
+    """The membrane, measured in two halves, with named points."""
+    halves = [{"patch": half, "rows": 9, "columns": 9, "degree": 3} for half in ("left", "right")]
+    return Robot.model_validate(described("membrane") | {"surfaces": halves, "frames": frames})
+
+
+def test_a_surface_has_named_points_and_lines_and_keeps_its_fingerprint():
+    points = {"peak": {"patch": "right", "u": 0.25, "v": 0.5}, "rim": {"patch": "right", "v": 1.0}}
+    robot = with_frames(points)
+    assert robot.point_parameters("peak").tolist() == [[2.25, 0.5]]
+    rim = robot.point_parameters("rim")
+    assert len(rim) > 10 and rim.mean(axis=0) == pytest.approx([2.5, 1.0]) and np.ptp(rim, axis=0)[1] == 0.0
+    assert robot.fingerprint() == with_frames({}).fingerprint()
+    assert Robot.model_validate(robot.model_dump(by_alias=True)).frames == robot.frames
+    with pytest.raises(SoftformError, match=r"no point 'tip' .known: peak, rim"):
+        robot.point_parameters("tip")
+    with pytest.raises(SoftformError, match="no tip that is learned"):
+        _ = with_frames({"tip": points["peak"]}).tip
+
+
+@pytest.mark.parametrize(
+    ("frames", "complaint"),
+    [
+        ({"peak": {"patch": "sheet", "u": 0.5, "v": 0.5}}, "'peak' lies on 'sheet', which is no surface .*left, right"),
+        ({"peak": {"patch": "left", "u": 1.5, "v": 0.5}}, r"frames.peak.point.u\n.*less than or equal to 1"),
+        ({"peak": {"patch": "left", "v": float("nan")}}, r"frames.peak.point.v\n"),
+        ({"peak": {"u": 0.5, "v": 0.5}}, r"frames.peak.point.patch\n.*Field required"),
+        ({"tip": {"segments": 3, "forward_kinematics": [4], "jacobian": [4]}}, "'tip' needs the patch"),
+        ({"mocap": {"patch": "left"}}, "'mocap' is the name of another frame"),
+        ({"my tip": {"patch": "left"}}, "my tip"),
+    ],
+)
+def test_a_wrong_point_of_a_surface_is_rejected(frames, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        with_frames(frames)
+
+
+def test_a_name_that_is_given_twice_is_rejected(tmp_path):
+    path = tmp_path / "twice.yaml"
+    path.write_text(robot_file("manipulator").read_text().replace("frames:\n", "frames:\n  tip: {patch: tube}\n"))
+    with pytest.raises(SoftformError, match="'tip' is given twice"):
         load_robot(path)
 
 

@@ -1,4 +1,4 @@
-"""Paths of a robot with a surface: of shapes, or of one of its points; each solved from the one before.
+"""Paths of a robot with a surface: of shapes, or of one of its points or frames; each solved from the one before.
 
 Paper 001, Sec. II-B, takes each waypoint's actuation as the first guess of the next; here it is also kept near it, as
 many actuations lead one point to its place.
@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 
 from softform_client.follow_goal import ActuatorPath, FollowGoal, PointPath, ShapePath
 from softform_core.arrays import Array
+from softform_core.forward.forward_model import ForwardModel
+from softform_core.forward.mean_point import MeanPoint
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.inverse.ik_options import IkOptions, Termination
 from softform_core.inverse.inverse import solve_inverse_kinematics
@@ -40,12 +42,12 @@ class SurfacePathSolver(PathSolver):
         if isinstance(goal.path, ActuatorPath):
             yield from given_values(goal.path)
             return
-        pipeline = self._pipeline(goal)
+        model = self._led(goal.path, self._pipeline(goal))
         given = goal.seed if goal.seed is not None else here
         before = None if given is None else self._robot.nearest_actuation(given)
         for target, features in _wanted(goal.path):
             solution = solve_inverse_kinematics(
-                pipeline, target, self._options(before), features=features, should_stop=should_stop
+                model, target, self._options(before), features=features, should_stop=should_stop
             )
             cut_short = solution.termination is Termination.TIME_LIMIT
             yield SolvedWaypoint(solution.actuation, solution.mean_error_mm, solution.miss, cut_short)
@@ -57,6 +59,12 @@ class SurfacePathSolver(PathSolver):
 
     def _pipeline(self, goal: FollowGoal) -> ForwardPipeline:
         return self._pipelines.simulated if goal.without_sim_to_real else self._pipelines.current
+
+    def _led(self, path: PointPath | ShapePath, pipeline: ForwardPipeline) -> ForwardModel:
+        """What comes to the waypoints: the surface, its point at any (u, v), or the frame that is named."""
+        if isinstance(path, PointPath) and path.point:
+            return MeanPoint(pipeline.at(self._robot.point_parameters(path.point)))
+        return pipeline
 
     def _options(self, before: Array | None) -> IkOptions:
         return IkOptions(

@@ -19,14 +19,21 @@ from softform_tools.commands.goals import (
 
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path), metavar="CSV")
-@click.option("--uv", nargs=2, type=float, default=(0.5, 0.5), show_default=True, help="Surface point that is led.")
+@click.option("--point", default="", metavar="NAME", help="Frame of the robot's description that is led.")
+@click.option("--uv", nargs=2, type=float, help="Surface point that is led, if no frame is named.  [default: 0.5 0.5]")
 @click.option("--plan-only", is_flag=True, help="Solve, and move nothing.")
 @values_option("--seed", "Where the first solve starts, one value for each actuator.")
 @SIMULATED_OPTION
 @ACCEPT_OPTION
 @stack_options
 def follow(
-    path: Path, uv: tuple[float, float], namespace: str, frame: str, json_path: str | None, **options: Any
+    path: Path,
+    point: str,
+    uv: tuple[float, float] | None,
+    namespace: str,
+    frame: str,
+    json_path: str | None,
+    **options: Any,
 ) -> None:
     """Lead the robot of a running stack along a path; it holds the end.
 
@@ -38,6 +45,7 @@ def follow(
     \b
     Examples:
       softform follow eight.csv
+      softform follow eight.csv --point tip
       softform follow eight.csv --plan-only --json - | jq .solve.max_error
       softform follow motion.csv                     as `softform plan --output motion.csv` writes it
     """  # noqa: D301 - click reads the escape as "keep these lines"
@@ -48,8 +56,10 @@ def follow(
     from softform_interfaces.action import FollowWaypoints
     from softform_tools.commands.tables import read_path
 
+    if point and uv:
+        raise click.UsageError("--point and --uv name two points. Give one of them.")
     with ShapeClient(namespace, frame, PATIENCE) as client:
-        points, times = read_path(path, client.robot(), np.array(uv))
+        points, times = read_path(path, client.robot(), np.array(uv or (0.5, 0.5)), point)
         count = len(points.points if hasattr(points, "points") else points.values)
         with Progress(count, "waypoint") as bar:
 

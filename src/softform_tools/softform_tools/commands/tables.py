@@ -16,7 +16,7 @@ _POINT = ["x", "y", "z"]
 _TIME = "time"
 
 
-def read_path(path: Path, robot: Robot, uv: Array) -> tuple[PointPath | ActuatorPath, Array | None]:
+def read_path(path: Path, robot: Robot, uv: Array, point: str = "") -> tuple[PointPath | ActuatorPath, Array | None]:
     """A path of the file, and the time at which each waypoint is due, s, or None.
 
     Args:
@@ -24,6 +24,7 @@ def read_path(path: Path, robot: Robot, uv: Array) -> tuple[PointPath | Actuator
             order; and, if wanted, `time` in s after the start.
         robot: Robot that follows it.
         uv: (2,) which point of a surface is led.
+        point: Which frame of the robot is led, if not that point.
 
     Raises:
         SoftformError: If the file cannot be read, has other columns, or holds anything but numbers.
@@ -41,7 +42,7 @@ def read_path(path: Path, robot: Robot, uv: Array) -> tuple[PointPath | Actuator
     for wanted in (_POINT, robot.actuators):
         if sorted(columns) == sorted(wanted) and len(names) == len(wanted) + (times is not None):
             values = np.stack([columns[name] for name in wanted], axis=1)
-            return (PointPath(values, uv) if wanted is _POINT else ActuatorPath(values)), times
+            return (PointPath(values, uv, point) if wanted is _POINT else ActuatorPath(values)), times
     raise SoftformError(
         f"{path} has the columns {', '.join(names)} and {len(rows)} rows.",
         f"Give {','.join(_POINT)} (m) or {','.join(robot.actuators)} ({robot.unit}), and {_TIME} (s) if wanted.",
