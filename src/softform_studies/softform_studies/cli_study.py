@@ -8,7 +8,7 @@ import click
 from softform_core.cli.shared import going_on, report_figures, robot_option
 from softform_core.paths import runs_dir
 
-_NAMES = ("frames", "points", "kernels", "neurons", "geometric", "surrogate", "missing")
+_NAMES = ("frames", "points", "kernels", "neurons", "geometric", "surrogate", "missing", "mould")
 
 
 @click.command()
@@ -32,6 +32,7 @@ def study(
     geometric   Fig. 15: with and without geometric regularisation
     surrogate   Fig. 16: input shapes from N_fk and from the simulator
     missing     Fig. 12: by the missing share of the scans, against w = 1 and static correspondences
+    mould       Fig. 19: the gap between a tool path and the true membrane, with and without sim-to-real
 
     A study takes minutes to an hour. Press Ctrl-C, or lose the power: the same command goes on where it stopped.
 

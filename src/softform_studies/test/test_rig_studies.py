@@ -13,13 +13,15 @@ from matplotlib import image
 from softform_core.cli.main import main
 from softform_core.errors import SoftformError
 from softform_core.robots import load_robot
+from softform_core.shapes.target import TargetShape
 from softform_rig.reality import load_reality
 from softform_studies.cli_study import _NAMES
 from softform_studies.sim_to_real.ledger import Ledger
 from softform_studies.studies import laboratory
 from softform_studies.studies.catalogue import STUDIES, Scale
-from softform_studies.studies.drawing import Row, draw
-from softform_studies.studies.study import by_series, carry_out
+from softform_studies.studies.drawing import Row, draw, png
+from softform_studies.studies.mould import LAYER, Sheet, look_at, raster
+from softform_studies.studies.study import OTHERS, by_series, carry_out
 
 
 def invented(place: int) -> dict:
@@ -30,13 +32,13 @@ def invented(place: int) -> dict:
 
 
 def test_the_command_names_every_study() -> None:
-    assert set(_NAMES) == set(STUDIES)
+    assert set(_NAMES) == {*STUDIES, *OTHERS}
 
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_every_study_can_be_drawn(name: str) -> None:
     rows = [Row(run, invented(place)) for place, run in enumerate(STUDIES[name](Scale()))]
-    picture = image.imread(io.BytesIO(draw(name, rows, "caption")), format="png")
+    picture = image.imread(io.BytesIO(png(draw(name, rows), "caption")), format="png")
     assert picture.shape[1] > 1000
     # Both panels show more than an empty frame.
     left, right = np.array_split(picture[..., :3], 2, axis=1)
@@ -108,6 +110,22 @@ def test_a_study_stopped_between_trainings_goes_on_and_a_repeated_one_trains_not
     before = (tmp_path / "surrogate.csv").read_bytes()
     carry_out("surrogate", robot, reality, Scale(is_quick=True), 100, tmp_path)
     assert (tmp_path / "surrogate.csv").read_bytes() == before
+
+
+def test_a_mould_that_is_too_low_and_leans_leaves_a_gap_and_misaligns_layers() -> None:
+    """A flat target; the true mould goes through a line 1 mm below its middle, and leans by 0.02 rad."""
+    x, y = np.meshgrid([-0.1, 0.1], [-0.05, 0.05])
+    faces = np.array([[0, 1, 2], [1, 3, 2]])
+    flat = np.stack([x.ravel(), y.ravel(), np.zeros(4)], axis=1)
+    path = raster(TargetShape.from_mesh(flat, faces), 0.01)
+    assert np.allclose(path.axes, [0.0, 0.0, 1.0])
+    lines = np.unique(path.places[:, 1].round(6))
+    assert np.allclose(np.diff(lines), 0.01) and np.ptp(path.places[:, 0]) > 0.17
+    assert np.linalg.norm(np.diff(path.places, axis=0), axis=1).max() < 0.0101  # there and back, never across
+    leaning = flat + [0.0, 0.0, -0.001] + np.stack([0 * x, 0 * y, 0.02 * x], axis=-1).reshape(4, 3)
+    gaps, misaligned = look_at(path, Sheet(leaning, faces))
+    assert np.allclose(gaps, np.cos(np.arctan(0.02)) * (0.001 - 0.02 * path.places[:, 0]), atol=1e-6)
+    assert np.allclose(misaligned, LAYER * np.sin(np.arctan(0.02)), atol=1e-7)
 
 
 def test_an_unknown_study_is_rejected_with_the_names() -> None:

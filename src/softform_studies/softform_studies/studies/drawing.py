@@ -34,14 +34,19 @@ class Row:
 Rows = Sequence[Row]
 
 
-def draw(study: str, rows: Rows, caption: str) -> bytes:
-    """The figure of a study as a PNG file."""
+def draw(study: str, rows: Rows) -> Figure:
+    """The figure of a study of trainings."""
     figure = Figure(figsize=(12.0, 4.8), dpi=120, layout="constrained")
-    figure.suptitle(caption, fontsize=10)
     left, right = figure.subplots(1, 2)
     _DRAWERS[study](left, right, rows)
     for axes in (left, right):
         axes.grid(alpha=0.25)
+    return figure
+
+
+def png(figure: Figure, caption: str) -> bytes:
+    """A figure under its caption as a PNG file."""
+    figure.suptitle(caption, fontsize=10)
     picture = io.BytesIO()
     figure.savefig(picture, format="png")
     return picture.getvalue()
