@@ -12,13 +12,16 @@ from tqdm import tqdm
 from softform_core.files import only_writer, write_atomically
 from softform_core.robots import Robot
 from softform_rig.reality import Reality
+from softform_studies.studies.arm import arm
 from softform_studies.studies.catalogue import STUDIES, Scale
 from softform_studies.studies.drawing import Row, draw, png
 from softform_studies.studies.laboratory import Laboratory
+from softform_studies.studies.layers import layers
+from softform_studies.studies.mannequin import mannequin
 from softform_studies.studies.mould import mould
 from softform_studies.studies.outcome import Outcome, Setting
 
-OTHERS: dict[str, Callable[[Setting], Outcome]] = {study.__name__: study for study in (mould,)}
+OTHERS: dict[str, Callable[[Setting], Outcome]] = {study.__name__: study for study in (mould, layers, arm, mannequin)}
 """Studies that are no series of trainings, by their names."""
 
 _HISTOGRAMS = ("distances", "normal_errors")
