@@ -17,6 +17,7 @@ from softform_studies.studies.outcome import Outcome, Setting
 _COLOURS = (MEASURED_COLOUR, PREDICTED_COLOUR)
 _SHOWN = 6
 _RINGS = 12
+_APART = 80.0
 
 
 def arm(setting: Setting) -> Outcome:
@@ -52,7 +53,7 @@ def chamfer_distances(learned: Learned, predicted: Array) -> Array:
 
 def _draw(chamfer: dict[str, Array], learned: Learned) -> Figure:
     """The box plot, and some test shapes from the side: the true one filled, both predicted ones by rings."""
-    figure = Figure(figsize=(16.0, 6.4), dpi=80, layout="constrained")
+    figure = Figure(figsize=(16.0, 5.6), dpi=80, layout="constrained")
     box, side = figure.subplots(1, 2, width_ratios=[1.0, 3.0])
     drawn = box.boxplot(list(chamfer.values()), widths=0.5, patch_artist=True, medianprops={"color": "black"})
     for patch, colour in zip(drawn["boxes"], _COLOURS, strict=True):
@@ -61,17 +62,16 @@ def _draw(chamfer: dict[str, Array], learned: Learned) -> Figure:
     box.set(yscale="log", ylabel="Chamfer distance of a test shape, Eq. 19 (mm²)")
     box.grid(axis="y", alpha=0.25)
     true = learned.judge.held_out.vertices[:_SHOWN, :, ::2] * MM_PER_M
-    width = float(np.ptp(true[..., 0]))
+    right = 0.0
     rows = math.isqrt(learned.before.shape[1])
     rings = np.linspace(0, rows - 1, _RINGS).astype(int)
     for number, points in enumerate(true):
-        place = np.array([number * width, 0.0])
+        place = np.array([right - points[:, 0].min(), 0.0])
+        right += float(np.ptp(points[:, 0])) + _APART
         side.add_collection(PolyCollection(list((points + place)[learned.judge.held_out.faces]), color="#cccccc"))
         for predicted, colour in zip((learned.before, learned.after), _COLOURS, strict=True):
             around = predicted[number].reshape(rows, rows, 3)[:, rings, ::2] + place  # u is around the arm
             side.add_collection(LineCollection(list(around.swapaxes(0, 1)), colors=colour, linewidths=1.2))
     side.autoscale_view()
-    side.set(
-        aspect="equal", xticks=[], ylabel="z (mm)", title="test shapes from the side; grey: true; rings: predicted"
-    )
+    side.set(aspect="equal", xticks=[], ylabel="z (mm)", title="test shapes from the side, the true ones grey")
     return figure

@@ -72,7 +72,9 @@ def _draw(shown: dict[tuple[str, int], tuple[Array, Array]], faces: NDArray[np.i
             axes = figure.add_subplot(rows, len(numbers), row * len(numbers) + column, projection="3d")
             assert isinstance(axes, Axes3D)
             colours = scale.to_rgba(distances[faces].mean(axis=1))
-            axes.add_collection3d(Poly3DCollection(points[faces], facecolors=colours, linewidths=0.0))
+            axes.add_collection3d(
+                Poly3DCollection(points[faces], facecolors=colours, edgecolors=colours, linewidths=0.3)
+            )
             low, high = points.min(axis=0), points.max(axis=0)
             axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(low[2], high[2]))
             axes.set_box_aspect(high - low, zoom=1.25)
