@@ -5,22 +5,27 @@ from pathlib import Path
 
 import click
 
-from softform_core.cli.shared import going_on, report_figures, robot_option
-from softform_core.paths import runs_dir
+from softform_core.cli.shared import going_on, report_figures
+from softform_core.paths import DEFAULT_ROBOT, runs_dir
 
-_NAMES = ("frames", "points", "kernels", "neurons", "geometric", "surrogate", "missing")
+_NAMES = (
+    *("frames", "points", "kernels", "neurons", "geometric", "surrogate", "missing"),
+    *("mould", "layers", "arm", "mannequin"),
+)
+_ROBOTS = {"arm": "compressible", "mannequin": "mannequin"}
+"""Studies of another robot than the membrane, unless --robot is given."""
 
 
 @click.command()
 @click.argument("name", type=click.Choice([*_NAMES, "all"]))
 @click.option("--reality", default="default", show_default=True, metavar="NAME|FILE", help="What is captured.")
-@robot_option
+@click.option("--robot", "robot_name", show_default="the study's", help="Name in config/robots, or a .yaml.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Of frames and training.")
 @click.option("--quick", is_flag=True, help="Tiny trainings that only show the form; the figures mean nothing.")
 @click.option("--output", type=click.Path(path_type=Path, file_okay=False), help="[default: runs/studies/REALITY]")
 @click.option("--json", "json_path", metavar="FILE", help="Also write the table to FILE as JSON; - is standard output.")
 def study(
-    name: str, reality: str, robot_name: str, seed: int, quick: bool, output: Path | None, json_path: str | None
+    name: str, reality: str, robot_name: str | None, seed: int, quick: bool, output: Path | None, json_path: str | None
 ) -> None:
     """Regenerate a figure of the paper on the virtual rig: a table, a JSON file and a plot.
 
@@ -32,6 +37,10 @@ def study(
     geometric   Fig. 15: with and without geometric regularisation
     surrogate   Fig. 16: input shapes from N_fk and from the simulator
     missing     Fig. 12: by the missing share of the scans, against w = 1 and static correspondences
+    mould       Fig. 19: the gap between a tool path and the true membrane, with and without sim-to-real
+    layers      Fig. 9a: the largest error of N_fk by its hidden layers and their neurons
+    arm         Fig. 18: the compressible manipulator, Chamfer distances of 200 test shapes
+    mannequin   Fig. 17: the mannequin, errors at four held-out actuations after ICP
 
     A study takes minutes to an hour. Press Ctrl-C, or lose the power: the same command goes on where it stopped.
 
@@ -46,12 +55,12 @@ def study(
     from softform_studies.studies.catalogue import Scale
     from softform_studies.studies.study import by_series, carry_out
 
-    robot = load_robot(robot_name, "surface")
+    robot = load_robot(robot_name or _ROBOTS.get(name, DEFAULT_ROBOT), "surface")
     described = load_reality(reality, robot)
     folder = runs_dir() / "studies" / described.name if output is None else output
     figures = {}
     with going_on(folder), one_thread():
-        for each in _NAMES if name == "all" else (name,):
+        for each in [one for one in _NAMES if one not in _ROBOTS] if name == "all" else [name]:
             for path in carry_out(each, robot, described, Scale(quick), seed, folder, sys.stderr.isatty()):
                 click.echo(str(path), err=json_path == "-")
             figures[each] = by_series(folder / f"{each}.json")

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,14 +13,26 @@ from matplotlib import image
 
 from softform_core.cli.main import main
 from softform_core.errors import SoftformError
+from softform_core.forward.pipeline import ForwardPipeline
+from softform_core.geometry.rigid import RigidTransform
+from softform_core.networks.mlp_weights import extract_mlp
+from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import load_robot
+from softform_core.shapes.target import TargetShape
 from softform_rig.reality import load_reality
 from softform_studies.cli_study import _NAMES
+from softform_studies.sim_to_real.judge import JUDGED_POINTS, Judge
 from softform_studies.sim_to_real.ledger import Ledger
-from softform_studies.studies import laboratory
+from softform_studies.sim_to_real.make_frames import TrueSurfaces
+from softform_studies.studies import laboratory, layers
+from softform_studies.studies.arm import chamfer_distances
 from softform_studies.studies.catalogue import STUDIES, Scale
-from softform_studies.studies.drawing import Row, draw
-from softform_studies.studies.study import by_series, carry_out
+from softform_studies.studies.drawing import Row, draw, png
+from softform_studies.studies.learned import Learned
+from softform_studies.studies.mannequin import aligned
+from softform_studies.studies.mould import LAYER, Sheet, look_at, raster
+from softform_studies.studies.outcome import Setting
+from softform_studies.studies.study import OTHERS, by_series, carry_out
 
 
 def invented(place: int) -> dict:
@@ -30,13 +43,13 @@ def invented(place: int) -> dict:
 
 
 def test_the_command_names_every_study() -> None:
-    assert set(_NAMES) == set(STUDIES)
+    assert set(_NAMES) == {*STUDIES, *OTHERS}
 
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_every_study_can_be_drawn(name: str) -> None:
     rows = [Row(run, invented(place)) for place, run in enumerate(STUDIES[name](Scale()))]
-    picture = image.imread(io.BytesIO(draw(name, rows, "caption")), format="png")
+    picture = image.imread(io.BytesIO(png(draw(name, rows), "caption")), format="png")
     assert picture.shape[1] > 1000
     # Both panels show more than an empty frame.
     left, right = np.array_split(picture[..., :3], 2, axis=1)
@@ -108,6 +121,66 @@ def test_a_study_stopped_between_trainings_goes_on_and_a_repeated_one_trains_not
     before = (tmp_path / "surrogate.csv").read_bytes()
     carry_out("surrogate", robot, reality, Scale(is_quick=True), 100, tmp_path)
     assert (tmp_path / "surrogate.csv").read_bytes() == before
+
+
+def test_a_mould_that_is_too_low_and_leans_leaves_a_gap_and_misaligns_layers() -> None:
+    """A flat target; the true mould goes through a line 1 mm below its middle, and leans by 0.02 rad."""
+    x, y = np.meshgrid([-0.1, 0.1], [-0.05, 0.05])
+    faces = np.array([[0, 1, 2], [1, 3, 2]])
+    flat = np.stack([x.ravel(), y.ravel(), np.zeros(4)], axis=1)
+    path = raster(TargetShape.from_mesh(flat, faces), 0.01)
+    assert np.allclose(path.axes, [0.0, 0.0, 1.0])
+    lines = np.unique(path.places[:, 1].round(6))
+    assert np.allclose(np.diff(lines), 0.01) and np.ptp(path.places[:, 0]) > 0.17
+    assert np.linalg.norm(np.diff(path.places, axis=0), axis=1).max() < 0.0101  # there and back, never across
+    leaning = flat + [0.0, 0.0, -0.001] + np.stack([0 * x, 0 * y, 0.02 * x], axis=-1).reshape(4, 3)
+    gaps, misaligned = look_at(path, Sheet(leaning, faces))
+    assert np.allclose(gaps, np.cos(np.arctan(0.02)) * (0.001 - 0.02 * path.places[:, 0]), atol=1e-6)
+    assert np.allclose(misaligned, LAYER * np.sin(np.arctan(0.02)), atol=1e-7)
+
+
+def test_sizes_of_the_network_are_trained_once(tmp_path: Path, monkeypatch) -> None:
+    robot = load_robot("membrane")
+    shapes = SimpleNamespace(actuation=np.zeros((40, 9)), control_points=np.zeros((40, 900, 3)), provenance={})
+    trained = []
+
+    def train(robot, shapes, recipe, seed, folder, progress):
+        trained.append(recipe)
+        errors = np.arange(1.0, 5.0)[:, None] / recipe.hidden[0]
+        return SimpleNamespace(errors=errors, split=SimpleNamespace(test=np.array([0, 2])), seconds=1.0)
+
+    monkeypatch.setattr(layers, "load_training_shapes", lambda robot, path: shapes)
+    monkeypatch.setattr(layers, "train_forward_kinematics", train)
+    setting = Setting(robot, load_reality("default", robot), Scale(), 0, tmp_path, progress=False)
+    first = layers.layers(setting)
+    assert [len(recipe.hidden) for recipe in trained] == 2 * [1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3]
+    assert {(recipe.name, recipe.epochs) for recipe in trained} == {("paper", 150), ("default", 150)}
+    assert first.entries[5] == {
+        "series": "as printed, 2 layers",
+        "x": 64,
+        "mean_mm": 0.0312,
+        "max_mm": 0.047,
+        "train_s": 1.0,
+    }
+    assert layers.layers(setting).entries == first.entries and len(trained) == 24
+
+
+def test_surfaces_are_compared_as_the_paper_compares_arms_and_mannequins() -> None:
+    """A surface against itself, lifted and turned: Chamfer distances of surfaces, and distances after ICP."""
+    robot = load_robot("membrane")
+    weights = extract_mlp(load_forward_kinematics(robot)[0])
+    actuation = np.stack([robot.actuation_min, 0.5 * robot.actuation_max])
+    points = ForwardPipeline(weights, robot.patches.samples(JUDGED_POINTS), None, robot.patches).points(actuation)
+    judge = Judge(robot, weights, TrueSurfaces(actuation, points / 1000.0, robot.patches.triangles(JUDGED_POINTS)))
+    lifted = points + [0.0, 0.0, 2.0]
+    learned = Learned(judge, points, lifted)
+    assert chamfer_distances(learned, points) == pytest.approx(0.0, abs=1e-6)
+    flat, inflated = chamfer_distances(learned, lifted)
+    assert flat == pytest.approx(8.0, rel=0.01) and 0.0 < inflated < flat  # 2 mm forth and back, squared
+    turned = RigidTransform().moved(np.array([0.02, -0.01, 0.01]), np.array([1.0, 0.5, 2.0]), np.zeros(3))
+    moved, truth = turned.apply(points[1]), judge.truths[1]
+    assert truth.query(moved).distances.mean() > 1.0
+    assert truth.query(aligned(moved, truth)).distances.mean() < 0.05
 
 
 def test_an_unknown_study_is_rejected_with_the_names() -> None:

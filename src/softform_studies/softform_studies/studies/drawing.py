@@ -15,8 +15,8 @@ from softform_studies.studies.laboratory import DISTANCE_EDGES, NORMAL_EDGES
 from softform_studies.studies.run import Run
 
 # Okabe and Ito's colours, distinguishable with any colour vision.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-_MARKS = ("o", "s", "^", "D", "v", "P")
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+MARKS = ("o", "s", "^", "D", "v", "P")
 
 
 _ROOM = 1.12
@@ -34,14 +34,19 @@ class Row:
 Rows = Sequence[Row]
 
 
-def draw(study: str, rows: Rows, caption: str) -> bytes:
-    """The figure of a study as a PNG file."""
+def draw(study: str, rows: Rows) -> Figure:
+    """The figure of a study of trainings."""
     figure = Figure(figsize=(12.0, 4.8), dpi=120, layout="constrained")
-    figure.suptitle(caption, fontsize=10)
     left, right = figure.subplots(1, 2)
     _DRAWERS[study](left, right, rows)
     for axes in (left, right):
         axes.grid(alpha=0.25)
+    return figure
+
+
+def png(figure: Figure, caption: str) -> bytes:
+    """A figure under its caption as a PNG file."""
+    figure.suptitle(caption, fontsize=10)
     picture = io.BytesIO()
     figure.savefig(picture, format="png")
     return picture.getvalue()
@@ -59,7 +64,7 @@ def _curves(
 ) -> None:
     for place, (name, part) in enumerate(_series(rows).items()):
         x, y = zip(*sorted((x_of(row), row.result[key]) for row in part), strict=True)
-        axes.plot(x, y, marker=_MARKS[place], color=_COLOURS[place], label=name, linewidth=1.6, markersize=5)
+        axes.plot(x, y, marker=MARKS[place], color=COLOURS[place], label=name, linewidth=1.6, markersize=5)
     axes.set(xlabel=x_label, ylabel=y_label, ylim=(0.0, _ROOM * max(row.result[key] for row in rows)))
 
 
@@ -78,7 +83,7 @@ def _histograms(axes: Axes, rows: Rows, key: str, edges: NDArray[np.float64], la
         counts = np.array(row.result[key], dtype=np.float64)
         end = max(end, edges[1 + int(np.searchsorted(np.cumsum(counts), 0.99 * counts.sum()))])
         axes.stairs(
-            100.0 * counts / row.result["judged"], edges, color=_COLOURS[place], linewidth=1.6, label=row.run.series
+            100.0 * counts / row.result["judged"], edges, color=COLOURS[place], linewidth=1.6, label=row.run.series
         )
     axes.set(xlabel=label, ylabel="share of the points (%)", xlim=(0.0, end))
     axes.set_ylim(bottom=0.0)
@@ -110,7 +115,7 @@ def _points(left: Axes, right: Axes, rows: Rows) -> None:
         _even_ticks(axes, scans)
         axes.set_ylim(top=_ROOM * max(row.result[key] for row in rows))
         for row in markers:
-            axes.axhline(row.result[key], color=_COLOURS[1], linestyle="--", label=row.run.series)
+            axes.axhline(row.result[key], color=COLOURS[1], linestyle="--", label=row.run.series)
         axes.legend()
 
 
@@ -133,7 +138,7 @@ def _geometric(left: Axes, right: Axes, rows: Rows) -> None:
 def _surrogate(left: Axes, right: Axes, rows: Rows) -> None:
     _histograms(left, rows, "distances", DISTANCE_EDGES, _DISTANCE)
     place = np.arange(len(rows))
-    for shift, key, label, colour in ((-0.2, "mean_mm", "mean", _COLOURS[0]), (0.2, "max_mm", "largest", _COLOURS[1])):
+    for shift, key, label, colour in ((-0.2, "mean_mm", "mean", COLOURS[0]), (0.2, "max_mm", "largest", COLOURS[1])):
         bars = right.bar(place + shift, [row.result[key] for row in rows], 0.4, label=label, color=colour)
         right.bar_label(bars, fmt="%.2f", fontsize=8)
     right.set_xticks(place, [row.run.series for row in rows])

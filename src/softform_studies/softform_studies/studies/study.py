@@ -1,8 +1,9 @@
-"""Carries out one study: its runs in order, then table, JSON and plot."""
+"""Carries out one study, then writes table, JSON and plot."""
 
 import csv
 import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,17 @@ from tqdm import tqdm
 from softform_core.files import only_writer, write_atomically
 from softform_core.robots import Robot
 from softform_rig.reality import Reality
+from softform_studies.studies.arm import arm
 from softform_studies.studies.catalogue import STUDIES, Scale
-from softform_studies.studies.drawing import Row, draw
+from softform_studies.studies.drawing import Row, draw, png
 from softform_studies.studies.laboratory import Laboratory
+from softform_studies.studies.layers import layers
+from softform_studies.studies.mannequin import mannequin
+from softform_studies.studies.mould import mould
+from softform_studies.studies.outcome import Outcome, Setting
+
+OTHERS: dict[str, Callable[[Setting], Outcome]] = {study.__name__: study for study in (mould, layers, arm, mannequin)}
+"""Studies that are no series of trainings, by their names."""
 
 _HISTOGRAMS = ("distances", "normal_errors")
 
@@ -24,37 +33,44 @@ def carry_out(
     """Do what is not done yet, and write NAME.csv, NAME.json and NAME.png; returns the files written.
 
     Args:
-        name: One of `STUDIES`.
+        name: One of `STUDIES` or `OTHERS`.
         robot: The robot; its N_fk must be trained.
         reality: Reality of the captured frames.
         scale: Full, or quick for a look at the form.
         seed: Seed of actuations, scanner and training.
         folder: Folder of `runs.jsonl` with the finished trainings, and of the files.
-        progress: Show a progress bar on standard error.
+        progress: Show progress on standard error.
 
     Raises:
         SoftformError: If another process is at it, the reality has no shape, or a file cannot be written.
     """
-    runs = STUDIES[name](scale)
+    setting = Setting(robot, reality, scale, seed, folder, progress)
     with only_writer(folder / name, "studying"):
-        captured = max(run.frames for run in runs)
-        laboratory = Laboratory(robot, reality, captured, scale.held_out, seed, folder)
-        rows = []
-        with tqdm(total=len(runs), desc=name, unit="training", disable=not progress) as bar:
-            for run in runs:
-                bar.set_postfix_str(f"{run.series} {run.x:g}")
-                rows.append(Row(run, laboratory.perform(run)))
-                bar.update()
-        size = "a quick run, its figures mean nothing" if scale.is_quick else f"{scale.held_out} held-out shapes"
+        entries, figure, judged = _trained(name, setting) if name in STUDIES else OTHERS[name](setting)
+        size = "a quick run, its figures mean nothing" if scale.is_quick else judged
         caption = f"{name}: reality {reality.name}, robot {robot.name}, seed {seed}, {size}"
         files = {
-            folder / f"{name}.csv": _table(rows).encode(),
-            folder / f"{name}.json": (json.dumps([_entry(row) for row in rows], indent=2) + "\n").encode(),
-            folder / f"{name}.png": draw(name, rows, caption),
+            folder / f"{name}.csv": _table(entries).encode(),
+            folder / f"{name}.json": (json.dumps(entries, indent=2) + "\n").encode(),
+            folder / f"{name}.png": png(figure, caption),
         }
         for path, content in files.items():
             write_atomically(path, content)
     return list(files)
+
+
+def _trained(name: str, setting: Setting) -> Outcome:
+    """A series of trainings, one after the other."""
+    runs = STUDIES[name](setting.scale)
+    captured, held_out = max(run.frames for run in runs), setting.scale.held_out
+    laboratory = Laboratory(setting.robot, setting.reality, captured, held_out, setting.seed, setting.folder)
+    rows = []
+    with tqdm(total=len(runs), desc=name, unit="training", disable=not setting.progress) as bar:
+        for run in runs:
+            bar.set_postfix_str(f"{run.series} {run.x:g}")
+            rows.append(Row(run, laboratory.perform(run)))
+            bar.update()
+    return Outcome([_entry(row) for row in rows], draw(name, rows), f"{held_out} held-out shapes")
 
 
 def by_series(path: Path) -> dict[str, dict[str, dict[str, Any]]]:
@@ -62,7 +78,8 @@ def by_series(path: Path) -> dict[str, dict[str, dict[str, Any]]]:
     found: dict[str, dict[str, dict[str, Any]]] = {}
     for entry in json.loads(path.read_text(encoding="utf-8")):
         kept = {key: value for key, value in entry.items() if key not in (*_HISTOGRAMS, "series", "x")}
-        found.setdefault(entry["series"], {})[f"{entry['x']:g}"] = kept
+        x = entry["x"]
+        found.setdefault(entry["series"], {})[x if isinstance(x, str) else f"{x:g}"] = kept
     return found
 
 
@@ -71,11 +88,11 @@ def _entry(row: Row) -> dict[str, Any]:
     return {"series": run.series, "x": run.x, "method": run.method, "frames": run.frames, **row.result}
 
 
-def _table(rows: list[Row]) -> str:
-    """One line a run; histograms are left to the JSON file."""
-    entries = [{key: value for key, value in _entry(row).items() if key not in _HISTOGRAMS} for row in rows]
+def _table(entries: list[dict[str, Any]]) -> str:
+    """One line an entry; histograms are left to the JSON file."""
+    lines = [{key: value for key, value in entry.items() if key not in _HISTOGRAMS} for entry in entries]
     text = io.StringIO()
-    writer = csv.DictWriter(text, list(entries[0]), lineterminator="\n")
+    writer = csv.DictWriter(text, list(lines[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(entries)
+    writer.writerows(lines)
     return text.getvalue()

@@ -1,0 +1,92 @@
+"""Fig. 17: the mannequin at four held-out actuations A1 to A4, learned from 40 scans, after ICP to the true surface.
+
+The paper measures against a scan; against the true surface what a scan misses counts, too.
+"""
+
+import numpy as np
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+from mpl_toolkits.mplot3d.art3d import Poly3DCollection
+from mpl_toolkits.mplot3d.axes3d import Axes3D
+from numpy.typing import NDArray
+
+from softform_core.arrays import Array
+from softform_core.evaluation.drawing import (
+    ERROR_MAP,
+    MEASURED_COLOUR,
+    PREDICTED_COLOUR,
+    SCALE_PERCENTILE,
+    draw_histogram,
+)
+from softform_core.geometry.rigid import kabsch
+from softform_core.inverse.closest_points import ClosestPoints
+from softform_studies.studies.catalogue import BEFORE, OURS
+from softform_studies.studies.learned import learn
+from softform_studies.studies.outcome import Outcome, Setting
+
+_STEPS = 50
+_COLOURS = {BEFORE: MEASURED_COLOUR, OURS: PREDICTED_COLOUR}
+
+
+def mannequin(setting: Setting) -> Outcome:
+    """Mean and largest distances of predicted surfaces, in the pose that fits best, without and with sim-to-real.
+
+    Raises:
+        SoftformError: If a model is missing, the reality has no shape at an actuation, or training fails.
+    """
+    frames, held_out = setting.scale.pick((40, 4), (6, 2))
+    learned = learn(setting, frames, held_out)
+    entries, shown = [], {}
+    for series, predicted in ((BEFORE, learned.before), (OURS, learned.after)):
+        for number, (points, truth) in enumerate(zip(predicted, learned.judge.truths, strict=True), 1):
+            posed = aligned(points, truth)
+            distances = truth.query(posed).distances
+            shown[series, number] = posed, distances
+            figures = {"mean_mm": distances.mean(), "max_mm": distances.max()}
+            first = shown[BEFORE, number][1]
+            cuts = {"mean_cut": 1.0 - distances.mean() / first.mean(), "max_cut": 1.0 - distances.max() / first.max()}
+            rounded = {key: round(float(value), 4) for key, value in {**figures, **cuts}.items()}
+            entries.append({"series": series, "x": f"A{number}", **rounded})
+    faces = learned.judge.patches.triangles(learned.before.shape[1])
+    return Outcome(entries, _draw(shown, faces), f"{frames} frames")
+
+
+def aligned(points: Array, truth: ClosestPoints) -> Array:
+    """Points (P, 3) mm, moved rigidly to a surface by ICP."""
+    for _ in range(_STEPS):
+        points = kabsch(points, truth.query(points).points).apply(points)
+    return points
+
+
+def _draw(shown: dict[tuple[str, int], tuple[Array, Array]], faces: NDArray[np.int64]) -> Figure:
+    """A column of each actuation: both surfaces with the error as colour, and the histograms of both."""
+    numbers = sorted({number for _, number in shown})
+    rows = len(_COLOURS) + 1
+    figure = Figure(figsize=(3.4 * len(numbers), 10.0), dpi=80, layout="constrained")
+    end = max(float(np.percentile(distances, SCALE_PERCENTILE)) for _, distances in shown.values())
+    scale = ScalarMappable(Normalize(0.0, end), ERROR_MAP)
+    for column, number in enumerate(numbers, 1):
+        for row, series in enumerate(_COLOURS):
+            points, distances = shown[series, number]
+            axes = figure.add_subplot(rows, len(numbers), row * len(numbers) + column, projection="3d")
+            assert isinstance(axes, Axes3D)
+            colours = scale.to_rgba(distances[faces].mean(axis=1))
+            axes.add_collection3d(
+                Poly3DCollection(points[faces], facecolors=colours, edgecolors=colours, linewidths=0.3)
+            )
+            low, high = points.min(axis=0), points.max(axis=0)
+            axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(low[2], high[2]))
+            axes.set_box_aspect(high - low, zoom=1.25)
+            axes.view_init(elev=8.0, azim=20.0)
+            axes.set_axis_off()
+            axes.set_title(
+                f"A{number}, {series}:\n{distances.mean():.2f} mm, largest {distances.max():.1f} mm", fontsize=9
+            )
+        histogram = figure.add_subplot(rows, len(numbers), (rows - 1) * len(numbers) + column)
+        draw_histogram(histogram, [(shown[each, number][1], each, colour) for each, colour in _COLOURS.items()], end)
+        histogram.set_xlabel("distance from the true surface (mm)")
+        if column == 1:
+            histogram.legend(framealpha=0.9, edgecolor="none")
+    figure.colorbar(scale, ax=figure.axes, label="distance from the true surface (mm)", shrink=0.5, extend="max")
+    return figure
