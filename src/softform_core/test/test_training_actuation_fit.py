@@ -19,6 +19,7 @@ from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import load_robot
 from softform_core.surface.patch_set import SHEET
 from softform_core.training.actuation_fit import fit_actuation, fit_actuation_to_markers
+from softform_core.training.marker_learning import unfit_markers
 
 GAIN = np.array([1.1, 0.9, 1.0, 0.95, 1.05, 1.0, 1.1, 0.92, 1.0])
 OFFSET = np.array([100.0, -100.0, 0.0, 50.0, -50.0, 0.0, 80.0, -80.0, 0.0])
@@ -101,6 +102,18 @@ def test_markers_tell_what_couples_what_bends_and_how_the_base_sits() -> None:
     before, after = (np.abs(each - real(others)).mean() for each in (simulated.points(others), predicted))
     assert before > 5.0 and after < 0.5, (before, after)
     np.testing.assert_allclose(found.before(network).forward(others), network.forward(found.felt(others)), atol=1e-6)
+
+
+def test_exchanged_labels_are_found_beside_the_corrected_actuation() -> None:
+    robot = load_robot("compressible")
+    network = extract_mlp(load_forward_kinematics(robot)[0])
+    actuation = np.random.default_rng(2).uniform(robot.actuation_min, robot.actuation_max, (40, 9))
+    uv = robot.patches.samples(200)
+    markers = 0.001 * ForwardPipeline(network, uv, None, robot.patches).points(0.7 * actuation)
+    far = int(np.argmax(np.linalg.norm(uv - uv[0], axis=1)))
+    markers[5, [0, far]] = markers[5, [far, 0]]
+    frames = MarkerFrames(actuation, [f"m{number}" for number in range(len(uv))], uv, markers)
+    assert [flag.frame for flag in unfit_markers(network, frames, robot.patches)] == [5]
 
 
 def test_a_transfer_carries_its_correction_into_the_pipeline(random_sim_to_real: Callable[..., SimToReal]) -> None:

@@ -19,10 +19,11 @@ from torch import Tensor, nn
 from softform_core.arrays import Array
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.frames.frames import MarkerFrames
-from softform_core.frames.marker_checks import check_markers
+from softform_core.frames.marker_checks import check_markers, marker_faults
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.networks.sim_to_real import FunctionPrediction
+from softform_core.surface.patch_set import PatchSet
 from softform_core.training.actuation_fit import fit_actuation_to_markers
 from softform_core.training.ensemble import Member, TrainingRun, train_ensemble
 from softform_core.training.marker_uncertainty import MarkerPrediction, calibrate_at_markers, share_between_markers
@@ -107,6 +108,20 @@ def train_sim_to_real_from_markers(
     flags = _flags(data, frames, predictions)
     calibration = factor, floor
     return model_of(members, data.shape_input, kernels, data.kernel_width, calibration, flags, actuation=actuation)
+
+
+def unfit_markers(forward_kinematics: MlpWeights, frames: MarkerFrames, patches: PatchSet) -> list[FrameFlag]:
+    """Frames whose labels cannot be right, to be left out before training.
+
+    Under more markers than kernels, frames are compared with what is simulated once the actuation is corrected: an arm
+    may lie further beside the simulated one than markers lie apart.
+    """
+    simulated = ForwardPipeline(forward_kinematics, frames.uv, None, patches)
+    actuation = frames.actuation
+    if len(frames.uv) > MARKERS.kernels:
+        actuation = fit_actuation_to_markers(simulated, forward_kinematics, frames)[0].felt(actuation)
+    faults = marker_faults(frames, simulated.points(actuation) / MM_PER_M)
+    return [FrameFlag(fault.frame, fault.reason) for fault in faults]
 
 
 def _problem(

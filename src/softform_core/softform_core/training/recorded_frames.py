@@ -14,12 +14,12 @@ from softform_core.evaluation.captures import Capture, read_captures
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.forward.robot_pipeline import pipeline_of
 from softform_core.frames.frames import Frames, MarkerFrames
-from softform_core.frames.marker_checks import marker_faults
 from softform_core.frames.marker_store import MarkerStore
 from softform_core.frames.sources import open_recording
 from softform_core.networks.mlp_weights import MlpWeights
 from softform_core.robots import Robot
 from softform_core.shapes.target import estimate_normals
+from softform_core.training.marker_learning import unfit_markers
 from softform_core.training.scan_checks import unfit_scans
 from softform_core.units import MM_PER_M
 
@@ -79,12 +79,12 @@ def read_recorded_frames(path: Path, robot: Robot, forward_kinematics: MlpWeight
     if isinstance(recording, MarkerStore):
         assert captured.uv is not None
         frames = _markers(captures, captured.uv, recording.names)
-        expected = pipeline_of(robot, forward_kinematics, captured.uv).points(frames.actuation) / MM_PER_M
-        faults = {fault.frame: fault.reason for fault in marker_faults(frames, expected)}
+        unfit = unfit_markers(forward_kinematics, frames, robot.patches)
     else:
         simulated = pipeline_of(robot, forward_kinematics, robot.patches.samples(_SIMULATED_POINTS))
         frames = _scans(captures, simulated, seed)
-        faults = {flag.frame: flag.reason for flag in unfit_scans(frames, simulated)}
+        unfit = unfit_scans(frames, simulated)
+    faults = {flag.frame: flag.reason for flag in unfit}
     kept = np.setdiff1d(np.arange(len(captures)), list(faults))
     left_out = captured.left_out | {captures[place].number: reason for place, reason in faults.items()}
     if not len(kept):

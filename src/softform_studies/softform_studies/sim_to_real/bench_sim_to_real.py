@@ -16,7 +16,7 @@ from softform_core.robots import Robot
 from softform_core.training.displacement_prior import load_displacement_prior
 from softform_core.training.recipe import Recipe
 from softform_core.training.sim_to_real_recipes import DEFAULT
-from softform_core.training.trained_sim_to_real import FrameFlag, TrainedSimToReal
+from softform_core.training.trained_sim_to_real import TrainedSimToReal
 from softform_core.units import MM_PER_M
 from softform_rig.reality import Reality
 from softform_studies.sim_to_real.confidence import confidence_map, holes_auc
@@ -94,9 +94,7 @@ def bench(robot: Robot, reality: Reality, settings: BenchSettings, say: Say) -> 
     learners = Learners(
         forward_kinematics, judge.patches, seed, settings.progress, prior=load_displacement_prior(robot)
     )
-    unfit: list[FrameFlag] = []
-    if isinstance(frames, Frames):
-        frames, unfit = learners.fit_frames(frames, recipe)
+    frames, unfit = learners.fit_frames(frames, recipe)
     for flag in unfit:
         say(f"  frame {flag.frame} is left out: {flag.reason}")
     say(f"  sim-to-real, recipe {recipe.name}")

@@ -17,7 +17,6 @@ from softform_core.robots import Robot
 from softform_core.threads import one_thread
 from softform_core.training.displacement_prior import DisplacementPrior, load_displacement_prior
 from softform_core.training.recipe import Recipe
-from softform_core.training.trained_sim_to_real import FrameFlag
 from softform_rig.draw_reality import draw_reality
 from softform_rig.reality import Reality
 from softform_studies.sim_to_real.judge import Errors, Judge
@@ -124,9 +123,7 @@ def _measure(
     frames, held_out, missing = make_captured(robot, reality, *sizes, seed)
     judge = Judge(robot, forward_kinematics, held_out)
     learners = Learners(forward_kinematics, judge.patches, seed, prior=prior)
-    unfit: list[FrameFlag] = []
-    if isinstance(frames, Frames):
-        frames, unfit = learners.fit_frames(frames, settings.recipe)
+    frames, unfit = learners.fit_frames(frames, settings.recipe)
     few = TrueSurfaces(held_out.actuation[:_FLOOR_SHAPES], held_out.vertices[:_FLOOR_SHAPES], held_out.faces)
     found: dict[str, Any] = {
         "missing": round(missing, 3),

@@ -13,7 +13,7 @@ from softform_core.robots import Robot
 from softform_core.surface.patch_set import PatchSet
 from softform_core.training.displacement_prior import DisplacementPrior
 from softform_core.training.ensemble import TrainingRun
-from softform_core.training.marker_learning import MARKERS, train_sim_to_real_from_markers
+from softform_core.training.marker_learning import MARKERS, train_sim_to_real_from_markers, unfit_markers
 from softform_core.training.recipe import Recipe
 from softform_core.training.scan_checks import unfit_scans
 from softform_core.training.sim_to_real import train_sim_to_real
@@ -53,12 +53,16 @@ class Learners:
     checkpoints: Path | None = None
     prior: DisplacementPrior | None = None
 
-    def fit_frames(self, frames: Frames, recipe: Recipe) -> tuple[Frames, list[FrameFlag]]:
+    def fit_frames(
+        self, frames: Frames | MarkerFrames, recipe: Recipe
+    ) -> tuple[Frames | MarkerFrames, list[FrameFlag]]:
         """Frames that can be learned from, and why the others are left out, as `train s2r` does."""
-        # Over the points that training samples, so that its own check agrees.
-        uv = self.patches.samples(recipe.surface_points)
-        simulated = ForwardPipeline(self.forward_kinematics, uv, None, self.patches)
-        unfit = unfit_scans(frames, simulated)
+        if isinstance(frames, MarkerFrames):
+            unfit = unfit_markers(self.forward_kinematics, frames, self.patches)
+        else:
+            # Over the points that training samples, so that its own check agrees.
+            uv = self.patches.samples(recipe.surface_points)
+            unfit = unfit_scans(frames, ForwardPipeline(self.forward_kinematics, uv, None, self.patches))
         return frames.part(np.setdiff1d(np.arange(len(frames)), [flag.frame for flag in unfit])), unfit
 
     def learn(self, frames: Frames | MarkerFrames, recipe: Recipe) -> TrainedSimToReal:

@@ -134,6 +134,7 @@ class Laboratory:
             return self._trained[1]
         learners = self._learners(captured.judge)
         frames, _ = learners.fit_frames(captured.frames.part(np.arange(run.frames)), run.recipe)
+        assert isinstance(frames, Frames)
         if method == "markers":
             marked, _, _ = make_marker_frames(
                 self._robot, self._reality, run.frames, 0, missing=run.missing, seed=self._seed, shapes=self._shapes
