@@ -13,6 +13,7 @@ setup(
         "test": ["pytest"],
         "parquet": ["pyarrow"],
         "mkl": ["pypardiso"],
+        "warp": ["warp-lang"],  # pinned in requirements-warp.txt
         "ray": ["ray"],  # pinned in requirements-ray.txt: all nodes of a cluster need the same version
     },
     zip_safe=True,

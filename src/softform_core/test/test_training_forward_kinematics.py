@@ -132,6 +132,12 @@ def test_components_change_nothing_but_the_way(tmp_path, robot, shapes):
     assert extract_mlp(rotated.network).weights[-1].shape == (108, 24)
 
 
+@pytest.mark.parametrize("device", ["cuda:99", "abacus"])
+def test_a_device_that_is_not_there_is_named(tmp_path, robot, shapes, device):
+    with pytest.raises(SoftformError, match=f"PyTorch cannot compute on '{device}'"):
+        train_forward_kinematics(robot, shapes, QUICK, 0, tmp_path, device=device, progress=False)
+
+
 KILLED_IN_A_CHECKPOINT = """
 import os, signal, sys
 from pathlib import Path

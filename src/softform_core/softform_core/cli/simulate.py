@@ -23,6 +23,7 @@ _FAILURES_SHOWN = 20
 @click.option("--output", type=PATH, help="Zarr store.  [default: data/ROBOT/simulation.zarr]")
 @click.option("--jobs", type=click.IntRange(min=1), help="Processes.  [default: one for each core]")
 @cluster_option
+@click.option("--device", help="Solve many at once on it, by warp: cuda:0 and so on, or cpu. Of a membrane.")
 @click.option("--seed", default=0, show_default=True, help="Of the Halton samples.")
 def simulate(
     robot_name: str,
@@ -31,6 +32,7 @@ def simulate(
     output: Path | None,
     jobs: int | None,
     cluster: str | None,
+    device: str | None,
     seed: int,
 ) -> None:
     """Simulate the robot's shapes, from which `softform train fk` learns its forward kinematics.
@@ -47,6 +49,7 @@ def simulate(
       softform simulate --robot three_chamber               4096 tips and Jacobians (paper 001), a minute
       softform simulate --robot mine.yaml --output mine.zarr
       softform simulate --samples 100000 --cluster auto     on the Ray cluster that this machine is a node of
+      softform simulate --device cuda:0                     1000 shapes of the membrane on a GPU
     """  # noqa: D301 - click reads the escape as "keep these lines"
     from softform_core.simulation.generate import generate
     from softform_core.simulation.sampling import grid, inflations
@@ -63,13 +66,17 @@ def simulate(
             sampling, what = inflations(robot, samples or 1000, seed), "shapes"
         if sampling.remark:
             click.echo(sampling.remark)
-        store = generate(robot, sampling, path, jobs=jobs, cluster=cluster)
+        store = generate(robot, sampling, path, jobs=jobs, cluster=cluster, device=device)
     converged = int((store.status == SampleStatus.CONVERGED).sum())
     jacobians = ", each with its Jacobian" if "jacobian" in store.outputs else ""
     click.echo(
         f"{path}: {converged} of {len(store)} {what} converged{jacobians}, "
         f"{np.mean(store.solve_seconds):.3g} s and {np.mean(store.iterations):.1f} iterations a sample."
     )
+    if store.solved_singly:
+        click.echo(
+            f"The device gave up {len(store.solved_singly)} of them, which the single solver did (solved_singly)."
+        )
     for sample, reason in sorted(store.failures.items())[:_FAILURES_SHOWN]:
         click.echo(f"  sample {sample} failed: {reason}")
     if len(store.failures) > _FAILURES_SHOWN:

@@ -47,8 +47,15 @@ def train() -> None:
 @click.option("--output", type=PATH, help="Folder of the model.  [default: models/ROBOT]")
 @click.option("--epochs", type=click.IntRange(min=1), help="Passes over the data.  [default: the recipe's]")
 @click.option("--seed", default=0, show_default=True, help="Of the split, the first weights and the batches.")
+@click.option("--device", help="Where PyTorch computes, such as cuda.  [default: cpu]")
 def fk(
-    robot_name: str, recipe_name: str, data: Path | None, output: Path | None, epochs: int | None, seed: int
+    robot_name: str,
+    recipe_name: str,
+    data: Path | None,
+    output: Path | None,
+    epochs: int | None,
+    seed: int,
+    device: str | None,
 ) -> None:
     """Learn the forward kinematics: actuation to control points of the surface.
 
@@ -67,13 +74,16 @@ def fk(
     folder = models_of(robot.name) if output is None else output
     store = data_dir() / robot.name / "simulation.zarr" if data is None else data
     if not robot.surfaces:
-        reject_options(robot.name, {"--recipe": recipe_name != "default", "--epochs": epochs is not None})
+        given = {"--recipe": recipe_name != "default", "--epochs": epochs is not None, "--device": device is not None}
+        reject_options(robot.name, given)
         train_tip_kinematics(robot, store, folder, seed)
     else:
-        _surface_fk(robot, store, folder, recipe_name, epochs, seed)
+        _surface_fk(robot, store, folder, recipe_name, epochs, seed, device or "cpu")
 
 
-def _surface_fk(robot: Robot, store: Path, folder: Path, recipe_name: str, epochs: int | None, seed: int) -> None:
+def _surface_fk(
+    robot: Robot, store: Path, folder: Path, recipe_name: str, epochs: int | None, seed: int, device: str
+) -> None:
     from softform_core.networks.store import FORWARD_KINEMATICS
     from softform_core.networks.torchscript import export
     from softform_core.training.forward_kinematics import RECIPES, forget_run, train_forward_kinematics
@@ -93,7 +103,7 @@ def _surface_fk(robot: Robot, store: Path, folder: Path, recipe_name: str, epoch
         f"{shapes.fit.max.max():.2f} mm (largest) at the vertices, {shapes.between:.2f} mm between them: the floor."
     )
     with going_on("the last checkpoint"):
-        trained = train_forward_kinematics(robot, shapes, recipe, seed, runs)
+        trained = train_forward_kinematics(robot, shapes, recipe, seed, runs, device=device)
     weights = export(trained.network)
     card = make_card(robot, shapes, recipe, seed, trained, weights)
     FORWARD_KINEMATICS.save(folder, weights, card)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
+from softform_core.errors import SoftformError
 from softform_core.robots.description import Description
 
 _DEPTH_BELOW, _HEIGHT_ABOVE = 0.25, 0.5  # of the longer side: a soft sheet sags, and bulges
@@ -32,7 +33,8 @@ class Body(Description):
     Attributes:
         physics: Module that is imported once shapes are asked for. It has functions `simulator(body)`,
             `sampled(body)`, `real_simulator(body, reality)` and `drawn_reality(body, draw)`, and a type `Reality`, each
-            as the method of the same name says; a kind may instead have methods of its own.
+            as the method of the same name says; a kind may instead have methods of its own. `batched(body, device)`
+            is there where many samples can be solved at once on a GPU.
     """
 
     physics: ClassVar[str] = ""
@@ -107,6 +109,17 @@ class Body(Description):
     def sampled(self) -> Any:
         """Its simulator as data sets use it, a `simulation.sampled_body.SampledBody`."""
         return self._physics().sampled(self)
+
+    def batched(self, device: str) -> Any:
+        """As `sampled`, many samples at once on a device: `cpu`, or `cuda:0` and so on.
+
+        Raises:
+            SoftformError: If this kind of body cannot, what it needs is not installed, or there is no such device.
+        """
+        batched = getattr(self._physics(), "batched", None) if self.physics else None
+        if batched is None:
+            raise SoftformError(f"Bodies of kind '{self.kind}' are not simulated on a device.", "Leave out --device.")
+        return batched(self, device)
 
     @classmethod
     def reality_type(cls) -> type[Description]:

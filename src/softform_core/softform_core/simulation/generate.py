@@ -12,14 +12,14 @@ from tqdm import tqdm
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.executors import make_executor
+from softform_core.executors import InProcess, make_executor
 from softform_core.files import only_writer
 from softform_core.provenance import command_line, git_revision, now
 from softform_core.robots import Robot
 from softform_core.robots.body import Body
 from softform_core.simulation.sampled_body import SampledBody, Solved
 from softform_core.simulation.sampling import Sampling
-from softform_core.simulation.store import SimulationStore, create_simulation, open_simulation
+from softform_core.simulation.store import SINGLE_SOLVER, SimulationStore, create_simulation, open_simulation
 
 _MAP_STEP = 1e-6  # of the range: actuation maps are linear, or piecewise so
 
@@ -42,6 +42,7 @@ def generate(
     *,
     jobs: int | None = None,
     cluster: str | None = None,
+    device: str | None = None,
     progress: bool = True,
 ) -> SimulationStore:
     """Simulate a robot's samples into the store at `output`, or continue it.
@@ -54,23 +55,29 @@ def generate(
         output: Directory of the Zarr store.
         jobs: Processes to share the work; one for each core by default.
         cluster: Address of a Ray cluster that does it instead; the same sampling gives the same store.
+        device: Device on which many are solved at once instead, such as `cuda:0`; the same sampling gives the same
+            store to rounding.
         progress: Whether to show a progress bar on stderr.
 
     Raises:
         SoftformError: If the arguments do not fit the store, another run writes it, the disk is full, or a
             worker is lost.
     """
-    executor = make_executor(jobs, cluster)
+    if device is not None and (jobs is not None or cluster is not None):
+        raise SoftformError("--device excludes --jobs and --cluster.", "One process works with the device.")
+    executor = make_executor(jobs, cluster) if device is None else InProcess()
     with only_writer(output, "simulating"):
-        body = robot.body.sampled()
+        body = _sampled(robot.body, device)
         store = _open_or_create(robot, body, sampling, output)
         blocks = _blocks(robot, store.actuation, store.pending, body.block)
+        if blocks:
+            store.note_solver(SINGLE_SOLVER if device is None else f"many at once, {device}")
         bar = tqdm(
             total=len(store), initial=len(store) - len(store.pending), desc=robot.name, unit="sample", smoothing=0.05,
             disable=not progress,
         )  # fmt: skip
         with bar:
-            for samples, solved, seconds in executor.run(partial(_solver, robot.body), blocks):
+            for samples, solved, seconds in executor.run(partial(_solver, robot.body, device), blocks):
                 store.write(samples, solved, seconds)
                 bar.update(len(samples))
     return store
@@ -107,9 +114,14 @@ def _blocks(robot: Robot, actuations: Array, pending: NDArray[np.int64], size: i
     return blocks
 
 
-def _solver(body: Body) -> Callable[[_Block], _Done]:
+def _sampled(body: Body, device: str | None) -> SampledBody:
+    sampled: SampledBody = body.sampled() if device is None else body.batched(device)
+    return sampled
+
+
+def _solver(body: Body, device: str | None) -> Callable[[_Block], _Done]:
     """What solves a block, its kernels compiled, so that the first sample's time is its own."""
-    sampled, idle = body.sampled(), np.zeros((1, len(body.inputs)))
+    sampled, idle = _sampled(body, device), np.zeros((1, len(body.inputs)))
     sampled.solve(idle, idle[:, :, None])
     return partial(_solve, sampled)
 

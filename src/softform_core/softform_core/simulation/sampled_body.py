@@ -15,11 +15,13 @@ class Solved(NamedTuple):
         outputs: Outputs by name, (b, ...) each; rows that failed are not read.
         iterations: (b,) of Newton's method.
         failures: (b,) why there is no equilibrium; empty where there is one.
+        singly: (b,) where a solver of many at once gave up and the single one took over; None of the single one.
     """
 
     outputs: dict[str, Array]
     iterations: NDArray[np.int64]
     failures: list[str]
+    singly: NDArray[np.bool_] | None = None
 
 
 class SampledBody(Protocol):

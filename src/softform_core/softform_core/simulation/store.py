@@ -3,8 +3,9 @@
 Arrays with a row for each sample: `actuation` (n, m), `status` (n,), `iterations` (n,), `solve_seconds` (n,), and what
 was solved: `vertices` (n, V, 3) m of a surface, or `tip` (n, d) m and `jacobian` (n, d, m) m per unit of the actuation,
 which imported tips lack. Of a surface, `rest_vertices` (V, 3) m and `faces` (F, 3) beside them. Attributes: schema and
-provenance, and `failures` (sample -> reason). A sample's status is written after its outputs, and each chunk replaces
-the old one at once, so whatever stops a run leaves a store in which everything marked as done is there.
+provenance, `failures` (sample -> reason), `solvers`, and `solved_singly` (samples that a solver of many at
+once left to the single one). A sample's status is written after its outputs, and each chunk replaces the old one at
+once, so whatever stops a run leaves a store in which everything marked as done is there.
 """
 
 from collections.abc import Mapping
@@ -59,6 +60,10 @@ SIMULATION = StoreKind(
 )
 
 
+SINGLE_SOLVER = "single"
+"""Name of the solver of one sample at a time, or of a few, on the processor; older stores have no other's samples."""
+
+
 class SampleStatus(IntEnum):
     """What has become of a sample."""
 
@@ -101,6 +106,13 @@ class SimulationStore(ActuationStore):
         return self._reasons("failures")
 
     @property
+    def solved_singly(self) -> list[int]:
+        """Samples that a solver of many at once left to the single one."""
+        samples = self.attributes.get("solved_singly", [])
+        assert isinstance(samples, list)
+        return samples
+
+    @property
     def pending(self) -> NDArray[np.int64]:
         """Samples that have yet to be simulated."""
         return np.flatnonzero(self.status == SampleStatus.PENDING)
@@ -126,11 +138,21 @@ class SimulationStore(ActuationStore):
             if failed:
                 reasons = {str(sample): reason for sample, reason in (self.failures | failed).items()}
                 self._group.attrs["failures"] = reasons
+            if solved.singly is not None and solved.singly.any():
+                self._group.attrs["solved_singly"] = sorted({*self.solved_singly, *samples[solved.singly].tolist()})
             for name in self.outputs if found.any() else ():
                 self._array(name).oindex[samples[found]] = solved.outputs[name][found]
             self._array("iterations").oindex[samples] = solved.iterations
             self._array("solve_seconds").oindex[samples] = np.full(len(samples), seconds)
             self._array("status").oindex[samples] = np.where(found, SampleStatus.CONVERGED, SampleStatus.FAILED)
+
+    def note_solver(self, name: str) -> None:
+        """Keep the name of a solver that simulates into it."""
+        solvers = self.attributes.get("solvers", [SINGLE_SOLVER])
+        assert isinstance(solvers, list)
+        if name not in solvers:
+            with disk_errors(self.path, SIMULATION):
+                self._group.attrs["solvers"] = [*solvers, name]
 
     def add(self, actuations: Array) -> None:
         """Append pending samples for those actuations, (s, m), that the store does not hold yet.
@@ -171,7 +193,7 @@ def create_simulation(
     """
     samples = len(actuations)
     with new_group(path, SIMULATION, robot) as group:
-        group.attrs.update({"failures": {}} | provenance)
+        group.attrs.update({"failures": {}, "solvers": []} | provenance)
         chunks = (max(4096, samples), actuations.shape[1])
         actuation = group.create_array(
             "actuation", shape=actuations.shape, dtype="f8", chunks=chunks, fill_value=np.nan

@@ -86,6 +86,7 @@ def train_forward_kinematics(
     seed: int,
     folder: Path,
     *,
+    device: str = "cpu",
     progress: bool = True,
 ) -> Trained:
     """Train N_fk, or go on with an interrupted run of the same recipe, seed and shapes.
@@ -96,11 +97,13 @@ def train_forward_kinematics(
         recipe: One of `RECIPES`, or a variation.
         seed: Seed of the split, the first weights and the order of the batches.
         folder: Holds TensorBoard logs and the checkpoint; runs of different settings use folders of their own in it.
+        device: Where PyTorch computes, such as `cuda`; the same first weights and batches, other rounding.
         progress: Whether to show a progress bar on stderr.
 
     Raises:
         DivergedError: If the loss is not finite; the last good state stays in the checkpoint.
-        SoftformError: If the shapes hold NaN, or the checkpoint cannot be read or written.
+        SoftformError: If the shapes hold NaN, PyTorch cannot compute on the device, or the checkpoint cannot be read or
+            written.
     """
     if not (np.isfinite(shapes.actuation).all() and np.isfinite(shapes.control_points).all()):
         raise SoftformError("The training shapes hold NaN or infinity.", "Simulate them again.")
@@ -108,7 +111,7 @@ def train_forward_kinematics(
     actuation, control_points = shapes.actuation[split.train], shapes.control_points[split.train]
     images = symmetric_images(robot, actuation, control_points) if recipe.images else [(actuation, control_points)]
     targets = _Targets.of(np.concatenate([image for _, image in images]), recipe.components)
-    task = _Regression(robot, shapes, recipe, seed, split, targets)
+    task = _Regression(robot, shapes, recipe, seed, split, targets, _checked_device(device))
     task.learn_from(np.concatenate([image for image, _ in images]))
     place = folder / _run_name(shapes, recipe, seed)
     with one_thread():
@@ -160,8 +163,9 @@ class _Regression:
         seed: int,
         split: Split,
         targets: _Targets,
+        device: torch.device,
     ) -> None:
-        self._robot, self._recipe, self._targets = robot, recipe, targets
+        self._robot, self._recipe, self._targets, self._device = robot, recipe, targets, device
         self._validation = shapes.actuation[split.validation], shapes.control_points[split.validation]
         self.generator = torch.Generator().manual_seed(seed)
         with torch.random.fork_rng(devices=[]):
@@ -170,9 +174,9 @@ class _Regression:
                 (robot.degrees_of_freedom, *recipe.hidden, targets.values.shape[1]),
                 recipe.activation,
                 recipe.batch_norm,
-            )
+            ).to(device)
         self.optimiser = torch.optim.Adam(self.nets.parameters(), lr=recipe.learning_rate)
-        self._y = torch.from_numpy(targets.values).float()
+        self._y = torch.from_numpy(targets.values).float().to(device)
         self._x = torch.empty(0)
 
     def learn_from(self, actuation: Array) -> None:
@@ -197,7 +201,7 @@ class _Regression:
         actuation, control_points = self._validation
         self.nets.eval()
         with torch.no_grad():
-            values = self.nets(self._normalised(actuation)).double().numpy() * self._targets.scale
+            values = self.nets(self._normalised(actuation)).double().cpu().numpy() * self._targets.scale
         if self._targets.basis is not None:
             values = values @ self._targets.basis
         errors = _distances(values + self._targets.mean, control_points)
@@ -214,7 +218,7 @@ class _Regression:
             self._recipe.activation,
             self._recipe.batch_norm,
         )
-        state = self.nets.state_dict()
+        state = {name: values.cpu() for name, values in self.nets.state_dict().items()}
         if self._targets.basis is not None:
             basis = torch.from_numpy(self._targets.basis)
             last = f"{len(self.nets) - 1}."
@@ -228,7 +232,17 @@ class _Regression:
 
     def _normalised(self, actuation: Array) -> Tensor:
         lowest, highest = self._robot.actuation_min, self._robot.actuation_max
-        return torch.from_numpy((2.0 * actuation - highest - lowest) / (highest - lowest)).float()
+        return torch.from_numpy((2.0 * actuation - highest - lowest) / (highest - lowest)).float().to(self._device)
+
+
+def _checked_device(name: str) -> torch.device:
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise SoftformError(f"PyTorch cannot compute on '{name}': {reason}.", "Leave out --device.") from error
+    return device
 
 
 def forget_run(shapes: TrainingShapes, recipe: ForwardKinematicsRecipe, seed: int, folder: Path) -> None:

@@ -64,26 +64,36 @@ def stiffness_of_sheet(membrane: Membrane) -> float:
 def dome(membrane: Membrane, pressures_pa: ArrayLike) -> Array:
     """A smooth start off the flat shape, whose out-of-plane stiffness is nil: a taut sheet under the pressures (k,) Pa.
 
-    Its height solves -T laplace(z) + k z = load; the tension T is that of Hencky's circular membrane of a chamber's
-    area under the mean load, weighted by the load itself so that idle chambers do not slacken the sheet.
+    Its height solves -T laplace(z) + k z = load, with load and tension T of `taut_sheet`.
     """
-    pressure = membrane.pressure_of_element(pressures_pa)
-    load = flat_load(membrane, pressure) + membrane.weight[:, 2]
+    load, tension = taut_sheet(membrane, pressures_pa)
     if not load.any():  # nothing but a weight within the plane: the sheet stays flat
         return membrane.rest_vertices.copy()
     free = np.flatnonzero(~membrane.fixed)
-    area = float(membrane.areas.sum())
-    radius = np.sqrt(area / membrane.chambers / np.pi)
-    density = np.abs(load) / np.maximum(flat_load(membrane, np.ones(len(pressure))), 1e-300)
-    mean = float((density**2).sum() / density.sum())
-    rise = 0.595 * radius * (mean * radius / stiffness_of_sheet(membrane)) ** (1.0 / 3.0)
-    tension = mean * radius**2 / (4.0 * rise)
     system = tension * membrane.laplacian + membrane.springs
     height = np.zeros(len(load))
     height[free] = splu(csc_matrix(system[free][:, free])).solve(load[free])
     start = membrane.rest_vertices.copy()
     start[:, 2] = height
     return start
+
+
+def taut_sheet(membrane: Membrane, pressures_pa: ArrayLike) -> tuple[Array, float]:
+    """Load (V,) N of pressures (k,) Pa and weight across the sheet at rest, and a tension for it, N/m.
+
+    That of Hencky's circular membrane of a chamber's area under the mean load, weighted by the load itself so that idle
+    chambers do not slacken the sheet; nil without a load.
+    """
+    pressure = membrane.pressure_of_element(pressures_pa)
+    load = flat_load(membrane, pressure) + membrane.weight[:, 2]
+    if not load.any():
+        return load, 0.0
+    area = float(membrane.areas.sum())
+    radius = np.sqrt(area / membrane.chambers / np.pi)
+    density = np.abs(load) / np.maximum(flat_load(membrane, np.ones(len(pressure))), 1e-300)
+    mean = float((density**2).sum() / density.sum())
+    rise = 0.595 * radius * (mean * radius / stiffness_of_sheet(membrane)) ** (1.0 / 3.0)
+    return load, mean * radius**2 / (4.0 * rise)
 
 
 def gradient_and_values(

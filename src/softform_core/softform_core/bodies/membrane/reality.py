@@ -69,6 +69,13 @@ def sampled(body: MembraneBody) -> SampledSurface:
     return SampledSurface(simulator(body))
 
 
+def batched(body: MembraneBody, device: str) -> SampledSurface:
+    """As `sampled`, many at once on a device."""
+    from softform_core.bodies.membrane.batched import BatchedMembranes  # seldom asked for
+
+    return BatchedMembranes(simulator(body), device)
+
+
 def real_simulator(nominal: MembraneBody, real: RealMembrane) -> MembraneProblem:
     """The membrane of a reality.
 
