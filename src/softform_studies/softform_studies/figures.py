@@ -110,7 +110,7 @@ def make_figures(root: Path, names: Sequence[str], again: bool, tell: Callable[[
         raise SoftformError(f"There is no run '{unknown.pop()}'.", f"Known: {', '.join(to_run)}.")
     kept = {name: run for name, run in kept.items() if name in to_run and to_run[name].command == run["command"]}
     wanted = [name for name in names or to_run if again or name not in kept]
-    failed, revision = [], git_revision()  # before the first run changes the checkout
+    failed, revision = [], _revision(root)  # before the first run changes the checkout
     if wanted:
         tell(f"{len(wanted)} runs, about {sum(to_run[name].minutes for name in wanted):.0f} minutes")
     for number, name in enumerate(wanted, 1):
@@ -133,6 +133,13 @@ def make_figures(root: Path, names: Sequence[str], again: bool, tell: Callable[[
     for name in foreign_revisions(root, kept):
         tell(f"{name} was made by revision {kept[name]['revision']}, which is no ancestor of this one: --again {name}")
     return failed
+
+
+def _revision(root: Path) -> str:
+    """Revision of the checkout; pages and figures, which the command itself writes, may have changed since."""
+    status = ["git", "-C", str(root), "status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs", ":!*.md"]
+    changed = subprocess.run(status, capture_output=True, check=False).stdout
+    return git_revision() if changed else git_revision().removesuffix("-dirty")
 
 
 def foreign_revisions(root: Path, kept: dict[str, Any]) -> list[str]:
