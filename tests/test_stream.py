@@ -25,10 +25,10 @@ PATIENCE = 30.0
 
 @pytest.fixture(scope="module")
 def points_file(tmp_path_factory):
-    """20 000 predicted points of the wanted values."""
+    """4000 predicted points of the wanted values."""
     models = LivePipeline(load_robot("membrane"))
     file = tmp_path_factory.mktemp("stream") / "points.npy"
-    np.save(file, models.current.at(SHEET.samples(20_000)).points(WANTED) / MM_PER_M)
+    np.save(file, models.current.at(SHEET.samples(4000)).points(WANTED) / MM_PER_M)
     return file
 
 
