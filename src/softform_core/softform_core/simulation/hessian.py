@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_matrix, diags
+from scipy.sparse import csc_matrix
 from scipy.sparse.linalg import SuperLU, splu
 
 from softform_core.arrays import Array
@@ -110,7 +110,8 @@ class SparseHessian:
 
     def shifted(self, shift: Array) -> "SparseHessian":
         """With `shift` (1,) added to the diagonal."""
-        shifted = csc_matrix(self.matrix + diags(np.full(self.matrix.shape[0], shift[0])))
+        shifted = self.matrix.copy()  # a sum would drop entries that are zero just now, and the factoriser's pattern
+        shifted.setdiag(self.matrix.diagonal() + shift[0])
         return SparseHessian(shifted, self.factoriser)
 
     def mean_diagonal(self) -> Array:
