@@ -62,7 +62,7 @@ def six_over_nine() -> dict:
 def two_sections() -> dict:
     """Two sections of the three-chamber actuator, one on the other, in space."""
     content = _described("three_chamber", name="two_sections")
-    content["body"] |= {"sections": 2, "elements": 8}
+    content["body"] |= {"sections": 2, "elements": 5}
     content["actuators"]["maximum"] = 40000.0
     content["devices"] = [{"name": "openpneu", "channels": [0, 1, 2, 3, 4, 5]}]
     content["frames"]["tip"] |= {"segments": 3, "forward_kinematics": [20], "jacobian": [20]}
