@@ -74,7 +74,8 @@ def measure_draws(
     realities = {seed: draw_reality(robot, seed) for seed in seeds}
     keys = {seed: {**common, "seed": seed, "reality": each.model_dump(mode="json")} for seed, each in realities.items()}
     kept = {seed: ledger.find(key) for seed, key in keys.items()}
-    measured = {seed: found for seed, found in kept.items() if found is not None}
+    # What failed is tried again: the cause may be mended.
+    measured = {seed: found for seed, found in kept.items() if found is not None and "error" not in found}
     missing = [seed for seed in seeds if seed not in measured]
     prepare = partial(_measurer, robot, weights, prior, settings)
     bar = tqdm(total=len(keys), initial=len(measured), desc="realities", unit="reality", disable=not progress)
