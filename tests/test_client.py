@@ -29,6 +29,7 @@ def test_every_example_runs(stack):
     assert max(names["led"].errors) < 1e-3
     states = names["states"]
     assert len(states) == 100 and states[-1].targets > 80 and states[-1].commands > 50
-    assert np.isfinite(states[-1].mean_error) and states[-1].targets_rejected == 0
+    assert np.isfinite(states[-1].mean_error)
+    assert states[-1].targets_rejected == states[0].targets_rejected  # the stack is shared with other tests
     assert min(names["motion"].clearances) > 0.003
     assert "Waypoint 1" in printed[7] and "outside" in printed[7]
