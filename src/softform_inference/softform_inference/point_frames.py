@@ -21,7 +21,7 @@ class PointFrames:
     def __init__(self, node: SoftformLifecycleNode, robot: Robot) -> None:
         self._node, self._robot = node, robot
         self._parameters = [robot.point_parameters(name) for name in robot.frames]
-        self._predicted: tuple[ForwardPipeline, ForwardPipeline] | None = None
+        self._predicted: tuple[ForwardPipeline, ForwardPipeline, Array] | None = None  # of all, of the points, at rest
         self._publisher = node.create_publisher(TFMessage, "/tf", qos.TF)
 
     def close(self) -> None:
@@ -31,8 +31,10 @@ class PointFrames:
     def publish(self, pipeline: ForwardPipeline, actuation: Array, stamp: Time) -> None:
         """Tell where the frames are at an actuation (m,); a frame cannot say that it is stale."""
         if self._predicted is None or self._predicted[0] is not pipeline:  # another sim-to-real model came into use
-            self._predicted = pipeline, pipeline.at(np.concatenate(self._parameters))
-        robot, points = self._robot, self._predicted[1].points(np.stack([self._robot.rest_actuation, actuation]))
+            of_points = pipeline.at(np.concatenate(self._parameters))
+            self._predicted = pipeline, of_points, of_points.points(self._robot.rest_actuation)
+        _, of_points, rest = self._predicted
+        robot, points = self._robot, np.stack([rest, of_points.points(actuation)])
         starts = np.cumsum([len(parameters) for parameters in self._parameters])[:-1]
         frames = zip(robot.frames, np.split(points / MM_PER_M, starts, axis=1), strict=True)
         transforms = [

@@ -19,8 +19,9 @@ from softform_core.evaluation.drawing import (
     SCALE_PERCENTILE,
     draw_histogram,
 )
-from softform_core.geometry.rigid import kabsch
+from softform_core.geometry.rigid import RigidTransform
 from softform_core.inverse.closest_points import ClosestPoints
+from softform_studies.ik.gradient_descent import icp
 from softform_studies.studies.catalogue import BEFORE, OURS
 from softform_studies.studies.learned import learn
 from softform_studies.studies.outcome import Outcome, Setting
@@ -54,9 +55,8 @@ def mannequin(setting: Setting) -> Outcome:
 
 def aligned(points: Array, truth: ClosestPoints) -> Array:
     """Points (P, 3) mm, moved rigidly to a surface by ICP."""
-    for _ in range(_STEPS):
-        points = kabsch(points, truth.query(points).points).apply(points)
-    return points
+    pose, _ = icp(points, truth, RigidTransform(), _STEPS + 1, 0.0)  # the last one only measures
+    return pose.apply_inverse(points)
 
 
 def _draw(shown: dict[tuple[str, int], tuple[Array, Array]], faces: NDArray[np.int64]) -> Figure:

@@ -110,7 +110,7 @@ def place_chain(chain: Chain, joints: Array) -> PlacedChain:
 
 
 class _Bellows(NamedTuple):
-    """The c bellows over J joints of n samples: size |d_j|, its derivatives by phi and t, and force, without pressure.
+    """The c bellows of J joints of n samples: their length, its derivatives by phi and t, and their strain.
 
     Attributes:
         joined: (J, c) bellows of each joint.
