@@ -14,9 +14,14 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 pytest_plugins = ["pytester"]
+
+# On a busy machine an example may take any time.
+hypothesis.settings.register_profile("no_deadline", deadline=None)
+hypothesis.settings.load_profile("no_deadline")
 
 # A shell that runs the tests in the background leaves SIGINT ignored, and so would all that they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

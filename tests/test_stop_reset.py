@@ -203,7 +203,6 @@ def test_under_stop_nothing_but_reset_pressurises(stack):
             stateful_step_count=30 if thorough else SHORT_STEPS,
             derandomize=not thorough,
             database=None,
-            deadline=None,
             phases=[Phase.generate, Phase.shrink] if thorough else [Phase.generate],
             suppress_health_check=list(HealthCheck),
         ),

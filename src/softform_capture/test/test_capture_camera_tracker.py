@@ -205,7 +205,7 @@ def test_images_of_every_known_layout_are_read():
     assert bgr_from_image(image("yuv422_yuy2", 2)).shape == (2, 4, 3)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.sampled_from(["bgr8", "rgba8", "yuv422_yuy2", "mono16", ""]),
     st.integers(0, 2**32 - 1),

@@ -34,7 +34,7 @@ def sphere(radius, count=4000):
     return radius * np.stack([around * np.cos(turn), around * np.sin(turn), z], axis=1)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10_000), predicted=st.integers(1, 40), captured=st.integers(1, 40))
 def test_both_distances_are_those_of_brute_force(seed, predicted, captured):
     generator = np.random.default_rng(seed)

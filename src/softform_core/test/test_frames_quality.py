@@ -33,7 +33,7 @@ def test_a_whole_scan_is_good():
     assert quality.fault == "" and quality.coverage == 1.0 and quality.outliers < 0.01
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(edge=st.integers(1, COVERAGE_CELLS))
 def test_missing_regions_are_recorded_as_such(edge):
     points = bulged()

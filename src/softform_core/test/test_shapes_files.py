@@ -58,7 +58,7 @@ def test_an_obj_without_faces_is_a_cloud_and_quads_are_cut(tmp_path):
     assert read_shape(quads).faces.shape == (2, 3)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     points=arrays(np.float64, st.tuples(st.integers(4, 30), st.just(3)), elements=coordinates),
     unit=st.sampled_from(["m", "mm"]),
@@ -111,7 +111,7 @@ def test_a_truncated_file_never_passes_for_a_whole_one(tmp_path, kind, cloud, op
         assert caught.value.next_step
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_corrupt_file_is_rejected_or_read_but_nothing_else(tmp_path, data):
     name, kind, options = data.draw(

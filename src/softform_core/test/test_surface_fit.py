@@ -18,7 +18,7 @@ def test_a_surface_is_found_again_from_its_points():
     np.testing.assert_allclose(found, control, atol=1e-8)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 10_000))
 def test_planes_are_reproduced_and_fits_are_affinely_invariant(seed):
     random = np.random.default_rng(seed)

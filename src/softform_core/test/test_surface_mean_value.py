@@ -47,7 +47,7 @@ def test_membrane_keeps_its_own_coordinates():
     np.testing.assert_allclose(uv, membrane.rest_vertices[:, :2] / robot.extent + 0.5, atol=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(2, 5), st.integers(8, 20), st.floats(0.0, 2.0), st.integers(0, 10_000))
 def test_parametrisation_is_a_bijection(rings, spokes, roughness, seed):
     vertices, faces = _dish(rings, spokes)

@@ -174,7 +174,7 @@ def test_targets_are_not_clamped() -> None:
     assert firmware.pressures()[0] > 25.0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.binary(max_size=200), cuts=st.lists(st.integers(0, 200), max_size=12))
 def test_replies_do_not_depend_on_how_bytes_are_chunked(data: bytes, cuts: list[int]) -> None:
     message = b"SC=4\r\nT=2.5\r\n" + data + b"\r\nAT+ADDRESS\r\n"
@@ -187,7 +187,7 @@ def test_replies_do_not_depend_on_how_bytes_are_chunked(data: bytes, cuts: list[
     assert whole.endswith(b"OpenPneu2.0\r\n")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.one_of(st.binary(max_size=40), st.sampled_from([b"C\r\n", b"V\r\n", b"T=9e9\r\n", b"SC=7\r\n"]))))
 def test_no_garbage_stops_the_board(chunks: list[bytes]) -> None:
     firmware = board()

@@ -111,7 +111,7 @@ def test_the_same_seed_gives_the_same_scan() -> None:
     assert one.shape != other.shape or not np.array_equal(one, other)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(angles=st.tuples(*[st.floats(-3.1, 3.1)] * 3), shift=st.tuples(*[st.floats(-1.0, 1.0)] * 3))
 def test_scanner_frame_and_robot_frame_are_inverse(angles, shift) -> None:
     quaternion = Rotation.from_euler("xyz", angles).as_quat()

@@ -34,7 +34,7 @@ def spoil(positions, fault):
         positions[marker] = positions[other]
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(SPAN, max_size=4))
 def test_nothing_false_is_published(spans):
     run = CaptureRun(CaptureSettings(load_robot("membrane"), 0.002, PlausibilityLimits(), max_rate=1000.0))

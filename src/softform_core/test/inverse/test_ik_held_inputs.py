@@ -113,7 +113,7 @@ def test_inputs_that_are_all_held_leave_the_pose(hidden):
     assert result.max_error_mm < 0.01
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 10_000),
     held=st.lists(st.booleans(), min_size=6, max_size=6),

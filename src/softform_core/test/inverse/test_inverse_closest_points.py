@@ -40,7 +40,7 @@ def test_mesh_distances_are_exact(distance):
     assert brute_force(matches.points, vertices[faces]).max() < 1e-9
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 2**32 - 1),
     count=st.integers(1, 40),
@@ -102,7 +102,7 @@ def test_clouds_get_normals_and_large_ones_are_thinned():
     assert search.query(np.array([[10.0, 10.0, 7.0]])).distances == pytest.approx([7.0], abs=1e-6)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 2**32 - 1),
     count=st.integers(1, 400),

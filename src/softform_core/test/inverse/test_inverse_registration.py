@@ -12,7 +12,7 @@ from softform_core.geometry.rigid import RigidTransform, kabsch
 vectors = st.tuples(*[st.floats(-3.0, 3.0)] * 3).map(np.array)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(turn=vectors, shift=vectors, pivot=vectors, seed=st.integers(0, 1000))
 def test_kabsch_recovers_a_motion(turn, shift, pivot, seed):
     points = np.random.default_rng(seed).normal(size=(12, 3))
