@@ -128,6 +128,19 @@ def test_exchanged_labels_are_hidden_as_long_as_they_are_exchanged(stream: Marke
     assert stream.record.exchanged == []
 
 
+@pytest.mark.parametrize("shift", [0.05, 0.3])
+def test_markers_that_all_moved_far_between_two_frames_are_seen_again_at_once(shift: float) -> None:
+    """A long arm between frames that came late: each marker lies nearest to where another one was."""
+    arm = np.column_stack([np.repeat(np.linspace(0.0, 0.9, 50), 8), *np.tile(REST[:8, :2], (50, 1)).T])
+    far = arm + [shift, 0.0, 0.0]
+    names = [f"m{number}" for number in range(len(arm))]
+    stream = MarkerStream(BASE, 0.002, PlausibilityLimits())
+    for number, places in enumerate([arm, arm, far, far, far, arm]):
+        seen = np.vstack([list(BASE.values()), places])
+        given = stream.take([*BASE, *names], seen, 0.1 * number, number)
+        assert given == pytest.approx(places)
+
+
 def test_without_base_markers_the_last_good_alignment_serves(stream: MarkerStream) -> None:
     with pytest.raises(SoftformError, match="not aligned yet"):
         stream.take(NAMES[4:], captured(0.0)[4:], 0.0, 0)

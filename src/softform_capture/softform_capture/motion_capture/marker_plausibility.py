@@ -12,6 +12,8 @@ Indices = NDArray[np.int64]
 
 _NOISE = 0.003
 """m that a marker at rest may seem to move from frame to frame."""
+_MANY = 10
+"""Of fewer markers most may be wrong at once."""
 _FARTHEST = 1e5
 """m; larger coordinates are invalid. Far larger than a room, so that millimetres are reported as such."""
 
@@ -43,13 +45,18 @@ class MarkerPlausibility:
     """Follows M markers from frame to frame.
 
     Each has a place where it is known to be nearly: where it was believed last, moved since with its neighbours while
-    it was missing.
+    it was missing. Where most of many markers seem to be wrong it is these places that are out of date: the robot moved
+    far between two frames. All are then believed, as in a first frame.
     """
 
     def __init__(self, markers: int, limits: PlausibilityLimits) -> None:
         self._limits = limits
-        self._place = np.full((markers, 3), np.nan)
-        self._believed_at = np.full(markers, -np.inf)
+        self._begin(np.full((markers, 3), np.nan), -np.inf)
+
+    def _begin(self, positions: Array, time: float) -> None:
+        markers = len(positions)
+        self._place = positions.copy()
+        self._believed_at = np.where(np.isfinite(positions).all(axis=1), time, -np.inf)
         self._doubted_since = np.full(markers, np.nan)
         self._doubted_last = np.full(markers, -np.inf)
         self._doubted_place = np.full((markers, 3), np.nan)
@@ -69,6 +76,10 @@ class MarkerPlausibility:
         doubtful = visible & known & ((moved > reach) | (apart > self._limits.departure))
         doubtful[exchanged] = False
         doubtful &= ~self._settled(positions, doubtful, time)
+        compared, wrong = int((visible & known).sum()), int(doubtful.sum()) + len(exchanged)
+        if compared >= _MANY and wrong > compared / 2:
+            self._begin(positions, time)
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
         believed = visible & ~doubtful
         believed[exchanged] = False
         self._place = np.where(believed[:, None], positions, self._place + with_neighbours)
