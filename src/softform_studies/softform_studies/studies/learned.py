@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from softform_core.arrays import Array
-from softform_core.frames.frames import Frames
 from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.training.displacement_prior import load_displacement_prior
@@ -48,7 +47,6 @@ def learn(setting: Setting, frames: int, held_out: int) -> Learned:
         load_displacement_prior(robot),
     )
     recipe = setting.scale.shrunk(recipe_for(robot, DEFAULT))
-    if isinstance(captured, Frames):
-        captured, _ = learners.fit_frames(captured, recipe)
-    trained = learners.learn(captured, recipe)
+    fit, _ = learners.fit_frames(captured, recipe)
+    trained = learners.learn(fit, recipe)
     return Learned(judge, judge.predicted(None), judge.predicted(trained.sim_to_real))
