@@ -7,6 +7,7 @@ from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.training.displacement_prior import load_displacement_prior
 from softform_core.training.sim_to_real_recipes import DEFAULT
+from softform_core.training.trained_sim_to_real import TrainedSimToReal
 from softform_studies.sim_to_real.judge import Judge
 from softform_studies.sim_to_real.learners import Learners, recipe_for
 from softform_studies.sim_to_real.make_frames import make_captured
@@ -21,11 +22,13 @@ class Learned:
         judge: The true shapes.
         before: (n, P, 3) mm, by N_fk alone.
         after: (n, P, 3) mm, with sim-to-real.
+        trained: The sim-to-real model.
     """
 
     judge: Judge
     before: Array
     after: Array
+    trained: TrainedSimToReal
 
 
 def learn(setting: Setting, frames: int, held_out: int) -> Learned:
@@ -49,4 +52,4 @@ def learn(setting: Setting, frames: int, held_out: int) -> Learned:
     recipe = setting.scale.shrunk(recipe_for(robot, DEFAULT))
     fit, _ = learners.fit_frames(captured, recipe)
     trained = learners.learn(fit, recipe)
-    return Learned(judge, judge.predicted(None), judge.predicted(trained.sim_to_real))
+    return Learned(judge, judge.predicted(None), judge.predicted(trained.sim_to_real), trained)

@@ -20,8 +20,11 @@ from softform_studies.studies.layers import layers
 from softform_studies.studies.mannequin import mannequin
 from softform_studies.studies.mould import mould
 from softform_studies.studies.outcome import Outcome, Setting
+from softform_studies.studies.stick import stick
 
-OTHERS: dict[str, Callable[[Setting], Outcome]] = {study.__name__: study for study in (mould, layers, arm, mannequin)}
+OTHERS: dict[str, Callable[[Setting], Outcome]] = {
+    study.__name__: study for study in (mould, layers, arm, mannequin, stick)
+}
 """Studies that are no series of trainings, by their names."""
 
 _HISTOGRAMS = ("distances", "normal_errors")
