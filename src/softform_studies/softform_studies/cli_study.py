@@ -10,9 +10,9 @@ from softform_core.paths import DEFAULT_ROBOT, runs_dir
 
 _NAMES = (
     *("frames", "points", "kernels", "neurons", "geometric", "surrogate", "missing"),
-    *("mould", "layers", "arm", "mannequin", "stick"),
+    *("mould", "layers", "arm", "mannequin", "stick", "torsos"),
 )
-_ROBOTS = {"arm": "compressible", "mannequin": "mannequin", "stick": "manipulator"}
+_ROBOTS = {"arm": "compressible", "mannequin": "mannequin", "stick": "manipulator", "torsos": "mannequin"}
 """Studies of another robot than the membrane, unless --robot is given."""
 
 
@@ -42,6 +42,7 @@ def study(
     arm         Fig. 18: the compressible manipulator, Chamfer distances of 200 test shapes
     mannequin   Fig. 17: the mannequin, errors at four held-out actuations after ICP
     stick       Fig. 20: the soft manipulator past a stick, planned with and without sim-to-real
+    torsos      Figs. 21, 22, 24: the true mannequin brought to ten bodies, with and without sim-to-real and ICP
 
     A study takes minutes to an hour. Press Ctrl-C, or lose the power: the same command goes on where it stopped.
 

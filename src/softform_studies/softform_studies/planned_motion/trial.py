@@ -1,16 +1,14 @@
 """A motion planned for a scene, and what becomes of it in reality."""
 
-import io
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.files import write_atomically
 from softform_core.planning.goals import PointGoal
 from softform_core.planning.motion import plan_motion
 from softform_core.planning.motion_plan import MotionRequest, MotionSettings, NoMotionError
@@ -20,6 +18,7 @@ from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 from softform_rig.live_body import LiveBody
 from softform_rig.reality import Reality
+from softform_studies.kept_arrays import read_arrays, write_arrays
 from softform_studies.planned_motion.scene import Scene, spread_over
 
 CLEARANCE = 0.001
@@ -131,16 +130,12 @@ class Trial:
         Raises:
             SoftformError: If it cannot be written.
         """
-        content = io.BytesIO()
-        values: dict[str, Any] = {"rejection": self.rejection} if self.motion is None else vars(self.motion)
-        np.savez_compressed(content, **{name: _single(value) for name, value in values.items()})
-        write_atomically(path, content.getvalue())
+        write_arrays(path, {"rejection": self.rejection} if self.motion is None else vars(self.motion))
 
     @classmethod
     def read(cls, path: Path) -> Self:
         """Read what `write` has written."""
-        with np.load(path, allow_pickle=False) as content:
-            values = {name: content[name] for name in content.files}
+        values = read_arrays(path)
         return cls(None, str(values["rejection"])) if "rejection" in values else cls(Motion(**values))
 
 
@@ -185,11 +180,6 @@ def _missed_by(robot: Robot, live: LiveBody, shape: Array, goal: PointGoal) -> f
     control = robot.parametrised(live.rest, live.faces).fit(shape[None])
     points = robot.patches.evaluate(control, robot.point_parameters(goal.point))[0]
     return float(np.linalg.norm(points.mean(axis=0) - goal.place))
-
-
-def _single(value: Any) -> Any:
-    array = np.asarray(value)
-    return array.astype(np.float32) if array.dtype == np.float64 else array
 
 
 def _mm(metres: float) -> float:

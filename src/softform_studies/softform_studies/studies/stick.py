@@ -1,32 +1,24 @@
 """Fig. 20: the soft manipulator touches a ball past a stick, planned by the simulation alone and with sim-to-real."""
 
 from collections.abc import Callable
-from dataclasses import asdict
 from functools import cache
-from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
 from softform_core.errors import SoftformError
-from softform_core.forward.robot_pipeline import load_pipeline, pipeline_of
+from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.forward.surface_uncertainty import SurfaceUncertainty
-from softform_core.networks.mlp_weights import extract_mlp
-from softform_core.networks.store import load_forward_kinematics
 from softform_core.planning.motion_plan import MotionSettings
 from softform_core.planning.surface_margins import MarginedSurface
-from softform_core.training.displacement_prior import load_displacement_prior
-from softform_core.training.sim_to_real_recipes import DEFAULT
 from softform_core.units import MM_PER_M
 from softform_studies.planned_motion.arm_scene import TIP, arm_scene
 from softform_studies.planned_motion.bench import SURFACE_POINTS, Comparison
 from softform_studies.planned_motion.picture import draw_comparison, pictured
 from softform_studies.planned_motion.trial import CLEARANCE, Trial, carry_out
-from softform_studies.sim_to_real.learners import recipe_for
 from softform_studies.sim_to_real.ledger import digest_of
-from softform_studies.sim_to_real.make_frames import FRAMES_VERSION
 from softform_studies.studies.catalogue import BEFORE, OURS
-from softform_studies.studies.learned import learn
+from softform_studies.studies.learned import identity, learn
 from softform_studies.studies.outcome import Outcome, Setting
 
 SPACING = 0.008
@@ -74,41 +66,20 @@ def stick(setting: Setting) -> Outcome:
 
 def _trial(setting: Setting, seed: int, series: str, model: Callable[[], MarginedSurface]) -> Trial:
     """A motion of a scene: from its file, or planned and carried out now and written there."""
-    robot, scale = setting.robot, setting.scale
-    _, card = load_forward_kinematics(robot)
-    settings: dict[str, Any] = {
-        "version": _VERSION,
-        "robot": robot.fingerprint(),
-        "forward_kinematics": card.weights_sha256,
-        "reality": setting.reality.model_dump(mode="json"),
-        "scene": seed,
-        "spacing": SPACING,
-    }
-    if series == OURS:
-        prior = load_displacement_prior(robot)
-        settings["learned"] = {
-            "frames": scale.frames,
-            "points": scale.points,
-            "frames_version": FRAMES_VERSION,
-            "recipe": asdict(scale.shrunk(recipe_for(robot, DEFAULT))),
-            "prior": None if prior is None else prior.sha256,
-            "seed": setting.seed,
-        }
+    robot, frames = setting.robot, setting.scale.frames if series == OURS else None
+    settings = {"version": _VERSION, "scene": seed, "spacing": SPACING, **identity(setting, frames)}
     path = setting.folder / "stick" / f"{digest_of(settings)}.npz"
     if not path.is_file():
         scene = arm_scene(robot, load_pipeline(robot, SURFACE_POINTS), seed)
         trial = carry_out(model(), robot, setting.reality, scene, MotionSettings(waypoint_spacing=SPACING))
-        path.parent.mkdir(parents=True, exist_ok=True)
         trial.write(path)
     return Trial.read(path)
 
 
 def _learned(setting: Setting) -> MarginedSurface:
     """The surface as it is learned from frames of the reality, with its uncertainty."""
-    robot = setting.robot
-    trained = learn(setting, setting.scale.frames, _HELD_OUT).trained
-    network, _ = load_forward_kinematics(robot)
-    pipeline = pipeline_of(robot, extract_mlp(network), robot.patches.samples(SURFACE_POINTS), trained.sim_to_real)
+    learned = learn(setting, setting.scale.frames, _HELD_OUT)
+    pipeline, trained = learned.pipeline(setting.robot, SURFACE_POINTS), learned.trained
     spread = trained.spread_factor, trained.spread_floor_mm
     return MarginedSurface(pipeline, SurfaceUncertainty(pipeline, trained.members, *spread))
 
