@@ -43,11 +43,12 @@ def planning(
       softform bench planning --picture planning.png
       softform bench planning --gap 10 --seeds 3
     """  # noqa: D301
+    from softform_core.files import write_figure
     from softform_core.robots import load_robot
     from softform_core.threads import one_thread
     from softform_core.units import MM_PER_M
     from softform_studies.planned_motion.bench import compare, figures_of
-    from softform_studies.planned_motion.picture import pictured, write_picture
+    from softform_studies.planned_motion.picture import draw_comparison, pictured
 
     robot = load_robot(robot_name, "surface")
     with one_thread():
@@ -57,5 +58,8 @@ def planning(
     report_figures(figures_of(comparisons), json_path)
     if picture is not None:
         chosen = pictured(comparisons)
-        write_picture(picture, chosen, f"Motion past a stick: scene {chosen.seed}, reality '{reality}'")
+        figure = draw_comparison(chosen)
+        title = f"Motion past a stick: scene {chosen.seed}, reality '{reality}'"
+        figure.suptitle(title, fontsize=14, fontweight="bold", x=0.01, ha="left")
+        write_figure(picture, figure)
         click.echo(f"{picture}", file=sys.stderr)

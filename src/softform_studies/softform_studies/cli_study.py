@@ -10,9 +10,9 @@ from softform_core.paths import DEFAULT_ROBOT, runs_dir
 
 _NAMES = (
     *("frames", "points", "kernels", "neurons", "geometric", "surrogate", "missing"),
-    *("mould", "layers", "arm", "mannequin"),
+    *("mould", "layers", "arm", "mannequin", "stick", "torsos"),
 )
-_ROBOTS = {"arm": "compressible", "mannequin": "mannequin"}
+_ROBOTS = {"arm": "compressible", "mannequin": "mannequin", "stick": "manipulator", "torsos": "mannequin"}
 """Studies of another robot than the membrane, unless --robot is given."""
 
 
@@ -41,6 +41,8 @@ def study(
     layers      Fig. 9a: the largest error of N_fk by its hidden layers and their neurons
     arm         Fig. 18: the compressible manipulator, Chamfer distances of 200 test shapes
     mannequin   Fig. 17: the mannequin, errors at four held-out actuations after ICP
+    stick       Fig. 20: the soft manipulator past a stick, planned with and without sim-to-real
+    torsos      Figs. 21, 22, 24: the true mannequin brought to ten bodies, with and without sim-to-real and ICP
 
     A study takes minutes to an hour. Press Ctrl-C, or lose the power: the same command goes on where it stopped.
 
@@ -61,7 +63,7 @@ def study(
     figures = {}
     with going_on(folder), one_thread():
         for each in [one for one in _NAMES if one not in _ROBOTS] if name == "all" else [name]:
-            for path in carry_out(each, robot, described, Scale(quick), seed, folder, sys.stderr.isatty()):
+            for path in carry_out(each, robot, described, Scale.of(robot, quick), seed, folder, sys.stderr.isatty()):
                 click.echo(str(path), err=json_path == "-")
             figures[each] = by_series(folder / f"{each}.json")
     if json_path is not None:

@@ -6,9 +6,6 @@ import click
 
 from softform_core.cli.shared import json_option, report_figures
 
-_BODIES = 300
-"""Drawn; one in fourteen is of the mannequin's size."""
-
 
 @click.command()
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Of the people drawn.")
@@ -33,7 +30,7 @@ def torsos(seed: int, starts: int, output: Path | None, json_path: str | None) -
     from softform_core.robots import load_robot
     from softform_core.shapes.write import write_ply
     from softform_studies.torsos.bench import compare, deformation_mm, torso_pipeline
-    from softform_studies.torsos.bodies import draw_bodies
+    from softform_studies.torsos.bodies import BODIES, draw_bodies
     from softform_studies.torsos.picture import draw_torsos
     from softform_studies.torsos.report import figures_of, table
     from softform_studies.torsos.targets import torso_targets
@@ -41,7 +38,7 @@ def torsos(seed: int, starts: int, output: Path | None, json_path: str | None) -
     robot = load_robot("mannequin", "surface")
     folder = runs_dir() / "torsos" if output is None else output
     pipeline = torso_pipeline(robot)
-    targets = torso_targets(robot, pipeline, draw_bodies(_BODIES, seed))
+    targets = torso_targets(robot, pipeline, draw_bodies(BODIES, seed))
     folder.mkdir(parents=True, exist_ok=True)
     for target in targets:
         write_ply(folder / f"{target.name}.ply", target.shape)

@@ -128,10 +128,14 @@ def make_figures(root: Path, names: Sequence[str], again: bool, tell: Callable[[
         in_order = {one: kept[one] for one in to_run if one in kept}
         write_atomically(root / "docs" / "figures.json", (json.dumps(in_order, indent=1) + "\n").encode())
         tell(f"  done in {run['seconds']:.0f} s")
-    for block, absent in write_blocks(root, catalogue.blocks, values_of(root, catalogue, kept)):
+    waiting = write_blocks(root, catalogue.blocks, values_of(root, catalogue, kept))
+    for block, absent in waiting:
         tell(f"{block.page}, '{block.name}' stays as it is: not run yet: {', '.join(absent)}")
-    for name in foreign_revisions(root, kept):
+    foreign = foreign_revisions(root, kept)
+    for name in foreign:
         tell(f"{name} was made by revision {kept[name]['revision']}, which is no ancestor of this one: --again {name}")
+    if not (wanted or waiting or foreign):
+        tell("all figures are up to date")
     return failed
 
 

@@ -89,6 +89,13 @@ def test_a_run_that_fails_does_not_take_the_others_with_it_and_only_what_is_miss
     told.clear()
     assert make_figures(root, ("one", "two"), False, told.append) == []
     assert told[1].startswith("[1/1] two") and "| 99 |" in (root / "README.md").read_text()
+    assert "all figures are up to date" not in told
+
+
+def test_with_nothing_to_do_it_is_said(root):
+    (root / "docs" / "figures.yaml").write_text(yaml.safe_dump({"runs": {}, "blocks": []}))
+    told: list[str] = []
+    assert make_figures(root, (), False, told.append) == [] and told == ["all figures are up to date"]
 
 
 def test_fields_of_a_block():

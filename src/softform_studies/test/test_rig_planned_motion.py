@@ -7,6 +7,7 @@ import pytest
 import trimesh
 
 from softform_core.errors import SoftformError
+from softform_core.files import write_figure
 from softform_core.forward.live_pipeline import LivePipeline
 from softform_core.paths import models_dir
 from softform_core.planning.motion_plan import MotionSettings
@@ -15,9 +16,9 @@ from softform_core.robots import load_robot
 from softform_rig.reality import load_reality
 from softform_studies.ik.ik_sections import section_names
 from softform_studies.planned_motion.bench import Comparison, figures_of
-from softform_studies.planned_motion.picture import pictured, write_picture
+from softform_studies.planned_motion.picture import draw_comparison, pictured
 from softform_studies.planned_motion.scene import Stick, scene_of, spread_over
-from softform_studies.planned_motion.trial import CLEARANCE, carry_out
+from softform_studies.planned_motion.trial import CLEARANCE, Trial, carry_out
 
 SETTINGS = MotionSettings(goal_starts=1, waypoint_spacing=0.006)
 
@@ -38,9 +39,13 @@ def scene(robot, reality):
 
 
 @pytest.fixture(scope="module")
-def comparison(robot, reality, scene):
+def surfaces(robot):
     models = LivePipeline(robot, 41**2, sim_to_real=str(models_dir() / robot.name / "rig_default"))
-    surfaces = MarginedSurface(models.simulated, None), MarginedSurface(models.current, models.models.uncertainty)
+    return MarginedSurface(models.simulated, None), MarginedSurface(models.current, models.models.uncertainty)
+
+
+@pytest.fixture(scope="module")
+def comparison(robot, reality, scene, surfaces):
     return Comparison(0, scene, *(carry_out(surface, robot, reality, scene, SETTINGS) for surface in surfaces))
 
 
@@ -60,19 +65,19 @@ def test_a_scene_is_its_seeds(robot, reality, scene):
     assert np.array_equal(again.start, scene.start) and np.array_equal(again.stick.ends, scene.stick.ends)
     assert not np.allclose(other.start, scene.start)
     for one, gap in ((scene, 0.005), (other, 0.02)):
-        distances = one.stick.distances(spread_over(one.target.points, one.target.faces))
+        distances = one.stick.distances(spread_over(one.goal.points, one.goal.faces))
         assert distances.min() == pytest.approx(gap, abs=1e-6)
         robot.check_commands(robot.actuators_of(one.start))
 
 
 def test_planned_by_the_simulation_it_collides_and_by_the_learned_reality_not(comparison):
     without, learned = comparison.without, comparison.with_sim_to_real
-    assert without.execution.collides and without.plan.clearances.min() > 0.002
-    assert not learned.execution.collides and learned.execution.clearances.min() > CLEARANCE
+    assert without.motion.collides and without.motion.predicted_clearances.min() > 0.002
+    assert not learned.motion.collides and learned.motion.clearances.min() > CLEARANCE
     # What was predicted is what happens, within the uncertainty that was kept beside the clearance.
-    off = learned.execution.clearances - learned.plan.clearances
-    near = learned.plan.clearances < 0.03
-    assert (off[near] > -(learned.plan.margins[near] - CLEARANCE)).all()
+    off = learned.motion.clearances - learned.motion.predicted_clearances
+    near = learned.motion.predicted_clearances < 0.03
+    assert (off[near] > -(learned.motion.margins[near] - CLEARANCE)).all()
 
 
 def test_figures_are_json(comparison):
@@ -83,17 +88,28 @@ def test_figures_are_json(comparison):
     assert figures["of_each"][0]["with"]["least_true_clearance_mm"] > 1.0
 
 
+def test_a_motion_is_read_as_it_was_written(comparison, tmp_path):
+    trial = comparison.with_sim_to_real
+    trial.write(tmp_path / "trial.npz")
+    again = Trial.read(tmp_path / "trial.npz")
+    assert again.figures() == trial.figures()
+    assert again.motion.shapes == pytest.approx(trial.motion.shapes, abs=1e-7)
+    assert again.motion.drawn[again.motion.worst] == trial.motion.clearances.argmin()
+
+
 def test_the_picture_is_drawn(comparison, tmp_path):
-    write_picture(tmp_path / "plan.png", pictured([comparison]), "Title")
+    write_figure(tmp_path / "plan.png", draw_comparison(pictured([comparison])))
     assert (tmp_path / "plan.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_rejected_motion_is_reported(robot, reality, comparison):
+def test_a_rejected_motion_is_reported(robot, reality, surfaces, comparison, tmp_path):
     touching = scene_of(robot, reality, 0, gap=0.0005)
-    trial = carry_out(comparison.with_sim_to_real.surface, robot, reality, touching, SETTINGS)
+    trial = carry_out(surfaces[1], robot, reality, touching, SETTINGS)
     assert trial.figures()["planned"] is False and "GOAL_IN_COLLISION" in trial.rejection
     with pytest.raises(SoftformError, match="rejected"):
         trial.drawable()
+    trial.write(tmp_path / "trial.npz")
+    assert Trial.read(tmp_path / "trial.npz") == trial
     with pytest.raises(SoftformError, match="more seeds"):
         pictured([Comparison(0, touching, comparison.without, trial)])
 

@@ -19,14 +19,18 @@ def encloses(obstacle: Obstacle, points: Array) -> bool:
 
 
 def lies_within_body(obstacle: Obstacle, surface: Array, resting: Array, faces: NDArray[np.int64]) -> bool:
-    """Whether a part of the obstacle lies between resting and present surface, (P, 3) mm of (F, 3): in the robot."""
+    """Whether a part of the obstacle lies under the present surface and over the resting one, (P, 3) mm of (F, 3).
+
+    That is in the robot's body, whether it is a sheet that has risen or an arm that has bent. Where an arm has left its
+    resting place it is not.
+    """
     both = np.concatenate([surface, resting])
     vertices = obstacle.vertices
     vertices = vertices[((vertices >= both.min(axis=0)) & (vertices <= both.max(axis=0))).all(axis=1)]
     if len(vertices) == 0 or np.allclose(surface, resting, atol=1e-6):
         return False
     vertices = vertices[:: max(1, len(vertices) // _MOST_VERTICES)]
-    return bool((_side(vertices, surface, faces) * _side(vertices, resting, faces) < 0.0).any())
+    return bool(((_side(vertices, surface, faces) < 0.0) & (_side(vertices, resting, faces) > 0.0)).any())
 
 
 def _side(points: Array, surface: Array, faces: NDArray[np.int64]) -> Array:

@@ -1,4 +1,4 @@
-"""Actuations at which the robot takes a target shape: several, since one of them may lie in an obstacle."""
+"""Actuations at which the robot takes a target shape, or a point of it a place: one of them may lie in an obstacle."""
 
 import time
 from collections.abc import Callable
@@ -8,10 +8,14 @@ import numpy as np
 
 from softform_core.arrays import Array
 from softform_core.forward.forward_model import ForwardModel
+from softform_core.forward.mean_point import MeanPoint
+from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.halton import halton_actuations
+from softform_core.inverse.feature_term import FeatureTerm
 from softform_core.inverse.ik_options import IkOptions, Termination
 from softform_core.inverse.inverse import search_of, solve_prepared
 from softform_core.robots import Robot
+from softform_core.shapes.features import FeaturePoints
 from softform_core.shapes.target import TargetShape
 
 WORSE_BY = 0.1
@@ -28,8 +32,16 @@ SAME_PART = 0.02
 
 
 @dataclass(frozen=True)
+class PointGoal:
+    """A named point of the robot's surface, such as the tip of an arm, and where it shall be, (3,) m."""
+
+    point: str
+    place: Array
+
+
+@dataclass(frozen=True)
 class GoalSolution:
-    """An actuation that brings the surface to the target.
+    """An actuation that brings the surface, or a point of it, to the target.
 
     Attributes:
         actuation: (k,).
@@ -47,9 +59,9 @@ class GoalSolution:
 
 
 def goal_solutions(
-    pipeline: ForwardModel,
+    pipeline: ForwardPipeline,
     robot: Robot,
-    target: TargetShape,
+    target: TargetShape | PointGoal,
     near: Array,
     starts: int,
     max_seconds: float,
@@ -61,7 +73,7 @@ def goal_solutions(
     Args:
         pipeline: Forward kinematics.
         robot: Robot whose range bounds the solve.
-        target: Target shape, m.
+        target: Target shape, m, or a place of a named point.
         near: (k,), the first start.
         starts: Solves; from `near`, then from a Halton sequence over the range.
         max_seconds: Time for each solve, s.
@@ -69,11 +81,16 @@ def goal_solutions(
         should_stop: Ends the search with what there is.
 
     Raises:
-        SoftformError: On a bad target.
+        SoftformError: On a bad target, or if no point has the name.
     """
     options = IkOptions(robot.actuation_min, robot.actuation_max, tolerance_mm=0.01, max_seconds=max_seconds)
     others = halton_actuations(robot.actuation_min, robot.actuation_max, max(1, starts - 1), seed=0)[: starts - 1]
-    search = search_of(target)
+    led: ForwardModel
+    if isinstance(target, PointGoal):
+        led, search = MeanPoint(pipeline.at(robot.point_parameters(target.point))), None
+        features = FeatureTerm.of(led, FeaturePoints.of(np.zeros((1, 2)), target.place[None]))
+    else:
+        led, search, features = pipeline, search_of(target), None
     deadline = time.monotonic() + together_seconds
     found: list[GoalSolution] = []
     for start in [near, *others]:
@@ -81,7 +98,7 @@ def goal_solutions(
             break
         left = max(_LEAST_SECONDS, min(max_seconds, deadline - time.monotonic()))
         tried = replace(options, initial_actuation=start, max_seconds=left)
-        result = solve_prepared(pipeline, search, tried, should_stop=should_stop)
+        result = solve_prepared(led, search, tried, should_stop=should_stop, features=features)
         cut_short = result.termination is Termination.TIME_LIMIT
         found.append(GoalSolution(result.actuation, result.mean_error_mm, result.max_error_mm, result.miss, cut_short))
     found.sort(key=lambda one: one.mean_error_mm)

@@ -25,7 +25,6 @@ from softform_core.planning.surface_margins import MarginedSurface
 from softform_core.planning.sweep import MotionChecker, StoppedError
 from softform_core.planning.trajectory import trajectory_along
 from softform_core.robots import Robot
-from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
 
 _PART_FOR_GOALS = 0.5
@@ -159,7 +158,7 @@ class _Planning:
     def _goals(self) -> list[GoalSolution]:
         """Solutions of the goal that keep their margin, the best first."""
         goal, settings = self._request.goal, self._settings
-        if isinstance(goal, TargetShape):
+        if not isinstance(goal, np.ndarray):
             found = goal_solutions(
                 self._surface.pipeline,
                 self._robot,
@@ -180,7 +179,7 @@ class _Planning:
             best = found[int(np.argmax(spare))]
             solutions = (
                 f"none of the {len(found)} solutions of the target"
-                if isinstance(goal, TargetShape)
+                if not isinstance(goal, np.ndarray)
                 else "the robot at the goal actuation does not"
             )
             raise NoMotionError(

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
-from softform_core.planning.goals import GoalSolution
+from softform_core.planning.goals import GoalSolution, PointGoal
 from softform_core.planning.obstacles import Obstacle
 from softform_core.planning.planner_settings import PlannerSettings
 from softform_core.shapes.target import TargetShape
@@ -36,13 +36,13 @@ class MotionRequest:
 
     Attributes:
         start: (k,), where the robot is.
-        goal: Target shape, m; or (k,).
+        goal: Target shape, m; or a place of a named point; or (k,).
         obstacle: Obstacle to keep clear of.
         clearance: m that stays between surface and obstacle beside the allowance.
     """
 
     start: Array
-    goal: TargetShape | Array
+    goal: TargetShape | PointGoal | Array
     obstacle: Obstacle
     clearance: float
 

@@ -2,11 +2,14 @@ import numpy as np
 import pytest
 import trimesh
 
+from softform_core.forward.robot_pipeline import load_pipeline
 from softform_core.planning.clearance import ClearanceGauge
+from softform_core.planning.enclosure import lies_within_body
 from softform_core.planning.motion import plan_motion
 from softform_core.planning.motion_plan import MotionRequest, MotionSettings, NoMotionError, Rejection
 from softform_core.planning.obstacles import CloudObstacle, MeshObstacle
 from softform_core.planning.planner_settings import PlannerSettings
+from softform_core.robots import load_robot
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
 
@@ -113,6 +116,16 @@ def test_an_obstacle_under_the_sheet_is_rejected(surface, robot, kind):
     start = np.full(9, 4000.0)
     error = rejection(surface, robot, MotionRequest(start, GOAL, obstacle, 0.001), SETTINGS)
     assert error.rejection is Rejection.START_IN_COLLISION and "inside its body" in str(error)
+
+
+def test_where_an_arm_has_left_its_resting_place_is_not_in_its_body():
+    arm = load_robot("manipulator")
+    pipeline = load_pipeline(arm, 21**2)
+    bent, resting = pipeline.points(np.array([[6e4, 0.0, 0.0, 6e4, 0.0, 0.0], arm.rest_actuation]))
+    ball, faces = trimesh.creation.icosphere(1, 5.0), arm.patches.triangles(21**2)
+    for place, expected in ((resting, False), (bent, True)):
+        obstacle = MeshObstacle(ball.vertices + place[place[:, 2] > 200.0].mean(axis=0), ball.faces)
+        assert lies_within_body(obstacle, bent, resting, faces) is expected
 
 
 def test_a_stop_ends_planning(surface, robot):

@@ -86,8 +86,8 @@ def figures_of(comparisons: list[Comparison]) -> dict[str, object]:
     return {
         "scenes": len(comparisons),
         "clearance_asked_mm": 1000.0 * CLEARANCE,
-        "without_sim_to_real": _summary([one.without for one in comparisons]),
-        "with_sim_to_real": _summary([one.with_sim_to_real for one in comparisons]),
+        "without_sim_to_real": summary([one.without for one in comparisons]),
+        "with_sim_to_real": summary([one.with_sim_to_real for one in comparisons]),
         "of_each": [
             {"seed": one.seed, "without": one.without.figures(), "with": one.with_sim_to_real.figures()}
             for one in comparisons
@@ -95,15 +95,16 @@ def figures_of(comparisons: list[Comparison]) -> dict[str, object]:
     }
 
 
-def _summary(trials: list[Trial]) -> dict[str, object]:
-    executions = [trial.execution for trial in trials if trial.execution is not None]
-    if not executions:
+def summary(trials: list[Trial]) -> dict[str, object]:
+    """What became of the motions of one model, mm."""
+    motions = [trial.motion for trial in trials if trial.motion is not None]
+    if not motions:
         return {"planned": 0}
-    least = [1000.0 * float(execution.clearances.min()) for execution in executions]
+    least = [1000.0 * float(motion.clearances.min()) for motion in motions]
     return {
-        "planned": len(executions),
-        "collide": sum(execution.collides for execution in executions),
-        "collide_share": round(sum(execution.collides for execution in executions) / len(executions), 3),
+        "planned": len(motions),
+        "collide": sum(motion.collides for motion in motions),
+        "collide_share": round(sum(motion.collides for motion in motions) / len(motions), 3),
         "keep_clearance": sum(one >= 1000.0 * CLEARANCE for one in least),
         "least_true_clearance_mm": round(min(least), 2),
         "mean_least_true_clearance_mm": round(sum(least) / len(least), 2),
@@ -111,7 +112,7 @@ def _summary(trials: list[Trial]) -> dict[str, object]:
 
 
 def _said(trial: Trial) -> str:
-    if trial.execution is None:
+    if trial.motion is None:
         return f"rejected ({trial.rejection.split(':')[0]})"
-    least = 1000.0 * trial.execution.clearances.min()
-    return f"{'collides' if trial.execution.collides else 'clear'}, {least:+.2f} mm"
+    least = 1000.0 * trial.motion.clearances.min()
+    return f"{'collides' if trial.motion.collides else 'clear'}, {least:+.2f} mm"

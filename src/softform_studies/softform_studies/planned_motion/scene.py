@@ -1,4 +1,4 @@
-"""What the robot is asked: a shape to take beside a stick (paper 000, Fig. 20), from a seed."""
+"""What the robot is asked: a shape to take beside a stick, or a place to touch past one (paper 000, Fig. 20)."""
 
 from dataclasses import dataclass
 
@@ -7,6 +7,7 @@ import trimesh
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
+from softform_core.planning.goals import PointGoal
 from softform_core.robots import Robot
 from softform_core.shapes.target import TargetShape
 from softform_rig.live_body import LiveBody
@@ -60,21 +61,23 @@ class Scene:
 
     Attributes:
         start: (k,) Pa, where the robot is.
-        target: Shape to take, m: one that it really takes, under an actuation unknown to the planner.
-        stick: Over the target shape.
+        goal: Shape to take, m, or place that a named point shall touch.
+        stick: In the way.
+        ball: (3,) m, middle of the ball that is touched, or None.
     """
 
     start: Array
-    target: TargetShape
+    goal: TargetShape | PointGoal
     stick: Stick
+    ball: Array | None = None
 
 
 def scene_of(robot: Robot, reality: Reality, seed: int, gap: float = GAP) -> Scene:
-    """Draw a scene.
+    """Draw a scene of a sheet: it shall take one of its real shapes, over which the stick hangs.
 
     Args:
         robot: The robot.
-        reality: Reality in which the robot takes the target shape.
+        reality: Reality in which the robot takes the target shape, under an actuation unknown to the planner.
         seed: The same seed gives the same scene.
         gap: m between target shape and stick.
 

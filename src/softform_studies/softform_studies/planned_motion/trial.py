@@ -1,67 +1,85 @@
 """A motion planned for a scene, and what becomes of it in reality."""
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
+from softform_core.planning.goals import PointGoal
 from softform_core.planning.motion import plan_motion
-from softform_core.planning.motion_plan import MotionPlan, MotionRequest, MotionSettings, NoMotionError
+from softform_core.planning.motion_plan import MotionRequest, MotionSettings, NoMotionError
 from softform_core.planning.obstacles import obstacle_of
 from softform_core.planning.surface_margins import MarginedSurface
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 from softform_rig.live_body import LiveBody
 from softform_rig.reality import Reality
+from softform_studies.kept_arrays import read_arrays, write_arrays
 from softform_studies.planned_motion.scene import Scene, spread_over
 
 CLEARANCE = 0.001
 """m that planning is asked to keep."""
 
+_DRAWN = 9
+"""Shapes of a motion that are kept for its picture, beside the nearest one."""
+
 
 @dataclass(frozen=True)
-class Execution:
-    """What a motion is in reality, at its waypoints: quasi-static, without the lag of the pneumatics.
+class Motion:
+    """A motion that was planned and carried out: quasi-static, without the lag of the pneumatics.
 
     Attributes:
-        shapes: (n, V, 3) m, the true surfaces.
-        faces: (F, 3) triangles over them.
-        clearances: (n,) m between true surface and stick; negative: how deep the surface is inside, at most the
-            stick's radius.
+        times: (n,) s of the waypoints.
+        margins: (n,) m that were kept of the predicted surface.
+        predicted_clearances: (n,) m between predicted surface and stick.
+        clearances: (n,) m between true surface and stick; negative: how deep the surface is inside, at most the stick's
+            radius.
+        drawn: (m,) waypoints whose shapes are kept, the one of the least true clearance among them.
+        predicted: (m, P, 3) m, the surface that it was planned with.
+        predicted_faces: (F, 3) triangles over it.
+        shapes: (m, V, 3) m, the true surface.
+        faces: (F, 3) triangles over it.
+        predicted_goal_error: m, mean distance from the goal at the end, as predicted.
+        goal_error: m, that of the true surface from a place to touch; NaN for a target shape.
+        corners: Between which it is straight.
+        seconds: Of planning.
+        states_checked: Surfaces measured in planning.
     """
 
+    times: Array
+    margins: Array
+    predicted_clearances: Array
+    clearances: Array
+    drawn: NDArray[np.int64]
+    predicted: Array
+    predicted_faces: NDArray[np.integer]
     shapes: Array
     faces: NDArray[np.integer]
-    clearances: Array
+    predicted_goal_error: float
+    goal_error: float
+    corners: int
+    seconds: float
+    states_checked: int
 
     @property
     def worst(self) -> int:
-        """Waypoint of the least clearance."""
-        return int(self.clearances.argmin())
+        """Place in `drawn` of the least true clearance."""
+        return int(self.clearances[self.drawn].argmin())
 
     @property
     def collides(self) -> bool:
-        """Whether the surface meets the stick."""
+        """Whether the true surface meets the stick."""
         return bool(self.clearances.min() <= 0.0)
 
-
-@dataclass(frozen=True)
-class Drawable:
-    """A motion that was planned and carried out.
-
-    Attributes:
-        plan: The motion.
-        predicted: (n, P, 3) m, the surfaces that it was planned with.
-        predicted_faces: (F, 3) triangles over them.
-        execution: Motion in the reality.
-    """
-
-    plan: MotionPlan
-    predicted: Array
-    predicted_faces: NDArray[np.integer]
-    execution: Execution
+    @property
+    def outcome(self) -> str:
+        """What becomes of it in reality, in words."""
+        least = MM_PER_M * float(self.clearances.min())
+        return f"collides, {-least:.1f} mm deep" if self.collides else f"clear by {least:.1f} mm"
 
 
 @dataclass(frozen=True)
@@ -69,46 +87,56 @@ class Trial:
     """A motion that was planned with one model.
 
     Attributes:
-        surface: The model.
-        plan: The motion; None if it was rejected.
-        rejection: Why it was rejected; empty if it was not.
-        execution: Motion in the reality; None if there is no plan.
+        motion: The motion; None if there is none.
+        rejection: Why there is none; empty if there is one.
     """
 
-    surface: MarginedSurface
-    plan: MotionPlan | None
+    motion: Motion | None
     rejection: str = ""
-    execution: Execution | None = None
 
-    def drawable(self) -> Drawable:
-        """What a picture shows.
+    def drawable(self) -> Motion:
+        """The motion.
 
         Raises:
-            SoftformError: If the motion was rejected.
+            SoftformError: If there is none.
         """
-        if self.plan is None or self.execution is None:
+        if self.motion is None:
             raise SoftformError(f"The motion was rejected: {self.rejection}", "Draw another scene.")
-        predicted = self.surface.pipeline.points(self.plan.actuations) / MM_PER_M
-        return Drawable(self.plan, predicted, self.surface.faces, self.execution)
+        return self.motion
 
     def figures(self) -> dict[str, object]:
         """For the report, mm."""
-        if self.plan is None or self.execution is None:
+        motion = self.motion
+        if motion is None:
             return {"planned": False, "rejection": self.rejection}
-        spare = self.plan.clearances - self.plan.margins
-        return {
+        found: dict[str, object] = {
             "planned": True,
-            "corners": len(self.plan.corners),
-            "waypoints": len(self.plan.actuations),
-            "duration_s": round(float(self.plan.times[-1]), 2),
-            "goal_mean_error_mm": round(self.plan.goal.mean_error_mm, 3),
-            "least_predicted_clearance_mm": _mm(self.plan.clearances.min()),
-            "margin_kept_there_mm": _mm(self.plan.margins[spare.argmin()]),
-            "least_true_clearance_mm": _mm(self.execution.clearances.min()),
-            "collides": self.execution.collides,
-            "plan_s": round(self.plan.seconds, 2),
-            "states_checked": self.plan.states_checked,
+            "corners": int(motion.corners),
+            "waypoints": len(motion.times),
+            "duration_s": round(float(motion.times[-1]), 2),
+            "goal_mean_error_mm": round(float(motion.predicted_goal_error) * MM_PER_M, 3),
+            "least_predicted_clearance_mm": _mm(motion.predicted_clearances.min()),
+            "margin_kept_there_mm": _mm(motion.margins[(motion.predicted_clearances - motion.margins).argmin()]),
+            "least_true_clearance_mm": _mm(motion.clearances.min()),
+            "collides": motion.collides,
+            "plan_s": round(float(motion.seconds), 2),
+            "states_checked": int(motion.states_checked),
         }
+        return found if np.isnan(motion.goal_error) else found | {"true_goal_error_mm": _mm(motion.goal_error)}
+
+    def write(self, path: Path) -> None:
+        """Write it as an .npz file, lengths in single precision.
+
+        Raises:
+            SoftformError: If it cannot be written.
+        """
+        write_arrays(path, {"rejection": self.rejection} if self.motion is None else vars(self.motion))
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read what `write` has written."""
+        values = read_arrays(path)
+        return cls(None, str(values["rejection"])) if "rejection" in values else cls(Motion(**values))
 
 
 def carry_out(
@@ -119,15 +147,39 @@ def carry_out(
     Raises:
         SoftformError: If the reality has no shape on the way.
     """
-    request = MotionRequest(scene.start, scene.target, obstacle_of(scene.stick.mesh()), CLEARANCE)
+    request = MotionRequest(scene.start, scene.goal, obstacle_of(scene.stick.mesh()), CLEARANCE)
     try:
         plan = plan_motion(surface, robot, request, settings)
     except NoMotionError as error:
-        return Trial(surface, None, f"{error.rejection.name}: {error}")
+        return Trial(None, f"{error.rejection.name}: {error}")
     live = LiveBody(robot, reality)
     shapes = np.array([live.commanded_shape(actuation) for actuation in plan.actuations])
     clearances = np.array([scene.stick.distances(spread_over(shape, live.faces)).min() for shape in shapes])
-    return Trial(surface, plan, "", Execution(shapes, live.faces, clearances))
+    drawn = np.unique([*np.linspace(0, len(shapes) - 1, _DRAWN).astype(np.int64), clearances.argmin()])
+    motion = Motion(
+        times=plan.times,
+        margins=plan.margins,
+        predicted_clearances=plan.clearances,
+        clearances=clearances,
+        drawn=drawn,
+        predicted=surface.pipeline.points(plan.actuations[drawn]) / MM_PER_M,
+        predicted_faces=surface.faces,
+        shapes=shapes[drawn],
+        faces=live.faces,
+        predicted_goal_error=plan.goal.mean_error_mm / MM_PER_M,
+        goal_error=_missed_by(robot, live, shapes[-1], scene.goal) if isinstance(scene.goal, PointGoal) else np.nan,
+        corners=len(plan.corners),
+        seconds=plan.seconds,
+        states_checked=plan.states_checked,
+    )
+    return Trial(motion)
+
+
+def _missed_by(robot: Robot, live: LiveBody, shape: Array, goal: PointGoal) -> float:
+    """Distance of the named point of a true surface (V, 3) m from where it shall be, m."""
+    control = robot.parametrised(live.rest, live.faces).fit(shape[None])
+    points = robot.patches.evaluate(control, robot.point_parameters(goal.point))[0]
+    return float(np.linalg.norm(points.mean(axis=0) - goal.place))
 
 
 def _mm(metres: float) -> float:

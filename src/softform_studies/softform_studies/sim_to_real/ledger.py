@@ -38,7 +38,7 @@ class Ledger:
 
     def find(self, settings: Mapping[str, Any]) -> dict[str, Any] | None:
         """The result of a run of just these settings, or None."""
-        return self._results.get(_digest(settings))
+        return self._results.get(digest_of(settings))
 
     def keep(self, settings: Mapping[str, Any], result: dict[str, Any]) -> None:
         """Write a result down; it is on disk when this returns.
@@ -46,7 +46,7 @@ class Ledger:
         Raises:
             SoftformError: If it cannot be written.
         """
-        digest = _digest(settings)
+        digest = digest_of(settings)
         line = json.dumps({"digest": digest, "settings": settings, "result": result}, default=str)
         try:
             with self._path.open("a", encoding="utf-8") as file:
@@ -58,6 +58,7 @@ class Ledger:
         self._results[digest] = result
 
 
-def _digest(settings: Mapping[str, Any]) -> str:
+def digest_of(settings: Mapping[str, Any]) -> str:
+    """The same for the same settings, in whatever order."""
     text = json.dumps(settings, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

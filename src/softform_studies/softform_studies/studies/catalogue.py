@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
+from softform_core.robots import Robot
 from softform_core.training.marker_learning import MARKERS
 from softform_core.training.recipe import Recipe
 from softform_core.training.sim_to_real_recipes import DEFAULT, PAPER
@@ -22,9 +23,18 @@ class Scale:
 
     Attributes:
         is_quick: Whether it only shows that everything runs; its figures mean nothing.
+        full_frames: Captured frames of a run of a full study that does not vary them.
+        full_points: Points of a scan, likewise.
     """
 
     is_quick: bool = False
+    full_frames: int = 40
+    full_points: int = 1000
+
+    @classmethod
+    def of(cls, robot: Robot, is_quick: bool = False) -> Self:
+        """As the paper's Table II has it for an arm of silicone: fewer frames, of fewer points."""
+        return cls(is_quick, 30, 400) if robot.body.kind == "solid" else cls(is_quick)
 
     def pick(self, full: T, quick: T) -> T:
         """One of two, by size."""
@@ -33,7 +43,7 @@ class Scale:
     @property
     def frames(self) -> int:
         """Captured frames of a run, where the study does not vary them."""
-        return self.pick(40, 6)
+        return self.pick(self.full_frames, 6)
 
     @property
     def held_out(self) -> int:
@@ -43,7 +53,7 @@ class Scale:
     @property
     def points(self) -> int:
         """Points of a scan, where the study does not vary them."""
-        return self.pick(1000, 200)
+        return self.pick(self.full_points, 200)
 
     def shrunk(self, recipe: Recipe) -> Recipe:
         """A recipe as it is, or a very short form of it."""

@@ -20,8 +20,12 @@ from softform_studies.studies.layers import layers
 from softform_studies.studies.mannequin import mannequin
 from softform_studies.studies.mould import mould
 from softform_studies.studies.outcome import Outcome, Setting
+from softform_studies.studies.stick import stick
+from softform_studies.studies.torsos import torsos
 
-OTHERS: dict[str, Callable[[Setting], Outcome]] = {study.__name__: study for study in (mould, layers, arm, mannequin)}
+OTHERS: dict[str, Callable[[Setting], Outcome]] = {
+    study.__name__: study for study in (mould, layers, arm, mannequin, stick, torsos)
+}
 """Studies that are no series of trainings, by their names."""
 
 _HISTOGRAMS = ("distances", "normal_errors")

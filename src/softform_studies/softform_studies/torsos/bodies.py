@@ -23,6 +23,9 @@ RANGES = {
     "proportions": (0.0, 1.0),
 }
 
+BODIES = 300
+"""So many are drawn; one in fourteen is of the mannequin's size."""
+
 _ARMS = ("shoulder", "upperarm", "lowerarm", "wrist", "metacarpal", "finger")
 _HALF = 0.5
 _MIDLINE = 0.004  # m

@@ -18,11 +18,11 @@ from softform_core.units import MM_PER_M
 from softform_studies.torsos.bench import Case
 
 _COLUMNS = 5
-_COLOURS = "viridis"
-_SCALE_MM = 10.0
+ERROR_COLOURS = "viridis"
+SCALE_MM = 10.0
 _HIDDEN = (0.8, 0.8, 0.8, 1.0)
-_SKIN = (0.95, 0.78, 0.6, 1.0)
-_FRONT, _BACK = 20.0, 200.0  # degrees of azimuth: the robot's front is +x
+SKIN = (0.95, 0.78, 0.6, 1.0)
+FRONT, _BACK = 20.0, 200.0  # degrees of azimuth: the robot's front is +x
 _HALF_MM = 110.0
 
 
@@ -45,7 +45,7 @@ def draw_torsos(path: Path, robot: Robot, cases: Sequence[Case]) -> None:
             return axes
 
         _draw_case(case, robot, panel)
-    bar = ScalarMappable(Normalize(0.0, _SCALE_MM), _COLOURS)
+    bar = ScalarMappable(Normalize(0.0, SCALE_MM), ERROR_COLOURS)
     label = "distance of the shape found to the target (mm); grey: no counterpart on it"
     figure.colorbar(bar, ax=figure.axes, label=label, location="bottom", shrink=0.5, aspect=40, pad=0.01, extend="max")
     write_figure(path, figure)
@@ -56,24 +56,29 @@ def _draw_case(case: Case, robot: Robot, panel: Callable[[int], Axes3D]) -> None
     posed = case.found.pose.apply(shape.points * MM_PER_M)
     assert shape.faces is not None
     stature = f"{case.target.stature:.2f} m" + ("" if case.target.fits else ", another size")
-    _draw(
+    draw_panel(
         panel(0),
         posed,
         shape.faces,
-        np.tile(_SKIN, (len(shape.faces), 1)),
-        _FRONT,
+        np.tile(SKIN, (len(shape.faces), 1)),
+        FRONT,
         f"{case.target.name}: {stature}",
         True,
     )
     points, faces = case.found.points, robot.patches.triangles(len(case.found.points))
-    distances = ScalarMappable(Normalize(0.0, _SCALE_MM), _COLOURS).to_rgba(case.found.distances[faces].mean(axis=1))
-    colours = np.where(np.all(case.found.covered[faces], axis=1, keepdims=True), distances, _HIDDEN)
+    colours = error_colours(faces, case.found.distances, case.found.covered)
     error = f"mean {case.ours.mean_error_mm:.1f} mm (at rest {case.rest_error_mm:.1f})"
-    _draw(panel(1), points, faces, colours, _FRONT, error)
-    _draw(panel(2), points, faces, colours, _BACK, f"from the back; largest {case.ours.max_error_mm:.0f} mm")
+    draw_panel(panel(1), points, faces, colours, FRONT, error)
+    draw_panel(panel(2), points, faces, colours, _BACK, f"from the back; largest {case.ours.max_error_mm:.0f} mm")
 
 
-def _draw(
+def error_colours(faces: NDArray[np.integer], distances: Array, covered: NDArray[np.bool_]) -> Array:
+    """Colours (F, 4) of triangles over points with distances (P,) mm; grey where a corner has no counterpart."""
+    colours = ScalarMappable(Normalize(0.0, SCALE_MM), ERROR_COLOURS).to_rgba(distances[faces].mean(axis=1))
+    return np.where(np.all(covered[faces], axis=1, keepdims=True), colours, _HIDDEN)
+
+
+def draw_panel(
     axes: Axes3D,
     points: Array,
     faces: NDArray[np.integer],
@@ -82,6 +87,7 @@ def _draw(
     title: str,
     lit: bool = False,
 ) -> None:
+    """Triangles (F, 3) over points (P, 3) mm of a torso, in their colours, seen from an azimuth in degrees."""
     light = LightSource(azdeg=60.0, altdeg=40.0) if lit else None
     axes.add_collection3d(
         Poly3DCollection(points[faces], facecolors=colours, linewidths=0.0, shade=lit, lightsource=light)

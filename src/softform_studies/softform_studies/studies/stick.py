@@ -1,0 +1,101 @@
+"""Fig. 20: the soft manipulator touches a ball past a stick, planned by the simulation alone and with sim-to-real."""
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+from tqdm import tqdm
+
+from softform_core.errors import SoftformError
+from softform_core.forward.robot_pipeline import load_pipeline
+from softform_core.forward.surface_uncertainty import SurfaceUncertainty
+from softform_core.planning.motion_plan import MotionSettings
+from softform_core.planning.surface_margins import MarginedSurface
+from softform_core.units import MM_PER_M
+from softform_studies.planned_motion.arm_scene import TIP, arm_scene
+from softform_studies.planned_motion.bench import SURFACE_POINTS, Comparison
+from softform_studies.planned_motion.picture import draw_comparison, pictured
+from softform_studies.planned_motion.trial import CLEARANCE, Trial, carry_out
+from softform_studies.sim_to_real.ledger import digest_of
+from softform_studies.studies.catalogue import BEFORE, OURS
+from softform_studies.studies.learned import identity, learn
+from softform_studies.studies.outcome import Outcome, Setting
+
+SPACING = 0.008
+"""m between the waypoints at which the true arm is solved; between them it may come 0.3 mm nearer to the stick."""
+
+_HELD_OUT = 2
+
+_VERSION = 1
+"""Of how scenes are made and motions are planned."""
+
+
+def stick(setting: Setting) -> Outcome:
+    """Plan scenes 0, 1, 2, ... by both models, and carry all motions out in the reality; none is left out.
+
+    Raises:
+        SoftformError: If the robot has no tip, a model is missing, the reality has no shape, or training fails.
+    """
+    robot = setting.robot
+    if TIP not in robot.frames:
+        raise SoftformError(f"Robot '{robot.name}' has no point '{TIP}'.", "Take an arm, or name one in its `frames`.")
+    scenes = setting.scale.pick(10, 1)
+    simulated = MarginedSurface(load_pipeline(robot, SURFACE_POINTS), None)
+    models: dict[str, Callable[[], MarginedSurface]] = {
+        BEFORE: lambda: simulated,
+        OURS: cache(lambda: _learned(setting)),  # not needed where all motions are there already
+    }
+    trials: dict[str, list[Trial]] = {series: [] for series in models}
+    comparisons = []
+    with tqdm(total=scenes * len(models), desc="stick", unit="motion", disable=not setting.progress) as bar:
+        for seed in range(scenes):
+            scene = arm_scene(robot, simulated.pipeline, seed)
+            for series, model in models.items():
+                bar.set_postfix_str(f"scene {seed}, {series}")
+                trials[series].append(_trial(setting, seed, series, model))
+                bar.update()
+            comparisons.append(Comparison(seed, scene, *(each[-1] for each in trials.values())))
+    entries = [
+        {"series": series, "x": name, **_figures(some)}
+        for series, of in trials.items()
+        for name, some in (("all", of), *((f"scene {seed}", [each]) for seed, each in enumerate(of)))
+    ]
+    chosen = pictured(comparisons)
+    return Outcome(entries, draw_comparison(chosen), f"scene {chosen.seed} of {scenes}")
+
+
+def _trial(setting: Setting, seed: int, series: str, model: Callable[[], MarginedSurface]) -> Trial:
+    """A motion of a scene: from its file, or planned and carried out now and written there."""
+    robot, frames = setting.robot, setting.scale.frames if series == OURS else None
+    settings = {"version": _VERSION, "scene": seed, "spacing": SPACING, **identity(setting, frames)}
+    path = setting.folder / "stick" / f"{digest_of(settings)}.npz"
+    if not path.is_file():
+        scene = arm_scene(robot, load_pipeline(robot, SURFACE_POINTS), seed)
+        trial = carry_out(model(), robot, setting.reality, scene, MotionSettings(waypoint_spacing=SPACING))
+        trial.write(path)
+    return Trial.read(path)
+
+
+def _learned(setting: Setting) -> MarginedSurface:
+    """The surface as it is learned from frames of the reality, with its uncertainty."""
+    learned = learn(setting, setting.scale.frames, _HELD_OUT)
+    pipeline, trained = learned.pipeline(setting.robot, SURFACE_POINTS), learned.trained
+    spread = trained.spread_factor, trained.spread_floor_mm
+    return MarginedSurface(pipeline, SurfaceUncertainty(pipeline, trained.members, *spread))
+
+
+def _figures(trials: list[Trial]) -> dict[str, float | None]:
+    """Numbers of motions, and mm; None where no motion was planned."""
+    motions = [trial.motion for trial in trials if trial.motion is not None]
+    clearances = [MM_PER_M * float(motion.clearances.min()) for motion in motions]
+    misses = [MM_PER_M * float(motion.goal_error) for motion in motions]
+    return {
+        "scenes": len(trials),
+        "planned": len(motions),
+        "collide": sum(motion.collides for motion in motions),
+        "keep_clearance": sum(one >= MM_PER_M * CLEARANCE for one in clearances),
+        "least_clearance_mm": round(min(clearances), 2) if motions else None,
+        "median_clearance_mm": round(float(np.median(clearances)), 2) if motions else None,
+        "mean_tip_miss_mm": round(float(np.mean(misses)), 2) if motions else None,
+        "max_tip_miss_mm": round(max(misses), 2) if motions else None,
+    }
