@@ -46,6 +46,7 @@ def learn(setting: Setting, frames: int, held_out: int) -> Learned:
         setting.progress,
         setting.folder / "checkpoints",
         load_displacement_prior(robot),
+        robot.alike_actuations,
     )
     recipe = setting.scale.shrunk(recipe_for(robot, DEFAULT))
     if isinstance(captured, Frames):
