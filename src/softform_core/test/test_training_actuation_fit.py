@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
@@ -123,3 +124,85 @@ def test_a_transfer_carries_its_correction_into_the_pipeline(random_sim_to_real:
     uv, actuation = SHEET.samples(100), np.full((1, 9), 2000.0)
     expected = ForwardPipeline(network, uv, warp, SHEET).points(GAIN * actuation + OFFSET)
     np.testing.assert_allclose(ForwardPipeline(network, uv, corrected, SHEET).points(actuation), expected, atol=1e-4)
+
+
+SECTIONS = np.array(
+    [[3 * section + place for place in order] for section in range(3) for order in permutations(range(3))]
+)
+"""Orders in which each of three bellows sees its section, of three sections."""
+
+
+def shared(x: Array) -> Array:
+    """What a reality adds to each bellow of the arm, relative: one function of it and of both others, (n, 9)."""
+    own, next_one, last = (np.roll(x.reshape(-1, 3, 3), -turn, axis=2) for turn in range(3))
+    return (0.15 * own * (next_one + last) - 0.2 * next_one * last).reshape(x.shape)
+
+
+@pytest.fixture(scope="module")
+def arm() -> tuple[MlpWeights, ForwardPipeline]:
+    robot = load_robot("compressible")
+    network = extract_mlp(load_forward_kinematics(robot)[0])
+    return network, ForwardPipeline(network, robot.patches.samples(900), None, robot.patches)
+
+
+def felt_by(network: MlpWeights, actuation: Array) -> Array:
+    x = (actuation - network.input_offset) / network.input_scale
+    return actuation + network.input_scale * (0.04 * np.tile([1.0, -1.0, 0.5], 3) + shared(x))
+
+
+def scans_of(arm: tuple[MlpWeights, ForwardPipeline], count: int) -> Frames:
+    network, simulated = arm
+    random = np.random.default_rng(6)
+    actuation = network.input_offset + network.input_scale * random.uniform(-1.0, 1.0, (count, 9))
+    real = felt_by(network, actuation)
+    clouds, normals = [], []
+    for points, normal in zip(simulated.points(real), simulated.normals(real), strict=True):
+        chosen = random.choice(len(points), 300, replace=False)
+        clouds.append(0.001 * (points[chosen] + random.normal(0.0, 0.2, (300, 3))))
+        normals.append(normal[chosen])
+    return Frames(actuation, clouds, normals)
+
+
+def test_what_alike_sections_share_is_found(arm: tuple[MlpWeights, ForwardPipeline]) -> None:
+    network, simulated = arm
+    frames = scans_of(arm, 40)
+    others = network.input_offset + network.input_scale * np.random.default_rng(7).uniform(-1.0, 1.0, (30, 9))
+
+    def error(alike: NDArray[np.int64] | None) -> float:
+        found = fit_actuation(simulated, network, frames, alike=alike).felt(others)
+        return float(np.abs((found - felt_by(network, others)) / network.input_scale).mean())
+
+    alone, together = error(None), error(SECTIONS)
+    assert together < 0.4 * alone, (alone, together)
+    assert error(np.zeros((0, 0), dtype=np.int64)) == alone
+
+
+def test_the_shared_correction_is_symmetric_and_chains(arm: tuple[MlpWeights, ForwardPipeline]) -> None:
+    network, simulated = arm
+    found = fit_actuation(simulated, network, scans_of(arm, 30), alike=SECTIONS)
+    half, others = (
+        network.input_scale,
+        network.input_offset + network.input_scale * np.random.default_rng(8).uniform(-1.0, 1.0, (5, 9)),
+    )
+    np.testing.assert_allclose(found.before(network).forward(others), network.forward(found.felt(others)), atol=1e-4)
+
+    def bent(actuation: Array) -> Array:
+        """Second difference along the actuation: gains and offsets have none."""
+        middle, step = found.felt(actuation), 0.5 * (network.input_offset - actuation)
+        return (found.felt(actuation + step) - 2.0 * middle + found.felt(actuation - step)) / half
+
+    swapped = [2, 0, 1, 5, 3, 4, 8, 6, 7]
+    mirrored = [6, 8, 7, 0, 2, 1, 3, 5, 4]
+    for order in (swapped, mirrored):
+        np.testing.assert_allclose(bent(others[:, order]), bent(others)[:, order], atol=1e-6)
+    assert np.abs(bent(others)).max() > 1e-3
+
+
+def test_few_frames_and_other_networks_get_gains_and_offsets_alone(arm: tuple[MlpWeights, ForwardPipeline]) -> None:
+    network, simulated = arm
+    few = scans_of(arm, 8)
+    assert len(fit_actuation(simulated, network, few, alike=SECTIONS).layers.weights) == 1
+    edgy = replace(network, activation="relu")
+    plain = fit_actuation(simulated, edgy, scans_of(arm, 30), alike=SECTIONS)
+    assert len(plain.layers.weights) == 1
+    plain.before(edgy)

@@ -66,3 +66,24 @@ def test_split_is_seven_to_three_and_never_parts_an_orbit():
         assert not set(labels[parts[one]]) & set(labels[parts[other]])
     np.testing.assert_array_equal(split_shapes(labels, seed=3).test, split.test)
     assert not np.array_equal(split_shapes(labels, seed=4).test, split.test)
+
+
+def test_alike_actuations_are_those_that_symmetries_and_sections_exchange():
+    robot = load_robot("manipulator")
+    alike = robot.alike_actuations
+    assert alike.shape == (12, 3)  # two ways round for each of six chambers
+    np.testing.assert_array_equal(np.unique(alike[:, 0], return_counts=True), [np.arange(6), np.full(6, 2)])
+    rows = set(map(tuple, alike))
+    images = symmetric_images(robot, np.arange(6.0)[None], np.zeros((1, 900, 3)))
+    orders = [image[0].astype(int) for image, _ in images]
+    assert len(orders) == 6
+    for order in (*orders, np.roll(np.arange(6), 3)):
+        assert {tuple(order[list(row)]) for row in rows} == rows
+
+
+def test_no_actuations_are_alike_where_ranges_differ_or_sections_are_not_known():
+    robot = load_robot("manipulator")
+    weaker = robot.drive.model_copy(update={"maximum": [60000.0] * 5 + [50000.0]})
+    assert robot.model_copy(update={"drive": weaker}).alike_actuations.size == 0
+    assert load_robot("mannequin").alike_actuations.size == 0
+    assert load_robot("membrane").alike_actuations.size == 0

@@ -136,6 +136,16 @@ class Body(Description):
         found: Description = self._physics().drawn_reality(self, draw)
         return found
 
+    @property
+    def alike_inputs(self) -> NDArray[np.int64]:
+        """How inputs that act alike see their section of the body, (r, c) indices; none, (0, 0), by default.
+
+        A body of equal sections, each of which deforms by its own c inputs, gives a row for each order in which turned
+        and mirrored sections look the same: first an input, then the others of its section as seen from there. Each
+        input that is alike comes first in as many rows.
+        """
+        return np.zeros((0, 0), dtype=np.int64)
+
     def symmetric_images(self, actuation: Array, control_points: Array) -> list[tuple[Array, Array]]:
         """Images of shapes, (n, k) and (n, rows, columns, 3) mm, under the body's symmetries; first they themselves."""
         return [(actuation, control_points)]

@@ -257,6 +257,12 @@ class Robot(Description):
         return self._map.slew_of(self.slew_rate)
 
     @property
+    def alike_actuations(self) -> NDArray[np.int64]:
+        """`body.alike_inputs` where actuations are these inputs and have one range; else none, (0, 0)."""
+        own = isinstance(self._map, Identity) and not np.ptp([self.actuator_min, self.actuator_max], axis=1).any()
+        return self.body.alike_inputs if own else np.zeros((0, 0), dtype=np.int64)
+
+    @property
     def rest_actuation(self) -> Array:
         """Actuation nearest to that of the safe commands, (m,)."""
         return self.nearest_actuation(self.safe)

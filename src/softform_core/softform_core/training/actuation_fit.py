@@ -4,14 +4,15 @@ Sensors that are off, and a body that is softer or thinner than simulated, chang
 A few numbers are averages over all frames; what a warp of a thousand coefficients would learn of it is spoilt by what
 differs from frame to frame (registration, memory of the material). Not in paper 000.
 
-Scans tell gain and offset of each actuation. Many markers tell more: how actuators act on one another, what bends, and
-how the base sits. An arm is long: an error of a tenth in one section moves what hangs on it by its whole length, which
-a warp would have to learn of each shape anew.
+Scans tell gain and offset of each actuation, and what actuators of alike sections share. Many markers tell more: how
+actuators act on one another, what bends, and how the base sits. An arm is long: an error of a tenth in one section
+moves what hangs on it by its whole length, which a warp would have to learn of each shape anew.
 """
 
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
@@ -21,7 +22,8 @@ from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.frames.frames import Frames, MarkerFrames
 from softform_core.geometry.rigid import RigidTransform
 from softform_core.networks.mlp_weights import MlpWeights
-from softform_core.training.actuation_model import ActuationModel, Told
+from softform_core.training.actuation_model import ActuationModel, PerceptronModel, Told
+from softform_core.training.alike_model import AlikeModel
 from softform_core.units import MM_PER_M
 
 _ITERATIONS = 6
@@ -35,6 +37,8 @@ _COUPLING = 0.3
 _OUT, _INTO = 0.1, 0.7
 """Of the weights behind the neurons, over half the range, and of those before them and their biases."""
 _NEURONS, _MEMBERS, _ROUNDS = 16, 4, 4
+_FRAMES_PER_ACTUATION = 2
+"""Fewer scans do not tell what alike actuators share."""
 _MOTION = np.array([0.1, 0.1, 0.1, 10.0, 10.0, 10.0])
 """Of the base: rotation, rad, and shift, mm."""
 _INDEPENDENT = 30.0
@@ -55,8 +59,12 @@ def fit_actuation(
     network: MlpWeights,
     frames: Frames,
     deviations: tuple[float, float] = UNKNOWN,
+    alike: NDArray[np.int64] | None = None,
 ) -> ActuationCorrection:
     """Gain and offset of each actuation: nearest neighbours, distances along the mean of both normals.
+
+    Where actuators are alike, N_fk's activation is tanh, and there are frames enough, also the function that they
+    share (`training.alike_model`).
 
     Args:
         simulated: Forward kinematics at samples of the surface; what they already correct comes after this one.
@@ -64,8 +72,10 @@ def fit_actuation(
         frames: Captured frames.
         deviations: Standard deviations that are expected of the gain's difference from one, and of the offset over
             half the range.
+        alike: (r, s) of a body whose sections are alike, see `Robot.alike_actuations`; None or (0, 0) of any other.
     """
-    model = ActuationModel(frames.actuation, network.input_offset, network.input_scale)
+    half = network.input_scale
+    model = PerceptronModel(frames.actuation, network.input_offset, half)
     clouds = [MM_PER_M * cloud for cloud in frames.clouds]
 
     def look(felt: Array, _: Array) -> tuple[list[Array], list[Array], list[Array]]:
@@ -80,8 +90,18 @@ def fit_actuation(
             rows.append(np.einsum("mxk,mx->mk", slopes[frame][nearest], between))
         return rests, rows, [np.zeros((len(rest), 0)) for rest in rests]
 
-    unknowns, _, _ = _affine(model, look, _expected(model, *deviations, 0.0), np.zeros(0))
-    return model.correction([unknowns])
+    still = np.zeros(0)
+    unknowns, _, _ = _affine(model, look, _expected(model, *deviations, 0.0), still)
+    enough = len(frames) >= _FRAMES_PER_ACTUATION * len(half)
+    if alike is None or not len(alike) or network.activation != "tanh" or not enough:
+        return model.correction([unknowns])
+    shared = AlikeModel.of(frames.actuation, network.input_offset, half, alike)
+    expected = shared.expected(*deviations)
+    unknowns = shared.unknowns(*model.parts(unknowns)[:2])
+    for _ in range(_ROUNDS):
+        told, _ = _told(shared, look, unknowns, still)
+        unknowns, _ = shared.improved(unknowns, still, told, expected, still)
+    return shared.correction(unknowns)
 
 
 def fit_actuation_to_markers(
@@ -116,11 +136,11 @@ def fit_actuation_to_markers(
         return rests, rows, [row[there].reshape(-1, 6) for _, _, row, there in each]
 
     half = network.input_scale
-    model = ActuationModel(frames.actuation, network.input_offset, half)
+    model = PerceptronModel(frames.actuation, network.input_offset, half)
     affine, motion, noise = _affine(model, look, _expected(model, *UNKNOWN, _COUPLING), np.zeros(6))
     if network.activation != "tanh":
         return model.correction([affine]), _transform(motion)
-    model = ActuationModel(frames.actuation, network.input_offset, half, _NEURONS)
+    model = PerceptronModel(frames.actuation, network.input_offset, half, _NEURONS)
     expected = _expected(model, *UNKNOWN, _COUPLING)
     members, motions = [], []
     for seed in range(_MEMBERS):
@@ -136,7 +156,7 @@ def fit_actuation_to_markers(
     return model.correction(members), _transform(np.mean(motions, axis=0))
 
 
-def _expected(model: ActuationModel, gain: float, offset: float, coupling: float) -> Array:
+def _expected(model: PerceptronModel, gain: float, offset: float, coupling: float) -> Array:
     """Standard deviations of the unknowns."""
     k, h = len(model.half), model.neurons
     matrix = np.full((k, k), coupling)
@@ -144,7 +164,7 @@ def _expected(model: ActuationModel, gain: float, offset: float, coupling: float
     return np.concatenate([np.full(k, offset), matrix.ravel(), np.full(k * h, _OUT), np.full(h * k + h, _INTO)])
 
 
-def _affine(model: ActuationModel, look: Look, expected: Array, motion: Array) -> tuple[Array, Array, float]:
+def _affine(model: PerceptronModel, look: Look, expected: Array, motion: Array) -> tuple[Array, Array, float]:
     """Unknowns without neurons, motion, and the noise (mm) that is left."""
     unknowns, noise, k = np.zeros(len(expected)), 0.0, len(model.half)
     for _ in range(_ITERATIONS):

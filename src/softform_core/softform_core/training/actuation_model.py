@@ -4,9 +4,10 @@ In relative actuations, a / half and x = (a - middle) / half of the working rang
 
     d(a) = offset + matrix (a / half) + out tanh(into x + bias)
 
-to (a - middle) / half. A few neurons learn what bends: bellows whose folds touch at other lengths than simulated.
+to (a - middle) / half. What of these numbers is unknown is said by each model.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -51,57 +52,31 @@ class Told:
 
 
 @dataclass(frozen=True)
-class ActuationModel:
+class ActuationModel(ABC):
     """The correction at the actuations of n frames, as a function of its unknowns.
-
-    Unknowns, in order: offset (k,), matrix (k, k), out (k, h), into (h, k), bias (h,); with no neurons these are empty.
 
     Attributes:
         actuation: (n, k), commanded.
         middle: (k,) of the working range.
         half: (k,) half of the working range.
-        neurons: Their number h.
     """
 
     actuation: Array
     middle: Array
     half: Array
-    neurons: int = 0
 
     @cached_property
     def _inputs(self) -> tuple[Array, Array]:
         """A / half and x."""
         return self.actuation / self.half, (self.actuation - self.middle) / self.half
 
-    def parts(self, unknowns: Array) -> tuple[Array, Array, Array, Array, Array]:
-        """Offset, matrix, out, into and bias."""
-        k, h = len(self.half), self.neurons
-        offset, matrix, out, into, bias = np.split(unknowns, np.cumsum([k, k * k, k * h, h * k]))
-        return offset, matrix.reshape(k, k), out.reshape(k, h), into.reshape(h, k), bias
-
+    @abstractmethod
     def values(self, unknowns: Array) -> Array:
         """D (n, k)."""
-        offset, matrix, out, into, bias = self.parts(unknowns)
-        linear, x = self._inputs
-        return np.asarray(offset + linear @ matrix.T + np.tanh(x @ into.T + bias) @ out.T)
 
+    @abstractmethod
     def slopes(self, unknowns: Array) -> Array:
         """Derivative of d by the unknowns, (n, k, number)."""
-        _, _, out, into, bias = self.parts(unknowns)
-        linear, x = self._inputs
-        (n, k), h = x.shape, self.neurons
-        active = np.tanh(x @ into.T + bias)
-        slopes, each = np.zeros((n, k, len(unknowns))), np.arange(k)
-        slopes[:, each, each] = 1.0
-        for i in each:
-            slopes[:, i, k * (1 + i) : k * (2 + i)] = linear
-            at = k + k * k + h * i
-            slopes[:, i, at : at + h] = active
-        through = out * (1.0 - active**2)[:, None]
-        at = k + k * k + k * h
-        slopes[:, :, at : at + h * k] = (through[..., None] * x[:, None, None, :]).reshape(n, k, -1)
-        slopes[:, :, at + h * k :] = through
-        return slopes
 
     def improved(
         self, unknowns: Array, motion: Array, told: Told, expected: Array, expected_motion: Array
@@ -147,17 +122,62 @@ class ActuationModel:
                 break
         return unknowns, motion
 
-    def correction(self, members: list[Array]) -> ActuationCorrection:
-        """The mean of the corrections of several unknowns, as one perceptron."""
-        k, count = len(self.half), len(members)
-        parts = [self.parts(one) for one in members]
-        offset = np.mean([one[0] for one in parts], axis=0)
-        linear = np.mean([one[1] for one in parts], axis=0)
-        offset, linear = offset + linear @ (self.middle / self.half), np.eye(k) + linear
+    def _correction(self, offset: Array, matrix: Array, out: Array, into: Array, bias: Array) -> ActuationCorrection:
+        """As one perceptron; (k,), (k, k), (k, h), (h, k) and (h,), h may be 0."""
+        k = len(self.half)
+        offset, linear = offset + matrix @ (self.middle / self.half), np.eye(k) + matrix
         ends = self.middle, self.half, self.middle, self.half
-        if not self.neurons:
+        if not len(bias):
             return ActuationCorrection(MlpWeights([linear], [offset], "tanh", *ends))
-        into = np.vstack([_PASS * np.eye(k), *(one[3] for one in parts)])
-        bias = np.concatenate([np.zeros(k), *(one[4] for one in parts)])
-        out = np.hstack([linear / _PASS, *(one[2] / count for one in parts)])
-        return ActuationCorrection(MlpWeights([into, out], [bias, offset], "tanh", *ends))
+        into, bias = np.vstack([_PASS * np.eye(k), into]), np.concatenate([np.zeros(k), bias])
+        return ActuationCorrection(MlpWeights([into, np.hstack([linear / _PASS, out])], [bias, offset], "tanh", *ends))
+
+
+@dataclass(frozen=True)
+class PerceptronModel(ActuationModel):
+    """All numbers are unknown: a few neurons learn what bends, as bellows whose folds touch early.
+
+    Unknowns, in order: offset (k,), matrix (k, k), out (k, h), into (h, k), bias (h,); with no neurons these are empty.
+
+    Attributes:
+        neurons: Their number h.
+    """
+
+    neurons: int = 0
+
+    def parts(self, unknowns: Array) -> tuple[Array, Array, Array, Array, Array]:
+        """Offset, matrix, out, into and bias."""
+        k, h = len(self.half), self.neurons
+        offset, matrix, out, into, bias = np.split(unknowns, np.cumsum([k, k * k, k * h, h * k]))
+        return offset, matrix.reshape(k, k), out.reshape(k, h), into.reshape(h, k), bias
+
+    def values(self, unknowns: Array) -> Array:
+        """D (n, k)."""
+        offset, matrix, out, into, bias = self.parts(unknowns)
+        linear, x = self._inputs
+        return np.asarray(offset + linear @ matrix.T + np.tanh(x @ into.T + bias) @ out.T)
+
+    def slopes(self, unknowns: Array) -> Array:
+        """Derivative of d by the unknowns, (n, k, number)."""
+        _, _, out, into, bias = self.parts(unknowns)
+        linear, x = self._inputs
+        (n, k), h = x.shape, self.neurons
+        active = np.tanh(x @ into.T + bias)
+        slopes, each = np.zeros((n, k, len(unknowns))), np.arange(k)
+        slopes[:, each, each] = 1.0
+        for i in each:
+            slopes[:, i, k * (1 + i) : k * (2 + i)] = linear
+            at = k + k * k + h * i
+            slopes[:, i, at : at + h] = active
+        through = out * (1.0 - active**2)[:, None]
+        at = k + k * k + k * h
+        slopes[:, :, at : at + h * k] = (through[..., None] * x[:, None, None, :]).reshape(n, k, -1)
+        slopes[:, :, at + h * k :] = through
+        return slopes
+
+    def correction(self, members: list[Array]) -> ActuationCorrection:
+        """The mean of the corrections of several unknowns."""
+        offsets, matrices, outs, intos, biases = zip(*map(self.parts, members), strict=True)
+        out = np.hstack(outs) / len(members)
+        offset, matrix = np.mean(offsets, axis=0), np.mean(matrices, axis=0)
+        return self._correction(offset, matrix, out, np.vstack(intos), np.concatenate(biases))

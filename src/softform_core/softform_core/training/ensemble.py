@@ -61,6 +61,7 @@ class TrainingRun:
         start: Members of an earlier model of the same recipe to go on from; None to start as identity.
         prior: How realities of the robot displace its surface, for learning from scans; None if that is not known.
         executor: Where the members are trained.
+        alike: `Robot.alike_actuations`, for learning from scans; None if that is not known.
     """
 
     seed: int = 0
@@ -70,6 +71,7 @@ class TrainingRun:
     start: Sequence[SimToReal] | None = None
     prior: DisplacementPrior | None = None
     executor: Executor = InProcess()
+    alike: NDArray[np.int64] | None = None
 
     def start_of(self, member: int) -> MlpWeights | None:
         """N_rbf that the member of this number goes on from."""

@@ -87,7 +87,7 @@ def measure_frames_needed(robot: Robot, store: Path, seed: int) -> FramesNeeded:
     used, held_out = hold_out(recorded.numbers)
     judging = [recorded.captures[place] for place in recorded.places(held_out)]
     grid = robot.patches.samples(SURFACE_POINTS)
-    run = TrainingRun(seed, robot.patches, prior=load_displacement_prior(robot))
+    run = TrainingRun(seed, robot.patches, prior=load_displacement_prior(robot), alike=robot.alike_actuations)
 
     def errors(part: Sequence[int]) -> Array:
         frames = recorded.frames.part(recorded.places(part))

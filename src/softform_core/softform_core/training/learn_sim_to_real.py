@@ -258,7 +258,8 @@ def _train(
 ) -> TrainedSimToReal:
     start = None if earlier is None else earlier.members
     prior = load_displacement_prior(request.robot)
-    run = TrainingRun(request.seed, request.robot.patches, runs, True, start, prior, request.executor)
+    robot = request.robot
+    run = TrainingRun(request.seed, robot.patches, runs, True, start, prior, request.executor, robot.alike_actuations)
     frames = recorded.frames.part(recorded.places(used))
     if isinstance(frames, MarkerFrames):
         return train_sim_to_real_from_markers(forward_kinematics, frames, recipe, run)

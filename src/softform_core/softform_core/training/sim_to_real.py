@@ -70,7 +70,7 @@ def train_sim_to_real(
     )
     actuation = None if run.start is None else run.start[0].actuation
     if run.start is None and recipe.corrects_actuation:
-        actuation = fit_actuation(simulated, forward_kinematics, frames)
+        actuation = fit_actuation(simulated, forward_kinematics, frames, alike=run.alike)
     if actuation is not None:
         forward_kinematics = actuation.before(forward_kinematics)
     data = WarpData.of(forward_kinematics, frames.actuation, uv, kernel_uv, recipe, run.patches, run.prior)

@@ -92,7 +92,12 @@ def bench(robot: Robot, reality: Reality, settings: BenchSettings, say: Say) -> 
     judge = Judge(robot, forward_kinematics, held_out)
     recipe, seed = recipe_for(robot, settings.recipe), settings.seed
     learners = Learners(
-        forward_kinematics, judge.patches, seed, settings.progress, prior=load_displacement_prior(robot)
+        forward_kinematics,
+        judge.patches,
+        seed,
+        settings.progress,
+        prior=load_displacement_prior(robot),
+        alike=robot.alike_actuations,
     )
     frames, unfit = learners.fit_frames(frames, recipe)
     for flag in unfit:

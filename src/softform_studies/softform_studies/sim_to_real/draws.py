@@ -123,7 +123,7 @@ def _measure(
     sizes = settings.frames, settings.held_out, settings.points
     frames, held_out, missing = make_captured(robot, reality, *sizes, seed)
     judge = Judge(robot, forward_kinematics, held_out)
-    learners = Learners(forward_kinematics, judge.patches, seed, prior=prior)
+    learners = Learners(forward_kinematics, judge.patches, seed, prior=prior, alike=robot.alike_actuations)
     frames, unfit = learners.fit_frames(frames, settings.recipe)
     few = TrueSurfaces(held_out.actuation[:_FLOOR_SHAPES], held_out.vertices[:_FLOOR_SHAPES], held_out.faces)
     found: dict[str, Any] = {

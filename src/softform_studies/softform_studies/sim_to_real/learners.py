@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.frames.frames import Frames, MarkerFrames
@@ -44,6 +45,7 @@ class Learners:
         progress: Show progress bars.
         checkpoints: Folder from which an interrupted training goes on, or None.
         prior: How realities of the robot displace its surface, or None.
+        alike: `Robot.alike_actuations`, or None.
     """
 
     forward_kinematics: MlpWeights
@@ -52,6 +54,7 @@ class Learners:
     progress: bool = False
     checkpoints: Path | None = None
     prior: DisplacementPrior | None = None
+    alike: NDArray[np.int64] | None = None
 
     def fit_frames(
         self, frames: Frames | MarkerFrames, recipe: Recipe
@@ -121,4 +124,4 @@ class Learners:
 
     @property
     def _run(self) -> TrainingRun:
-        return TrainingRun(self.seed, self.patches, self.checkpoints, self.progress, prior=self.prior)
+        return TrainingRun(self.seed, self.patches, self.checkpoints, self.progress, prior=self.prior, alike=self.alike)

@@ -123,7 +123,12 @@ class Laboratory:
 
     def _learners(self, judge: Judge) -> Learners:
         return Learners(
-            self._forward_kinematics, judge.patches, self._seed, checkpoints=self._checkpoints, prior=self._prior
+            self._forward_kinematics,
+            judge.patches,
+            self._seed,
+            checkpoints=self._checkpoints,
+            prior=self._prior,
+            alike=self._robot.alike_actuations,
         )
 
     def _train(self, run: Run, captured: Captured) -> TrainedSimToReal:

@@ -79,6 +79,7 @@ def learn(setting: Setting, frames: int, held_out: int) -> Learned:
         setting.progress,
         setting.folder / "checkpoints",
         load_displacement_prior(robot),
+        robot.alike_actuations,
     )
     recipe = setting.scale.shrunk(recipe_for(robot, DEFAULT))
     fit, _ = learners.fit_frames(captured, recipe)

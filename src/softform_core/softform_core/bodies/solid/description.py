@@ -164,6 +164,14 @@ class SolidBody(Body):
 
         return draw(robot, self)
 
+    @property
+    def alike_inputs(self) -> NDArray[np.int64]:
+        """Each chamber, then the others of its segment, counter-clockwise and clockwise."""
+        chambers = self.cross_section.chambers
+        around = np.arange(chambers)
+        orders = [(first + side * around) % chambers for first in range(chambers) for side in (1, -1)]
+        return np.array([segment * chambers + order for segment in range(self.segments) for order in orders])
+
     def symmetric_images(self, actuation: Array, control_points: Array) -> list[tuple[Array, Array]]:
         """Images of each shape under turns by a chamber, and their mirror images in y; the end of the axis stays.
 
