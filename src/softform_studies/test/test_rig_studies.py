@@ -173,7 +173,7 @@ def test_surfaces_are_compared_as_the_paper_compares_arms_and_mannequins() -> No
     points = ForwardPipeline(weights, robot.patches.samples(JUDGED_POINTS), None, robot.patches).points(actuation)
     judge = Judge(robot, weights, TrueSurfaces(actuation, points / 1000.0, robot.patches.triangles(JUDGED_POINTS)))
     lifted = points + [0.0, 0.0, 2.0]
-    learned = Learned(judge, points, lifted)
+    learned = Learned(judge, points, lifted, SimpleNamespace())  # what was trained is not looked at
     assert chamfer_distances(learned, points) == pytest.approx(0.0, abs=1e-6)
     flat, inflated = chamfer_distances(learned, lifted)
     assert flat == pytest.approx(8.0, rel=0.01) and 0.0 < inflated < flat  # 2 mm forth and back, squared

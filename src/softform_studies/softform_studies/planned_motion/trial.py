@@ -18,7 +18,7 @@ from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 from softform_rig.live_body import LiveBody
 from softform_rig.reality import Reality
-from softform_studies.kept_arrays import read_arrays, write_arrays
+from softform_studies.sim_to_real.kept_arrays import read_arrays, write_arrays
 from softform_studies.planned_motion.scene import Scene, spread_over
 
 CLEARANCE = 0.001

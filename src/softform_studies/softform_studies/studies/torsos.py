@@ -27,7 +27,7 @@ from softform_core.units import MM_PER_M
 from softform_rig.live_body import LiveBody
 from softform_rig.reality import Reality
 from softform_studies.ik.ik_solver import from_rest
-from softform_studies.kept_arrays import read_arrays, write_arrays
+from softform_studies.sim_to_real.kept_arrays import read_arrays, write_arrays
 from softform_studies.sim_to_real.ledger import digest_of
 from softform_studies.studies.catalogue import BEFORE, OURS
 from softform_studies.studies.learned import identity, learn
