@@ -18,8 +18,8 @@ from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
 from softform_rig.live_body import LiveBody
 from softform_rig.reality import Reality
-from softform_studies.sim_to_real.kept_arrays import read_arrays, write_arrays
 from softform_studies.planned_motion.scene import Scene, spread_over
+from softform_studies.sim_to_real.kept_arrays import read_arrays, write_arrays
 
 CLEARANCE = 0.001
 """m that planning is asked to keep."""
