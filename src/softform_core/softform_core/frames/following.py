@@ -21,7 +21,7 @@ from softform_core.surface.feet import Feet, feet_on
 from softform_core.units import MM_PER_M
 
 LEAST_CHANGE_MM = 1.5
-"""Mean change of the simulated heights from which a change must be seen."""
+"""Change of the simulated heights, in the mean or for one actuator where it is largest, from which it must be seen."""
 
 STUCK_RATIO = 0.3
 """A captured change that is a smaller part of the simulated one is none; in the shipped realities it is above 0.9."""
@@ -159,14 +159,25 @@ class ShapeJudge:
     def _deaf(self, actuation: Array, heights: Array) -> str:
         apparent = self.apparent_actuation(actuation, heights)
         off = (apparent - actuation) / (self._robot.actuation_max - self._robot.actuation_min)
-        wrong = np.flatnonzero((off < TOO_LOW) | (off > TOO_HIGH))
-        if not len(wrong):
+        wrong = [
+            c
+            for c in np.flatnonzero((off < TOO_LOW) | (off > TOO_HIGH))
+            if self._shows(c, actuation, apparent, heights)
+        ]
+        if not wrong:
             return ""
         names, unit = self._robot.actuation_names, self._robot.unit
         listed = ", ".join(
             f"{names[c]} is at {actuation[c]:.4g} {unit} and looks like {apparent[c]:.4g} {unit}" for c in wrong
         )
         return f"the shape does not follow the actuation: {listed}. Check the devices, and the order of the actuators."
+
+    def _shows(self, actuator: int, actuation: Array, apparent: Array, heights: Array) -> bool:
+        """Whether the shape would be another one if this actuator alone were as it seems: others may lie over it."""
+        reference, other = self._reference(actuation), actuation.astype(np.float64)
+        other[actuator] = apparent[actuator]
+        change = self._simulated_heights(other, reference)[0] - self._simulated_heights(actuation, reference)[0]
+        return bool(np.nanmax(np.abs(change[np.isfinite(heights)]), initial=0.0) > LEAST_CHANGE_MM)
 
     def _cell_means(self, values: Array, feet: Feet) -> Array:
         """Mean of values (M, q) over the cells in which their feet lie, (n g g, q), NaN in empty cells."""
