@@ -31,8 +31,8 @@ TOO_LOW, TOO_HIGH = -0.35, 0.6
 realities, whose sheets are softer than the simulated one, it lies at -0.15 … 0.42."""
 
 UNEXPLAINED = 0.4
-"""Part of a deviation of heights that may be left where one actuator explains it: at most 0.17 of a sheet's jammed
-chambers, at least 0.52 of the mannequin's chambers that follow and lie under others."""
+"""Part of a deviation of heights that may be left where one actuator explains it: at most 0.17 of jammed chambers of
+the membrane (realities `worn` and of the tests), at least 0.7 of the mannequin's that follow and lie under others."""
 
 _LATEST = 10
 """Kept frames with which one of an arm is compared: a robot that is stuck shows one of the last."""
@@ -177,17 +177,17 @@ class ShapeJudge:
         return f"the shape does not follow the actuation: {listed}. Check the devices, and the order of the actuators."
 
     def _explains(self, actuator: int, actuation: Array, apparent: Array, heights: Array) -> bool:
-        """Whether this actuator alone, where it seems to be, explains heights that are not those of the command.
+        """Whether heights that are not those of the command are explained only if this actuator is where it seems.
 
         Another chamber may lie over it: then what it seems to be is what the simulation errs by.
         """
-        reference, other = self._reference(actuation), actuation.astype(np.float64)
-        other[actuator] = apparent[actuator]
-        commanded, instead = (self._simulated_heights(one, reference)[0] for one in (actuation, other))
-        change = np.where(np.isfinite(heights), np.abs(instead - commanded), np.nan)
+        reference, instead = self._reference(actuation), apparent.copy()
+        instead[actuator] = actuation[actuator]
+        seeming, followed = (self._simulated_heights(one, reference)[0] for one in (apparent, instead))
+        change = np.where(np.isfinite(heights), np.abs(followed - seeming), np.nan)
         most = np.nanmax(change, initial=0.0)
         moved = change > 0.5 * most
-        before, left = (float(np.linalg.norm((heights - one)[moved])) for one in (commanded, instead))
+        left, before = (float(np.linalg.norm((heights - one)[moved])) for one in (seeming, followed))
         return bool(most > LEAST_CHANGE_MM and left < UNEXPLAINED * before)
 
     def _cell_means(self, values: Array, feet: Feet) -> Array:
