@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.bodies.placement import Elements, Placed
-from softform_core.bodies.rotations import TANGENT, crossed, mean_tangent_derivative, turned_hessian
+from softform_core.bodies.rotations import TANGENT, mean_tangent_derivative, turned_hessian
 from softform_core.geometry.rigid import hat
 
 
@@ -75,26 +75,20 @@ def weight_terms(gravity: Array, moved: Array, turning: Array, blocks: Array) ->
     """
     samples, count, d = moved.shape[:3]
     pulls = (turning @ hat(gravity)).reshape(samples, -1, 3)  # turns x gravity
-    pairs = pulls @ moved.reshape(samples, -1, 3).swapaxes(1, 2)
-    pairs *= _pairs(count, d)
-    hessian = pairs + pairs.swapaxes(1, 2)
-    diagonal(hessian, count)[:] = blocks.swapaxes(0, 1)
+    upper = pulls @ moved.reshape(samples, -1, 3).swapaxes(1, 2) * _pairs(count, d)
+    hessian: Array = upper + upper.swapaxes(1, 2)
+    diagonal(hessian, count)[:] = blocks
     return -(moved @ gravity).reshape(samples, -1), hessian
 
 
 @cache
 def _pairs(count: int, d: int) -> Array:
     """1 where the row's element comes before the column's, (E d, E d)."""
-    return np.kron(np.triu(np.ones((count, count)), 1), np.ones((d, d)))
+    return np.asarray(np.kron(np.triu(np.ones((count, count)), 1), np.ones((d, d))), dtype=np.float64)
 
 
 def diagonal(hessian: Array, count: int) -> Array:
-    """View (E, n, d, d) on the diagonal blocks of Hessians (n, E d, E d)."""
+    """View (n, E, d, d) on the diagonal blocks of Hessians (n, E d, E d)."""
     blocks = hessian.reshape(len(hessian), count, hessian.shape[1] // count, count, -1)
-    view: Array = np.einsum("neiej->enij", blocks)
+    view: Array = np.einsum("neiej->neij", blocks)
     return view
-
-
-def from_the_end(values: Array) -> Array:
-    """Sums (n, E, …) of all that comes at an element or behind it."""
-    return np.asarray(np.cumsum(values[:, ::-1], axis=1)[:, ::-1])

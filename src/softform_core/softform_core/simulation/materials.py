@@ -111,7 +111,7 @@ def scaled(material: Material, factor: float) -> Material:
 
 
 def energy_densities(law: int, coefficients: NDArray[np.float64], first_invariants: NDArray[np.float64]) -> Any:
-    """W (…, E, q) Pa at I1 (…, E, q) of the law of this number; infinite past its stretch limit; coefficients (E, c)."""
+    """W (…, E, q) Pa of coefficients (E, c), or (1, c) of all, at I1 (…, E, q); infinite past a law's stretch limit."""
     with np.errstate(divide="ignore"):
         return _BY_NUMBER[law].energy(coefficients.T[..., None], first_invariants - 3.0)
 

@@ -129,7 +129,9 @@ def test_an_elements_turn_and_arc_and_their_derivative(phi):
     turns = turns_by(phi)
     np.testing.assert_allclose(turns.turn, Rotation.from_rotvec(phi).as_matrix(), atol=1e-12)
     shares = (np.arange(4000) + 0.5) / 4000
-    np.testing.assert_allclose(turns.mean, Rotation.from_rotvec(shares[:, None] * phi).as_matrix().mean(axis=0), atol=1e-7)
+    np.testing.assert_allclose(
+        turns.mean, Rotation.from_rotvec(shares[:, None] * phi).as_matrix().mean(axis=0), atol=1e-7
+    )
     step = 1e-6 * np.eye(3)
     difference = (turns_by(phi + step).mean - turns_by(phi - step).mean)[:, :, 2] / 2e-6
     np.testing.assert_allclose(mean_tangent_derivative(turns), np.transpose(difference), atol=1e-8)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.bodies.rotations import Turns, crossed, one_after_another, series, turned_hessian, turns_by
-from softform_core.bodies.weight import from_the_end, weight_terms
+from softform_core.bodies.weight import weight_terms
 from softform_core.geometry.rigid import hat
 
 
@@ -180,8 +180,8 @@ def _weight(chain: Chain, joints: Array, placed: PlacedChain, blocks: Array) -> 
     g, before, turns, halves = chain.gravity, placed.before, placed.turns, placed.halves
     mass = np.cumsum((chain.mass + chain.plate_mass)[::-1])[::-1, None]
     middles = 0.5 * (placed.discs + placed.ends)
-    moments = from_the_end(chain.mass[:, None] * placed.discs + chain.plate_mass[:, None] * middles)
-    arm = moments - mass * placed.discs
+    moments = chain.mass[:, None] * placed.discs + chain.plate_mass[:, None] * middles
+    arm = np.cumsum(moments[:, ::-1], axis=1)[:, ::-1] - mass * placed.discs
     twists = disc_twists(placed, joints).swapaxes(2, 3)
     moved = mass[..., None] * twists[..., :3] + crossed(twists[..., 3:], arm[:, :, None])
     felt, hung = g @ before, (arm[:, :, None] @ (before @ turns.turn))[:, :, 0]

@@ -11,8 +11,6 @@ a soft spring at the natural length that stiffens without bound as the folds tou
 both branches agree at 0 up to the third derivative.
 """
 
-from typing import Any
-
 import numpy as np
 
 from softform_core.arrays import Array

@@ -31,24 +31,24 @@ class RodEnergy:
         self._rod, free = rod, rod.strains
         alike = (rod.coefficients == rod.coefficients[0]).all()
         self._coefficients = rod.coefficients[:1] if alike else rod.coefficients  # numpy is quicker with one number
-        one, length = np.ones_like(rod.length), rod.length
-        in_fibres = np.stack([rod.scale / length, rod.scale / length, one, one], axis=1)[:, None]
-        # Factors (E, d): of the bends in the fibres' stretch, and of the sum over fibres in the gradient.
-        self._unit = in_fibres[:, 0, free]
-        self._weights = length * rod.scale**2
-        self._gradient_unit = 2.0 * self._weights[:, None] * self._unit
+        length, weights = rod.length, rod.length * rod.scale**2
+        in_fibres = np.where(np.arange(4) < 2, (rod.scale / length)[:, None], 1.0)  # (E, 4) strains of unit bends
+        self._weights, self._unit = weights, in_fibres[:, free]
+        self._gradient_unit = 2.0 * weights[:, None] * self._unit
         self._hessian_unit = self._gradient_unit[:, :, None] * self._unit[:, None, :]
-        linear = np.stack([0.0 * one, 0.0 * one, rod.torsion / length, length * rod.limiter], axis=1)[:, free]
-        self._linear, self._linear_blocks = linear, linear[:, :, None] * np.eye(len(free))
+        linear = np.zeros((len(length), 4))
+        linear[:, 2], linear[:, 3] = rod.torsion / length, length * rod.limiter
+        self._linear = linear[:, free]
+        self._linear_blocks = self._linear[:, :, None] * np.eye(len(free))
         arms = by_strains(rod.fibre_place)[:, free]  # (F, d)
         weighted = rod.fibre_area[:, None] * arms
         self._arms, self._weighted = np.ascontiguousarray(arms.T), weighted
         self._products = (weighted[:, :, None] * arms[:, None]).reshape(len(arms), -1)
         of_section = np.arange(rod.chambers) // max(1, rod.chambers // (int(rod.section[-1]) + 1))
-        areas = (rod.section[:, None] == of_section) * self._weights[:, None] * rod.chamber_area  # times length, (E, k)
-        moved = areas[..., None] * in_fibres * by_strains(rod.chamber_place)
-        self.pushes = -moved[..., free].swapaxes(1, 2).reshape(linear.size, -1)
-        self._volumes = areas.sum(0)
+        volumes = (rod.section[:, None] == of_section) * weights[:, None] * rod.chamber_area  # (E, k), at rest
+        grown = volumes[..., None] * in_fibres[:, None] * by_strains(rod.chamber_place)
+        self.pushes = -grown[..., free].swapaxes(1, 2).reshape(self._linear.size, -1)
+        self._volumes = volumes.sum(0)
 
     def energies(self, bends: Array, pressures: Array) -> Array:
         """Pi (n,), J, under pressures (n, k); infinite where a fibre would be crushed."""

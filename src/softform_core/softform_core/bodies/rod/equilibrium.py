@@ -9,8 +9,8 @@ from softform_core.arrays import Array
 from softform_core.bodies.placement import Placed, ends, place, twists
 from softform_core.bodies.rod.energy import RodEnergy
 from softform_core.bodies.rod.model import Rod
-from softform_core.bodies.weight import Weight
 from softform_core.bodies.rotations import crossed
+from softform_core.bodies.weight import Weight
 from softform_core.errors import SoftformError
 from softform_core.simulation.hessian import BlockHessian
 from softform_core.simulation.newton import find_equilibria
@@ -28,7 +28,7 @@ class RodProblem:
     The unknowns are its free bends, see `bodies.placement`: strains, curvatures times the element's length.
     """
 
-    batch = 64
+    batch = 32
     faces: NDArray[np.int32] = np.zeros((0, 3), dtype=np.int32)
     frames = {"tip": 0}
     is_slack = False
@@ -147,6 +147,7 @@ def solve_equilibria(problem: RodProblem, actuators: Array, starts: Array | None
         )
     found = find_equilibria(problem, actuators, None if starts is None else problem.unknowns(starts))
     strains = problem.strains(found.unknowns)
+    strains[~found.found] = np.nan
     return RodEquilibria(strains, problem.points(found.unknowns)[:, 0], found.iterations, found.failures)
 
 

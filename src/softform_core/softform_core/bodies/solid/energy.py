@@ -148,7 +148,7 @@ def _law_stresses(solid: Solid, f: Array, change: Array) -> Array:
     c, volume = _cofactors(f)
     inverse = c.swapaxes(2, 3) @ c / (volume**2)[..., None, None]
     scale, trace = volume ** (-2.0 / 3.0), _dot(f, f)
-    _, slope, curvature = law_energies(solid.law, solid.coefficients, scale * trace)
+    slope, curvature = energy_slopes(solid.law, solid.coefficients, scale * trace)
     grown, compressed = np.trace(change, axis1=2, axis2=3), _dot(inverse, change)
     factor = slope + curvature * scale * (grown - trace / 3.0 * compressed) - slope / 3.0 * compressed
     twice = (slope * trace / 3.0)[..., None, None] * (inverse @ change @ inverse)

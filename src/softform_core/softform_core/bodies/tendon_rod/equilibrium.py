@@ -33,7 +33,7 @@ class TendonRodProblem(RodProblem):
             hessian += own.blocks[:, 0]
         else:
             blocks += own.blocks
-        diagonal(hessian, self.rod.elements)[:] += blocks.swapaxes(0, 1)
+        diagonal(hessian, self.rod.elements)[:] += blocks
         return gradient + pulled, BlockHessian(hessian[:, None])
 
     def load_derivative(self, unknowns: Array, actuators: Array) -> Array:
