@@ -94,10 +94,10 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test as its file; tests of a file, and all of rods, which compile the same, run in one worker."""
+    """Mark each test as its file; tests of a file run in one worker."""
     for item in items:
         if item.path.is_relative_to(_SOURCES):
-            item.add_marker(pytest.mark.xdist_group("rods" if item.path.parent.name == "rods" else item.path.stem))
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
         for mark in marks_of(item.path):
             item.add_marker(mark)
 

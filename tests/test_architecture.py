@@ -186,7 +186,7 @@ def test_no_timer_follows_the_time_of_day():
 
 
 OF_ONE_SOLVER = {"simulate_manipulator.py", "solid_in_felupe.py"}
-"""Benchmarks that set the solver of one kind beside another program's; those in `assembly` beside numpy."""
+"""Benchmarks that set the solver of one kind beside another program's."""
 
 
 def test_only_a_body_knows_its_kind():
@@ -195,7 +195,7 @@ def test_only_a_body_knows_its_kind():
     kinds = {f"softform_core.bodies.{path.parent.name}" for path in bodies.glob("*/__init__.py")}
     assert len(kinds) >= 2
     for path in SRC.glob("softform_*/softform_*/**/*.py"):
-        if not path.is_relative_to(bodies) and path.name not in OF_ONE_SOLVER and path.parent.name != "assembly":
+        if not path.is_relative_to(bodies) and path.name not in OF_ONE_SOLVER:
             known = {name for name in imported_modules(path) if ".".join(name.split(".")[:3]) in kinds}
             assert not known, f"{path} imports {known}"
 

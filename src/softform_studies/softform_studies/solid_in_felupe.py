@@ -15,7 +15,7 @@ from scipy.sparse.linalg import spsolve
 from softform_core.arrays import Array
 from softform_core.bodies.solid.elements import line_shapes, triangle_rule, triangle_shapes, wedge
 from softform_core.bodies.solid.model import Solid
-from softform_core.simulation.materials import strain_energies
+from softform_core.simulation.materials import energy_slopes
 
 _TOLERANCE = 1e-7  # of the reaction forces
 _MOST_ITERATIONS = 30
@@ -73,7 +73,7 @@ class _Shape:
         """W' and W'' (q, E)."""
         volume = np.linalg.det(np.moveaxis(f, (0, 1), (-2, -1)))
         invariant = volume ** (-2.0 / 3.0) * np.einsum("ij...,ij...->...", f, f)
-        _, slope, curvature = strain_energies(self._law, self._coefficients, invariant.T)
+        slope, curvature = energy_slopes(self._law, self._coefficients, invariant.T)
         return slope.T, curvature.T
 
     def _stretched(self, f: Array) -> tuple[Array, Array]:

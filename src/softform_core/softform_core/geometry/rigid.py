@@ -8,6 +8,9 @@ from scipy.spatial.transform import Rotation
 from softform_core.arrays import Array
 from softform_core.errors import SoftformError
 
+_HATS = np.cross(np.eye(3)[:, None], np.eye(3)).swapaxes(1, 2).reshape(3, 9)
+"""`hat` of each unit vector."""
+
 
 @dataclass(frozen=True)
 class RigidTransform:
@@ -57,9 +60,8 @@ class RigidTransform:
 
 def hat(v: Array) -> Array:
     """Matrices (…, 3, 3) of the cross product with v (…, 3)."""
-    found = np.zeros((*v.shape, 3))
-    found[..., 0, 1], found[..., 0, 2], found[..., 1, 2] = -v[..., 2], v[..., 1], -v[..., 0]
-    return found - found.swapaxes(-1, -2)
+    found: Array = (v @ _HATS).reshape(*v.shape, 3)
+    return found
 
 
 def centroid(points: Array) -> Array:

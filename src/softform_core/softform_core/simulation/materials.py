@@ -27,38 +27,49 @@ class Law:
     Attributes:
         positive: Coefficients that must be positive.
         shear_modulus: mu at small strain, Pa, of the coefficients, Pa.
-        energy: Numba function of the coefficients and j: W, dW/dI1, d2W/dI1^2.
+        energy: W of the coefficients and j: numbers, then numba compiles it, or arrays.
+        slopes: dW/dI1 and d2W/dI1^2 of the same.
     """
 
     positive: tuple[bool, ...]
     shear_modulus: Callable[[NDArray[np.float64]], float]
     energy: Any
+    slopes: Any
 
 
-@numba.njit(inline="always")
 def _neo_hookean(coefficients, j):  # type: ignore[no-untyped-def]
-    return 0.5 * coefficients[0] * j, 0.5 * coefficients[0], 0.0
+    return 0.5 * coefficients[0] * j
 
 
-@numba.njit(inline="always")
+def _neo_hookean_slopes(coefficients, j):  # type: ignore[no-untyped-def]
+    return 0.5 * coefficients[0], 0.0 * j
+
+
 def _yeoh(coefficients, j):  # type: ignore[no-untyped-def]
     c1, c2, c3 = coefficients[0], coefficients[1], coefficients[2]
-    return j * (c1 + j * (c2 + j * c3)), c1 + j * (2.0 * c2 + 3.0 * j * c3), 2.0 * c2 + 6.0 * j * c3
+    return j * (c1 + j * (c2 + j * c3))
 
 
-@numba.njit(inline="always")
+def _yeoh_slopes(coefficients, j):  # type: ignore[no-untyped-def]
+    c1, c2, c3 = coefficients[0], coefficients[1], coefficients[2]
+    return c1 + j * (2.0 * c2 + 3.0 * c3 * j), 2.0 * c2 + 6.0 * c3 * j
+
+
 def _gent(coefficients, j):  # type: ignore[no-untyped-def]
     mu, j_max = coefficients[0], coefficients[1]
-    if j >= j_max:
-        return np.inf, 0.0, 0.0  # past the stretch limit
-    left = j_max - j
-    return -0.5 * mu * j_max * np.log(1.0 - j / j_max), 0.5 * mu * j_max / left, 0.5 * mu * j_max / left**2
+    return -0.5 * mu * j_max * np.log(np.maximum(1.0 - j / j_max, 0.0))  # infinite past the stretch limit
+
+
+def _gent_slopes(coefficients, j):  # type: ignore[no-untyped-def]
+    mu, j_max = coefficients[0], coefficients[1]
+    left = np.maximum(j_max - j, 1e-9 * j_max)
+    return 0.5 * mu * j_max / left, 0.5 * mu * j_max / left**2
 
 
 LAWS = {
-    "neo_hookean": Law((True,), lambda c: c[0], _neo_hookean),
-    "yeoh": Law((True, False, False), lambda c: 2.0 * c[0], _yeoh),
-    "gent": Law((True, True), lambda c: c[0], _gent),
+    "neo_hookean": Law((True,), lambda c: c[0], _neo_hookean, _neo_hookean_slopes),
+    "yeoh": Law((True, False, False), lambda c: 2.0 * c[0], _yeoh, _yeoh_slopes),
+    "gent": Law((True, True), lambda c: c[0], _gent, _gent_slopes),
 }
 """Every law by its name in a robot's description."""
 
@@ -99,37 +110,44 @@ def scaled(material: Material, factor: float) -> Material:
     return Material(law=material.law, coefficients=coefficients)
 
 
+def energy_densities(law: int, coefficients: NDArray[np.float64], first_invariants: NDArray[np.float64]) -> Any:
+    """W (…, E, q) Pa of coefficients (E, c), or (1, c) of all, at I1 (…, E, q); infinite past a law's stretch limit."""
+    with np.errstate(divide="ignore"):
+        return _BY_NUMBER[law].energy(coefficients.T[..., None], first_invariants - 3.0)
+
+
+def energy_slopes(law: int, coefficients: NDArray[np.float64], first_invariants: NDArray[np.float64]) -> Any:
+    """dW/dI1 and d2W/dI1^2, Pa, as `energy_densities`; (…, E, 1) where it is constant."""
+    return _BY_NUMBER[law].slopes(coefficients.T[..., None], first_invariants - 3.0)
+
+
+_BY_NUMBER = tuple(LAWS.values())
+
+
 @numba.njit(inline="always")
 def _no_law(law, coefficients, j):  # type: ignore[no-untyped-def]
     return np.nan, np.nan, np.nan
 
 
-def _or_else(number: int, energy: Any, other: Any) -> Any:
+def _or_else(number: int, this: Law, other: Any) -> Any:
+    energy, slopes = (numba.njit(inline="always")(one) for one in (this.energy, this.slopes))
+
     @numba.njit(inline="always")
     def chosen(law, coefficients, j):  # type: ignore[no-untyped-def]
         if law == number:
-            return energy(coefficients, j)
+            slope, curvature = slopes(coefficients, j)
+            return energy(coefficients, j), slope, curvature
         return other(law, coefficients, j)
 
     return chosen
 
 
 _of_law = _no_law
-for _number, _law in reversed(list(enumerate(LAWS.values()))):
-    _of_law = _or_else(_number, _law.energy, _of_law)
+for _number, _law in reversed(list(enumerate(_BY_NUMBER))):
+    _of_law = _or_else(_number, _law, _of_law)
 
 
 @numba.njit(cache=True)
 def strain_energy(law, coefficients, first_invariant):  # type: ignore[no-untyped-def]
     """W, dW/dI1 and d2W/dI1^2 at I1, Pa, of the law of this number; infinite past a law's stretch limit."""
     return _of_law(law, coefficients, first_invariant - 3.0)
-
-
-@numba.njit(cache=True, nogil=True)
-def strain_energies(law, coefficients, first_invariants):  # type: ignore[no-untyped-def]
-    """As `strain_energy`, of many points: W and both derivatives (3, E, q), coefficients (E, c), I1 (E, q)."""
-    found = np.empty((3, *first_invariants.shape))
-    for e in range(first_invariants.shape[0]):
-        for q in range(first_invariants.shape[1]):
-            found[0, e, q], found[1, e, q], found[2, e, q] = strain_energy(law, coefficients[e], first_invariants[e, q])
-    return found

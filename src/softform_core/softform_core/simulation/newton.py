@@ -90,17 +90,18 @@ def newton(problem: EquilibriumProblem, start: Array, actuators: Array, balanced
     failures = np.full(count, "", dtype=object)
     factors: list[_Factored] = []
     before = x.copy()
-    limit = MAX_MIXED_ITERATIONS if isinstance(problem, MixedProblem) else MAX_ITERATIONS
+    mixed = problem if isinstance(problem, MixedProblem) else None  # asked once: a protocol looks up each of its names
+    limit = MAX_MIXED_ITERATIONS if mixed else MAX_ITERATIONS
     active = np.flatnonzero(np.isfinite(energy))
     failures[~np.isfinite(energy)] = "The start lets the material collapse."
     for _ in range(limit):
         if not active.size:
             break
-        if isinstance(problem, MixedProblem):
-            gradient, hessian = problem.derivatives_after(x[active], before[active], actuators[active])
+        if mixed:
+            gradient, hessian = mixed.derivatives_after(x[active], before[active], actuators[active])
             if not factors:
-                held = np.tile(problem.unloaded if balanced is None else balanced, (len(active), 1))
-                hessian = problem.derivatives_after(x[active], before[active], held)[1]
+                held = np.tile(mixed.unloaded if balanced is None else balanced, (len(active), 1))
+                hessian = mixed.derivatives_after(x[active], before[active], held)[1]
         else:
             gradient, hessian = problem.derivatives(x[active], actuators[active])
         residual[active] = np.linalg.norm(gradient, axis=1)
@@ -114,10 +115,10 @@ def newton(problem: EquilibriumProblem, start: Array, actuators: Array, balanced
         if ended.size:
             gradient, hessian = gradient[going], hessian.part(going)
         before[active] = x[active]
-        if isinstance(problem, MixedProblem):
+        if mixed:
             factor = hessian.factorised()
             step, factors = _step(factor, gradient), [(active, factor)]
-            here = _whole_step(problem, x[active], actuators[active], step)
+            here = _whole_step(mixed, x[active], actuators[active], step)
         else:
             step, factors = _descent(hessian, gradient, active)
             slope = np.einsum("nm,nm->n", gradient, step)

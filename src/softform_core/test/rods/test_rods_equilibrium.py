@@ -7,10 +7,9 @@ from scipy.integrate import solve_bvp
 from scipy.spatial.transform import Rotation
 
 from softform_core.bodies.rod.cross_section import wall_fibres
-from softform_core.bodies.rod.energy import gradient_and_hessian, total_energy
 from softform_core.bodies.rod.equilibrium import RodProblem, solve_equilibria, tip_sensitivities
-from softform_core.bodies.rod.kinematics import mean_tangent_derivative, rotation_and_mean
 from softform_core.bodies.rod.model import build_rod
+from softform_core.bodies.rotations import mean_tangent_derivative, turns_by
 from softform_core.errors import SoftformError
 from softform_core.paths import robot_file
 from softform_core.robots import Robot, load_robot
@@ -105,43 +104,37 @@ def test_pressure_alone_bends_an_even_finger_into_a_circle_of_the_beams_curvatur
 
 @pytest.mark.parametrize("robot", [THREE_CHAMBER, FINGERS], ids=lambda robot: robot.name)
 def test_gradient_and_hessian_are_derivatives_of_the_energy(robot):
-    rod = build_rod(robot.body, elements=3, gravity=[2.0, -5.0, -7.0])
-    rng = np.random.default_rng(3)
-    pressures = robot.actuators_of(rng.uniform(robot.actuation_min, robot.actuation_max))
-    strains = np.zeros((rod.elements, 4))
-    strains[:, rod.strains] = rng.normal(0.0, [3.0, 3.0, 3.0, 0.03], (rod.elements, 4))[:, rod.strains]
-    gradient, hessian = gradient_and_hessian(rod, pressures, strains)
-    units = np.tile(np.where(rod.strains == 3, 1.0, 1.0 / rod.length[0]), rod.elements)
-    step = 1e-5 * units
-    differences, second = [], []
-    for index, change in enumerate(step):
-        e, i = divmod(index, len(rod.strains))
-        ahead, behind = strains.copy(), strains.copy()
-        ahead[e, rod.strains[i]] += change
-        behind[e, rod.strains[i]] -= change
-        differences.append((total_energy(rod, pressures, ahead) - total_energy(rod, pressures, behind)) / (2 * change))
-        second.append(
-            (gradient_and_hessian(rod, pressures, ahead)[0] - gradient_and_hessian(rod, pressures, behind)[0])
-            / (2 * change)
-        )
-    np.testing.assert_allclose(units * differences, units * gradient, atol=1e-6 * np.abs(units * gradient).max())
-    scaled, exact = hessian * units[:, None] * units, np.array(second) * units[:, None] * units
-    np.testing.assert_allclose(scaled, exact, atol=1e-6 * np.abs(exact).max())
+    problem = RodProblem(build_rod(robot.body, elements=3, gravity=[2.0, -5.0, -7.0]))
+    rod, rng = problem.rod, np.random.default_rng(3)
+    pressures = robot.actuators_of(rng.uniform(robot.actuation_min, robot.actuation_max))[None]
+    strains = np.zeros((1, rod.elements, 4))
+    strains[..., rod.strains] = rng.normal(0.0, [3.0, 3.0, 3.0, 0.03], (rod.elements, 4))[:, rod.strains]
+    x = problem.unknowns(strains)
+    gradient, hessian = problem.derivatives(x, pressures)
+    step = 1e-5
+    moved = [(x + step * e, x - step * e) for e in np.eye(x.shape[1])]
+    slope = [(problem.energy(a, pressures) - problem.energy(b, pressures))[0] / (2 * step) for a, b in moved]
+    np.testing.assert_allclose(gradient[0], slope, atol=1e-6 * np.abs(gradient).max())
+    second = [problem.derivatives(a, pressures)[0] - problem.derivatives(b, pressures)[0] for a, b in moved]
+    exact, found = np.concatenate(second) / (2 * step), hessian.blocks[0, 0]
+    np.testing.assert_allclose(found, exact, atol=1e-6 * np.abs(exact).max())
     apart = np.kron(1 - np.eye(rod.elements), np.ones((len(rod.strains),) * 2)) > 0
     assert np.abs(exact[apart]).max() > 0.0
-    np.testing.assert_allclose(scaled[apart], exact[apart], atol=1e-5 * np.abs(exact[apart]).max())
+    np.testing.assert_allclose(found[apart], exact[apart], atol=1e-5 * np.abs(exact[apart]).max())
 
 
 @pytest.mark.parametrize("phi", [[0.0, 0.0, 0.0], [1e-5, -2e-5, 0.0], [0.02, 0.01, -0.03], [0.7, -1.1, 0.4]])
 def test_an_elements_turn_and_arc_and_their_derivative(phi):
     phi = np.array(phi)
-    turn, mean = rotation_and_mean(phi)
-    np.testing.assert_allclose(turn, Rotation.from_rotvec(phi).as_matrix(), atol=1e-12)
+    turns = turns_by(phi)
+    np.testing.assert_allclose(turns.turn, Rotation.from_rotvec(phi).as_matrix(), atol=1e-12)
     shares = (np.arange(4000) + 0.5) / 4000
-    np.testing.assert_allclose(mean, Rotation.from_rotvec(shares[:, None] * phi).as_matrix().mean(axis=0), atol=1e-7)
+    np.testing.assert_allclose(
+        turns.mean, Rotation.from_rotvec(shares[:, None] * phi).as_matrix().mean(axis=0), atol=1e-7
+    )
     step = 1e-6 * np.eye(3)
-    difference = [(rotation_and_mean(phi + h)[1] - rotation_and_mean(phi - h)[1])[:, 2] / 2e-6 for h in step]
-    np.testing.assert_allclose(mean_tangent_derivative(phi), np.transpose(difference), atol=1e-8)
+    difference = (turns_by(phi + step).mean - turns_by(phi - step).mean)[:, :, 2] / 2e-6
+    np.testing.assert_allclose(mean_tangent_derivative(turns), np.transpose(difference), atol=1e-8)
 
 
 def test_the_three_chambers_are_alike():

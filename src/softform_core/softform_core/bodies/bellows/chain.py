@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
-from softform_core.bodies.bellows.rotations import rotations, series, turned_hessian
-from softform_core.bodies.bellows.weight import diagonal, from_the_end, weight_terms
+from softform_core.bodies.rotations import Turns, crossed, one_after_another, series, turned_hessian, turns_by
+from softform_core.bodies.weight import weight_terms
 from softform_core.geometry.rigid import hat
 
 
@@ -67,24 +67,16 @@ class PlacedChain(NamedTuple):
     """n samples of J joints.
 
     Attributes:
-        series: (3, 3, n, J), `series` of |phi|².
-        half_series: The same of |phi / 2|².
-        turn: (n, J, 3, 3), exp(phi).
-        mean: (n, J, 3, 3), V(phi).
-        half: (n, J, 3, 3), exp(phi / 2).
-        half_mean: (n, J, 3, 3), V(phi / 2).
+        turns: By phi (n, J).
+        halves: By phi / 2 (n, J).
         before: (n, J, 3, 3) frames before the joints.
         behind: (n, J, 3, 3) frames at the ends of the plates.
         discs: (n, J, 3) m.
         ends: (n, J, 3) m, of the plates.
     """
 
-    series: Array
-    half_series: Array
-    turn: Array
-    mean: Array
-    half: Array
-    half_mean: Array
+    turns: Turns
+    halves: Turns
     before: Array
     behind: Array
     discs: Array
@@ -94,19 +86,12 @@ class PlacedChain(NamedTuple):
 def place_chain(chain: Chain, joints: Array) -> PlacedChain:
     """Place the chain with joints (n, J, 6)."""
     phi, t = joints[..., :3], joints[..., 3:]
-    tau = (phi**2).sum(-1)
-    of, of_half = series(tau), series(0.25 * tau)
-    half, half_mean = rotations(0.5 * phi, of_half)
-    turn, mean = rotations(phi, of)
-    frames = np.empty((len(joints), len(chain.height) + 1, 3, 3))
-    frames[:, 0] = chain.base
-    onwards = turn @ chain.askew
-    for e in range(len(chain.height)):
-        frames[:, e + 1] = frames[:, e] @ onwards[:, e]
+    turns, halves = turns_by(phi), turns_by(0.5 * phi)
+    frames = one_after_another(chain.base, turns.turn @ chain.askew)
     before, behind = frames[:, :-1], frames[:, 1:]
     plate = chain.plate_length[:, None] * behind[..., 2]
-    ends = np.cumsum((before @ (half @ t[..., None]))[..., 0] + plate, axis=1)
-    return PlacedChain(of, of_half, turn, mean, half, half_mean, before, behind, ends - plate, ends)
+    ends = np.cumsum((before @ (halves.turn @ t[..., None]))[..., 0] + plate, axis=1)
+    return PlacedChain(turns, halves, before, behind, ends - plate, ends)
 
 
 class _Bellows(NamedTuple):
@@ -157,7 +142,7 @@ def _linear(chain: Chain) -> Array:
 def energies(chain: Chain, pressures: Array, joints: Array) -> Array:
     """Pi (n,) J of many samples: pressures (n, k), joints (n, J, 6); infinite where discs would pass each other."""
     placed = place_chain(chain, joints)
-    of = _bellows(chain, joints, placed.half_series)
+    of = _bellows(chain, joints, placed.halves.series)
     height, e, gap = chain.height[:, None], of.strain, np.maximum(0.0, chain.contact[of.joined] - of.strain)
     law = 0.5 * chain.stiffness[of.joined] * e**2 + 0.25 * chain.hardening[of.joined] * e**4
     law += chain.contact_stiffness[of.joined] * gap**3 / 3.0
@@ -171,8 +156,7 @@ def energies(chain: Chain, pressures: Array, joints: Array) -> Array:
 def derivatives(chain: Chain, pressures: Array, joints: Array) -> tuple[Array, Array]:
     """Gradients (n, 6 J) and Hessians (n, 6 J, 6 J) of many samples."""
     placed, linear, phi = place_chain(chain, joints), _linear(chain), joints[..., :3]
-    of = _bellows(chain, joints, placed.half_series)
-    gradient, hessian = _weight(chain, joints, placed)
+    of = _bellows(chain, joints, placed.halves.series)
     stiff, cubic, hard = (one[of.joined] for one in (chain.stiffness, chain.hardening, chain.contact_stiffness))
     e, gap = of.strain, np.maximum(0.0, chain.contact[of.joined] - of.strain)
     force = stiff * e + cubic * e**3 - hard * gap**2 - (pressures * chain.area)[:, of.joined]
@@ -182,34 +166,33 @@ def derivatives(chain: Chain, pressures: Array, joints: Array) -> tuple[Array, A
     blocks += (turning[..., None, None] * (of.by_joint.swapaxes(3, 4) @ of.by_joint)).sum(2)
     c = (turning[..., None] * np.cross(of.r, of.d)).sum(2)
     cp = (c * phi).sum(-1)[..., None, None]
-    slope, curvature = (np.array([0.25, 0.0625])[:, None, None] * placed.half_series[0, 1:])[..., None, None]
+    slope, curvature = (np.array([0.25, 0.0625])[:, None, None] * placed.halves.series[0, 1:])[..., None, None]
     half = phi[..., :, None] * (2.0 * slope * c[..., None, :] + 2.0 * curvature * cp * phi[..., None, :])
     blocks[..., :3, :3] += half + half.swapaxes(2, 3) + 2.0 * slope * cp * np.eye(3)
     blocks[..., range(6), range(6)] += linear
-    diagonal(hessian, len(chain.height))[:] += blocks.swapaxes(0, 1)
+    gradient, hessian = _weight(chain, joints, placed, blocks)
     own = (force[..., None] * of.longer).sum(2) + linear * joints
     return gradient + own.reshape(len(joints), -1), hessian
 
 
-def _weight(chain: Chain, joints: Array, placed: PlacedChain) -> tuple[Array, Array]:
-    """Derivatives (n, 6 J), (n, 6 J, 6 J) of the weight under joints (n, J, 6)."""
-    phi, t, g, before = joints[..., :3], joints[..., 3:], chain.gravity, placed.before
-    of, of_half = placed.series, placed.half_series
+def _weight(chain: Chain, joints: Array, placed: PlacedChain, blocks: Array) -> tuple[Array, Array]:
+    """Derivatives (n, 6 J), (n, 6 J, 6 J) of the weight under joints (n, J, 6); adds `blocks` (n, J, 6, 6) of these."""
+    g, before, turns, halves = chain.gravity, placed.before, placed.turns, placed.halves
     mass = np.cumsum((chain.mass + chain.plate_mass)[::-1])[::-1, None]
     middles = 0.5 * (placed.discs + placed.ends)
-    moments = from_the_end(chain.mass[:, None] * placed.discs + chain.plate_mass[:, None] * middles)
-    arm = moments - mass * placed.discs
+    moments = chain.mass[:, None] * placed.discs + chain.plate_mass[:, None] * middles
+    arm = np.cumsum(moments[:, ::-1], axis=1)[:, ::-1] - mass * placed.discs
     twists = disc_twists(placed, joints).swapaxes(2, 3)
-    moved = mass[..., None] * twists[..., :3] + np.cross(twists[..., 3:], arm[:, :, None])
-    pulls = np.cross(g, twists[..., 3:])
-    felt, hung = g @ before, (arm[:, :, None] @ (before @ placed.turn))[:, :, 0]
+    moved = mass[..., None] * twists[..., :3] + crossed(twists[..., 3:], arm[:, :, None])
+    felt, hung = g @ before, (arm[:, :, None] @ (before @ turns.turn))[:, :, 0]
     own = np.zeros((*joints.shape, 6))
-    own[..., :3, :3] = 0.25 * mass[..., None] * turned_hessian(of_half[0], of_half[1], felt, t, 0.5 * phi)
-    own[..., :3, :3] += turned_hessian(of[0], of[1], felt, hung, phi)
+    half_shift = (0.25 * mass * joints[..., 3:])[None]
+    own[..., :3, :3] = turned_hessian(halves.series[:2], felt, half_shift, halves.phi)
+    own[..., :3, :3] += turned_hessian(turns.series[:2], felt, hung[None], turns.phi)
     # felt . (mean_i x turn_k) = - mean_i . (felt x turn_k)
-    own[..., :3, 3:] = -0.5 * mass[..., None] * (placed.half_mean.swapaxes(2, 3) @ hat(felt) @ placed.half)
+    own[..., :3, 3:] = -0.5 * mass[..., None] * (halves.mean.swapaxes(2, 3) @ hat(felt) @ halves.turn)
     own[..., 3:, :3] = own[..., :3, 3:].swapaxes(2, 3)
-    return weight_terms(g, moved, pulls, own)
+    return weight_terms(g, moved, twists[..., 3:], blocks - own)
 
 
 def load_derivatives(chain: Chain, joints: Array) -> Array:
@@ -225,8 +208,8 @@ def load_derivatives(chain: Chain, joints: Array) -> Array:
 def disc_twists(placed: PlacedChain, joints: Array) -> Array:
     """Shift and turn (n, J, 6, 6) of each disc by the six coordinates of the joint before it; joints (n, J, 6)."""
     found = np.zeros((*joints.shape, 6))
-    shift = (placed.half @ joints[..., 3:, None])[..., 0]
-    found[..., :3, :3] = -0.5 * (placed.before @ hat(shift) @ placed.half_mean)
-    found[..., 3:, :3] = placed.before @ placed.mean
-    found[..., :3, 3:] = placed.before @ placed.half
+    shift = (placed.halves.turn @ joints[..., 3:, None])[..., 0]
+    found[..., :3, :3] = -0.5 * (placed.before @ hat(shift) @ placed.halves.mean)
+    found[..., 3:, :3] = placed.before @ placed.turns.mean
+    found[..., :3, 3:] = placed.before @ placed.halves.turn
     return found

@@ -28,9 +28,10 @@ class ChainProblem(SkinnedArm):
     def __init__(self, chain: Chain, skin: Skin) -> None:
         self.chain = chain
         unit = np.column_stack([np.ones((len(chain.height), 3)), np.repeat(chain.height[:, None], 3, axis=1)])
+        self._unit = unit.ravel()  # angles and shifts for a unit of each unknown
         self._rest_shift = np.zeros((len(chain.height), 6))
         self._rest_shift[:, 5] = chain.height
-        super().__init__(skin, unit.ravel(), len(chain.area))
+        super().__init__(skin, unit.size, len(chain.area))
 
     def joints(self, unknowns: Array) -> Array:
         """Angles and shifts (n, J, 6) of unknowns (n, m)."""
@@ -60,7 +61,7 @@ class ChainProblem(SkinnedArm):
     def _placed_rings(self, placed: PlacedChain) -> tuple[Array, Array]:
         element, beyond = self._skin.element, self._skin.beyond > 0.0
         places = np.where(beyond[:, None], placed.ends[:, element], placed.discs[:, element])
-        at_discs = (placed.before @ placed.turn)[:, element]
+        at_discs = (placed.before @ placed.turns.turn)[:, element]
         frames = np.where(beyond[:, None, None], placed.behind[:, element], at_discs)
         places[:, 0], frames[:, 0] = 0.0, self.chain.base
         return places, frames

@@ -1,6 +1,6 @@
-"""Total potential of an arm of bellows, its gradient and its Hessian over the strains, of many samples.
+"""Total potential of an arm of bellows without its weight, its gradient and its Hessian, of many samples.
 
-    Pi(q) = sum_e l_e (sum_j phi_j(e_j) + B (kappa_1² + kappa_2²) / 2 + C kappa_3² / 2) - sum_j p_j A_j L_j(q) - weight
+    Pi(q) = sum_e l_e (sum_j phi_j(e_j) + B (kappa_1² + kappa_2²) / 2 + C kappa_3² / 2) - sum_j p_j A_j L_j(q)
 
 e_j = epsilon - kappa_2 x_1 + kappa_1 x_2 is the strain of bellow j at its axis and L_j its length: the pressure of a
 bellow works on its effective area times the change of its length. The axial law is
@@ -11,76 +11,61 @@ a soft spring at the natural length that stiffens without bound as the folds tou
 both branches agree at 0 up to the third derivative.
 """
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from softform_core.arrays import Array
 from softform_core.bodies.bellows.model import BellowsArm
-from softform_core.bodies.bellows.placement import place_arm
-from softform_core.bodies.bellows.weight import diagonal, weight
+from softform_core.bodies.placement import by_strains
 
 
-def _of_elements(arm: BellowsArm, values: NDArray[Any]) -> NDArray[Any]:
-    """Values (…, k) of the bellows as (…, E, c) of those of each element."""
-    sections = int(arm.section[-1]) + 1
-    return values.reshape(*values.shape[:-1], sections, -1)[..., arm.section, :]
+class BellowsEnergy:
+    """Energy of an arm under pressures; its bends (n, E, 4) are those of `bodies.placement`.
 
+    Args:
+        arm: The arm.
 
-def _by_strain(arm: BellowsArm) -> Array:
-    """Derivative (E, c, 4) of the bellows' strains by those of their element."""
-    x, y = _of_elements(arm, arm.place.T)
-    return np.stack([y, -x, np.zeros_like(x), np.ones_like(x)], axis=-1)
+    Attributes:
+        pushes: (4 E, k) derivative of the gradient by the pressures: the same everywhere.
+    """
 
+    def __init__(self, arm: BellowsArm) -> None:
+        elements, bellows, self._length = len(arm.length), len(arm.area), arm.length[:, None]
+        self._joined = np.arange(bellows).reshape(int(arm.section[-1]) + 1, -1)[arm.section]  # (E, c)
+        self._by_bends = by_strains(arm.place)[self._joined]  # (E, c, 4) of the bellows' strains
+        self._by_bends[..., :3] /= self._length[..., None]
+        self._lengthened = self._length[..., None] * self._by_bends
+        nil, torsion = np.zeros(elements), arm.torsion / arm.length
+        self._linear = np.stack([arm.bending / arm.length, arm.bending / arm.length, torsion, nil], axis=1)
+        self._linear_blocks = self._linear[:, :, None] * np.eye(4)
+        self._stiffness = arm.stiffness[self._joined]
+        self._shortest, self._longest = arm.shortest[self._joined], arm.longest[self._joined]
+        self._area = arm.area
+        pushes = np.zeros((elements, 4, bellows))
+        pushes[np.arange(elements)[:, None], :, self._joined] = -arm.area[self._joined][..., None] * self._lengthened
+        self.pushes = pushes.reshape(-1, bellows)
 
-def _linear(arm: BellowsArm) -> Array:
-    """Stiffness (E, 4) in bending and torsion."""
-    return arm.length[:, None] * np.stack([arm.bending, arm.bending, arm.torsion, np.zeros_like(arm.torsion)], axis=1)
+    def _law(self, bends: Array) -> tuple[Array, Array, Array]:
+        """Strain e of the bellows (n, E, c), m² and 1 - (e / m)²."""
+        strain = (self._by_bends @ bends[..., None])[..., 0]
+        limit = np.where(strain < 0.0, self._shortest, self._longest)
+        return strain, limit**2, 1.0 - (strain / limit) ** 2
 
+    def energies(self, bends: Array, pressures: Array) -> Array:
+        """Pi (n,), J, under pressures (n, k); infinite where folds would pass each other."""
+        strain, limit2, left = self._law(bends)
+        own = -0.5 * self._stiffness * limit2 * np.log(np.where(left > 0.0, left, 1.0))
+        own -= (pressures * self._area)[:, self._joined] * strain
+        energy = (self._length * own).sum(axis=(1, 2)) + 0.5 * (self._linear * bends**2).sum(axis=(1, 2))
+        return np.where((left <= 0.0).any(axis=(1, 2)), np.inf, energy)
 
-def _law(arm: BellowsArm, strains: Array) -> tuple[Array, Array, Array, Array]:
-    """Strain e of the bellows (n, E, c), K, m² and 1 - (e / m)²."""
-    strain = (_by_strain(arm) @ strains[..., None])[..., 0]
-    limit = np.where(strain < 0.0, _of_elements(arm, arm.shortest), _of_elements(arm, arm.longest))
-    return strain, _of_elements(arm, arm.stiffness), limit**2, 1.0 - (strain / limit) ** 2
-
-
-def energies(arm: BellowsArm, pressures: Array, strains: Array) -> Array:
-    """Pi (n,) J of many samples: pressures (n, k), strains (n, E, 4); infinite where folds would pass each other."""
-    strain, stiffness, limit2, left = _law(arm, strains)
-    passed = (left <= 0.0).any(axis=(1, 2))
-    own = -0.5 * stiffness * limit2 * np.log(np.where(left > 0.0, left, 1.0))
-    own -= _of_elements(arm, pressures * arm.area) * strain
-    energy = (arm.length[:, None] * own).sum(axis=(1, 2)) + 0.5 * (_linear(arm) * strains**2).sum(axis=(1, 2))
-    placed = place_arm(arm, strains)
-    middles = 0.5 * (placed.ends + placed.link_ends)
-    energy -= (arm.node_mass * (placed.ends @ arm.gravity) + arm.link_mass * (middles @ arm.gravity)).sum(axis=1)
-    return np.where(passed, np.inf, energy)
-
-
-def derivatives(arm: BellowsArm, pressures: Array, strains: Array) -> tuple[Array, Array]:
-    """Gradients (n, 4 E) and Hessians (n, 4 E, 4 E) of many samples."""
-    by_strain, linear, length = _by_strain(arm), _linear(arm), arm.length[:, None, None]
-    strain, stiffness, _, left = _law(arm, strains)
-    force = stiffness * strain / left - _of_elements(arm, pressures * arm.area)
-    slope = stiffness * (2.0 - left) / left**2
-    gradient, hessian = weight(arm, strains)
-    own = (force[:, :, None] @ (length * by_strain))[:, :, 0] + linear * strains
-    blocks = diagonal(hessian, len(arm.length))
-    blocks += ((length * by_strain).swapaxes(1, 2) @ (slope[..., None] * by_strain)).swapaxes(0, 1)
-    blocks[..., range(4), range(4)] += linear[:, None]
-    return gradient + own.reshape(len(strains), -1), hessian
-
-
-def load_derivatives(arm: BellowsArm) -> Array:
-    """Derivative of the gradient by the pressures, (4 E, k): the same at all strains."""
-    elements, bellows = len(arm.length), len(arm.area)
-    joined = _of_elements(arm, np.arange(bellows))
-    found = np.zeros((elements, 4, bellows))
-    pushed = -arm.length[:, None, None] * arm.area[joined][..., None] * _by_strain(arm)
-    found[np.arange(elements)[:, None], :, joined] = pushed
-    return found.reshape(-1, bellows)
+    def derivatives(self, bends: Array, pressures: Array) -> tuple[Array, Array]:
+        """Gradient (n, 4 E) and Hessian of each element (n, E, 4, 4), J."""
+        strain, _, left = self._law(bends)
+        force = self._stiffness * strain / left - (pressures * self._area)[:, self._joined]
+        slope = self._stiffness * (2.0 - left) / left**2
+        gradient = (force[:, :, None] @ self._lengthened)[:, :, 0] + self._linear * bends
+        blocks = self._lengthened.swapaxes(1, 2) @ (slope[..., None] * self._by_bends)
+        return gradient.reshape(len(bends), -1), blocks + self._linear_blocks
 
 
 def strain_under(force: Array, stiffness: Array, shortest: Array, longest: Array) -> Array:

@@ -1,4 +1,4 @@
-"""The arm as arrays: a rod, without shear, whose axial law is that of its bellows; kinematics as `bodies.rod`."""
+"""The arm as arrays: a rod, without shear, whose axial law is that of its bellows; kinematics: `bodies.placement`."""
 
 from typing import NamedTuple
 
@@ -15,10 +15,9 @@ DOWN = np.diag([1.0, -1.0, -1.0])
 
 
 class BellowsArm(NamedTuple):
-    """E elements and k bellows; SI units. The fields from `strains` to `gravity` are those of `bodies.rod.model.Rod`.
+    """`Elements`, E of them, with k bellows; SI units.
 
     Attributes:
-        strains: (4,) all strains are free.
         length: (E,) of each element.
         section: (E,) section of each element.
         node_mass: (E,) mass at the end of each element, kg.
@@ -35,7 +34,6 @@ class BellowsArm(NamedTuple):
         torsion: (E,) N m².
     """
 
-    strains: NDArray[np.int64]
     length: Array
     section: NDArray[np.int64]
     node_mass: Array
@@ -60,7 +58,6 @@ def build_arm(body: BellowsBody) -> BellowsArm:
     last = np.tile(np.arange(per_section) == per_section - 1, body.sections)
     ahead = np.append(np.full(elements - 1, 0.5 * mass), 0.0)  # half of an element's mass is lumped at its beginning
     return BellowsArm(
-        strains=np.arange(4),
         length=np.full(elements, section.length / per_section),
         section=np.repeat(np.arange(body.sections), per_section),
         node_mass=0.5 * mass + np.where(last, 0.0, ahead),

@@ -48,11 +48,6 @@ def skin_of(body: BellowsBody, elements: int | None = None, rings: int = _RINGS)
     return Skin(np.array(element), np.array(share), np.array(beyond), outline_of(body.section))
 
 
-def at_ends(skin: Skin, elements: int) -> Skin:
-    """A ring at the end of each element, before the plate."""
-    return skin._replace(element=np.arange(elements), share=np.ones(elements), beyond=np.zeros(elements))
-
-
 def outline_of(section: BellowsSection) -> Array:
     """Points (A, 2) m at even distances on the convex hull of the bellows' circles, from the x axis on."""
     around = section.count * -(-_AROUND // section.count)

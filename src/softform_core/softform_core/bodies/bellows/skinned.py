@@ -23,7 +23,7 @@ class SkinnedArm(ABC):
 
     Args:
         skin: The skin.
-        unit: (m,) strains and angles of the model for a unit of each unknown.
+        unknowns: Number m of unknowns.
         bellows: Number k of bellows.
     """
 
@@ -32,11 +32,11 @@ class SkinnedArm(ABC):
     is_slack = False
     largest_step = _MAX_STEP
 
-    def __init__(self, skin: Skin, unit: Array, bellows: int) -> None:
-        self._skin, self._unit = skin, unit
+    def __init__(self, skin: Skin, unknowns: int, bellows: int) -> None:
+        self._skin = skin
         self.faces: NDArray[np.int32] = faces_of(skin)
         self.unloaded = np.zeros(bellows)
-        straight = np.zeros((1, len(unit)))
+        straight = np.zeros((1, unknowns))
         stiffness = np.diagonal(self.derivatives(straight, self.unloaded[None])[1].blocks[0, 0])
         self._tolerance, self.rounding = _TOLERANCE * float(stiffness.min()), _ROUNDING * float(stiffness.sum())
 

@@ -1,159 +1,80 @@
-"""Numba kernels: total potential of a pneumatic rod, its gradient and its Hessian over the free strains.
+"""Total potential of a rod without its weight, its gradient and its Hessian over the free bends, of many samples.
 
-    Pi(q) = sum_e l_e w(q_e) - sum_i p_i V_i(q) - sum_j m_j g . x_j(q)
+    Pi(q) = sum_e l_e w(q_e) - sum_i p_i V_i(q)
 
 w is the hyperelastic energy of the wall's fibres, of stretch 1 + epsilon - kappa_2 x_1 + kappa_1 x_2 each, with the
 strain limiter and the torsion; V_i is the volume of chamber i, so that pressure is a bending moment p A x and a force
-p A.
+p A. Elements do not feel each other.
 """
 
-import numba
 import numpy as np
 
-from softform_core.bodies.rod.gravity import add_gravity
-from softform_core.bodies.rod.kinematics import place_rod
-from softform_core.simulation.materials import strain_energy
+from softform_core.arrays import Array
+from softform_core.bodies.placement import by_strains
+from softform_core.bodies.rod.model import Rod
+from softform_core.simulation.materials import energy_densities, energy_slopes
 
 _LEAST_STRETCH = 0.05
 
 
-@numba.njit(cache=True)
-def _elastic_energy(rod, pressures, e, q):  # type: ignore[no-untyped-def]
-    """Energy of one element of strains q (4,) without gravity, J per m; infinite if a fibre would be crushed."""
-    energy, scale = 0.0, rod.scale[e]
-    for f in range(rod.fibre_area.shape[0]):
-        stretch = 1.0 + q[3] - q[1] * scale * rod.fibre_place[f, 0] + q[0] * scale * rod.fibre_place[f, 1]
-        if stretch < _LEAST_STRETCH:
-            return np.inf
-        w, _, _ = strain_energy(rod.law, rod.coefficients[e], stretch * stretch + 2.0 / stretch)
-        energy += rod.fibre_area[f] * w
-    chambers = rod.chamber_area.shape[0] // (rod.section[-1] + 1)
-    for c in range(rod.section[e] * chambers, (rod.section[e] + 1) * chambers):
-        stretch = 1.0 + q[3] - q[1] * scale * rod.chamber_place[c, 0] + q[0] * scale * rod.chamber_place[c, 1]
-        energy -= pressures[c] * rod.chamber_area[c] * stretch
-    return scale**2 * energy + 0.5 * (rod.limiter[e] * q[3] ** 2 + rod.torsion[e] * q[2] ** 2)
+class RodEnergy:
+    """Energy of a rod under pressures; `bends` are its free ones, (n, E, d), see `bodies.placement`.
 
+    Args:
+        rod: The rod.
 
-@numba.njit(cache=True)
-def _elastic_terms(rod, pressures, e, q, gradient, hessian):  # type: ignore[no-untyped-def]
-    """Gradient (4,) and Hessian (4, 4) of `_elastic_energy`."""
-    gradient[:] = 0.0
-    hessian[:] = 0.0
-    scale, area_scale = rod.scale[e], rod.scale[e] ** 2
-    for f in range(rod.fibre_area.shape[0]):
-        x1, x2 = scale * rod.fibre_place[f, 0], scale * rod.fibre_place[f, 1]
-        stretch = 1.0 + q[3] - q[1] * x1 + q[0] * x2
-        _, dw, ddw = strain_energy(rod.law, rod.coefficients[e], stretch * stretch + 2.0 / stretch)
-        area = area_scale * rod.fibre_area[f]
-        slope = 2.0 * stretch - 2.0 / stretch**2
-        stress = area * dw * slope
-        stiffness = area * (ddw * slope * slope + dw * (2.0 + 4.0 / stretch**3))
-        gradient[0] += stress * x2
-        gradient[1] -= stress * x1
-        gradient[3] += stress
-        hessian[0, 0] += stiffness * x2 * x2
-        hessian[0, 1] -= stiffness * x1 * x2
-        hessian[0, 3] += stiffness * x2
-        hessian[1, 1] += stiffness * x1 * x1
-        hessian[1, 3] -= stiffness * x1
-        hessian[3, 3] += stiffness
-    chambers = rod.chamber_area.shape[0] // (rod.section[-1] + 1)
-    for c in range(rod.section[e] * chambers, (rod.section[e] + 1) * chambers):
-        x1, x2 = scale * rod.chamber_place[c, 0], scale * rod.chamber_place[c, 1]
-        force = pressures[c] * area_scale * rod.chamber_area[c]
-        gradient[0] -= force * x2
-        gradient[1] += force * x1
-        gradient[3] -= force
-    gradient[2] += rod.torsion[e] * q[2]
-    gradient[3] += rod.limiter[e] * q[3]
-    hessian[2, 2] += rod.torsion[e]
-    hessian[3, 3] += rod.limiter[e]
-    for i in range(4):
-        for j in range(i):
-            hessian[i, j] = hessian[j, i]
-
-
-@numba.njit(cache=True)
-def elastic_derivatives(rod, pressures, strains, gradient, blocks):  # type: ignore[no-untyped-def]
-    """Derivatives of Pi without gravity over the free strains of each element: (E, d) and (E, d, d)."""
-    free = rod.strains
-    own_gradient, own_hessian = np.empty(4), np.empty((4, 4))
-    for e in range(strains.shape[0]):
-        _elastic_terms(rod, pressures, e, strains[e], own_gradient, own_hessian)
-        for i in range(free.shape[0]):
-            gradient[e, i] = rod.length[e] * own_gradient[free[i]]
-            for j in range(free.shape[0]):
-                blocks[e, i, j] = rod.length[e] * own_hessian[free[i], free[j]]
-
-
-@numba.njit(cache=True)
-def total_energy(rod, pressures, strains):  # type: ignore[no-untyped-def]
-    """Pi, J, of strains (E, 4); infinite if a fibre would be crushed."""
-    energy = 0.0
-    for e in range(strains.shape[0]):
-        energy += rod.length[e] * _elastic_energy(rod, pressures, e, strains[e])
-    if np.any(rod.gravity != 0.0):
-        _, ends, link_ends = place_rod(rod, strains)
-        for e in range(strains.shape[0]):
-            middle = 0.5 * (ends[e] + link_ends[e])
-            energy -= rod.node_mass[e] * np.dot(rod.gravity, ends[e]) + rod.link_mass[e] * np.dot(rod.gravity, middle)
-    return energy
-
-
-@numba.njit(cache=True)
-def gradient_and_hessian(rod, pressures, strains):  # type: ignore[no-untyped-def]
-    """Derivatives of Pi over the free strains, element by element: (E d,) and (E d, E d)."""
-    count, d = strains.shape[0], rod.strains.shape[0]
-    own_gradient, blocks = np.empty((count, d)), np.empty((count, d, d))
-    elastic_derivatives(rod, pressures, strains, own_gradient, blocks)
-    gradient, hessian = own_gradient.ravel(), np.zeros((count * d, count * d))
-    for e in range(count):
-        hessian[e * d : e * d + d, e * d : e * d + d] = blocks[e]
-    if np.any(rod.gravity != 0.0):
-        add_gravity(rod, strains, gradient, hessian)
-    return gradient, hessian
-
-
-@numba.njit(cache=True, nogil=True)
-def energies(rod, pressures, strains):  # type: ignore[no-untyped-def]
-    """Pi (n,) of many samples: pressures (n, k), strains (n, E, 4)."""
-    found = np.empty(pressures.shape[0])
-    for n in range(found.shape[0]):
-        found[n] = total_energy(rod, pressures[n], strains[n])
-    return found
-
-
-@numba.njit(cache=True, nogil=True)
-def derivatives(rod, pressures, strains):  # type: ignore[no-untyped-def]
-    """Gradients (n, E, d) and Hessians of many samples.
-
-    Under gravity one block (n, 1, E d, E d); without it the elements do not feel each other: (n, E, d, d).
+    Attributes:
+        pushes: (E d, k) derivative of the gradient by the pressures: the same everywhere.
     """
-    samples, count, d = strains.shape[0], strains.shape[1], rod.strains.shape[0]
-    heavy = np.any(rod.gravity != 0.0)
-    groups, width = (1, count * d) if heavy else (count, d)
-    gradients, blocks = np.empty((samples, count, d)), np.empty((samples, groups, width, width))
-    for n in range(samples):
-        if heavy:
-            gradient, hessian = gradient_and_hessian(rod, pressures[n], strains[n])
-            gradients[n] = gradient.reshape(count, d)
-            blocks[n, 0] = hessian
-        else:
-            elastic_derivatives(rod, pressures[n], strains[n], gradients[n], blocks[n])
-    return gradients, blocks
 
+    def __init__(self, rod: Rod) -> None:
+        self._rod, free = rod, rod.strains
+        alike = (rod.coefficients == rod.coefficients[0]).all()
+        self._coefficients = rod.coefficients[:1] if alike else rod.coefficients  # numpy is quicker with one number
+        length, weights = rod.length, rod.length * rod.scale**2
+        in_fibres = np.where(np.arange(4) < 2, (rod.scale / length)[:, None], 1.0)  # (E, 4) strains of unit bends
+        self._weights, self._unit = weights, in_fibres[:, free]
+        self._gradient_unit = 2.0 * weights[:, None] * self._unit
+        self._hessian_unit = self._gradient_unit[:, :, None] * self._unit[:, None, :]
+        linear = np.zeros((len(length), 4))
+        linear[:, 2], linear[:, 3] = rod.torsion / length, length * rod.limiter
+        self._linear = linear[:, free]
+        self._linear_blocks = self._linear[:, :, None] * np.eye(len(free))
+        arms = by_strains(rod.fibre_place)[:, free]  # (F, d)
+        weighted = rod.fibre_area[:, None] * arms
+        self._arms, self._weighted = np.ascontiguousarray(arms.T), weighted
+        self._products = (weighted[:, :, None] * arms[:, None]).reshape(len(arms), -1)
+        of_section = np.arange(rod.chambers) // max(1, rod.chambers // (int(rod.section[-1]) + 1))
+        volumes = (rod.section[:, None] == of_section) * weights[:, None] * rod.chamber_area  # (E, k), at rest
+        grown = volumes[..., None] * in_fibres[:, None] * by_strains(rod.chamber_place)
+        self.pushes = -grown[..., free].swapaxes(1, 2).reshape(self._linear.size, -1)
+        self._volumes = volumes.sum(0)
 
-@numba.njit(cache=True, nogil=True)
-def load_derivatives(rod):  # type: ignore[no-untyped-def]
-    """Derivative of the gradient by the pressures, (E, d, k): the same at all strains."""
-    count, free, chambers = rod.length.shape[0], rod.strains, rod.chamber_area.shape[0]
-    found = np.zeros((count, free.shape[0], chambers))
-    of_section = chambers // (rod.section[-1] + 1)
-    for e in range(count):
-        scale = rod.scale[e]
-        for c in range(rod.section[e] * of_section, (rod.section[e] + 1) * of_section):
-            force = rod.length[e] * scale**2 * rod.chamber_area[c]
-            arms = (scale * rod.chamber_place[c, 1], -scale * rod.chamber_place[c, 0], 0.0, 1.0)
-            for i in range(free.shape[0]):
-                found[e, i, c] = -force * arms[free[i]]
-    return found
+    def energies(self, bends: Array, pressures: Array) -> Array:
+        """Pi (n,), J, under pressures (n, k); infinite where a fibre would be crushed."""
+        stretch = self._stretch(bends)
+        crushed = stretch.min(axis=(1, 2)) < _LEAST_STRETCH
+        if crushed.any():
+            stretch = np.maximum(stretch, _LEAST_STRETCH)
+        density = energy_densities(self._rod.law, self._coefficients, stretch * stretch + 2.0 / stretch)
+        energy = density @ self._rod.fibre_area @ self._weights + 0.5 * np.vecdot(bends, self._linear * bends).sum(1)
+        energy -= np.vecdot(pressures, self._volumes - bends.reshape(len(bends), -1) @ self.pushes)
+        energy[crushed] = np.inf
+        return np.asarray(energy)
+
+    def derivatives(self, bends: Array, pressures: Array) -> tuple[Array, Array]:
+        """Gradient (n, E d) and Hessian of each element (n, E, d, d), J."""
+        stretch = self._stretch(bends)
+        inverse = 1.0 / stretch
+        inverse_square = inverse * inverse
+        slope, curvature = energy_slopes(self._rod.law, self._coefficients, stretch * stretch + 2.0 * inverse)
+        rise = stretch - inverse_square  # half of dI1 by the stretch
+        stiffness = 2.0 * curvature * rise * rise + slope * (1.0 + 2.0 * inverse * inverse_square)
+        gradient = self._gradient_unit * ((slope * rise) @ self._weighted) + self._linear * bends
+        blocks = self._hessian_unit * (stiffness @ self._products).reshape(len(bends), *self._hessian_unit.shape)
+        blocks += self._linear_blocks
+        return gradient.reshape(len(bends), -1) + pressures @ self.pushes.T, blocks
+
+    def _stretch(self, bends: Array) -> Array:
+        """Of the fibres, (n, E, F)."""
+        return 1.0 + (self._unit * bends) @ self._arms

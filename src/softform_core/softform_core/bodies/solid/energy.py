@@ -45,7 +45,7 @@ import numpy as np
 
 from softform_core.arrays import Array
 from softform_core.bodies.solid.model import Solid
-from softform_core.simulation.materials import strain_energies as law_energies
+from softform_core.simulation.materials import energy_densities, energy_slopes
 
 
 def strain_energies(solid: Solid, nodes: Array) -> tuple[float, float]:
@@ -61,7 +61,8 @@ def strain_energies(solid: Solid, nodes: Array) -> tuple[float, float]:
     if not least > 0.0:
         return np.inf, least
     energy = 0.5 * np.sum(solid.bulk_volumes * (stretched_volume - 1.0) ** 2)
-    density = law_energies(solid.law, solid.coefficients, volume ** (-2.0 / 3.0) * (shape**2).sum(axis=(2, 3)))[0]
+    invariant = volume ** (-2.0 / 3.0) * (shape**2).sum(axis=(2, 3))
+    density = energy_densities(solid.law, solid.coefficients, invariant)
     energy += np.sum(solid.shape_volumes * density)
     longer = (_along(solid, shape) ** 2).sum(axis=2) - 1.0
     return float(energy + 0.125 * np.sum(solid.fibre_volumes * longer**2)), least
@@ -108,7 +109,8 @@ def _add_shape(solid: Solid, f: Array, f0: Array, forces: Array, hessian: Array,
     c, volume = _cofactors(f)
     scale = volume ** (-2.0 / 3.0)
     invariant = scale * _dot(f, f)
-    _, slope, curvature = law_energies(solid.law, solid.coefficients, invariant) * solid.shape_volumes
+    slopes = energy_slopes(solid.law, solid.coefficients, invariant)
+    slope, curvature = (one * solid.shape_volumes for one in slopes)
     g = c / volume[..., None, None]
     s = 2.0 * scale[..., None, None] * f - (2.0 / 3.0 * invariant)[..., None, None] * g
     g, s = _spread(solid.shape_gradients, g), _spread(solid.shape_gradients, s)
@@ -146,7 +148,7 @@ def _law_stresses(solid: Solid, f: Array, change: Array) -> Array:
     c, volume = _cofactors(f)
     inverse = c.swapaxes(2, 3) @ c / (volume**2)[..., None, None]
     scale, trace = volume ** (-2.0 / 3.0), _dot(f, f)
-    _, slope, curvature = law_energies(solid.law, solid.coefficients, scale * trace)
+    slope, curvature = energy_slopes(solid.law, solid.coefficients, scale * trace)
     grown, compressed = np.trace(change, axis1=2, axis2=3), _dot(inverse, change)
     factor = slope + curvature * scale * (grown - trace / 3.0 * compressed) - slope / 3.0 * compressed
     twice = (slope * trace / 3.0)[..., None, None] * (inverse @ change @ inverse)
