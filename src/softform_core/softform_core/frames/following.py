@@ -166,7 +166,7 @@ class ShapeJudge:
         wrong = [
             c
             for c in np.flatnonzero((off < TOO_LOW) | (off > TOO_HIGH))
-            if self._explains(c, actuation, apparent, heights)
+            if self._explains(int(c), actuation, apparent, heights)
         ]
         if not wrong:
             return ""
