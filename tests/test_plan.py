@@ -53,7 +53,7 @@ def wait_for_surface_of_now(surfaces):
 
 
 def test_a_planned_motion_keeps_clear_in_reality(robot, scene, surfaces):
-    plan = robot.plan(scene.target, scene.stick.mesh(), clearance=CLEARANCE)
+    plan = robot.plan(scene.goal, scene.stick.mesh(), clearance=CLEARANCE)
     assert plan.solve.used_sim_to_real and min(plan.clearances) > CLEARANCE
     followed = robot.follow(ActuatorPath(np.reshape(plan.actuators.value, (-1, 9))), times=plan.times)
     assert np.allclose(followed.actuators.value[-9:], plan.actuators.value[-9:])
@@ -64,7 +64,7 @@ def test_a_planned_motion_keeps_clear_in_reality(robot, scene, surfaces):
 
 
 def test_the_motion_of_the_simulated_surface_alone_collides(robot, scene, surfaces):
-    plan = robot.plan(scene.target, scene.stick.mesh(), clearance=CLEARANCE, without_sim_to_real=True)
+    plan = robot.plan(scene.goal, scene.stick.mesh(), clearance=CLEARANCE, without_sim_to_real=True)
     assert not plan.solve.used_sim_to_real and min(plan.clearances) > CLEARANCE
     robot.follow(ActuatorPath(np.reshape(plan.actuators.value, (-1, 9))), times=plan.times)
     wait_for_surface_of_now(surfaces)

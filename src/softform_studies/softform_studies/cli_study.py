@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -22,7 +23,11 @@ _ROBOTS = {"arm": "compressible", "mannequin": "mannequin", "stick": "manipulato
 @click.option("--robot", "robot_name", show_default="the study's", help="Name in config/robots, or a .yaml.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Of frames and training.")
 @click.option("--quick", is_flag=True, help="Tiny trainings that only show the form; the figures mean nothing.")
-@click.option("--output", type=click.Path(path_type=Path, file_okay=False), help="[default: runs/studies/REALITY]")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="[default: runs/studies/REALITY; of a robot that --robot names, runs/studies/REALITY-ROBOT]",
+)
 @click.option("--json", "json_path", metavar="FILE", help="Also write the table to FILE as JSON; - is standard output.")
 def study(
     name: str, reality: str, robot_name: str | None, seed: int, quick: bool, output: Path | None, json_path: str | None
@@ -59,12 +64,14 @@ def study(
 
     robot = load_robot(robot_name or _ROBOTS.get(name, DEFAULT_ROBOT), "surface")
     described = load_reality(reality, robot)
-    folder = runs_dir() / "studies" / described.name if output is None else output
-    figures = {}
+    of_robot = "" if robot_name is None else f"-{robot.name}"
+    folder = runs_dir() / "studies" / f"{described.name}{of_robot}" if output is None else output
+    figures: dict[str, Any] = {}
     with going_on(folder), one_thread():
         for each in [one for one in _NAMES if one not in _ROBOTS] if name == "all" else [name]:
             for path in carry_out(each, robot, described, Scale.of(robot, quick), seed, folder, sys.stderr.isatty()):
                 click.echo(str(path), err=json_path == "-")
             figures[each] = by_series(folder / f"{each}.json")
+            figures[f"{each}_picture"] = str(folder / f"{each}.png")
     if json_path is not None:
         report_figures(figures, json_path)

@@ -16,11 +16,12 @@ from softform_core.planning.surface_margins import MarginedSurface
 from softform_core.robots import load_robot
 from softform_rig.reality import load_reality
 from softform_studies.planned_motion import arm_scene as scenes
-from softform_studies.planned_motion.arm_scene import BALL_RADIUS, LEAST_ROOM, arm_scene
+from softform_studies.planned_motion.arm_scene import BALL_RADIUS, BESIDE, LEAST_ROOM, arm_scene
 from softform_studies.planned_motion.trial import CLEARANCE, Motion, Trial
 from softform_studies.studies import stick as study
 from softform_studies.studies.catalogue import BEFORE, OURS, Scale
 from softform_studies.studies.outcome import Setting
+from softform_studies.studies.stick import BESIDE_IT, IN_THE_WAY
 from softform_studies.studies.study import by_series, carry_out
 
 
@@ -53,6 +54,17 @@ def test_the_stick_stands_in_the_way_and_clear_of_start_and_goal(robot, surface,
     least = scene.stick.distances(surface.pipeline.points(way) / 1000.0).min(axis=1)
     assert least[0] >= LEAST_ROOM and least.min() < 0.0
     assert np.linalg.norm(scene.ball - scene.goal.place) == pytest.approx(BALL_RADIUS)
+
+
+def test_a_stick_beside_the_way_is_just_passed(robot, surface, scene):
+    beside = arm_scene(robot, surface.pipeline, 2, BESIDE)
+    goals = goal_solutions(surface.pipeline, robot, beside.goal, beside.start, 1, 2.0, 2.0, lambda: False)
+    assert np.array_equal(beside.start, scene.start) and np.array_equal(beside.goal.place, scene.goal.place)
+    turned = np.diff(beside.stick.ends, axis=0) - np.diff(scene.stick.ends, axis=0)
+    assert turned == pytest.approx(0.0, abs=1e-12)
+    way = beside.start + np.linspace(0.0, 1.0, 41)[:, None] * (goals[0].actuation - beside.start)
+    least = beside.stick.distances(surface.pipeline.points(way) / 1000.0).min()
+    assert 0.0 < least < 3.0 * BESIDE
 
 
 def test_the_arm_goes_around_and_its_tip_touches_the_ball(robot, surface, scene, plan):
@@ -101,10 +113,12 @@ def test_the_study_keeps_its_motions_and_draws_one(robot, surface, scene, plan, 
     assert picture.startswith(b"\x89PNG")
     monkeypatch.setattr(study, "draw_comparison", lambda comparison: Figure())
     carry_out("stick", robot, reality, Scale.of(robot, True), 0, tmp_path)
-    assert len(made) == 2 and by_series(tmp_path / "stick.json") == figures
-    assert figures[BEFORE]["all"]["collide"] == 1 and figures[OURS]["all"]["collide"] == 0
-    assert figures[BEFORE]["all"]["mean_tip_miss_mm"] == 4.0
-    assert figures[OURS]["scene 0"]["least_clearance_mm"] == pytest.approx(1000.0 * plan.clearances.min(), abs=0.01)
+    assert len(made) == 4 and by_series(tmp_path / "stick.json") == figures
+    assert figures[BEFORE][IN_THE_WAY]["collide"] == 1 and figures[OURS][IN_THE_WAY]["collide"] == 0
+    assert figures[BEFORE][BESIDE_IT]["mean_tip_miss_mm"] == 4.0
+    assert figures[OURS][f"{IN_THE_WAY} 0"]["least_clearance_mm"] == pytest.approx(
+        1000.0 * plan.clearances.min(), abs=0.01
+    )
 
 
 def test_a_robot_without_a_tip_is_told(tmp_path):

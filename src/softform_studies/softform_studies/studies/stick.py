@@ -12,9 +12,10 @@ from softform_core.forward.surface_uncertainty import SurfaceUncertainty
 from softform_core.planning.motion_plan import MotionSettings
 from softform_core.planning.surface_margins import MarginedSurface
 from softform_core.units import MM_PER_M
-from softform_studies.planned_motion.arm_scene import TIP, arm_scene
+from softform_studies.planned_motion.arm_scene import BESIDE, TIP, arm_scene
 from softform_studies.planned_motion.bench import SURFACE_POINTS, Comparison
 from softform_studies.planned_motion.picture import draw_comparison, pictured
+from softform_studies.planned_motion.scene import Scene
 from softform_studies.planned_motion.trial import CLEARANCE, Trial, carry_out
 from softform_studies.sim_to_real.ledger import digest_of
 from softform_studies.studies.catalogue import BEFORE, OURS
@@ -24,6 +25,10 @@ from softform_studies.studies.outcome import Outcome, Setting
 SPACING = 0.008
 """m between the waypoints at which the true arm is solved; between them it may come 0.3 mm nearer to the stick."""
 
+IN_THE_WAY, BESIDE_IT = "in the way", "beside the way"
+
+_SCENES = {BESIDE_IT: 8, IN_THE_WAY: 5}
+_GAPS = {BESIDE_IT: BESIDE, IN_THE_WAY: None}
 _HELD_OUT = 2
 
 _VERSION = 1
@@ -31,7 +36,7 @@ _VERSION = 1
 
 
 def stick(setting: Setting) -> Outcome:
-    """Plan scenes 0, 1, 2, ... by both models, and carry all motions out in the reality; none is left out.
+    """Plan scenes of both kinds by both models, and carry all motions out in the reality; none is left out.
 
     Raises:
         SoftformError: If the robot has no tip, a model is missing, the reality has no shape, or training fails.
@@ -39,38 +44,41 @@ def stick(setting: Setting) -> Outcome:
     robot = setting.robot
     if TIP not in robot.frames:
         raise SoftformError(f"Robot '{robot.name}' has no point '{TIP}'.", "Take an arm, or name one in its `frames`.")
-    scenes = setting.scale.pick(10, 1)
     simulated = MarginedSurface(load_pipeline(robot, SURFACE_POINTS), None)
     models: dict[str, Callable[[], MarginedSurface]] = {
         BEFORE: lambda: simulated,
         OURS: cache(lambda: _learned(setting)),  # not needed where all motions are there already
     }
-    trials: dict[str, list[Trial]] = {series: [] for series in models}
+    scenes = [(kind, seed) for kind, count in _SCENES.items() for seed in range(setting.scale.pick(count, 1))]
+    trials: dict[tuple[str, int, str], Trial] = {}
     comparisons = []
-    with tqdm(total=scenes * len(models), desc="stick", unit="motion", disable=not setting.progress) as bar:
-        for seed in range(scenes):
-            scene = arm_scene(robot, simulated.pipeline, seed)
+    with tqdm(total=len(scenes) * len(models), desc="stick", unit="motion", disable=not setting.progress) as bar:
+        for kind, seed in scenes:
+            scene = arm_scene(robot, simulated.pipeline, seed, _GAPS[kind])
             for series, model in models.items():
-                bar.set_postfix_str(f"scene {seed}, {series}")
-                trials[series].append(_trial(setting, seed, series, model))
+                bar.set_postfix_str(f"{kind} {seed}, {series}")
+                trials[kind, seed, series] = _trial(setting, scene, (kind, seed), series, model)
                 bar.update()
-            comparisons.append(Comparison(seed, scene, *(each[-1] for each in trials.values())))
-    entries = [
-        {"series": series, "x": name, **_figures(some)}
-        for series, of in trials.items()
-        for name, some in (("all", of), *((f"scene {seed}", [each]) for seed, each in enumerate(of)))
-    ]
+            comparisons.append(Comparison(seed, scene, *(trials[kind, seed, series] for series in models)))
+    entries = []
+    for series in models:
+        for kind in _SCENES:
+            of = {seed: trials[kind, seed, series] for each, seed in scenes if each == kind}
+            entries.append({"series": series, "x": kind, **_figures(list(of.values()))})
+            entries += [{"series": series, "x": f"{kind} {seed}", **_figures([one])} for seed, one in of.items()]
     chosen = pictured(comparisons)
-    return Outcome(entries, draw_comparison(chosen), f"scene {chosen.seed} of {scenes}")
+    kind, seed = scenes[comparisons.index(chosen)]
+    return Outcome(entries, draw_comparison(chosen), f"scene '{kind} {seed}' of {len(scenes)}")
 
 
-def _trial(setting: Setting, seed: int, series: str, model: Callable[[], MarginedSurface]) -> Trial:
+def _trial(
+    setting: Setting, scene: Scene, drawn: tuple[str, int], series: str, model: Callable[[], MarginedSurface]
+) -> Trial:
     """A motion of a scene: from its file, or planned and carried out now and written there."""
     robot, frames = setting.robot, setting.scale.frames if series == OURS else None
-    settings = {"version": _VERSION, "scene": seed, "spacing": SPACING, **identity(setting, frames)}
+    settings = {"version": _VERSION, "scene": drawn, "spacing": SPACING, **identity(setting, frames)}
     path = setting.folder / "stick" / f"{digest_of(settings)}.npz"
     if not path.is_file():
-        scene = arm_scene(robot, load_pipeline(robot, SURFACE_POINTS), seed)
         trial = carry_out(model(), robot, setting.reality, scene, MotionSettings(waypoint_spacing=SPACING))
         trial.write(path)
     return Trial.read(path)
