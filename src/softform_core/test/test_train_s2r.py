@@ -253,7 +253,7 @@ def test_five_scans_refresh_a_model_whose_sensors_have_drifted(learned, tmp_path
     shutil.copytree(learned.output, tmp_path / "model")
     store = create_frames(tmp_path / "new.zarr", ROBOT, actuations(5), PROVENANCE | {"created": "later"})
     for number, actuation in enumerate(store.actuation):
-        cloud = captured(0.85 * actuation, number)
+        cloud = captured(0.95 * actuation, number)  # with 0.85 the taller membrane would be the simulated one
         store.write_captured(number, cloud, actuation, 100.0 + number, GOOD)
     arguments = ["--frames", str(store.path), "--output", str(tmp_path / "model")]
     result = CliRunner().invoke(refresh, arguments, env={"SOFTFORM_RUNS": str(tmp_path / "runs")})

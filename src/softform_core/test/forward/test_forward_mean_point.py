@@ -46,7 +46,7 @@ def test_the_tip_of_an_arm_stands_and_turns_as_its_end_plate_is_simulated():
 def test_the_tip_of_the_soft_manipulator_rests_at_its_end():
     robot = load_robot("manipulator")
     tip = load_pipeline(robot).at(robot.point_parameters("tip")).points(robot.rest_actuation).mean(axis=0)
-    np.testing.assert_allclose(tip, [0.0, 0.0, 260.0], atol=2.0)
+    np.testing.assert_allclose(tip, [0.0, 0.0, 261.0], atol=2.0)  # its weight stretches it by 1 mm
 
 
 def test_points_on_a_line_keep_the_axes_and_still_tell_the_place():
