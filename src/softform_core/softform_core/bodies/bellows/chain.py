@@ -122,7 +122,7 @@ def _bellows(chain: Chain, joints: Array, of_half: Array) -> _Bellows:
     joined = np.arange(len(chain.area)).reshape(sections, -1)[chain.section]
     r = np.concatenate([chain.place, np.zeros((len(chain.place), 1))], axis=1)[joined]
     s, slope = of_half[0, 0], 0.25 * of_half[0, 1]
-    across = np.cross(phi[:, :, None], r)
+    across = crossed(phi[:, :, None], r)
     d = t[:, :, None] + s[..., None, None] * across
     by_joint = np.empty((*d.shape, 6))
     by_joint[..., :3] = 2.0 * slope[..., None, None, None] * across[..., None] * phi[:, :, None, None]
@@ -164,7 +164,7 @@ def derivatives(chain: Chain, pressures: Array, joints: Array) -> tuple[Array, A
     turning = force / of.size
     blocks = of.longer.swapaxes(2, 3) @ ((stiffness / chain.height[:, None] - turning)[..., None] * of.longer)
     blocks += (turning[..., None, None] * (of.by_joint.swapaxes(3, 4) @ of.by_joint)).sum(2)
-    c = (turning[..., None] * np.cross(of.r, of.d)).sum(2)
+    c = (turning[..., None] * crossed(of.r, of.d)).sum(2)
     cp = (c * phi).sum(-1)[..., None, None]
     slope, curvature = (np.array([0.25, 0.0625])[:, None, None] * placed.halves.series[0, 1:])[..., None, None]
     half = phi[..., :, None] * (2.0 * slope * c[..., None, :] + 2.0 * curvature * cp * phi[..., None, :])
