@@ -4,6 +4,8 @@ The paper prints no places. All here is drawn and chosen by the simulated arm al
 part in it.
 """
 
+from typing import Literal, get_args
+
 import numpy as np
 
 from softform_core.arrays import Array
@@ -16,13 +18,17 @@ from softform_studies.planned_motion.scene import STICK_LENGTH, STICK_RADIUS, Sc
 
 TIP = "tip"
 
+Kind = Literal["in the way", "beyond the goal"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
 BALL_RADIUS = 0.015
 
 STICK_AT = 0.9
 """v of the tube where the stick stands in the way."""
 
-BESIDE = 0.005
-"""m between the stick and what the simulated arm sweeps, where it stands beside the way."""
+BEYOND = 0.010
+"""m between a stick beyond the ball's place and what the simulated arm sweeps: twice the margin that is kept of what 30
+frames teach of the soft manipulator."""
 
 LEAST_ROOM = 0.025
 """m between the stick and the simulated arm at its start and where it touches the ball."""
@@ -32,19 +38,19 @@ _SWEPT = 17
 _BISECTIONS = 20
 
 
-def arm_scene(robot: Robot, simulated: ForwardPipeline, seed: int, beside: float | None = None) -> Scene:
+def arm_scene(robot: Robot, simulated: ForwardPipeline, seed: int, kind: Kind) -> Scene:
     """Draw a scene.
 
-    Start and goal are uniform in the working range. Halfway between them, in pressures, the stick points away from the
-    arm, across its way, to one of both sides. It begins on the arm's axis, and the arm has to go around its end; or
-    so far from it that the straight motion passes `beside` it. Draws in which a stick in the way is near the start or
-    the goal are left out.
+    Start and goal are uniform in the working range. A stick in the way begins on the arm's axis halfway between them,
+    in pressures, and points across the way to one of both sides: the arm has to go around its end. One beyond the goal
+    points away from the arm that touches the ball, to a side drawn from those ahead of it, and is `BEYOND` away from
+    all that the straight motion sweeps. Draws in which a stick in the way is near the start or the goal are left out.
 
     Args:
         robot: An arm whose end has the name `TIP`.
         simulated: Its simulated surface.
-        seed: The same seed gives the same motion and side.
-        beside: m between the stick and the straight motion; None for a stick that is in its way.
+        seed: The same seed gives the same motion in both kinds.
+        kind: Where the stick stands.
 
     Raises:
         SoftformError: If the robot has no such end, or hardly moves.
@@ -54,20 +60,30 @@ def arm_scene(robot: Robot, simulated: ForwardPipeline, seed: int, beside: float
     ring = np.column_stack([end[:, 0], np.full(len(end), STICK_AT)])
     for _ in range(_MOST_DRAWS):
         start, goal = generator.uniform(robot.actuation_min, robot.actuation_max, (2, robot.degrees_of_freedom))
-        states = np.stack([start, 0.5 * (start + goal), goal])
+        states = start + np.array([[0.0], [0.5], [1.0]]) * (goal - start)
         tips, rings = (simulated.at(uv).points(states).mean(axis=1) / MM_PER_M for uv in (end, ring))
-        across = _unit(np.cross(tips[1] - rings[1], rings[2] - rings[0])) * generator.choice([-1.0, 1.0])
-        stick = Stick(rings[1] + np.outer([0.0, STICK_LENGTH], across), STICK_RADIUS)
+        along, way = _unit(tips - rings), rings[2] - rings[0]
+        across = _unit(np.cross(along[1], way)) * generator.choice([-1.0, 1.0])
+        stick = _pointing(rings[1], across)
         if stick.distances(simulated.points(states[[0, 2]]) / MM_PER_M).min() >= LEAST_ROOM:
-            if beside is not None:
-                swept = simulated.points(start + np.linspace(0.0, 1.0, _SWEPT)[:, None] * (goal - start)) / MM_PER_M
-                stick = _moved_off(stick, across, swept, beside)
-            ball = tips[2] + BALL_RADIUS * _unit(tips[2] - rings[2])
-            return Scene(start, PointGoal(TIP, tips[2]), stick, ball)
-    raise SoftformError(
-        f"Of {_MOST_DRAWS} motions of robot '{robot.name}' none has room for a stick.",
-        "Take a robot that moves further.",
-    )
+            break
+    else:
+        raise SoftformError(
+            f"Of {_MOST_DRAWS} motions of robot '{robot.name}' none has room for a stick.",
+            "Take a robot that moves further.",
+        )
+    if kind == "beyond the goal":
+        aside = _unit(np.cross(along[2], way))
+        angle = generator.uniform(-0.5 * np.pi, 0.5 * np.pi)
+        direction = np.cos(angle) * np.cross(aside, along[2]) + np.sin(angle) * aside
+        swept = simulated.points(start + np.linspace(0.0, 1.0, _SWEPT)[:, None] * (goal - start)) / MM_PER_M
+        stick = _moved_off(_pointing(rings[2], direction), direction, swept, BEYOND)
+    return Scene(start, PointGoal(TIP, tips[2]), stick, tips[2] + BALL_RADIUS * along[2])
+
+
+def _pointing(place: Array, direction: Array) -> Stick:
+    """A stick that begins at a place (3,) m and points along a unit vector."""
+    return Stick(place + np.outer([0.0, STICK_LENGTH], direction), STICK_RADIUS)
 
 
 def _moved_off(stick: Stick, direction: Array, points: Array, gap: float) -> Stick:
@@ -81,4 +97,4 @@ def _moved_off(stick: Stick, direction: Array, points: Array, gap: float) -> Sti
 
 
 def _unit(vector: Array) -> Array:
-    return np.asarray(vector / np.linalg.norm(vector))
+    return np.asarray(vector / np.linalg.norm(vector, axis=-1, keepdims=True))

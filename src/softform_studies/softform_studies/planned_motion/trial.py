@@ -125,7 +125,7 @@ class Trial:
         return found if np.isnan(motion.goal_error) else found | {"true_goal_error_mm": _mm(motion.goal_error)}
 
     def write(self, path: Path) -> None:
-        """Write it as an .npz file, lengths in single precision.
+        """Write it as an .npz file.
 
         Raises:
             SoftformError: If it cannot be written.

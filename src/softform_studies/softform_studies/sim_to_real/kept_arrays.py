@@ -11,14 +11,14 @@ from softform_core.files import write_atomically
 
 
 def write_arrays(path: Path, values: Mapping[str, Any]) -> None:
-    """Write arrays, numbers and texts by their names as an .npz file, floats in single precision.
+    """Write arrays, numbers and texts by their names as an .npz file.
 
     Raises:
         SoftformError: If it cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     content = io.BytesIO()
-    np.savez_compressed(content, **{name: _single(value) for name, value in values.items()})
+    np.savez_compressed(content, **dict(values))
     write_atomically(path, content.getvalue())
 
 
@@ -26,8 +26,3 @@ def read_arrays(path: Path) -> dict[str, Any]:
     """Read what `write_arrays` has written; numbers and texts are arrays of no dimension."""
     with np.load(path, allow_pickle=False) as content:
         return {name: content[name] for name in content.files}
-
-
-def _single(value: Any) -> Any:
-    array = np.asarray(value)
-    return array.astype(np.float32) if array.dtype == np.float64 else array

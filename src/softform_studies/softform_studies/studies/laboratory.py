@@ -20,6 +20,7 @@ from softform_core.training.trained_sim_to_real import TrainedSimToReal
 from softform_core.units import MM_PER_M
 from softform_rig.reality import Reality
 from softform_studies.sim_to_real.judge import Judge
+from softform_studies.sim_to_real.kept_surfaces import kept_true_surfaces
 from softform_studies.sim_to_real.learners import Learners
 from softform_studies.sim_to_real.ledger import Ledger
 from softform_studies.sim_to_real.make_frames import (
@@ -27,7 +28,6 @@ from softform_studies.sim_to_real.make_frames import (
     TrueSurfaces,
     make_frames,
     make_marker_frames,
-    true_surfaces,
 )
 from softform_studies.studies.run import Run
 
@@ -59,7 +59,7 @@ class Laboratory:
         frames: Captured frames; every run learns from the first of them.
         held_out: Actuations to judge at, the same for all runs.
         seed: Seed of actuations, scanner and training.
-        folder: Folder of the ledger and of checkpoints.
+        folder: Folder of the ledger, of checkpoints and of true shapes.
     """
 
     def __init__(self, robot: Robot, reality: Reality, frames: int, held_out: int, seed: int, folder: Path) -> None:
@@ -68,7 +68,7 @@ class Laboratory:
         self._frames, self._held_out, self._seed = frames, held_out, seed
         self._forward_kinematics = extract_mlp(network)
         self._ledger = Ledger(folder / "runs.jsonl")
-        self._checkpoints = folder / "checkpoints"
+        self._checkpoints, self._kept = folder / "checkpoints", folder / "shapes"
         self._prior = load_displacement_prior(robot)
         # Of the last run only: frames and models of a whole study would fill the memory.
         self._captured: dict[str, Captured] = {}
@@ -119,7 +119,8 @@ class Laboratory:
     @cached_property
     def _shapes(self) -> TrueSurfaces:
         """What all scanners and cameras of the study look at."""
-        return true_surfaces(self._robot, self._reality, self._frames + self._held_out, self._seed)
+        count = self._frames + self._held_out
+        return kept_true_surfaces(self._robot, self._reality, count, self._seed, self._kept)
 
     def _learners(self, judge: Judge) -> Learners:
         return Learners(

@@ -13,6 +13,7 @@ from softform_core.training.displacement_prior import load_displacement_prior
 from softform_core.training.sim_to_real_recipes import DEFAULT
 from softform_core.training.trained_sim_to_real import TrainedSimToReal
 from softform_studies.sim_to_real.judge import Judge
+from softform_studies.sim_to_real.kept_surfaces import kept_true_surfaces
 from softform_studies.sim_to_real.learners import Learners, recipe_for
 from softform_studies.sim_to_real.make_frames import FRAMES_VERSION, make_captured
 from softform_studies.studies.outcome import Setting
@@ -70,7 +71,8 @@ def learn(setting: Setting, frames: int, held_out: int) -> Learned:
     """
     robot, seed = setting.robot, setting.seed
     network, _ = load_forward_kinematics(robot)
-    captured, true, _ = make_captured(robot, setting.reality, frames, held_out, setting.scale.points, seed)
+    shapes = kept_true_surfaces(robot, setting.reality, frames + held_out, seed, setting.folder / "shapes")
+    captured, true, _ = make_captured(robot, setting.reality, frames, held_out, setting.scale.points, seed, shapes)
     judge = Judge(robot, extract_mlp(network), true)
     learners = Learners(
         extract_mlp(network),

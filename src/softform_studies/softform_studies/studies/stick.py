@@ -12,7 +12,7 @@ from softform_core.forward.surface_uncertainty import SurfaceUncertainty
 from softform_core.planning.motion_plan import MotionSettings
 from softform_core.planning.surface_margins import MarginedSurface
 from softform_core.units import MM_PER_M
-from softform_studies.planned_motion.arm_scene import BESIDE, TIP, arm_scene
+from softform_studies.planned_motion.arm_scene import KINDS, TIP, arm_scene
 from softform_studies.planned_motion.bench import SURFACE_POINTS, Comparison
 from softform_studies.planned_motion.picture import draw_comparison, pictured
 from softform_studies.planned_motion.scene import Scene
@@ -25,11 +25,10 @@ from softform_studies.studies.outcome import Outcome, Setting
 SPACING = 0.008
 """m between the waypoints at which the true arm is solved; between them it may come 0.3 mm nearer to the stick."""
 
-IN_THE_WAY, BESIDE_IT = "in the way", "beside the way"
+_SCENES = 5
+"""Of each kind."""
 
-_SCENES = {BESIDE_IT: 8, IN_THE_WAY: 5}
-_GAPS = {BESIDE_IT: BESIDE, IN_THE_WAY: None}
-_HELD_OUT = 2
+_HELD_OUT = 20
 
 _VERSION = 1
 """Of how scenes are made and motions are planned."""
@@ -49,12 +48,12 @@ def stick(setting: Setting) -> Outcome:
         BEFORE: lambda: simulated,
         OURS: cache(lambda: _learned(setting)),  # not needed where all motions are there already
     }
-    scenes = [(kind, seed) for kind, count in _SCENES.items() for seed in range(setting.scale.pick(count, 1))]
+    scenes = [(kind, seed) for seed in range(setting.scale.pick(_SCENES, 1)) for kind in KINDS]
     trials: dict[tuple[str, int, str], Trial] = {}
     comparisons = []
     with tqdm(total=len(scenes) * len(models), desc="stick", unit="motion", disable=not setting.progress) as bar:
         for kind, seed in scenes:
-            scene = arm_scene(robot, simulated.pipeline, seed, _GAPS[kind])
+            scene = arm_scene(robot, simulated.pipeline, seed, kind)
             for series, model in models.items():
                 bar.set_postfix_str(f"{kind} {seed}, {series}")
                 trials[kind, seed, series] = _trial(setting, scene, (kind, seed), series, model)
@@ -62,7 +61,7 @@ def stick(setting: Setting) -> Outcome:
             comparisons.append(Comparison(seed, scene, *(trials[kind, seed, series] for series in models)))
     entries = []
     for series in models:
-        for kind in _SCENES:
+        for kind in KINDS:
             of = {seed: trials[kind, seed, series] for each, seed in scenes if each == kind}
             entries.append({"series": series, "x": kind, **_figures(list(of.values()))})
             entries += [{"series": series, "x": f"{kind} {seed}", **_figures([one])} for seed, one in of.items()]
