@@ -20,6 +20,7 @@ from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import load_robot
 from softform_core.surface.patch_set import SHEET
 from softform_core.training.actuation_fit import fit_actuation, fit_actuation_to_markers
+from softform_core.training.alike_model import AlikeModel
 from softform_core.training.marker_learning import unfit_markers
 
 GAIN = np.array([1.1, 0.9, 1.0, 0.95, 1.05, 1.0, 1.1, 0.92, 1.0])
@@ -177,25 +178,31 @@ def test_what_alike_sections_share_is_found(arm: tuple[MlpWeights, ForwardPipeli
     assert error(np.zeros((0, 0), dtype=np.int64)) == alone
 
 
-def test_the_shared_correction_is_symmetric_and_chains(arm: tuple[MlpWeights, ForwardPipeline]) -> None:
+def test_the_fitted_correction_chains_with_the_network(arm: tuple[MlpWeights, ForwardPipeline]) -> None:
     network, simulated = arm
     found = fit_actuation(simulated, network, scans_of(arm, 30), alike=SECTIONS)
-    half, others = (
-        network.input_scale,
-        network.input_offset + network.input_scale * np.random.default_rng(8).uniform(-1.0, 1.0, (5, 9)),
-    )
+    others = network.input_offset + network.input_scale * np.random.default_rng(8).uniform(-1.0, 1.0, (5, 9))
     np.testing.assert_allclose(found.before(network).forward(others), network.forward(found.felt(others)), atol=1e-4)
+    aged = gains(GAIN, OFFSET)
+    twice = found.after(aged)
+    np.testing.assert_allclose(twice.felt(others), found.felt(GAIN * others + OFFSET), atol=1e-2)
 
-    def bent(actuation: Array) -> Array:
-        """Second difference along the actuation: gains and offsets have none."""
-        middle, step = found.felt(actuation), 0.5 * (network.input_offset - actuation)
-        return (found.felt(actuation + step) - 2.0 * middle + found.felt(actuation - step)) / half
 
-    swapped = [2, 0, 1, 5, 3, 4, 8, 6, 7]
-    mirrored = [6, 8, 7, 0, 2, 1, 3, 5, 4]
-    for order in (swapped, mirrored):
-        np.testing.assert_allclose(bent(others[:, order]), bent(others)[:, order], atol=1e-6)
-    assert np.abs(bent(others)).max() > 1e-3
+def test_what_is_shared_is_symmetric_and_what_is_fitted_is_what_predicts() -> None:
+    random = np.random.default_rng(9)
+    actuation = random.uniform(0.0, 100.0, (5, 9))
+    model = AlikeModel(actuation, np.full(9, 50.0), np.full(9, 50.0), SECTIONS)
+    unknowns = random.normal(size=len(model.expected(0.3, 0.1)))
+    expected = actuation + 50.0 * model.values(unknowns)
+    np.testing.assert_allclose(model.correction(unknowns).felt(actuation), expected, rtol=1e-4)
+    unknowns[: 2 * 9] = 0.0
+    own_weights = 9 * (len(unknowns) - 2 * 9) // 10
+    unknowns[-own_weights:] = 0.0
+    shared_alone = model.correction(unknowns)
+    turned, mirrored_and_exchanged = [2, 0, 1, 5, 3, 4, 8, 6, 7], [6, 8, 7, 0, 2, 1, 3, 5, 4]
+    for order in (turned, mirrored_and_exchanged):
+        np.testing.assert_allclose(shared_alone.felt(actuation[:, order]), shared_alone.felt(actuation)[:, order])
+    assert np.abs(shared_alone.felt(actuation) - actuation).max() > 1.0
 
 
 def test_few_frames_and_other_networks_get_gains_and_offsets_alone(arm: tuple[MlpWeights, ForwardPipeline]) -> None:

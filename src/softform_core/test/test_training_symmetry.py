@@ -87,3 +87,18 @@ def test_no_actuations_are_alike_where_ranges_differ_or_sections_are_not_known()
     assert robot.model_copy(update={"drive": weaker}).alike_actuations.size == 0
     assert load_robot("mannequin").alike_actuations.size == 0
     assert load_robot("membrane").alike_actuations.size == 0
+
+
+def test_a_body_whose_alike_inputs_are_not_its_own_is_rejected():
+    robot = load_robot("manipulator")
+
+    class Wrong(type(robot.body)):
+        @property
+        def alike_inputs(self):
+            return np.array([[0, 6]])
+
+    fields = {name: getattr(robot, name) for name in ("name", "title", "source", "devices", "surfaces")}
+    wrong = Wrong.model_validate(robot.body.model_dump())
+    Robot.model_validate({**fields, "body": robot.body, "actuators": robot.drive})
+    with pytest.raises(ValueError, match="alike_inputs of the body 'solid' must be places of its 6 inputs"):
+        Robot.model_validate({**fields, "body": wrong, "actuators": robot.drive})

@@ -133,6 +133,8 @@ class Robot(Description):
         count = len(self.body.inputs)
         if wrong := self.drive.wrong_counts(count):
             raise ValueError(f"actuators.{wrong[0]} must have {count} entries, one for each of {self.body.inputs}")
+        if not np.isin(self.body.alike_inputs, np.arange(count)).all():
+            raise ValueError(f"alike_inputs of the body '{self.body.kind}' must be places of its {count} inputs")
         if complaint := self._map.wrong(self.actuator_min, self.actuator_max):
             raise ValueError(f"actuation_map: {complaint}")
         served = [name for device in self.devices for name in device.actuators or self.actuators]

@@ -37,8 +37,6 @@ _COUPLING = 0.3
 _OUT, _INTO = 0.1, 0.7
 """Of the weights behind the neurons, over half the range, and of those before them and their biases."""
 _NEURONS, _MEMBERS, _ROUNDS = 16, 4, 4
-_FRAMES_PER_ACTUATION = 2
-"""Fewer scans do not tell what alike actuators share."""
 _MOTION = np.array([0.1, 0.1, 0.1, 10.0, 10.0, 10.0])
 """Of the base: rotation, rad, and shift, mm."""
 _INDEPENDENT = 30.0
@@ -63,8 +61,8 @@ def fit_actuation(
 ) -> ActuationCorrection:
     """Gain and offset of each actuation: nearest neighbours, distances along the mean of both normals.
 
-    Where actuators are alike, N_fk's activation is tanh, and there are frames enough, also the function that they
-    share (`training.alike_model`).
+    Where actuators are alike, N_fk's activation is tanh, and there are as many frames as actuations, also the function
+    that they share (`training.alike_model`).
 
     Args:
         simulated: Forward kinematics at samples of the surface; what they already correct comes after this one.
@@ -72,7 +70,7 @@ def fit_actuation(
         frames: Captured frames.
         deviations: Standard deviations that are expected of the gain's difference from one, and of the offset over
             half the range.
-        alike: (r, s) of a body whose sections are alike, see `Robot.alike_actuations`; None or (0, 0) of any other.
+        alike: (r, c) of a body whose sections are alike, see `Robot.alike_actuations`; None or (0, 0) of any other.
     """
     half = network.input_scale
     model = PerceptronModel(frames.actuation, network.input_offset, half)
@@ -92,10 +90,9 @@ def fit_actuation(
 
     still = np.zeros(0)
     unknowns, _, _ = _affine(model, look, _expected(model, *deviations, 0.0), still)
-    enough = len(frames) >= _FRAMES_PER_ACTUATION * len(half)
-    if alike is None or not len(alike) or network.activation != "tanh" or not enough:
+    if alike is None or not len(alike) or network.activation != "tanh" or len(frames) < len(half):
         return model.correction([unknowns])
-    shared = AlikeModel.of(frames.actuation, network.input_offset, half, alike)
+    shared = AlikeModel(frames.actuation, network.input_offset, half, alike)
     expected = shared.expected(*deviations)
     unknowns = shared.unknowns(*model.parts(unknowns)[:2])
     for _ in range(_ROUNDS):
