@@ -9,7 +9,7 @@ CHOSEN_ON = (*range(4), 100, 101, 102, 111, 175, 209, *range(300, 312), *range(4
 """Seeds of the realities, and of the frames of `default`, on which settings of ours were chosen.
 
 300 to 311: the correction of the actuation, and (to 306) how far a model ages; 400 to 439: the displacement prior that
-ships was learned from them.
+ships was learned from them; 504, of the manipulator: what alike actuators share.
 """
 
 PAPER = Recipe(
