@@ -4,7 +4,7 @@ from pathlib import Path
 
 from softform_core.robots import Robot
 from softform_rig.reality import Reality
-from softform_studies.kept_arrays import read_arrays, write_arrays
+from softform_studies.sim_to_real.kept_arrays import read_arrays, write_arrays
 from softform_studies.sim_to_real.ledger import digest_of
 from softform_studies.sim_to_real.make_frames import FRAMES_VERSION, TrueSurfaces, true_surfaces
 
