@@ -152,7 +152,7 @@ def draw_run(run: DemoRun, figures: DemoResult, robot: Robot, reality: str) -> N
 def values_in_rows(robot: Robot, values: Sequence[float]) -> str:
     """Actuator values (k,) in the robot's unit, in as many columns as the drawing of its body has, if they fit."""
     columns = min(len({outline.x for outline in robot.body.outlines()}), _MOST_COLUMNS)
-    words = [f"{value:.4g}" for value in values]
+    words = [f"{value:.0f}" if abs(value) >= 1000.0 else f"{value:.4g}" for value in values]
     return "\n".join("  ".join(words[i : i + columns]) for i in range(0, len(words), columns))
 
 
