@@ -27,8 +27,7 @@ STICK_AT = 0.9
 """v of the tube where the stick stands in the way."""
 
 BEYOND = 0.010
-"""m between a stick beyond the ball's place and what the simulated arm sweeps: twice the margin that is kept of what 30
-frames teach of the soft manipulator."""
+"""m between a stick beyond the goal and what the simulated arm sweeps."""
 
 LEAST_ROOM = 0.025
 """m between the stick and the simulated arm at its start and where it touches the ball."""
