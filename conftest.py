@@ -43,8 +43,6 @@ _MARKS = {
 
 _ENDINGS = {"_node": "stack", "_whole_range": "training"}
 
-_SOURCES = Path(__file__).parent / "src"
-
 # The range that is free of ephemeral ports on Linux.
 _HIGHEST_ROS_DOMAIN = 101
 
@@ -94,10 +92,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test as its file; tests of a file run in one worker."""
+    """Mark each test as its file."""
     for item in items:
-        if item.path.is_relative_to(_SOURCES):
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
         for mark in marks_of(item.path):
             item.add_marker(mark)
 

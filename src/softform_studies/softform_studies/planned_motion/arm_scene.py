@@ -14,7 +14,7 @@ from softform_core.forward.pipeline import ForwardPipeline
 from softform_core.planning.goals import PointGoal
 from softform_core.robots import Robot
 from softform_core.units import MM_PER_M
-from softform_studies.planned_motion.scene import STICK_LENGTH, STICK_RADIUS, Scene, Stick
+from softform_studies.planned_motion.scene import STICK_LENGTH, STICK_RADIUS, Scene, Stick, moved_off, unit
 
 TIP = "tip"
 
@@ -34,7 +34,6 @@ LEAST_ROOM = 0.025
 
 _MOST_DRAWS = 1000
 _SWEPT = 17
-_BISECTIONS = 20
 
 
 def arm_scene(robot: Robot, simulated: ForwardPipeline, seed: int, kind: Kind) -> Scene:
@@ -61,8 +60,8 @@ def arm_scene(robot: Robot, simulated: ForwardPipeline, seed: int, kind: Kind) -
         start, goal = generator.uniform(robot.actuation_min, robot.actuation_max, (2, robot.degrees_of_freedom))
         states = start + np.array([[0.0], [0.5], [1.0]]) * (goal - start)
         tips, rings = (simulated.at(uv).points(states).mean(axis=1) / MM_PER_M for uv in (end, ring))
-        along, way = _unit(tips - rings), rings[2] - rings[0]
-        across = _unit(np.cross(along[1], way)) * generator.choice([-1.0, 1.0])
+        along, way = unit(tips - rings), rings[2] - rings[0]
+        across = unit(np.cross(along[1], way)) * generator.choice([-1.0, 1.0])
         stick = _pointing(rings[1], across)
         if stick.distances(simulated.points(states[[0, 2]]) / MM_PER_M).min() >= LEAST_ROOM:
             break
@@ -72,28 +71,14 @@ def arm_scene(robot: Robot, simulated: ForwardPipeline, seed: int, kind: Kind) -
             "Take a robot that moves further.",
         )
     if kind == "beyond the goal":
-        aside = _unit(np.cross(along[2], way))
+        aside = unit(np.cross(along[2], way))
         angle = generator.uniform(-0.5 * np.pi, 0.5 * np.pi)
         direction = np.cos(angle) * np.cross(aside, along[2]) + np.sin(angle) * aside
         swept = simulated.points(start + np.linspace(0.0, 1.0, _SWEPT)[:, None] * (goal - start)) / MM_PER_M
-        stick = _moved_off(_pointing(rings[2], direction), direction, swept, BEYOND)
+        stick = moved_off(_pointing(rings[2], direction), direction, swept, BEYOND, STICK_LENGTH)
     return Scene(start, PointGoal(TIP, tips[2]), stick, tips[2] + BALL_RADIUS * along[2])
 
 
 def _pointing(place: Array, direction: Array) -> Stick:
     """A stick that begins at a place (3,) m and points along a unit vector."""
     return Stick(place + np.outer([0.0, STICK_LENGTH], direction), STICK_RADIUS)
-
-
-def _moved_off(stick: Stick, direction: Array, points: Array, gap: float) -> Stick:
-    """The stick, moved along a direction until it is `gap` m from points (..., 3) m."""
-    near, far = 0.0, STICK_LENGTH
-    for _ in range(_BISECTIONS):
-        middle = 0.5 * (near + far)
-        moved = Stick(stick.ends + middle * direction, stick.radius)
-        near, far = (near, middle) if moved.distances(points).min() >= gap else (middle, far)
-    return Stick(stick.ends + far * direction, stick.radius)
-
-
-def _unit(vector: Array) -> Array:
-    return np.asarray(vector / np.linalg.norm(vector, axis=-1, keepdims=True))

@@ -110,11 +110,20 @@ def _stick_over(target: TargetShape, place: Array, angle: float, gap: float) -> 
     surface = spread_over(target.points, target.faces)
     half = 0.5 * STICK_LENGTH * np.array([np.cos(angle), np.sin(angle)])
 
-    def at(height: float) -> Stick:
-        return Stick(np.array([[*(place - half), height], [*(place + half), height]]), STICK_RADIUS)
+    level = Stick(np.array([[*(place - half), 0.0], [*(place + half), 0.0]]), STICK_RADIUS)
+    return moved_off(level, np.array([0.0, 0.0, 1.0]), surface, gap, float(surface[:, 2].max()) + gap + STICK_RADIUS)
 
-    low, high = 0.0, float(surface[:, 2].max()) + gap + STICK_RADIUS
+
+def moved_off(stick: Stick, direction: Array, points: Array, gap: float, farthest: float) -> Stick:
+    """The stick, moved along a unit vector, m at most, until it is `gap` m from points (..., 3) m."""
+    near, far = 0.0, farthest
     for _ in range(_BISECTIONS):
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if at(middle).distances(surface).min() >= gap else (middle, high)
-    return at(high)
+        middle = 0.5 * (near + far)
+        moved = Stick(stick.ends + middle * direction, stick.radius)
+        near, far = (near, middle) if moved.distances(points).min() >= gap else (middle, far)
+    return Stick(stick.ends + far * direction, stick.radius)
+
+
+def unit(vectors: Array) -> Array:
+    """Vectors (..., 3) of length one."""
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=-1, keepdims=True))

@@ -13,7 +13,7 @@ from softform_core.arrays import Array
 from softform_core.evaluation.drawing import MEASURED_COLOUR, PREDICTED_COLOUR
 from softform_core.units import MM_PER_M
 from softform_studies.planned_motion.arm_scene import BALL_RADIUS
-from softform_studies.planned_motion.scene import Scene, Stick
+from softform_studies.planned_motion.scene import Scene, Stick, unit
 from softform_studies.planned_motion.trial import Motion
 
 _STICK_COLOUR, _BALL_COLOUR = "#222222", "#009E73"
@@ -56,7 +56,7 @@ def _views(stick: Stick, ends: Array) -> dict[str, Array]:
     down = np.array([0.0, 0.0, 1.0])
     way, along = ends[1] - ends[0], stick.ends[1] - stick.ends[0]
     return {
-        f"seen along {name}": np.stack([_unit(np.cross(down, one)), down])
+        f"seen along {name}": np.stack([unit(np.cross(down, one)), down])
         for name, one in (("the way", way), ("the stick", along))
     }
 
@@ -102,7 +102,3 @@ def _align(panels: list[Axes], low: Array, high: Array) -> None:
         axes.set(xlim=MM_PER_M * np.array([low[0] - room, high[0] + room]), ylim=(MM_PER_M * (high[1] + room), 0.0))
         axes.set_aspect("equal")
         axes.grid(alpha=0.25)
-
-
-def _unit(vector: Array) -> Array:
-    return np.asarray(vector / np.linalg.norm(vector))

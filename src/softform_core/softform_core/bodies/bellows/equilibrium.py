@@ -8,7 +8,7 @@ from softform_core.bodies.bellows.model import BellowsArm
 from softform_core.bodies.bellows.placement import element_twists, ring_frames
 from softform_core.bodies.bellows.skin import Skin, carried_twists
 from softform_core.bodies.bellows.skinned import SkinnedArm
-from softform_core.bodies.placement import Placed, ends, place, twists
+from softform_core.bodies.placement import Placed, by_strains, ends, place, twists
 from softform_core.bodies.weight import Weight
 from softform_core.simulation.hessian import BlockHessian
 
@@ -25,8 +25,8 @@ class BellowsProblem(SkinnedArm):
         self.arm, self._bellows, self._weight = arm, BellowsEnergy(arm), Weight(arm)
         super().__init__(skin, 4 * len(arm.length), len(arm.area))
         count = len(arm.area) // (int(arm.section[-1]) + 1)
-        by_strains = np.column_stack([arm.place[:count, 1], -arm.place[:count, 0], np.ones(count)])
-        self._by_bellows = np.linalg.pinv(by_strains)  # curvatures and stretch of a section by its bellows' strains
+        # Curvatures and stretch of a section by its bellows' strains.
+        self._by_bellows = np.linalg.pinv(by_strains(arm.place[:count])[:, [0, 1, 3]])
 
     def strains(self, unknowns: Array) -> Array:
         """Strains (n, E, 4), curvatures and stretch, of unknowns (n, m)."""
