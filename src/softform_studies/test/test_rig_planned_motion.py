@@ -1,6 +1,7 @@
 """Scenes of planned motions, and one of them planned both ways and carried out."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -112,6 +113,11 @@ def test_a_rejected_motion_is_reported(robot, reality, surfaces, comparison, tmp
     assert Trial.read(tmp_path / "trial.npz") == trial
     with pytest.raises(SoftformError, match="more seeds"):
         pictured([Comparison(0, touching, comparison.without, trial)])
+
+
+def test_a_scene_is_found_among_others_of_its_seed(comparison):
+    other = replace(comparison, scene=replace(comparison.scene))
+    assert [comparison, other].index(other) == 1
 
 
 def test_it_is_a_section_of_bench_ik():

@@ -20,7 +20,7 @@ SEEDS = 6
 SURFACE_POINTS = 41**2
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Comparison:
     """One scene, planned both ways.
 
