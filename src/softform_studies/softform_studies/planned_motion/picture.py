@@ -24,6 +24,7 @@ from softform_studies.planned_motion.trial import Motion
 _SECTION_HALF_WIDTH = 70.0  # mm
 _COLOURS = "RdYlBu"
 _SCALE_MM = 10.0
+_REPORTED_MM = 40.0  # beyond it planned clearances are lower bounds (`MotionPlan.clearances`)
 
 
 def draw_comparison(comparison: Comparison) -> Figure:
@@ -131,8 +132,9 @@ def _clearances(axes: Axes, motions: dict[str, Motion]) -> None:
         axes.plot(times, planned, style, color=PREDICTED_COLOUR, label=f"planned {name}")
         axes.plot(times, motion.clearances * MM_PER_M, style, color=MEASURED_COLOUR, label=f"{name}, in reality")
         axes.plot(times, motion.margins * MM_PER_M, style, color=REST_COLOUR, linewidth=1.0, label=f"margin {name}")
-    low, _ = axes.get_ylim()
-    axes.axhspan(min(low, -1.0), 0.0, color="#D55E00", alpha=0.12)
-    axes.set(ylim=(min(low, -1.0), None), xlabel="time (s)", ylabel="surface to stick (mm)", title="Clearance")
+    low, high = axes.get_ylim()
+    low, high = min(low, -1.0), min(high, _REPORTED_MM)
+    axes.axhspan(low, 0.0, color="#D55E00", alpha=0.12)
+    axes.set(ylim=(low, high), xlabel="time (s)", ylabel="surface to stick (mm)", title="Clearance")
     axes.legend(framealpha=0.9, edgecolor="none")
     axes.grid(alpha=0.25)
