@@ -19,12 +19,13 @@ from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import load_robot
 from softform_core.shapes.target import TargetShape
+from softform_core.simulation.simulated_body import equilibrium_points
 from softform_rig.reality import load_reality
 from softform_studies.cli_study import _NAMES
 from softform_studies.sim_to_real.judge import JUDGED_POINTS, Judge
 from softform_studies.sim_to_real.ledger import Ledger
 from softform_studies.sim_to_real.make_frames import TrueSurfaces
-from softform_studies.studies import laboratory, layers
+from softform_studies.studies import laboratory, layers, second_simulator
 from softform_studies.studies.arm import chamfer_distances
 from softform_studies.studies.catalogue import STUDIES, Scale
 from softform_studies.studies.drawing import Row, draw, png
@@ -121,6 +122,24 @@ def test_a_study_stopped_between_trainings_goes_on_and_a_repeated_one_trains_not
     before = (tmp_path / "surrogate.csv").read_bytes()
     carry_out("surrogate", robot, reality, Scale(is_quick=True), 100, tmp_path)
     assert (tmp_path / "surrogate.csv").read_bytes() == before
+
+
+def test_geometric_regularisation_is_studied_by_both_simulators_of_a_solid(tmp_path: Path, monkeypatch) -> None:
+    """The reality is the rod at other pressures: shapes in no time; its N_fk is trained once."""
+    robot = load_robot("manipulator")
+    setting = robot, load_reality("default", robot), Scale.of(robot, is_quick=True), 0, tmp_path
+    rod, actuation = robot.body.second_model.simulator(), np.random.default_rng(0).uniform(0.0, 60e3, (8, 6))
+    shapes = TrueSurfaces(actuation, equilibrium_points(rod, 0.9 * actuation), rod.faces)
+    monkeypatch.setattr(laboratory, "kept_true_surfaces", lambda *given: shapes)
+    monkeypatch.setitem(STUDIES, "geometric", lambda scale: [scale.run("simulation only", 0, "simulation_only")])
+    carry_out("geometric", *setting)
+    figures = by_series(tmp_path / "geometric.json")
+    assert list(figures) == ["solid, simulation only", "solid_rod, simulation only"]
+    from_solid, from_rod = (entry["0"]["mean_mm"] for entry in figures.values())
+    assert from_solid != from_rod and min(from_solid, from_rod) > 0.0
+    assert image.imread(tmp_path / "geometric.png").shape[0] > 1000  # a line of panels for each
+    monkeypatch.delattr(second_simulator, "learn_forward_kinematics")
+    carry_out("geometric", *setting)
 
 
 def test_a_mould_that_is_too_low_and_leans_leaves_a_gap_and_misaligns_layers() -> None:
