@@ -24,7 +24,7 @@ from softform_studies.cli_study import _NAMES
 from softform_studies.sim_to_real.judge import JUDGED_POINTS, Judge
 from softform_studies.sim_to_real.ledger import Ledger
 from softform_studies.sim_to_real.make_frames import TrueSurfaces
-from softform_studies.studies import laboratory, layers
+from softform_studies.studies import laboratory, layers, second_simulator
 from softform_studies.studies.arm import chamfer_distances
 from softform_studies.studies.catalogue import STUDIES, Scale
 from softform_studies.studies.drawing import Row, draw, png
@@ -121,6 +121,29 @@ def test_a_study_stopped_between_trainings_goes_on_and_a_repeated_one_trains_not
     before = (tmp_path / "surrogate.csv").read_bytes()
     carry_out("surrogate", robot, reality, Scale(is_quick=True), 100, tmp_path)
     assert (tmp_path / "surrogate.csv").read_bytes() == before
+
+
+def test_geometric_regularisation_is_studied_by_both_simulators_of_a_solid(tmp_path: Path, monkeypatch) -> None:
+    """What each run learns from is real, its result invented; the second simulator's N_fk is trained once."""
+    robot = load_robot("manipulator")
+    setting = robot, load_reality("default", robot), Scale.of(robot, is_quick=True), 0, tmp_path
+    bent: dict[str, float] = {}
+
+    def perform(self, run):
+        (shape,) = self._forward_kinematics.forward(np.array([[60e3, 0.0, 0.0, 0.0, 0.0, 0.0]]))
+        place = len(bent)
+        bent[f"{place} {run.series}"] = float(shape.reshape(-1, 3)[:, 0].mean())
+        return invented(place)
+
+    monkeypatch.setattr(laboratory.Laboratory, "perform", perform)
+    carry_out("geometric", *setting)
+    figures = by_series(tmp_path / "geometric.json")
+    assert list(figures)[::5] == ["solid, simulation only", "solid_rod, simulation only"] and len(figures) == 10
+    from_solid, from_rod = np.split(np.array(list(bent.values())), 2)
+    assert np.ptp(from_solid) == np.ptp(from_rod) == 0.0 and from_solid[0] != from_rod[0]
+    assert image.imread(tmp_path / "geometric.png").shape[0] > 1000  # a line of panels for each
+    monkeypatch.delattr(second_simulator, "learn_forward_kinematics")
+    carry_out("geometric", *setting)
 
 
 def test_a_mould_that_is_too_low_and_leans_leaves_a_gap_and_misaligns_layers() -> None:

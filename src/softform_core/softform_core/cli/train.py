@@ -84,16 +84,10 @@ def fk(
 def _surface_fk(
     robot: Robot, store: Path, folder: Path, recipe_name: str, epochs: int | None, seed: int, device: str
 ) -> None:
-    from softform_core.networks.store import FORWARD_KINEMATICS
-    from softform_core.networks.torchscript import export
-    from softform_core.training.forward_kinematics import RECIPES, forget_run, train_forward_kinematics
-    from softform_core.training.model_card import make_card
+    from softform_core.training.learn_forward_kinematics import learn_forward_kinematics, recipe_for
     from softform_core.training.shapes import load_training_shapes
 
-    recipe = replace(RECIPES[recipe_name], hidden=tuple(robot.networks.forward_kinematics))
-    if recipe_name == "default":
-        told = robot.networks
-        recipe = replace(recipe, activation=told.activation, epochs=told.epochs or recipe.epochs)
+    recipe = recipe_for(robot, recipe_name)
     if epochs is not None:
         recipe = replace(recipe, epochs=epochs)
     runs = runs_dir() / "train" / f"{robot.name}-fk"
@@ -103,11 +97,7 @@ def _surface_fk(
         f"{shapes.fit.max.max():.2f} mm (largest) at the vertices, {shapes.between:.2f} mm between them: the floor."
     )
     with going_on("the last checkpoint"):
-        trained = train_forward_kinematics(robot, shapes, recipe, seed, runs, device=device)
-    weights = export(trained.network)
-    card = make_card(robot, shapes, recipe, seed, trained, weights)
-    FORWARD_KINEMATICS.save(folder, weights, card)
-    forget_run(shapes, recipe, seed, runs)
+        card = learn_forward_kinematics(robot, shapes, recipe, seed, runs, folder, device=device)
 
     errors = card.errors_mm
     click.echo(f"control points, mm     mean     largest   (best epoch {card.training.best_epoch})")

@@ -137,6 +137,11 @@ class Body(Description):
         return found
 
     @property
+    def second_model(self) -> "Body | None":
+        """The same body with another simulator, independent of its own, for studies; none by default."""
+        return None
+
+    @property
     def alike_inputs(self) -> NDArray[np.int64]:
         """How inputs that act alike see their section of the body, (r, c) indices; none, (0, 0), by default.
 

@@ -132,6 +132,9 @@ def missing(scale: Scale) -> list[Run]:
     ]
 
 
+BY_TWO_SIMULATORS = ("geometric",)
+"""Studies that learn from the second model of a body, too, where it has one."""
+
 STUDIES: dict[str, Callable[[Scale], list[Run]]] = {
     study.__name__: study for study in (frames, points, kernels, neurons, geometric, surrogate, missing)
 }

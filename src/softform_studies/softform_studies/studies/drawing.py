@@ -35,12 +35,14 @@ Rows = Sequence[Row]
 
 
 def draw(study: str, rows: Rows) -> Figure:
-    """The figure of a study of trainings."""
-    figure = Figure(figsize=(12.0, 4.8), dpi=120, layout="constrained")
-    left, right = figure.subplots(1, 2)
-    _DRAWERS[study](left, right, rows)
-    for axes in (left, right):
-        axes.grid(alpha=0.25)
+    """The figure of a study of trainings, with a line of panels for each simulator."""
+    simulators = list(dict.fromkeys(row.run.simulator for row in rows))
+    figure = Figure(figsize=(12.0, 4.8 * len(simulators)), dpi=120, layout="constrained")
+    for simulator, (left, right) in zip(simulators, figure.subplots(len(simulators), 2, squeeze=False), strict=True):
+        _DRAWERS[study](left, right, [row for row in rows if row.run.simulator == simulator])
+        for axes in (left, right):
+            axes.grid(alpha=0.25)
+            axes.set_title(f"simulator: {simulator}" if simulator else "")
     return figure
 
 

@@ -12,7 +12,9 @@ from softform_core.arrays import Array
 from softform_core.forward.rbf_warp import SimToReal, gaussians, warp
 from softform_core.frames.frames import Frames
 from softform_core.networks.mlp_weights import extract_mlp
+from softform_core.networks.saved_network import SavedNetwork
 from softform_core.networks.store import load_forward_kinematics
+from softform_core.networks.surface_card import SurfaceKinematicsCard
 from softform_core.robots import Robot
 from softform_core.simulation.simulated_body import equilibrium_points, rest_points
 from softform_core.training.displacement_prior import load_displacement_prior
@@ -60,10 +62,20 @@ class Laboratory:
         held_out: Actuations to judge at, the same for all runs.
         seed: Seed of actuations, scanner and training.
         folder: Folder of the ledger, of checkpoints and of true shapes.
+        learned: N_fk and its card; the robot's own by default.
     """
 
-    def __init__(self, robot: Robot, reality: Reality, frames: int, held_out: int, seed: int, folder: Path) -> None:
-        network, card = load_forward_kinematics(robot)
+    def __init__(
+        self,
+        robot: Robot,
+        reality: Reality,
+        frames: int,
+        held_out: int,
+        seed: int,
+        folder: Path,
+        learned: tuple[SavedNetwork, SurfaceKinematicsCard] | None = None,
+    ) -> None:
+        network, card = learned or load_forward_kinematics(robot)
         self._robot, self._reality = robot, reality
         self._frames, self._held_out, self._seed = frames, held_out, seed
         self._forward_kinematics = extract_mlp(network)

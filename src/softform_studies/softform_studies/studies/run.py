@@ -28,6 +28,7 @@ class Run:
     Attributes:
         series: Curve or histogram of the run.
         x: Value along the axis; 0 where the study has none.
+        simulator: Kind of the body whose simulator it learns from, in a study by several; else empty.
         method: Learning method.
         frames: Captured frames it learns from.
         recipe: Recipe of sim-to-real learning.
@@ -46,9 +47,10 @@ class Run:
     scanner: Mapping[str, float] = field(default_factory=dict)
     missing: float = 0.02
     direct: DirectRecipe = AS_PRINTED
+    simulator: str = ""
 
     def settings(self) -> dict[str, Any]:
-        """Whatever decides its result; its place in a plot does not."""
+        """Whatever decides its result beside N_fk; its place in a plot does not."""
         values = asdict(self)
-        del values["series"], values["x"]
+        del values["series"], values["x"], values["simulator"]
         return values

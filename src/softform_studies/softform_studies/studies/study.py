@@ -4,6 +4,8 @@ import csv
 import io
 import json
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +15,14 @@ from softform_core.files import only_writer, write_atomically
 from softform_core.robots import Robot
 from softform_rig.reality import Reality
 from softform_studies.studies.arm import arm
-from softform_studies.studies.catalogue import STUDIES, Scale
+from softform_studies.studies.catalogue import BY_TWO_SIMULATORS, STUDIES, Scale
 from softform_studies.studies.drawing import Row, draw, png
 from softform_studies.studies.laboratory import Laboratory
 from softform_studies.studies.layers import layers
 from softform_studies.studies.mannequin import mannequin
 from softform_studies.studies.mould import mould
 from softform_studies.studies.outcome import Outcome, Setting
+from softform_studies.studies.second_simulator import learned_from
 from softform_studies.studies.stick import stick
 from softform_studies.studies.torsos import torsos
 
@@ -67,12 +70,18 @@ def _trained(name: str, setting: Setting) -> Outcome:
     """A series of trainings, one after the other."""
     runs = STUDIES[name](setting.scale)
     captured, held_out = max(run.frames for run in runs), setting.scale.held_out
-    laboratory = Laboratory(setting.robot, setting.reality, captured, held_out, setting.seed, setting.folder)
+    given = setting.robot, setting.reality, captured, held_out, setting.seed, setting.folder
+    laboratories, body = {"": Laboratory(*given)}, setting.robot.body
+    if name in BY_TWO_SIMULATORS and (second := body.second_model) is not None:
+        laboratories = {
+            body.kind: laboratories[""],
+            second.kind: Laboratory(*given, learned_from(setting, second)),
+        }
     rows = []
-    with tqdm(total=len(runs), desc=name, unit="training", disable=not setting.progress) as bar:
-        for run in runs:
-            bar.set_postfix_str(f"{run.series} {run.x:g}")
-            rows.append(Row(run, laboratory.perform(run)))
+    with tqdm(total=len(runs) * len(laboratories), desc=name, unit="training", disable=not setting.progress) as bar:
+        for (simulator, laboratory), run in product(laboratories.items(), runs):
+            bar.set_postfix_str(f"{simulator} {run.series} {run.x:g}")
+            rows.append(Row(replace(run, simulator=simulator), laboratory.perform(run)))
             bar.update()
     return Outcome([_entry(row) for row in rows], draw(name, rows), f"{held_out} held-out shapes")
 
@@ -89,7 +98,8 @@ def by_series(path: Path) -> dict[str, dict[str, dict[str, Any]]]:
 
 def _entry(row: Row) -> dict[str, Any]:
     run = row.run
-    return {"series": run.series, "x": run.x, "method": run.method, "frames": run.frames, **row.result}
+    series = f"{run.simulator}, {run.series}" if run.simulator else run.series
+    return {"series": series, "x": run.x, "method": run.method, "frames": run.frames, **row.result}
 
 
 def _table(entries: list[dict[str, Any]]) -> str:

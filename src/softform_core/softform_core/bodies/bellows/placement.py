@@ -4,14 +4,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softform_core.arrays import Array
-from softform_core.bodies.bellows.model import BellowsArm
 from softform_core.bodies.bellows.skin import Skin
-from softform_core.bodies.placement import Placed, ends, twists
+from softform_core.bodies.placement import Elements, Placed, ends, twists
 from softform_core.bodies.rotations import turns_by
 
 
-def ring_frames(arm: BellowsArm, skin: Skin, placed: Placed) -> tuple[Array, Array]:
-    """Places (n, R, 3) m and directors (n, R, 3, 3) of the rings of a placed arm."""
+def ring_frames(arm: Elements, skin: Skin, placed: Placed) -> tuple[Array, Array]:
+    """Places (n, R, 3) m and directors (n, R, 3, 3) of the rings of placed elements."""
     e = skin.element
     turns, before = turns_by(skin.share[:, None] * placed.bends[:, e, :3]), placed.directors[:, e]
     frames, link_ends = before @ turns.turn, ends(arm, placed)[1]
@@ -21,7 +20,7 @@ def ring_frames(arm: BellowsArm, skin: Skin, placed: Placed) -> tuple[Array, Arr
     return places + (skin.beyond * arm.link_length[e])[:, None] * frames[..., 2], frames
 
 
-def element_twists(arm: BellowsArm, element: NDArray[np.int64], share: Array, placed: Placed) -> Array:
+def element_twists(arm: Elements, element: NDArray[np.int64], share: Array, placed: Placed) -> Array:
     """Shift and turn (n, R, 6, 4), by the bends of their own elements, of R places along elements."""
     own = placed.bends[:, element]
     turns = turns_by(share[:, None] * own[..., :3])

@@ -74,6 +74,7 @@ class SolidBody(Body):
     The body rests along +z, its base at z = 0. Chambers are numbered segment by segment from the base.
 
     Attributes:
+        kind: `solid` is simulated by finite elements; `solid_rod`, its second model, as a rod whose wall bulges.
         length: Of the whole body, m.
         segments: Number of segments, all alike.
         plate: Thickness of each of the plates, m.
@@ -88,7 +89,7 @@ class SolidBody(Body):
     """
 
     physics: ClassVar[str] = "softform_core.bodies.solid.reality"
-    kind: Literal["solid"]
+    kind: Literal["solid", "solid_rod"]
     length: Positive
     segments: Annotated[int, Field(ge=1, le=9)]
     plate: Positive
@@ -163,6 +164,11 @@ class SolidBody(Body):
         from softform_core.bodies.solid.picture import draw
 
         return draw(robot, self)
+
+    @property
+    def second_model(self) -> "SolidBody":
+        """The solid as a rod."""
+        return self.model_copy(update={"kind": "solid_rod"})
 
     @property
     def alike_inputs(self) -> NDArray[np.int64]:

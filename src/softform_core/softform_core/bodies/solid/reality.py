@@ -9,6 +9,7 @@ from softform_core.bodies.random_fields import log_uniform, some_of
 from softform_core.bodies.solid.description import Cells, SolidBody
 from softform_core.bodies.solid.equilibrium import SolidProblem
 from softform_core.bodies.solid.model import build_solid
+from softform_core.bodies.solid.rod import RodOfSolid
 from softform_core.bodies.spread import Values, spread_values
 from softform_core.robots.description import Description, Material, NotNegative, Place, Positive
 from softform_core.simulation.materials import shear_modulus
@@ -53,13 +54,13 @@ class RealSolid(Description):
 Reality = RealSolid
 
 
-def simulator(body: SolidBody) -> SolidProblem:
-    """The meshed solid as described."""
-    return SolidProblem(build_solid(body))
+def simulator(body: SolidBody) -> SolidProblem | RodOfSolid:
+    """The solid as described: meshed, or as a rod."""
+    return RodOfSolid(body) if body.kind == "solid_rod" else SolidProblem(build_solid(body))
 
 
 def sampled(body: SolidBody) -> SampledSurface:
-    """The meshed solid for data sets."""
+    """The solid for data sets."""
     return SampledSurface(simulator(body))
 
 
