@@ -151,7 +151,7 @@ def test_a_single_clamped_sheet_is_the_membrane():
 
 
 def test_sheets_lie_on_each_other_and_do_not_pass(mannequin, inflated):
-    """By the described stiffness of contact, and by the true distance to the surface below."""
+    """By the described stiffness of contact, and by the true distance to the surface below; nor through themselves."""
     allowed = 2.0 * ROBOT.actuator_max.max() / ROBOT.body.contact_stiffness
     for unknowns in (mannequin.rest, inflated):
         gaps = mannequin.gaps(unknowns)
@@ -160,6 +160,9 @@ def test_sheets_lie_on_each_other_and_do_not_pass(mannequin, inflated):
     _, inner, middle, cover = mannequin.surfaces(inflated)
     for upper, lower in ((middle, inner), (cover, middle)):
         assert true_gaps(upper.points, lower.points, lower.faces).min() > -1.0e-3
+    for sheet in (inner, middle, cover):
+        corners = o3d.utility.Vector3dVector(sheet.points), o3d.utility.Vector3iVector(sheet.faces)
+        assert not o3d.geometry.TriangleMesh(*corners).is_self_intersecting(), sheet.name
     bulge = np.linalg.norm(cover.points - mannequin.surfaces(mannequin.rest)[-1].points, axis=1)
     assert bulge.max() > 0.01
 
