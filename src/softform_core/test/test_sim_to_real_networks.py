@@ -150,3 +150,17 @@ def test_confidence_is_a_share_and_has_gradients_of_all_its_weights() -> None:
     assert ((confidence > 0) & (confidence < 1)).all()
     confidence.sum().backward()
     assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in network.parameters())
+
+
+def test_components_are_found_where_divide_and_conquer_gives_up(monkeypatch):
+    shapes = np.random.default_rng(5).normal(size=(20, 4)) @ np.random.default_rng(6).normal(size=(4, 30))
+    expected = ShapeInput.of(shapes, 3)
+
+    def gives_up(*_, **__):
+        raise np.linalg.LinAlgError("SVD did not converge")
+
+    monkeypatch.setattr(np.linalg, "svd", gives_up)
+    found = ShapeInput.of(shapes, 3)
+    assert expected.basis is not None and found.basis is not None
+    np.testing.assert_allclose(np.abs(found.basis @ expected.basis.T), np.eye(3), atol=1e-12)
+    np.testing.assert_allclose(found.scale, expected.scale)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from scipy.linalg import block_diag, null_space
+from scipy.linalg import block_diag, null_space, svd
 from torch import Tensor, nn
 
 from softform_core.arrays import Array
@@ -106,7 +106,10 @@ class ShapeInput:
             raise SoftformError(
                 f"{components} components of {len(offsets)} shapes cannot be found.", "Ask for fewer components."
             )
-        basis = np.linalg.svd(offsets, full_matrices=False)[2][:components]
+        try:
+            basis = np.linalg.svd(offsets, full_matrices=False)[2][:components]
+        except np.linalg.LinAlgError:  # LAPACK's divide and conquer, which is faster, gives up on some shapes
+            basis = svd(offsets, full_matrices=False, lapack_driver="gesvd")[2][:components]
         return cls(mean, basis, np.maximum((offsets @ basis.T).std(axis=0), 1e-9))
 
     def normalised(self, control_points: Array) -> Array:

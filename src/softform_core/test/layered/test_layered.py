@@ -9,6 +9,7 @@ from skfem import MeshQuad
 from softform_core.bodies.layered.contact import contact_gaps
 from softform_core.bodies.layered.description import LayeredBody
 from softform_core.bodies.layered.equilibrium import LayeredProblem
+from softform_core.bodies.layered.grid import finer_lines
 from softform_core.bodies.layered.model import Plan, build_layers, layers_on_grid
 from softform_core.bodies.layered.torso import mesh_torso, torso_points
 from softform_core.bodies.membrane.equilibrium import MembraneProblem
@@ -150,7 +151,7 @@ def test_a_single_clamped_sheet_is_the_membrane():
 
 
 def test_sheets_lie_on_each_other_and_do_not_pass(mannequin, inflated):
-    """By the described stiffness of contact, and by the true distance to the surface below."""
+    """By the described stiffness of contact, and by the true distance to the surface below; nor through themselves."""
     allowed = 2.0 * ROBOT.actuator_max.max() / ROBOT.body.contact_stiffness
     for unknowns in (mannequin.rest, inflated):
         gaps = mannequin.gaps(unknowns)
@@ -159,8 +160,29 @@ def test_sheets_lie_on_each_other_and_do_not_pass(mannequin, inflated):
     _, inner, middle, cover = mannequin.surfaces(inflated)
     for upper, lower in ((middle, inner), (cover, middle)):
         assert true_gaps(upper.points, lower.points, lower.faces).min() > -1.0e-3
-    bulge = np.linalg.norm(cover.points - mannequin.points(mannequin.rest[None])[0], axis=1)
+    for sheet in (inner, middle, cover):
+        corners = o3d.utility.Vector3dVector(sheet.points), o3d.utility.Vector3iVector(sheet.faces)
+        assert not o3d.geometry.TriangleMesh(*corners).is_self_intersecting(), sheet.name
+    bulge = np.linalg.norm(cover.points - mannequin.surfaces(mannequin.rest)[-1].points, axis=1)
     assert bulge.max() > 0.01
+
+
+def test_a_smooth_skin_goes_through_the_vertices_and_is_nearer_to_what_they_stand_for():
+    """A grid of an ellipsoid's middle, closed around, whose true surface is known."""
+    turns, heights = np.linspace(0.0, 1.0, 24, endpoint=False), np.linspace(-0.6, 0.6, 15)
+
+    def ellipsoid(turn: np.ndarray, height: np.ndarray) -> np.ndarray:
+        wide = np.sqrt(1.0 - height**2)
+        x, y = np.cos(2.0 * np.pi * turn) * wide, 0.7 * np.sin(2.0 * np.pi * turn) * wide
+        return np.stack([x, y, height], axis=-1)
+
+    grid = ellipsoid(*np.meshgrid(turns, heights, indexing="ij"))
+    around, upwards = finer_lines(grid, True, 2)
+    smooth = np.einsum("au,uvk,bv->abk", around, grid, upwards)
+    np.testing.assert_allclose(smooth[::2, ::2], grid, atol=1e-12)
+    flat = 0.25 * (grid + np.roll(grid, -1, axis=0))[:, 1:] + 0.25 * (grid + np.roll(grid, -1, axis=0))[:, :-1]
+    off = [np.abs(np.linalg.norm(points / [1.0, 0.7, 1.0], axis=-1) - 1.0) for points in (smooth[1::2, 1::2], flat)]
+    assert off[0].max() < 0.1 * off[1].max()
 
 
 def true_gaps(points: np.ndarray, below: np.ndarray, faces: np.ndarray) -> np.ndarray:
@@ -176,7 +198,7 @@ def true_gaps(points: np.ndarray, below: np.ndarray, faces: np.ndarray) -> np.nd
 def test_equal_pressures_left_and_right_give_a_symmetric_shape(mannequin, inflated):
     turns = mesh_torso(ROBOT.body.model_copy(update={"cell": 0.02})).turns
     mirrored = np.abs((turns[:, None] + turns + 0.5) % 1.0 - 0.5).argmin(axis=1)
-    shape = mannequin.points(inflated[None])[0].reshape(len(turns), -1, 3)
+    shape = mannequin.surfaces(inflated)[-1].points.reshape(len(turns), -1, 3)
     np.testing.assert_allclose(shape[mirrored] * [1.0, -1.0, 1.0], shape, atol=1e-7)
 
 

@@ -21,6 +21,7 @@ LAYERS = ("inner", "middle")
 """Layers of chambers, from the core outwards."""
 
 _TOUCHING = 1e-9  # of a turn, and m: chambers may share a border
+_SMOOTH = 2  # parts of a cell of the skin: flat cells of 10 mm are 0.15 mm from the sheet that they stand for
 _BULGE = 0.5  # of the body's size: how far its surface may be from the resting one
 
 
@@ -196,17 +197,20 @@ class LayeredBody(Body):
         return True
 
     def simulator(self) -> "LayeredProblem":
-        """The meshed sheets."""
+        """The meshed sheets under a smooth skin."""
+        return self._meshed(_SMOOTH)
+
+    def sampled(self) -> "SampledSurface":
+        """The meshed sheets for data sets, of the vertices alone."""
+        from softform_core.simulation.sampled_surface import SampledSurface
+
+        return SampledSurface(self._meshed(1))
+
+    def _meshed(self, parts: int) -> "LayeredProblem":
         from softform_core.bodies.layered.equilibrium import LayeredProblem
         from softform_core.bodies.layered.model import build_layers
 
-        return LayeredProblem(build_layers(self))
-
-    def sampled(self) -> "SampledSurface":
-        """The meshed sheets for data sets."""
-        from softform_core.simulation.sampled_surface import SampledSurface
-
-        return SampledSurface(self.simulator())
+        return LayeredProblem(build_layers(self), parts)
 
     @classmethod
     def reality_type(cls) -> type[Description]:
@@ -216,11 +220,11 @@ class LayeredBody(Body):
         return RealLayers
 
     def real_simulator(self, reality: Any) -> "LayeredProblem":
-        """The meshed sheets of a reality."""
+        """The meshed sheets of a reality under a smooth skin."""
         from softform_core.bodies.layered.equilibrium import LayeredProblem
         from softform_core.bodies.layered.reality import build_real_layers
 
-        return LayeredProblem(build_real_layers(self, reality))
+        return LayeredProblem(build_real_layers(self, reality), _SMOOTH)
 
     def drawn_reality(self, draw: np.random.Generator) -> Description:
         """Sheets of the distribution of realities."""

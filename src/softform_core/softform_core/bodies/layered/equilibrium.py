@@ -9,6 +9,7 @@ import numpy as np
 
 from softform_core.arrays import Array
 from softform_core.bodies.layered.contact import add_contacts, contact_gaps
+from softform_core.bodies.layered.grid import corners_of_cells, finer_lines, halves
 from softform_core.bodies.layered.model import Layers
 from softform_core.bodies.membrane.energy import chamber_volumes
 from softform_core.bodies.membrane.equilibrium import RESIDUAL_TOLERANCE, MembraneProblem
@@ -24,16 +25,22 @@ _NONE = np.zeros(0)
 
 
 class LayeredProblem(MembraneProblem):
-    """`SimulatedBody` of layers; the unknowns are the places of all free vertices, m, its points those of the skin.
+    """`SimulatedBody` of layers; the unknowns are the places of all free vertices, m, its points lie on the skin.
 
     Args:
         layers: Result of `build_layers`.
+        parts: Into which each cell of the skin is divided along both directions, with points on splines through its
+            vertices. With 1 the points are the vertices themselves.
     """
 
-    def __init__(self, layers: Layers) -> None:
+    def __init__(self, layers: Layers, parts: int = 1) -> None:
         super().__init__(layers)
         self.layers = layers
-        self.faces = layers.skin_faces
+        resting = layers.rest_vertices[layers.skin].reshape(*layers.lines, 3)
+        self._lines = finer_lines(resting, layers.is_closed, parts)
+        around, upwards = (len(weights) for weights in self._lines)
+        node = np.arange(around * upwards).reshape(around, upwards)
+        self.faces = halves(corners_of_cells(node, layers.is_closed).reshape(-1, 4))
         self.is_slack = False
         self.largest_step = _MAX_STEP * layers.extent
         self._factoriser = sparse_factoriser(layers.pattern.indices, layers.pattern.indptr)
@@ -45,17 +52,27 @@ class LayeredProblem(MembraneProblem):
         return equilibrium_unknowns(self, self.unloaded[None])[0]
 
     def points(self, unknowns: Array) -> Array:
-        """Vertices (n, S, 3) m of the skin for unknowns (n, m)."""
-        return super().points(unknowns)[:, self.layers.skin]
+        """Points (n, P, 3) m of the skin for unknowns (n, m)."""
+        return self._on_skin(super().points(unknowns))
 
     def moved_points(self, unknowns: Array, moves: Array) -> Array:
-        """As `SimulatedBody`, (n, S, 3, k) m; the rims stay."""
-        return super().moved_points(unknowns, moves)[:, self.layers.skin]
+        """As `SimulatedBody`, (n, P, 3, k) m; the rims stay."""
+        return self._on_skin(super().moved_points(unknowns, moves))
+
+    def _on_skin(self, values: Array) -> Array:
+        """Values (n, P, ...) at the points of those (n, V, ...) at all vertices."""
+        skin = values[:, self.layers.skin]
+        around, upwards = self._lines
+        grid = skin.reshape(len(skin), *self.layers.lines, -1)
+        finer = np.einsum("au,nuvk,bv->nabk", around, grid, upwards, optimize=True)
+        return np.asarray(finer.reshape(len(skin), -1, *skin.shape[2:]))
 
     def surfaces(self, unknowns: Array) -> list[Surface]:
         """Core and layers for unknowns (m,), as `BodyOfSurfaces`; glued layers coincide."""
         vertices = self.vertices(unknowns)
-        return [Surface(name, vertices[nodes], self.faces) for name, nodes in self.layers.nodes_of_layer.items()]
+        return [
+            Surface(name, vertices[nodes], self.layers.skin_faces) for name, nodes in self.layers.nodes_of_layer.items()
+        ]
 
     def gaps(self, unknowns: Array) -> Array:
         """Gap (C,) m of each contact; below 0 by how much sheets press into each other."""

@@ -6,6 +6,7 @@ unless it is closed: then the last cell ends at the first vertices.
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.interpolate import CubicSpline
 from scipy.sparse import csc_matrix, csr_matrix, diags
 from scipy.sparse.linalg import splu
 
@@ -23,6 +24,31 @@ def corners_of_cells(node: NDArray[np.integer], is_closed: bool) -> NDArray[np.i
 def halves(quads: NDArray[np.integer]) -> NDArray[np.int32]:
     """Triangles (2 E, 3) of quadrilaterals (E, 4)."""
     return np.concatenate([quads[:, [0, 1, 2]], quads[:, [0, 2, 3]]]).astype(np.int32)
+
+
+def finer_lines(grid: Array, is_closed: bool, parts: int) -> tuple[Array, Array]:
+    """Weights (U', U or U + 1) and (V', V + 1) that put lines between those of a grid, along cubic splines.
+
+    A spline through the vertices of a curved sheet is nearer to it than the flat cells are.
+
+    Args:
+        grid: (U or U + 1, V + 1, 3) m, whose mean distances between lines are the splines' parameters.
+        is_closed: As above.
+        parts: Into which each cell is divided along both directions.
+    """
+    weights = []
+    for axis, closed in ((0, is_closed), (1, False)):
+        lines = np.concatenate([grid, grid[:1]]) if closed else grid
+        steps = np.linalg.norm(np.diff(lines, axis=axis), axis=-1).mean(axis=1 - axis)
+        places = np.append(0.0, np.cumsum(steps))
+        values = np.eye(grid.shape[axis])
+        if closed:
+            spline = CubicSpline(places, np.concatenate([values, values[:1]]), bc_type="periodic")
+        else:
+            spline = CubicSpline(places, values)
+        fine = np.interp(np.arange(parts * len(steps) + (not closed)) / parts, np.arange(len(places)), places)
+        weights.append(spline(fine))
+    return weights[0], weights[1]
 
 
 def free_vertices(chamber_of_cell: NDArray[np.int64], is_closed: bool) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:

@@ -51,6 +51,8 @@ class Layers(Membrane):
         contact_stiffness: Pa/m.
         nodes_of_layer: (S,) vertices of the core and of each layer, grid line by grid line.
         skin_faces: (F, 3) triangles over the vertices of any layer.
+        is_closed: Whether the first direction of the grid ends where it begins.
+        lines: Of the grid in both directions, vertices (U or U + 1, V + 1) of each layer.
         normals: (V, 3) of the core below each vertex.
         domes: (V, k) height of each vertex, over the rise of each chamber, from which Newton's method begins.
         level: (V,) number of free sheets from the core to each vertex, its own included.
@@ -63,6 +65,8 @@ class Layers(Membrane):
     contact_stiffness: float
     nodes_of_layer: dict[str, NDArray[np.int64]]
     skin_faces: NDArray[np.int32]
+    is_closed: bool
+    lines: tuple[int, int]
     normals: Array
     domes: Array
     level: NDArray[np.int64]
@@ -194,6 +198,8 @@ def layers_on_grid(
             zip(["core", *(plan.name for plan in plans)], (node.ravel() for node in nodes), strict=True)
         ),
         skin_faces=halves(corners_of_cells(core, is_closed).reshape(-1, 4)),
+        is_closed=is_closed,
+        lines=core.shape,
         normals=outward_normals(grid).reshape(-1, 3)[of_vertex],
         domes=np.concatenate(domes),
         level=_levels(nodes, owns, count),
