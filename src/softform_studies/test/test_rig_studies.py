@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,6 +20,7 @@ from softform_core.networks.mlp_weights import extract_mlp
 from softform_core.networks.store import load_forward_kinematics
 from softform_core.robots import load_robot
 from softform_core.shapes.target import TargetShape
+from softform_core.training.learn_forward_kinematics import recipe_for
 from softform_rig.reality import load_reality
 from softform_studies.cli_study import _NAMES
 from softform_studies.sim_to_real.judge import JUDGED_POINTS, Judge
@@ -135,6 +137,8 @@ def test_geometric_regularisation_is_studied_by_both_simulators_of_a_solid(tmp_p
         bent[f"{place} {run.series}"] = float(shape.reshape(-1, 3)[:, 0].mean())
         return invented(place)
 
+    # Principal components of 2700 coordinates would take most of the time.
+    monkeypatch.setattr(second_simulator, "recipe_for", lambda robot: replace(recipe_for(robot), components=None))
     monkeypatch.setattr(laboratory.Laboratory, "perform", perform)
     carry_out("geometric", *setting)
     figures = by_series(tmp_path / "geometric.json")
