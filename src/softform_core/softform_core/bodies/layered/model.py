@@ -199,7 +199,7 @@ def layers_on_grid(
         ),
         skin_faces=halves(corners_of_cells(core, is_closed).reshape(-1, 4)),
         is_closed=is_closed,
-        lines=(core.shape[0], core.shape[1]),
+        lines=(grid.shape[0], grid.shape[1]),
         normals=outward_normals(grid).reshape(-1, 3)[of_vertex],
         domes=np.concatenate(domes),
         level=_levels(nodes, owns, count),
