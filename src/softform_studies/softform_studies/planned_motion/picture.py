@@ -14,6 +14,7 @@ from mpl_toolkits.mplot3d.axes3d import Axes3D
 
 from softform_core.errors import SoftformError
 from softform_core.evaluation.drawing import MEASURED_COLOUR, PREDICTED_COLOUR, REST_COLOUR
+from softform_core.planning.clearance import FAR_MM
 from softform_core.shapes.target import TargetShape
 from softform_core.units import MM_PER_M
 from softform_studies.planned_motion.bench import Comparison
@@ -24,7 +25,6 @@ from softform_studies.planned_motion.trial import Motion
 _SECTION_HALF_WIDTH = 70.0  # mm
 _COLOURS = "RdYlBu"
 _SCALE_MM = 10.0
-_REPORTED_MM = 40.0  # beyond it planned clearances are lower bounds (`MotionPlan.clearances`)
 
 
 def draw_comparison(comparison: Comparison) -> Figure:
@@ -133,7 +133,7 @@ def _clearances(axes: Axes, motions: dict[str, Motion]) -> None:
         axes.plot(times, motion.clearances * MM_PER_M, style, color=MEASURED_COLOUR, label=f"{name}, in reality")
         axes.plot(times, motion.margins * MM_PER_M, style, color=REST_COLOUR, linewidth=1.0, label=f"margin {name}")
     low, high = axes.get_ylim()
-    low, high = min(low, -1.0), min(high, _REPORTED_MM)
+    low, high = min(low, -1.0), min(high, FAR_MM)  # beyond it planned clearances are lower bounds
     axes.axhspan(low, 0.0, color="#D55E00", alpha=0.12)
     axes.set(ylim=(low, high), xlabel="time (s)", ylabel="surface to stick (mm)", title="Clearance")
     axes.legend(framealpha=0.9, edgecolor="none")

@@ -9,7 +9,7 @@ import numpy as np
 
 from softform_core.arrays import Array
 from softform_core.bodies.layered.contact import add_contacts, contact_gaps
-from softform_core.bodies.layered.grid import corners_of_cells, finer_lines, halves
+from softform_core.bodies.layered.grid import faces_of_grid, finer_lines
 from softform_core.bodies.layered.model import Layers
 from softform_core.bodies.membrane.energy import chamber_volumes
 from softform_core.bodies.membrane.equilibrium import RESIDUAL_TOLERANCE, MembraneProblem
@@ -38,9 +38,8 @@ class LayeredProblem(MembraneProblem):
         self.layers = layers
         resting = layers.rest_vertices[layers.skin].reshape(*layers.lines, 3)
         self._lines = finer_lines(resting, layers.is_closed, parts)
-        around, upwards = (len(weights) for weights in self._lines)
-        node = np.arange(around * upwards).reshape(around, upwards)
-        self.faces = halves(corners_of_cells(node, layers.is_closed).reshape(-1, 4))
+        around, upwards = self._lines
+        self.faces = faces_of_grid((len(around), len(upwards)), layers.is_closed)
         self.is_slack = False
         self.largest_step = _MAX_STEP * layers.extent
         self._factoriser = sparse_factoriser(layers.pattern.indices, layers.pattern.indptr)

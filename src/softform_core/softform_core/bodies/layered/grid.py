@@ -26,6 +26,11 @@ def halves(quads: NDArray[np.integer]) -> NDArray[np.int32]:
     return np.concatenate([quads[:, [0, 1, 2]], quads[:, [0, 2, 3]]]).astype(np.int32)
 
 
+def faces_of_grid(lines: tuple[int, int], is_closed: bool) -> NDArray[np.int32]:
+    """Triangles (F, 3) over the vertices of a grid, line by line, outwards as `corners_of_cells`."""
+    return halves(corners_of_cells(np.arange(lines[0] * lines[1]).reshape(lines), is_closed).reshape(-1, 4))
+
+
 def finer_lines(grid: Array, is_closed: bool, parts: int) -> tuple[Array, Array]:
     """Weights (U', U or U + 1) and (V', V + 1) that put lines between those of a grid, along cubic splines.
 

@@ -21,6 +21,7 @@ from softform_core.bodies.layered.description import LayeredBody
 from softform_core.bodies.layered.grid import (
     areas_of_vertices,
     corners_of_cells,
+    faces_of_grid,
     free_vertices,
     halves,
     neighbours,
@@ -151,7 +152,8 @@ def layers_on_grid(
         SoftformError: If the material is impossible.
     """
     law, coefficients = law_and_coefficients(material)
-    core = np.arange(grid.shape[0] * grid.shape[1]).reshape(grid.shape[:2])
+    lines = (grid.shape[0], grid.shape[1])
+    core = np.arange(lines[0] * lines[1]).reshape(lines)
     nodes, owns, domes, count = [core], [], [np.zeros((core.size, chambers))], core.size
     for plan in plans:
         own, chamber = free_vertices(plan.chamber_of_cell, is_closed)
@@ -197,9 +199,9 @@ def layers_on_grid(
         nodes_of_layer=dict(
             zip(["core", *(plan.name for plan in plans)], (node.ravel() for node in nodes), strict=True)
         ),
-        skin_faces=halves(corners_of_cells(core, is_closed).reshape(-1, 4)),
+        skin_faces=faces_of_grid(lines, is_closed),
         is_closed=is_closed,
-        lines=(grid.shape[0], grid.shape[1]),
+        lines=lines,
         normals=outward_normals(grid).reshape(-1, 3)[of_vertex],
         domes=np.concatenate(domes),
         level=_levels(nodes, owns, count),

@@ -26,7 +26,6 @@ from softform_core.bodies.rod.model import Rod
 from softform_core.bodies.solid.cross_section import mesh_section
 from softform_core.bodies.solid.description import CrossSection, SolidBody
 from softform_core.bodies.solid.mesh import extrude, surface_points
-from softform_core.bodies.weight import Weight
 from softform_core.simulation.hessian import BlockHessian
 from softform_core.simulation.materials import law_and_coefficients, shear_modulus
 
@@ -46,7 +45,6 @@ class RodOfSolid(RodProblem):
 
     def __init__(self, body: SolidBody) -> None:
         super().__init__(_rod(body))
-        self._weight = Weight(self.rod)
         section = mesh_section(body.cross_section, body.cells)
         mesh = extrude(body, section, body.cells.layers, base_moves=False)
         surface, self.faces = surface_points(body, section, body.cells.layers, body.cells.chamber)
